@@ -1,0 +1,125 @@
+//! The digest: equal digests mean equal behaviour.
+
+use std::fmt::Write as _;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::record::Unsupported;
+use crate::recording::{Recording, Sample, Work};
+
+/// SHA-256 over a run's samples, in order, as lower-case hexadecimal digits.
+///
+/// Covered: per recording its names, counts, every kept sample, every bin, the worst
+/// samples and the load's work; per unsupported probe its name. Not covered: dates, host
+/// names, file names, program output and whatever else may differ between two machines that
+/// saw the same behaviour. The exact bytes are given in `docs/METHOD.md`.
+pub fn digest(recordings: &[Recording], unsupported: &[Unsupported]) -> String {
+    let mut hasher = Hasher(Sha256::new());
+    hasher.text("punctual.digest/1");
+    hasher.number(recordings.len() as i64);
+    for recording in recordings {
+        hasher.recording(recording);
+    }
+    hasher.number(unsupported.len() as i64);
+    for absent in unsupported {
+        hasher.text(&absent.probe);
+        hasher.text(&absent.load);
+    }
+    hasher.finish()
+}
+
+/// Feeds values with their lengths, so that no two different runs give the same bytes.
+struct Hasher(Sha256);
+
+impl Hasher {
+    fn text(&mut self, text: &str) {
+        self.number(text.len() as i64);
+        self.0.update(text);
+    }
+
+    fn number(&mut self, number: i64) {
+        self.0.update(number.to_le_bytes());
+    }
+
+    fn sample(&mut self, sample: Sample) {
+        self.number(sample.seq as i64);
+        self.number(sample.at.0);
+        self.number(sample.value.0);
+    }
+
+    fn work(&mut self, work: &Work) {
+        self.number(work.rounds as i64);
+        self.number(work.amount as i64);
+    }
+
+    fn recording(&mut self, recording: &Recording) {
+        self.text(&recording.probe);
+        self.text(&recording.load);
+        self.text(&recording.variant);
+        self.number(recording.count as i64);
+        self.number(recording.missed as i64);
+        self.number(recording.sum.0);
+        self.number(recording.samples.len() as i64);
+        for sample in recording.samples.iter() {
+            self.sample(sample);
+        }
+        for bin in recording.histogram.bins() {
+            self.number(bin.low.0);
+            self.number(bin.count as i64);
+        }
+        self.number(recording.histogram.overflow() as i64);
+        self.number(recording.histogram.negative() as i64);
+        for sample in &recording.worst {
+            self.sample(*sample);
+        }
+        for work in &recording.work {
+            self.work(work);
+        }
+    }
+
+    fn finish(self) -> String {
+        self.0
+            .finalize()
+            .iter()
+            .fold(String::new(), |mut text, byte| {
+                write!(text, "{byte:02x}").expect("writing to memory does not fail");
+                text
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::Recorder;
+    use crate::units::Nanos;
+
+    fn recording(values: &[i64]) -> Recording {
+        let mut recorder = Recorder::new(10);
+        for value in values {
+            recorder.record(Nanos(7), Nanos(*value));
+        }
+        recorder.finish("timer", "idle", "cpu0")
+    }
+
+    #[test]
+    fn a_nanosecond_changes_the_digest_and_a_setting_does_not() {
+        let first = recording(&[1, 2, 3]);
+        let mut same = first.clone();
+        same.settings.insert("policy".into(), "SCHED_FIFO".into());
+        let digest_of = |recording: &Recording| digest(std::slice::from_ref(recording), &[]);
+        assert_eq!(digest_of(&first), digest_of(&same));
+        assert_ne!(digest_of(&first), digest_of(&recording(&[1, 2, 4])));
+        assert_eq!(digest_of(&first).len(), 64);
+    }
+
+    #[test]
+    fn a_probe_that_could_not_run_changes_the_digest() {
+        let absent = Unsupported {
+            probe: "irq".into(),
+            load: "idle".into(),
+            reason: "no module".into(),
+        };
+        assert_ne!(digest(&[], &[]), digest(&[], &[absent]));
+    }
+}

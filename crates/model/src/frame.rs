@@ -1,0 +1,305 @@
+//! The stream between target and workstation: frames with lengths and checksums.
+//!
+//! ```text
+//!  0      4      8      12     16
+//!  ┌──────┬──────┬──────┬──────┬─────────────────┐
+//!  │ PNCT │ seq  │ len  │ crc  │ len bytes: CBOR │   numbers are little-endian u32
+//!  └──────┴──────┴──────┴──────┴─────────────────┘
+//! ```
+//!
+//! `crc` is the CRC-32 (ISO-HDLC) of `seq`, `len` and the body. `seq` counts up from 0,
+//! so that a frame that is lost as a whole is noticed too. A reader keeps everything
+//! before the first frame that is wrong, and nothing after it.
+
+use thiserror::Error;
+
+use crate::record::Record;
+
+const MAGIC: [u8; 4] = *b"PNCT";
+const HEADER: usize = 16;
+
+/// No frame's body is longer; a length above this is a sign of corruption.
+pub const BODY_LIMIT: usize = 1 << 30;
+
+/// What is wrong with a stream.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum FrameError {
+    /// The stream ends within a frame.
+    #[error("the stream ends {have} bytes into frame {frame}: it was cut off")]
+    Torn {
+        /// The frame's number, from 0.
+        frame: u32,
+        /// How many of its bytes there are.
+        have: usize,
+    },
+    /// A frame does not begin as frames do.
+    #[error("frame {frame} begins with {found:02x?} instead of \"PNCT\": not a record stream")]
+    Magic {
+        /// The frame's number, from 0.
+        frame: u32,
+        /// What stands there.
+        found: [u8; 4],
+    },
+    /// A frame is missing or stands twice.
+    #[error("frame {found} stands where frame {expected} was due: a part of the stream is lost")]
+    Sequence {
+        /// The number that was due.
+        expected: u32,
+        /// The number that stands there.
+        found: u32,
+    },
+    /// A length that no frame has.
+    #[error(
+        "frame {frame} claims {length} bytes, more than the {BODY_LIMIT} that a frame may have"
+    )]
+    Length {
+        /// The frame's number, from 0.
+        frame: u32,
+        /// The length that it claims.
+        length: usize,
+    },
+    /// A frame's bytes are not those that were sent.
+    #[error("frame {frame} is damaged: checksum {found:08x}, expected {expected:08x}")]
+    Checksum {
+        /// The frame's number, from 0.
+        frame: u32,
+        /// The checksum that it carries.
+        expected: u32,
+        /// The checksum of what is there.
+        found: u32,
+    },
+    /// A sound frame that holds no record that this program knows.
+    #[error(
+        "frame {frame} holds no record that this program knows ({reason}): was it sent by another version?"
+    )]
+    Record {
+        /// The frame's number, from 0.
+        frame: u32,
+        /// What the decoder says.
+        reason: String,
+    },
+}
+
+/// Turns records into frames.
+#[derive(Debug, Default)]
+pub struct Encoder {
+    next: u32,
+}
+
+impl Encoder {
+    /// The next frame, holding `record`.
+    ///
+    /// # Panics
+    /// If a record is longer than [`BODY_LIMIT`]; the plan's limits keep it far below.
+    pub fn encode(&mut self, record: &Record) -> Vec<u8> {
+        let mut frame = vec![0; HEADER];
+        ciborium::into_writer(record, &mut frame).expect("writing to memory does not fail");
+        let length = frame.len() - HEADER;
+        assert!(
+            length <= BODY_LIMIT,
+            "a record of {length} bytes does not fit into a frame"
+        );
+        let (seq, len) = (self.next.to_le_bytes(), (length as u32).to_le_bytes());
+        let crc = checksum(seq, len, &frame[HEADER..]);
+        frame[0..4].copy_from_slice(&MAGIC);
+        frame[4..8].copy_from_slice(&seq);
+        frame[8..12].copy_from_slice(&len);
+        frame[12..16].copy_from_slice(&crc.to_le_bytes());
+        self.next += 1;
+        frame
+    }
+}
+
+/// Turns a stream, handed over in pieces of any size, back into records.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    pending: Vec<u8>,
+    next: u32,
+}
+
+impl Decoder {
+    /// Takes the next piece of the stream.
+    pub fn feed(&mut self, piece: &[u8]) {
+        self.pending.extend_from_slice(piece);
+    }
+
+    /// The next record, or `None` where more of the stream is needed.
+    pub fn next_record(&mut self) -> Result<Option<Record>, FrameError> {
+        let frame = self.next;
+        let begun = self.pending.len().min(MAGIC.len());
+        if self.pending[..begun] != MAGIC[..begun] {
+            let mut found = [0; 4];
+            found[..begun].copy_from_slice(&self.pending[..begun]);
+            return Err(FrameError::Magic { frame, found });
+        }
+        if self.pending.len() < HEADER {
+            return Ok(None);
+        }
+        let field = |at: usize| -> [u8; 4] {
+            [
+                self.pending[at],
+                self.pending[at + 1],
+                self.pending[at + 2],
+                self.pending[at + 3],
+            ]
+        };
+        let (seq, len, crc) = (field(4), field(8), u32::from_le_bytes(field(12)));
+        let length = u32::from_le_bytes(len) as usize;
+        if length > BODY_LIMIT {
+            return Err(FrameError::Length { frame, length });
+        }
+        let Some(body) = self.pending.get(HEADER..HEADER + length) else {
+            return Ok(None);
+        };
+        let sum = checksum(seq, len, body);
+        if sum != crc {
+            return Err(FrameError::Checksum {
+                frame,
+                expected: crc,
+                found: sum,
+            });
+        }
+        let seq = u32::from_le_bytes(seq);
+        if seq != frame {
+            return Err(FrameError::Sequence {
+                expected: frame,
+                found: seq,
+            });
+        }
+        let record = ciborium::from_reader(body).map_err(|error| FrameError::Record {
+            frame,
+            reason: error.to_string(),
+        })?;
+        self.pending.drain(..HEADER + length);
+        self.next += 1;
+        Ok(Some(record))
+    }
+
+    /// Says that the stream has ended; an error where it ended within a frame.
+    pub fn finish(&self) -> Result<(), FrameError> {
+        match self.pending.len() {
+            0 => Ok(()),
+            have => Err(FrameError::Torn {
+                frame: self.next,
+                have,
+            }),
+        }
+    }
+}
+
+fn checksum(seq: [u8; 4], len: [u8; 4], body: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&seq);
+    hasher.update(&len);
+    hasher.update(body);
+    hasher.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Finished, Started};
+    use crate::units::Nanos;
+
+    fn records() -> Vec<Record> {
+        let started = Started {
+            step: 0,
+            probe: "timer".into(),
+            load: "idle".into(),
+            nominal: Nanos(5),
+        };
+        vec![
+            Record::Started(started),
+            Record::Refused("no such probe".into()),
+            Record::Finished(Finished {
+                recordings: 1,
+                unsupported: 0,
+            }),
+        ]
+    }
+
+    /// The stream, and where each of its frames ends.
+    fn stream() -> (Vec<u8>, Vec<usize>) {
+        let mut encoder = Encoder::default();
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        for record in records() {
+            bytes.extend(encoder.encode(&record));
+            ends.push(bytes.len());
+        }
+        (bytes, ends)
+    }
+
+    /// Everything that can be had of a stream, and what was wrong with it.
+    fn decode(bytes: &[u8]) -> (Vec<Record>, Option<FrameError>) {
+        let mut decoder = Decoder::default();
+        decoder.feed(bytes);
+        let mut records = Vec::new();
+        loop {
+            match decoder.next_record() {
+                Ok(Some(record)) => records.push(record),
+                Ok(None) => return (records, decoder.finish().err()),
+                Err(error) => return (records, Some(error)),
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_comes_back_in_pieces_of_any_size() {
+        let (bytes, _) = stream();
+        for size in 1..bytes.len() {
+            let mut decoder = Decoder::default();
+            let mut back = Vec::new();
+            for piece in bytes.chunks(size) {
+                decoder.feed(piece);
+                while let Some(record) = decoder.next_record().unwrap() {
+                    back.push(record);
+                }
+            }
+            assert_eq!(back, records());
+            assert_eq!(decoder.finish(), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_stream_torn_at_any_byte_keeps_every_whole_frame_and_says_so() {
+        let (bytes, ends) = stream();
+        for cut in 0..bytes.len() {
+            let whole = ends.iter().filter(|end| **end <= cut).count();
+            let (kept, error) = decode(&bytes[..cut]);
+            assert_eq!(kept, records()[..whole], "cut at byte {cut}");
+            let at_boundary = cut == 0 || ends.contains(&cut);
+            assert_eq!(error.is_none(), at_boundary, "cut at byte {cut}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_bit_anywhere_is_noticed_and_what_stood_before_it_is_kept() {
+        let (bytes, ends) = stream();
+        for bit in 0..bytes.len() * 8 {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            let whole = ends.iter().filter(|end| **end <= bit / 8).count();
+            let (kept, error) = decode(&damaged);
+            assert_eq!(kept, records()[..whole], "bit {bit}");
+            assert!(
+                error.is_some(),
+                "bit {bit} was turned and nothing was noticed"
+            );
+        }
+    }
+
+    #[test]
+    fn a_frame_that_is_lost_as_a_whole_is_noticed() {
+        let (bytes, ends) = stream();
+        let without_second = [&bytes[..ends[0]], &bytes[ends[1]..]].concat();
+        let (kept, error) = decode(&without_second);
+        assert_eq!(kept.len(), 1);
+        assert_eq!(
+            error,
+            Some(FrameError::Sequence {
+                expected: 1,
+                found: 2
+            })
+        );
+    }
+}

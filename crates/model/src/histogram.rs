@@ -1,0 +1,237 @@
+//! A histogram of nanoseconds that loses nothing in silence.
+
+use hdrhistogram::Histogram as Hdr;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::units::Nanos;
+
+/// Values above this are counted in [`Histogram::overflow`] instead of a bin.
+pub const HIGHEST: Nanos = Nanos(1 << 40); // 18 minutes
+
+/// A value is kept to this many significant decimal digits.
+///
+/// With three digits a bin is never wider than 0.1 % of its value, and values
+/// below 2,048 ns are kept exactly.
+pub const SIGNIFICANT_DIGITS: u8 = 3;
+
+/// Counts of samples by value: log-linear bins, fixed range, no allocation when recording.
+///
+/// The sum of all bins, plus [`overflow`](Self::overflow), plus
+/// [`negative`](Self::negative) is always the number of values recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Histogram {
+    bins: Hdr<u64>,
+    overflow: u64,
+    negative: u64,
+}
+
+impl Histogram {
+    /// An empty histogram. All memory that it will ever need is allocated here.
+    pub fn new() -> Self {
+        let bins = Hdr::new_with_bounds(1, HIGHEST.0 as u64, SIGNIFICANT_DIGITS)
+            .expect("the constants above are valid bounds");
+        Self {
+            bins,
+            overflow: 0,
+            negative: 0,
+        }
+    }
+
+    /// Counts one value. Neither allocates nor locks.
+    pub fn record(&mut self, value: Nanos) {
+        self.record_n(value, 1);
+    }
+
+    /// Counts one value `n` times.
+    pub fn record_n(&mut self, value: Nanos, n: u64) {
+        if value < Nanos::ZERO {
+            self.negative += n;
+        } else if value > HIGHEST || self.bins.record_n(value.0 as u64, n).is_err() {
+            self.overflow += n;
+        }
+    }
+
+    /// How many values were recorded, those outside of the bins included.
+    pub fn count(&self) -> u64 {
+        self.bins.len() + self.overflow + self.negative
+    }
+
+    /// How many values were above [`HIGHEST`].
+    pub fn overflow(&self) -> u64 {
+        self.overflow
+    }
+
+    /// How many values were below zero.
+    pub fn negative(&self) -> u64 {
+        self.negative
+    }
+
+    /// The value that a share `q` (0 to 1) of all values does not exceed, to the
+    /// precision of a bin. `None` where the histogram cannot tell: it is empty, or
+    /// the rank falls among the values outside of its bins.
+    pub fn quantile(&self, q: f64) -> Option<Nanos> {
+        let rank = ((q * self.count() as f64).ceil() as u64).max(1);
+        let inside = rank.checked_sub(self.negative)?;
+        if inside == 0 || inside > self.bins.len() {
+            return None;
+        }
+        let inside_q = inside as f64 / self.bins.len() as f64;
+        Some(Nanos(self.bins.value_at_quantile(inside_q) as i64))
+    }
+
+    /// The bins that are not empty, lowest first.
+    pub fn bins(&self) -> impl Iterator<Item = Bin> + '_ {
+        self.bins.iter_recorded().map(|bin| Bin {
+            low: Nanos(self.bins.lowest_equivalent(bin.value_iterated_to()) as i64),
+            high: Nanos(self.bins.highest_equivalent(bin.value_iterated_to()) as i64),
+            count: bin.count_at_value(),
+        })
+    }
+
+    /// The same histogram as a source would have seen it that takes a sample every
+    /// `interval`, no matter whether the previous one was late: a value of 3.2
+    /// intervals also counts as 2.2, 1.2 and 0.2 intervals.
+    ///
+    /// This is the correction for coordinated omission of Gil Tene's `HdrHistogram`
+    /// (`recordValueWithExpectedInterval`), made from the bins after the fact.
+    #[must_use]
+    pub fn corrected_for(&self, interval: Nanos) -> Self {
+        let mut corrected = self.clone();
+        if interval <= Nanos::ZERO {
+            return corrected;
+        }
+        for bin in self.bins() {
+            let mut omitted = bin.high - interval;
+            while omitted > Nanos::ZERO {
+                corrected.record_n(omitted, bin.count);
+                omitted = omitted - interval;
+            }
+        }
+        corrected
+    }
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A bin of a [`Histogram`]: `count` values from `low` to `high`, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bin {
+    /// The lowest value that falls into the bin.
+    pub low: Nanos,
+    /// The highest value that falls into the bin.
+    pub high: Nanos,
+    /// How many values fell into it.
+    pub count: u64,
+}
+
+/// What travels: the bins that are not empty, and what fell outside.
+#[derive(Serialize, Deserialize)]
+struct Sparse {
+    bins: Vec<(i64, u64)>,
+    overflow: u64,
+    negative: u64,
+}
+
+impl Serialize for Histogram {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let bins = self.bins().map(|bin| (bin.low.0, bin.count)).collect();
+        Sparse {
+            bins,
+            overflow: self.overflow,
+            negative: self.negative,
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Histogram {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let sparse = Sparse::deserialize(deserializer)?;
+        let mut histogram = Self::new();
+        for (low, count) in sparse.bins {
+            if !(0..=HIGHEST.0).contains(&low) {
+                let found = format!("a histogram bin at {low} ns, outside 0 to {}", HIGHEST.0);
+                return Err(serde::de::Error::custom(found));
+            }
+            histogram.record_n(Nanos(low), count);
+        }
+        histogram.overflow += sparse.overflow;
+        histogram.negative = sparse.negative;
+        Ok(histogram)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn bins_and_what_fell_outside_add_up_to_the_count(
+            values in prop::collection::vec(any::<i64>(), 0..200)
+        ) {
+            let mut histogram = Histogram::new();
+            for value in &values {
+                histogram.record(Nanos(*value));
+            }
+            let inside: u64 = histogram.bins().map(|bin| bin.count).sum();
+            prop_assert_eq!(histogram.count(), values.len() as u64);
+            prop_assert_eq!(
+                inside + histogram.overflow() + histogram.negative(),
+                values.len() as u64
+            );
+        }
+
+        #[test]
+        fn what_travels_comes_back_the_same(
+            values in prop::collection::vec(-10_i64..2_000_000_000_000, 0..200)
+        ) {
+            let mut histogram = Histogram::new();
+            for value in values {
+                histogram.record(Nanos(value));
+            }
+            let mut bytes = Vec::new();
+            ciborium::into_writer(&histogram, &mut bytes).unwrap();
+            let back: Histogram = ciborium::from_reader(bytes.as_slice()).unwrap();
+            prop_assert_eq!(back.bins().collect::<Vec<_>>(), histogram.bins().collect::<Vec<_>>());
+            prop_assert_eq!(back.count(), histogram.count());
+        }
+    }
+
+    #[test]
+    fn a_quantile_is_a_value_that_was_recorded_to_three_digits() {
+        let mut histogram = Histogram::new();
+        for value in 1..=1000 {
+            histogram.record(Nanos(value));
+        }
+        assert_eq!(histogram.quantile(0.5), Some(Nanos(500)));
+        assert_eq!(histogram.quantile(1.0), Some(Nanos(1000)));
+        assert_eq!(Histogram::new().quantile(0.5), None);
+    }
+
+    #[test]
+    fn a_quantile_that_falls_into_the_overflow_is_unknown_not_invented() {
+        let mut histogram = Histogram::new();
+        histogram.record(Nanos(10));
+        histogram.record(Nanos(i64::MAX));
+        assert_eq!(histogram.quantile(0.5), Some(Nanos(10)));
+        assert_eq!(histogram.quantile(0.9), None);
+    }
+
+    #[test]
+    fn the_correction_adds_the_samples_that_a_late_one_displaced() {
+        let mut histogram = Histogram::new();
+        histogram.record(Nanos(100));
+        histogram.record(Nanos(3_200));
+        let corrected = histogram.corrected_for(Nanos(1_000));
+        let values: Vec<i64> = corrected.bins().map(|bin| bin.high.0).collect();
+        assert_eq!(values, [100, 201, 1_201, 2_201, 3_201]);
+        assert_eq!(corrected.count(), 5);
+    }
+}

@@ -1,0 +1,140 @@
+//! What a target is told to do: a suite with everything looked up.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::Nanos;
+
+/// The name of the load that is none.
+pub const IDLE: &str = "idle";
+
+/// Everything that a target needs to know, as TOML.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Changes the phase of loads and probes against each other and against the tick.
+    #[serde(default)]
+    pub seed: u64,
+    /// The loads that the steps name; `idle` need not be among them.
+    #[serde(default)]
+    pub loads: BTreeMap<String, Load>,
+    /// What to measure, in this order.
+    #[serde(rename = "step")]
+    pub steps: Vec<Step>,
+}
+
+impl Plan {
+    /// The plan as the text that travels.
+    ///
+    /// # Panics
+    /// Never: every plan can be written as TOML.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("a plan has no value that TOML lacks")
+    }
+}
+
+/// One probe under one load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Step {
+    /// The probe's name.
+    pub probe: String,
+    /// The load's name.
+    #[serde(default = "idle")]
+    pub load: String,
+    /// The probe's own parameters; each probe says which it knows.
+    #[serde(flatten)]
+    pub params: toml::Table,
+}
+
+fn idle() -> String {
+    IDLE.into()
+}
+
+/// Stress that runs beside a probe.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// One line that says what it does.
+    pub summary: String,
+    /// What runs, all of it at once.
+    #[serde(rename = "worker")]
+    pub workers: Vec<Worker>,
+}
+
+/// One command of a load, started again whenever it ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Worker {
+    /// The program and its arguments. `punctual-target` is the target itself; what is
+    /// not found in `PATH` is taken from busybox.
+    pub run: Vec<String>,
+    /// The pause between two rounds, in milliseconds.
+    #[serde(default)]
+    pub pause_ms: u32,
+    /// End a round after this many milliseconds, done or not; 0 lets it end by itself.
+    #[serde(default)]
+    pub limit_ms: u32,
+    /// What the worker does, as a plural noun: `files`, `messages`.
+    pub unit: String,
+    /// How that is counted in what the worker prints.
+    pub count: Count,
+}
+
+impl Worker {
+    /// The pause between two rounds.
+    pub fn pause(&self) -> Nanos {
+        Nanos::from_millis(i64::from(self.pause_ms))
+    }
+}
+
+/// How a worker's work is counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Count {
+    /// Each line that it prints is one.
+    Lines,
+    /// Each byte that it prints is one.
+    Bytes,
+    /// Each round that ended by itself is one.
+    Rounds,
+    /// The sum of the whole numbers that follow this text in what it prints.
+    After(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: &str = r#"
+        seed = 3
+        [[step]]
+        probe = "timer"
+        load = "ls"
+        samples = 100
+        [loads.ls]
+        summary = "a listing"
+        [[loads.ls.worker]]
+        run = ["ls", "-lRa", "/"]
+        unit = "lines"
+        count = "lines"
+    "#;
+
+    #[test]
+    fn a_plan_survives_its_travel() {
+        let plan: Plan = toml::from_str(PLAN).unwrap();
+        assert_eq!(plan.steps[0].params["samples"].as_integer(), Some(100));
+        assert_eq!(toml::from_str::<Plan>(&plan.to_toml()).unwrap(), plan);
+    }
+
+    #[test]
+    fn a_word_that_a_load_does_not_know_is_refused() {
+        let wrong = PLAN.replace("unit =", "units =");
+        assert!(
+            toml::from_str::<Plan>(&wrong)
+                .unwrap_err()
+                .to_string()
+                .contains("units")
+        );
+    }
+}

@@ -1,0 +1,317 @@
+//! Samples, and what one probe delivers under one load.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::Histogram;
+use crate::units::Nanos;
+
+/// How many of the worst samples a recording keeps.
+pub const WORST_KEPT: usize = 16;
+
+/// One measured value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Its number within the recording, from 0, warm-up not counted.
+    pub seq: u64,
+    /// When it was due or began, counted from the recording's first moment.
+    #[serde(rename = "at_ns")]
+    pub at: Nanos,
+    /// What was measured.
+    pub value: Nanos,
+}
+
+/// What one probe delivered under one load, in one variant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recording {
+    /// The probe's name.
+    pub probe: String,
+    /// The load's name; `idle` where there was none.
+    pub load: String,
+    /// What tells this recording from others of the same probe: `cpu0`, `pipe process 1`.
+    pub variant: String,
+    /// The nominal time between two samples, where there is one.
+    pub interval: Option<Nanos>,
+    /// How many samples were taken, warm-up not counted.
+    pub count: u64,
+    /// How many samples were taken and set aside before the first that counts.
+    pub warmup: u64,
+    /// The sum of all samples.
+    pub sum: Nanos,
+    /// The smallest and the largest sample; `None` where there is none.
+    pub extremes: Option<(Nanos, Nanos)>,
+    /// Periods in which no sample could be taken because the one before was so late.
+    pub missed: u64,
+    /// All samples by value.
+    pub histogram: Histogram,
+    /// The [`WORST_KEPT`] largest samples, largest first; of equal ones the earlier first.
+    pub worst: Vec<Sample>,
+    /// The samples themselves, in order, up to the limit that the plan set.
+    pub samples: Samples,
+    /// How it was measured: scheduling, affinity, timer slack, all as read back.
+    pub settings: BTreeMap<String, String>,
+    /// What the load did meanwhile; empty when idle.
+    pub work: Vec<Work>,
+    /// What a foreign program printed, where the probe ran one.
+    pub output: Option<String>,
+}
+
+impl Recording {
+    /// The smallest sample.
+    pub fn min(&self) -> Option<Nanos> {
+        self.extremes.map(|(min, _)| min)
+    }
+
+    /// The largest sample.
+    pub fn max(&self) -> Option<Nanos> {
+        self.extremes.map(|(_, max)| max)
+    }
+
+    /// The mean, rounded to a nanosecond.
+    pub fn mean(&self) -> Option<Nanos> {
+        let count = i64::try_from(self.count).ok().filter(|count| *count > 0)?;
+        Some(Nanos((self.sum.0 as f64 / count as f64).round() as i64))
+    }
+
+    /// Whether every sample was kept, not only counted.
+    pub fn is_complete(&self) -> bool {
+        self.samples.len() as u64 == self.count
+    }
+
+    /// The value that a share `q` of all samples does not exceed: exact where every
+    /// sample was kept, else to the precision of the histogram.
+    pub fn quantile(&self, q: f64) -> Option<Nanos> {
+        if !self.is_complete() {
+            return self.histogram.quantile(q);
+        }
+        let mut values = self.samples.values.clone();
+        let rank = ((q * values.len() as f64).ceil() as usize).clamp(1, values.len().max(1));
+        if values.is_empty() {
+            return None;
+        }
+        Some(*values.select_nth_unstable(rank - 1).1)
+    }
+
+    /// `probe / load / variant`, the way a reader would name this recording.
+    pub fn title(&self) -> String {
+        format!("{} / {} / {}", self.probe, self.load, self.variant)
+    }
+}
+
+/// Samples as columns: the form in which they travel and are stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Samples {
+    /// From each sample's moment to the next one's; the first from the recording's start.
+    steps: Vec<Nanos>,
+    /// What was measured.
+    values: Vec<Nanos>,
+}
+
+impl Samples {
+    /// No samples, with room for `capacity` of them, each page of it touched.
+    fn with_room(capacity: usize) -> Self {
+        let touched = || {
+            let mut column = vec![Nanos(-1); capacity];
+            column.clear();
+            column
+        };
+        Self {
+            steps: touched(),
+            values: touched(),
+        }
+    }
+
+    /// How many samples there are.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The samples in order.
+    pub fn iter(&self) -> impl Iterator<Item = Sample> + '_ {
+        let mut at = Nanos::ZERO;
+        self.steps
+            .iter()
+            .zip(&self.values)
+            .zip(0..)
+            .map(move |((step, value), seq)| {
+                at += *step;
+                Sample {
+                    seq,
+                    at,
+                    value: *value,
+                }
+            })
+    }
+}
+
+/// What a worker of a load did while a probe ran beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Work {
+    /// The worker's command.
+    pub worker: String,
+    /// How often the command was started.
+    pub rounds: u64,
+    /// How many of `unit` it did.
+    pub amount: u64,
+    /// What is counted: `messages`, `files`, `bytes`.
+    pub unit: String,
+    /// The CPU time that it took, user and system.
+    pub cpu: Nanos,
+}
+
+/// Takes samples without allocating: all memory is taken, and touched, beforehand.
+#[derive(Debug)]
+pub struct Recorder {
+    count: u64,
+    sum: Nanos,
+    min: Nanos,
+    max: Nanos,
+    missed: u64,
+    histogram: Histogram,
+    worst: Vec<Sample>,
+    samples: Samples,
+    keep: usize,
+    last_at: Nanos,
+}
+
+impl Recorder {
+    /// A recorder that keeps the first `keep` samples raw and counts all of them.
+    pub fn new(keep: usize) -> Self {
+        Self {
+            count: 0,
+            sum: Nanos::ZERO,
+            min: Nanos(i64::MAX),
+            max: Nanos(i64::MIN),
+            missed: 0,
+            histogram: Histogram::new(),
+            worst: Vec::with_capacity(WORST_KEPT),
+            samples: Samples::with_room(keep),
+            keep,
+            last_at: Nanos::ZERO,
+        }
+    }
+
+    /// Takes one sample. Neither allocates nor locks, and never fails.
+    pub fn record(&mut self, at: Nanos, value: Nanos) {
+        if self.samples.values.len() < self.keep {
+            self.samples.steps.push(at - self.last_at);
+            self.samples.values.push(value);
+            self.last_at = at;
+        }
+        self.histogram.record(value);
+        self.note_worst(Sample {
+            seq: self.count,
+            at,
+            value,
+        });
+        self.sum += value;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        self.count += 1;
+    }
+
+    /// Counts periods in which no sample could be taken.
+    pub fn miss(&mut self, periods: u64) {
+        self.missed += periods;
+    }
+
+    fn note_worst(&mut self, sample: Sample) {
+        if self.worst.len() == WORST_KEPT {
+            if self
+                .worst
+                .last()
+                .is_some_and(|least| sample.value <= least.value)
+            {
+                return;
+            }
+            self.worst.pop();
+        }
+        let place = self
+            .worst
+            .partition_point(|kept| kept.value >= sample.value);
+        self.worst.insert(place, sample);
+    }
+
+    /// The finished recording.
+    pub fn finish(self, probe: &str, load: &str, variant: &str) -> Recording {
+        Recording {
+            probe: probe.into(),
+            load: load.into(),
+            variant: variant.into(),
+            interval: None,
+            count: self.count,
+            warmup: 0,
+            sum: self.sum,
+            extremes: (self.count > 0).then_some((self.min, self.max)),
+            missed: self.missed,
+            histogram: self.histogram,
+            worst: self.worst,
+            samples: self.samples,
+            settings: BTreeMap::new(),
+            work: Vec::new(),
+            output: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn record(values: &[i64], keep: usize) -> Recording {
+        let mut recorder = Recorder::new(keep);
+        for (seq, value) in values.iter().enumerate() {
+            recorder.record(Nanos(seq as i64 * 1_000), Nanos(*value));
+        }
+        recorder.finish("timer", "idle", "cpu0")
+    }
+
+    proptest! {
+        #[test]
+        fn a_recording_agrees_with_its_samples(
+            values in prop::collection::vec(-1_000_000_i64..1_000_000, 1..200)
+        ) {
+            let recording = record(&values, 1_000);
+            let mut sorted = values.clone();
+            sorted.sort_unstable();
+            prop_assert_eq!(recording.min(), Some(Nanos(sorted[0])));
+            prop_assert_eq!(recording.max(), Some(Nanos(sorted[sorted.len() - 1])));
+            prop_assert_eq!(recording.quantile(0.5), Some(Nanos(sorted[(values.len() - 1) / 2])));
+            prop_assert_eq!(recording.count, recording.histogram.count());
+            let kept: Vec<i64> = recording.samples.iter().map(|sample| sample.value.0).collect();
+            prop_assert_eq!(&kept, &values);
+            let worst: Vec<i64> = recording.worst.iter().map(|sample| sample.value.0).collect();
+            sorted.reverse();
+            sorted.truncate(WORST_KEPT);
+            prop_assert_eq!(worst, sorted);
+            for sample in &recording.worst {
+                prop_assert_eq!(values[sample.seq as usize], sample.value.0);
+                prop_assert_eq!(sample.at.0, sample.seq as i64 * 1_000);
+            }
+        }
+    }
+
+    #[test]
+    fn samples_past_the_limit_are_counted_and_only_then_dropped() {
+        let recording = record(&[5, 9, 7, 1], 2);
+        assert_eq!((recording.samples.len(), recording.count), (2, 4));
+        assert!(!recording.is_complete());
+        assert_eq!(recording.max(), Some(Nanos(9)));
+        assert_eq!(recording.quantile(1.0), Some(Nanos(9)));
+    }
+
+    #[test]
+    fn an_empty_recording_has_no_extremes_and_no_mean() {
+        let recording = record(&[], 10);
+        assert_eq!((recording.extremes, recording.mean()), (None, None));
+        assert_eq!(recording.quantile(0.5), None);
+    }
+}

@@ -1,0 +1,125 @@
+//! A run: one suite on one subject, with everything needed to repeat it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::digest;
+use crate::record::{Provenance, Unsupported};
+use crate::recording::Recording;
+
+/// What was judged.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// What tables call it: `none`, `rt`.
+    pub name: String,
+    /// The kernel's id on the workstation.
+    pub kernel: String,
+    /// The boot arguments that were asked for.
+    pub boot: String,
+    /// Where it ran: `virtual`, `host`.
+    pub bench: String,
+}
+
+/// How far a run got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// It has begun, and its process lives.
+    Running,
+    /// The plan was carried out to its end.
+    Finished,
+    /// It was stopped, or its process died; what it had is kept.
+    Interrupted,
+    /// The bench or the subject failed; what it had is kept.
+    Failed,
+}
+
+impl State {
+    /// The word for it, as it is stored and printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::Interrupted => "interrupted",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for State {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        [
+            Self::Running,
+            Self::Finished,
+            Self::Interrupted,
+            Self::Failed,
+        ]
+        .into_iter()
+        .find(|state| state.name() == name)
+        .ok_or_else(|| format!("\"{name}\" is no state of a run"))
+    }
+}
+
+/// One suite on one subject.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Its name in the store: short, unique there.
+    pub id: String,
+    /// The suite's name.
+    pub suite: String,
+    /// The plan that the target was given, as TOML.
+    pub plan: String,
+    /// The seed.
+    pub seed: u64,
+    /// Nanoseconds of virtual time per instruction; `None` on a bench in real time.
+    pub ns_per_insn: Option<u32>,
+    /// What was judged.
+    pub subject: Subject,
+    /// How far it got.
+    pub state: State,
+    /// Why it failed or was interrupted.
+    pub error: Option<String>,
+    /// When it began, RFC 3339, UTC.
+    pub started: String,
+    /// When it ended, RFC 3339, UTC.
+    pub finished: Option<String>,
+    /// The bench's own provenance: QEMU's version and flags, checksums, host.
+    pub bench: BTreeMap<String, String>,
+    /// What the target read back from the running kernel; `None` if it never got so far.
+    pub provenance: Option<Provenance>,
+    /// What the probes delivered.
+    pub recordings: Vec<Recording>,
+    /// What could not be measured, and why.
+    pub unsupported: Vec<Unsupported>,
+    /// What the subject's console showed.
+    pub console: String,
+}
+
+impl Run {
+    /// The digest over what was measured; `None` unless the run finished: half a run
+    /// has no identity.
+    pub fn digest(&self) -> Option<String> {
+        (self.state == State::Finished).then(|| digest(&self.recordings, &self.unsupported))
+    }
+
+    /// Whether its times are virtual.
+    pub fn is_virtual(&self) -> bool {
+        self.ns_per_insn.is_some()
+    }
+
+    /// Whether everything that was asked for was measured.
+    pub fn is_whole(&self) -> bool {
+        self.state == State::Finished && self.unsupported.is_empty()
+    }
+}

@@ -1,0 +1,142 @@
+//! Suites: which probes run under which loads, on which subjects.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::plan::{IDLE, Load, Plan, Step};
+
+/// A suite, as its TOML file tells it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suite {
+    /// The name by which it is called.
+    pub name: String,
+    /// One line that says what it is for.
+    pub summary: String,
+    /// The memory that a virtual subject gets, in mebibytes.
+    #[serde(default = "memory_mib")]
+    pub memory_mib: u32,
+    /// Programs of this machine that a virtual subject gets too, with their libraries.
+    #[serde(default)]
+    pub programs: Vec<String>,
+    /// What is judged where the caller names nothing else.
+    #[serde(default, rename = "subject")]
+    pub subjects: Vec<SubjectSpec>,
+    /// What is measured, in this order.
+    #[serde(rename = "step")]
+    pub steps: Vec<Step>,
+}
+
+fn memory_mib() -> u32 {
+    512
+}
+
+/// A subject that a suite asks for: a kernel and how it is booted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SubjectSpec {
+    /// What tables call it.
+    pub name: String,
+    /// The kernel's id, as `punctual kernel list` shows it.
+    pub kernel: String,
+    /// Boot arguments in addition to those of the bench.
+    #[serde(default)]
+    pub boot: String,
+}
+
+/// What is wrong with a suite.
+#[derive(Debug, Error)]
+pub enum SuiteError {
+    /// It is no TOML, or not in the form of a suite.
+    #[error("{0}")]
+    Form(#[from] toml::de::Error),
+    /// It measures nothing.
+    #[error("suite \"{0}\" has no [[step]]: it would measure nothing")]
+    Empty(String),
+    /// It names a load that there is not.
+    #[error("step {step} names the load \"{load}\"; there are: {known}")]
+    UnknownLoad {
+        /// The step's number, from 1.
+        step: usize,
+        /// The name that it gives.
+        load: String,
+        /// The names that there are.
+        known: String,
+    },
+}
+
+impl Suite {
+    /// Reads a suite.
+    pub fn parse(text: &str) -> Result<Self, SuiteError> {
+        let suite: Self = toml::from_str(text)?;
+        if suite.steps.is_empty() {
+            return Err(SuiteError::Empty(suite.name));
+        }
+        Ok(suite)
+    }
+
+    /// The plan for one subject: the steps, and the loads that they name.
+    pub fn plan(&self, all: &BTreeMap<String, Load>, seed: u64) -> Result<Plan, SuiteError> {
+        let mut loads = BTreeMap::new();
+        for (step, number) in self
+            .steps
+            .iter()
+            .zip(1..)
+            .filter(|(step, _)| step.load != IDLE)
+        {
+            let Some(load) = all.get(&step.load) else {
+                let known: Vec<&str> = all.keys().map(String::as_str).collect();
+                return Err(SuiteError::UnknownLoad {
+                    step: number,
+                    load: step.load.clone(),
+                    known: format!("{IDLE}, {}", known.join(", ")),
+                });
+            };
+            loads.insert(step.load.clone(), load.clone());
+        }
+        Ok(Plan {
+            seed,
+            loads,
+            steps: self.steps.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SUITE: &str = r#"
+        name = "s"
+        summary = "a suite"
+        [[step]]
+        probe = "timer"
+        load = "storm"
+    "#;
+
+    #[test]
+    fn an_unknown_load_is_named_with_those_that_there_are() {
+        let suite = Suite::parse(SUITE).unwrap();
+        let error = suite.plan(&BTreeMap::new(), 1).unwrap_err().to_string();
+        assert!(error.contains("storm") && error.contains("idle"), "{error}");
+    }
+
+    #[test]
+    fn a_suite_without_steps_is_refused() {
+        let text = "name = \"s\"\nsummary = \"\"\nstep = []\n";
+        assert!(matches!(Suite::parse(text), Err(SuiteError::Empty(_))));
+    }
+
+    #[test]
+    fn a_misspelt_word_is_named_with_its_line() {
+        let error = Suite::parse(&SUITE.replace("summary", "sumary"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("sumary") && error.contains("line 3"),
+            "{error}"
+        );
+    }
+}
