@@ -1,1 +1,8 @@
-//! Placeholder.
+//! Where subjects run: kernels, the guest's file system, and the virtual bench.
+#![forbid(unsafe_code)]
+
+pub mod checksum;
+mod elf;
+pub mod initramfs;
+pub mod kernels;
+pub mod paths;

@@ -27,6 +27,9 @@ pub struct Histogram {
 
 impl Histogram {
     /// An empty histogram. All memory that it will ever need is allocated here.
+    ///
+    /// # Panics
+    /// Never: the bounds are constants that are valid.
     pub fn new() -> Self {
         let bins = Hdr::new_with_bounds(1, HIGHEST.0 as u64, SIGNIFICANT_DIGITS)
             .expect("the constants above are valid bounds");

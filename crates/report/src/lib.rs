@@ -1,1 +1,24 @@
-//! Placeholder.
+//! What runs look like: tables for terminals, figures, pages, JSON.
+//!
+//! Everything here is a pure function of runs. What was not measured is shown as such,
+//! with the reason: never as a blank, never as a zero.
+#![forbid(unsafe_code)]
+
+pub mod figure;
+pub mod json;
+pub mod matrix;
+pub mod page;
+pub mod rows;
+pub mod stats;
+pub mod summary;
+pub mod table;
+
+#[cfg(test)]
+mod fixtures;
+
+pub use figure::{Figure, figures};
+pub use json::{run_json, runs_json};
+pub use matrix::{Cell, Column, Matrix, Measurement};
+pub use page::page;
+pub use summary::summary;
+pub use table::table;

@@ -1,0 +1,77 @@
+//! The little that is needed to know of ELF files: what a program needs to be loaded.
+
+use object::Endianness;
+use object::elf::{self, FileHeader64};
+use object::read::elf::{FileHeader as _, ProgramHeader as _};
+
+/// What a program or library for x86-64 needs to be loaded.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Needs {
+    /// The dynamic loader; a static program has none.
+    pub(crate) interpreter: Option<String>,
+    /// The names of the libraries it was linked with, in order.
+    pub(crate) libraries: Vec<String>,
+    /// Directories for these libraries and for all that those need in turn.
+    pub(crate) rpath: Vec<String>,
+    /// Directories for these libraries only.
+    pub(crate) runpath: Vec<String>,
+}
+
+/// Reads what an x86-64 program or library needs, or says in a few words what it is instead.
+pub(crate) fn needs(bytes: &[u8]) -> Result<Needs, String> {
+    if !bytes.starts_with(b"\x7fELF") {
+        let script = if bytes.starts_with(b"#!") {
+            "a script"
+        } else {
+            "no ELF file"
+        };
+        return Err(script.to_owned());
+    }
+    if bytes.get(4) != Some(&elf::ELFCLASS64.0) {
+        return Err("a 32-bit ELF file".to_owned());
+    }
+    parse(bytes).map_err(|error| format!("a damaged ELF file ({error})"))?
+}
+
+fn parse(bytes: &[u8]) -> object::read::Result<Result<Needs, String>> {
+    let header = FileHeader64::<Endianness>::parse(bytes)?;
+    let endian = header.endian()?;
+    let machine = header.e_machine(endian);
+    if machine != elf::EM_X86_64 {
+        return Ok(Err(format!("an ELF file for machine {}", machine.0)));
+    }
+    let mut needs = Needs::default();
+    for segment in header.program_headers(endian, bytes)? {
+        if let Some(interpreter) = segment.interpreter(endian, bytes)? {
+            needs.interpreter = Some(text(interpreter));
+        }
+    }
+    let dynamic = header
+        .sections(endian, bytes)?
+        .dynamic_table(endian, bytes)?;
+    for entry in &dynamic {
+        match entry.tag {
+            elf::DT_NEEDED => needs.libraries.push(text(dynamic.string(entry)?)),
+            elf::DT_RPATH => needs.rpath = directories(dynamic.string(entry)?),
+            elf::DT_RUNPATH => needs.runpath = directories(dynamic.string(entry)?),
+            _ => {}
+        }
+    }
+    // The dynamic loader ignores DT_RPATH where there is a DT_RUNPATH.
+    if !needs.runpath.is_empty() {
+        needs.rpath.clear();
+    }
+    Ok(Ok(needs))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn directories(bytes: &[u8]) -> Vec<String> {
+    text(bytes)
+        .split(':')
+        .filter(|directory| !directory.is_empty())
+        .map(str::to_owned)
+        .collect()
+}

@@ -1,0 +1,729 @@
+//! The guest's first and only file system.
+//!
+//! It is made here, in process, and is the same to the byte wherever it is made of the same
+//! files: entries are sorted, numbered in order, belong to root and are as old as 1970. That
+//! matters because the guest unpacks it, instruction by instruction, before anything is
+//! measured.
+
+mod libraries;
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as MapEntry;
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use cpio::newc::{self, Builder};
+
+use crate::{checksum, elf};
+
+/// Why an initramfs cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum InitramfsError {
+    /// A file cannot be read.
+    #[error("{}: expected {expected}, found: {error}", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What it is to be.
+        expected: &'static str,
+        /// What is wrong.
+        error: io::Error,
+    },
+    /// The target program is not there.
+    #[error("{}: expected punctual-target, found no such file: build it with `./build`", .0.display())]
+    NoTarget(PathBuf),
+    /// The target program is not a static one for x86-64.
+    #[error("{}: expected punctual-target as a static x86-64 program, found {found}: build it with `./build`", .path.display())]
+    Target {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        found: String,
+    },
+    /// There is no busybox.
+    #[error(
+        "expected busybox in /bin, /usr/bin or the PATH, found none: install a static one (`apt-get install busybox-static`)"
+    )]
+    NoBusybox,
+    /// That busybox does not run in the guest, or tells no applets here.
+    #[error("{}: expected a static busybox for x86-64, found {found}: install one (`apt-get install busybox-static`)", .path.display())]
+    Busybox {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        found: String,
+    },
+    /// A program is not one for x86-64.
+    #[error("{}: expected an x86-64 program, found {found}: name a program that was built for x86-64", .path.display())]
+    Program {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        found: String,
+    },
+    /// A library is missing on this machine.
+    #[error("{}: expected its library {library} in {searched}, found none: install the package that has it, or link the program statically", .program.display())]
+    NoLibrary {
+        /// The program.
+        program: PathBuf,
+        /// The library's name.
+        library: String,
+        /// Where it was looked for.
+        searched: String,
+    },
+    /// Two different things are to have one path in the guest.
+    #[error(
+        "{0}: expected one file of this path in the guest, found two that differ: leave one out or rename it"
+    )]
+    Conflict(String),
+    /// A path that cannot be one in the guest.
+    #[error("{0:?}: expected an absolute path of plain names for the guest: rename the file")]
+    BadPath(String),
+    /// A module is not ready to be loaded.
+    #[error("{}: expected a kernel module (ELF), found {found}: name an unpacked .ko file", .path.display())]
+    Module {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        found: String,
+    },
+    /// The format has an end.
+    #[error("{0}: expected a file below 4 GiB: leave it out")]
+    TooLarge(String),
+    /// The archive cannot be written to memory.
+    #[error("expected to write the initramfs to memory, found: {0}")]
+    Archive(io::Error),
+}
+
+/// What one path in the guest is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// A directory.
+    Directory {
+        /// Permission bits.
+        mode: u32,
+    },
+    /// A file and all its bytes.
+    File {
+        /// Permission bits.
+        mode: u32,
+        /// Its contents.
+        bytes: Vec<u8>,
+    },
+    /// A symbolic link.
+    Symlink {
+        /// Where it leads.
+        target: String,
+    },
+    /// A device node.
+    Device {
+        /// Character or block device.
+        kind: DeviceKind,
+        /// Major number.
+        major: u32,
+        /// Minor number.
+        minor: u32,
+    },
+}
+
+/// The two kinds of device nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// Such as `/dev/console`.
+    Character,
+    /// Such as `/dev/vda`.
+    Block,
+}
+
+/// An initramfs in the making.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Initramfs {
+    /// By path without the leading slash. A directory sorts before what is in it, which is
+    /// the order in which the kernel must make them.
+    entries: BTreeMap<String, Entry>,
+}
+
+impl Initramfs {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Puts a directory, and those above it. What is there already gets this mode.
+    pub fn dir(&mut self, path: &str, mode: u32) -> Result<&mut Self, InitramfsError> {
+        let name = self.name_with_parents(path)?;
+        match self.entries.entry(name) {
+            MapEntry::Occupied(entry) if !matches!(entry.get(), Entry::Directory { .. }) => {
+                return Err(InitramfsError::Conflict(path.to_owned()));
+            }
+            entry => *entry.or_insert(Entry::Directory { mode }) = Entry::Directory { mode },
+        }
+        Ok(self)
+    }
+
+    /// Puts a file, and the directories above it.
+    pub fn file(
+        &mut self,
+        path: &str,
+        mode: u32,
+        bytes: impl Into<Vec<u8>>,
+    ) -> Result<&mut Self, InitramfsError> {
+        let bytes = bytes.into();
+        self.put(path, Entry::File { mode, bytes })
+    }
+
+    /// Puts a symbolic link, and the directories above it.
+    pub fn symlink(&mut self, path: &str, target: &str) -> Result<&mut Self, InitramfsError> {
+        let target = target.to_owned();
+        self.put(path, Entry::Symlink { target })
+    }
+
+    /// Puts a device node, and the directories above it.
+    pub fn device(
+        &mut self,
+        path: &str,
+        kind: DeviceKind,
+        major: u32,
+        minor: u32,
+    ) -> Result<&mut Self, InitramfsError> {
+        let device = Entry::Device { kind, major, minor };
+        self.put(path, device)
+    }
+
+    /// Puts a program of this machine, with its dynamic loader and every library it needs.
+    ///
+    /// Libraries keep their paths if they are where the dynamic loader looks without a
+    /// cache; all others go beside the C library, which is there.
+    pub fn program(
+        &mut self,
+        host_path: &Path,
+        guest_path: &str,
+    ) -> Result<&mut Self, InitramfsError> {
+        let bytes = read(host_path, "a program")?;
+        let needs = elf::needs(&bytes).map_err(|found| InitramfsError::Program {
+            path: host_path.to_owned(),
+            found,
+        })?;
+        self.file(guest_path, 0o755, bytes)?;
+        for library in libraries::of(host_path, &needs)? {
+            let bytes = read(&library.host_path, "a library")?;
+            self.file(&library.guest_path, 0o755, bytes)?;
+        }
+        Ok(self)
+    }
+
+    /// What is at a path.
+    pub fn get(&self, path: &str) -> Option<&Entry> {
+        self.entries.get(path.strip_prefix('/')?)
+    }
+
+    /// All paths, sorted, and what is there.
+    pub fn entries(&self) -> impl Iterator<Item = (String, &Entry)> {
+        let absolute = |(name, entry)| (format!("/{name}"), entry);
+        self.entries.iter().map(absolute)
+    }
+
+    /// The archive, as the kernel takes it.
+    pub fn finish(&self) -> Result<Vec<u8>, InitramfsError> {
+        let mut archive = Vec::new();
+        for (index, (name, entry)) in self.entries.iter().enumerate() {
+            let builder = header(Builder::new(name).ino(index as u32 + 1), entry);
+            let contents = contents(entry);
+            let len = u32::try_from(contents.len())
+                .map_err(|_| InitramfsError::TooLarge(name.clone()))?;
+            let mut writer = builder.write(archive, len);
+            archive = writer
+                .write_all(contents)
+                .and_then(|()| writer.finish())
+                .map_err(InitramfsError::Archive)?;
+        }
+        newc::trailer(archive).map_err(InitramfsError::Archive)
+    }
+
+    /// The archive's SHA-256: equal digests mean equal guests.
+    pub fn digest(&self) -> Result<String, InitramfsError> {
+        Ok(checksum::of_bytes(&self.finish()?))
+    }
+
+    /// The same thing may be put twice: two programs may need one library.
+    fn put(&mut self, path: &str, entry: Entry) -> Result<&mut Self, InitramfsError> {
+        let name = self.name_with_parents(path)?;
+        match self.entries.entry(name) {
+            MapEntry::Occupied(there) if *there.get() != entry => {
+                return Err(InitramfsError::Conflict(path.to_owned()));
+            }
+            there => _ = there.or_insert(entry),
+        }
+        Ok(self)
+    }
+
+    fn name_with_parents(&mut self, path: &str) -> Result<String, InitramfsError> {
+        let name = entry_name(path).ok_or_else(|| InitramfsError::BadPath(path.to_owned()))?;
+        for (end, _) in name.match_indices('/') {
+            let parent = &name[..end];
+            let entry = self.entries.entry(parent.to_owned());
+            let there = entry.or_insert(Entry::Directory { mode: 0o755 });
+            if !matches!(there, Entry::Directory { .. }) {
+                return Err(InitramfsError::Conflict(format!("/{parent}")));
+            }
+        }
+        Ok(name.to_owned())
+    }
+}
+
+/// A path without its leading slash, if it is absolute and says what it means.
+fn entry_name(path: &str) -> Option<&str> {
+    let name = path.strip_prefix('/')?;
+    let plain = |part: &str| !matches!(part, "" | "." | "..") && !part.contains('\0');
+    // The archive ends with an entry of this name.
+    (name.split('/').all(plain) && name != "TRAILER!!!").then_some(name)
+}
+
+fn header(builder: Builder, entry: &Entry) -> Builder {
+    const DIRECTORY: u32 = 0o040_000;
+    const REGULAR: u32 = 0o100_000;
+    const SYMLINK: u32 = 0o120_000;
+    const CHARACTER: u32 = 0o020_000;
+    const BLOCK: u32 = 0o060_000;
+    match entry {
+        Entry::Directory { mode } => builder.mode(DIRECTORY | mode).nlink(2),
+        Entry::File { mode, .. } => builder.mode(REGULAR | mode),
+        Entry::Symlink { .. } => builder.mode(SYMLINK | 0o777),
+        Entry::Device { kind, major, minor } => {
+            let format = match kind {
+                DeviceKind::Character => CHARACTER,
+                DeviceKind::Block => BLOCK,
+            };
+            builder
+                .mode(format | 0o600)
+                .rdev_major(*major)
+                .rdev_minor(*minor)
+        }
+    }
+}
+
+fn contents(entry: &Entry) -> &[u8] {
+    match entry {
+        Entry::File { bytes, .. } => bytes,
+        Entry::Symlink { target } => target.as_bytes(),
+        Entry::Directory { .. } | Entry::Device { .. } => &[],
+    }
+}
+
+fn read(path: &Path, expected: &'static str) -> Result<Vec<u8>, InitramfsError> {
+    fs::read(path).map_err(|error| InitramfsError::Unreadable {
+        path: path.to_owned(),
+        expected,
+        error,
+    })
+}
+
+const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n";
+const GROUP: &str = "root:x:0:\nnogroup:x:65534:\n";
+const HOSTS: &str = "127.0.0.1 localhost\n";
+
+/// The guest that every virtual run starts from: the target as init, busybox for loads, the
+/// modules in the order in which they are loaded, and further programs in `/usr/bin`.
+pub fn base(
+    target: &Path,
+    busybox: &Path,
+    modules: &[PathBuf],
+    programs: &[PathBuf],
+) -> Result<Initramfs, InitramfsError> {
+    let mut initramfs = Initramfs::new();
+    put_skeleton(&mut initramfs)?;
+    put_target(&mut initramfs, target)?;
+    put_busybox(&mut initramfs, busybox, programs)?;
+    put_modules(&mut initramfs, modules)?;
+    for program in programs {
+        initramfs.program(program, &format!("/usr/bin/{}", file_name(program)?))?;
+    }
+    Ok(initramfs)
+}
+
+fn put_skeleton(initramfs: &mut Initramfs) -> Result<(), InitramfsError> {
+    for path in ["/dev", "/etc", "/proc", "/run", "/sys", "/usr/bin", "/var"] {
+        initramfs.dir(path, 0o755)?;
+    }
+    initramfs.dir("/root", 0o700)?.dir("/tmp", 0o1777)?;
+    // Init has a console only if this is there before it starts.
+    initramfs.device("/dev/console", DeviceKind::Character, 5, 1)?;
+    initramfs
+        .file("/etc/passwd", 0o644, PASSWD)?
+        .file("/etc/group", 0o644, GROUP)?
+        .file("/etc/hosts", 0o644, HOSTS)?;
+    Ok(())
+}
+
+fn put_target(initramfs: &mut Initramfs, target: &Path) -> Result<(), InitramfsError> {
+    if !target.exists() {
+        return Err(InitramfsError::NoTarget(target.to_owned()));
+    }
+    let bytes = read(target, "punctual-target")?;
+    require_static(&bytes).map_err(|found| InitramfsError::Target {
+        path: target.to_owned(),
+        found,
+    })?;
+    initramfs
+        .file("/init", 0o755, bytes)?
+        .symlink("/bin/punctual-target", "/init")?;
+    Ok(())
+}
+
+fn put_busybox(
+    initramfs: &mut Initramfs,
+    busybox: &Path,
+    programs: &[PathBuf],
+) -> Result<(), InitramfsError> {
+    let bytes = read(busybox, "a static busybox")?;
+    check_busybox(busybox, &bytes)?;
+    initramfs.file("/bin/busybox", 0o755, bytes)?;
+    let mut taken = vec!["busybox", "punctual-target"];
+    // A program that was asked for comes before an applet of its name.
+    taken.extend(
+        programs
+            .iter()
+            .filter_map(|path| path.file_name()?.to_str()),
+    );
+    for applet in applets(busybox)? {
+        if !taken.contains(&applet.as_str()) {
+            initramfs.symlink(&format!("/bin/{applet}"), "busybox")?;
+        }
+    }
+    Ok(())
+}
+
+/// What busybox can do differs from build to build, so it is asked.
+fn applets(busybox: &Path) -> Result<Vec<String>, InitramfsError> {
+    let describe = |found: String| InitramfsError::Busybox {
+        path: busybox.to_owned(),
+        found,
+    };
+    let output = Command::new(busybox)
+        .arg("--list")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| describe(format!("that it does not run here ({error})")))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let names: Vec<String> = text
+        .lines()
+        .filter(|name| entry_name(&format!("/{name}")).is_some() && !name.contains('/'))
+        .map(str::to_owned)
+        .collect();
+    if !output.status.success() || names.is_empty() {
+        return Err(describe("one without applets (`--list`)".to_owned()));
+    }
+    Ok(names)
+}
+
+fn put_modules(initramfs: &mut Initramfs, modules: &[PathBuf]) -> Result<(), InitramfsError> {
+    for (index, path) in modules.iter().enumerate() {
+        let bytes = read(path, "a kernel module")?;
+        if !bytes.starts_with(b"\x7fELF") {
+            return Err(InitramfsError::Module {
+                path: path.clone(),
+                found: "no ELF file".to_owned(),
+            });
+        }
+        let guest_path = format!("/lib/modules/punctual/{index:02}-{}", file_name(path)?);
+        initramfs.file(&guest_path, 0o644, bytes)?;
+    }
+    Ok(())
+}
+
+fn file_name(path: &Path) -> Result<&str, InitramfsError> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.ok_or_else(|| InitramfsError::BadPath(path.display().to_string()))
+}
+
+/// Finds a busybox that runs in the guest: in `/bin`, `/usr/bin`, then along the PATH.
+///
+/// A dynamic one is passed over if a static one follows.
+pub fn find_busybox() -> Result<PathBuf, InitramfsError> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let directories = ["/bin", "/usr/bin"].map(PathBuf::from);
+    let directories = directories.into_iter().chain(std::env::split_paths(&path));
+    first_busybox(directories.map(|directory| directory.join("busybox")))
+}
+
+fn first_busybox(candidates: impl Iterator<Item = PathBuf>) -> Result<PathBuf, InitramfsError> {
+    let mut unfit = None;
+    for path in candidates.filter(|path| is_executable(path)) {
+        match read(&path, "a static busybox").and_then(|bytes| check_busybox(&path, &bytes)) {
+            Ok(()) => return Ok(path),
+            Err(error) => _ = unfit.get_or_insert(error),
+        }
+    }
+    Err(unfit.unwrap_or(InitramfsError::NoBusybox))
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+fn check_busybox(path: &Path, bytes: &[u8]) -> Result<(), InitramfsError> {
+    require_static(bytes).map_err(|found| InitramfsError::Busybox {
+        path: path.to_owned(),
+        found,
+    })
+}
+
+/// Says what the bytes are unless they are a static x86-64 program.
+fn require_static(bytes: &[u8]) -> Result<(), String> {
+    let needs = elf::needs(bytes)?;
+    match needs.interpreter {
+        Some(interpreter) => Err(format!("a dynamically linked one (it needs {interpreter})")),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Initramfs {
+        let mut initramfs = Initramfs::new();
+        initramfs
+            .file("/etc/hosts", 0o644, HOSTS)
+            .and_then(|i| i.symlink("/bin/sh", "busybox"))
+            .and_then(|i| i.device("/dev/console", DeviceKind::Character, 5, 1))
+            .and_then(|i| i.dir("/tmp", 0o1777))
+            .and_then(|i| i.file("/empty", 0o600, ""))
+            .unwrap();
+        initramfs
+    }
+
+    /// Name, mode, contents, device.
+    type Parsed = (String, u32, Vec<u8>, (u32, u32));
+
+    /// In the order of the archive.
+    fn parse(archive: &[u8]) -> Vec<Parsed> {
+        let mut entries = Vec::new();
+        let mut rest = archive;
+        loop {
+            let mut reader = newc::Reader::new(rest).unwrap();
+            let entry = reader.entry().clone();
+            if entry.is_trailer() {
+                return entries;
+            }
+            assert_eq!(entry.ino() as usize, entries.len() + 1);
+            assert_eq!((entry.uid(), entry.gid(), entry.mtime()), (0, 0, 0));
+            let mut bytes = Vec::new();
+            io::Read::read_to_end(&mut reader, &mut bytes).unwrap();
+            let device = (entry.rdev_major(), entry.rdev_minor());
+            entries.push((entry.name().to_owned(), entry.mode(), bytes, device));
+            rest = reader.finish().unwrap();
+        }
+    }
+
+    #[test]
+    fn the_archive_has_what_was_put_parents_first() {
+        let entries = parse(&sample().finish().unwrap());
+        let hosts = HOSTS.as_bytes().to_vec();
+        let expected = [
+            ("bin", 0o040_755, vec![], (0, 0)),
+            ("bin/sh", 0o120_777, b"busybox".to_vec(), (0, 0)),
+            ("dev", 0o040_755, vec![], (0, 0)),
+            ("dev/console", 0o020_600, vec![], (5, 1)),
+            ("empty", 0o100_600, vec![], (0, 0)),
+            ("etc", 0o040_755, vec![], (0, 0)),
+            ("etc/hosts", 0o100_644, hosts, (0, 0)),
+            ("tmp", 0o041_777, vec![], (0, 0)),
+        ];
+        let expected = expected.map(|(name, mode, bytes, dev)| (name.to_owned(), mode, bytes, dev));
+        assert_eq!(entries, expected);
+    }
+
+    #[test]
+    fn the_order_of_putting_does_not_matter() {
+        let mut other = Initramfs::new();
+        other
+            .file("/empty", 0o600, "")
+            .and_then(|i| i.dir("/tmp", 0o1777))
+            .and_then(|i| i.dir("/dev", 0o755))
+            .and_then(|i| i.device("/dev/console", DeviceKind::Character, 5, 1))
+            .and_then(|i| i.symlink("/bin/sh", "busybox"))
+            .and_then(|i| i.file("/etc/hosts", 0o644, HOSTS))
+            .unwrap();
+        assert_eq!(other.finish().unwrap(), sample().finish().unwrap());
+        assert_eq!(other.digest().unwrap(), sample().digest().unwrap());
+        assert_eq!(
+            checksum::of_bytes(&sample().finish().unwrap()),
+            sample().digest().unwrap()
+        );
+    }
+
+    #[test]
+    fn the_program_cpio_reads_it() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), sample().finish().unwrap()).unwrap();
+        let input = fs::File::open(file.path()).unwrap();
+        let output = Command::new("cpio")
+            .args(["-t", "--quiet"])
+            .stdin(input)
+            .output();
+        let Ok(output) = output else {
+            eprintln!("skipped: no cpio here");
+            return;
+        };
+        assert!(output.status.success());
+        let names = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(names.lines().count(), 8);
+        assert!(names.contains("dev/console\n"));
+    }
+
+    #[test]
+    fn two_things_of_one_path_are_refused() {
+        let mut initramfs = sample();
+        assert!(initramfs.file("/etc/hosts", 0o644, HOSTS).is_ok());
+        let other = initramfs.file("/etc/hosts", 0o644, "x").map(|_| ());
+        assert!(matches!(other, Err(InitramfsError::Conflict(_))));
+        let below = initramfs.file("/bin/sh/x", 0o644, "x").map(|_| ());
+        assert!(matches!(below, Err(InitramfsError::Conflict(path)) if path == "/bin/sh"));
+        let directory = initramfs.dir("/empty", 0o755).map(|_| ());
+        assert!(matches!(directory, Err(InitramfsError::Conflict(_))));
+        let file = initramfs.file("/tmp", 0o755, "").map(|_| ());
+        assert!(matches!(file, Err(InitramfsError::Conflict(_))));
+    }
+
+    #[test]
+    fn paths_are_absolute_and_plain() {
+        for path in [
+            "",
+            "/",
+            "etc",
+            "/etc/",
+            "//etc",
+            "/etc/../x",
+            "/./x",
+            "/TRAILER!!!",
+        ] {
+            let put = Initramfs::new().file(path, 0o644, "").map(|_| ());
+            assert!(matches!(put, Err(InitramfsError::BadPath(_))), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_program_comes_with_its_loader_and_libraries() {
+        let mut initramfs = Initramfs::new();
+        initramfs
+            .program(Path::new("/bin/ls"), "/usr/bin/ls")
+            .unwrap();
+        let paths: Vec<String> = initramfs.entries().map(|(path, _)| path).collect();
+        let has = |part: &str| paths.iter().filter(|path| path.contains(part)).count();
+        assert_eq!(has("/usr/bin/ls"), 1, "{paths:?}");
+        assert_eq!(has("ld-linux-x86-64.so.2"), 1, "{paths:?}");
+        assert_eq!(has("/libc.so.6"), 1, "{paths:?}");
+        // A second program may need the same libraries.
+        initramfs
+            .program(Path::new("/bin/ls"), "/usr/bin/dir")
+            .unwrap();
+        assert_eq!(initramfs.entries().count(), paths.len() + 1);
+    }
+
+    #[test]
+    fn a_script_is_no_program() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("script");
+        fs::write(&path, "#!/bin/sh\n").unwrap();
+        let error = Initramfs::new().program(&path, "/bin/x").map(|_| ());
+        let error = error.unwrap_err().to_string();
+        assert!(
+            error.contains("expected an x86-64 program, found a script"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn the_base_is_complete() {
+        let Ok(busybox) = find_busybox() else {
+            eprintln!("skipped: no static busybox here");
+            return;
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let module = directory.path().join("stall.ko");
+        fs::write(&module, "\x7fELF and so on").unwrap();
+        let modules = [module.clone(), module];
+        let programs = [PathBuf::from("/bin/ls")];
+        // Any static program can stand in for the target.
+        let make = || base(&busybox, &busybox, &modules, &programs).unwrap();
+        let initramfs = make();
+        let link = |target: &str| Entry::Symlink {
+            target: target.to_owned(),
+        };
+        assert_eq!(initramfs.get("/bin/punctual-target"), Some(&link("/init")));
+        assert_eq!(initramfs.get("/bin/sh"), Some(&link("busybox")));
+        assert_eq!(initramfs.get("/bin/ls"), None);
+        assert!(matches!(
+            initramfs.get("/bin/busybox"),
+            Some(Entry::File { .. })
+        ));
+        for path in [
+            "/init",
+            "/usr/bin/ls",
+            "/dev/console",
+            "/proc",
+            "/sys",
+            "/tmp",
+            "/run",
+            "/root",
+            "/var",
+            "/etc/passwd",
+            "/etc/group",
+            "/etc/hosts",
+            "/lib/modules/punctual/00-stall.ko",
+            "/lib/modules/punctual/01-stall.ko",
+        ] {
+            assert!(initramfs.get(path).is_some(), "{path}");
+        }
+        assert_eq!(initramfs.finish().unwrap(), make().finish().unwrap());
+    }
+
+    #[test]
+    fn what_cannot_be_init_is_named() {
+        let busybox = Path::new("/nowhere/busybox");
+        let error = |target: &Path| base(target, busybox, &[], &[]).unwrap_err().to_string();
+        let missing = error(Path::new("/nowhere/punctual-target"));
+        assert!(
+            missing.contains("found no such file: build it with `./build`"),
+            "{missing}"
+        );
+        let dynamic = error(Path::new("/bin/ls"));
+        assert!(
+            dynamic.contains("found a dynamically linked one"),
+            "{dynamic}"
+        );
+        let text = error(Path::new("/etc/passwd"));
+        assert!(text.contains("found no ELF file"), "{text}");
+    }
+
+    #[test]
+    fn a_dynamic_busybox_is_passed_over() {
+        let ls = PathBuf::from("/bin/ls");
+        let error = first_busybox([ls.clone()].into_iter())
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("busybox-static"), "{error}");
+        let none = first_busybox([PathBuf::from("/nowhere/busybox")].into_iter());
+        assert!(matches!(none, Err(InitramfsError::NoBusybox)));
+        if let Ok(busybox) = find_busybox() {
+            assert_eq!(
+                first_busybox([ls, busybox.clone()].into_iter()).unwrap(),
+                busybox
+            );
+        }
+    }
+
+    #[test]
+    fn a_module_that_is_still_packed_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let module = directory.path().join("stall.ko.xz");
+        fs::write(&module, "\u{fd}7zXZ").unwrap();
+        let error = put_modules(&mut Initramfs::new(), &[module]).unwrap_err();
+        assert!(error.to_string().contains("unpacked .ko file"));
+    }
+}

@@ -1,0 +1,19 @@
+//! Writes the page of invented runs to the path given: `preview PATH [seeds|gaps]`.
+
+#[path = "../src/fixtures.rs"]
+#[allow(dead_code)]
+mod fixtures;
+
+fn main() -> std::io::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let path = arguments
+        .next()
+        .ok_or_else(|| std::io::Error::other("a path is missing"))?;
+    let runs = match arguments.next().as_deref() {
+        Some("seeds") => fixtures::seeds(5),
+        Some("gaps") => fixtures::with_gaps(),
+        _ => fixtures::whole(),
+    };
+    print!("{}", punctual_report::table(&runs, 80, true));
+    std::fs::write(path, punctual_report::page(&runs))
+}

@@ -1,0 +1,199 @@
+//! Axes: where values lie, and which of them are named.
+
+use plotters::style::text_anchor::{HPos, VPos};
+use punctual_model::units::Nanos;
+
+use super::canvas::{Area, Drawn, FAINT, INK, TEXT, line, write};
+
+/// Values along one direction of a figure.
+pub struct Axis {
+    low: f64,
+    high: f64,
+    /// Where the lowest and the highest value lie.
+    ends: (i32, i32),
+    logarithmic: bool,
+}
+
+impl Axis {
+    /// Logarithmic, with a little room at both ends; values must be above zero.
+    pub fn logarithmic(low: f64, high: f64, ends: (i32, i32)) -> Self {
+        let (low, high) = (low.log10(), high.log10());
+        let room = ((high - low) * 0.03).max(0.06);
+        Self {
+            low: low - room,
+            high: high + room,
+            ends,
+            logarithmic: true,
+        }
+    }
+
+    /// Linear; values from 0 to `high`.
+    pub fn from_zero(high: f64, ends: (i32, i32)) -> Self {
+        Self {
+            low: 0.0,
+            high: if high > 0.0 { high } else { 1.0 },
+            ends,
+            logarithmic: false,
+        }
+    }
+
+    /// The place of a value.
+    pub fn place(&self, value: f64) -> i32 {
+        let value = if self.logarithmic {
+            value.log10()
+        } else {
+            value
+        };
+        let share = (value - self.low) / (self.high - self.low);
+        let (first, last) = (f64::from(self.ends.0), f64::from(self.ends.1));
+        (first + share.clamp(0.0, 1.0) * (last - first)).round() as i32
+    }
+
+    /// Round values along the axis, few enough to be named.
+    pub fn ticks(&self) -> Vec<f64> {
+        if self.logarithmic {
+            self.logarithmic_ticks()
+        } else {
+            self.linear_ticks()
+        }
+    }
+
+    fn logarithmic_ticks(&self) -> Vec<f64> {
+        let factors: &[f64] = match self.high - self.low {
+            span if span < 1.2 => &[1.0, 2.0, 3.0, 5.0, 7.0],
+            span if span < 3.2 => &[1.0, 3.0],
+            _ => &[1.0],
+        };
+        let decades = self.low.floor() as i32..=self.high.ceil() as i32;
+        let all = decades.flat_map(|decade| {
+            factors
+                .iter()
+                .map(move |factor| factor * 10_f64.powi(decade))
+        });
+        all.filter(|value| (self.low..=self.high).contains(&value.log10()))
+            .collect()
+    }
+
+    fn linear_ticks(&self) -> Vec<f64> {
+        let rough = self.high / 5.0;
+        let decade = 10_f64.powf(rough.log10().floor());
+        let factor = [1.0, 2.0, 2.5, 5.0, 10.0]
+            .into_iter()
+            .find(|factor| factor * decade >= rough);
+        let step = factor.unwrap_or(10.0) * decade;
+        (0..=10)
+            .map(|number| f64::from(number) * step)
+            .filter(|value| *value <= self.high * 1.0001)
+            .collect()
+    }
+}
+
+/// The rectangle in which values are drawn.
+pub struct Plot {
+    /// From left to right.
+    pub x: Axis,
+    /// From bottom to top.
+    pub y: Axis,
+}
+
+impl Plot {
+    /// Where a pair of values lies.
+    pub fn place(&self, x: f64, y: f64) -> (i32, i32) {
+        (self.x.place(x), self.y.place(y))
+    }
+
+    /// Draws faint lines at round values and names them to the left.
+    pub fn draw_y(&self, area: &Area<'_>, name: impl Fn(f64) -> String) -> Drawn {
+        let (left, right) = self.x.ends;
+        for value in self.y.ticks() {
+            let y = self.y.place(value);
+            line(area, vec![(left, y), (right, y)], FAINT.into())?;
+            write(
+                area,
+                &name(value),
+                (left - 12, y),
+                HPos::Right,
+                VPos::Center,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Draws the lower edge, faint lines at round values, and names them below.
+    pub fn draw_x(&self, area: &Area<'_>, name: impl Fn(f64) -> String) -> Drawn {
+        let (left, right) = self.x.ends;
+        let (bottom, top) = self.y.ends;
+        for value in self.x.ticks() {
+            let x = self.x.place(value);
+            line(area, vec![(x, bottom), (x, top)], FAINT.into())?;
+            line(area, vec![(x, bottom), (x, bottom + 7)], INK.into())?;
+            write(
+                area,
+                &name(value),
+                (x, bottom + 14),
+                HPos::Center,
+                VPos::Top,
+            )?;
+        }
+        line(area, vec![(left, bottom), (right, bottom)], INK.into())
+    }
+
+    /// Says below the x axis what it shows.
+    pub fn title_x(&self, area: &Area<'_>, title: &str) -> Drawn {
+        let (left, right) = self.x.ends;
+        let at = ((left + right) / 2, self.y.ends.0 + 24 + TEXT);
+        write(area, title, at, HPos::Center, VPos::Top)
+    }
+}
+
+/// A round time, as axes name it: `30 µs`.
+pub fn time_name(nanos: f64) -> String {
+    let (value, unit) = match nanos {
+        n if n < 1e3 => (n, "ns"),
+        n if n < 1e6 => (n / 1e3, "µs"),
+        n if n < 1e9 => (n / 1e6, "ms"),
+        n => (n / 1e9, "s"),
+    };
+    format!("{} {unit}", number_name(value))
+}
+
+/// A round number, without the noise of binary fractions.
+pub fn number_name(value: f64) -> String {
+    let text = format!("{value:.3}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    text.to_owned()
+}
+
+/// A time that a logarithmic axis can show.
+pub fn drawable(time: Nanos) -> Option<f64> {
+    (time > Nanos::ZERO).then_some(time.0 as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_few() {
+        let names = |axis: &Axis| axis.ticks().into_iter().map(time_name).collect::<Vec<_>>();
+        let axis = Axis::logarithmic(2_300.0, 508_000.0, (0, 1_000));
+        assert_eq!(names(&axis), ["3 µs", "10 µs", "30 µs", "100 µs", "300 µs"]);
+        let axis = Axis::logarithmic(2_300.0, 4_100.0, (0, 1_000));
+        assert_eq!(names(&axis), ["3 µs"]);
+        let axis = Axis::from_zero(1.99, (0, 1_000));
+        assert_eq!(
+            axis.ticks()
+                .into_iter()
+                .map(number_name)
+                .collect::<Vec<_>>(),
+            ["0", "0.5", "1", "1.5"]
+        );
+    }
+
+    #[test]
+    fn one_value_alone_has_a_place() {
+        let axis = Axis::logarithmic(5_000.0, 5_000.0, (0, 100));
+        assert_eq!(axis.place(5_000.0), 50);
+        assert_eq!(Axis::from_zero(0.0, (0, 100)).place(0.0), 0);
+    }
+}

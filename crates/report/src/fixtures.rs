@@ -1,0 +1,222 @@
+//! Runs made by code, with plausible values that never change.
+
+use punctual_model::record::{Provenance, Unsupported};
+use punctual_model::recording::{Recorder, Recording, Work};
+use punctual_model::run::{Run, State, Subject};
+use punctual_model::units::Nanos;
+
+/// How many samples each timer recording has.
+pub const SAMPLES: u64 = 2_000;
+/// Why `irq` is unsupported.
+pub const NO_MODULE: &str = "the kernel module `pulse` is not loaded";
+/// Why a run failed.
+pub const NO_BOOT: &str = "the guest's kernel panicked: <VFS> unable to mount root";
+
+/// The worst case under stress for seed 1, in nanoseconds.
+pub fn worst_of(name: &str) -> i64 {
+    match name {
+        "none" => 381_400,
+        "voluntary" => 384_120,
+        "full" => 508_050,
+        _ => 8_070,
+    }
+}
+
+/// What hackbench takes for seed 1, in nanoseconds.
+pub fn hackbench_of(name: &str) -> i64 {
+    match name {
+        "none" => 101_000_000,
+        "voluntary" => 104_000_000,
+        "full" => 118_000_000,
+        _ => 301_000_000,
+    }
+}
+
+/// Four subjects, one seed, everything measured.
+pub fn whole() -> Vec<Run> {
+    seeds(1)
+}
+
+/// Four subjects with the seeds 1 to `count`.
+pub fn seeds(count: u64) -> Vec<Run> {
+    ["none", "voluntary", "full", "rt"]
+        .into_iter()
+        .flat_map(|name| (1..=count).map(move |seed| run(name, seed)))
+        .collect()
+}
+
+/// `full` failed to boot, and no subject could run `irq`.
+pub fn with_gaps() -> Vec<Run> {
+    let mut runs = whole();
+    for run in &mut runs {
+        run.unsupported.push(Unsupported {
+            probe: "irq".into(),
+            load: "idle".into(),
+            reason: NO_MODULE.into(),
+        });
+    }
+    let failed = &mut runs[2];
+    failed.state = State::Failed;
+    failed.error = Some(NO_BOOT.into());
+    failed.recordings.clear();
+    failed.unsupported.clear();
+    failed.provenance = None;
+    runs
+}
+
+/// One subject's run.
+pub fn run(name: &str, seed: u64) -> Run {
+    run_keeping(name, seed, usize::MAX)
+}
+
+/// The same, with the samples counted but not kept.
+pub fn run_without_samples(name: &str, seed: u64) -> Run {
+    run_keeping(name, seed, 10)
+}
+
+fn run_keeping(name: &str, seed: u64, keep: usize) -> Run {
+    let release = if name == "rt" {
+        "6.12.90-rt-amd64"
+    } else {
+        "6.12.90-amd64"
+    };
+    let boot = if name == "rt" {
+        String::new()
+    } else {
+        format!("preempt={name}")
+    };
+    Run {
+        id: format!("{name}-{seed}"),
+        suite: "demo".into(),
+        plan: format!("seed = {seed}\n\n[[step]]\nprobe = \"timer\"\nload = \"idle\"\n"),
+        seed,
+        ns_per_insn: Some(1),
+        subject: Subject {
+            name: name.into(),
+            kernel: format!("debian-{release}"),
+            boot: boot.clone(),
+            bench: "virtual".into(),
+        },
+        state: State::Finished,
+        error: None,
+        started: "2026-03-01T10:00:00Z".into(),
+        finished: Some("2026-03-01T10:00:52Z".into()),
+        bench: [
+            ("qemu", "QEMU emulator version 7.2.22"),
+            (
+                "flags",
+                "-accel tcg,thread=single -smp 1 -icount shift=0,sleep=off,align=off",
+            ),
+            (
+                "kernel sha256",
+                "5f8c1d7e90aa41b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f607182930",
+            ),
+        ]
+        .map(|(key, value)| (key.into(), value.into()))
+        .into(),
+        provenance: Some(provenance(name, release, &boot)),
+        recordings: recordings(name, seed, keep),
+        unsupported: Vec::new(),
+        console: "[    0.000000] Linux version 6.12.90 <debian-kernel@lists.debian.org>\n".into(),
+    }
+}
+
+fn provenance(name: &str, release: &str, boot: &str) -> Provenance {
+    Provenance {
+        release: release.into(),
+        version: format!("Linux version {release} #1 SMP Debian 6.12.90-1"),
+        cmdline: format!("console=ttyS0 nokaslr norandmaps {boot}")
+            .trim()
+            .into(),
+        preemption: name.into(),
+        facts: [
+            ("clocksource", "tsc"),
+            ("timer resolution", "1 ns"),
+            ("cpu", "QEMU Virtual CPU"),
+        ]
+        .map(|(key, value)| (key.into(), value.into()))
+        .into(),
+    }
+}
+
+fn recordings(name: &str, seed: u64, keep: usize) -> Vec<Recording> {
+    let idle = match name {
+        "none" => 12_300,
+        "voluntary" => 12_050,
+        "full" => 9_400,
+        _ => 4_120,
+    } + seed as i64 * 31;
+    let stress = worst_of(name) - (seed as i64 - 1) * worst_of(name) / 57;
+    let mut stressed = timer(name, "stress", stress, seed, keep);
+    stressed.work = vec![
+        Work {
+            worker: "hackbench -g 1 -l 100".into(),
+            rounds: 6,
+            amount: 240_000,
+            unit: "messages".into(),
+            cpu: Nanos::from_millis(1_830),
+        },
+        Work {
+            worker: "ls -lRa /".into(),
+            rounds: 41,
+            amount: 88_150,
+            unit: "lines".into(),
+            cpu: Nanos::from_millis(640),
+        },
+    ];
+    vec![
+        timer(name, "idle", idle, seed, keep),
+        stressed,
+        hackbench(name, seed),
+    ]
+}
+
+/// Most samples near 4 µs, fewer and fewer towards `worst`, which occurs once.
+fn timer(name: &str, load: &str, worst: i64, seed: u64, keep: usize) -> Recording {
+    let mut recorder = Recorder::new(keep.min(SAMPLES as usize));
+    let mut state = 0x9e37_79b9_7f4a_7c15 ^ (worst as u64) ^ (seed << 32);
+    let base = if name == "rt" { 2_900.0 } else { 2_300.0 };
+    let reach = (worst as f64 / base).ln();
+    for seq in 0..SAMPLES {
+        let share = random(&mut state);
+        let tail = random(&mut state).powi(9) * share;
+        let value = base * (share * 0.25 + reach * tail * 0.9).exp();
+        let value = if seq == 1_234 {
+            worst
+        } else {
+            (value as i64).min(worst - 1)
+        };
+        recorder.record(Nanos(seq as i64 * 997_000), Nanos(value));
+    }
+    let mut recording = recorder.finish("timer", load, "cpu0");
+    recording.interval = Some(Nanos(997_000));
+    recording.warmup = 50;
+    recording.settings = [
+        ("policy", "SCHED_FIFO"),
+        ("priority", "98"),
+        ("timer slack", "1 ns"),
+    ]
+    .map(|(key, value)| (key.into(), value.into()))
+    .into();
+    recording
+}
+
+fn hackbench(name: &str, seed: u64) -> Recording {
+    let mut recorder = Recorder::new(8);
+    let middle = hackbench_of(name) + (seed as i64 - 1) * 400_000;
+    for (round, offset) in [0, -600_000, 900_000].into_iter().enumerate() {
+        recorder.record(
+            Nanos::from_millis(round as i64 * 400),
+            Nanos(middle + offset),
+        );
+    }
+    recorder.finish("hackbench", "idle", "pipe process 1")
+}
+
+/// A number from 0 to 1 (xorshift64*).
+fn random(state: &mut u64) -> f64 {
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
+}

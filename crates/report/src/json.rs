@@ -1,0 +1,239 @@
+//! Runs as JSON, for programs. Every time is an integer number of nanoseconds.
+
+use punctual_model::histogram::Histogram;
+use punctual_model::recording::{Recording, Work};
+use punctual_model::run::Run;
+use punctual_model::units::Nanos;
+use serde_json::{Map, Value, json};
+
+use crate::stats::supports;
+
+/// The quantiles given, by the key under which each stands.
+const QUANTILES: [(&str, f64); 5] = [
+    ("0.5", 0.5),
+    ("0.9", 0.9),
+    ("0.99", 0.99),
+    ("0.999", 0.999),
+    ("0.9999", 0.9999),
+];
+
+/// One run; with `raw`, every kept sample as `[at, value]`.
+pub fn run_json(run: &Run, raw: bool) -> Value {
+    let recordings: Vec<Value> = run
+        .recordings
+        .iter()
+        .map(|recording| recording_json(recording, raw))
+        .collect();
+    json!({
+        "schema": "punctual.run/1",
+        "id": run.id,
+        "suite": run.suite,
+        "state": run.state.name(),
+        "error": run.error,
+        "digest": run.digest(),
+        "seed": run.seed,
+        "ns_per_insn": run.ns_per_insn,
+        "started": run.started,
+        "finished": run.finished,
+        "subject": subject(run),
+        "provenance": provenance(run),
+        "recordings": recordings,
+        "unsupported": unsupported(run),
+    })
+}
+
+/// Several runs.
+pub fn runs_json(runs: &[Run], raw: bool) -> Value {
+    let runs: Vec<Value> = runs.iter().map(|run| run_json(run, raw)).collect();
+    json!({ "schema": "punctual.runs/1", "runs": runs })
+}
+
+fn subject(run: &Run) -> Value {
+    let read_back = run.provenance.as_ref();
+    json!({
+        "name": run.subject.name,
+        "kernel": run.subject.kernel,
+        "version": read_back.map(|provenance| &provenance.release),
+        "preemption": read_back.map(|provenance| &provenance.preemption),
+        "cmdline": read_back.map(|provenance| &provenance.cmdline),
+        "bench": run.subject.bench,
+        "boot": run.subject.boot,
+    })
+}
+
+fn provenance(run: &Run) -> Value {
+    let read_back = run.provenance.as_ref();
+    json!({
+        "version": read_back.map(|provenance| &provenance.version),
+        "facts": read_back.map(|provenance| &provenance.facts),
+        "bench": run.bench,
+        "plan": run.plan,
+    })
+}
+
+fn unsupported(run: &Run) -> Vec<Value> {
+    run.unsupported
+        .iter()
+        .map(
+            |absent| json!({ "probe": absent.probe, "load": absent.load, "reason": absent.reason }),
+        )
+        .collect()
+}
+
+fn recording_json(recording: &Recording, raw: bool) -> Value {
+    let from = if recording.is_complete() {
+        "samples"
+    } else {
+        "histogram"
+    };
+    let mut value = json!({
+        "probe": recording.probe,
+        "load": recording.load,
+        "variant": recording.variant,
+        "unit": "ns",
+        "count": recording.count,
+        "warmup": recording.warmup,
+        "min": ns(recording.min()),
+        "mean": ns(recording.mean()),
+        "max": ns(recording.max()),
+        "missed": recording.missed,
+        "overflow": recording.histogram.overflow(),
+        "negative": recording.histogram.negative(),
+        "interval_ns": ns(recording.interval),
+        "quantiles": quantiles(recording.count, |q| recording.quantile(q)),
+        "quantiles_from": from,
+        "corrected": corrected(recording),
+        "worst": worst(recording),
+        "settings": recording.settings,
+        "work": recording.work.iter().map(work).collect::<Vec<_>>(),
+        "output": recording.output,
+    });
+    if raw {
+        let samples = recording.samples.iter();
+        let samples: Vec<[i64; 2]> = samples.map(|one| [one.at.0, one.value.0]).collect();
+        value["samples"] = json!(samples);
+    }
+    value
+}
+
+fn ns(time: Option<Nanos>) -> Option<i64> {
+    time.map(|time| time.0)
+}
+
+/// A quantile that so few samples cannot support is null.
+fn quantiles(count: u64, quantile: impl Fn(f64) -> Option<Nanos>) -> Value {
+    let values = QUANTILES.map(|(key, q)| {
+        let value = supports(count, q).then(|| quantile(q)).flatten();
+        (key.to_owned(), json!(ns(value)))
+    });
+    Value::Object(Map::from_iter(values))
+}
+
+/// The view that accounts for the samples which a late one displaced.
+fn corrected(recording: &Recording) -> Value {
+    let Some(interval) = recording.interval else {
+        return Value::Null;
+    };
+    let histogram = recording.histogram.corrected_for(interval);
+    let count = histogram.count();
+    json!({
+        "count": count,
+        "max": ns(highest(&histogram, recording)),
+        "quantiles": quantiles(count, |q| histogram.quantile(q)),
+    })
+}
+
+/// The correction only adds values below those that were measured, so that the largest
+/// stays the measured one, exactly.
+fn highest(corrected: &Histogram, recording: &Recording) -> Option<Nanos> {
+    recording.max().filter(|_| corrected.count() > 0)
+}
+
+fn worst(recording: &Recording) -> Vec<Value> {
+    recording
+        .worst
+        .iter()
+        .map(|sample| json!({ "seq": sample.seq, "at_ns": sample.at.0, "value": sample.value.0 }))
+        .collect()
+}
+
+fn work(work: &Work) -> Value {
+    json!({
+        "worker": work.worker,
+        "rounds": work.rounds,
+        "amount": work.amount,
+        "unit": work.unit,
+        "cpu_ns": work.cpu.0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn a_run_says_what_it_found_in_whole_nanoseconds() {
+        let run = fixtures::run("rt", 1);
+        let value = run_json(&run, false);
+        assert_eq!(value["schema"], "punctual.run/1");
+        assert_eq!(value["digest"].as_str(), run.digest().as_deref());
+        assert_eq!(value["subject"]["preemption"], "rt");
+        let stress = &value["recordings"][1];
+        assert_eq!(stress["max"], 8_070);
+        assert_eq!(stress["worst"][0]["seq"], 1_234);
+        assert_eq!(stress["interval_ns"], 997_000);
+        assert_eq!(stress["work"][0]["amount"], 240_000);
+        assert_eq!(stress["quantiles_from"], "samples");
+        assert!(stress["quantiles"]["0.999"].is_i64());
+        assert!(stress.get("samples").is_none());
+    }
+
+    #[test]
+    fn too_few_samples_support_no_high_quantile() {
+        let value = run_json(&fixtures::run("rt", 1), false);
+        assert!(value["recordings"][0]["quantiles"]["0.9999"].is_null());
+        let hackbench = &value["recordings"][2];
+        assert!(hackbench["quantiles"]["0.5"].is_i64());
+        assert!(hackbench["quantiles"]["0.9"].is_null());
+        assert!(hackbench["corrected"].is_null());
+    }
+
+    #[test]
+    fn a_failed_run_has_no_digest_but_a_reason() {
+        let runs = fixtures::with_gaps();
+        let value = runs_json(&runs, false);
+        assert_eq!(value["runs"].as_array().map(Vec::len), Some(4));
+        let failed = &value["runs"][2];
+        assert_eq!(failed["state"], "failed");
+        assert!(failed["digest"].is_null() && failed["subject"]["version"].is_null());
+        assert_eq!(failed["error"], fixtures::NO_BOOT);
+        assert_eq!(
+            value["runs"][0]["unsupported"][0]["reason"],
+            fixtures::NO_MODULE
+        );
+    }
+
+    #[test]
+    fn raw_samples_come_when_asked_for() {
+        let run = fixtures::run("none", 1);
+        let value = run_json(&run, true);
+        let samples = value["recordings"][1]["samples"].as_array().unwrap();
+        assert_eq!(samples.len() as u64, fixtures::SAMPLES);
+        assert_eq!(samples[1_234], json!([1_234 * 997_000, 381_400]));
+    }
+
+    #[test]
+    fn the_correction_counts_displaced_samples() {
+        let mut run = fixtures::run("none", 1);
+        let stress = &mut run.recordings[1];
+        stress.interval = Some(Nanos(100_000));
+        let value = run_json(&run, false);
+        let (plain, corrected) = (
+            &value["recordings"][1],
+            &value["recordings"][1]["corrected"],
+        );
+        assert!(corrected["count"].as_u64() > plain["count"].as_u64());
+        assert_eq!(corrected["max"], plain["max"]);
+    }
+}

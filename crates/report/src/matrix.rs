@@ -1,0 +1,380 @@
+//! Runs side by side: subjects as columns, measurements as rows.
+
+use punctual_model::plan::IDLE;
+use punctual_model::recording::Recording;
+use punctual_model::run::{Run, State, Subject};
+
+/// Runs in the order in which a reader compares them.
+#[derive(Debug)]
+pub struct Matrix<'a> {
+    /// The subjects, in order of first appearance.
+    pub columns: Vec<Column<'a>>,
+    /// What was measured, or should have been, in order of first appearance.
+    pub rows: Vec<Measurement>,
+}
+
+/// One subject with its runs; several where it ran with several seeds.
+#[derive(Debug)]
+pub struct Column<'a> {
+    /// What it is called here: the subject's name, with more where names are the same.
+    pub name: String,
+    /// What was judged.
+    pub subject: &'a Subject,
+    /// Nanoseconds of virtual time per instruction; `None` in real time.
+    pub ns_per_insn: Option<u32>,
+    /// Its runs, in the order given.
+    pub runs: Vec<&'a Run>,
+}
+
+/// One kind of measurement: a row.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Measurement {
+    /// The probe's name.
+    pub probe: String,
+    /// The load's name.
+    pub load: String,
+    /// What tells it from others of the same probe; empty where nothing was recorded.
+    pub variant: String,
+}
+
+/// What one subject has for one measurement.
+#[derive(Debug)]
+pub enum Cell<'a> {
+    /// At least one run recorded something.
+    Measured {
+        /// The recordings, one per run that has one.
+        found: Vec<Measured<'a>>,
+        /// The runs that have none.
+        absent: Vec<Absent<'a>>,
+    },
+    /// No run recorded anything, and the probe said why.
+    Unsupported(&'a str),
+    /// No run recorded anything.
+    Missing(Vec<Absent<'a>>),
+}
+
+/// A recording, and the run that it belongs to.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// What it recorded.
+    pub recording: &'a Recording,
+}
+
+/// A run that lacks a measurement.
+#[derive(Clone, Copy, Debug)]
+pub struct Absent<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// What the probe said, if it said anything.
+    pub unsupported: Option<&'a str>,
+}
+
+impl Measurement {
+    fn of(recording: &Recording) -> Self {
+        Self {
+            probe: recording.probe.clone(),
+            load: recording.load.clone(),
+            variant: recording.variant.clone(),
+        }
+    }
+
+    /// The name by which a reader knows it: `timer, stress, cpu0`.
+    pub fn title(&self) -> String {
+        [&self.probe, &self.load, &self.variant]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    /// Whether a sample is the time that some work took, not how late something was:
+    /// then the middle of the samples counts, not the worst of them.
+    pub fn is_throughput(&self) -> bool {
+        matches!(self.probe.as_str(), "hackbench" | "image")
+    }
+
+    /// Whether nothing else ran beside it.
+    pub fn is_idle(&self) -> bool {
+        self.load == IDLE
+    }
+
+    fn matches(&self, recording: &Recording) -> bool {
+        (&self.probe, &self.load, &self.variant)
+            == (&recording.probe, &recording.load, &recording.variant)
+    }
+}
+
+impl<'a> Column<'a> {
+    /// Whether its times are virtual.
+    pub fn is_virtual(&self) -> bool {
+        self.ns_per_insn.is_some()
+    }
+
+    /// How its time is told from that of other columns.
+    pub fn clock(&self) -> &'static str {
+        if self.is_virtual() { "virtual" } else { "real" }
+    }
+
+    /// What it has for a measurement.
+    pub fn cell(&self, row: &Measurement) -> Cell<'a> {
+        let (mut found, mut absent) = (Vec::new(), Vec::new());
+        for run in self.runs.iter().copied() {
+            match run
+                .recordings
+                .iter()
+                .find(|recording| row.matches(recording))
+            {
+                Some(recording) => found.push(Measured { run, recording }),
+                None => absent.push(Absent {
+                    run,
+                    unsupported: unsupported(run, row),
+                }),
+            }
+        }
+        if !found.is_empty() {
+            return Cell::Measured { found, absent };
+        }
+        match absent.iter().find_map(|run| run.unsupported) {
+            Some(reason) => Cell::Unsupported(reason),
+            None => Cell::Missing(absent),
+        }
+    }
+}
+
+impl Absent<'_> {
+    /// One word for it.
+    pub fn word(&self) -> &'static str {
+        match (self.unsupported, self.run.state) {
+            (Some(_), _) => "unsupported",
+            (None, State::Finished) => "not measured",
+            (None, state) => state.name(),
+        }
+    }
+
+    /// The reason in plain words.
+    pub fn reason(&self) -> String {
+        match (self.unsupported, self.run.state) {
+            (Some(reason), _) => reason.to_owned(),
+            (None, State::Finished) => "the run finished without it".to_owned(),
+            (None, _) => fate(self.run),
+        }
+    }
+}
+
+/// How a run ended, in plain words.
+pub fn fate(run: &Run) -> String {
+    let fate = match run.state {
+        State::Running => "the run has not ended",
+        State::Finished => "the run finished",
+        State::Interrupted => "the run was interrupted",
+        State::Failed => "the run failed",
+    };
+    match &run.error {
+        Some(error) => format!("{fate}: {error}"),
+        None => fate.to_owned(),
+    }
+}
+
+fn unsupported<'a>(run: &'a Run, row: &Measurement) -> Option<&'a str> {
+    run.unsupported
+        .iter()
+        .find(|absent| (&absent.probe, &absent.load) == (&row.probe, &row.load))
+        .map(|absent| absent.reason.as_str())
+}
+
+impl<'a> Matrix<'a> {
+    /// Groups runs by subject and recordings by measurement.
+    pub fn new(runs: &'a [Run]) -> Self {
+        Self {
+            columns: columns(runs),
+            rows: rows(runs),
+        }
+    }
+
+    /// Whether it holds virtual and real times side by side.
+    pub fn is_mixed(&self) -> bool {
+        self.columns
+            .iter()
+            .any(|column| column.ns_per_insn != self.columns[0].ns_per_insn)
+    }
+
+    /// All seeds, in order of first appearance.
+    pub fn seeds(&self) -> Vec<u64> {
+        distinct(self.runs().map(|run| run.seed))
+    }
+
+    /// The suites' names, in order of first appearance.
+    pub fn suites(&self) -> Vec<&'a str> {
+        distinct(self.runs().map(|run| run.suite.as_str()))
+    }
+
+    /// What the subject of a run is called here.
+    pub fn name_of<'b>(&'b self, run: &'b Run) -> &'b str {
+        let holds = |column: &&Column<'_>| column.runs.iter().any(|held| std::ptr::eq(*held, run));
+        let column = self.columns.iter().find(holds);
+        column.map_or(run.subject.name.as_str(), |column| &column.name)
+    }
+
+    /// All runs, column by column.
+    pub fn runs(&self) -> impl Iterator<Item = &'a Run> + '_ {
+        self.columns
+            .iter()
+            .flat_map(|column| column.runs.iter().copied())
+    }
+}
+
+/// The same values without repetitions, in order of first appearance.
+fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for value in values {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+    }
+    seen
+}
+
+fn columns(runs: &[Run]) -> Vec<Column<'_>> {
+    let mut columns: Vec<Column<'_>> = Vec::new();
+    for run in runs {
+        // Times of different clocks are never gathered in one column.
+        let same = |column: &&mut Column<'_>| {
+            *column.subject == run.subject && column.ns_per_insn == run.ns_per_insn
+        };
+        match columns.iter_mut().find(same) {
+            Some(column) => column.runs.push(run),
+            None => columns.push(Column {
+                name: String::new(),
+                subject: &run.subject,
+                ns_per_insn: run.ns_per_insn,
+                runs: vec![run],
+            }),
+        }
+    }
+    let names: Vec<String> = (0..columns.len()).map(|at| name(&columns, at)).collect();
+    for (column, name) in columns.iter_mut().zip(names) {
+        column.name = name;
+    }
+    columns
+}
+
+/// The shortest name that no other column has too.
+fn name(columns: &[Column<'_>], at: usize) -> String {
+    type Form = fn(&Column<'_>) -> String;
+    let forms: [Form; 4] = [
+        |column| column.subject.name.clone(),
+        |column| format!("{} {}", column.subject.name, column.subject.bench),
+        |column| format!("{} {}", column.subject.name, column.subject.kernel),
+        |column| format!("{} {}", column.subject.name, column.subject.boot),
+    ];
+    let is_own = |form: &&Form| {
+        let own = form(&columns[at]);
+        columns.iter().filter(|column| form(column) == own).count() == 1
+    };
+    let whole = |column: &Column<'_>| {
+        let Subject {
+            name,
+            kernel,
+            boot,
+            bench,
+        } = column.subject;
+        format!("{name} {kernel} {boot} {bench} {}", column.clock())
+    };
+    forms
+        .iter()
+        .find(is_own)
+        .map_or_else(|| whole(&columns[at]), |form| form(&columns[at]))
+}
+
+fn rows(runs: &[Run]) -> Vec<Measurement> {
+    let recorded = runs.iter().flat_map(|run| &run.recordings);
+    let mut rows = distinct(recorded.map(Measurement::of));
+    // A probe that could run nowhere still has its row.
+    for absent in runs.iter().flat_map(|run| &run.unsupported) {
+        let has_row = |row: &Measurement| (&row.probe, &row.load) == (&absent.probe, &absent.load);
+        if !rows.iter().any(has_row) {
+            rows.push(Measurement {
+                probe: absent.probe.clone(),
+                load: absent.load.clone(),
+                variant: String::new(),
+            });
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn seeds_of_one_subject_share_a_column() {
+        let runs = fixtures::seeds(5);
+        let matrix = Matrix::new(&runs);
+        assert_eq!(matrix.columns.len(), 4);
+        assert!(matrix.columns.iter().all(|column| column.runs.len() == 5));
+        assert_eq!(matrix.seeds(), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn another_clock_is_another_column() {
+        let mut runs = vec![fixtures::run("none", 1), fixtures::run("none", 2)];
+        runs[1].ns_per_insn = None;
+        let matrix = Matrix::new(&runs);
+        assert_eq!(matrix.columns.len(), 2);
+        assert!(matrix.is_mixed());
+    }
+
+    #[test]
+    fn subjects_of_the_same_name_are_told_apart() {
+        let mut runs = vec![
+            fixtures::run("none", 1),
+            fixtures::run("none", 1),
+            fixtures::run("rt", 1),
+        ];
+        runs[1].subject.kernel = "newer".into();
+        let matrix = Matrix::new(&runs);
+        let names: Vec<&str> = matrix
+            .columns
+            .iter()
+            .map(|column| column.name.as_str())
+            .collect();
+        assert_eq!(names, ["none debian-6.12.90-amd64", "none newer", "rt"]);
+        assert_eq!(matrix.name_of(&runs[1]), "none newer");
+    }
+
+    #[test]
+    fn what_is_absent_says_why() {
+        let runs = fixtures::with_gaps();
+        let matrix = Matrix::new(&runs);
+        let words: Vec<String> = matrix
+            .columns
+            .iter()
+            .flat_map(|column| matrix.rows.iter().map(|row| column.cell(row)))
+            .map(|cell| match cell {
+                Cell::Measured { .. } => "measured".to_owned(),
+                Cell::Unsupported(reason) => reason.to_owned(),
+                Cell::Missing(absent) => absent[0].reason(),
+            })
+            .collect();
+        assert_eq!(words.len(), matrix.columns.len() * matrix.rows.len());
+        assert!(words.iter().all(|word| !word.is_empty()));
+        assert!(words.contains(&fixtures::NO_MODULE.to_owned()));
+        assert!(words.iter().any(|word| word.contains(fixtures::NO_BOOT)));
+    }
+
+    #[test]
+    fn a_probe_that_ran_nowhere_keeps_its_row() {
+        let runs = fixtures::with_gaps();
+        let titles: Vec<String> = Matrix::new(&runs)
+            .rows
+            .iter()
+            .map(Measurement::title)
+            .collect();
+        assert!(titles.contains(&"irq, idle".to_owned()), "{titles:?}");
+    }
+}

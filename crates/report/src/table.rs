@@ -1,0 +1,413 @@
+//! The table for terminals.
+
+use comfy_table::{Attribute, Cell, CellAlignment, Color, Table};
+use punctual_model::run::Run;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::matrix::{Column, Matrix};
+use crate::rows::{Head, Line, Range, Rank, Sheet, clock_note};
+
+/// The width of a terminal about which nothing is known.
+pub const WIDTH: usize = 80;
+
+/// Names of subjects are cut to this many columns.
+const NAME: usize = 16;
+const GAP: usize = 2;
+const INDENT: &str = "  ";
+
+/// Runs side by side, no line longer than `width`; with ANSI colours if `colour`.
+///
+/// Subjects that do not fit beside each other stand in blocks below each other.
+pub fn table(runs: &[Run], width: usize, colour: bool) -> String {
+    let width = width.max(40);
+    let matrix = Matrix::new(runs);
+    if matrix.columns.is_empty() {
+        return "There are no runs.\n".to_owned();
+    }
+    let sheet = fitting(&matrix, width);
+    let mut lines = wrap(&head_line(&matrix), "", "", width);
+    for columns in blocks(&sheet, width) {
+        lines.push(String::new());
+        lines.extend(block(&sheet, columns, width, colour));
+    }
+    lines.push(String::new());
+    for (number, note) in (1..).zip(&sheet.notes) {
+        let mark = format!("{} ", superscript(&[number]));
+        lines.extend(wrap(&clean(note), &mark, INDENT, width));
+    }
+    if let Some(note) = clock_note(&matrix) {
+        lines.extend(wrap(&note, "", "", width));
+    }
+    for column in &matrix.columns {
+        lines.extend(digests(column, width));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Ranges beside the worst cases where that fits, else below them.
+fn fitting(matrix: &Matrix<'_>, width: usize) -> Sheet {
+    let beside = Sheet::new(matrix, Range::Beside);
+    if blocks(&beside, width).len() == 1 {
+        return beside;
+    }
+    Sheet::new(matrix, Range::Below)
+}
+
+/// `demo, seed 1, Punctual 0.1.0`.
+pub(crate) fn head_line(matrix: &Matrix<'_>) -> String {
+    let seeds: Vec<String> = matrix.seeds().iter().map(ToString::to_string).collect();
+    let word = if seeds.len() == 1 { "seed" } else { "seeds" };
+    format!(
+        "{}, {word} {}, Punctual {}",
+        clean(&matrix.suites().join(" and ")),
+        seeds.join(", "),
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+/// Which columns stand beside each other.
+fn blocks(sheet: &Sheet, width: usize) -> Vec<std::ops::Range<usize>> {
+    let (label, widths) = (label_width(sheet), widths(sheet));
+    let (mut blocks, mut first, mut used) = (Vec::new(), 0, label);
+    for (at, column) in widths.iter().enumerate() {
+        if at > first && used + GAP + column > width {
+            blocks.push(first..at);
+            (first, used) = (at, label);
+        }
+        used += GAP + column;
+    }
+    blocks.push(first..widths.len());
+    blocks
+}
+
+fn all_lines(sheet: &Sheet) -> impl Iterator<Item = &Line> {
+    sheet.sections.iter().flat_map(|section| &section.lines)
+}
+
+fn label_width(sheet: &Sheet) -> usize {
+    let labels = all_lines(sheet).map(|line| line.label.width());
+    INDENT.len() + labels.max().unwrap_or(0)
+}
+
+fn widths(sheet: &Sheet) -> Vec<usize> {
+    let head = |head: &Head| {
+        head_text(head)
+            .lines()
+            .map(UnicodeWidthStr::width)
+            .max()
+            .unwrap_or(0)
+    };
+    let cell = |line: &Line, at: usize| cell_text(line, at).width();
+    (0..sheet.heads.len())
+        .map(|at| {
+            all_lines(sheet)
+                .map(|line| cell(line, at))
+                .fold(head(&sheet.heads[at]), usize::max)
+        })
+        .collect()
+}
+
+fn head_text(head: &Head) -> String {
+    let name = cut(&clean(&head.name), NAME);
+    let notes = superscript(&head.notes);
+    match &head.clock {
+        Some(clock) => format!("{name}{notes}\n{clock}"),
+        None => format!("{name}{notes}"),
+    }
+}
+
+fn cell_text(line: &Line, at: usize) -> String {
+    let cell = &line.cells[at];
+    format!("{}{}", cell.text, superscript(&cell.notes))
+}
+
+/// The lines of one block: the heads, and each measurement below its title.
+fn block(
+    sheet: &Sheet,
+    columns: std::ops::Range<usize>,
+    width: usize,
+    colour: bool,
+) -> Vec<String> {
+    let mut table = Table::new();
+    table.load_preset(comfy_table::presets::NOTHING);
+    if colour {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    let head = |at: usize| bold(Cell::new(head_text(&sheet.heads[at])));
+    table.add_row(std::iter::once(Cell::new("")).chain(columns.clone().map(head)));
+    for line in all_lines(sheet) {
+        table.add_row(cells(line, columns.clone()));
+    }
+    for (at, column) in table.column_iter_mut().enumerate() {
+        let (gap, side) = if at == 0 {
+            (0, CellAlignment::Left)
+        } else {
+            (GAP, CellAlignment::Right)
+        };
+        column.set_padding((gap as u16, 0)).set_cell_alignment(side);
+    }
+    let mut rendered = table
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect::<Vec<_>>()
+        .into_iter();
+    let head_height = 1 + usize::from(sheet.heads.iter().any(|head| head.clock.is_some()));
+    let mut lines: Vec<String> = rendered.by_ref().take(head_height).collect();
+    for section in &sheet.sections {
+        lines.push(cut(&clean(&section.title), width));
+        lines.extend(rendered.by_ref().take(section.lines.len()));
+    }
+    lines
+}
+
+fn bold(cell: Cell) -> Cell {
+    cell.add_attribute(Attribute::Bold)
+}
+
+fn cells(line: &Line, columns: std::ops::Range<usize>) -> Vec<Cell> {
+    let emphasis = |cell: Cell| if line.strong { bold(cell) } else { cell };
+    let value = |at: usize| {
+        let cell = emphasis(Cell::new(cell_text(line, at)));
+        match line.cells[at].rank {
+            Rank::Lowest => cell.fg(Color::DarkGreen),
+            Rank::Highest => cell.fg(Color::DarkRed),
+            Rank::Plain => cell,
+        }
+    };
+    let label = emphasis(Cell::new(format!("{INDENT}{}", line.label)));
+    std::iter::once(label).chain(columns.map(value)).collect()
+}
+
+/// One line per subject: the first digits of each run's digest.
+fn digests(column: &Column<'_>, width: usize) -> Vec<String> {
+    let name = cut(&clean(&column.name), NAME);
+    let padding = " ".repeat(NAME - name.width());
+    let several = column.runs.len() > 1;
+    let each = column.runs.iter().map(|run| {
+        let digest = match run.digest() {
+            Some(digest) => digest[..12].to_owned(),
+            None => format!("none: {}", run.state),
+        };
+        if several {
+            format!("{}:{digest}", run.seed)
+        } else {
+            digest
+        }
+    });
+    let text = each.collect::<Vec<_>>().join("  ");
+    let first = format!("digest  {name}{padding}  ");
+    let rest = " ".repeat(first.width());
+    wrap(&text, &first, &rest, width)
+}
+
+/// Text of foreign origin on one line, without control characters: they could make a
+/// terminal do things.
+fn clean(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
+/// Text of at most `width` columns, with a sign where something was cut out of its
+/// middle: names of kernels that are alike differ at the end.
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let end = fitting_part(text.chars().rev(), (width - 1) / 2);
+    let start = fitting_part(text.chars(), width - 1 - (width - 1) / 2);
+    format!("{start}…{}", end.chars().rev().collect::<String>())
+}
+
+fn fitting_part(text: impl Iterator<Item = char>, width: usize) -> String {
+    let mut used = 0;
+    let fits = text.take_while(|c| {
+        used += c.width().unwrap_or(0);
+        used <= width
+    });
+    fits.collect()
+}
+
+/// Lines of at most `width` columns; `first` begins the first, `rest` the others.
+fn wrap(text: &str, first: &str, rest: &str, width: usize) -> Vec<String> {
+    let (mut lines, mut line) = (Vec::new(), first.to_owned());
+    let mut begun = false;
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let mut word = word.to_owned();
+        if begun && line.width() + 1 + word.width() > width {
+            lines.push(std::mem::replace(&mut line, rest.to_owned()));
+            begun = false;
+        }
+        // A word longer than a line is broken, not cut: it may be a path or a checksum.
+        while line.width() + word.width() > width {
+            let part = split_off(&mut word, width - line.width());
+            lines.push(std::mem::replace(&mut line, rest.to_owned()) + &part);
+        }
+        if begun {
+            line.push(' ');
+        }
+        line.push_str(&word);
+        begun = true;
+    }
+    lines.push(line);
+    lines
+}
+
+/// Takes the first `width` columns off a word, at least one character.
+fn split_off(word: &mut String, width: usize) -> String {
+    let mut used = 0;
+    let end = word
+        .char_indices()
+        .find(|(at, c)| {
+            used += c.width().unwrap_or(0);
+            used > width && *at > 0
+        })
+        .map_or(word.len(), |(at, _)| at);
+    word.drain(..end).collect()
+}
+
+fn superscript(numbers: &[usize]) -> String {
+    let digits = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let raised = |number: &usize| -> String {
+        let text = number.to_string();
+        text.bytes()
+            .map(|digit| digits[usize::from(digit - b'0')])
+            .collect()
+    };
+    numbers.iter().map(raised).collect::<Vec<_>>().join("˒")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    fn assert_narrow(text: &str, width: usize) {
+        for line in text.lines() {
+            assert!(
+                line.width() <= width,
+                "{} columns: {line}\n{text}",
+                line.width()
+            );
+        }
+    }
+
+    fn line<'a>(text: &'a str, section: &str, label: &str) -> &'a str {
+        let lines = text.lines().skip_while(|line| *line != section).skip(1);
+        lines
+            .take_while(|line| line.starts_with(INDENT))
+            .find(|line| line.trim_start().starts_with(label))
+            .unwrap_or_else(|| panic!("no \"{label}\" below \"{section}\":\n{text}"))
+    }
+
+    #[test]
+    fn four_subjects_fit_with_every_figure() {
+        let text = table(&fixtures::whole(), WIDTH, false);
+        assert_narrow(&text, WIDTH);
+        assert!(text.starts_with("demo, seed 1, Punctual "), "{text}");
+        let worst: Vec<&str> = line(&text, "timer, stress, cpu0", "worst")
+            .split("  ")
+            .collect();
+        let worst: Vec<&str> = worst
+            .iter()
+            .map(|part| part.trim())
+            .filter(|part| !part.is_empty())
+            .collect();
+        assert_eq!(worst, ["worst", "381 µs", "384 µs", "508 µs", "8.07 µs"]);
+        assert!(line(&text, "hackbench, idle, pipe process 1", "median").contains("0.301 s"));
+        assert!(line(&text, "timer, idle, cpu0", "missed").contains('0'));
+        assert!(text.contains("Virtual time: 1 ns per instruction."));
+        let digest = fixtures::run("rt", 1).digest().unwrap();
+        assert!(text.contains(&digest[..12]) && !text.contains(&digest[..13]));
+    }
+
+    #[test]
+    fn seeds_show_their_range_beside_or_below_the_worst_case() {
+        let text = table(&fixtures::seeds(5), WIDTH, false);
+        assert_narrow(&text, WIDTH);
+        let worst = line(&text, "timer, stress, cpu0", "worst");
+        assert!(worst.contains("381 µs"), "{text}");
+        let range = line(&text, "timer, stress, cpu0", "range");
+        assert!(range.contains("355–381 µs"), "{text}");
+        let wide = table(&fixtures::seeds(5), 100, false);
+        assert_narrow(&wide, 100);
+        let worst = line(&wide, "timer, stress, cpu0", "worst");
+        assert!(worst.contains("381 µs (355–381)"), "{wide}");
+        assert!(text.starts_with("demo, seeds 1, 2, 3, 4, 5, Punctual "));
+        assert!(text.contains(" 5:"), "{text}");
+    }
+
+    #[test]
+    fn what_failed_is_named_with_its_reason() {
+        let text = table(&fixtures::with_gaps(), WIDTH, false);
+        assert_narrow(&text, WIDTH);
+        assert!(
+            line(&text, "timer, stress, cpu0", "worst").contains("failed¹"),
+            "{text}"
+        );
+        assert!(
+            line(&text, "irq, idle", "worst").contains("unsupported²"),
+            "{text}"
+        );
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            flat.contains(fixtures::NO_BOOT) && flat.contains(fixtures::NO_MODULE),
+            "{text}"
+        );
+        assert!(text.contains("none: failed"), "{text}");
+    }
+
+    #[test]
+    fn more_subjects_than_fit_stand_in_blocks() {
+        let mut runs = Vec::new();
+        for number in 0..9 {
+            let mut run = fixtures::run("rt", 1);
+            run.subject.name = format!("a-rather-long-name-{number}");
+            runs.push(run);
+        }
+        let text = table(&runs, WIDTH, false);
+        assert_narrow(&text, WIDTH);
+        let worst = text.lines().filter(|line| line.starts_with("  worst"));
+        let worst: usize = worst.map(|line| line.matches("8.07 µs").count()).sum();
+        assert_eq!(worst, 9, "{text}");
+        assert!(text.contains("a-rather…-name-8"), "{text}");
+        assert!(text.matches("timer, stress, cpu0").count() > 1);
+    }
+
+    #[test]
+    fn clocks_are_marked_where_they_differ() {
+        let mut runs = vec![fixtures::run("none", 1), fixtures::run("rt", 1)];
+        runs[1].ns_per_insn = None;
+        let text = table(&runs, WIDTH, false);
+        assert_narrow(&text, WIDTH);
+        assert!(
+            text.contains("(virtual)") && text.contains("(real)"),
+            "{text}"
+        );
+        assert!(
+            text.contains("must not be compared") || text.contains("must not"),
+            "{text}"
+        );
+        runs[0].ns_per_insn = None;
+        let text = table(&runs, WIDTH, false);
+        assert!(
+            !text.contains("irtual") && !text.contains("(real)"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn colour_only_when_asked_for_and_foreign_text_sends_none() {
+        let mut runs = fixtures::whole();
+        runs[0].subject.name = "\u{1b}[31mevil".into();
+        assert!(!table(&runs, WIDTH, false).contains('\u{1b}'));
+        assert!(table(&fixtures::whole(), WIDTH, true).contains("\u{1b}["));
+    }
+
+    #[test]
+    fn no_run_is_said_too() {
+        assert_eq!(table(&[], WIDTH, false), "There are no runs.\n");
+    }
+}

@@ -1,0 +1,77 @@
+//! What a guest of the virtual bench does with QEMU's devices: get its plan, and stop
+//! itself where a snapshot is to be taken.
+
+use std::io;
+
+use punctual_model::Plan;
+
+use crate::sys::port::Ports;
+
+/// The name under which the bench hands over the plan.
+pub const PLAN_ITEM: &str = "opt/punctual/plan";
+
+/// The port of QEMU's `pvpanic`; with `-action panic=pause` a write pauses the guest.
+const PVPANIC: u16 = 0x505;
+const PVPANIC_PANICKED: u8 = 1;
+
+/// The ports and keys of QEMU's `fw_cfg` (see QEMU's `docs/specs/fw_cfg.rst`).
+const FW_CFG_SELECTOR: u16 = 0x510;
+const FW_CFG_DATA: u16 = 0x511;
+const FW_CFG_SIGNATURE: u16 = 0x00;
+const FW_CFG_DIRECTORY: u16 = 0x19;
+const DIRECTORY_ENTRY: usize = 64;
+
+/// Pauses the guest at exactly this instruction, until the bench lets it go on.
+///
+/// The bench takes its snapshot here. Whatever comes after is the same for a guest that
+/// goes on at once and for one that is resumed from a file.
+pub fn pause() -> io::Result<()> {
+    Ports::open()?.write(PVPANIC, PVPANIC_PANICKED);
+    Ok(())
+}
+
+/// The plan that the bench hands over.
+pub fn plan() -> Result<Plan, String> {
+    let text = item(PLAN_ITEM).map_err(|error| format!("no plan from the bench: {error}"))?;
+    let text = String::from_utf8(text).map_err(|_| "the plan is no UTF-8 text".to_owned())?;
+    toml::from_str(&text).map_err(|error| format!("the plan cannot be read: {error}"))
+}
+
+/// The content of a `fw_cfg` item.
+fn item(name: &str) -> io::Result<Vec<u8>> {
+    let ports = Ports::open()?;
+    let mut signature = [0; 4];
+    select(&ports, FW_CFG_SIGNATURE);
+    ports.read_all(FW_CFG_DATA, &mut signature);
+    if &signature != b"QEMU" {
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            "there is no fw_cfg device",
+        ));
+    }
+    let (key, size) = find(&ports, name)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("no item {name}")))?;
+    let mut content = vec![0; size];
+    select(&ports, key);
+    ports.read_all(FW_CFG_DATA, &mut content);
+    Ok(content)
+}
+
+fn select(ports: &Ports, key: u16) {
+    ports.write_u16(FW_CFG_SELECTOR, key);
+}
+
+/// The key and the size of the item called `name`.
+fn find(ports: &Ports, name: &str) -> Option<(u16, usize)> {
+    let mut count = [0; 4];
+    select(ports, FW_CFG_DIRECTORY);
+    ports.read_all(FW_CFG_DATA, &mut count);
+    (0..u32::from_be_bytes(count)).find_map(|_| {
+        let mut entry = [0; DIRECTORY_ENTRY];
+        ports.read_all(FW_CFG_DATA, &mut entry);
+        let size = u32::from_be_bytes([entry[0], entry[1], entry[2], entry[3]]) as usize;
+        let key = u16::from_be_bytes([entry[4], entry[5]]);
+        let end = entry[8..].iter().position(|byte| *byte == 0)? + 8;
+        (&entry[8..end] == name.as_bytes()).then_some((key, size))
+    })
+}

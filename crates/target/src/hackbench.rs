@@ -1,0 +1,276 @@
+//! hackbench: groups of senders and receivers that pass messages as fast as they can.
+//!
+//! The same work as the program of that name in rt-tests, which goes back to Rusty
+//! Russell's scheduler test of 2001: in each group `fds` senders write `loops` messages of
+//! `size` bytes to each of `fds` receivers. The time runs from the signal to start until
+//! the last worker has ended.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use punctual_model::Nanos;
+use serde::Deserialize;
+
+use crate::sys::memory::SharedCounter;
+use crate::sys::{pipe, process, time};
+
+/// How messages travel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ipc {
+    /// A pair of Unix stream sockets.
+    #[default]
+    Socket,
+    /// A pipe.
+    Pipe,
+}
+
+/// What a worker is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// A process.
+    #[default]
+    Process,
+    /// A thread.
+    Thread,
+}
+
+/// One execution's parameters; the defaults are those of the known program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// How messages travel.
+    pub ipc: Ipc,
+    /// What a worker is.
+    pub mode: Mode,
+    /// How many groups there are.
+    pub groups: u32,
+    /// How many senders, and as many receivers, a group has.
+    pub fds: u32,
+    /// How many messages each sender writes to each receiver.
+    pub loops: u32,
+    /// A message's size in bytes.
+    pub size: usize,
+}
+
+impl Default for Job {
+    fn default() -> Self {
+        Self {
+            ipc: Ipc::Socket,
+            mode: Mode::Process,
+            groups: 10,
+            fds: 20,
+            loops: 100,
+            size: 100,
+        }
+    }
+}
+
+impl Job {
+    /// How many workers there are.
+    pub fn workers(&self) -> u32 {
+        self.groups * self.fds * 2
+    }
+}
+
+/// What one execution did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// From the signal to start until the last worker had ended; `None` where a worker was
+    /// ended before its work was done.
+    pub elapsed: Option<Nanos>,
+    /// How many messages were written.
+    pub messages: u64,
+}
+
+/// Does the work once.
+pub fn run(job: &Job) -> io::Result<Outcome> {
+    let gate = Gate::new()?;
+    let counter = SharedCounter::new()?;
+    let elapsed = match job.mode {
+        Mode::Process => run_processes(job, &gate, counter)?,
+        Mode::Thread => run_threads(job, &gate, counter)?,
+    };
+    Ok(Outcome {
+        elapsed,
+        messages: counter.get().load(Ordering::SeqCst),
+    })
+}
+
+/// Where all workers wait until the last of them is ready.
+struct Gate {
+    ready: (OwnedFd, File),
+    wake: (OwnedFd, File),
+}
+
+impl Gate {
+    fn new() -> io::Result<Self> {
+        let (ready, tell) = pipe::pipe()?;
+        let (wake, open) = pipe::pipe()?;
+        Ok(Self {
+            ready: (ready, tell.into()),
+            wake: (wake, open.into()),
+        })
+    }
+
+    /// A worker says that it is ready, and waits.
+    fn wait(&self) -> io::Result<()> {
+        (&self.ready.1).write_all(b"r")?;
+        pipe::wait_readable(self.wake.0.as_fd(), None)?;
+        Ok(())
+    }
+
+    /// Waits until that many workers are ready.
+    fn wait_for(&self, workers: u32) -> io::Result<()> {
+        let mut ready = vec![0; workers as usize];
+        File::from(self.ready.0.try_clone()?).read_exact(&mut ready)
+    }
+
+    /// Lets all workers go, and tells when.
+    fn open(&self) -> io::Result<Nanos> {
+        let start = time::now();
+        (&self.wake.1).write_all(b"w")?;
+        Ok(start)
+    }
+}
+
+fn channel(ipc: Ipc) -> io::Result<(File, File)> {
+    match ipc {
+        Ipc::Pipe => pipe::pipe().map(|(read, write)| (read.into(), write.into())),
+        Ipc::Socket => {
+            let (one, other) = UnixStream::pair()?;
+            Ok((OwnedFd::from(one).into(), OwnedFd::from(other).into()))
+        }
+    }
+}
+
+fn send(job: &Job, gate: &Gate, outputs: &[File], counter: SharedCounter) -> io::Result<()> {
+    let message = vec![b'-'; job.size];
+    gate.wait()?;
+    for _ in 0..job.loops {
+        for mut output in outputs {
+            output.write_all(&message)?;
+        }
+        counter
+            .get()
+            .fetch_add(outputs.len() as u64, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+fn receive(job: &Job, gate: &Gate, mut input: &File) -> io::Result<()> {
+    let mut message = vec![0; job.size];
+    gate.wait()?;
+    for _ in 0..job.fds * job.loops {
+        input.read_exact(&mut message)?;
+    }
+    Ok(())
+}
+
+fn run_processes(job: &Job, gate: &Gate, counter: SharedCounter) -> io::Result<Option<Nanos>> {
+    let mut workers = Vec::new();
+    for _ in 0..job.groups {
+        if let Err(error) = fork_group(job, gate, counter, &mut workers) {
+            // Those that there are would wait at the gate for ever.
+            for worker in workers {
+                process::kill(worker);
+            }
+            return Err(error);
+        }
+    }
+    gate.wait_for(job.workers())?;
+    // From here on the parent outlives its workers, to tell what they have done.
+    process::survive_termination();
+    let start = gate.open()?;
+    let mut all_done = true;
+    for worker in workers {
+        all_done &= process::wait(worker)?.status.success();
+    }
+    Ok(all_done.then_some(time::now() - start))
+}
+
+fn fork_group(
+    job: &Job,
+    gate: &Gate,
+    counter: SharedCounter,
+    workers: &mut Vec<process::Pid>,
+) -> io::Result<()> {
+    let mut outputs = Vec::new();
+    for _ in 0..job.fds {
+        let (input, output) = channel(job.ipc)?;
+        workers.push(process::fork(|| {
+            or_die(receive(job, gate, &input));
+        })?);
+        outputs.push(output);
+    }
+    for _ in 0..job.fds {
+        workers.push(process::fork(|| {
+            or_die(send(job, gate, &outputs, counter));
+        })?);
+    }
+    Ok(())
+}
+
+fn or_die<T>(result: io::Result<T>) -> T {
+    result.unwrap_or_else(|_| std::process::exit(1))
+}
+
+fn run_threads(job: &Job, gate: &Gate, counter: SharedCounter) -> io::Result<Option<Nanos>> {
+    let mut groups = Vec::new();
+    for _ in 0..job.groups {
+        let pairs = (0..job.fds)
+            .map(|_| channel(job.ipc))
+            .collect::<io::Result<Vec<_>>>()?;
+        groups.push(pairs.into_iter().unzip::<_, _, Vec<_>, Vec<_>>());
+    }
+    let small = || thread::Builder::new().stack_size(64 * 1024);
+    thread::scope(|scope| {
+        let mut workers = Vec::new();
+        for (inputs, outputs) in &groups {
+            for input in inputs {
+                // Without one of its workers the job cannot end: neither may the process go on.
+                workers.push(or_die(
+                    small().spawn_scoped(scope, move || receive(job, gate, input)),
+                ));
+            }
+            for _ in 0..job.fds {
+                let sender = move || send(job, gate, outputs, counter);
+                workers.push(or_die(small().spawn_scoped(scope, sender)));
+            }
+        }
+        gate.wait_for(job.workers())?;
+        let start = gate.open()?;
+        for worker in workers {
+            worker
+                .join()
+                .map_err(|_| io::Error::other("a worker has panicked"))??;
+        }
+        Ok(Some(time::now() - start))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_is_passed() {
+        for ipc in [Ipc::Socket, Ipc::Pipe] {
+            let job = Job {
+                ipc,
+                mode: Mode::Thread,
+                groups: 2,
+                fds: 3,
+                loops: 5,
+                size: 10,
+            };
+            let outcome = run(&job).unwrap();
+            assert_eq!(outcome.messages, 2 * 3 * 3 * 5);
+            assert!(outcome.elapsed > Some(Nanos::ZERO));
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Process 1 of a guest: mounts what probes need, loads modules, and carries out the plan.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use punctual_model::Record;
+
+use crate::stream::Stream;
+use crate::sys::{mount, process};
+use crate::{guest, session};
+
+/// Where the bench puts the modules that are to be loaded, named in load order.
+const MODULES: &str = "/lib/modules/punctual";
+
+/// What is mounted where.
+const MOUNTS: &[(&str, &str)] = &[
+    ("proc", "/proc"),
+    ("sysfs", "/sys"),
+    ("devtmpfs", "/dev"),
+    ("debugfs", "/sys/kernel/debug"),
+    ("tmpfs", "/tmp"),
+    ("tmpfs", "/run"),
+];
+
+/// Runs as process 1, and switches the machine off in the end. An error that comes before
+/// there is a stream is shown on the console, and ends the guest with a kernel panic, as
+/// the death of process 1 does.
+///
+/// # Panics
+/// If the guest cannot be set up: that is the way to stop it at once.
+pub fn run() -> ! {
+    if let Err(reason) = set_up() {
+        panic!("punctual-target cannot set up the guest: {reason}");
+    }
+    if let Err(error) = measure() {
+        panic!("punctual-target cannot send its results: {error}");
+    }
+    panic!("cannot switch the machine off: {}", process::power_off());
+}
+
+fn set_up() -> Result<(), String> {
+    for (kind, target) in MOUNTS {
+        mount_at(kind, Path::new(target))?;
+    }
+    for module in modules().map_err(|error| format!("{MODULES}: {error}"))? {
+        mount::load_module(&module)
+            .map_err(|error| format!("cannot load {}: {error}", module.display()))?;
+    }
+    guest::pause().map_err(|error| format!("cannot reach the bench by port: {error}"))
+}
+
+fn mount_at(kind: &str, target: &Path) -> Result<(), String> {
+    match mount::mount(kind, target) {
+        // A kernel may have mounted devtmpfs by itself.
+        Err(error) if error.kind() != io::ErrorKind::ResourceBusy => {
+            // Without debugfs some facts cannot be read back, which is said with them.
+            if kind == "debugfs" {
+                Ok(())
+            } else {
+                Err(format!("cannot mount {kind}: {error}"))
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+fn modules() -> io::Result<Vec<PathBuf>> {
+    let mut paths = match fs::read_dir(MODULES) {
+        Ok(entries) => entries
+            .map(|entry| entry.map(|e| e.path()))
+            .collect::<io::Result<Vec<_>>>(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn measure() -> io::Result<()> {
+    let mut stream = Stream::over_debug_console()?;
+    match guest::plan() {
+        Ok(plan) => session::carry_out(&plan, &mut stream),
+        Err(reason) => stream.send(&Record::Refused(reason)),
+    }
+}

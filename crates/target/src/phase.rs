@@ -1,0 +1,56 @@
+//! What a seed changes: when loads and probes begin, against each other and the tick.
+
+use punctual_model::Nanos;
+
+/// Gives out spans that depend on a seed and on nothing else.
+///
+/// The generator is `SplitMix64` (Steele, Lea, Flood, OOPSLA 2014).
+#[derive(Clone, Debug)]
+pub struct Phases {
+    state: u64,
+}
+
+impl Phases {
+    /// The phases of one step of a plan.
+    pub fn new(seed: u64, step: u32) -> Self {
+        let mut phases = Self { state: seed };
+        phases.state = phases.next() ^ u64::from(step);
+        phases
+    }
+
+    /// A span from zero up to, not including, `limit`.
+    pub fn below(&mut self, limit: Nanos) -> Nanos {
+        let limit = u64::try_from(limit.0).unwrap_or(0).max(1);
+        Nanos((self.next() % limit) as i64)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_generator_is_splitmix64() {
+        // The first outputs for seed 0, as published with the reference implementation.
+        let mut phases = Phases { state: 0 };
+        assert_eq!(phases.next(), 0xE220_A839_7B1D_CDAF);
+        assert_eq!(phases.next(), 0x6E78_9E6A_A1B9_65F4);
+    }
+
+    #[test]
+    fn seeds_and_steps_differ_and_repeat() {
+        let first = |seed, step| Phases::new(seed, step).below(Nanos::from_millis(50));
+        assert_eq!(first(1, 0), first(1, 0));
+        assert_ne!(first(1, 0), first(2, 0));
+        assert_ne!(first(1, 0), first(1, 1));
+        assert!(first(9, 9) < Nanos::from_millis(50));
+    }
+}

@@ -1,0 +1,118 @@
+//! Probe `clock`: the cost and the grain of taking a time stamp, the bias of every other probe.
+
+use std::thread;
+
+use punctual_model::{CpuId, Nanos, Recorder, Recording};
+use serde::Deserialize;
+
+use super::{Context, Measurement, Probe, parameters, within};
+use crate::rt::{self, Settings};
+use crate::sys::time::now;
+
+/// This probe.
+pub const PROBE: Probe = Probe {
+    name: "clock",
+    summary: "the cost of a time stamp: back-to-back reads, bare and with a probe's bookkeeping",
+    parse: |table| parameters::<Clock>(table, Clock::check),
+};
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Clock {
+    /// How many differences between two reads are taken, per variant.
+    samples: u32,
+    /// The thread's `SCHED_FIFO` priority.
+    priority: u8,
+    /// The CPU that the thread is bound to.
+    cpu: CpuId,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self {
+            samples: 10_000,
+            priority: 80,
+            cpu: CpuId(0),
+        }
+    }
+}
+
+impl Clock {
+    fn check(&self) -> Result<(), String> {
+        within("samples", self.samples, 1, 10_000_000)?;
+        within("priority", self.priority, 1, 99)
+    }
+
+    /// Runs `body` on a thread that is prepared for measuring.
+    fn on_prepared_thread(
+        &self,
+        body: fn(usize) -> Recorder,
+    ) -> Result<(Recorder, Settings), String> {
+        let (cpu, priority, samples) = (self.cpu, self.priority, self.samples as usize);
+        let thread = thread::spawn(move || {
+            let settings = rt::prepare_thread(cpu, priority)?;
+            Ok((body(samples), settings))
+        });
+        thread
+            .join()
+            .map_err(|_| "the measuring thread has panicked".to_owned())?
+    }
+}
+
+impl Measurement for Clock {
+    fn nominal(&self) -> Nanos {
+        Nanos::ZERO
+    }
+
+    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+        let variants: [(&str, fn(usize) -> Recorder); 2] =
+            [("read", bare), ("read+record", recorded)];
+        let measure = |(variant, body)| {
+            let (recorder, settings) = self.on_prepared_thread(body)?;
+            let mut recording = recorder.finish(PROBE.name, context.load, variant);
+            recording.settings = settings;
+            Ok(recording)
+        };
+        variants.into_iter().map(measure).collect()
+    }
+}
+
+/// Reads the clock again and again; works out the differences only afterwards.
+fn bare(samples: usize) -> Recorder {
+    let mut stamps = vec![Nanos(-1); samples + 1];
+    for stamp in &mut stamps {
+        *stamp = now();
+    }
+    let mut recorder = Recorder::new(samples);
+    for pair in stamps.windows(2) {
+        recorder.record(pair[0] - stamps[0], pair[1] - pair[0]);
+    }
+    recorder
+}
+
+/// The same with what a probe does for each sample between two reads.
+fn recorded(samples: usize) -> Recorder {
+    let mut recorder = Recorder::new(samples);
+    let first = now();
+    let mut before = first;
+    for _ in 0..samples {
+        let stamp = now();
+        recorder.record(before - first, stamp - before);
+        before = stamp;
+    }
+    recorder
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_never_runs_backwards_and_every_read_counts() {
+        for body in [bare, recorded] {
+            let recording = body(1_000).finish("clock", "idle", "");
+            assert_eq!(recording.count, 1_000);
+            assert!(recording.min() >= Some(Nanos::ZERO));
+        }
+    }
+}

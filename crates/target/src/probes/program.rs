@@ -1,0 +1,119 @@
+//! Probe `program`: runs any program, times it as a whole, and keeps what it prints.
+//!
+//! This is how other tools' figures come from the same guest, beside the same load.
+
+use std::io::Read;
+
+use punctual_model::{Nanos, Recorder, Recording};
+use serde::Deserialize;
+
+use super::{Context, Measurement, Probe, parameters, within};
+use crate::loads::spawn;
+use crate::sys::{process, time};
+
+/// This probe.
+pub const PROBE: Probe = Probe {
+    name: "program",
+    summary: "any program: its elapsed time, and what it prints, kept word for word",
+    parse: |table| parameters::<Program>(table, Program::check),
+};
+
+/// More than this of a program's output is not kept, which is an error, not a silent cut.
+const OUTPUT_LIMIT: u64 = 64 << 20;
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Program {
+    /// The program and its arguments.
+    run: Vec<String>,
+    /// How many executions; each is a sample.
+    #[serde(default = "one")]
+    samples: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Program {
+    fn check(&self) -> Result<(), String> {
+        if self.run.is_empty() {
+            return Err("run is empty, but it must name a program".into());
+        }
+        within("samples", self.samples, 1, 1_000_000)
+    }
+}
+
+impl Measurement for Program {
+    fn nominal(&self) -> Nanos {
+        Nanos::ZERO
+    }
+
+    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+        let mut recorder = Recorder::new(self.samples as usize);
+        let mut printed = String::new();
+        let begin = time::now() + context.phases.below(Nanos::from_millis(4));
+        time::sleep_until(begin);
+        for _ in 0..self.samples {
+            let start = time::now();
+            printed.push_str(&run_once(&self.run)?);
+            recorder.record(start - begin, time::now() - start);
+        }
+        let mut recording = recorder.finish(PROBE.name, context.load, &self.run.join(" "));
+        recording.output = Some(printed);
+        Ok(vec![recording])
+    }
+}
+
+/// Runs a command to its end and returns what it printed; a failure is an error.
+pub fn run_once(command: &[String]) -> Result<String, String> {
+    let named = |what: &dyn std::fmt::Display| format!("{}: {what}", command.join(" "));
+    let mut child = spawn(command).map_err(|error| named(&error))?;
+    let mut printed = Vec::new();
+    if let Some(output) = child.stdout.take() {
+        output
+            .take(OUTPUT_LIMIT + 1)
+            .read_to_end(&mut printed)
+            .map_err(|error| named(&error))?;
+    }
+    let too_much = printed.len() as u64 > OUTPUT_LIMIT;
+    if too_much {
+        process::kill_group(child.id() as process::Pid);
+    }
+    let ended = process::wait(child.id() as process::Pid).map_err(|error| named(&error))?;
+    if too_much {
+        return Err(named(&format!(
+            "printed more than {} MiB",
+            OUTPUT_LIMIT >> 20
+        )));
+    }
+    if !ended.status.success() {
+        return Err(named(&ended.status));
+    }
+    Ok(String::from_utf8_lossy(&printed).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(words: &[&str]) -> Result<String, String> {
+        run_once(
+            &words
+                .iter()
+                .map(|word| (*word).to_owned())
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    #[test]
+    fn what_a_program_prints_is_kept_and_a_failure_is_a_reason() {
+        assert_eq!(run(&["echo", "hello"]).unwrap(), "hello\n");
+        assert!(run(&["false"]).unwrap_err().contains("exit status: 1"));
+        assert!(
+            run(&["no-such-program"])
+                .unwrap_err()
+                .contains("no-such-program")
+        );
+    }
+}

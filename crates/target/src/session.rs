@@ -1,0 +1,109 @@
+//! A plan, carried out step by step.
+
+use std::io;
+
+use punctual_model::plan::{IDLE, Load, Plan, Step};
+use punctual_model::record::{Finished, Started, Unsupported};
+use punctual_model::{Nanos, Record, Recording};
+
+use crate::loads::RunningLoad;
+use crate::phase::Phases;
+use crate::probes::{self, Context, Measurement};
+use crate::provenance;
+use crate::rt::CONDUCTOR_PRIORITY;
+use crate::stream::Stream;
+use crate::sys::{memory, process, sched, time};
+
+/// How long a load runs before a probe is started beside it: longer than the longest
+/// phase with which one of its workers may begin.
+const SETTLING: Nanos = Nanos::from_millis(100);
+
+/// Carries out a plan and sends what comes of it; an error only where sending fails.
+pub fn carry_out(plan: &Plan, stream: &mut Stream) -> io::Result<()> {
+    let measurements = match understand(plan) {
+        Ok(measurements) => measurements,
+        Err(reason) => return stream.send(&Record::Refused(reason)),
+    };
+    stream.send(&Record::Provenance(provenance::read()))?;
+    take_the_baton();
+    let mut finished = Finished {
+        recordings: 0,
+        unsupported: 0,
+    };
+    for ((step, measurement), number) in plan.steps.iter().zip(&measurements).zip(0..) {
+        stream.send(&Record::Started(Started {
+            step: number,
+            probe: step.probe.clone(),
+            load: step.load.clone(),
+            nominal: measurement.nominal(),
+        }))?;
+        match measure(plan, step, number, measurement.as_ref()) {
+            Ok(recordings) => {
+                for recording in recordings {
+                    stream.send(&Record::Recording(Box::new(recording)))?;
+                    finished.recordings += 1;
+                }
+            }
+            Err(reason) => {
+                let (probe, load) = (step.probe.clone(), step.load.clone());
+                stream.send(&Record::Unsupported(Unsupported {
+                    probe,
+                    load,
+                    reason,
+                }))?;
+                finished.unsupported += 1;
+            }
+        }
+    }
+    stream.send(&Record::Finished(finished))
+}
+
+/// All steps, parsed before the first is begun.
+fn understand(plan: &Plan) -> Result<Vec<Box<dyn Measurement>>, String> {
+    let parse = |(step, number): (&Step, u32)| {
+        if step.load != IDLE && !plan.loads.contains_key(&step.load) {
+            return Err(format!(
+                "step {number}: the plan has no load \"{}\"",
+                step.load
+            ));
+        }
+        probes::parse(&step.probe, &step.params).map_err(|why| format!("step {number}: {why}"))
+    };
+    plan.steps.iter().zip(1..).map(parse).collect()
+}
+
+/// Lets the calling thread start and stop loads while these take all the CPU there is.
+fn take_the_baton() {
+    // Without the right to do so loads may start and stop late, but the probes, which
+    // insist on their own scheduling, will say so themselves.
+    let _ = sched::set_fifo(CONDUCTOR_PRIORITY);
+    let _ = memory::lock_all();
+    let _ = process::adopt_orphans();
+}
+
+fn measure(
+    plan: &Plan,
+    step: &Step,
+    number: u32,
+    measurement: &dyn Measurement,
+) -> Result<Vec<Recording>, String> {
+    let mut phases = Phases::new(plan.seed, number);
+    let load = plan.loads.get(&step.load);
+    let running = load.map(|load| start(load, &mut phases)).transpose()?;
+    let result = measurement.run(&mut Context {
+        load: &step.load,
+        phases,
+    });
+    let work = running.map(RunningLoad::stop).transpose();
+    let (mut recordings, work) = (result?, work?.unwrap_or_default());
+    for recording in &mut recordings {
+        recording.work.clone_from(&work);
+    }
+    Ok(recordings)
+}
+
+fn start(load: &Load, phases: &mut Phases) -> Result<RunningLoad, String> {
+    let running = RunningLoad::start(load, phases)?;
+    time::sleep(SETTLING);
+    Ok(running)
+}

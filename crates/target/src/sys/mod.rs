@@ -1,0 +1,27 @@
+//! All unsafe code of the target: system calls, port input and output, process control.
+//!
+//! Each file wraps one subject of the kernel's or the processor's interface in safe
+//! functions with types of [`punctual_model`]. The common argument for their soundness:
+//! pointers handed to the kernel point to live local variables of the size that the call
+//! expects, file descriptors come from owned or borrowed handles, and every result is
+//! checked. What goes beyond that is said at the block.
+#![allow(unsafe_code)]
+
+pub mod memory;
+pub mod mount;
+pub mod pipe;
+pub mod port;
+pub mod process;
+pub mod sched;
+pub mod time;
+
+use std::io;
+
+/// Turns the `-1` of a system call into the error that it stands for.
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}

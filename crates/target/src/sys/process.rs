@@ -1,0 +1,121 @@
+//! Processes: forking, waiting, ending.
+
+use std::io;
+use std::process::ExitStatus;
+
+use punctual_model::Nanos;
+use std::os::unix::process::ExitStatusExt;
+
+/// A process's number.
+pub type Pid = libc::pid_t;
+
+/// Runs `body` in a forked child, which then ends with status 0, and returns the child's number.
+///
+/// # Panics
+/// If the calling process has more than one thread: the child would inherit locks that
+/// nobody gives back.
+pub fn fork(body: impl FnOnce()) -> io::Result<Pid> {
+    assert_eq!(threads(), 1, "only a process with a single thread may fork");
+    // SAFETY: the process has one thread, so no lock is held by another one.
+    match super::check(unsafe { libc::fork() })? {
+        0 => {
+            body();
+            // SAFETY: ends the child at once, without running its parent's exit handlers.
+            unsafe { libc::_exit(0) }
+        }
+        child => Ok(child),
+    }
+}
+
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count)
+}
+
+/// How a child ended, and the CPU time that it and its own children took.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its status.
+    pub status: ExitStatus,
+    /// User and system time together.
+    pub cpu: Nanos,
+}
+
+/// Waits for one child.
+pub fn wait(child: Pid) -> io::Result<Ended> {
+    let mut status = 0;
+    // SAFETY: a rusage is made of integers, for which all zeros is valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    loop {
+        // SAFETY: `status` and `usage` are live.
+        match super::check(unsafe { libc::wait4(child, &raw mut status, 0, &raw mut usage) }) {
+            Ok(_) => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let span = |time: libc::timeval| Nanos(time.tv_sec * 1_000_000_000 + time.tv_usec * 1_000);
+    let cpu = span(usage.ru_utime) + span(usage.ru_stime);
+    Ok(Ended {
+        status: ExitStatus::from_raw(status),
+        cpu,
+    })
+}
+
+/// Collects every child that has ended; used once nobody else waits for one.
+pub fn reap_orphans() {
+    // SAFETY: no status is asked for.
+    while unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } > 0 {}
+}
+
+/// Makes orphaned grandchildren the children of this process, as they are of process 1.
+pub fn adopt_orphans() -> io::Result<()> {
+    // SAFETY: the call takes plain numbers.
+    super::check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) })?;
+    Ok(())
+}
+
+/// Asks all processes of a group to end.
+pub fn terminate_group(leader: Pid) {
+    signal_group(leader, libc::SIGTERM);
+}
+
+/// Ends all processes of a group.
+pub fn kill_group(leader: Pid) {
+    signal_group(leader, libc::SIGKILL);
+}
+
+/// Ends one process.
+pub fn kill(process: Pid) {
+    // A process that is gone already is what the caller wants.
+    // SAFETY: the call takes plain numbers.
+    let _ = unsafe { libc::kill(process, libc::SIGKILL) };
+}
+
+fn signal_group(leader: Pid, signal: libc::c_int) {
+    // A group that is gone already is what the caller wants.
+    // SAFETY: the call takes plain numbers.
+    let _ = unsafe { libc::kill(-leader, signal) };
+}
+
+/// Lets the calling process survive `SIGTERM`; its system calls go on.
+pub fn survive_termination() {
+    extern "C" fn nothing(_signal: libc::c_int) {}
+    // SAFETY: all zeros is a valid sigaction; the handler does nothing, so it is
+    // async-signal-safe.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = nothing as *const () as libc::sighandler_t;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(libc::SIGTERM, &raw const action, std::ptr::null_mut());
+    }
+}
+
+/// Switches the machine off; only process 1 of a guest calls this.
+pub fn power_off() -> io::Error {
+    // SAFETY: both calls take plain numbers.
+    unsafe {
+        libc::sync();
+        libc::reboot(libc::RB_POWER_OFF);
+    }
+    io::Error::last_os_error()
+}

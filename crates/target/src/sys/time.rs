@@ -1,0 +1,67 @@
+//! The clock that all probes read, and the sleep that ends at a point in time.
+
+use std::io;
+
+use punctual_model::Nanos;
+
+/// `CLOCK_MONOTONIC`, now.
+///
+/// # Panics
+/// Never: the clock exists on every Linux, and the call has no other way to fail.
+#[inline]
+pub fn now() -> Nanos {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is a live timespec.
+    let result = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    assert!(result == 0, "CLOCK_MONOTONIC cannot be read");
+    Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec)
+}
+
+/// The resolution that the kernel claims for `CLOCK_MONOTONIC`: 1 ns where
+/// high-resolution timers are active, else a tick.
+pub fn resolution() -> io::Result<Nanos> {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is a live timespec.
+    super::check(unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC, &raw mut time) })?;
+    Ok(Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec))
+}
+
+/// Sleeps until `CLOCK_MONOTONIC` reads `deadline`; goes on sleeping after a signal.
+///
+/// # Panics
+/// If the kernel refuses the deadline, which it does for negative times only.
+#[inline]
+pub fn sleep_until(deadline: Nanos) {
+    let time = libc::timespec {
+        tv_sec: deadline.0 / 1_000_000_000,
+        tv_nsec: deadline.0 % 1_000_000_000,
+    };
+    loop {
+        // SAFETY: `time` is a live timespec; no remainder is asked for, which is allowed
+        // for absolute times.
+        let result = unsafe {
+            libc::clock_nanosleep(
+                libc::CLOCK_MONOTONIC,
+                libc::TIMER_ABSTIME,
+                &raw const time,
+                std::ptr::null_mut(),
+            )
+        };
+        match result {
+            0 => return,
+            libc::EINTR => {}
+            error => panic!("clock_nanosleep: {}", io::Error::from_raw_os_error(error)),
+        }
+    }
+}
+
+/// Sleeps for a span.
+pub fn sleep(span: Nanos) {
+    sleep_until(now() + span);
+}
