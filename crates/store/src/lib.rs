@@ -1,1 +1,258 @@
-//! Placeholder.
+//! Runs, kept in one `SQLite` file.
+//!
+//! A run is written as it happens: [`Store::begin`] makes its row, each recording is a
+//! transaction of its own, [`Store::end`] closes it. Whatever kills the process between
+//! two of these, all that was stored stays, and the run shows as
+//! [`State::Interrupted`] because the process that owned it is gone.
+//!
+//! Any number of threads and processes may use a store at the same time.
+#![forbid(unsafe_code)]
+
+mod connect;
+mod error;
+mod owner;
+mod rows;
+mod sql;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use punctual_model::record::{Provenance, Unsupported};
+use punctual_model::run::State;
+use punctual_model::{Recording, Run, Subject};
+use rusqlite::{Connection, Transaction, TransactionBehavior, named_params};
+
+use crate::connect::{Sharing, connect};
+use crate::error::Fault;
+pub use crate::error::StoreError;
+use crate::owner::Owner;
+
+/// The runs in one file.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    connection: Mutex<Connection>,
+}
+
+/// A run in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// The run's id: `r17`.
+    pub id: String,
+    /// The suite's name.
+    pub suite: String,
+    /// What was judged.
+    pub subject: Subject,
+    /// The seed.
+    pub seed: u64,
+    /// How far it got.
+    pub state: State,
+    /// When it began, RFC 3339, UTC.
+    pub started: String,
+    /// When it ended, RFC 3339, UTC.
+    pub finished: Option<String>,
+    /// The digest over what was measured.
+    pub digest: Option<String>,
+    /// How many recordings it has.
+    pub recordings: usize,
+}
+
+impl Store {
+    /// Opens the store in a file; makes the file and its directories where they are missing.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        make_parent(path)?;
+        let connect = |sharing| connect(path, sharing).map_err(|fault| fault.at(path));
+        let connection = connect(Sharing::Shared).or_else(|error| match error {
+            StoreError::Full { .. } => connect(Sharing::Alone),
+            error => Err(error),
+        })?;
+        Ok(Self {
+            path: path.to_owned(),
+            connection: Mutex::new(connection),
+        })
+    }
+
+    /// Where runs are kept unless the user says otherwise:
+    /// `$XDG_DATA_HOME/punctual/runs.db`, else `~/.local/share/punctual/runs.db`.
+    pub fn default_path() -> Result<PathBuf, StoreError> {
+        let variable = std::env::var_os;
+        resolve(variable("XDG_DATA_HOME"), variable("HOME")).ok_or(StoreError::NoHome)
+    }
+
+    /// Begins a run that the calling process owns, and returns the id that it gets: `r`
+    /// and a number, easy to type, never given twice.
+    ///
+    /// Stored is all that `run` holds, but for `id`, `finished` and `state`: it is
+    /// running now.
+    pub fn begin(&self, run: &Run) -> Result<String, StoreError> {
+        let owner = Owner::this().map_err(StoreError::Owner)?;
+        self.transact(TransactionBehavior::Immediate, |transaction| {
+            let number = rows::insert_run(transaction, run, &owner)?;
+            if let Some(provenance) = &run.provenance {
+                rows::update_provenance(transaction, number, provenance)?;
+            }
+            for recording in &run.recordings {
+                rows::insert_recording(transaction, number, recording)?;
+            }
+            for unsupported in &run.unsupported {
+                rows::insert_unsupported(transaction, number, unsupported)?;
+            }
+            Ok(rows::id_of(number))
+        })
+    }
+
+    /// Stores what the target read back from the running kernel.
+    pub fn set_provenance(&self, id: &str, provenance: &Provenance) -> Result<(), StoreError> {
+        self.write(id, |transaction, number| {
+            rows::update_provenance(transaction, number, provenance)
+        })
+    }
+
+    /// Stores what a probe delivered.
+    pub fn add_recording(&self, id: &str, recording: &Recording) -> Result<(), StoreError> {
+        self.write(id, |transaction, number| {
+            rows::insert_recording(transaction, number, recording)
+        })
+    }
+
+    /// Stores that a probe could not run, and why.
+    pub fn add_unsupported(&self, id: &str, unsupported: &Unsupported) -> Result<(), StoreError> {
+        self.write(id, |transaction, number| {
+            rows::insert_unsupported(transaction, number, unsupported)
+        })
+    }
+
+    /// Ends a run; it takes nothing more after this. `finished` is the time, RFC 3339, UTC;
+    /// `digest` is [`Run::digest`].
+    ///
+    /// # Panics
+    /// If `state` is [`State::Running`]: a run does not end by running.
+    pub fn end(
+        &self,
+        id: &str,
+        state: State,
+        error: Option<&str>,
+        finished: &str,
+        console: &str,
+        digest: Option<&str>,
+    ) -> Result<(), StoreError> {
+        assert_ne!(state, State::Running, "a run does not end by running");
+        self.write(id, |transaction, number| {
+            let values = named_params! {
+                ":run": number, ":state": state.name(), ":error": error,
+                ":finished": finished, ":console": console, ":digest": digest,
+            };
+            transaction.execute(sql::END_RUN, values)?;
+            Ok(())
+        })
+    }
+
+    /// All runs, newest first.
+    pub fn list(&self) -> Result<Vec<Summary>, StoreError> {
+        let orphan = |run: &Summary| is_orphan(run.state, run.finished.as_deref());
+        self.read(rows::select_summaries, |runs| runs.iter().any(orphan))
+    }
+
+    /// A whole run, raw samples included; an error if any part of it is damaged.
+    pub fn load(&self, id: &str) -> Result<Run, StoreError> {
+        self.read(
+            |transaction| rows::select_run(transaction, rows::find(transaction, id)?),
+            |run| is_orphan(run.state, run.finished.as_deref()),
+        )
+    }
+
+    /// Removes a run with all that belongs to it, unless it is still being written.
+    pub fn remove(&self, id: &str) -> Result<(), StoreError> {
+        self.transact(TransactionBehavior::Immediate, |transaction| {
+            let number = rows::find(transaction, id)?;
+            let (state, owner) = rows::select_owner(transaction, number)?;
+            if state == State::Running {
+                let (id, pid) = (rows::id_of(number), owner.pid);
+                return Err(StoreError::Alive { id, pid }.into());
+            }
+            transaction.execute(sql::DELETE_RUN, named_params! { ":run": number })?;
+            Ok(())
+        })
+    }
+
+    /// Reads, and reads again where a run's owner is gone: it may have ended the run
+    /// between our reading and our look at the process. Gone, it can do so no more.
+    fn read<T>(
+        &self,
+        read: impl Fn(&Transaction) -> Result<T, Fault>,
+        has_orphan: impl Fn(&T) -> bool,
+    ) -> Result<T, StoreError> {
+        let first = self.transact(TransactionBehavior::Deferred, &read)?;
+        if has_orphan(&first) {
+            return self.transact(TransactionBehavior::Deferred, read);
+        }
+        Ok(first)
+    }
+
+    /// Writes to a run that has not ended.
+    fn write(
+        &self,
+        id: &str,
+        write: impl Fn(&Transaction, i64) -> Result<(), Fault>,
+    ) -> Result<(), StoreError> {
+        self.transact(TransactionBehavior::Immediate, |transaction| {
+            let number = rows::find(transaction, id)?;
+            match rows::select_owner(transaction, number)? {
+                (State::Running, _) => write(transaction, number),
+                (state, _) => {
+                    let id = rows::id_of(number);
+                    Err(StoreError::Ended { id, state }.into())
+                }
+            }
+        })
+    }
+
+    /// One transaction: all of it or nothing. One that will write says so at its
+    /// beginning, because `SQLite` waits for other writers only there.
+    fn transact<T>(
+        &self,
+        behavior: TransactionBehavior,
+        work: impl FnOnce(&Transaction) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        // A thread that panicked has had its transaction rolled back: nothing is half done.
+        let mut connection = self
+            .connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let attempt = || {
+            let transaction = connection.transaction_with_behavior(behavior)?;
+            let value = work(&transaction)?;
+            transaction.commit()?;
+            Ok(value)
+        };
+        attempt().map_err(|fault: Fault| fault.at(&self.path))
+    }
+}
+
+/// Whether a run's owner was gone before it ended the run.
+fn is_orphan(state: State, finished: Option<&str>) -> bool {
+    state == State::Interrupted && finished.is_none()
+}
+
+fn make_parent(path: &Path) -> Result<(), StoreError> {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => {
+            std::fs::create_dir_all(parent).map_err(|source| StoreError::Directory {
+                path: parent.to_owned(),
+                source,
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The XDG base directory specification has relative paths ignored.
+fn resolve(xdg: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
+    let absolute = |value: Option<OsString>| value.map(PathBuf::from).filter(|p| p.is_absolute());
+    absolute(xdg)
+        .or_else(|| absolute(home).map(|home| home.join(".local/share")))
+        .map(|base| base.join("punctual/runs.db"))
+}

@@ -65,15 +65,13 @@ impl Measurement for Clock {
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
-        let variants: [(&str, fn(usize) -> Recorder); 2] =
-            [("read", bare), ("read+record", recorded)];
-        let measure = |(variant, body)| {
+        let measure = |variant, body: fn(usize) -> Recorder| {
             let (recorder, settings) = self.on_prepared_thread(body)?;
             let mut recording = recorder.finish(PROBE.name, context.load, variant);
             recording.settings = settings;
             Ok(recording)
         };
-        variants.into_iter().map(measure).collect()
+        Ok(vec![measure("read", bare)?, measure("read+record", recorded)?])
     }
 }
 

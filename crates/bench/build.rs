@@ -1,0 +1,5 @@
+//! The kernels' files are compiled in; Cargo does not notice a new one by itself.
+
+fn main() {
+    println!("cargo::rerun-if-changed=../../kernels");
+}

@@ -1,0 +1,156 @@
+//! What a guest's console says: kept whole, and searched for signs of the end.
+
+/// Text that a kernel prints when it cannot be relied on any more, and what that means.
+/// The strings are those of Linux 5.10 to 6.18 (`kernel/panic.c`, `kernel/watchdog.c`,
+/// `kernel/rcu/tree_stall.h`, `kernel/hung_task.c`, `arch/x86/kernel/dumpstack.c`,
+/// `arch/x86/mm/fault.c`, `arch/x86/kernel/traps.c`, `lib/bug.c`).
+const MARKERS: &[(&str, &str)] = &[
+    ("Kernel panic - not syncing", "the kernel has panicked"),
+    ("Internal error: Oops", "the kernel has had an oops"),
+    ("Oops: ", "the kernel has had an oops"),
+    ("BUG: unable to handle", "the kernel has had an oops"),
+    ("general protection fault", "the kernel has had an oops"),
+    ("kernel BUG at", "the kernel has found a bug in itself"),
+    ("BUG: soft lockup", "the kernel has locked up"),
+    ("BUG: workqueue lockup", "the kernel has locked up"),
+    ("watchdog: BUG:", "the kernel has locked up"),
+    (
+        "NMI watchdog: Watchdog detected hard LOCKUP",
+        "the kernel has locked up",
+    ),
+    ("rcu_sched self-detected stall", "the kernel has stalled"),
+    ("rcu_preempt self-detected stall", "the kernel has stalled"),
+    ("rcu: INFO: rcu_", "the kernel has stalled"),
+    ("blocked for more than", "a task of the guest hangs"),
+    (
+        "BUG: scheduling while atomic",
+        "the kernel has found a bug in itself",
+    ),
+    (
+        "BUG: sleeping function called",
+        "the kernel has found a bug in itself",
+    ),
+    (
+        "System is deadlocked on memory",
+        "the guest has too little memory",
+    ),
+    (
+        "Out of memory: Killed process",
+        "the guest has too little memory",
+    ),
+    (
+        "Initramfs unpacking failed",
+        "the guest cannot unpack its initramfs: has it enough memory?",
+    ),
+];
+
+/// How many lines of the console an error shows.
+const TAIL_LINES: usize = 12;
+
+/// The console so far.
+#[derive(Debug, Default)]
+pub struct Console {
+    bytes: Vec<u8>,
+    /// Up to where it has been searched: always the beginning of a line.
+    searched: usize,
+}
+
+impl Console {
+    /// Takes what the guest has printed since.
+    pub fn feed(&mut self, piece: &[u8]) {
+        self.bytes.extend_from_slice(piece);
+    }
+
+    /// All of it, as it came.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Searches the lines that are whole and have not been searched yet; says what the first
+    /// sign of the end means.
+    pub fn sign(&mut self) -> Option<&'static str> {
+        let new = &self.bytes[self.searched..];
+        let whole = new
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |end| end + 1);
+        let text = String::from_utf8_lossy(&new[..whole]).into_owned();
+        self.searched += whole;
+        text.lines().find_map(meaning)
+    }
+
+    /// All of it, as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).replace('\r', "")
+    }
+}
+
+fn meaning(line: &str) -> Option<&'static str> {
+    let (_, meaning) = MARKERS.iter().find(|(marker, _)| line.contains(marker))?;
+    Some(meaning)
+}
+
+/// The last lines of a console, indented, for an error; from where the trouble began if that
+/// can be seen.
+pub fn tail(text: &str) -> String {
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    if lines.is_empty() {
+        return "\n  (the console is empty)".into();
+    }
+    let end = lines.len();
+    let trouble = lines.iter().position(|line| meaning(line).is_some());
+    // One line before it often says what was done.
+    let start = trouble.map_or(end.saturating_sub(TAIL_LINES), |at| at.saturating_sub(2));
+    let shown = &lines[start..end.min(start + TAIL_LINES)];
+    format!("\n  | {}", shown.join("\n  | "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_seen_once_its_line_is_whole() {
+        let mut console = Console::default();
+        console.feed(b"[    0.1] fine\r\n[    0.2] Kernel panic - not");
+        assert_eq!(console.sign(), None);
+        console.feed(b" syncing: VFS\r\n");
+        assert_eq!(console.sign(), Some("the kernel has panicked"));
+        assert_eq!(console.sign(), None);
+        assert_eq!(console.text().lines().count(), 2);
+    }
+
+    #[test]
+    fn an_ordinary_boot_shows_no_sign() {
+        // Lines of a real boot that contain words of markers.
+        let boot = "\
+            rcu: Preemptible hierarchical RCU implementation.\n\
+            Spectre V2 : Mitigation: Retpolines\n\
+            NMI watchdog: Perf NMI watchdog permanently disabled\n\
+            debug_vm_pgtable: [debug_vm_pgtable         ]: Validating\n\
+            Run /init as init process\n";
+        let mut console = Console::default();
+        console.feed(boot.as_bytes());
+        assert_eq!(console.sign(), None);
+    }
+
+    #[test]
+    fn the_tail_begins_where_the_trouble_does() {
+        let lines = |word| (0..30).map(move |number| format!("{word} {number}\n"));
+        let mut text: String = lines("line").collect();
+        assert!(tail(&text).starts_with("\n  | line 18\n"));
+        assert!(tail(&text).ends_with("| line 29"));
+        text += "Kernel panic - not syncing: no init\n";
+        text.extend(lines("trace"));
+        let tail = tail(&text);
+        assert!(tail.starts_with("\n  | line 28\n"), "{tail}");
+        assert!(
+            tail.contains("no init") && tail.ends_with("trace 8"),
+            "{tail}"
+        );
+        assert!(super::tail("\n").contains("empty"));
+    }
+}

@@ -1,0 +1,429 @@
+//! The virtual bench: a real kernel in QEMU's software emulation, with a clock that counts
+//! instructions.
+//!
+//! A guest is booted once and kept as a [`snapshot`]; each run resumes from there with its
+//! own plan. The guest's records come through a port of their own and its console is kept
+//! apart; both are files in a [`workdir`], so nothing that the guest says waits for the host
+//! or is lost with it. A [`watch`] tells a guest that is slow from one that is lost.
+
+mod console;
+mod machine;
+mod qemu;
+mod qmp;
+pub mod snapshot;
+mod watch;
+mod workdir;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use punctual_model::Record;
+use punctual_model::frame::FrameError;
+use serde_json::json;
+
+pub use console::tail;
+pub use machine::{BOOT_ARGUMENTS, Machine, NS_PER_INSN_MAX, cmdline};
+pub use qmp::QmpError;
+
+use crate::checksum;
+use crate::initramfs::{Initramfs, InitramfsError};
+use crate::paths::{Lock, write_atomically};
+use console::Console;
+use qemu::{Process, Qemu};
+use snapshot::{Snapshot, SnapshotRecord};
+use watch::{Until, Watch};
+use workdir::WorkDir;
+
+/// The CPU time that QEMU may use between two signs of life of its guest, unless said
+/// otherwise.
+pub const SILENCE: Duration = Duration::from_secs(120);
+
+/// Why a virtual subject could not be run to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum VirtualError {
+    /// QEMU is not installed.
+    #[error(
+        "expected {} in the PATH, found none: install it (`apt-get install qemu-system-x86`)",
+        qemu::PROGRAM
+    )]
+    NoQemu,
+    /// QEMU is there and does not work.
+    #[error("{}: expected a QEMU that tells its version, found: {found}: install it anew", .path.display())]
+    BrokenQemu {
+        /// The program.
+        path: PathBuf,
+        /// What it did.
+        found: String,
+    },
+    /// `setpriv` sees to it that QEMU does not outlive its parent.
+    #[error("expected setpriv in the PATH, found none: install it (`apt-get install util-linux`)")]
+    NoSetpriv,
+    /// A file of the bench cannot be used.
+    #[error("{}: {error}", .path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What is wrong.
+        error: io::Error,
+    },
+    /// QEMU ended before the guest ran.
+    #[error("QEMU does not start this machine ({status}): {said}")]
+    NotStarted {
+        /// How it ended.
+        status: String,
+        /// What it said.
+        said: String,
+    },
+    /// The guest's kernel has failed.
+    #[error("{0}")]
+    Guest(&'static str),
+    /// QEMU has ended, and the plan had not been carried out.
+    #[error("the guest has ended before its work was done (QEMU: {0})")]
+    Ended(String),
+    /// The guest has said nothing for too long.
+    #[error(
+        "the guest has said nothing for {0} s of CPU time: it hangs, or its step takes longer than that (then allow more with --patience)"
+    )]
+    Silent(u64),
+    /// QEMU has not run at all.
+    #[error("QEMU has not run for {0} s: was it stopped?")]
+    Stopped(u64),
+    /// The guest's record stream is damaged.
+    #[error("the record stream is damaged: {0}")]
+    Stream(#[from] FrameError),
+    /// The target does not accept its plan.
+    #[error("the target refuses the plan: {0}")]
+    Refused(String),
+    /// QEMU does not do as it is told.
+    #[error("{0}")]
+    Qmp(#[from] QmpError),
+    /// A snapshot cannot be written or read back.
+    #[error(
+        "the booted guest cannot be kept or resumed ({0}): is the disk full? `punctual cache prune` makes room, --cold does without"
+    )]
+    Snapshot(String),
+    /// Somebody asked for the end.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl VirtualError {
+    fn at(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |error| Self::Io { path, error }
+    }
+
+    fn ended(status: ExitStatus) -> Self {
+        Self::Ended(qemu::describe(status))
+    }
+
+    /// QEMU has ended before it could be spoken to; what it said is in `directory`.
+    fn exited(status: ExitStatus, directory: &Path) -> Self {
+        let said = fs::read_to_string(directory.join("stderr")).unwrap_or_default();
+        Self::NotStarted {
+            status: qemu::describe(status),
+            said: said.trim().to_owned(),
+        }
+    }
+}
+
+impl From<io::Error> for VirtualError {
+    fn from(error: io::Error) -> Self {
+        Self::Io {
+            path: "a port of the guest".into(),
+            error,
+        }
+    }
+}
+
+/// What happens while a virtual subject runs.
+#[derive(Debug)]
+pub enum Event {
+    /// Its guest is booted.
+    Booting,
+    /// Its guest is resumed from a snapshot.
+    Resuming,
+    /// The target has said something.
+    Record(Box<Record>),
+}
+
+/// How a run gets to a booted guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// From a snapshot, which is made first if there is none.
+    Resumed,
+    /// By a boot of its own.
+    Cold,
+}
+
+/// What came of a virtual subject, besides its records.
+#[derive(Debug)]
+pub struct Outcome {
+    /// All that its console showed.
+    pub console: String,
+    /// From the call to the moment when the guest began to carry out its plan.
+    pub preparing: Duration,
+    /// From there to its last record.
+    pub measuring: Duration,
+    /// Why it did not get to its end.
+    pub result: Result<(), VirtualError>,
+}
+
+/// The place where virtual subjects run.
+#[derive(Clone, Debug)]
+pub struct VirtualBench {
+    qemu: Qemu,
+    cache: PathBuf,
+    /// The CPU time that QEMU may use between two signs of life of its guest.
+    pub silence: Duration,
+}
+
+impl VirtualBench {
+    /// The bench that keeps its files in Punctual's cache directory; an error where QEMU is
+    /// missing.
+    pub fn open(cache: &Path) -> Result<Self, VirtualError> {
+        Ok(Self {
+            qemu: Qemu::find()?,
+            cache: cache.to_owned(),
+            silence: SILENCE,
+        })
+    }
+
+    /// Puts an initramfs where QEMU finds it; returns its path and its SHA-256.
+    pub fn keep_initramfs(&self, initramfs: &Initramfs) -> Result<(PathBuf, String), KeepError> {
+        let bytes = initramfs.finish()?;
+        let sha256 = checksum::of_bytes(&bytes);
+        let path = self.cache.join("initramfs").join(format!("{sha256}.cpio"));
+        let there = fs::metadata(&path).is_ok_and(|meta| meta.len() == bytes.len() as u64);
+        if !there {
+            write_atomically(&path, &bytes).map_err(VirtualError::at(&path))?;
+        }
+        Ok((path, sha256))
+    }
+
+    /// What the bench adds to a run's provenance.
+    pub fn facts(&self, machine: &Machine) -> BTreeMap<String, String> {
+        let fact = |name: &str, value: String| (name.to_owned(), value);
+        BTreeMap::from([
+            fact("qemu", self.qemu.version.clone()),
+            fact("qemu command line", machine.shown()),
+            fact("kernel image sha256", machine.kernel.image_sha256.clone()),
+            fact("kernel origin", machine.kernel.origin.clone()),
+            fact("initramfs sha256", machine.initramfs_sha256.clone()),
+            fact("memory", format!("{} MiB", machine.memory_mib)),
+        ])
+    }
+
+    /// Carries out a plan on a machine. `on` is told what happens; the run ends soon after
+    /// `cancel` becomes true.
+    pub fn run(
+        &self,
+        machine: &Machine,
+        plan: &str,
+        start: Start,
+        on: &mut dyn FnMut(Event),
+        cancel: &AtomicBool,
+    ) -> Outcome {
+        let mut session = Session {
+            bench: self,
+            machine,
+            on,
+            cancel,
+            console: Console::default(),
+            went_on: None,
+        };
+        let begun = Instant::now();
+        let result = match start {
+            Start::Resumed => session.resumed(plan),
+            Start::Cold => session.cold(plan),
+        };
+        let ended = Instant::now();
+        let went_on = session.went_on.unwrap_or(ended);
+        Outcome {
+            console: session.console.text(),
+            preparing: went_on - begun,
+            measuring: ended - went_on,
+            result,
+        }
+    }
+
+    fn snapshots(&self) -> PathBuf {
+        self.cache.join("snapshots")
+    }
+}
+
+/// Why an initramfs cannot be made or kept.
+#[derive(Debug, thiserror::Error)]
+pub enum KeepError {
+    /// It cannot be made.
+    #[error(transparent)]
+    Make(#[from] InitramfsError),
+    /// It cannot be written.
+    #[error(transparent)]
+    Write(#[from] VirtualError),
+}
+
+/// One run on its way.
+struct Session<'a> {
+    bench: &'a VirtualBench,
+    machine: &'a Machine,
+    on: &'a mut dyn FnMut(Event),
+    cancel: &'a AtomicBool,
+    /// All that the console has shown.
+    console: Console,
+    /// When the guest began to carry out its plan.
+    went_on: Option<Instant>,
+}
+
+impl Session<'_> {
+    /// Boots with the plan at hand, and goes on where a snapshot would have been taken.
+    fn cold(&mut self, plan: &str) -> Result<(), VirtualError> {
+        let work = self.work_dir(plan)?;
+        (self.on)(Event::Booting);
+        let mut process = self.start(&work, false)?;
+        self.watching(&work, |watch| {
+            watch.until(Until::Paused, &mut process)?;
+            watch.go_on(&mut process)?;
+            watch.until(Until::Finished, &mut process)
+        })
+    }
+
+    /// Resumes from a snapshot, which is made first if there is none.
+    fn resumed(&mut self, plan: &str) -> Result<(), VirtualError> {
+        let work = self.work_dir(plan)?;
+        self.console = self.take_snapshot(&work)?;
+        (self.on)(Event::Resuming);
+        let mut process = self.start(&work, true)?;
+        while process.guest_status()? == "inmigrate" {
+            thread::sleep(POLL);
+        }
+        self.watching(&work, |watch| {
+            watch.go_on(&mut process)?;
+            watch.until(Until::Finished, &mut process)
+        })
+    }
+
+    /// Links the memory of this machine's snapshot, made if need be, into `work`; returns
+    /// what the guest had said until then. Whoever prunes the cache meanwhile does no harm.
+    fn take_snapshot(&mut self, work: &WorkDir) -> Result<Console, VirtualError> {
+        let directory = self
+            .bench
+            .snapshots()
+            .join(self.machine.key(&self.bench.qemu));
+        let _lock = self.lock(&directory.with_extension("lock"))?;
+        let snapshot = match Snapshot::open(&directory) {
+            Some(snapshot) if snapshot.is_sound().map_err(unusable)? => snapshot,
+            _ => self.make_snapshot(&directory)?,
+        };
+        snapshot.touch().map_err(unusable)?;
+        fs::hard_link(snapshot.memory(), work.path().join("memory")).map_err(unusable)?;
+        let mut console = Console::default();
+        console.feed(&snapshot.console().map_err(unusable)?);
+        Ok(console)
+    }
+
+    /// Boots this machine up to the point where it stops itself, and keeps it.
+    fn make_snapshot(&mut self, directory: &Path) -> Result<Snapshot, VirtualError> {
+        let work = self.work_dir("")?;
+        (self.on)(Event::Booting);
+        let mut process = self.start(&work, false)?;
+        self.watching(&work, |watch| watch.until(Until::Paused, &mut process))?;
+        self.save(&mut process)?;
+        drop(process);
+        let describe = |length, crc32| self.describe(length, crc32);
+        Snapshot::keep(work.path(), directory, describe).map_err(unusable)
+    }
+
+    /// Has QEMU write the paused guest to the file `memory`.
+    fn save(&self, process: &mut Process) -> Result<(), VirtualError> {
+        let qmp = &mut process.qmp;
+        // The default of 128 MB/s is meant for networks.
+        qmp.execute(
+            "migrate-set-parameters",
+            &json!({"max-bandwidth": 1_i64 << 40}),
+        )?;
+        qmp.execute("migrate", &json!({"uri": "exec:cat > memory"}))?;
+        loop {
+            if self.cancel.load(Ordering::SeqCst) {
+                return Err(VirtualError::Interrupted);
+            }
+            let progress = qmp.execute("query-migrate", &json!({}))?;
+            match progress["status"].as_str() {
+                Some("completed") => return Ok(()),
+                Some("failed" | "cancelled") => {
+                    let reason = progress["error-desc"].as_str().unwrap_or("QEMU gave up");
+                    return Err(VirtualError::Snapshot(reason.to_owned()));
+                }
+                _ => thread::sleep(POLL),
+            }
+        }
+    }
+
+    fn describe(&self, length: u64, crc32: u32) -> SnapshotRecord {
+        SnapshotRecord {
+            kernel: self.machine.kernel.id.clone(),
+            cmdline: self.machine.cmdline.clone(),
+            memory_mib: self.machine.memory_mib,
+            ns_per_insn: self.machine.ns_per_insn,
+            qemu: self.bench.qemu.version.clone(),
+            initramfs_sha256: self.machine.initramfs_sha256.clone(),
+            length,
+            crc32,
+        }
+    }
+
+    /// Waits until no other process makes this snapshot.
+    fn lock(&self, path: &Path) -> Result<Lock, VirtualError> {
+        loop {
+            if self.cancel.load(Ordering::SeqCst) {
+                return Err(VirtualError::Interrupted);
+            }
+            match Lock::try_acquire(path).map_err(VirtualError::at(path))? {
+                Some(lock) => return Ok(lock),
+                None => thread::sleep(POLL),
+            }
+        }
+    }
+
+    fn work_dir(&self, plan: &str) -> Result<WorkDir, VirtualError> {
+        let cache = &self.bench.cache;
+        let work = WorkDir::new(cache).map_err(VirtualError::at(cache))?;
+        let path = work.path().join("plan");
+        // QEMU does not take an empty file; white space is no plan either.
+        let plan = if plan.is_empty() { "\n" } else { plan };
+        fs::write(&path, plan).map_err(VirtualError::at(&path))?;
+        Ok(work)
+    }
+
+    fn start(&self, work: &WorkDir, incoming: bool) -> Result<Process, VirtualError> {
+        Process::start(&self.bench.qemu, self.machine, work.path(), incoming)
+    }
+
+    /// Watches over a guest, and keeps what its console shows, however it goes.
+    fn watching(
+        &mut self,
+        work: &WorkDir,
+        body: impl FnOnce(&mut Watch) -> Result<(), VirtualError>,
+    ) -> Result<(), VirtualError> {
+        let silence = self.bench.silence;
+        let mut watch = Watch::begin(work.path(), silence, self.on, self.cancel)?;
+        let result = body(&mut watch);
+        self.console.feed(watch.console.bytes());
+        self.went_on = watch.went_on;
+        result
+    }
+}
+
+/// How often QEMU is asked whether it is done.
+const POLL: Duration = Duration::from_millis(5);
+
+#[expect(clippy::needless_pass_by_value, reason = "the form that map_err takes")]
+fn unusable(error: io::Error) -> VirtualError {
+    VirtualError::Snapshot(error.to_string())
+}

@@ -1,0 +1,165 @@
+//! One QEMU process: found, started, and never left behind.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::VirtualError;
+use super::machine::Machine;
+use super::qmp::{Qmp, QmpError};
+
+/// QEMU's program.
+pub const PROGRAM: &str = "qemu-system-x86_64";
+
+/// QEMU as it is installed.
+#[derive(Clone, Debug)]
+pub struct Qemu {
+    path: PathBuf,
+    /// What `--version` says, its first line.
+    pub version: String,
+}
+
+impl Qemu {
+    /// Finds QEMU along the PATH and asks for its version.
+    pub fn find() -> Result<Self, VirtualError> {
+        let search = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::env::split_paths(&search)
+            .map(|directory| directory.join(PROGRAM))
+            .find(|path| path.is_file())
+            .ok_or(VirtualError::NoQemu)?;
+        let broken = |found: String| VirtualError::BrokenQemu {
+            path: path.clone(),
+            found,
+        };
+        let output = Command::new(&path)
+            .arg("--version")
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| broken(error.to_string()))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let version = text.lines().next().unwrap_or_default().to_owned();
+        if !output.status.success() || version.is_empty() {
+            return Err(broken(output.status.to_string()));
+        }
+        Ok(Self { path, version })
+    }
+}
+
+/// A QEMU that runs a machine. It is killed when this is dropped, and by the kernel when
+/// the thread that started it dies for whatever reason.
+pub struct Process {
+    child: Child,
+    /// The conversation with it.
+    pub qmp: Qmp,
+}
+
+impl Process {
+    /// Starts a machine in `directory`, where `plan` (and with `incoming` `memory`) already
+    /// are, and `stream`, `console` and `stderr` are made.
+    pub fn start(
+        qemu: &Qemu,
+        machine: &Machine,
+        directory: &Path,
+        incoming: bool,
+    ) -> Result<Self, VirtualError> {
+        let stderr = File::create(directory.join("stderr")).map_err(VirtualError::at(directory))?;
+        let mut child = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", "--"])
+            .arg(&qemu.path)
+            .args(machine.arguments(incoming))
+            .current_dir(directory)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(stderr)
+            // Ctrl-C is for Punctual, which then sees to it that QEMU ends.
+            .process_group(0)
+            .spawn()
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => VirtualError::NoSetpriv,
+                _ => VirtualError::at(&qemu.path)(error),
+            })?;
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let qmp = Qmp::begin(
+            stdin.expect("standard input is a pipe"),
+            stdout.expect("standard output is a pipe"),
+        );
+        match qmp {
+            Ok(qmp) => Ok(Self { child, qmp }),
+            Err(error) => {
+                let _ = child.kill();
+                let status = child.wait().map_err(VirtualError::at(directory))?;
+                Err(match error {
+                    QmpError::Closed => VirtualError::exited(status, directory),
+                    error => error.into(),
+                })
+            }
+        }
+    }
+
+    /// How it has ended, if it has.
+    pub fn status(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.child.try_wait()
+    }
+
+    /// Lets a paused guest go on.
+    pub fn resume(&mut self) -> Result<(), QmpError> {
+        self.qmp.execute("cont", &json!({})).map(drop)
+    }
+
+    /// What QEMU says of the guest: `running`, `inmigrate`, `guest-panicked`, ….
+    pub fn guest_status(&mut self) -> Result<String, QmpError> {
+        let status = self.qmp.execute("query-status", &json!({}))?;
+        Ok(status["status"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// The CPU time that it has used; zero once it is gone.
+    pub fn cpu_time(&self) -> Duration {
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        cpu_ticks(&text.unwrap_or_default()).map_or(Duration::ZERO, |ticks| {
+            let per_second = rustix::param::clock_ticks_per_second();
+            Duration::from_millis(ticks * 1000 / per_second)
+        })
+    }
+}
+
+/// User and system time in the text of `/proc/PID/stat` (`proc_pid_stat(5)`, fields 14, 15).
+fn cpu_ticks(stat: &str) -> Option<u64> {
+    let (_, after_name) = stat.rsplit_once(')')?;
+    let mut fields = after_name.split_whitespace().skip(11);
+    let mut field = || fields.next()?.parse::<u64>().ok();
+    Some(field()? + field()?)
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself; either way nothing is left of it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// How a process ended, in words.
+pub fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_is_read_past_a_name_with_parentheses() {
+        let stat = "42 (a) b) c) S 1 42 42 0 -1 4194560 100 0 0 0 700 35 0 0 20 0 3 0 5";
+        assert_eq!(cpu_ticks(stat), Some(735));
+        assert_eq!(cpu_ticks(""), None);
+    }
+}

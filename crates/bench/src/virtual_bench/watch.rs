@@ -1,0 +1,225 @@
+//! Watches over a guest: gathers what it says, and notices when it will say nothing more.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use punctual_model::Record;
+use punctual_model::frame::Decoder;
+
+use super::console::Console;
+use super::qemu::Process;
+use super::{Event, VirtualError};
+
+/// How often is looked.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A QEMU that uses no CPU time at all for so long is stopped, not slow.
+const STOPPED: Duration = Duration::from_secs(30);
+
+/// What a guest may keep silent for, in seconds of CPU time per second of its own time: ten
+/// times what a fully loaded guest takes.
+const CPU_PER_VIRTUAL_SECOND: f64 = 60.0;
+
+/// When watching ends well.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Until {
+    /// The guest has paused itself.
+    Paused,
+    /// The guest has said that it has finished.
+    Finished,
+}
+
+/// Everything that a guest has said, and when it last said something.
+pub struct Watch<'a> {
+    stream: File,
+    decoder: Decoder,
+    console_file: File,
+    /// The console so far.
+    pub console: Console,
+    patience: Patience,
+    finished: bool,
+    /// When the guest was let go on from its pause.
+    pub went_on: Option<Instant>,
+    on: &'a mut dyn FnMut(Event),
+    cancel: &'a AtomicBool,
+}
+
+impl<'a> Watch<'a> {
+    /// Watches over the guest whose ports are files in `directory`. `silence` is the CPU
+    /// time that it may use between two signs of life, in addition to what the plan tells.
+    pub fn begin(
+        directory: &Path,
+        silence: Duration,
+        on: &'a mut dyn FnMut(Event),
+        cancel: &'a AtomicBool,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            stream: File::open(directory.join("stream"))?,
+            decoder: Decoder::default(),
+            console_file: File::open(directory.join("console"))?,
+            console: Console::default(),
+            patience: Patience::new(silence),
+            finished: false,
+            went_on: None,
+            on,
+            cancel,
+        })
+    }
+
+    /// Watches until it is so far; whatever else ends the guest is an error.
+    pub fn until(&mut self, end: Until, process: &mut Process) -> Result<(), VirtualError> {
+        loop {
+            if self.cancel.load(Ordering::SeqCst) {
+                return Err(VirtualError::Interrupted);
+            }
+            // The order matters: what a guest said before it ended is there when its end is
+            // seen, and is taken after.
+            let exited = process.status()?;
+            let paused = is_paused(process);
+            let heard = self.listen()?;
+            if let Some(meaning) = self.console.sign() {
+                self.hear_out(process)?;
+                return Err(VirtualError::Guest(meaning));
+            }
+            if self.finished && end == Until::Finished {
+                return Ok(());
+            }
+            if let Some(status) = exited {
+                self.decoder.finish()?;
+                return Err(VirtualError::ended(status));
+            }
+            if paused {
+                return match end {
+                    Until::Paused => Ok(()),
+                    Until::Finished => Err(VirtualError::Guest("the kernel has panicked")),
+                };
+            }
+            self.patience.look(heard, process.cpu_time())?;
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Lets a paused guest go on.
+    pub fn go_on(&mut self, process: &mut Process) -> Result<(), VirtualError> {
+        self.went_on = Some(Instant::now());
+        Ok(process.resume()?)
+    }
+
+    /// Takes what is new on both ports; says whether there was anything.
+    fn listen(&mut self) -> Result<bool, VirtualError> {
+        let mut piece = Vec::new();
+        self.console_file.read_to_end(&mut piece)?;
+        self.console.feed(&piece);
+        let mut heard = !piece.is_empty();
+        piece.clear();
+        self.stream.read_to_end(&mut piece)?;
+        heard |= !piece.is_empty();
+        self.decoder.feed(&piece);
+        while let Some(record) = self.decoder.next_record()? {
+            self.take(record)?;
+        }
+        Ok(heard)
+    }
+
+    fn take(&mut self, record: Record) -> Result<(), VirtualError> {
+        match &record {
+            Record::Started(started) => {
+                self.patience.expect(started.nominal.as_secs_f64());
+            }
+            Record::Refused(reason) => return Err(VirtualError::Refused(reason.clone())),
+            Record::Finished(_) => self.finished = true,
+            Record::Provenance(_) | Record::Recording(_) | Record::Unsupported(_) => {}
+        }
+        (self.on)(Event::Record(Box::new(record)));
+        Ok(())
+    }
+
+    /// Gives a guest in trouble a moment to say all of it: after a panic it switches itself
+    /// off at once.
+    fn hear_out(&mut self, process: &mut Process) -> Result<(), VirtualError> {
+        let until = Instant::now() + Duration::from_secs(2);
+        while process.status()?.is_none() && Instant::now() < until {
+            thread::sleep(LOOK);
+        }
+        // The trouble itself is what is reported, not what it did to the stream.
+        let _ = self.listen();
+        Ok(())
+    }
+}
+
+fn is_paused(process: &mut Process) -> bool {
+    std::iter::from_fn(|| process.qmp.event()).any(|event| event == "GUEST_PANICKED")
+}
+
+/// Tells a guest that is slow from one that is lost. Time on the wall says nothing of that
+/// on a busy machine; the CPU time that QEMU has used does.
+struct Patience {
+    silence: Duration,
+    allowed: Duration,
+    heard_at: Duration,
+    used: Duration,
+    used_since: Instant,
+}
+
+impl Patience {
+    fn new(silence: Duration) -> Self {
+        Self {
+            silence,
+            allowed: silence,
+            heard_at: Duration::ZERO,
+            used: Duration::ZERO,
+            used_since: Instant::now(),
+        }
+    }
+
+    /// The guest will be busy for so many seconds of its own time.
+    fn expect(&mut self, nominal_s: f64) {
+        let busy = Duration::try_from_secs_f64(nominal_s * CPU_PER_VIRTUAL_SECOND);
+        self.allowed = self.silence + busy.unwrap_or(Duration::MAX / 2);
+    }
+
+    fn look(&mut self, heard: bool, used: Duration) -> Result<(), VirtualError> {
+        if heard {
+            self.heard_at = used;
+        }
+        if used != self.used {
+            (self.used, self.used_since) = (used, Instant::now());
+        }
+        if used.saturating_sub(self.heard_at) > self.allowed {
+            return Err(VirtualError::Silent(self.allowed.as_secs()));
+        }
+        if self.used_since.elapsed() > STOPPED {
+            return Err(VirtualError::Stopped(STOPPED.as_secs()));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn silence_is_counted_in_cpu_time_from_the_last_sign_of_life() {
+        let mut patience = Patience::new(10 * SECOND);
+        patience.look(false, 10 * SECOND).unwrap();
+        patience.look(true, 20 * SECOND).unwrap();
+        patience.look(false, 30 * SECOND).unwrap();
+        let error = patience.look(false, 31 * SECOND).unwrap_err();
+        assert!(matches!(error, VirtualError::Silent(10)), "{error}");
+    }
+
+    #[test]
+    fn a_long_step_may_be_silent_for_longer() {
+        let mut patience = Patience::new(10 * SECOND);
+        patience.expect(3.0);
+        patience.look(false, 190 * SECOND).unwrap();
+        assert!(patience.look(false, 191 * SECOND).is_err());
+    }
+}

@@ -1,0 +1,71 @@
+//! A directory for the files of one QEMU, which does not outlive its user for long.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::paths::Lock;
+
+/// A directory of its own below `CACHE/work`. It is removed when this is dropped; what a
+/// killed process leaves behind is removed when the next one makes its own.
+#[derive(Debug)]
+pub struct WorkDir {
+    directory: TempDir,
+    _lock: Lock,
+}
+
+const LOCK: &str = "lock";
+
+impl WorkDir {
+    /// A new directory, and an end to those whose users have died.
+    pub fn new(cache: &Path) -> io::Result<Self> {
+        let work = cache.join("work");
+        fs::create_dir_all(&work)?;
+        // Whoever sweeps must not take one that is just being made and not locked yet.
+        let _sweeping = Lock::acquire(&work.join(LOCK))?;
+        sweep(&work)?;
+        let directory = tempfile::Builder::new().prefix("qemu-").tempdir_in(&work)?;
+        let lock = Lock::acquire(&directory.path().join(LOCK))?;
+        Ok(Self {
+            directory,
+            _lock: lock,
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+fn sweep(work: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(work)? {
+        let path = entry?.path();
+        if path.is_dir() && Lock::try_acquire(&path.join(LOCK))?.is_some() {
+            fs::remove_dir_all(path)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_dead_left_is_swept_and_what_the_living_use_is_not() {
+        let cache = tempfile::tempdir().unwrap();
+        let living = WorkDir::new(cache.path()).unwrap();
+        let dead = cache.path().join("work/qemu-dead");
+        fs::create_dir(&dead).unwrap();
+        fs::write(dead.join("stream"), "half").unwrap();
+        let other = WorkDir::new(cache.path()).unwrap();
+        assert!(!dead.exists());
+        assert!(living.path().exists() && other.path().exists());
+        let path = other.path().to_owned();
+        drop(other);
+        assert!(!path.exists() && living.path().exists());
+    }
+}

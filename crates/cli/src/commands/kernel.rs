@@ -1,0 +1,105 @@
+//! `punctual kernel`: the kernels that can be judged.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+use super::catalog;
+use super::list::{List, What};
+use crate::ExitStatus;
+
+const EXAMPLES: &str = "\
+Examples:
+  punctual kernel fetch debian-6.12-rt
+  punctual kernel add --id mine ~/linux/arch/x86/boot/bzImage
+  punctual kernel add --id mine --boot 'preempt=full' --module ./mine.ko ./bzImage";
+
+/// List, fetch, add or remove kernels
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Kernel {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List all kernels
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Fetch kernels into the cache
+    Fetch {
+        /// The kernels
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<String>,
+        /// Take the newest package even if there is one in the cache
+        #[arg(long)]
+        refresh: bool,
+    },
+    /// Copy a kernel of your own into the cache
+    Add {
+        /// What to call it
+        #[arg(long)]
+        id: String,
+        /// The kernel image: a vmlinuz or bzImage for x86-64
+        #[arg(value_name = "IMAGE")]
+        image: PathBuf,
+        /// Boot arguments that it is always started with
+        #[arg(
+            long,
+            value_name = "ARGS",
+            default_value = "",
+            allow_hyphen_values = true
+        )]
+        boot: String,
+        /// A module to be loaded before measuring (may be repeated: loaded in this order)
+        #[arg(long = "module", value_name = "KO")]
+        modules: Vec<PathBuf>,
+        /// Take the place of one of this id
+        #[arg(long)]
+        replace: bool,
+    },
+    /// Remove kernels from the cache
+    Remove {
+        /// The kernels
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<String>,
+    },
+}
+
+impl Kernel {
+    /// Does it.
+    pub fn run(self) -> Result<ExitStatus> {
+        let say = &mut |message: &str| eprintln!("{message}");
+        match self.action {
+            Action::List { json } => return List::new(What::Kernels, json).run(),
+            Action::Fetch { ids, refresh } => {
+                for id in &ids {
+                    let kernel = catalog()?.fetch(id, refresh, say)?;
+                    eprintln!("{id} is in the cache: Linux {}", kernel.release);
+                }
+            }
+            Action::Add {
+                id,
+                image,
+                boot,
+                modules,
+                replace,
+            } => {
+                let kernel = catalog()?.add(&id, &image, &boot, &modules, replace)?;
+                eprintln!("{id} is in the cache: Linux {}", kernel.release);
+            }
+            Action::Remove { ids } => {
+                for id in &ids {
+                    catalog()?.remove(id)?;
+                    eprintln!("{id} is removed");
+                }
+            }
+        }
+        Ok(ExitStatus::Done)
+    }
+}

@@ -1,0 +1,128 @@
+//! `punctual list`: what there is to be measured, and with what.
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use punctual_bench::kernels::State;
+use punctual_model::plan::IDLE;
+use punctual_target::probes;
+use serde_json::{Value, json};
+
+use super::catalog;
+use crate::{ExitStatus, library, output};
+
+/// List probes, loads, suites or kernels
+#[derive(Debug, Args)]
+pub struct List {
+    #[command(subcommand)]
+    what: What,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub enum What {
+    /// What can be measured
+    Probes,
+    /// The stress that can run beside a probe
+    Loads,
+    /// Which probes run under which loads
+    Suites,
+    /// What can be judged
+    Kernels,
+}
+
+impl List {
+    /// Lists these.
+    pub fn new(what: What, json: bool) -> Self {
+        Self { what, json }
+    }
+
+    /// Does it.
+    pub fn run(self) -> Result<ExitStatus> {
+        let (kind, rows) = match self.what {
+            What::Probes => ("probes", probes()),
+            What::Loads => ("loads", loads()?),
+            What::Suites => ("suites", suites()?),
+            What::Kernels => ("kernels", kernels()?),
+        };
+        if self.json {
+            let values: Vec<Value> = rows.iter().map(Row::as_json).collect();
+            output::print_json(&json!({ "schema": "punctual.list/1", kind: values }))?;
+        } else {
+            let rows: Vec<_> = rows.into_iter().map(Row::cells).collect();
+            output::print(&output::columns(&rows))?;
+        }
+        Ok(ExitStatus::Done)
+    }
+}
+
+/// A thing that can be named on a command line or in a suite.
+struct Row {
+    name: String,
+    /// Whether it is at hand, where that is not certain.
+    state: Option<String>,
+    summary: String,
+}
+
+impl Row {
+    fn new(name: &str, summary: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            state: None,
+            summary: summary.to_owned(),
+        }
+    }
+
+    fn cells(self) -> Vec<String> {
+        [Some(self.name), self.state, Some(self.summary)]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
+    fn as_json(&self) -> Value {
+        match &self.state {
+            Some(state) => json!({ "name": self.name, "state": state, "summary": self.summary }),
+            None => json!({ "name": self.name, "summary": self.summary }),
+        }
+    }
+}
+
+fn probes() -> Vec<Row> {
+    probes::ALL
+        .iter()
+        .map(|probe| Row::new(probe.name, probe.summary))
+        .collect()
+}
+
+fn loads() -> Result<Vec<Row>> {
+    let mut rows = vec![Row::new(IDLE, "no load at all")];
+    rows.extend(
+        library::loads()?
+            .iter()
+            .map(|(name, load)| Row::new(name, &load.summary)),
+    );
+    Ok(rows)
+}
+
+fn suites() -> Result<Vec<Row>> {
+    let suites = library::suites()?;
+    Ok(suites
+        .values()
+        .map(|suite| Row::new(&suite.name, &suite.summary))
+        .collect())
+}
+
+/// The kernels, each with its release where it is in the cache.
+fn kernels() -> Result<Vec<Row>> {
+    let row = |kernel: punctual_bench::kernels::Listed| Row {
+        state: Some(match kernel.state {
+            State::Cached { release } => release,
+            State::NotFetched => "(not fetched)".to_owned(),
+            State::Damaged { reason } => format!("(damaged: {reason})"),
+        }),
+        ..Row::new(&kernel.id, &kernel.summary)
+    };
+    Ok(catalog()?.list()?.into_iter().map(row).collect())
+}

@@ -1,0 +1,29 @@
+//! `punctual remove`: forgets runs.
+
+use anyhow::Result;
+use clap::Args;
+
+use super::StoreArgs;
+use crate::ExitStatus;
+
+/// Remove runs for good
+#[derive(Debug, Args)]
+pub struct Remove {
+    /// The runs
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<String>,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+impl Remove {
+    /// Does it.
+    pub fn run(self) -> Result<ExitStatus> {
+        let store = self.store.open()?;
+        for id in &self.runs {
+            store.remove(id)?;
+            eprintln!("{id} is removed");
+        }
+        Ok(ExitStatus::Done)
+    }
+}

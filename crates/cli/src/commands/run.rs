@@ -1,0 +1,249 @@
+//! `punctual run`: a suite on its subjects.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use clap::{Args, value_parser};
+use punctual_bench::paths;
+use punctual_bench::virtual_bench::{NS_PER_INSN_MAX, Start, VirtualBench};
+use punctual_model::Plan;
+use punctual_model::run::State;
+use punctual_model::suite::{SubjectSpec, Suite};
+use punctual_target::probes;
+
+use super::{StoreArgs, catalog};
+use crate::lab::{Job, Lab, Order, Results, find_programs, machines};
+use crate::progress::Progress;
+use crate::subjects::{Choice, choose};
+use crate::{ExitStatus, UsageError, interrupt, library, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  punctual run demo
+  punctual run demo --kernel debian-6.12 --boot preempt=none --boot preempt=full
+  punctual run demo --subject rt --seeds 1..5 --report rt.html
+  punctual run ./mine.toml --kernel mine --json > mine.json";
+
+/// Run a suite on its subjects, or on the kernels named
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+pub struct Run {
+    /// The suite: a name that `punctual list suites` shows, or a TOML file
+    suite: String,
+    /// Judge this kernel instead of the suite's subjects (may be repeated)
+    #[arg(long, value_name = "ID", conflicts_with = "subject")]
+    kernel: Vec<String>,
+    /// Add these boot arguments; repeated, each makes a subject of its own
+    #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
+    boot: Vec<String>,
+    /// Judge only this one of the suite's subjects (may be repeated)
+    #[arg(long, value_name = "NAME")]
+    subject: Vec<String>,
+    /// Changes the phase of loads and probes: another seed, another interleaving
+    #[arg(long, default_value_t = 1, conflicts_with = "seeds")]
+    seed: u64,
+    /// One run for each seed: `1..5` (the 5 included), or `1,2,7`
+    #[arg(long, value_name = "SEEDS", value_parser = parse_seeds)]
+    seeds: Option<Seeds>,
+    /// Nanoseconds of virtual time per instruction: 1, 2, 4, … 1024
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_ns_per_insn)]
+    ns_per_insn: u32,
+    /// The guest's memory in MiB, instead of the suite's
+    #[arg(long, value_name = "MIB", value_parser = value_parser!(u32).range(16..=1 << 20))]
+    memory: Option<u32>,
+    /// Boot afresh instead of resuming a booted guest from the cache
+    #[arg(long)]
+    cold: bool,
+    /// How many subjects run side by side [default: the number of CPUs]
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// End a guest that is silent for so many seconds of CPU time, besides what its step takes
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    patience: u64,
+    /// Print the results as JSON
+    #[arg(long)]
+    json: bool,
+    /// With --json: all samples too
+    #[arg(long, requires = "json")]
+    raw: bool,
+    /// Write a page about the results (HTML, one file) to FILE
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Show no progress
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+impl Run {
+    /// Does it.
+    pub fn run(self) -> Result<ExitStatus> {
+        let suite = library::suite(&self.suite)?;
+        let subjects = self.subjects(&suite)?;
+        let plans = self.plans(&suite)?;
+        let order = self.order(&suite)?;
+        let mut bench = VirtualBench::open(&paths::cache_dir()?)?;
+        bench.silence = Duration::from_secs(self.patience);
+        let store = self.store.open()?;
+        let steps = suite.steps.len() * subjects.len() * plans.len();
+        let progress = Progress::new(steps as u64, self.quiet);
+        let say = &mut |message: &str| progress.say(message);
+        let machines = machines(&bench, &catalog()?, &order, &subjects, say)?;
+        let pairs = || subjects.iter().zip(&machines);
+        let jobs: Vec<Job> = plans
+            .iter()
+            .flat_map(|plan| {
+                pairs().map(|(subject, machine)| Job::new(subject, machine, plan.clone()))
+            })
+            .collect();
+        let lab = Lab {
+            bench: &bench,
+            store: &store,
+            order: &order,
+            progress: &progress,
+            cancel: interrupt::flag()?,
+        };
+        let results = lab.carry_out(&jobs, self.side_by_side()?)?;
+        progress.clear();
+        self.show(results)
+    }
+
+    fn subjects(&self, suite: &Suite) -> Result<Vec<SubjectSpec>> {
+        let choice = Choice {
+            kernels: &self.kernel,
+            boots: &self.boot,
+            names: &self.subject,
+        };
+        Ok(choose(suite, &choice)?)
+    }
+
+    /// A plan for each seed. What is wrong with the suite is said here, before any boot.
+    fn plans(&self, suite: &Suite) -> Result<Vec<Plan>> {
+        let loads = library::loads()?;
+        let seeds = self
+            .seeds
+            .clone()
+            .map_or_else(|| vec![self.seed], |seeds| seeds.0);
+        for (step, number) in suite.steps.iter().zip(1..) {
+            probes::parse(&step.probe, &step.params).map_err(|reason| {
+                UsageError(format!("suite \"{}\", step {number}: {reason}", suite.name))
+            })?;
+        }
+        let plan = |seed| {
+            Ok(suite
+                .plan(&loads, seed)
+                .map_err(|e| UsageError(e.to_string()))?)
+        };
+        seeds.into_iter().map(plan).collect()
+    }
+
+    fn order(&self, suite: &Suite) -> Result<Order> {
+        Ok(Order {
+            suite: suite.name.clone(),
+            programs: find_programs(&suite.programs)?,
+            memory_mib: self.memory.unwrap_or(suite.memory_mib),
+            ns_per_insn: self.ns_per_insn,
+            start: if self.cold {
+                Start::Cold
+            } else {
+                Start::Resumed
+            },
+        })
+    }
+
+    fn side_by_side(&self) -> Result<usize> {
+        let cpus = thread::available_parallelism().context("cannot count the CPUs")?;
+        Ok(self.jobs.unwrap_or(cpus).get())
+    }
+
+    fn show(&self, results: Results) -> Result<ExitStatus> {
+        let runs = &results.runs;
+        if self.json {
+            output::print_json(&output::json(runs, self.raw))?;
+        } else if !runs.is_empty() {
+            output::print_table(runs)?;
+        }
+        if let Some(path) = &self.report {
+            output::write_report(runs, path)?;
+            eprintln!("The report is in {}", path.display());
+        }
+        if results.left > 0 {
+            eprintln!(
+                "punctual: interrupted; {} runs were not begun",
+                results.left
+            );
+        }
+        if let Some(error) = results.unstored {
+            return Err(error).context("what is shown could not be stored");
+        }
+        let failed = runs.iter().any(|run| run.state == State::Failed);
+        let whole = results.left == 0 && runs.iter().all(punctual_model::Run::is_whole);
+        Ok(match (failed, whole) {
+            (true, _) => ExitStatus::Error,
+            (false, false) => ExitStatus::Incomplete,
+            (false, true) => ExitStatus::Done,
+        })
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Seeds(Vec<u64>);
+
+/// More runs than this are a mistake in typing.
+const SEEDS_MAX: u64 = 100_000;
+
+fn parse_seeds(text: &str) -> Result<Seeds, String> {
+    let number = |word: &str| {
+        let word = word.trim();
+        word.parse::<u64>()
+            .map_err(|_| format!("\"{word}\" is no whole number"))
+    };
+    if let Some((first, last)) = text.split_once("..") {
+        let (first, last) = (number(first)?, number(last.trim_start_matches('='))?);
+        if first > last || last - first >= SEEDS_MAX {
+            return Err(format!(
+                "expected FIRST..LAST with at most {SEEDS_MAX} seeds"
+            ));
+        }
+        return Ok(Seeds((first..=last).collect()));
+    }
+    Ok(Seeds(
+        text.split(',').map(number).collect::<Result<_, _>>()?,
+    ))
+}
+
+fn parse_ns_per_insn(text: &str) -> Result<u32, String> {
+    text.parse()
+        .ok()
+        .filter(|ns: &u32| ns.is_power_of_two() && *ns <= NS_PER_INSN_MAX)
+        .ok_or_else(|| format!("expected a power of two from 1 to {NS_PER_INSN_MAX}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_a_range_or_a_list() {
+        let seeds = |text| parse_seeds(text).map(|seeds| seeds.0);
+        assert_eq!(seeds("1..3"), Ok(vec![1, 2, 3]));
+        assert_eq!(seeds("4"), Ok(vec![4]));
+        assert_eq!(seeds("7, 2"), Ok(vec![7, 2]));
+        assert!(seeds("3..1").is_err() && seeds("a").is_err() && seeds("0..1000000").is_err());
+    }
+
+    #[test]
+    fn an_instruction_takes_a_power_of_two() {
+        assert_eq!(parse_ns_per_insn("8"), Ok(8));
+        assert!(parse_ns_per_insn("3").is_err() && parse_ns_per_insn("2048").is_err());
+        assert!(parse_ns_per_insn("0").is_err());
+    }
+}

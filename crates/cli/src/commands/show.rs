@@ -1,0 +1,61 @@
+//! `punctual show`: runs again, in any form.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::StoreArgs;
+use crate::{ExitStatus, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  punctual show r3
+  punctual show r1 r2 r3 r4 --report four.html
+  punctual show r3 --json --raw | jq '.recordings[0].samples'
+  punctual show r3 --console";
+
+/// Show runs: as a table, as JSON, as a page, or their consoles
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Show {
+    /// The runs
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// With --json: all samples too
+    #[arg(long, requires = "json")]
+    raw: bool,
+    /// Print what the subjects' consoles showed
+    #[arg(long, conflicts_with = "json")]
+    console: bool,
+    /// Write a page about the runs (HTML, one file) to FILE
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+impl Show {
+    /// Does it.
+    pub fn run(self) -> Result<ExitStatus> {
+        let store = self.store.open()?;
+        let load = |id: &String| store.load(id);
+        let runs = self.runs.iter().map(load).collect::<Result<Vec<_>, _>>()?;
+        if self.json {
+            output::print_json(&output::json(&runs, self.raw))?;
+        } else if self.console {
+            let consoles: Vec<&str> = runs.iter().map(|run| run.console.as_str()).collect();
+            output::print(&consoles.join("\n"))?;
+        } else {
+            output::print_table(&runs)?;
+        }
+        if let Some(path) = &self.report {
+            output::write_report(&runs, path)?;
+            eprintln!("The report is in {}", path.display());
+        }
+        Ok(ExitStatus::Done)
+    }
+}

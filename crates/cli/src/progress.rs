@@ -1,0 +1,143 @@
+//! Progress on standard error: bars on a terminal, a line for each step elsewhere.
+
+use std::io::{self, IsTerminal as _};
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use punctual_bench::virtual_bench::Event;
+use punctual_model::Record;
+
+/// Where progress is shown.
+pub struct Progress {
+    form: Form,
+}
+
+enum Form {
+    Bars {
+        bars: MultiProgress,
+        /// All steps of all runs.
+        total: ProgressBar,
+    },
+    Lines,
+    None,
+}
+
+impl Progress {
+    /// Progress on `steps` steps altogether; none at all if `quiet`.
+    pub fn new(steps: u64, quiet: bool) -> Self {
+        let form = if quiet {
+            Form::None
+        } else if io::stderr().is_terminal() {
+            let bars = MultiProgress::new();
+            let style = style("{wide_bar:.cyan/blue} {pos}/{len} steps  {elapsed_precise}");
+            let total = bars.add(ProgressBar::new(steps).with_style(style));
+            total.enable_steady_tick(Duration::from_millis(250));
+            Form::Bars { bars, total }
+        } else {
+            Form::Lines
+        };
+        Self { form }
+    }
+
+    /// Shows a message that stays.
+    pub fn say(&self, message: &str) {
+        match &self.form {
+            Form::Bars { bars, .. } => bars.suspend(|| eprintln!("{message}")),
+            Form::Lines => eprintln!("{message}"),
+            Form::None => {}
+        }
+    }
+
+    /// Shows an error, which is never kept quiet.
+    pub fn complain(&self, message: &str) {
+        match &self.form {
+            Form::Bars { bars, .. } => bars.suspend(|| eprintln!("{message}")),
+            Form::Lines | Form::None => eprintln!("{message}"),
+        }
+    }
+
+    /// Progress on one run of `steps` steps.
+    pub fn line(&self, name: String, steps: usize) -> Line<'_> {
+        let spinner = match &self.form {
+            Form::Bars { bars, total } => {
+                let style = style("{spinner} {prefix}  {msg}  {elapsed}");
+                let spinner = ProgressBar::new_spinner().with_style(style);
+                let spinner = bars.insert_before(total, spinner.with_prefix(name.clone()));
+                spinner.enable_steady_tick(Duration::from_millis(250));
+                Some(spinner)
+            }
+            Form::Lines | Form::None => None,
+        };
+        Line {
+            progress: self,
+            name,
+            steps,
+            spinner,
+        }
+    }
+
+    /// Takes the bars away, so that results stand alone.
+    pub fn clear(&self) {
+        if let Form::Bars { bars, .. } = &self.form {
+            // Where the terminal has gone there is nothing to be cleared.
+            let _ = bars.clear();
+        }
+    }
+}
+
+/// Progress on one run.
+pub struct Line<'a> {
+    progress: &'a Progress,
+    name: String,
+    steps: usize,
+    spinner: Option<ProgressBar>,
+}
+
+impl Line<'_> {
+    /// Shows what has happened, if it says where the run is.
+    pub fn show(&self, event: &Event) {
+        match event {
+            Event::Booting => self.at("boots (once: the booted guest is kept)"),
+            Event::Resuming => self.at("resumes"),
+            Event::Record(record) => self.show_record(record),
+        }
+    }
+
+    fn show_record(&self, record: &Record) {
+        if let Record::Started(started) = record {
+            // Steps before this one are done.
+            if started.step > 0 {
+                self.step_done();
+            }
+            let number = started.step + 1;
+            let (probe, load) = (&started.probe, &started.load);
+            self.at(&format!("{number}/{}  {probe} / {load}", self.steps));
+        }
+    }
+
+    fn at(&self, message: &str) {
+        match &self.spinner {
+            Some(spinner) => spinner.set_message(message.to_owned()),
+            None => self.progress.say(&format!("{}: {message}", self.name)),
+        }
+    }
+
+    fn step_done(&self) {
+        if let Form::Bars { total, .. } = &self.progress.form {
+            total.inc(1);
+        }
+    }
+
+    /// The run has ended, as `message` says.
+    pub fn end(self, message: &str) {
+        self.step_done();
+        if let Some(spinner) = &self.spinner {
+            spinner.finish_and_clear();
+        }
+        self.progress.say(&format!("{}: {message}", self.name));
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the template is a constant and well-formed")
+}
