@@ -1,0 +1,93 @@
+//! Opens the file, and makes a store of it where it is new.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+
+use crate::error::{Fault, PATIENCE_S, StoreError};
+use crate::sql;
+
+const PATIENCE: Duration = Duration::from_secs(PATIENCE_S);
+
+/// How a connection shares its file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// Processes agree through a small file in shared memory beside the store.
+    Shared,
+    /// This process keeps the others out and needs no second file: the only way to read
+    /// where the disk is full.
+    Alone,
+}
+
+/// A connection to the store in `path`, made where it is missing.
+pub fn connect(path: &Path, sharing: Sharing) -> Result<Connection, Fault> {
+    // Without the default's URI flag: a file may be called "file:x".
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    if sharing == Sharing::Alone {
+        connection.pragma_update(None, "locking_mode", "exclusive")?;
+    }
+    let new = is_new(&*connection.transaction()?, path)?;
+    if new {
+        // A file that shrinks when a run is removed; to be said before the first table.
+        connection.pragma_update(None, "auto_vacuum", "full")?;
+    }
+    write_ahead(&connection)?;
+    // Each commit reaches the disk. There is one per recording, not thousands.
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    if new {
+        create(&mut connection, path)?;
+    }
+    Ok(connection)
+}
+
+/// Whether the file holds nothing yet; an error unless it is that or a store.
+fn is_new(connection: &Connection, path: &Path) -> Result<bool, Fault> {
+    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get(0));
+    let (application, found): (i64, i64) = (number("application_id")?, number("user_version")?);
+    let objects: i64 = connection.query_row(sql::COUNT_OBJECTS, [], |row| row.get(0))?;
+    let path = path.to_owned();
+    let known = sql::SCHEMA_VERSION;
+    match (application, found, objects) {
+        (0, 0, 0) => Ok(true),
+        (sql::APPLICATION_ID, found, _) if found > known => {
+            Err(StoreError::Newer { path, found, known }.into())
+        }
+        (sql::APPLICATION_ID, _, _) => Ok(false),
+        _ => Err(StoreError::Foreign { path }.into()),
+    }
+}
+
+/// Has readers and a writer work at the same time. Where the file system cannot do that,
+/// `SQLite` keeps to its rollback journal, which is as safe.
+fn write_ahead(connection: &Connection) -> Result<(), Fault> {
+    let begun = Instant::now();
+    loop {
+        match connection.pragma_update(None, "journal_mode", "wal") {
+            // SQLite does not wait by itself here when two processes switch at once.
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && begun.elapsed() < PATIENCE =>
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            done => return Ok(done?),
+        }
+    }
+}
+
+fn create(connection: &mut Connection, path: &Path) -> Result<(), Fault> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Asked again: another process may have been the first.
+    if is_new(&transaction, path)? {
+        transaction.execute_batch(sql::SCHEMA)?;
+        transaction.pragma_update(None, "application_id", sql::APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", sql::SCHEMA_VERSION)?;
+    }
+    Ok(transaction.commit()?)
+}

@@ -1,0 +1,90 @@
+//! Who writes a run: a process, told apart from every other before and after it.
+
+use std::{fs, io};
+
+/// A process. Its number alone would not do: numbers are used again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Its number.
+    pub pid: u32,
+    /// Clock ticks from boot to the process's start.
+    pub start: u64,
+    /// The boot's id: another one with every boot of every machine.
+    pub boot: String,
+}
+
+impl Owner {
+    /// The process that asks.
+    pub fn this() -> io::Result<Self> {
+        let pid = std::process::id();
+        let line = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+        let start = living_since(&line).ok_or_else(|| {
+            io::Error::other(format!(
+                "expected a start time in /proc/{pid}/stat, found {line:?}"
+            ))
+        })?;
+        Ok(Self {
+            pid,
+            start,
+            boot: boot_id()?,
+        })
+    }
+
+    /// Whether the process still runs. One in a container with process numbers of its
+    /// own cannot be seen from outside and counts as dead there.
+    pub fn is_alive(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid));
+        boot_id().is_ok_and(|boot| boot == self.boot)
+            && stat.is_ok_and(|stat| living_since(&stat) == Some(self.start))
+    }
+}
+
+fn boot_id() -> io::Result<String> {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    Ok(id.trim_end().into())
+}
+
+/// Field 22 of `/proc/PID/stat`, the start time, unless field 3 says that the process is
+/// dead and only waits to be collected. Fields are counted behind field 2, the program's
+/// name, because that may contain anything, spaces and parentheses included.
+fn living_since(stat: &str) -> Option<u64> {
+    let (_, behind_name) = stat.rsplit_once(')')?;
+    let mut fields = behind_name.split_ascii_whitespace();
+    let state = fields.next()?;
+    if matches!(state, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_lives_and_its_number_alone_proves_nothing() {
+        let this = Owner::this().unwrap();
+        assert!(this.is_alive());
+        let earlier = Owner {
+            start: this.start - 1,
+            ..this.clone()
+        };
+        assert!(!earlier.is_alive(), "another process of the same number");
+        let before_boot = Owner {
+            boot: "another".into(),
+            ..this
+        };
+        assert!(!before_boot.is_alive(), "a process of another boot");
+    }
+
+    #[test]
+    fn a_name_like_fields_confuses_nobody_and_a_zombie_is_dead() {
+        let stat = |state| {
+            let rest = (4..=21).map(|n| n.to_string()).collect::<Vec<_>>();
+            format!("7 (a) Z 1 (b)) {state} {} 4711 23 24", rest.join(" "))
+        };
+        assert_eq!(living_since(&stat("S")), Some(4711));
+        assert_eq!(living_since(&stat("Z")), None);
+        assert_eq!(living_since("7 (a) S 1"), None);
+    }
+}

@@ -1,0 +1,273 @@
+//! Rows of the tables, from and to the words of the model.
+
+use std::str::FromStr as _;
+
+use punctual_model::record::{Provenance, Unsupported};
+use punctual_model::run::State;
+use punctual_model::{Nanos, Recording, Run, Subject};
+use rusqlite::{Row, Transaction, named_params};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{Fault, StoreError};
+use crate::owner::Owner;
+use crate::{Summary, is_orphan, sql};
+
+/// How many ids an error names at most.
+const HINTS: usize = 3;
+
+/// The id of the run with that number.
+pub fn id_of(number: i64) -> String {
+    format!("r{number}")
+}
+
+/// The number of the run with that id.
+pub fn find(transaction: &Transaction, id: &str) -> Result<i64, Fault> {
+    let mut statement = transaction.prepare_cached(sql::SELECT_NUMBERS)?;
+    let numbers: Vec<i64> = statement
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    if let Some(number) = numbers.iter().find(|number| id_of(**number) == id) {
+        return Ok(*number);
+    }
+    let close = close_to(id, &numbers);
+    let id = id.into();
+    Err(StoreError::Unknown { id, close }.into())
+}
+
+/// The ids that a typing error could have made of `id`, nearest and newest first.
+fn close_to(id: &str, numbers: &[i64]) -> Vec<String> {
+    let id = id.trim().to_lowercase();
+    let newest_first = numbers.iter().rev().map(|number| id_of(*number));
+    let mut close: Vec<(usize, String)> = newest_first
+        .map(|known| (strsim::osa_distance(&id, &known), known))
+        .filter(|(distance, _)| *distance <= 1)
+        .collect();
+    close.sort_by_key(|(distance, _)| *distance);
+    close.truncate(HINTS);
+    close.into_iter().map(|(_, known)| known).collect()
+}
+
+/// Stores what a run knows at its beginning; returns the number that it gets.
+pub fn insert_run(transaction: &Transaction, run: &Run, owner: &Owner) -> Result<i64, Fault> {
+    let values = named_params! {
+        ":suite": run.suite, ":plan": run.plan,
+        ":seed": run.seed as i64, ":ns_per_insn": run.ns_per_insn,
+        ":subject": run.subject.name, ":kernel": run.subject.kernel,
+        ":boot": run.subject.boot, ":bench": run.subject.bench,
+        ":bench_facts": json(&run.bench), ":state": State::Running.name(),
+        ":error": run.error, ":started": run.started, ":console": run.console,
+        ":owner_pid": owner.pid, ":owner_start": owner.start as i64,
+        ":owner_boot": owner.boot,
+    };
+    transaction.execute(sql::INSERT_RUN, values)?;
+    Ok(transaction.last_insert_rowid())
+}
+
+/// Stores what the target read back, in place of what was there.
+pub fn update_provenance(
+    transaction: &Transaction,
+    number: i64,
+    provenance: &Provenance,
+) -> Result<(), Fault> {
+    let values = named_params! { ":run": number, ":provenance": json(provenance) };
+    transaction.execute(sql::UPDATE_PROVENANCE, values)?;
+    Ok(())
+}
+
+/// Stores what a probe delivered.
+pub fn insert_recording(
+    transaction: &Transaction,
+    number: i64,
+    recording: &Recording,
+) -> Result<(), Fault> {
+    let body = cbor(recording);
+    let ns = |time: Option<Nanos>| time.map(|time| time.0);
+    let values = named_params! {
+        ":run": number, ":probe": recording.probe, ":load": recording.load,
+        ":variant": recording.variant, ":count": recording.count as i64,
+        ":min_ns": ns(recording.min()), ":mean_ns": ns(recording.mean()),
+        ":max_ns": ns(recording.max()), ":missed": recording.missed as i64,
+        ":overflow": recording.histogram.overflow() as i64,
+        ":crc": crc32fast::hash(&body), ":body": body,
+    };
+    transaction.execute(sql::INSERT_RECORDING, values)?;
+    Ok(())
+}
+
+/// Stores that a probe could not run.
+pub fn insert_unsupported(
+    transaction: &Transaction,
+    number: i64,
+    unsupported: &Unsupported,
+) -> Result<(), Fault> {
+    let values = named_params! {
+        ":run": number, ":probe": unsupported.probe,
+        ":load": unsupported.load, ":reason": unsupported.reason,
+    };
+    transaction.execute(sql::INSERT_UNSUPPORTED, values)?;
+    Ok(())
+}
+
+/// All runs in one line each, newest first.
+pub fn select_summaries(transaction: &Transaction) -> Result<Vec<Summary>, Fault> {
+    let mut statement = transaction.prepare_cached(sql::SELECT_SUMMARIES)?;
+    let mut rows = statement.query([])?;
+    let mut summaries = Vec::new();
+    while let Some(row) = rows.next()? {
+        summaries.push(summary(row)?);
+    }
+    Ok(summaries)
+}
+
+fn summary(row: &Row) -> Result<Summary, Fault> {
+    let (state, _) = state_and_owner(row)?;
+    Ok(Summary {
+        id: id_of(row.get("number")?),
+        suite: row.get("suite")?,
+        subject: subject(row)?,
+        seed: row.get::<_, i64>("seed")? as u64,
+        state,
+        started: row.get("started")?,
+        finished: row.get("finished")?,
+        digest: row.get("digest")?,
+        recordings: row.get("recordings")?,
+    })
+}
+
+/// A run's state as of now, and its owner.
+pub fn select_owner(transaction: &Transaction, number: i64) -> Result<(State, Owner), Fault> {
+    let mut statement = transaction.prepare_cached(sql::SELECT_OWNER)?;
+    let mut rows = statement.query(named_params! { ":run": number })?;
+    let row = rows.next()?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+    state_and_owner(row)
+}
+
+/// A whole run; an error where any part of it is not what was stored.
+pub fn select_run(transaction: &Transaction, number: i64) -> Result<Run, Fault> {
+    let mut run = select_head(transaction, number)?;
+    run.recordings = select_recordings(transaction, number)?;
+    run.unsupported = select_unsupported(transaction, number)?;
+    Ok(run)
+}
+
+fn select_head(transaction: &Transaction, number: i64) -> Result<Run, Fault> {
+    let mut statement = transaction.prepare_cached(sql::SELECT_RUN)?;
+    let mut rows = statement.query(named_params! { ":run": number })?;
+    let row = rows.next()?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+    let provenance: Option<String> = row.get("provenance")?;
+    let (state, owner) = state_and_owner(row)?;
+    let finished: Option<String> = row.get("finished")?;
+    let died = is_orphan(state, finished.as_deref())
+        .then(|| format!("process {} was gone before it ended the run", owner.pid));
+    Ok(Run {
+        id: id_of(number),
+        suite: row.get("suite")?,
+        plan: row.get("plan")?,
+        seed: row.get::<_, i64>("seed")? as u64,
+        ns_per_insn: row.get("ns_per_insn")?,
+        subject: subject(row)?,
+        state,
+        error: row.get::<_, Option<String>>("error")?.or(died),
+        started: row.get("started")?,
+        finished,
+        bench: from_json(number, "bench_facts", &row.get::<_, String>("bench_facts")?)?,
+        provenance: provenance
+            .map(|text| from_json(number, "provenance", &text))
+            .transpose()?,
+        recordings: Vec::new(),
+        unsupported: Vec::new(),
+        console: row.get("console")?,
+    })
+}
+
+fn subject(row: &Row) -> rusqlite::Result<Subject> {
+    Ok(Subject {
+        name: row.get("subject")?,
+        kernel: row.get("kernel")?,
+        boot: row.get("boot")?,
+        bench: row.get("bench")?,
+    })
+}
+
+/// The state as of now: a run whose owner is gone does not run any more.
+fn state_and_owner(row: &Row) -> Result<(State, Owner), Fault> {
+    let owner = Owner {
+        pid: row.get("owner_pid")?,
+        start: row.get::<_, i64>("owner_start")? as u64,
+        boot: row.get("owner_boot")?,
+    };
+    let stored = State::from_str(&row.get::<_, String>("state")?)
+        .map_err(|reason| damage(row.get("number").unwrap_or(0), "state", reason))?;
+    match stored {
+        State::Running if !owner.is_alive() => Ok((State::Interrupted, owner)),
+        state => Ok((state, owner)),
+    }
+}
+
+fn select_unsupported(transaction: &Transaction, number: i64) -> Result<Vec<Unsupported>, Fault> {
+    let mut statement = transaction.prepare_cached(sql::SELECT_UNSUPPORTED)?;
+    let rows = statement.query_map(named_params! { ":run": number }, |row| {
+        Ok(Unsupported {
+            probe: row.get("probe")?,
+            load: row.get("load")?,
+            reason: row.get("reason")?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn select_recordings(transaction: &Transaction, number: i64) -> Result<Vec<Recording>, Fault> {
+    let mut statement = transaction.prepare_cached(sql::SELECT_RECORDINGS)?;
+    let mut rows = statement.query(named_params! { ":run": number })?;
+    let mut recordings = Vec::new();
+    while let Some(row) = rows.next()? {
+        recordings.push(recording(row, number)?);
+    }
+    Ok(recordings)
+}
+
+fn recording(row: &Row, number: i64) -> Result<Recording, Fault> {
+    let text = |column| row.get::<_, String>(column);
+    let (probe, load, variant) = (text("probe")?, text("load")?, text("variant")?);
+    let part = format!("recording \"{probe} / {load} / {variant}\"");
+    let body = row
+        .get_ref("body")?
+        .as_blob()
+        .map_err(rusqlite::Error::from)?;
+    Ok(decode(body, row.get("crc")?).map_err(|reason| damage(number, &part, reason))?)
+}
+
+/// The recording in a body, or what is wrong with it. The checksum comes first: CBOR with
+/// a wrong bit may still be CBOR, with another number in it.
+fn decode(body: &[u8], expected: u32) -> Result<Recording, String> {
+    let found = crc32fast::hash(body);
+    if found != expected {
+        return Err(format!(
+            "expected checksum {expected:08x}, found {found:08x}"
+        ));
+    }
+    ciborium::from_reader(body).map_err(|error| error.to_string())
+}
+
+fn damage(number: i64, part: &str, reason: String) -> StoreError {
+    StoreError::Part {
+        id: id_of(number),
+        part: part.into(),
+        reason,
+    }
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("maps of text can be written as JSON")
+}
+
+fn from_json<T: DeserializeOwned>(number: i64, column: &str, text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|error| damage(number, column, error.to_string()))
+}
+
+fn cbor(recording: &Recording) -> Vec<u8> {
+    let mut body = Vec::new();
+    ciborium::into_writer(recording, &mut body).expect("writing to memory does not fail");
+    body
+}

@@ -1,0 +1,423 @@
+//! What a user relies on: what went in comes out, whatever happens in between.
+
+mod damage;
+mod processes;
+
+use std::path::PathBuf;
+use std::sync::Barrier;
+use std::thread;
+
+use punctual_model::recording::Work;
+use punctual_model::{Nanos, Recorder};
+use tempfile::TempDir;
+
+use super::*;
+
+const STARTED: &str = "2026-01-01T00:00:00Z";
+const FINISHED: &str = "2026-01-01T00:01:00Z";
+
+/// A directory that goes away by itself, and a file in it that is not there yet.
+fn scratch() -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("runs.db");
+    (directory, path)
+}
+
+fn fresh() -> (TempDir, Store) {
+    let (directory, path) = scratch();
+    let store = Store::open(&path).unwrap();
+    (directory, store)
+}
+
+/// A run as it is when it begins.
+fn begun() -> Run {
+    Run {
+        id: String::new(),
+        suite: "cyclictest".into(),
+        plan: "[[step]]\nprobe = \"timer\"\n".into(),
+        seed: u64::MAX,
+        ns_per_insn: Some(1),
+        subject: Subject {
+            name: "rt".into(),
+            kernel: "6.12-rt".into(),
+            boot: "preempt=full".into(),
+            bench: "virtual".into(),
+        },
+        state: State::Running,
+        error: None,
+        started: STARTED.into(),
+        finished: None,
+        bench: [("qemu".to_owned(), "7.2 \"Debian\"".to_owned())].into(),
+        provenance: None,
+        recordings: Vec::new(),
+        unsupported: Vec::new(),
+        console: String::new(),
+    }
+}
+
+fn provenance() -> Provenance {
+    Provenance {
+        release: "6.12.1-rt".into(),
+        version: "Linux version 6.12.1-rt (gcc 12) #1 SMP PREEMPT_RT".into(),
+        cmdline: "preempt=full nokaslr".into(),
+        preemption: "rt".into(),
+        facts: [("clocksource".to_owned(), "tsc".to_owned())].into(),
+    }
+}
+
+/// A recording with something in each of its fields; no two variants measured the same.
+fn recording(variant: &str) -> Recording {
+    let own = i64::from(crc32fast::hash(variant.as_bytes()));
+    let mut recorder = Recorder::new(40);
+    for (period, value) in [own, -7, 381_000, 1 << 41]
+        .repeat(12)
+        .into_iter()
+        .enumerate()
+    {
+        recorder.record(Nanos(period as i64 * 1_000_000), Nanos(value));
+    }
+    recorder.miss(3);
+    Recording {
+        interval: Some(Nanos::from_millis(1)),
+        warmup: 10,
+        settings: [("policy".to_owned(), "SCHED_FIFO 98".to_owned())].into(),
+        work: vec![Work {
+            worker: "hackbench".into(),
+            rounds: 2,
+            amount: 4_000,
+            unit: "messages".into(),
+            cpu: Nanos::from_millis(70),
+        }],
+        output: Some("Time: 0.101\n".into()),
+        ..recorder.finish("timer", "hackbench", variant)
+    }
+}
+
+fn recordings(count: usize) -> Vec<Recording> {
+    (0..count).map(|n| recording(&n.to_string())).collect()
+}
+
+fn unsupported() -> Unsupported {
+    Unsupported {
+        probe: "hpet".into(),
+        load: "idle".into(),
+        reason: "expected /dev/hpet, found none".into(),
+    }
+}
+
+fn end(store: &Store, id: &str) -> Result<(), StoreError> {
+    store.end(id, State::Finished, None, FINISHED, "", None)
+}
+
+/// A finished run without recordings.
+fn add_finished(store: &Store) -> String {
+    let id = store.begin(&begun()).unwrap();
+    end(store, &id).unwrap();
+    id
+}
+
+#[test]
+fn a_run_comes_back_equal_to_what_went_in() {
+    let (_directory, store) = fresh();
+    let whole = Run {
+        id: "r1".into(),
+        state: State::Finished,
+        error: Some("the guest was slow".into()),
+        finished: Some(FINISHED.into()),
+        provenance: Some(provenance()),
+        recordings: recordings(12),
+        unsupported: vec![unsupported()],
+        // A serial line may deliver anything.
+        console: "[    0.000000] Linux\0 µ\r\n".into(),
+        ..begun()
+    };
+
+    let id = store.begin(&begun()).unwrap();
+    store.set_provenance(&id, &provenance()).unwrap();
+    for recording in &whole.recordings {
+        store.add_recording(&id, recording).unwrap();
+    }
+    store.add_unsupported(&id, &unsupported()).unwrap();
+    let (error, digest) = (whole.error.as_deref(), whole.digest());
+    let state = State::Finished;
+    store
+        .end(
+            &id,
+            state,
+            error,
+            FINISHED,
+            &whole.console,
+            digest.as_deref(),
+        )
+        .unwrap();
+
+    let loaded = store.load(&id).unwrap();
+    assert_eq!(loaded, whole);
+    assert_eq!(loaded.digest(), store.list().unwrap()[0].digest);
+    assert!(digest.is_some());
+}
+
+#[test]
+fn a_run_that_begins_with_recordings_keeps_them() {
+    let (_directory, store) = fresh();
+    let imported = Run {
+        provenance: Some(provenance()),
+        recordings: recordings(2),
+        unsupported: vec![unsupported()],
+        ..begun()
+    };
+    let id = store.begin(&imported).unwrap();
+    let expected = Run {
+        id: id.clone(),
+        ..imported
+    };
+    assert_eq!(store.load(&id).unwrap(), expected);
+}
+
+#[test]
+fn a_run_in_progress_shows_as_running_with_what_it_has() {
+    let (_directory, store) = fresh();
+    let id = store.begin(&begun()).unwrap();
+    store.add_recording(&id, &recording("cpu0")).unwrap();
+
+    let loaded = store.load(&id).unwrap();
+    assert_eq!((loaded.state, loaded.error), (State::Running, None));
+    assert_eq!(loaded.recordings, [recording("cpu0")]);
+    let listed = &store.list().unwrap()[0];
+    assert_eq!((listed.state, listed.recordings), (State::Running, 1));
+}
+
+#[test]
+fn the_list_says_of_each_run_what_it_is_newest_first() {
+    let (_directory, store) = fresh();
+    add_finished(&store);
+    let failed = Run {
+        suite: "hackbench".into(),
+        ns_per_insn: None,
+        ..begun()
+    };
+    let id = store.begin(&failed).unwrap();
+    let (state, error) = (State::Failed, Some("the kernel did not boot"));
+    store.end(&id, state, error, FINISHED, "", None).unwrap();
+
+    let list = store.list().unwrap();
+    let expected = Summary {
+        id: "r2".into(),
+        suite: "hackbench".into(),
+        subject: failed.subject,
+        seed: u64::MAX,
+        state: State::Failed,
+        started: STARTED.into(),
+        finished: Some(FINISHED.into()),
+        digest: None,
+        recordings: 0,
+    };
+    assert_eq!(list[0], expected);
+    assert_eq!((list[1].id.as_str(), list.len()), ("r1", 2));
+    assert_eq!(store.load("r2").unwrap().error.as_deref(), error);
+}
+
+#[test]
+fn an_ended_run_takes_nothing_more() {
+    let (_directory, store) = fresh();
+    let id = add_finished(&store);
+    let before = store.load(&id).unwrap();
+    for refused in [
+        store.set_provenance(&id, &provenance()),
+        store.add_recording(&id, &recording("cpu0")),
+        store.add_unsupported(&id, &unsupported()),
+        end(&store, &id),
+    ] {
+        let error = refused.unwrap_err();
+        assert!(
+            matches!(
+                error,
+                StoreError::Ended {
+                    state: State::Finished,
+                    ..
+                }
+            ),
+            "{error}"
+        );
+    }
+    assert_eq!(store.load(&id).unwrap(), before);
+}
+
+#[test]
+fn a_wrong_id_is_answered_with_those_that_look_like_it() {
+    let (_directory, store) = fresh();
+    for _ in 0..12 {
+        add_finished(&store);
+    }
+    let error = |id| store.load(id).unwrap_err().to_string();
+    assert_eq!(
+        error("R12"),
+        "there is no run \"R12\": did you mean r12 or r11 or r10? `punctual runs` lists all"
+    );
+    assert_eq!(
+        error("last"),
+        "there is no run \"last\": `punctual runs` lists all"
+    );
+    assert!(error("r012").contains("did you mean r12"));
+    let (add, remove) = (
+        store.add_recording("r99", &recording("")),
+        store.remove("r99"),
+    );
+    assert!(matches!(add, Err(StoreError::Unknown { .. })));
+    assert!(matches!(remove, Err(StoreError::Unknown { .. })));
+}
+
+#[test]
+fn the_id_of_a_removed_run_is_not_given_again() {
+    let (_directory, store) = fresh();
+    add_finished(&store);
+    let removed = add_finished(&store);
+    store.remove(&removed).unwrap();
+    let store = Store::open(&store.path).unwrap();
+    assert_eq!(add_finished(&store), "r3");
+    let error = store.load(&removed).unwrap_err();
+    assert!(matches!(error, StoreError::Unknown { .. }), "{error}");
+}
+
+#[test]
+fn a_removed_run_leaves_the_others_alone_and_gives_its_space_back() {
+    let (_directory, store) = fresh();
+    let path = store.path.clone();
+    let kept = store.begin(&begun()).unwrap();
+    store.add_recording(&kept, &recording("cpu0")).unwrap();
+    let removed = store.begin(&begun()).unwrap();
+    for recording in recordings(100) {
+        store.add_recording(&removed, &recording).unwrap();
+    }
+    store.add_unsupported(&removed, &unsupported()).unwrap();
+    end(&store, &removed).unwrap();
+    drop(store);
+    let size = || std::fs::metadata(&path).unwrap().len();
+    let before = size();
+
+    let store = Store::open(&path).unwrap();
+    store.remove(&removed).unwrap();
+    assert_eq!(store.load(&kept).unwrap().recordings, [recording("cpu0")]);
+    assert_eq!(store.list().unwrap().len(), 1);
+    drop(store);
+    assert!(size() < before / 2, "{} of {before} bytes are left", size());
+}
+
+#[test]
+fn a_run_that_is_being_written_is_not_removed() {
+    let (_directory, store) = fresh();
+    let id = store.begin(&begun()).unwrap();
+    let error = store.remove(&id).unwrap_err();
+    let this = std::process::id();
+    assert!(
+        matches!(error, StoreError::Alive { pid, .. } if pid == this),
+        "{error}"
+    );
+    store.add_recording(&id, &recording("cpu0")).unwrap();
+    end(&store, &id).unwrap();
+    store.remove(&id).unwrap();
+    assert!(store.list().unwrap().is_empty());
+}
+
+#[test]
+fn threads_that_write_to_one_run_at_once_lose_nothing() {
+    let (_directory, store) = fresh();
+    let id = store.begin(&begun()).unwrap();
+    thread::scope(|scope| {
+        for thread in 0..4 {
+            let (store, id) = (&store, &id);
+            scope.spawn(move || {
+                for n in 0..10 {
+                    let variant = format!("{thread} {n}");
+                    store.add_recording(id, &recording(&variant)).unwrap();
+                }
+            });
+        }
+    });
+    let loaded = store.load(&id).unwrap().recordings;
+    assert_eq!(loaded.len(), 40);
+    for thread in ["0 ", "1 ", "2 ", "3 "] {
+        let own = loaded.iter().filter(|one| one.variant.starts_with(thread));
+        let expected = (0..10).map(|n| recording(&format!("{thread}{n}")));
+        assert!(
+            own.cloned().eq(expected),
+            "those of thread {thread}, in their order"
+        );
+    }
+}
+
+#[test]
+fn several_may_make_the_same_store_at_once() {
+    let (_directory, path) = scratch();
+    let barrier = Barrier::new(4);
+    let begin = || {
+        barrier.wait();
+        Store::open(&path).unwrap().begin(&begun()).unwrap()
+    };
+    let mut ids: Vec<String> = thread::scope(|scope| {
+        let threads = [(); 4].map(|()| scope.spawn(begin));
+        threads.map(|thread| thread.join().unwrap()).into()
+    });
+    ids.sort();
+    assert_eq!(ids, ["r1", "r2", "r3", "r4"]);
+}
+
+#[test]
+fn a_full_disk_is_said_and_what_was_stored_before_is_readable() {
+    let (_directory, store) = fresh();
+    let id = store.begin(&begun()).unwrap();
+    let limit = |pages: u32| {
+        let connection = store.connection.lock().unwrap();
+        connection
+            .pragma_update(None, "max_page_count", pages)
+            .unwrap();
+    };
+    limit(40);
+    let mut stored = Vec::new();
+    let error = loop {
+        let next = recording(&stored.len().to_string());
+        match store.add_recording(&id, &next) {
+            Ok(()) => stored.push(next),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, StoreError::Full { .. }), "{error}");
+    assert!(
+        error.to_string().contains("runs.db: the disk is full"),
+        "{error}"
+    );
+    assert!(!stored.is_empty());
+    assert_eq!(store.load(&id).unwrap().recordings, stored);
+
+    // With space again, the run goes on.
+    limit(4_000);
+    stored.push(recording("after"));
+    store.add_recording(&id, &recording("after")).unwrap();
+    let reopened = Store::open(&store.path).unwrap();
+    assert_eq!(reopened.load(&id).unwrap().recordings, stored);
+}
+
+#[test]
+fn the_directories_of_a_store_are_made() {
+    let (directory, _) = scratch();
+    let path = directory.path().join("a/b/runs.db");
+    assert_eq!(add_finished(&Store::open(&path).unwrap()), "r1");
+    let inside_a_file = path.join("c/runs.db");
+    let error = Store::open(&inside_a_file).unwrap_err();
+    assert!(matches!(error, StoreError::Directory { .. }), "{error}");
+}
+
+#[test]
+fn runs_are_kept_where_xdg_says() {
+    let place = |xdg: &str, home: &str| resolve(Some(xdg.into()), Some(home.into()));
+    let expected = |path: &str| Some(PathBuf::from(path));
+    assert_eq!(
+        place("/data", "/home/a"),
+        expected("/data/punctual/runs.db")
+    );
+    let at_home = expected("/home/a/.local/share/punctual/runs.db");
+    assert_eq!(place("", "/home/a"), at_home);
+    assert_eq!(place("relative", "/home/a"), at_home);
+    assert_eq!(place("", ""), None);
+    assert_eq!(resolve(None, None), None);
+}

@@ -1,0 +1,133 @@
+//! Files that are no store, and stores that are not what was stored.
+
+use std::fs;
+
+use super::*;
+
+/// A closed store with two runs of three recordings each.
+fn two_runs() -> (TempDir, PathBuf) {
+    let (directory, store) = fresh();
+    for _ in 0..2 {
+        let run = Run {
+            provenance: Some(provenance()),
+            recordings: recordings(3),
+            ..begun()
+        };
+        let id = store.begin(&run).unwrap();
+        end(&store, &id).unwrap();
+    }
+    (directory, store.path)
+}
+
+fn execute(path: &Path, statements: &str) {
+    Connection::open(path)
+        .unwrap()
+        .execute_batch(statements)
+        .unwrap();
+}
+
+#[test]
+fn a_file_that_is_no_database_is_refused_and_left_as_it_is() {
+    for content in [
+        "hello",
+        "not a database\n",
+        &"0123456789abcdef".repeat(1_000),
+    ] {
+        let (_directory, path) = scratch();
+        fs::write(&path, content).unwrap();
+        let error = Store::open(&path).unwrap_err();
+        assert!(matches!(error, StoreError::NotADatabase { .. }), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), content);
+    }
+}
+
+#[test]
+fn an_empty_file_becomes_a_store() {
+    let (_directory, path) = scratch();
+    fs::write(&path, "").unwrap();
+    assert_eq!(add_finished(&Store::open(&path).unwrap()), "r1");
+}
+
+#[test]
+fn a_database_of_another_program_is_refused_and_left_as_it_is() {
+    for theirs in [
+        "CREATE TABLE bookmarks (url TEXT)",
+        "PRAGMA application_id = 7",
+    ] {
+        let (_directory, path) = scratch();
+        execute(&path, theirs);
+        let before = fs::read(&path).unwrap();
+        let error = Store::open(&path).unwrap_err();
+        assert!(matches!(error, StoreError::Foreign { .. }), "{error}");
+        assert!(fs::read(&path).unwrap() == before);
+    }
+}
+
+#[test]
+fn a_store_of_a_later_version_is_refused_with_both_versions() {
+    let (_directory, path) = two_runs();
+    execute(&path, "PRAGMA user_version = 42");
+    let error = Store::open(&path).unwrap_err();
+    let shown = format!(
+        "{} has schema version 42, this program knows versions up to 1: \
+         use a newer punctual, or choose another file with --db",
+        path.display()
+    );
+    assert_eq!(error.to_string(), shown);
+    execute(&path, "PRAGMA user_version = 1");
+    assert_eq!(Store::open(&path).unwrap().list().unwrap().len(), 2);
+}
+
+#[test]
+fn a_flipped_bit_in_a_recording_is_found_and_named() {
+    let (_directory, path) = two_runs();
+    let connection = Connection::open(&path).unwrap();
+    let select = "SELECT number, body FROM recordings WHERE run = 1 AND variant = '1'";
+    let (number, mut body): (i64, Vec<u8>) = connection
+        .query_row(select, [], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap();
+    let middle = body.len() / 2;
+    body[middle] ^= 1;
+    let update = "UPDATE recordings SET body = ?2 WHERE number = ?1";
+    connection.execute(update, (number, body)).unwrap();
+
+    let store = Store::open(&path).unwrap();
+    let error = store.load("r1").unwrap_err();
+    let StoreError::Part { id, part, reason } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(id, "r1");
+    assert_eq!(part, "recording \"timer / hackbench / 1\"");
+    assert!(reason.starts_with("expected checksum "), "{reason}");
+    assert_eq!(store.load("r2").unwrap().recordings, recordings(3));
+    assert_eq!(store.list().unwrap().len(), 2);
+}
+
+#[test]
+fn a_damaged_fact_is_named_by_its_column() {
+    for column in ["provenance", "bench_facts"] {
+        let (_directory, path) = two_runs();
+        execute(
+            &path,
+            &format!("UPDATE runs SET {column} = '{{' WHERE number = 2"),
+        );
+        let store = Store::open(&path).unwrap();
+        let error = store.load("r2").unwrap_err();
+        let named =
+            matches!(&error, StoreError::Part { id, part, .. } if id == "r2" && part == column);
+        assert!(named, "{error}");
+        assert!(store.load("r1").is_ok());
+    }
+}
+
+#[test]
+fn a_file_with_pages_overwritten_is_an_error_and_never_a_wrong_run() {
+    let (_directory, path) = two_runs();
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[4_096..].fill(0xa5);
+    fs::write(&path, bytes).unwrap();
+    let error = Store::open(&path)
+        .and_then(|store| store.load("r1"))
+        .unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+}
