@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -44,7 +45,7 @@ pub fn list(cache: &Path) -> io::Result<Vec<Entry>> {
                 record.memory_mib,
                 own(&record.cmdline)
             ),
-            bytes: record.length,
+            bytes: snapshot.space(),
         });
     }
     for path in children(&cache.join("initramfs"))? {
@@ -117,9 +118,10 @@ fn name(path: &Path) -> String {
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
+/// The space on the disk, in bytes.
 fn size(path: &Path) -> io::Result<u64> {
     if !path.is_dir() {
-        return Ok(fs::symlink_metadata(path)?.len());
+        return Ok(fs::symlink_metadata(path)?.blocks() * 512);
     }
     children(path)?.iter().map(|child| size(child)).sum()
 }
@@ -136,17 +138,17 @@ mod tests {
     fn make(cache: &Path, key: &str, initramfs: &str) {
         fs::create_dir_all(cache.join("initramfs")).unwrap();
         fs::write(cache.join("memory"), "12345").unwrap();
+        fs::write(cache.join("devices"), "123").unwrap();
         fs::write(cache.join("console"), "").unwrap();
         fs::write(cache.join(format!("initramfs/{initramfs}.cpio")), "123").unwrap();
-        let record = |length, crc32| SnapshotRecord {
+        let record = |files| SnapshotRecord {
             kernel: "k".into(),
             cmdline: "quiet".into(),
             memory_mib: 64,
             ns_per_insn: 1,
             qemu: "QEMU".into(),
             initramfs_sha256: initramfs.into(),
-            length,
-            crc32,
+            files,
         };
         Snapshot::keep(cache, &cache.join("snapshots").join(key), record).unwrap();
     }

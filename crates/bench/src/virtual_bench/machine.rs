@@ -35,13 +35,17 @@ pub const BOOT_ARGUMENTS: &str = "console=ttyS0 earlyprintk=ttyS0 nokaslr norand
 /// - `clock=vm`: the real-time clock runs in virtual time, from a fixed date.
 /// - `seed`: what the firmware hands to the kernel's random number generator.
 /// - `pvpanic` with `panic=pause`: the guest can stop itself at an exact instruction.
+/// - `suppress-vmdesc`, `send-configuration`: a snapshot of the devices has no other parts
+///   than the devices.
 const HARDWARE: &[&str] = &[
     "-nodefaults",
     "-no-user-config",
     "-display",
     "none",
     "-M",
-    "pc-q35-7.2",
+    "pc-q35-7.2,memory-backend=memory,suppress-vmdesc=on",
+    "-global",
+    "migration.send-configuration=off",
     "-accel",
     "tcg,thread=single",
     "-cpu",
@@ -61,6 +65,14 @@ const HARDWARE: &[&str] = &[
     "panic=pause",
 ];
 
+/// The clock: it counts instructions, and leaps over the time in which the guest sleeps.
+///
+/// `rr=record` has QEMU's main loop and its virtual CPU take turns. Without it the main loop
+/// may see that the CPU sleeps before the CPU's last instructions are counted, and leaps so
+/// much too far: by a few hundred nanoseconds, once in some hundred sleeps, as the host's
+/// scheduler will have it. The recording itself is of no use here.
+const CLOCK: &str = "sleep=off,align=off,rr=record,rrfile=/dev/null";
+
 /// The ports between the guest and the bench; the names are files in QEMU's working
 /// directory.
 const PORTS: &[&str] = &[
@@ -77,6 +89,17 @@ const PORTS: &[&str] = &[
     "-qmp",
     "stdio",
 ];
+
+/// Where the guest's memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Memory {
+    /// In QEMU, and gone with it.
+    Fresh,
+    /// In the file `memory`, so that it can be kept.
+    Kept,
+    /// In QEMU, as a copy on write of the file `memory`; the devices' state is in `devices`.
+    Resumed,
+}
 
 /// The longest time that an instruction can be made to take, in nanoseconds.
 pub const NS_PER_INSN_MAX: u32 = 1 << 10;
@@ -109,16 +132,22 @@ pub fn cmdline(kernel: &Kernel, boot: &str) -> String {
 }
 
 impl Machine {
-    /// QEMU's arguments for it. With `incoming`, QEMU waits for a snapshot in the file
-    /// `memory` in its working directory.
-    pub(super) fn arguments(&self, incoming: bool) -> Vec<OsString> {
+    /// QEMU's arguments for it.
+    pub(super) fn arguments(&self, memory: Memory) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = self.fixed().into_iter().map(Into::into).collect();
         let mut file = |flag: &str, path: &Path| arguments.extend([flag.into(), path.into()]);
         file("-kernel", &self.kernel.image);
         file("-initrd", &self.initramfs);
         arguments.extend(PORTS.iter().map(Into::into));
-        if incoming {
-            arguments.extend(["-incoming".into(), "exec:cat memory".into()]);
+        let backend = match memory {
+            Memory::Fresh => "memory-backend-ram",
+            Memory::Kept => "memory-backend-file,mem-path=memory,share=on",
+            Memory::Resumed => "memory-backend-file,mem-path=memory,share=off",
+        };
+        let object = format!("{backend},id=memory,size={}M", self.memory_mib);
+        arguments.extend(["-object".into(), object.into()]);
+        if memory == Memory::Resumed {
+            arguments.extend(["-S", "-incoming", "exec:cat devices"].map(Into::into));
         }
         arguments
     }
@@ -129,7 +158,7 @@ impl Machine {
         let shift = self.ns_per_insn.trailing_zeros();
         arguments.extend([
             "-icount".into(),
-            format!("shift={shift},sleep=off,align=off"),
+            format!("shift={shift},{CLOCK}"),
             "-m".into(),
             self.memory_mib.to_string(),
             "-append".into(),

@@ -25,7 +25,6 @@ use std::time::{Duration, Instant};
 
 use punctual_model::Record;
 use punctual_model::frame::FrameError;
-use serde_json::json;
 
 pub use console::tail;
 pub use machine::{BOOT_ARGUMENTS, Machine, NS_PER_INSN_MAX, cmdline};
@@ -35,8 +34,9 @@ use crate::checksum;
 use crate::initramfs::{Initramfs, InitramfsError};
 use crate::paths::{Lock, write_atomically};
 use console::Console;
+use machine::Memory;
 use qemu::{Process, Qemu};
-use snapshot::{Snapshot, SnapshotRecord};
+use snapshot::{Files, Snapshot, SnapshotRecord};
 use watch::{Until, Watch};
 use workdir::WorkDir;
 
@@ -286,7 +286,7 @@ impl Session<'_> {
     fn cold(&mut self, plan: &str) -> Result<(), VirtualError> {
         let work = self.work_dir(plan)?;
         (self.on)(Event::Booting);
-        let mut process = self.start(&work, false)?;
+        let mut process = self.start(&work, Memory::Fresh)?;
         self.watching(&work, |watch| {
             watch.until(Until::Paused, &mut process)?;
             watch.go_on(&mut process)?;
@@ -299,7 +299,7 @@ impl Session<'_> {
         let work = self.work_dir(plan)?;
         self.console = self.take_snapshot(&work)?;
         (self.on)(Event::Resuming);
-        let mut process = self.start(&work, true)?;
+        let mut process = self.start(&work, Memory::Resumed)?;
         while process.guest_status()? == "inmigrate" {
             thread::sleep(POLL);
         }
@@ -309,7 +309,7 @@ impl Session<'_> {
         })
     }
 
-    /// Links the memory of this machine's snapshot, made if need be, into `work`; returns
+    /// Links the files of this machine's snapshot, made if need be, into `work`; returns
     /// what the guest had said until then. Whoever prunes the cache meanwhile does no harm.
     fn take_snapshot(&mut self, work: &WorkDir) -> Result<Console, VirtualError> {
         let directory = self
@@ -318,11 +318,11 @@ impl Session<'_> {
             .join(self.machine.key(&self.bench.qemu));
         let _lock = self.lock(&directory.with_extension("lock"))?;
         let snapshot = match Snapshot::open(&directory) {
-            Some(snapshot) if snapshot.is_sound().map_err(unusable)? => snapshot,
+            Some(snapshot) if snapshot.is_sound() => snapshot,
             _ => self.make_snapshot(&directory)?,
         };
         snapshot.touch().map_err(unusable)?;
-        fs::hard_link(snapshot.memory(), work.path().join("memory")).map_err(unusable)?;
+        snapshot.link(work.path()).map_err(unusable)?;
         let mut console = Console::default();
         console.feed(&snapshot.console().map_err(unusable)?);
         Ok(console)
@@ -332,40 +332,14 @@ impl Session<'_> {
     fn make_snapshot(&mut self, directory: &Path) -> Result<Snapshot, VirtualError> {
         let work = self.work_dir("")?;
         (self.on)(Event::Booting);
-        let mut process = self.start(&work, false)?;
+        let mut process = self.start(&work, Memory::Kept)?;
         self.watching(&work, |watch| watch.until(Until::Paused, &mut process))?;
-        self.save(&mut process)?;
+        process.save_devices()?;
         drop(process);
-        let describe = |length, crc32| self.describe(length, crc32);
-        Snapshot::keep(work.path(), directory, describe).map_err(unusable)
+        Snapshot::keep(work.path(), directory, |files| self.describe(files)).map_err(unusable)
     }
 
-    /// Has QEMU write the paused guest to the file `memory`.
-    fn save(&self, process: &mut Process) -> Result<(), VirtualError> {
-        let qmp = &mut process.qmp;
-        // The default of 128 MB/s is meant for networks.
-        qmp.execute(
-            "migrate-set-parameters",
-            &json!({"max-bandwidth": 1_i64 << 40}),
-        )?;
-        qmp.execute("migrate", &json!({"uri": "exec:cat > memory"}))?;
-        loop {
-            if self.cancel.load(Ordering::SeqCst) {
-                return Err(VirtualError::Interrupted);
-            }
-            let progress = qmp.execute("query-migrate", &json!({}))?;
-            match progress["status"].as_str() {
-                Some("completed") => return Ok(()),
-                Some("failed" | "cancelled") => {
-                    let reason = progress["error-desc"].as_str().unwrap_or("QEMU gave up");
-                    return Err(VirtualError::Snapshot(reason.to_owned()));
-                }
-                _ => thread::sleep(POLL),
-            }
-        }
-    }
-
-    fn describe(&self, length: u64, crc32: u32) -> SnapshotRecord {
+    fn describe(&self, files: Files) -> SnapshotRecord {
         SnapshotRecord {
             kernel: self.machine.kernel.id.clone(),
             cmdline: self.machine.cmdline.clone(),
@@ -373,8 +347,7 @@ impl Session<'_> {
             ns_per_insn: self.machine.ns_per_insn,
             qemu: self.bench.qemu.version.clone(),
             initramfs_sha256: self.machine.initramfs_sha256.clone(),
-            length,
-            crc32,
+            files,
         }
     }
 
@@ -401,8 +374,8 @@ impl Session<'_> {
         Ok(work)
     }
 
-    fn start(&self, work: &WorkDir, incoming: bool) -> Result<Process, VirtualError> {
-        Process::start(&self.bench.qemu, self.machine, work.path(), incoming)
+    fn start(&self, work: &WorkDir, memory: Memory) -> Result<Process, VirtualError> {
+        Process::start(&self.bench.qemu, self.machine, work.path(), memory)
     }
 
     /// Watches over a guest, and keeps what its console shows, however it goes.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::VirtualError;
-use super::machine::Machine;
+use super::machine::{Machine, Memory};
 use super::qmp::{Qmp, QmpError};
 
 /// QEMU's program.
@@ -59,19 +59,19 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a machine in `directory`, where `plan` (and with `incoming` `memory`) already
-    /// are, and `stream`, `console` and `stderr` are made.
+    /// Starts a machine in `directory`, where its `plan` is (and, where it is resumed, its
+    /// `memory` and `devices`), and where `stream`, `console` and `stderr` are made.
     pub fn start(
         qemu: &Qemu,
         machine: &Machine,
         directory: &Path,
-        incoming: bool,
+        memory: Memory,
     ) -> Result<Self, VirtualError> {
         let stderr = File::create(directory.join("stderr")).map_err(VirtualError::at(directory))?;
         let mut child = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "--"])
             .arg(&qemu.path)
-            .args(machine.arguments(incoming))
+            .args(machine.arguments(memory))
             .current_dir(directory)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -109,6 +109,15 @@ impl Process {
     /// Lets a paused guest go on.
     pub fn resume(&mut self) -> Result<(), QmpError> {
         self.qmp.execute("cont", &json!({})).map(drop)
+    }
+
+    /// Writes the state of the paused guest's devices, the CPU among them, to the file
+    /// `devices`. (Xen was the first to keep memory and devices apart.)
+    pub fn save_devices(&mut self) -> Result<(), QmpError> {
+        let arguments = json!({"filename": "devices"});
+        self.qmp
+            .execute("xen-save-devices-state", &arguments)
+            .map(drop)
     }
 
     /// What QEMU says of the guest: `running`, `inmigrate`, `guest-panicked`, ….

@@ -1,17 +1,20 @@
 //! Booted guests, kept as files, so that a boot is paid for once.
 //!
 //! ```text
-//! CACHE/snapshots/KEY/memory         QEMU's migration stream
-//!                     console        what the guest said until then
-//!                     snapshot.toml  what it is, and the stream's length and checksum
+//! CACHE/snapshots/KEY/memory         the guest's memory
+//!                     devices        the state of its devices, as QEMU migrates it
+//!                     console        what it said until then
+//!                     snapshot.toml  what it is, and the files' lengths and checksums
 //! ```
 //!
 //! KEY covers everything that decides what the guest does, so a snapshot never has to be
 //! brought up to date: another guest has another key. The guest stops itself at one exact
 //! instruction, so a snapshot that is made anew resumes into the same samples.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -37,11 +40,23 @@ pub struct SnapshotRecord {
     pub qemu: String,
     /// The initramfs's SHA-256.
     pub initramfs_sha256: String,
-    /// The length of `memory`, in bytes.
+    /// Its files.
+    pub files: Files,
+}
+
+/// The files of a snapshot, by name.
+pub type Files = BTreeMap<String, Sum>;
+
+/// What tells a file that is whole from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sum {
+    /// Its length, in bytes.
     pub length: u64,
-    /// The CRC-32 of `memory`.
+    /// The CRC-32 of its contents.
     pub crc32: u32,
 }
+
+const FILES: [&str; 3] = ["memory", "devices", "console"];
 
 /// A snapshot in the cache.
 #[derive(Clone, Debug)]
@@ -54,53 +69,65 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The snapshot in a directory; `None` where there is none, or none that is whole.
+    /// The snapshot in a directory; `None` where there is none.
     pub fn open(directory: &Path) -> Option<Self> {
         let path = directory.join(RECORD);
-        let record: SnapshotRecord = toml::from_str(&fs::read_to_string(&path).ok()?).ok()?;
-        let length = fs::metadata(directory.join("memory")).ok()?.len();
-        (length == record.length).then_some(Self {
+        Some(Self {
             directory: directory.to_owned(),
-            record,
+            record: toml::from_str(&fs::read_to_string(&path).ok()?).ok()?,
             used: fs::metadata(path).and_then(|meta| meta.modified()).ok()?,
         })
     }
 
-    /// Makes a snapshot of the files `memory` and `console` in `work`.
+    /// Makes a snapshot of the files `memory`, `devices` and `console` in `work`.
     pub fn keep(
         work: &Path,
         directory: &Path,
-        describe: impl FnOnce(u64, u32) -> SnapshotRecord,
+        describe: impl FnOnce(Files) -> SnapshotRecord,
     ) -> io::Result<Self> {
-        // What is there is torn, or it would have been used.
+        // What is there is damaged, or it would have been used.
         remove(directory)?;
         fs::create_dir_all(directory)?;
-        fs::rename(work.join("console"), directory.join("console"))?;
-        let memory = directory.join("memory");
-        fs::rename(work.join("memory"), &memory)?;
-        File::open(&memory)?.sync_all()?;
-        let (length, crc32) = checksum(&memory)?;
-        let record = describe(length, crc32);
-        let text = toml::to_string(&record).map_err(io::Error::other)?;
+        let mut files = Files::new();
+        for name in FILES {
+            let path = directory.join(name);
+            fs::rename(work.join(name), &path)?;
+            File::open(&path)?.sync_all()?;
+            files.insert(name.to_owned(), sum(&path)?);
+        }
+        let text = toml::to_string(&describe(files)).map_err(io::Error::other)?;
         write_atomically(&directory.join(RECORD), text.as_bytes())?;
         Self::open(directory).ok_or_else(|| io::Error::other("the snapshot is gone again"))
     }
 
-    /// Whether the guest's memory is what was kept. A wrong bit in it would be a wrong
-    /// number in the end.
-    pub fn is_sound(&self) -> io::Result<bool> {
-        let found = checksum(&self.memory())?;
-        Ok(found == (self.record.length, self.record.crc32))
+    /// Whether its files are what was kept. A wrong bit in the guest's memory would be a
+    /// wrong number in the end.
+    pub fn is_sound(&self) -> bool {
+        let is_sound = |name: &str| {
+            let found = sum(&self.directory.join(name));
+            found.is_ok_and(|found| self.record.files.get(name) == Some(&found))
+        };
+        FILES.into_iter().all(is_sound)
     }
 
-    /// The file with the guest's memory.
-    pub fn memory(&self) -> PathBuf {
-        self.directory.join("memory")
+    /// Links what is to be resumed into `work`, where it stays whatever becomes of the
+    /// snapshot.
+    pub fn link(&self, work: &Path) -> io::Result<()> {
+        for name in ["memory", "devices"] {
+            fs::hard_link(self.directory.join(name), work.join(name))?;
+        }
+        Ok(())
     }
 
     /// What the guest had said until then.
     pub fn console(&self) -> io::Result<Vec<u8>> {
         fs::read(self.directory.join("console"))
+    }
+
+    /// The space that it takes on the disk, in bytes.
+    pub fn space(&self) -> u64 {
+        let space = |name| fs::metadata(self.directory.join(name)).map_or(0, |m| m.blocks() * 512);
+        FILES.into_iter().map(space).sum()
     }
 
     /// Notes that it is used now.
@@ -140,27 +167,29 @@ pub fn remove(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn checksum(path: &Path) -> io::Result<(u64, u32)> {
+fn sum(path: &Path) -> io::Result<Sum> {
     let mut file = File::open(path)?;
     let mut hasher = crc32fast::Hasher::new();
     let mut piece = vec![0; 1 << 20];
     let mut length = 0;
     loop {
         match file.read(&mut piece)? {
-            0 => return Ok((length, hasher.finalize())),
+            0 => break,
             got => {
                 hasher.update(&piece[..got]);
                 length += got as u64;
             }
         }
     }
+    let crc32 = hasher.finalize();
+    Ok(Sum { length, crc32 })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn record(length: u64, crc32: u32) -> SnapshotRecord {
+    fn record(files: Files) -> SnapshotRecord {
         SnapshotRecord {
             kernel: "k".into(),
             cmdline: "quiet".into(),
@@ -168,13 +197,13 @@ mod tests {
             ns_per_insn: 1,
             qemu: "QEMU".into(),
             initramfs_sha256: "00".into(),
-            length,
-            crc32,
+            files,
         }
     }
 
     fn keep(cache: &Path, memory: &[u8]) -> Snapshot {
         fs::write(cache.join("memory"), memory).unwrap();
+        fs::write(cache.join("devices"), "CPU").unwrap();
         fs::write(cache.join("console"), "booted\n").unwrap();
         Snapshot::keep(cache, &cache.join("snapshots/key"), record).unwrap()
     }
@@ -184,22 +213,31 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         keep(cache.path(), b"first");
         let snapshot = keep(cache.path(), b"the second");
-        assert_eq!(fs::read(snapshot.memory()).unwrap(), b"the second");
+        snapshot.link(cache.path()).unwrap();
+        assert_eq!(
+            fs::read(cache.path().join("memory")).unwrap(),
+            b"the second"
+        );
         assert_eq!(snapshot.console().unwrap(), b"booted\n");
-        assert!(snapshot.is_sound().unwrap());
+        assert!(snapshot.is_sound());
         let listed = list(&cache.path().join("snapshots")).unwrap();
         assert_eq!(listed.len(), 1);
         assert_eq!(listed[0].record, snapshot.record);
     }
 
     #[test]
-    fn a_torn_snapshot_is_none_and_a_damaged_one_is_not_sound() {
+    fn a_damaged_snapshot_is_not_sound() {
         let cache = tempfile::tempdir().unwrap();
         let snapshot = keep(cache.path(), b"memory");
-        fs::write(snapshot.memory(), b"mamory").unwrap();
-        assert!(!snapshot.is_sound().unwrap());
-        fs::write(snapshot.memory(), b"mem").unwrap();
-        assert!(Snapshot::open(&snapshot.directory).is_none());
+        let file = snapshot.directory.join("memory");
+        for damaged in ["mamory", "mem", ""] {
+            fs::write(&file, damaged).unwrap();
+            assert!(!snapshot.is_sound(), "{damaged}");
+        }
+        fs::remove_file(&file).unwrap();
+        assert!(!snapshot.is_sound());
+        fs::write(&file, "memory").unwrap();
+        assert!(snapshot.is_sound());
     }
 
     #[test]

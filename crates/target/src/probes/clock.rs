@@ -65,7 +65,7 @@ impl Measurement for Clock {
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
-        let measure = |variant, body: fn(usize) -> Recorder| {
+        let measure = |variant, body: fn(usize) -> Recorder| -> Result<Recording, String> {
             let (recorder, settings) = self.on_prepared_thread(body)?;
             let mut recording = recorder.finish(PROBE.name, context.load, variant);
             recording.settings = settings;
