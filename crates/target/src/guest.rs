@@ -3,16 +3,22 @@
 
 use std::io;
 
-use punctual_model::Plan;
+use punctual_model::{Nanos, Plan};
 
 use crate::sys::port::Ports;
+use crate::sys::time;
 
 /// The name under which the bench hands over the plan.
 pub const PLAN_ITEM: &str = "opt/punctual/plan";
 
-/// The port of QEMU's `pvpanic`; with `-action panic=pause` a write pauses the guest.
-const PVPANIC: u16 = 0x505;
-const PVPANIC_PANICKED: u8 = 1;
+/// The ports of QEMU's `ib700` watchdog (its `hw/watchdog/wdt_ib700.c`): a write to the first
+/// sets it going, one to the second stops it.
+const WATCHDOG_START: u16 = 0x443;
+const WATCHDOG_STOP: u16 = 0x441;
+/// The shortest span that it knows: 2 s.
+const WATCHDOG_SPAN: u8 = 14;
+/// Longer than that span.
+const SLEEP: Nanos = Nanos::from_millis(2_500);
 
 /// The ports and keys of QEMU's `fw_cfg` (see QEMU's `docs/specs/fw_cfg.rst`).
 const FW_CFG_SELECTOR: u16 = 0x510;
@@ -21,12 +27,16 @@ const FW_CFG_SIGNATURE: u16 = 0x00;
 const FW_CFG_DIRECTORY: u16 = 0x19;
 const DIRECTORY_ENTRY: usize = 64;
 
-/// Pauses the guest at exactly this instruction, until the bench lets it go on.
+/// Sleeps, and has the watchdog stop the machine meanwhile, until the bench lets it go on.
 ///
-/// The bench takes its snapshot here. Whatever comes after is the same for a guest that
-/// goes on at once and for one that is resumed from a file.
+/// The bench takes its snapshot there. A machine that is stopped while its CPU sleeps stops
+/// at one exact moment of its own time. (One that is stopped by an instruction, a write to
+/// `pvpanic` for instance, does not: QEMU's main loop may or may not believe for a moment
+/// that the stopped CPU sleeps, and may or may not leap to the next timer.)
 pub fn pause() -> io::Result<()> {
-    Ports::open()?.write(PVPANIC, PVPANIC_PANICKED);
+    Ports::open()?.write(WATCHDOG_START, WATCHDOG_SPAN);
+    time::sleep(SLEEP);
+    Ports::open()?.write(WATCHDOG_STOP, 0);
     Ok(())
 }
 

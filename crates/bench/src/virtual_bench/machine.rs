@@ -34,7 +34,7 @@ pub const BOOT_ARGUMENTS: &str = "console=ttyS0 earlyprintk=ttyS0 nokaslr norand
 /// - `qemu64` has no RDRAND, so the guest has no source of chance.
 /// - `clock=vm`: the real-time clock runs in virtual time, from a fixed date.
 /// - `seed`: what the firmware hands to the kernel's random number generator.
-/// - `pvpanic` with `panic=pause`: the guest can stop itself at an exact instruction.
+/// - `ib700` with `watchdog=pause`: the guest has its machine stopped while it sleeps.
 /// - `suppress-vmdesc`, `send-configuration`: a snapshot of the devices has no other parts
 ///   than the devices.
 const HARDWARE: &[&str] = &[
@@ -60,9 +60,9 @@ const HARDWARE: &[&str] = &[
     "none",
     "-no-reboot",
     "-device",
-    "pvpanic",
+    "ib700",
     "-action",
-    "panic=pause",
+    "watchdog=pause",
 ];
 
 /// The clock: it counts instructions, and leaps over the time in which the guest sleeps.

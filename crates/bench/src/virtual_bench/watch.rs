@@ -95,7 +95,7 @@ impl<'a> Watch<'a> {
             if paused {
                 return match end {
                     Until::Paused => Ok(()),
-                    Until::Finished => Err(VirtualError::Guest("the kernel has panicked")),
+                    Until::Finished => Err(VirtualError::Guest("the guest has paused again")),
                 };
             }
             self.patience.look(heard, process.cpu_time())?;
@@ -152,7 +152,7 @@ impl<'a> Watch<'a> {
 }
 
 fn is_paused(process: &mut Process) -> bool {
-    std::iter::from_fn(|| process.qmp.event()).any(|event| event == "GUEST_PANICKED")
+    std::iter::from_fn(|| process.qmp.event()).any(|event| event == "WATCHDOG")
 }
 
 /// Tells a guest that is slow from one that is lost. Time on the wall says nothing of that

@@ -64,7 +64,7 @@ mod x86 {
     pub fn read_byte(port: u16) -> u8 {
         let value: u8;
         // SAFETY: only `Ports` calls this, which exists only where the kernel has granted
-        // the ports. Its users address QEMU's fw_cfg, debug console and pvpanic devices,
+        // the ports. Its users address QEMU's fw_cfg, debug console and watchdog devices,
         // which do not write to memory.
         unsafe { asm!("in al, dx", in("dx") port, out("al") value, options(nomem, nostack)) };
         value
