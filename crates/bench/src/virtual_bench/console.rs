@@ -61,6 +61,11 @@ impl Console {
         self.bytes.extend_from_slice(piece);
     }
 
+    /// Whether a kernel has got so far as to say its name.
+    pub fn has_kernel_spoken(&self) -> bool {
+        self.text().contains("Linux version")
+    }
+
     /// All of it, as it came.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes

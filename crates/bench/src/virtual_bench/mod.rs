@@ -83,6 +83,11 @@ pub enum VirtualError {
     /// The guest's kernel has failed.
     #[error("{0}")]
     Guest(&'static str),
+    /// The guest's machine was reset before there was a word from the kernel.
+    #[error(
+        "the kernel has reset its machine before it said a word: has the guest enough memory (--memory), and is the kernel made for any x86-64 CPU?"
+    )]
+    Mute,
     /// QEMU has ended, and the plan had not been carried out.
     #[error("the guest has ended before its work was done (QEMU: {0})")]
     Ended(String),

@@ -90,7 +90,10 @@ impl<'a> Watch<'a> {
             }
             if let Some(status) = exited {
                 self.decoder.finish()?;
-                return Err(VirtualError::ended(status));
+                return Err(match end {
+                    Until::Paused if !self.console.has_kernel_spoken() => VirtualError::Mute,
+                    _ => VirtualError::ended(status),
+                });
             }
             if paused {
                 return match end {

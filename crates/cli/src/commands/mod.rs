@@ -39,7 +39,7 @@ target program, where it is not beside this one).";
 /// How late can this Linux kernel be? Real-time measurements with evidence.
 #[derive(Debug, Parser)]
 #[command(name = "punctual", version, after_help = EXAMPLES)]
-#[command(arg_required_else_help = true)]
+#[command(arg_required_else_help = true, max_term_width = 80)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -287,17 +287,30 @@ fn lines(text: &str) -> String {
     }
 }
 
-/// The commands that repeat these runs, one per suite and seed.
+/// The commands that repeat these runs, one for each.
 pub fn repeat(matrix: &Matrix<'_>) -> Markup {
-    let mut commands: Vec<String> = Vec::new();
-    for run in matrix.runs() {
-        let command = format!("punctual run {} --seed {}", run.suite, run.seed);
-        if !commands.contains(&command) {
-            commands.push(command);
-        }
-    }
+    let mut commands: Vec<String> = matrix.runs().map(command).collect();
+    commands.dedup();
     html! {
         h2 { "To repeat it" }
         pre { (commands.join("\n")) }
     }
+}
+
+fn command(run: &Run) -> String {
+    let mut words = vec!["punctual run".to_owned(), run.suite.clone()];
+    words.push(format!("--kernel {}", run.subject.kernel));
+    if !run.subject.boot.is_empty() {
+        words.push(format!("--boot {}", quoted(&run.subject.boot)));
+    }
+    words.push(format!("--seed {}", run.seed));
+    if let Some(ns @ 2..) = run.ns_per_insn {
+        words.push(format!("--ns-per-insn {ns}"));
+    }
+    words.join(" ")
+}
+
+/// A word that a shell takes as it is.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
 }

@@ -71,7 +71,10 @@ impl Measurement for Clock {
             recording.settings = settings;
             Ok(recording)
         };
-        Ok(vec![measure("read", bare)?, measure("read+record", recorded)?])
+        Ok(vec![
+            measure("read", bare)?,
+            measure("read+record", recorded)?,
+        ])
     }
 }
 

@@ -1,0 +1,1 @@
+//! Nothing is shared among the benchmarks yet.

@@ -1,0 +1,190 @@
+//! The command line as a user meets it.
+
+use punctual_tests::{Scratch, runs};
+
+const QUICK: &str = r#"
+name = "quick"
+summary = "two steps, one of which cannot run"
+[[subject]]
+name = "none"
+kernel = "debian-6.12"
+boot = "preempt=none"
+[[step]]
+probe = "timer"
+samples = 50
+[[step]]
+probe = "program"
+run = ["no-such-program"]
+"#;
+
+#[test]
+fn help_fits_a_terminal_of_eighty_columns_and_has_examples() {
+    let scratch = Scratch::new();
+    for arguments in [
+        &["--help"][..],
+        &["run", "--help"],
+        &["kernel", "--help"],
+        &["kernel", "add", "--help"],
+        &["show", "--help"],
+        &["cache", "prune", "--help"],
+    ] {
+        let help = scratch.run(arguments);
+        assert_eq!(help.status, Some(0));
+        for line in help.stdout.lines() {
+            assert!(line.chars().count() <= 80, "{arguments:?}: {line}");
+        }
+    }
+    for command in ["run", "show", "kernel", "completions"] {
+        let help = scratch.run(&[command, "--help"]).stdout;
+        assert!(help.contains("Examples:\n  punctual"), "{command}");
+    }
+}
+
+#[test]
+fn everything_that_can_be_named_is_listed() {
+    let scratch = Scratch::new();
+    let list = |what| scratch.run(&["list", what]).stdout;
+    assert!(list("probes").contains("hackbench") && list("probes").contains("timer"));
+    assert!(list("loads").starts_with("idle") && list("loads").contains("stress"));
+    assert!(list("suites").contains("demo"));
+    assert!(list("kernels").contains("debian-6.12-rt"));
+    let json = scratch.run(&["list", "probes", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["schema"], "punctual.list/1");
+    assert_eq!(json["probes"][0]["name"], "clock");
+}
+
+#[test]
+fn likely_mistakes_end_with_advice_and_status_two() {
+    let scratch = Scratch::new();
+    let wrong = scratch.file("wrong.toml", QUICK.replace("samples", "sample"));
+    let unknown_load = scratch.file(
+        "load.toml",
+        QUICK.replace("samples = 50", "load = \"strss\""),
+    );
+    for (arguments, advice) in [
+        (&["run", "dmeo"][..], "did you mean demo?"),
+        (&["run", "demo", "--subject", "tr"], "did you mean rt?"),
+        (&["run", &wrong], "samples"),
+        (&["run", &unknown_load], "stress"),
+        (&["run", "demo", "--ns-per-insn", "3"], "power of two"),
+        (&["run", "demo", "--seeds", "5..1"], "FIRST..LAST"),
+        (&["frobnicate"], "--help"),
+    ] {
+        let ended = scratch.run(arguments);
+        assert_eq!(ended.status, Some(2), "{arguments:?}: {}", ended.stderr);
+        assert!(
+            ended.stderr.contains(advice),
+            "{arguments:?}: {}",
+            ended.stderr
+        );
+    }
+}
+
+#[test]
+fn a_run_is_shown_listed_reported_and_removed() {
+    let scratch = Scratch::new();
+    let suite = &scratch.file("quick.toml", QUICK);
+    let page = scratch.path("page.html");
+    let page = page.to_str().unwrap();
+    let ended = scratch.run(&["run", suite, "--json", "--report", page]);
+    // One of its two steps is unsupported.
+    assert_eq!(ended.status, Some(3), "{}", ended.stderr);
+    let run = &runs(&ended.stdout)[0];
+    assert_eq!(run["id"], "r1");
+    assert_eq!(run["subject"]["preemption"], "none");
+    assert!(
+        run["subject"]["version"]
+            .as_str()
+            .unwrap()
+            .starts_with("6.12.")
+    );
+    assert!(
+        run["subject"]["cmdline"]
+            .as_str()
+            .unwrap()
+            .ends_with("preempt=none")
+    );
+    assert_eq!(run["subject"]["bench"], "virtual");
+    assert_eq!(run["recordings"][0]["count"], 50);
+    assert_eq!(run["recordings"][0]["unit"], "ns");
+    let worst = &run["recordings"][0]["worst"][0];
+    assert_eq!(worst["value"], run["recordings"][0]["max"]);
+    assert!(worst["at_ns"].is_i64() && worst["seq"].is_u64());
+    assert_eq!(run["unsupported"][0]["probe"], "program");
+    let reason = run["unsupported"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("no-such-program"), "{reason}");
+
+    let shown = scratch.run(&["show", "r1", "--json"]);
+    assert_eq!(
+        runs(&shown.stdout)[0],
+        *run,
+        "what is stored is what was shown"
+    );
+    let table = scratch.run(&["show", "r1"]).stdout;
+    assert!(
+        table.contains("Virtual time") && table.contains("no-such-program"),
+        "{table}"
+    );
+    assert!(!table.contains('\x1b'), "colour is for terminals");
+    let console = scratch.run(&["show", "r1", "--console"]).stdout;
+    assert!(console.contains("Linux version 6.12") && console.contains("Run /init"));
+    let html = std::fs::read_to_string(page).unwrap();
+    assert!(html.contains("<svg") && html.contains("Linux version 6.12"));
+    assert!(
+        !html.contains("http://") || !html.contains("src=\"http"),
+        "no network"
+    );
+
+    assert!(scratch.run(&["runs"]).stdout.contains("finished"));
+    let missing = scratch.run(&["show", "r2"]);
+    assert_eq!(missing.status, Some(1));
+    assert!(
+        missing.stderr.contains("did you mean r1?"),
+        "{}",
+        missing.stderr
+    );
+    assert_eq!(scratch.run(&["remove", "r1"]).status, Some(0));
+    assert!(scratch.run(&["runs"]).stderr.contains("no runs yet"));
+}
+
+#[test]
+fn manual_pages_and_completions_are_made() {
+    let scratch = Scratch::new();
+    let directory = scratch.path("man");
+    assert_eq!(
+        scratch.run(&["man", directory.to_str().unwrap()]).status,
+        Some(0)
+    );
+    for page in ["punctual.1", "punctual-run.1", "punctual-kernel-add.1"] {
+        let text = std::fs::read_to_string(directory.join(page)).unwrap();
+        assert!(text.contains(".SH SYNOPSIS"), "{page}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(
+            scratch
+                .run(&["completions", shell])
+                .stdout
+                .contains("punctual"),
+            "{shell}"
+        );
+    }
+}
+
+#[test]
+fn a_users_own_load_and_suite_are_found_by_name() {
+    let scratch = Scratch::new();
+    let directory = scratch.path("config/punctual");
+    std::fs::create_dir_all(directory.join("loads")).unwrap();
+    std::fs::create_dir_all(directory.join("suites")).unwrap();
+    let load = "summary = \"a listing\"\n[[worker]]\nrun = [\"ls\", \"-lR\", \"/proc\"]\n\
+        unit = \"lines\"\ncount = \"lines\"\n";
+    std::fs::write(directory.join("loads/listing.toml"), load).unwrap();
+    let suite = "name = \"mine\"\nsummary = \"\"\n\
+        [[step]]\nprobe = \"timer\"\nsamples = 50\nload = \"listing\"\n";
+    std::fs::write(directory.join("suites/mine.toml"), suite).unwrap();
+    let runs = scratch.measure(&["mine", "--kernel", "debian-6.12-rt"]);
+    let work = &runs[0]["recordings"][0]["work"][0];
+    assert!(work["amount"].as_u64().unwrap() > 0, "{work}");
+    assert_eq!(work["unit"], "lines");
+}

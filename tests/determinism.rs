@@ -1,0 +1,98 @@
+//! The same subject, suite and seed give the same digest, whatever the host does.
+
+use punctual_tests::{HostLoad, Scratch, digests};
+use serde_json::Value;
+
+/// Idle, because QEMU's main loop and its CPU meet most often where the guest often sleeps;
+/// under stress, because there everything else happens.
+const SUITE: &str = r#"
+name = "small"
+summary = "a little of everything"
+[[subject]]
+name = "none"
+kernel = "debian-6.12"
+boot = "preempt=none"
+[[subject]]
+name = "full"
+kernel = "debian-6.12"
+boot = "preempt=full"
+[[subject]]
+name = "rt"
+kernel = "debian-6.12-rt"
+[[step]]
+probe = "timer"
+samples = 2000
+[[step]]
+probe = "timer"
+load = "stress"
+samples = 200
+[[step]]
+probe = "hackbench"
+ipc = "pipe"
+groups = 1
+loops = 20
+"#;
+
+#[test]
+fn the_host_has_no_influence() {
+    let scratch = Scratch::new();
+    let suite = &scratch.file("small.toml", SUITE);
+    let expected = digests(&scratch.measure(&[suite]));
+    assert_eq!(expected.len(), 3);
+    assert_ne!(expected[0].1, expected[1].1);
+    {
+        let _load = HostLoad::new();
+        assert_eq!(digests(&scratch.measure(&[suite])), expected, "under load");
+    }
+    let one_at_a_time = scratch.measure(&[suite, "--jobs", "1"]);
+    assert_eq!(digests(&one_at_a_time), expected, "one at a time");
+    let cold = scratch.measure(&[suite, "--cold"]);
+    assert_eq!(digests(&cold), expected, "without snapshot");
+    let elsewhere = Scratch::with_new_cache();
+    let suite = &elsewhere.file("small.toml", SUITE);
+    let anew = elsewhere.measure(&[suite]);
+    assert_eq!(
+        digests(&anew),
+        expected,
+        "snapshot made anew, in another directory"
+    );
+}
+
+#[test]
+fn everything_that_is_measured_is_the_same_not_only_the_digest() {
+    let scratch = Scratch::new();
+    let suite = &scratch.file("small.toml", SUITE);
+    let recordings = || -> Vec<Value> {
+        let runs = scratch.measure(&[suite, "--subject", "rt"]);
+        runs.iter().map(|run| run["recordings"].clone()).collect()
+    };
+    assert_eq!(recordings(), recordings());
+}
+
+#[test]
+fn another_seed_is_another_interleaving() {
+    let scratch = Scratch::new();
+    let suite = &scratch.file("small.toml", SUITE);
+    let runs = scratch.measure(&[suite, "--subject", "none", "--seeds", "1..3"]);
+    let mut digests: Vec<String> = digests(&runs)
+        .into_iter()
+        .map(|(_, digest)| digest)
+        .collect();
+    digests.sort();
+    digests.dedup();
+    assert_eq!(digests.len(), 3);
+}
+
+#[test]
+fn a_slower_virtual_cpu_takes_longer() {
+    let scratch = Scratch::new();
+    let suite = &scratch.file("small.toml", SUITE);
+    let mean = |ns: &str| {
+        let runs = scratch.measure(&[suite, "--subject", "rt", "--ns-per-insn", ns]);
+        assert_eq!(runs[0]["ns_per_insn"].to_string(), ns);
+        runs[0]["recordings"][0]["mean"].as_f64().unwrap()
+    };
+    // Code paths take four times as long, give or take what depends on time itself.
+    let ratio = mean("4") / mean("1");
+    assert!((3.5..4.5).contains(&ratio), "{ratio}");
+}

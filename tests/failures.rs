@@ -1,0 +1,288 @@
+//! What breaks, breaks with a clear error, loses nothing, and leaves nothing behind.
+
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use punctual_tests::{Ended, Scratch, is_alive, programs, qemus_of, runs};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Its first step is soon over, its second would take for ever.
+const LONG: &str = r#"
+name = "long"
+summary = "more than anybody waits for"
+[[subject]]
+name = "rt"
+kernel = "debian-6.12-rt"
+[[step]]
+probe = "timer"
+samples = 50
+[[step]]
+probe = "timer"
+load = "stress"
+samples = 1000000000
+"#;
+
+fn fails(scratch: &Scratch, arguments: &[&str], expected: &[&str]) {
+    let ended = scratch.run(arguments);
+    assert_eq!(ended.status, Some(1), "{arguments:?}: {}", ended.stderr);
+    for text in expected {
+        assert!(
+            ended.stderr.contains(text),
+            "expected {text}: {}",
+            ended.stderr
+        );
+    }
+}
+
+#[test]
+fn a_kernel_that_is_none_is_refused() {
+    let scratch = Scratch::with_new_cache();
+    let text = &scratch.file("vmlinuz", "This is a text.\n".repeat(1000));
+    fails(
+        &scratch,
+        &["kernel", "add", "--id", "text", text],
+        &["vmlinuz", "expected"],
+    );
+    let arm = &scratch.file(
+        "Image",
+        [&b"MZ\0\x91"[..], &[0; 52], b"ARMd", &[0; 4096]].concat(),
+    );
+    fails(
+        &scratch,
+        &["kernel", "add", "--id", "arm", arm],
+        &["expected", "arm64"],
+    );
+    fails(
+        &scratch,
+        &["kernel", "add", "--id", "none", "/nowhere"],
+        &["/nowhere"],
+    );
+    fails(
+        &scratch,
+        &["run", "demo", "--kernel", "text"],
+        &["text", "punctual kernel"],
+    );
+}
+
+#[test]
+fn a_guest_that_panics_ends_its_run_at_once_with_its_last_words() {
+    let scratch = Scratch::new();
+    let no_init = [
+        "run",
+        "demo",
+        "--subject",
+        "rt",
+        "--boot",
+        "rdinit=/nowhere",
+    ];
+    fails(
+        &scratch,
+        &no_init,
+        &[
+            "the kernel has panicked",
+            "| ",
+            "Kernel panic - not syncing",
+        ],
+    );
+    let runs = runs(&scratch.run(&["show", "r1", "--json"]).stdout);
+    assert_eq!(runs[0]["state"], "failed");
+    assert!(runs[0]["digest"].is_null(), "half a run has no digest");
+    let console = scratch.run(&["show", "r1", "--console"]).stdout;
+    assert!(console.contains("Kernel panic"), "the console is kept");
+}
+
+#[test]
+fn a_guest_with_too_little_memory_says_so() {
+    let scratch = Scratch::new();
+    fails(
+        &scratch,
+        &["run", "demo", "--subject", "rt", "--memory", "40"],
+        &["memory", "| "],
+    );
+}
+
+#[test]
+fn a_silent_guest_is_ended() {
+    let scratch = Scratch::new();
+    let suite = LONG.replace("samples = 1000000000", "samples = 20000");
+    let suite = suite.replace(
+        "probe = \"timer\"\nload = \"stress\"",
+        "probe = \"hackbench\"\ngroups = 50\nloops = 10000",
+    );
+    let suite = &scratch.file(
+        "silent.toml",
+        suite.replace("samples = 20000", "samples = 9"),
+    );
+    fails(
+        &scratch,
+        &["run", suite, "--patience", "3"],
+        &["said nothing", "--patience"],
+    );
+}
+
+#[test]
+fn a_missing_qemu_is_named_with_the_way_to_get_it() {
+    let scratch = Scratch::new();
+    let ended = Ended::of(scratch.punctual(&["run", "demo"]).env("PATH", "/nowhere"));
+    assert_eq!(ended.status, Some(1));
+    assert!(
+        ended.stderr.contains("apt-get install qemu-system-x86"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn a_missing_target_program_is_named_with_the_way_to_get_it() {
+    let scratch = Scratch::new();
+    let mut command = scratch.punctual(&["run", "demo"]);
+    let ended = Ended::of(command.env("PUNCTUAL_TARGET", "/nowhere/punctual-target"));
+    assert_eq!(ended.status, Some(1));
+    assert!(ended.stderr.contains("./build"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_full_disk_is_said_and_what_was_measured_is_shown() {
+    let scratch = Scratch::new();
+    let suite = &scratch.file(
+        "long.toml",
+        LONG.replace("1000000000", "20000")
+            .replace("stress", "idle"),
+    );
+    // The store may grow to 256 KiB, in which the first step fits and the second does not.
+    let script = "trap '' XFSZ; ulimit -f 512; exec \"$0\" run \"$1\" --json";
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", script])
+        .arg(programs().join("punctual"))
+        .arg(suite);
+    scratch.prepare(&mut command);
+    let ended = Ended::of(&mut command);
+    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("disk is full"), "{}", ended.stderr);
+    let shown = &runs(&ended.stdout)[0];
+    assert_eq!(shown["recordings"][1]["count"], 20_000);
+    // What fitted is there, and can be read.
+    let stored = &runs(&scratch.run(&["show", "r1", "--json"]).stdout)[0];
+    assert_eq!(stored["recordings"][0], shown["recordings"][0]);
+    assert_eq!(stored["state"], "interrupted");
+}
+
+/// Starts a long run, and waits until its second step is on its way.
+fn begin_long_run(scratch: &Scratch) -> (Child, Vec<u32>) {
+    let suite = &scratch.file("long.toml", LONG);
+    let mut command = scratch.punctual(&["run", suite]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let progress = BufReader::new(child.stderr.take().unwrap());
+    let mut lines = progress.lines().map_while(Result::ok);
+    assert!(
+        lines.any(|line| line.contains("2/2  timer / stress")),
+        "it has begun"
+    );
+    // Who reads no further must not make the writer fail.
+    thread::spawn(move || lines.count());
+    let qemus = qemus_of(child.id());
+    assert_eq!(qemus.len(), 1);
+    (child, qemus)
+}
+
+fn signal(child: &Child, signal: Signal) {
+    let pid = Pid::from_raw(child.id() as i32).unwrap();
+    kill_process(pid, signal).unwrap();
+}
+
+fn assert_gone(qemus: &[u32]) {
+    // The kernel takes a moment to end a process.
+    for _ in 0..500 {
+        if !qemus.iter().any(|pid| is_alive(*pid)) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    panic!("a QEMU is left behind");
+}
+
+fn assert_kept_what_it_had(scratch: &Scratch) {
+    let run = &runs(&scratch.run(&["show", "r1", "--json"]).stdout)[0];
+    assert_eq!(run["state"], "interrupted");
+    assert_eq!(run["recordings"][0]["count"], 50);
+    assert!(run["digest"].is_null());
+    assert!(run["subject"]["version"].is_string());
+    assert!(scratch.run(&["show", "r1"]).stdout.contains("interrupted"));
+}
+
+#[test]
+fn ctrl_c_ends_a_run_in_good_order() {
+    for ending in [Signal::INT, Signal::TERM] {
+        let scratch = Scratch::new();
+        let (child, qemus) = begin_long_run(&scratch);
+        signal(&child, ending);
+        let ended: Ended = child.wait_with_output().unwrap().into();
+        assert_eq!(ended.status, Some(3));
+        assert!(ended.stdout.contains("interrupted"), "{}", ended.stdout);
+        assert_gone(&qemus);
+        assert_kept_what_it_had(&scratch);
+    }
+}
+
+#[test]
+fn a_killed_run_leaves_no_qemu_and_keeps_what_it_had() {
+    let scratch = Scratch::new();
+    let (mut child, qemus) = begin_long_run(&scratch);
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    assert_gone(&qemus);
+    assert_kept_what_it_had(&scratch);
+    assert_eq!(
+        scratch.run(&["remove", "r1"]).status,
+        Some(0),
+        "nobody owns it any more"
+    );
+}
+
+#[test]
+fn a_killed_qemu_is_an_error_that_keeps_what_there_was() {
+    let scratch = Scratch::new();
+    let (child, qemus) = begin_long_run(&scratch);
+    kill_process(Pid::from_raw(qemus[0] as i32).unwrap(), Signal::KILL).unwrap();
+    let ended: Ended = child.wait_with_output().unwrap().into();
+    assert_eq!(ended.status, Some(1));
+    let run = &runs(&scratch.run(&["show", "r1", "--json"]).stdout)[0];
+    assert_eq!(run["state"], "failed");
+    assert!(
+        run["error"].as_str().unwrap().contains("signal 9"),
+        "{}",
+        run["error"]
+    );
+    assert_eq!(run["recordings"][0]["count"], 50);
+}
+
+#[test]
+fn a_damaged_snapshot_is_made_anew() {
+    let scratch = Scratch::with_new_cache();
+    let suite = &scratch.file("short.toml", LONG.replace("1000000000", "50"));
+    let expected = punctual_tests::digests(&scratch.measure(&[suite]));
+    let snapshots = scratch.path("cache/punctual/snapshots");
+    let directory = std::fs::read_dir(snapshots)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.is_dir())
+        .unwrap();
+    let devices = directory.join("devices");
+    let mut bytes = std::fs::read(&devices).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&devices, bytes).unwrap();
+    assert_eq!(
+        punctual_tests::digests(&scratch.measure(&[suite])),
+        expected
+    );
+}

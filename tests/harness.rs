@@ -1,0 +1,259 @@
+//! What the tests share: the built programs, in a scratch directory of their own.
+//!
+//! The programs are those that `./build` makes, not those of `cargo test`: the guest needs
+//! the static target, and determinism is a property of what is shipped. Kernels and booted
+//! guests come from the user's cache, so that they are fetched and booted once.
+#![forbid(unsafe_code)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The kernels that the tests run.
+pub const KERNELS: [&str; 2] = ["debian-6.12", "debian-6.12-rt"];
+
+/// The directory of the built programs.
+///
+/// # Panics
+/// If they are not there.
+pub fn programs() -> PathBuf {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/release");
+    for program in ["punctual", "punctual-target"] {
+        assert!(
+            directory.join(program).is_file(),
+            "{program} is not built: run ./build, or all tests by ./test"
+        );
+    }
+    directory.canonicalize().expect("the directory is there")
+}
+
+/// A scratch directory with runs of its own.
+#[derive(Debug)]
+pub struct Scratch {
+    directory: TempDir,
+    cache: Option<PathBuf>,
+}
+
+impl Scratch {
+    /// A new one, which uses the user's cache.
+    ///
+    /// # Panics
+    /// If there is no temporary directory.
+    #[expect(clippy::new_without_default, reason = "it makes a directory")]
+    pub fn new() -> Self {
+        Self {
+            directory: TempDir::new().expect("a temporary directory"),
+            cache: None,
+        }
+    }
+
+    /// A new one with a cache of its own, in which there are only the kernels.
+    ///
+    /// # Panics
+    /// If the kernels are not in the user's cache.
+    pub fn with_new_cache() -> Self {
+        let scratch = Self::new();
+        let cache = scratch.path("cache");
+        for kernel in KERNELS {
+            let from = user_cache().join("punctual/kernels").join(kernel);
+            let to = cache.join("punctual/kernels").join(kernel);
+            fs::create_dir_all(&to).expect("a directory");
+            for entry in fs::read_dir(from).expect("./test fetches the kernels") {
+                let path = entry.expect("an entry").path();
+                if path.is_file() {
+                    fs::copy(&path, to.join(path.file_name().expect("a name"))).expect("a copy");
+                }
+            }
+        }
+        Self {
+            cache: Some(cache),
+            ..scratch
+        }
+    }
+
+    /// A path in it.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Writes a file in it; returns its path as a word for a command line.
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.path(name);
+        fs::write(&path, content).expect("a file in the scratch directory");
+        path.to_str().expect("a path in UTF-8").to_owned()
+    }
+
+    /// `punctual` with these arguments.
+    pub fn punctual(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(programs().join("punctual"));
+        self.prepare(&mut command);
+        command.args(arguments);
+        command
+    }
+
+    /// Has a command keep its runs in the scratch directory.
+    pub fn prepare(&self, command: &mut Command) {
+        command
+            .env("XDG_DATA_HOME", self.path("data"))
+            .env("XDG_CONFIG_HOME", self.path("config"))
+            .stdin(Stdio::null());
+        if let Some(cache) = &self.cache {
+            command.env("XDG_CACHE_HOME", cache);
+        }
+    }
+
+    /// Runs `punctual` to its end.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    pub fn run(&self, arguments: &[&str]) -> Ended {
+        Ended::of(&mut self.punctual(arguments))
+    }
+
+    /// Runs `punctual run … --json`, which must end well, and returns its runs.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn measure(&self, arguments: &[&str]) -> Vec<Value> {
+        let ended = self.run(&[&["run", "--quiet", "--json", "--raw"], arguments].concat());
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+        runs(&ended.stdout)
+    }
+}
+
+fn user_cache() -> PathBuf {
+    let home = || PathBuf::from(std::env::var_os("HOME").expect("HOME")).join(".cache");
+    std::env::var_os("XDG_CACHE_HOME").map_or_else(home, PathBuf::from)
+}
+
+/// The runs in what `--json` prints: one object, or a list of them.
+///
+/// # Panics
+/// If it is no JSON of that form.
+pub fn runs(json: &str) -> Vec<Value> {
+    let value: Value = serde_json::from_str(json).expect("JSON");
+    match value["schema"].as_str() {
+        Some("punctual.run/1") => vec![value],
+        Some("punctual.runs/1") => value["runs"].as_array().expect("a list").clone(),
+        other => panic!("unknown schema {other:?}"),
+    }
+}
+
+/// The digests of runs, by subject.
+///
+/// # Panics
+/// If one has none.
+pub fn digests(runs: &[Value]) -> Vec<(String, String)> {
+    let word = |value: &Value| value.as_str().expect("text").to_owned();
+    let both = |run: &Value| (word(&run["subject"]["name"]), word(&run["digest"]));
+    runs.iter().map(both).collect()
+}
+
+/// A program that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its exit status; `None` where a signal ended it.
+    pub status: Option<i32>,
+    /// What it printed.
+    pub stdout: String,
+    /// What it said.
+    pub stderr: String,
+}
+
+impl Ended {
+    /// Runs a command to its end.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    pub fn of(command: &mut Command) -> Self {
+        command.output().expect("the program can be started").into()
+    }
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        Self {
+            status: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+/// Keeps both cores busy until it is dropped.
+#[derive(Debug)]
+pub struct HostLoad {
+    busy: Vec<Child>,
+}
+
+impl HostLoad {
+    /// Begins.
+    ///
+    /// # Panics
+    /// If there is no shell.
+    #[expect(clippy::new_without_default, reason = "it starts processes")]
+    pub fn new() -> Self {
+        let spin = || {
+            Command::new("sh")
+                .args(["-c", "while :; do :; done"])
+                .spawn()
+        };
+        let busy = (0..3).map(|_| spin().expect("a shell")).collect();
+        Self { busy }
+    }
+}
+
+impl Drop for HostLoad {
+    fn drop(&mut self) {
+        for child in &mut self.busy {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The processes below `pid` whose name begins with `qemu`.
+pub fn qemus_of(pid: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    for child in children(pid) {
+        let name = fs::read_to_string(format!("/proc/{child}/comm")).unwrap_or_default();
+        if name.starts_with("qemu") {
+            found.push(child);
+        }
+        found.extend(qemus_of(child));
+    }
+    found
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    let lists = threads
+        .flatten()
+        .map(|thread| fs::read_to_string(thread.path().join("children")));
+    lists
+        .flatten()
+        .flat_map(|list| {
+            list.split_whitespace()
+                .flat_map(str::parse)
+                .collect::<Vec<u32>>()
+        })
+        .collect()
+}
+
+/// Whether a process is there and has not ended.
+pub fn is_alive(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat
+        .rsplit(')')
+        .next()
+        .and_then(|rest| rest.trim().chars().next());
+    state.is_some_and(|state| state != 'Z')
+}

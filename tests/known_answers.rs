@@ -1,0 +1,128 @@
+//! Punctual's probes against the programs that everybody knows, in the same guest.
+
+use punctual_tests::Scratch;
+use serde_json::Value;
+
+/// Two figures agree if they are this close: 2 µs, or a fifth.
+fn agree(ours_ns: f64, theirs_ns: f64) -> bool {
+    (ours_ns - theirs_ns).abs() <= (theirs_ns * 0.2).max(2_000.0)
+}
+
+fn number(text: &str, after: &str) -> f64 {
+    let rest = text
+        .split(after)
+        .nth(1)
+        .unwrap_or_else(|| panic!("no {after} in {text}"));
+    rest.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// Both, idle and under the same load.
+const CYCLICTEST: &str = r#"
+name = "cyclictest"
+summary = "our timer and cyclictest, same period, priority and load"
+programs = ["cyclictest"]
+[[step]]
+probe = "timer"
+interval_us = 997
+priority = 80
+samples = 3000
+[[step]]
+probe = "program"
+run = ["cyclictest", "-q", "-N", "-m", "-t1", "-a0", "-p80", "-i997", "-l3000"]
+[[step]]
+probe = "timer"
+load = "stress"
+interval_us = 997
+priority = 80
+samples = 3000
+[[step]]
+probe = "program"
+load = "stress"
+run = ["cyclictest", "-q", "-N", "-m", "-t1", "-a0", "-p80", "-i997", "-l3000"]
+"#;
+
+/// Minimum, mean and maximum.
+type Figures = [f64; 3];
+
+fn ours(recording: &Value) -> Figures {
+    ["min", "mean", "max"].map(|name| recording[name].as_f64().unwrap())
+}
+
+fn theirs(recording: &Value) -> Figures {
+    let output = recording["output"].as_str().unwrap();
+    ["Min:", "Avg:", "Max:"].map(|name| number(output, name))
+}
+
+/// Of several runs: one run's maximum is one draw.
+fn pooled(runs: &[Value], step: usize, read: fn(&Value) -> Figures) -> Figures {
+    let figures: Vec<Figures> = runs
+        .iter()
+        .map(|run| read(&run["recordings"][step]))
+        .collect();
+    let of = |index: usize| figures.iter().map(move |figures| figures[index]);
+    [
+        of(0).fold(f64::INFINITY, f64::min),
+        of(1).sum::<f64>() / figures.len() as f64,
+        of(2).fold(0.0, f64::max),
+    ]
+}
+
+#[test]
+fn timer_agrees_with_cyclictest() {
+    let scratch = Scratch::new();
+    let suite = &scratch.file("cyclictest.toml", CYCLICTEST);
+    for kernel in ["debian-6.12", "debian-6.12-rt"] {
+        let runs = scratch.measure(&[suite, "--kernel", kernel, "--seeds", "1..3"]);
+        for (load, step) in [("idle", 0), ("stress", 2)] {
+            let (ours, theirs) = (pooled(&runs, step, ours), pooled(&runs, step + 1, theirs));
+            println!("{kernel} {load}: {ours:?}, cyclictest {theirs:?}");
+            for (ours, theirs) in ours.into_iter().zip(theirs) {
+                assert!(
+                    agree(ours, theirs),
+                    "{kernel} {load}: {ours}, cyclictest {theirs}"
+                );
+            }
+        }
+    }
+}
+
+/// On PREEMPT_RT one execution differs from the next by a fifth, so there are many of them.
+#[test]
+fn hackbench_agrees_with_that_of_rt_tests() {
+    const SUITE: &str = r#"
+        name = "hackbench"
+        summary = "our hackbench and that of rt-tests"
+        programs = ["hackbench"]
+        [[step]]
+        probe = "hackbench"
+        ipc = "IPC"
+        groups = 1
+        loops = 50
+        samples = 60
+        [[step]]
+        probe = "program"
+        run = ["hackbench", "-g1", "-l50" OPTION]
+        samples = 60
+    "#;
+    let scratch = Scratch::new();
+    for (ipc, option) in [("pipe", ", \"-p\""), ("socket", "")] {
+        let suite = SUITE.replace("IPC", ipc).replace(" OPTION", option);
+        let suite = &scratch.file("hackbench.toml", suite);
+        for kernel in ["debian-6.12", "debian-6.12-rt"] {
+            let run = &scratch.measure(&[suite, "--kernel", kernel])[0];
+            let ours = run["recordings"][0]["mean"].as_f64().unwrap() / 1e9;
+            let output = run["recordings"][1]["output"].as_str().unwrap();
+            let times = output
+                .lines()
+                .filter_map(|line| line.strip_prefix("Time: "));
+            let times: Vec<f64> = times.map(|time| time.trim().parse().unwrap()).collect();
+            assert_eq!(times.len(), 60);
+            let theirs = times.iter().sum::<f64>() / 60.0;
+            println!("{kernel} {ipc}: {ours:.3} s, theirs {theirs:.3} s");
+            assert!(
+                (ours / theirs - 1.0).abs() <= 0.1,
+                "{kernel} {ipc}: {ours} {theirs}"
+            );
+        }
+    }
+}
