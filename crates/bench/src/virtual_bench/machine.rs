@@ -92,7 +92,7 @@ const PORTS: &[&str] = &[
 
 /// Where the guest's memory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Memory {
+pub enum Memory {
     /// In QEMU, and gone with it.
     Fresh,
     /// In the file `memory`, so that it can be kept.
@@ -132,8 +132,9 @@ pub fn cmdline(kernel: &Kernel, boot: &str) -> String {
 }
 
 impl Machine {
-    /// QEMU's arguments for it.
-    pub(super) fn arguments(&self, memory: Memory) -> Vec<OsString> {
+    /// QEMU's arguments for it. Its files are in QEMU's working directory: `plan`, and, where
+    /// it is resumed, `memory` and `devices`; QEMU makes `stream` and `console` there.
+    pub fn arguments(&self, memory: Memory) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = self.fixed().into_iter().map(Into::into).collect();
         let mut file = |flag: &str, path: &Path| arguments.extend([flag.into(), path.into()]);
         file("-kernel", &self.kernel.image);

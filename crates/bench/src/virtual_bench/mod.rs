@@ -27,14 +27,14 @@ use punctual_model::Record;
 use punctual_model::frame::FrameError;
 
 pub use console::tail;
-pub use machine::{BOOT_ARGUMENTS, Machine, NS_PER_INSN_MAX, cmdline};
+pub use machine::{BOOT_ARGUMENTS, Machine, Memory, NS_PER_INSN_MAX, cmdline};
+pub use qemu::PROGRAM;
 pub use qmp::QmpError;
 
 use crate::checksum;
 use crate::initramfs::{Initramfs, InitramfsError};
 use crate::paths::{Lock, write_atomically};
 use console::Console;
-use machine::Memory;
 use qemu::{Process, Qemu};
 use snapshot::{Files, Snapshot, SnapshotRecord};
 use watch::{Until, Watch};

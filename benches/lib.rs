@@ -1,1 +1,0 @@
-//! Nothing is shared among the benchmarks yet.
