@@ -3,8 +3,17 @@
 
 pub mod cache;
 pub mod checksum;
+mod console;
 mod elf;
+mod error;
+pub mod host;
 pub mod initramfs;
 pub mod kernels;
 pub mod paths;
+pub mod site;
 pub mod virtual_bench;
+mod watch;
+mod workdir;
+
+pub use console::tail;
+pub use error::BenchError;

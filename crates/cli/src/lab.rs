@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
+use punctual_bench::host::HostSite;
 use punctual_bench::initramfs;
 use punctual_bench::kernels::{Catalog, Kernel};
-use punctual_bench::virtual_bench::{
-    Event, Machine, Outcome, Start, VirtualBench, VirtualError, cmdline, tail,
-};
+use punctual_bench::site::{Event, Outcome, Site};
+use punctual_bench::virtual_bench::{Machine, Start, VirtualBench, VirtualSite, cmdline};
+use punctual_bench::{BenchError, tail};
 use punctual_model::run::State;
 use punctual_model::suite::SubjectSpec;
 use punctual_model::{Plan, Record, Run, Subject};
@@ -23,11 +25,9 @@ use crate::progress::{Line, Progress};
 /// Names the target program where it is not beside this one.
 const TARGET_VARIABLE: &str = "PUNCTUAL_TARGET";
 
-/// What stays the same for all subjects and seeds.
+/// What every virtual subject of a suite gets.
 #[derive(Debug)]
-pub struct Order {
-    /// The suite's name.
-    pub suite: String,
+pub struct Equipment {
     /// Programs of this machine that the guest gets too.
     pub programs: Vec<PathBuf>,
     /// The guest's memory, in mebibytes.
@@ -39,21 +39,21 @@ pub struct Order {
 }
 
 /// One run to be made.
-#[derive(Debug)]
-pub struct Job {
-    subject: SubjectSpec,
-    machine: Machine,
-    plan: Plan,
+pub struct Job<'a> {
+    /// The suite's name.
+    pub suite: &'a str,
+    /// What is judged.
+    pub subject: &'a SubjectSpec,
+    /// Where.
+    pub site: &'a dyn Site,
+    /// What is measured.
+    pub plan: &'a Plan,
 }
 
 /// Where runs are made and kept.
 pub struct Lab<'a> {
-    /// The bench.
-    pub bench: &'a VirtualBench,
     /// The store.
     pub store: &'a Store,
-    /// What is to be measured.
-    pub order: &'a Order,
     /// Where progress is shown.
     pub progress: &'a Progress,
     /// Becomes true when the user wants an end.
@@ -71,35 +71,50 @@ pub struct Results {
     pub unstored: Option<StoreError>,
 }
 
-/// The machines of subjects, one for each; kernels are fetched where that is needed.
-pub fn machines(
+/// Virtual subjects at their places; kernels are fetched where that is needed.
+pub fn virtual_sites(
     bench: &VirtualBench,
     catalog: &Catalog,
-    order: &Order,
+    equipment: &Equipment,
     subjects: &[SubjectSpec],
     progress: &mut dyn FnMut(&str),
-) -> Result<Vec<Machine>> {
+) -> Result<Vec<Box<dyn Site>>> {
     let (target, busybox) = (target()?, initramfs::find_busybox()?);
     let mut kernels: BTreeMap<&str, (Kernel, PathBuf, String)> = BTreeMap::new();
-    let mut machines = Vec::new();
+    let mut sites: Vec<Box<dyn Site>> = Vec::new();
     for subject in subjects {
         if !kernels.contains_key(subject.kernel.as_str()) {
             let kernel = catalog.ensure(&subject.kernel, progress)?;
-            let initramfs = initramfs::base(&target, &busybox, &kernel.modules, &order.programs)?;
+            let programs = &equipment.programs;
+            let initramfs = initramfs::base(&target, &busybox, &kernel.modules, programs)?;
             let (path, sha256) = bench.keep_initramfs(&initramfs)?;
             kernels.insert(&subject.kernel, (kernel, path, sha256));
         }
         let (kernel, path, sha256) = kernels[subject.kernel.as_str()].clone();
-        machines.push(Machine {
+        let machine = Machine {
             cmdline: cmdline(&kernel, &subject.boot),
             kernel,
             initramfs: path,
             initramfs_sha256: sha256,
-            memory_mib: order.memory_mib,
-            ns_per_insn: order.ns_per_insn,
-        });
+            memory_mib: equipment.memory_mib,
+            ns_per_insn: equipment.ns_per_insn,
+        };
+        sites.push(Box::new(VirtualSite {
+            bench: bench.clone(),
+            machine,
+            start: equipment.start,
+        }));
     }
-    Ok(machines)
+    Ok(sites)
+}
+
+/// This machine, as it is.
+pub fn host_site(cache: PathBuf, silence: Duration) -> Result<Box<dyn Site>> {
+    Ok(Box::new(HostSite {
+        target: target()?,
+        cache,
+        silence,
+    }))
 }
 
 /// The static target program: beside this one, or where the environment says.
@@ -111,16 +126,7 @@ fn target() -> Result<PathBuf> {
     Ok(this.with_file_name("punctual-target"))
 }
 
-impl Job {
-    /// One run of a subject on its machine.
-    pub fn new(subject: &SubjectSpec, machine: &Machine, plan: Plan) -> Self {
-        Self {
-            subject: subject.clone(),
-            machine: machine.clone(),
-            plan,
-        }
-    }
-
+impl Job<'_> {
     fn name(&self) -> String {
         format!("{} (seed {})", self.subject.name, self.plan.seed)
     }
@@ -168,48 +174,17 @@ impl Lab<'_> {
 
     fn make(&self, job: &Job) -> Result<Made> {
         let line = self.progress.line(job.name(), job.plan.steps.len());
-        let mut run = self.begin(job);
+        let mut run = begin(job);
         run.id = self.store.begin(&run)?;
         let mut made = Made {
             run,
             unstored: None,
         };
-        let outcome = self.bench.run(
-            &job.machine,
-            &made.run.plan.clone(),
-            self.order.start,
-            &mut |event| self.take(&mut made, &line, event),
-            self.cancel,
-        );
+        let plan = made.run.plan.clone();
+        let on = &mut |event| self.take(&mut made, &line, event);
+        let outcome = job.site.run(&plan, on, self.cancel);
         self.end(&mut made, line, outcome);
         Ok(made)
-    }
-
-    fn begin(&self, job: &Job) -> Run {
-        let mut bench = self.bench.facts(&job.machine);
-        bench.insert("punctual".into(), env!("CARGO_PKG_VERSION").into());
-        Run {
-            id: String::new(),
-            suite: self.order.suite.clone(),
-            plan: job.plan.to_toml(),
-            seed: job.plan.seed,
-            ns_per_insn: Some(self.order.ns_per_insn),
-            subject: Subject {
-                name: job.subject.name.clone(),
-                kernel: job.subject.kernel.clone(),
-                boot: job.subject.boot.clone(),
-                bench: "virtual".into(),
-            },
-            state: State::Running,
-            error: None,
-            started: now(),
-            finished: None,
-            bench,
-            provenance: None,
-            recordings: Vec::new(),
-            unsupported: Vec::new(),
-            console: String::new(),
-        }
     }
 
     /// Takes what the target says: into the run, and at once into the store.
@@ -244,7 +219,7 @@ impl Lab<'_> {
         run.finished = Some(now());
         (run.state, run.error) = match &outcome.result {
             Ok(()) => (State::Finished, None),
-            Err(VirtualError::Interrupted) => (State::Interrupted, Some("interrupted".into())),
+            Err(BenchError::Interrupted) => (State::Interrupted, Some("interrupted".into())),
             Err(error) => (State::Failed, Some(error.to_string())),
         };
         let stored = self.store.end(
@@ -268,6 +243,33 @@ impl Lab<'_> {
                 .complain(&format!("punctual: {name}: {error}{tail}"));
         }
         made.note(stored);
+    }
+}
+
+fn begin(job: &Job) -> Run {
+    let mut bench = job.site.facts();
+    bench.insert("punctual".into(), env!("CARGO_PKG_VERSION").into());
+    Run {
+        id: String::new(),
+        suite: job.suite.to_owned(),
+        plan: job.plan.to_toml(),
+        seed: job.plan.seed,
+        ns_per_insn: job.site.ns_per_insn(),
+        subject: Subject {
+            name: job.subject.name.clone(),
+            kernel: job.subject.kernel.clone(),
+            boot: job.subject.boot.clone(),
+            bench: job.site.bench().to_owned(),
+        },
+        state: State::Running,
+        error: None,
+        started: now(),
+        finished: None,
+        bench,
+        provenance: None,
+        recordings: Vec::new(),
+        unsupported: Vec::new(),
+        console: String::new(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use punctual_bench::virtual_bench::Event;
+use punctual_bench::site::Event;
 use punctual_model::Record;
 
 /// Where progress is shown.

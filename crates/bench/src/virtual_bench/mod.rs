@@ -3,160 +3,36 @@
 //!
 //! A guest is booted once and kept as a [`snapshot`]; each run resumes from there with its
 //! own plan. The guest's records come through a port of their own and its console is kept
-//! apart; both are files in a [`workdir`], so nothing that the guest says waits for the host
-//! or is lost with it. A [`watch`] tells a guest that is slow from one that is lost.
+//! apart; both are files in a [`WorkDir`], so nothing that the guest says waits for the host
+//! or is lost with it. A [`Watch`] tells a guest that is slow from one that is lost.
 
-mod console;
 mod machine;
 mod qemu;
 mod qmp;
 pub mod snapshot;
-mod watch;
-mod workdir;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use punctual_model::Record;
-use punctual_model::frame::FrameError;
-
-pub use console::tail;
 pub use machine::{BOOT_ARGUMENTS, Machine, Memory, NS_PER_INSN_MAX, cmdline};
 pub use qemu::PROGRAM;
 pub use qmp::QmpError;
 
 use crate::checksum;
+use crate::console::Console;
+use crate::error::BenchError;
 use crate::initramfs::{Initramfs, InitramfsError};
 use crate::paths::{Lock, write_atomically};
-use console::Console;
+use crate::site::{Event, Outcome, SILENCE, Site};
+use crate::watch::{Until, Watch};
+use crate::workdir::WorkDir;
 use qemu::{Process, Qemu};
 use snapshot::{Files, Snapshot, SnapshotRecord};
-use watch::{Until, Watch};
-use workdir::WorkDir;
-
-/// The CPU time that QEMU may use between two signs of life of its guest, unless said
-/// otherwise.
-pub const SILENCE: Duration = Duration::from_secs(120);
-
-/// Why a virtual subject could not be run to its end.
-#[derive(Debug, thiserror::Error)]
-pub enum VirtualError {
-    /// QEMU is not installed.
-    #[error(
-        "expected {} in the PATH, found none: install it (`apt-get install qemu-system-x86`)",
-        qemu::PROGRAM
-    )]
-    NoQemu,
-    /// QEMU is there and does not work.
-    #[error("{}: expected a QEMU that tells its version, found: {found}: install it anew", .path.display())]
-    BrokenQemu {
-        /// The program.
-        path: PathBuf,
-        /// What it did.
-        found: String,
-    },
-    /// `setpriv` sees to it that QEMU does not outlive its parent.
-    #[error("expected setpriv in the PATH, found none: install it (`apt-get install util-linux`)")]
-    NoSetpriv,
-    /// A file of the bench cannot be used.
-    #[error("{}: {error}", .path.display())]
-    Io {
-        /// The file or directory.
-        path: PathBuf,
-        /// What is wrong.
-        error: io::Error,
-    },
-    /// QEMU ended before the guest ran.
-    #[error("QEMU does not start this machine ({status}): {said}")]
-    NotStarted {
-        /// How it ended.
-        status: String,
-        /// What it said.
-        said: String,
-    },
-    /// The guest's kernel has failed.
-    #[error("{0}")]
-    Guest(&'static str),
-    /// The guest's machine was reset before there was a word from the kernel.
-    #[error(
-        "the kernel has reset its machine before it said a word: has the guest enough memory (--memory), and is the kernel made for any x86-64 CPU?"
-    )]
-    Mute,
-    /// QEMU has ended, and the plan had not been carried out.
-    #[error("the guest has ended before its work was done (QEMU: {0})")]
-    Ended(String),
-    /// The guest has said nothing for too long.
-    #[error(
-        "the guest has said nothing for {0} s of CPU time: it hangs, or its step takes longer than that (then allow more with --patience)"
-    )]
-    Silent(u64),
-    /// QEMU has not run at all.
-    #[error("QEMU has not run for {0} s: was it stopped?")]
-    Stopped(u64),
-    /// The guest's record stream is damaged.
-    #[error("the record stream is damaged: {0}")]
-    Stream(#[from] FrameError),
-    /// The target does not accept its plan.
-    #[error("the target refuses the plan: {0}")]
-    Refused(String),
-    /// QEMU does not do as it is told.
-    #[error("{0}")]
-    Qmp(#[from] QmpError),
-    /// A snapshot cannot be written or read back.
-    #[error(
-        "the booted guest cannot be kept or resumed ({0}): is the disk full? `punctual cache prune` makes room, --cold does without"
-    )]
-    Snapshot(String),
-    /// Somebody asked for the end.
-    #[error("interrupted")]
-    Interrupted,
-}
-
-impl VirtualError {
-    fn at(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
-        let path = path.to_owned();
-        move |error| Self::Io { path, error }
-    }
-
-    fn ended(status: ExitStatus) -> Self {
-        Self::Ended(qemu::describe(status))
-    }
-
-    /// QEMU has ended before it could be spoken to; what it said is in `directory`.
-    fn exited(status: ExitStatus, directory: &Path) -> Self {
-        let said = fs::read_to_string(directory.join("stderr")).unwrap_or_default();
-        Self::NotStarted {
-            status: qemu::describe(status),
-            said: said.trim().to_owned(),
-        }
-    }
-}
-
-impl From<io::Error> for VirtualError {
-    fn from(error: io::Error) -> Self {
-        Self::Io {
-            path: "a port of the guest".into(),
-            error,
-        }
-    }
-}
-
-/// What happens while a virtual subject runs.
-#[derive(Debug)]
-pub enum Event {
-    /// Its guest is booted.
-    Booting,
-    /// Its guest is resumed from a snapshot.
-    Resuming,
-    /// The target has said something.
-    Record(Box<Record>),
-}
 
 /// How a run gets to a booted guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,19 +41,6 @@ pub enum Start {
     Resumed,
     /// By a boot of its own.
     Cold,
-}
-
-/// What came of a virtual subject, besides its records.
-#[derive(Debug)]
-pub struct Outcome {
-    /// All that its console showed.
-    pub console: String,
-    /// From the call to the moment when the guest began to carry out its plan.
-    pub preparing: Duration,
-    /// From there to its last record.
-    pub measuring: Duration,
-    /// Why it did not get to its end.
-    pub result: Result<(), VirtualError>,
 }
 
 /// The place where virtual subjects run.
@@ -192,7 +55,7 @@ pub struct VirtualBench {
 impl VirtualBench {
     /// The bench that keeps its files in Punctual's cache directory; an error where QEMU is
     /// missing.
-    pub fn open(cache: &Path) -> Result<Self, VirtualError> {
+    pub fn open(cache: &Path) -> Result<Self, BenchError> {
         Ok(Self {
             qemu: Qemu::find()?,
             cache: cache.to_owned(),
@@ -207,7 +70,7 @@ impl VirtualBench {
         let path = self.cache.join("initramfs").join(format!("{sha256}.cpio"));
         let there = fs::metadata(&path).is_ok_and(|meta| meta.len() == bytes.len() as u64);
         if !there {
-            write_atomically(&path, &bytes).map_err(VirtualError::at(&path))?;
+            write_atomically(&path, &bytes).map_err(BenchError::at(&path))?;
         }
         Ok((path, sha256))
     }
@@ -271,7 +134,36 @@ pub enum KeepError {
     Make(#[from] InitramfsError),
     /// It cannot be written.
     #[error(transparent)]
-    Write(#[from] VirtualError),
+    Write(#[from] BenchError),
+}
+
+/// A machine on the virtual bench.
+#[derive(Clone, Debug)]
+pub struct VirtualSite {
+    /// The bench.
+    pub bench: VirtualBench,
+    /// The machine.
+    pub machine: Machine,
+    /// How it gets to a booted guest.
+    pub start: Start,
+}
+
+impl Site for VirtualSite {
+    fn bench(&self) -> &'static str {
+        "virtual"
+    }
+
+    fn ns_per_insn(&self) -> Option<u32> {
+        Some(self.machine.ns_per_insn)
+    }
+
+    fn facts(&self) -> BTreeMap<String, String> {
+        self.bench.facts(&self.machine)
+    }
+
+    fn run(&self, plan: &str, on: &mut dyn FnMut(Event), cancel: &AtomicBool) -> Outcome {
+        self.bench.run(&self.machine, plan, self.start, on, cancel)
+    }
 }
 
 /// One run on its way.
@@ -288,7 +180,7 @@ struct Session<'a> {
 
 impl Session<'_> {
     /// Boots with the plan at hand, and goes on where a snapshot would have been taken.
-    fn cold(&mut self, plan: &str) -> Result<(), VirtualError> {
+    fn cold(&mut self, plan: &str) -> Result<(), BenchError> {
         let work = self.work_dir(plan)?;
         (self.on)(Event::Booting);
         let mut process = self.start(&work, Memory::Fresh)?;
@@ -300,7 +192,7 @@ impl Session<'_> {
     }
 
     /// Resumes from a snapshot, which is made first if there is none.
-    fn resumed(&mut self, plan: &str) -> Result<(), VirtualError> {
+    fn resumed(&mut self, plan: &str) -> Result<(), BenchError> {
         let work = self.work_dir(plan)?;
         self.console = self.take_snapshot(&work)?;
         (self.on)(Event::Resuming);
@@ -316,7 +208,7 @@ impl Session<'_> {
 
     /// Links the files of this machine's snapshot, made if need be, into `work`; returns
     /// what the guest had said until then. Whoever prunes the cache meanwhile does no harm.
-    fn take_snapshot(&mut self, work: &WorkDir) -> Result<Console, VirtualError> {
+    fn take_snapshot(&mut self, work: &WorkDir) -> Result<Console, BenchError> {
         let directory = self
             .bench
             .snapshots()
@@ -334,7 +226,7 @@ impl Session<'_> {
     }
 
     /// Boots this machine up to the point where it stops itself, and keeps it.
-    fn make_snapshot(&mut self, directory: &Path) -> Result<Snapshot, VirtualError> {
+    fn make_snapshot(&mut self, directory: &Path) -> Result<Snapshot, BenchError> {
         let work = self.work_dir("")?;
         (self.on)(Event::Booting);
         let mut process = self.start(&work, Memory::Kept)?;
@@ -357,29 +249,29 @@ impl Session<'_> {
     }
 
     /// Waits until no other process makes this snapshot.
-    fn lock(&self, path: &Path) -> Result<Lock, VirtualError> {
+    fn lock(&self, path: &Path) -> Result<Lock, BenchError> {
         loop {
             if self.cancel.load(Ordering::SeqCst) {
-                return Err(VirtualError::Interrupted);
+                return Err(BenchError::Interrupted);
             }
-            match Lock::try_acquire(path).map_err(VirtualError::at(path))? {
+            match Lock::try_acquire(path).map_err(BenchError::at(path))? {
                 Some(lock) => return Ok(lock),
                 None => thread::sleep(POLL),
             }
         }
     }
 
-    fn work_dir(&self, plan: &str) -> Result<WorkDir, VirtualError> {
+    fn work_dir(&self, plan: &str) -> Result<WorkDir, BenchError> {
         let cache = &self.bench.cache;
-        let work = WorkDir::new(cache).map_err(VirtualError::at(cache))?;
+        let work = WorkDir::new(cache).map_err(BenchError::at(cache))?;
         let path = work.path().join("plan");
         // QEMU does not take an empty file; white space is no plan either.
         let plan = if plan.is_empty() { "\n" } else { plan };
-        fs::write(&path, plan).map_err(VirtualError::at(&path))?;
+        fs::write(&path, plan).map_err(BenchError::at(&path))?;
         Ok(work)
     }
 
-    fn start(&self, work: &WorkDir, memory: Memory) -> Result<Process, VirtualError> {
+    fn start(&self, work: &WorkDir, memory: Memory) -> Result<Process, BenchError> {
         Process::start(&self.bench.qemu, self.machine, work.path(), memory)
     }
 
@@ -387,8 +279,8 @@ impl Session<'_> {
     fn watching(
         &mut self,
         work: &WorkDir,
-        body: impl FnOnce(&mut Watch) -> Result<(), VirtualError>,
-    ) -> Result<(), VirtualError> {
+        body: impl FnOnce(&mut Watch) -> Result<(), BenchError>,
+    ) -> Result<(), BenchError> {
         let silence = self.bench.silence;
         let mut watch = Watch::begin(work.path(), silence, self.on, self.cancel)?;
         let result = body(&mut watch);
@@ -402,6 +294,6 @@ impl Session<'_> {
 const POLL: Duration = Duration::from_millis(5);
 
 #[expect(clippy::needless_pass_by_value, reason = "the form that map_err takes")]
-fn unusable(error: io::Error) -> VirtualError {
-    VirtualError::Snapshot(error.to_string())
+fn unusable(error: io::Error) -> BenchError {
+    BenchError::Snapshot(error.to_string())
 }

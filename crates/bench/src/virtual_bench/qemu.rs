@@ -2,16 +2,17 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use serde_json::json;
 
-use super::VirtualError;
 use super::machine::{Machine, Memory};
 use super::qmp::{Qmp, QmpError};
+use crate::error::BenchError;
+use crate::watch::Watched;
 
 /// QEMU's program.
 pub const PROGRAM: &str = "qemu-system-x86_64";
@@ -26,13 +27,13 @@ pub struct Qemu {
 
 impl Qemu {
     /// Finds QEMU along the PATH and asks for its version.
-    pub fn find() -> Result<Self, VirtualError> {
+    pub fn find() -> Result<Self, BenchError> {
         let search = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::split_paths(&search)
             .map(|directory| directory.join(PROGRAM))
             .find(|path| path.is_file())
-            .ok_or(VirtualError::NoQemu)?;
-        let broken = |found: String| VirtualError::BrokenQemu {
+            .ok_or(BenchError::NoQemu)?;
+        let broken = |found: String| BenchError::BrokenQemu {
             path: path.clone(),
             found,
         };
@@ -54,8 +55,7 @@ impl Qemu {
 /// the thread that started it dies for whatever reason.
 pub struct Process {
     child: Child,
-    /// The conversation with it.
-    pub qmp: Qmp,
+    qmp: Qmp,
 }
 
 impl Process {
@@ -66,8 +66,8 @@ impl Process {
         machine: &Machine,
         directory: &Path,
         memory: Memory,
-    ) -> Result<Self, VirtualError> {
-        let stderr = File::create(directory.join("stderr")).map_err(VirtualError::at(directory))?;
+    ) -> Result<Self, BenchError> {
+        let stderr = File::create(directory.join("stderr")).map_err(BenchError::at(directory))?;
         let mut child = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "--"])
             .arg(&qemu.path)
@@ -80,8 +80,8 @@ impl Process {
             .process_group(0)
             .spawn()
             .map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => VirtualError::NoSetpriv,
-                _ => VirtualError::at(&qemu.path)(error),
+                io::ErrorKind::NotFound => BenchError::NoSetpriv,
+                _ => BenchError::at(&qemu.path)(error),
             })?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let qmp = Qmp::begin(
@@ -92,23 +92,13 @@ impl Process {
             Ok(qmp) => Ok(Self { child, qmp }),
             Err(error) => {
                 let _ = child.kill();
-                let status = child.wait().map_err(VirtualError::at(directory))?;
+                let status = child.wait().map_err(BenchError::at(directory))?;
                 Err(match error {
-                    QmpError::Closed => VirtualError::exited(status, directory),
+                    QmpError::Closed => BenchError::exited(status, directory),
                     error => error.into(),
                 })
             }
         }
-    }
-
-    /// How it has ended, if it has.
-    pub fn status(&mut self) -> io::Result<Option<ExitStatus>> {
-        self.child.try_wait()
-    }
-
-    /// Lets a paused guest go on.
-    pub fn resume(&mut self) -> Result<(), QmpError> {
-        self.qmp.execute("cont", &json!({})).map(drop)
     }
 
     /// Writes the state of the paused guest's devices, the CPU among them, to the file
@@ -125,9 +115,23 @@ impl Process {
         let status = self.qmp.execute("query-status", &json!({}))?;
         Ok(status["status"].as_str().unwrap_or_default().to_owned())
     }
+}
 
-    /// The CPU time that it has used; zero once it is gone.
-    pub fn cpu_time(&self) -> Duration {
+impl Watched for Process {
+    fn status(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.child.try_wait()
+    }
+
+    fn has_paused(&mut self) -> bool {
+        std::iter::from_fn(|| self.qmp.event()).any(|event| event == "WATCHDOG")
+    }
+
+    fn go_on(&mut self) -> Result<(), BenchError> {
+        self.qmp.execute("cont", &json!({}))?;
+        Ok(())
+    }
+
+    fn spent(&self) -> Duration {
         let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
         cpu_ticks(&text.unwrap_or_default()).map_or(Duration::ZERO, |ticks| {
             let per_second = rustix::param::clock_ticks_per_second();
@@ -149,15 +153,6 @@ impl Drop for Process {
         // It may have ended by itself; either way nothing is left of it.
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// How a process ended, in words.
-pub fn describe(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit status {code}"),
-        (None, Some(signal)) => format!("killed by signal {signal}"),
-        (None, None) => "ended".to_owned(),
     }
 }
 

@@ -6,8 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use clap::{Args, value_parser};
+use clap::{Args, ValueEnum, value_parser};
 use punctual_bench::paths;
+use punctual_bench::site::Site;
 use punctual_bench::virtual_bench::{NS_PER_INSN_MAX, Start, VirtualBench};
 use punctual_model::Plan;
 use punctual_model::run::State;
@@ -15,7 +16,7 @@ use punctual_model::suite::{SubjectSpec, Suite};
 use punctual_target::probes;
 
 use super::{StoreArgs, catalog};
-use crate::lab::{Job, Lab, Order, Results, find_programs, machines};
+use crate::lab::{Equipment, Job, Lab, Results, find_programs, host_site, virtual_sites};
 use crate::progress::Progress;
 use crate::subjects::{Choice, choose};
 use crate::{ExitStatus, UsageError, interrupt, library, output};
@@ -25,7 +26,8 @@ Examples:
   punctual run demo
   punctual run demo --kernel debian-6.12 --boot preempt=none --boot preempt=full
   punctual run demo --subject rt --seeds 1..5 --report rt.html
-  punctual run ./mine.toml --kernel mine --json > mine.json";
+  punctual run ./mine.toml --kernel mine --json > mine.json
+  sudo punctual run demo --bench host";
 
 /// Run a suite on its subjects, or on the kernels named
 #[derive(Debug, Args)]
@@ -37,6 +39,9 @@ Examples:
 pub struct Run {
     /// The suite: a name that `punctual list suites` shows, or a TOML file
     suite: String,
+    /// Where: in virtual time, or on this machine as it is, in real time
+    #[arg(long, value_enum, default_value_t = Bench::Virtual)]
+    bench: Bench,
     /// Judge this kernel instead of the suite's subjects (may be repeated)
     #[arg(long, value_name = "ID", conflicts_with = "subject")]
     kernel: Vec<String>,
@@ -52,9 +57,9 @@ pub struct Run {
     /// One run for each seed: `1..5` (the 5 included), or `1,2,7`
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds)]
     seeds: Option<Seeds>,
-    /// Nanoseconds of virtual time per instruction: 1, 2, 4, … 1024
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_ns_per_insn)]
-    ns_per_insn: u32,
+    /// Nanoseconds of virtual time per instruction: 1, 2, 4, … 1024 [default: 1]
+    #[arg(long, value_name = "N", value_parser = parse_ns_per_insn)]
+    ns_per_insn: Option<u32>,
     /// The guest's memory in MiB, instead of the suite's
     #[arg(long, value_name = "MIB", value_parser = value_parser!(u32).range(16..=1 << 20))]
     memory: Option<u32>,
@@ -89,25 +94,23 @@ impl Run {
         let suite = library::suite(&self.suite)?;
         let subjects = self.subjects(&suite)?;
         let plans = self.plans(&suite)?;
-        let order = self.order(&suite)?;
-        let mut bench = VirtualBench::open(&paths::cache_dir()?)?;
-        bench.silence = Duration::from_secs(self.patience);
         let store = self.store.open()?;
         let steps = suite.steps.len() * subjects.len() * plans.len();
         let progress = Progress::new(steps as u64, self.quiet);
-        let say = &mut |message: &str| progress.say(message);
-        let machines = machines(&bench, &catalog()?, &order, &subjects, say)?;
-        let pairs = || subjects.iter().zip(&machines);
-        let jobs: Vec<Job> = plans
-            .iter()
-            .flat_map(|plan| {
-                pairs().map(|(subject, machine)| Job::new(subject, machine, plan.clone()))
-            })
-            .collect();
+        let sites = self.sites(&suite, &subjects, &progress)?;
+        let mut jobs = Vec::new();
+        for plan in &plans {
+            for (subject, site) in subjects.iter().zip(&sites) {
+                jobs.push(Job {
+                    suite: &suite.name,
+                    subject,
+                    site: site.as_ref(),
+                    plan,
+                });
+            }
+        }
         let lab = Lab {
-            bench: &bench,
             store: &store,
-            order: &order,
             progress: &progress,
             cancel: interrupt::flag()?,
         };
@@ -117,12 +120,64 @@ impl Run {
     }
 
     fn subjects(&self, suite: &Suite) -> Result<Vec<SubjectSpec>> {
+        if self.bench == Bench::Host {
+            self.check_host()?;
+            return Ok(vec![this_machine()?]);
+        }
         let choice = Choice {
             kernels: &self.kernel,
             boots: &self.boot,
             names: &self.subject,
         };
         Ok(choose(suite, &choice)?)
+    }
+
+    /// On the host there is one subject, as it is.
+    fn check_host(&self) -> Result<(), UsageError> {
+        for (given, option) in [
+            (!self.kernel.is_empty(), "--kernel"),
+            (!self.boot.is_empty(), "--boot"),
+            (!self.subject.is_empty(), "--subject"),
+            (self.ns_per_insn.is_some(), "--ns-per-insn"),
+            (self.memory.is_some(), "--memory"),
+            (self.cold, "--cold"),
+            (self.jobs.is_some(), "--jobs"),
+        ] {
+            if given {
+                return Err(UsageError(format!(
+                    "{option} is for the virtual bench; --bench host takes this machine as it is"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The subjects at their places.
+    fn sites(
+        &self,
+        suite: &Suite,
+        subjects: &[SubjectSpec],
+        progress: &Progress,
+    ) -> Result<Vec<Box<dyn Site>>> {
+        let cache = paths::cache_dir()?;
+        let silence = Duration::from_secs(self.patience);
+        if self.bench == Bench::Host {
+            return Ok(vec![host_site(cache, silence)?]);
+        }
+        let mut bench = VirtualBench::open(&cache)?;
+        bench.silence = silence;
+        let equipment = Equipment {
+            programs: find_programs(&suite.programs)?,
+            memory_mib: self.memory.unwrap_or(suite.memory_mib),
+            ns_per_insn: self.ns_per_insn.unwrap_or(1),
+            start: if self.cold {
+                Start::Cold
+            } else {
+                Start::Resumed
+            },
+        };
+        let say = &mut |message: &str| progress.say(message);
+        virtual_sites(&bench, &catalog()?, &equipment, subjects, say)
     }
 
     /// A plan for each seed. What is wrong with the suite is said here, before any boot.
@@ -145,21 +200,11 @@ impl Run {
         seeds.into_iter().map(plan).collect()
     }
 
-    fn order(&self, suite: &Suite) -> Result<Order> {
-        Ok(Order {
-            suite: suite.name.clone(),
-            programs: find_programs(&suite.programs)?,
-            memory_mib: self.memory.unwrap_or(suite.memory_mib),
-            ns_per_insn: self.ns_per_insn,
-            start: if self.cold {
-                Start::Cold
-            } else {
-                Start::Resumed
-            },
-        })
-    }
-
     fn side_by_side(&self) -> Result<usize> {
+        // In real time they would be each other's load.
+        if self.bench == Bench::Host {
+            return Ok(1);
+        }
         let cpus = thread::available_parallelism().context("cannot count the CPUs")?;
         Ok(self.jobs.unwrap_or(cpus).get())
     }
@@ -192,6 +237,22 @@ impl Run {
             (false, true) => ExitStatus::Done,
         })
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Bench {
+    Virtual,
+    Host,
+}
+
+/// The kernel that runs here.
+fn this_machine() -> Result<SubjectSpec> {
+    let read = |path| std::fs::read_to_string(path).with_context(|| String::from(path));
+    Ok(SubjectSpec {
+        name: "host".to_owned(),
+        kernel: read("/proc/sys/kernel/osrelease")?.trim().to_owned(),
+        boot: read("/proc/cmdline")?.trim().to_owned(),
+    })
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,9 @@
-//! Watches over a guest: gathers what it says, and notices when it will say nothing more.
+//! Watches over a subject: gathers what it says, and notices when it will say nothing more.
 
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,19 +11,35 @@ use std::time::{Duration, Instant};
 use punctual_model::Record;
 use punctual_model::frame::Decoder;
 
-use super::console::Console;
-use super::qemu::Process;
-use super::{Event, VirtualError};
+use crate::console::Console;
+use crate::error::BenchError;
+use crate::site::Event;
 
 /// How often is looked.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A QEMU that uses no CPU time at all for so long is stopped, not slow.
+/// A subject that spends no time at all for so long is stopped, not slow.
 const STOPPED: Duration = Duration::from_secs(30);
 
-/// What a guest may keep silent for, in seconds of CPU time per second of its own time: ten
-/// times what a fully loaded guest takes.
-const CPU_PER_VIRTUAL_SECOND: f64 = 60.0;
+/// What a subject may keep silent for, in seconds that it spends per second that its step
+/// takes at least: ten times what a fully loaded guest takes.
+const SPENT_PER_SECOND: f64 = 60.0;
+
+/// A process in which a subject runs.
+pub trait Watched {
+    /// How it has ended, if it has.
+    fn status(&mut self) -> io::Result<Option<ExitStatus>>;
+
+    /// Whether the subject has paused itself since the last look.
+    fn has_paused(&mut self) -> bool;
+
+    /// Lets a paused subject go on.
+    fn go_on(&mut self) -> Result<(), BenchError>;
+
+    /// The time that it has spent: CPU time where its clock stands still while it does not
+    /// run, time on the wall elsewhere.
+    fn spent(&self) -> Duration;
+}
 
 /// When watching ends well.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,19 +88,19 @@ impl<'a> Watch<'a> {
     }
 
     /// Watches until it is so far; whatever else ends the guest is an error.
-    pub fn until(&mut self, end: Until, process: &mut Process) -> Result<(), VirtualError> {
+    pub fn until(&mut self, end: Until, process: &mut dyn Watched) -> Result<(), BenchError> {
         loop {
             if self.cancel.load(Ordering::SeqCst) {
-                return Err(VirtualError::Interrupted);
+                return Err(BenchError::Interrupted);
             }
             // The order matters: what a guest said before it ended is there when its end is
             // seen, and is taken after.
             let exited = process.status()?;
-            let paused = is_paused(process);
+            let paused = process.has_paused();
             let heard = self.listen()?;
             if let Some(meaning) = self.console.sign() {
                 self.hear_out(process)?;
-                return Err(VirtualError::Guest(meaning));
+                return Err(BenchError::Guest(meaning));
             }
             if self.finished && end == Until::Finished {
                 return Ok(());
@@ -91,29 +108,29 @@ impl<'a> Watch<'a> {
             if let Some(status) = exited {
                 self.decoder.finish()?;
                 return Err(match end {
-                    Until::Paused if !self.console.has_kernel_spoken() => VirtualError::Mute,
-                    _ => VirtualError::ended(status),
+                    Until::Paused if !self.console.has_kernel_spoken() => BenchError::Mute,
+                    _ => BenchError::ended(status),
                 });
             }
             if paused {
                 return match end {
                     Until::Paused => Ok(()),
-                    Until::Finished => Err(VirtualError::Guest("the guest has paused again")),
+                    Until::Finished => Err(BenchError::Guest("the guest has paused again")),
                 };
             }
-            self.patience.look(heard, process.cpu_time())?;
+            self.patience.look(heard, process.spent())?;
             thread::sleep(LOOK);
         }
     }
 
     /// Lets a paused guest go on.
-    pub fn go_on(&mut self, process: &mut Process) -> Result<(), VirtualError> {
+    pub fn go_on(&mut self, process: &mut dyn Watched) -> Result<(), BenchError> {
         self.went_on = Some(Instant::now());
-        Ok(process.resume()?)
+        process.go_on()
     }
 
     /// Takes what is new on both ports; says whether there was anything.
-    fn listen(&mut self) -> Result<bool, VirtualError> {
+    fn listen(&mut self) -> Result<bool, BenchError> {
         let mut piece = Vec::new();
         self.console_file.read_to_end(&mut piece)?;
         self.console.feed(&piece);
@@ -128,12 +145,12 @@ impl<'a> Watch<'a> {
         Ok(heard)
     }
 
-    fn take(&mut self, record: Record) -> Result<(), VirtualError> {
+    fn take(&mut self, record: Record) -> Result<(), BenchError> {
         match &record {
             Record::Started(started) => {
                 self.patience.expect(started.nominal.as_secs_f64());
             }
-            Record::Refused(reason) => return Err(VirtualError::Refused(reason.clone())),
+            Record::Refused(reason) => return Err(BenchError::Refused(reason.clone())),
             Record::Finished(_) => self.finished = true,
             Record::Provenance(_) | Record::Recording(_) | Record::Unsupported(_) => {}
         }
@@ -143,7 +160,7 @@ impl<'a> Watch<'a> {
 
     /// Gives a guest in trouble a moment to say all of it: after a panic it switches itself
     /// off at once.
-    fn hear_out(&mut self, process: &mut Process) -> Result<(), VirtualError> {
+    fn hear_out(&mut self, process: &mut dyn Watched) -> Result<(), BenchError> {
         let until = Instant::now() + Duration::from_secs(2);
         while process.status()?.is_none() && Instant::now() < until {
             thread::sleep(LOOK);
@@ -152,10 +169,6 @@ impl<'a> Watch<'a> {
         let _ = self.listen();
         Ok(())
     }
-}
-
-fn is_paused(process: &mut Process) -> bool {
-    std::iter::from_fn(|| process.qmp.event()).any(|event| event == "WATCHDOG")
 }
 
 /// Tells a guest that is slow from one that is lost. Time on the wall says nothing of that
@@ -181,11 +194,11 @@ impl Patience {
 
     /// The guest will be busy for so many seconds of its own time.
     fn expect(&mut self, nominal_s: f64) {
-        let busy = Duration::try_from_secs_f64(nominal_s * CPU_PER_VIRTUAL_SECOND);
+        let busy = Duration::try_from_secs_f64(nominal_s * SPENT_PER_SECOND);
         self.allowed = self.silence + busy.unwrap_or(Duration::MAX / 2);
     }
 
-    fn look(&mut self, heard: bool, used: Duration) -> Result<(), VirtualError> {
+    fn look(&mut self, heard: bool, used: Duration) -> Result<(), BenchError> {
         if heard {
             self.heard_at = used;
         }
@@ -193,10 +206,10 @@ impl Patience {
             (self.used, self.used_since) = (used, Instant::now());
         }
         if used.saturating_sub(self.heard_at) > self.allowed {
-            return Err(VirtualError::Silent(self.allowed.as_secs()));
+            return Err(BenchError::Silent(self.allowed.as_secs()));
         }
         if self.used_since.elapsed() > STOPPED {
-            return Err(VirtualError::Stopped(STOPPED.as_secs()));
+            return Err(BenchError::Stopped(STOPPED.as_secs()));
         }
         Ok(())
     }
@@ -215,7 +228,7 @@ mod tests {
         patience.look(true, 20 * SECOND).unwrap();
         patience.look(false, 30 * SECOND).unwrap();
         let error = patience.look(false, 31 * SECOND).unwrap_err();
-        assert!(matches!(error, VirtualError::Silent(10)), "{error}");
+        assert!(matches!(error, BenchError::Silent(10)), "{error}");
     }
 
     #[test]

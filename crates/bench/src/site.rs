@@ -1,0 +1,53 @@
+//! A subject at its place, ready to carry out plans: what all benches have in common.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use punctual_model::Record;
+
+use crate::error::BenchError;
+
+/// The time that a subject may keep silent beside what its step takes, unless said otherwise:
+/// CPU time of QEMU, time on the wall on a host.
+pub const SILENCE: Duration = Duration::from_secs(120);
+
+/// A subject at its place.
+pub trait Site: Sync {
+    /// The bench's name: `virtual`, `host`.
+    fn bench(&self) -> &'static str;
+
+    /// Nanoseconds of virtual time per instruction; `None` in real time.
+    fn ns_per_insn(&self) -> Option<u32>;
+
+    /// What the bench adds to a run's provenance.
+    fn facts(&self) -> BTreeMap<String, String>;
+
+    /// Carries out a plan. `on` is told what happens; the run ends soon after `cancel`
+    /// becomes true.
+    fn run(&self, plan: &str, on: &mut dyn FnMut(Event), cancel: &AtomicBool) -> Outcome;
+}
+
+/// What happens while a subject carries out a plan.
+#[derive(Debug)]
+pub enum Event {
+    /// Its guest is booted.
+    Booting,
+    /// Its guest is resumed from a snapshot.
+    Resuming,
+    /// The target has said something.
+    Record(Box<Record>),
+}
+
+/// What came of a run, besides its records.
+#[derive(Debug)]
+pub struct Outcome {
+    /// All that the console showed.
+    pub console: String,
+    /// From the call to the moment when the target began to carry out its plan.
+    pub preparing: Duration,
+    /// From there to its last record.
+    pub measuring: Duration,
+    /// Why it did not get to its end.
+    pub result: Result<(), BenchError>,
+}
