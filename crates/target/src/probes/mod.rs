@@ -3,6 +3,7 @@
 mod clock;
 mod hackbench;
 mod program;
+mod switch;
 mod timer;
 
 use punctual_model::{Nanos, Recording};
@@ -22,7 +23,13 @@ pub struct Probe {
 }
 
 /// All probes, in the order in which they are listed.
-pub const ALL: &[Probe] = &[clock::PROBE, timer::PROBE, hackbench::PROBE, program::PROBE];
+pub const ALL: &[Probe] = &[
+    clock::PROBE,
+    timer::PROBE,
+    switch::PROBE,
+    hackbench::PROBE,
+    program::PROBE,
+];
 
 /// A probe with its parameters.
 pub trait Measurement {
