@@ -3,6 +3,7 @@
 mod clock;
 mod hackbench;
 mod program;
+mod semaphore;
 mod switch;
 mod timer;
 
@@ -27,6 +28,7 @@ pub const ALL: &[Probe] = &[
     clock::PROBE,
     timer::PROBE,
     switch::PROBE,
+    semaphore::PROBE,
     hackbench::PROBE,
     program::PROBE,
 ];

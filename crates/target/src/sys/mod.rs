@@ -13,6 +13,7 @@ pub mod pipe;
 pub mod port;
 pub mod process;
 pub mod sched;
+pub mod semaphore;
 pub mod time;
 
 use std::io;
