@@ -2,6 +2,7 @@
 
 mod clock;
 mod hackbench;
+mod mutex;
 mod program;
 mod semaphore;
 mod switch;
@@ -29,6 +30,7 @@ pub const ALL: &[Probe] = &[
     timer::PROBE,
     switch::PROBE,
     semaphore::PROBE,
+    mutex::PROBE,
     hackbench::PROBE,
     program::PROBE,
 ];

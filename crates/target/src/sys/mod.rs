@@ -9,6 +9,7 @@
 
 pub mod memory;
 pub mod mount;
+pub mod mutex;
 pub mod pipe;
 pub mod port;
 pub mod process;
