@@ -2,6 +2,7 @@
 
 mod clock;
 mod hackbench;
+mod inversion;
 mod mutex;
 mod program;
 mod semaphore;
@@ -31,6 +32,7 @@ pub const ALL: &[Probe] = &[
     switch::PROBE,
     semaphore::PROBE,
     mutex::PROBE,
+    inversion::PROBE,
     hackbench::PROBE,
     program::PROBE,
 ];
