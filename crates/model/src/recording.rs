@@ -53,7 +53,8 @@ pub struct Recording {
     pub settings: BTreeMap<String, String>,
     /// What the load did meanwhile; empty when idle.
     pub work: Vec<Work>,
-    /// What a foreign program printed, where the probe ran one.
+    /// What a foreign program printed, or what the probe itself tells besides its samples:
+    /// a table, events in order.
     pub output: Option<String>,
 }
 

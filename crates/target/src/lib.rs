@@ -9,15 +9,18 @@
 //! Between arming a probe and its last sample nothing here allocates, locks, prints or
 //! does I/O.
 
+pub mod crew;
 pub mod guest;
 pub mod hackbench;
 pub mod init;
+pub mod line;
 pub mod loads;
 pub mod phase;
 pub mod probes;
 pub mod provenance;
 pub mod rt;
 pub mod session;
+pub mod stamps;
 pub mod stream;
 pub mod sys;
 

@@ -1,6 +1,7 @@
 //! Preparing a thread for measuring: memory, CPU, policy, priority, and reading them back.
 
 use std::collections::BTreeMap;
+use std::fs;
 
 use punctual_model::CpuId;
 
@@ -42,5 +43,34 @@ fn read_back(cpu: CpuId, priority: u8, slack: i32) -> Result<Settings, String> {
     ]))
 }
 
+/// The real-time priority at which the kernel runs the calling thread at this moment, be it
+/// its own or one that a mutex lends it; `sched_getparam` tells the former only.
+pub fn effective_priority() -> Result<i32, String> {
+    let path = "/proc/thread-self/stat";
+    let text = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+    parse_effective_priority(&text).ok_or_else(|| format!("{path} has no priority: {text}"))
+}
+
+/// Field 18 of proc(5)'s `stat`; a real-time priority `n` is shown there as `-1 - n`. The
+/// fields are counted from behind the command's name, which may hold anything.
+fn parse_effective_priority(stat: &str) -> Option<i32> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let shown: i32 = fields.split_whitespace().nth(15)?.parse().ok()?;
+    Some(-1 - shown)
+}
+
 /// The priority of the thread that starts and stops loads: above every load, below every probe.
 pub const CONDUCTOR_PRIORITY: u8 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_effective_priority_is_found_behind_a_name_with_spaces_and_parentheses() {
+        let stat = "7 (a) b (c)) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 -83 0 1 0 5 0";
+        assert_eq!(parse_effective_priority(stat), Some(82));
+        assert_eq!(parse_effective_priority("7 (a) S 1"), None);
+        assert!(effective_priority().is_ok());
+    }
+}

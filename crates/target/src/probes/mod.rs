@@ -2,7 +2,11 @@
 
 mod clock;
 mod hackbench;
+mod inversion;
+mod mutex;
 mod program;
+mod semaphore;
+mod switch;
 mod timer;
 
 use punctual_model::{Nanos, Recording};
@@ -22,7 +26,16 @@ pub struct Probe {
 }
 
 /// All probes, in the order in which they are listed.
-pub const ALL: &[Probe] = &[clock::PROBE, timer::PROBE, hackbench::PROBE, program::PROBE];
+pub const ALL: &[Probe] = &[
+    clock::PROBE,
+    timer::PROBE,
+    switch::PROBE,
+    semaphore::PROBE,
+    mutex::PROBE,
+    inversion::PROBE,
+    hackbench::PROBE,
+    program::PROBE,
+];
 
 /// A probe with its parameters.
 pub trait Measurement {

@@ -9,10 +9,12 @@
 
 pub mod memory;
 pub mod mount;
+pub mod mutex;
 pub mod pipe;
 pub mod port;
 pub mod process;
 pub mod sched;
+pub mod semaphore;
 pub mod time;
 
 use std::io;
