@@ -12,6 +12,7 @@
 pub mod guest;
 pub mod hackbench;
 pub mod init;
+pub mod knob;
 pub mod loads;
 pub mod phase;
 pub mod probes;

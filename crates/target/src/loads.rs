@@ -159,7 +159,7 @@ fn round(worker: &Worker, shared: &Shared) -> io::Result<Round> {
     let by_itself = ended.status.code().is_some();
     Ok(Round {
         amount: counter.amount(by_itself),
-        cpu: ended.cpu,
+        cpu: ended.cpu(),
     })
 }
 

@@ -1,8 +1,13 @@
 //! The probes: one file each, one line each in [`ALL`].
 
 mod clock;
+mod footprint;
 mod hackbench;
+mod image;
+mod kthreads;
 mod program;
+mod realfeel;
+mod tick;
 mod timer;
 
 use punctual_model::{Nanos, Recording};
@@ -22,7 +27,17 @@ pub struct Probe {
 }
 
 /// All probes, in the order in which they are listed.
-pub const ALL: &[Probe] = &[clock::PROBE, timer::PROBE, hackbench::PROBE, program::PROBE];
+pub const ALL: &[Probe] = &[
+    clock::PROBE,
+    tick::PROBE,
+    timer::PROBE,
+    realfeel::PROBE,
+    hackbench::PROBE,
+    footprint::PROBE,
+    image::PROBE,
+    kthreads::PROBE,
+    program::PROBE,
+];
 
 /// A probe with its parameters.
 pub trait Measurement {
