@@ -13,6 +13,7 @@ pub mod crew;
 pub mod guest;
 pub mod hackbench;
 pub mod init;
+pub mod knob;
 pub mod line;
 pub mod loads;
 pub mod phase;

@@ -159,7 +159,7 @@ fn round(worker: &Worker, shared: &Shared) -> io::Result<Round> {
     let by_itself = ended.status.code().is_some();
     Ok(Round {
         amount: counter.amount(by_itself),
-        cpu: ended.cpu,
+        cpu: ended.cpu(),
     })
 }
 
@@ -316,7 +316,8 @@ mod tests {
         );
         let work = work.unwrap();
         assert!(work[0].rounds > 1, "{work:?}");
-        assert_eq!(work[0].amount, work[0].rounds);
+        // The last round may be ended before it has printed anything.
+        assert!(work[0].amount + 1 >= work[0].rounds, "{work:?}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use punctual_model::plan::{IDLE, Load, Plan, Step};
 use punctual_model::record::{Finished, Started, Unsupported};
 use punctual_model::{Nanos, Record, Recording};
 
+use crate::knob;
 use crate::loads::RunningLoad;
 use crate::phase::Phases;
 use crate::probes::{self, Context, Measurement};
@@ -24,7 +25,15 @@ pub fn carry_out(plan: &Plan, stream: &mut Stream) -> io::Result<()> {
         Ok(measurements) => measurements,
         Err(reason) => return stream.send(&Record::Refused(reason)),
     };
-    stream.send(&Record::Provenance(provenance::read()))?;
+    let turned_back = knob::turn_back_left_behind();
+    let mut provenance = provenance::read();
+    if !turned_back.is_empty() {
+        let text = turned_back.join(", ");
+        provenance
+            .facts
+            .insert("turned_back_after_crash".into(), text);
+    }
+    stream.send(&Record::Provenance(provenance))?;
     take_the_baton();
     let mut finished = Finished {
         recordings: 0,

@@ -1,12 +1,17 @@
 //! The probes: one file each, one line each in [`ALL`].
 
 mod clock;
+mod footprint;
 mod hackbench;
+mod image;
 mod inversion;
+mod kthreads;
 mod mutex;
 mod program;
+mod realfeel;
 mod semaphore;
 mod switch;
+mod tick;
 mod timer;
 
 use punctual_model::{Nanos, Recording};
@@ -28,12 +33,17 @@ pub struct Probe {
 /// All probes, in the order in which they are listed.
 pub const ALL: &[Probe] = &[
     clock::PROBE,
+    tick::PROBE,
     timer::PROBE,
+    realfeel::PROBE,
     switch::PROBE,
     semaphore::PROBE,
     mutex::PROBE,
     inversion::PROBE,
     hackbench::PROBE,
+    footprint::PROBE,
+    kthreads::PROBE,
+    image::PROBE,
     program::PROBE,
 ];
 

@@ -7,9 +7,11 @@
 //! checked. What goes beyond that is said at the block.
 #![allow(unsafe_code)]
 
+pub mod lock;
 pub mod memory;
 pub mod mount;
 pub mod mutex;
+pub mod periodic;
 pub mod pipe;
 pub mod port;
 pub mod process;

@@ -36,8 +36,17 @@ fn threads() -> usize {
 pub struct Ended {
     /// Its status.
     pub status: ExitStatus,
+    /// The time that it spent in its own code.
+    pub user: Nanos,
+    /// The time that the kernel spent for it.
+    pub system: Nanos,
+}
+
+impl Ended {
     /// User and system time together.
-    pub cpu: Nanos,
+    pub fn cpu(&self) -> Nanos {
+        self.user + self.system
+    }
 }
 
 /// Waits for one child.
@@ -54,10 +63,10 @@ pub fn wait(child: Pid) -> io::Result<Ended> {
         }
     }
     let span = |time: libc::timeval| Nanos(time.tv_sec * 1_000_000_000 + time.tv_usec * 1_000);
-    let cpu = span(usage.ru_utime) + span(usage.ru_stime);
     Ok(Ended {
         status: ExitStatus::from_raw(status),
-        cpu,
+        user: span(usage.ru_utime),
+        system: span(usage.ru_stime),
     })
 }
 

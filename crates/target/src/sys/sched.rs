@@ -77,3 +77,12 @@ pub fn minimise_timer_slack() -> io::Result<i32> {
         super::check(libc::prctl(libc::PR_GET_TIMERSLACK))
     }
 }
+
+/// How often another thread took the CPU from the calling one, which was ready to go on.
+pub fn preemptions() -> io::Result<i64> {
+    // SAFETY: a rusage is made of integers, for which all zeros is valid.
+    let mut usage: libc::rusage = unsafe { mem::zeroed() };
+    // SAFETY: `usage` is live.
+    super::check(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) })?;
+    Ok(usage.ru_nivcsw)
+}

@@ -23,12 +23,21 @@ pub fn now() -> Nanos {
 /// The resolution that the kernel claims for `CLOCK_MONOTONIC`: 1 ns where
 /// high-resolution timers are active, else a tick.
 pub fn resolution() -> io::Result<Nanos> {
+    claimed(libc::CLOCK_MONOTONIC)
+}
+
+/// The length of a tick, 1/HZ: the resolution of the clocks that move with it.
+pub fn tick() -> io::Result<Nanos> {
+    claimed(libc::CLOCK_MONOTONIC_COARSE)
+}
+
+fn claimed(clock: libc::clockid_t) -> io::Result<Nanos> {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: `time` is a live timespec.
-    super::check(unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC, &raw mut time) })?;
+    super::check(unsafe { libc::clock_getres(clock, &raw mut time) })?;
     Ok(Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec))
 }
 

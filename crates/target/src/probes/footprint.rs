@@ -1,0 +1,210 @@
+//! Probe `footprint`: how much memory the kernel itself takes.
+//!
+//! It reads and takes no samples: what it finds is in bytes, and samples are times. How
+//! large the image file is only the bench can tell.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use punctual_model::{Nanos, Recorder, Recording};
+use serde::Deserialize;
+
+use super::{Context, Measurement, Probe, parameters};
+use crate::rt::Settings;
+
+/// This probe.
+pub const PROBE: Probe = Probe {
+    name: "footprint",
+    summary: "the memory that the kernel takes: text, data, modules, in use after boot",
+    parse: |table| parameters::<Footprint>(table, |_| Ok(())),
+};
+
+/// What is taken over from `/proc/meminfo`, and under which name.
+const MEMINFO: &[(&str, &str)] = &[
+    ("MemTotal", "memory_total"),
+    ("MemFree", "memory_free"),
+    ("MemAvailable", "memory_available"),
+    ("Slab", "slab"),
+    ("KernelStack", "kernel_stacks"),
+    ("PageTables", "page_tables"),
+    ("Percpu", "per_cpu"),
+    ("Cached", "page_cache"),
+];
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Footprint {}
+
+impl Measurement for Footprint {
+    fn nominal(&self) -> Nanos {
+        Nanos::ZERO
+    }
+
+    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+        let read = |path| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+        let mut figures = Vec::new();
+        match read("/proc/iomem").and_then(|text| image(&text)) {
+            Ok(image) => figures.extend(image),
+            Err(reason) => figures.push(("kernel_text", Err(reason))),
+        }
+        match read("/proc/modules") {
+            Ok(text) => figures.extend(modules(&text)),
+            // A kernel that cannot load modules has no such file.
+            Err(reason) => figures.push(("modules", Err(reason))),
+        }
+        figures.extend(memory(&read("/proc/meminfo")?, &read("/proc/self/status")?));
+        let mut recording = Recorder::new(0).finish(PROBE.name, context.load, "");
+        recording.output = Some(lines(&figures));
+        recording.settings = settings(figures);
+        Ok(vec![recording])
+    }
+}
+
+/// A size in bytes, or why it is not known.
+type Figure = (&'static str, Result<u64, String>);
+
+/// The parts of the kernel's image as they lie in memory, and all memory that there is.
+fn image(iomem: &str) -> Result<Vec<Figure>, String> {
+    let total = |name: &str| -> u64 {
+        let named = iomem.lines().filter_map(|line| line.split_once(" : "));
+        named
+            .filter(|(_, found)| *found == name)
+            .filter_map(|(range, _)| size(range))
+            .sum()
+    };
+    let text = total("Kernel code");
+    if text <= 1 {
+        return Err("/proc/iomem shows its addresses to root only".into());
+    }
+    Ok(vec![
+        ("kernel_text", Ok(text)),
+        ("kernel_rodata", Ok(total("Kernel rodata"))),
+        ("kernel_data", Ok(total("Kernel data"))),
+        ("kernel_bss", Ok(total("Kernel bss"))),
+        ("system_ram", Ok(total("System RAM"))),
+    ])
+}
+
+/// The size of a range `  01000000-01ffffff`, both ends included.
+fn size(range: &str) -> Option<u64> {
+    let (first, last) = range.trim().split_once('-')?;
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    Some(number(last)?.checked_sub(number(first)?)? + 1)
+}
+
+fn modules(proc_modules: &str) -> Vec<Figure> {
+    let sizes = proc_modules.lines().filter_map(|line| {
+        let size = line.split_whitespace().nth(1)?;
+        size.parse::<u64>().ok()
+    });
+    vec![
+        ("modules", Ok(sizes.sum())),
+        ("modules_loaded", Ok(proc_modules.lines().count() as u64)),
+    ]
+}
+
+/// Memory in use, and how much of that is this program's.
+fn memory(meminfo: &str, status: &str) -> Vec<Figure> {
+    let mut figures: Vec<Figure> = MEMINFO
+        .iter()
+        .map(|(key, name)| (*name, kibibytes(meminfo, key)))
+        .collect();
+    let used = match (
+        kibibytes(meminfo, "MemTotal"),
+        kibibytes(meminfo, "MemFree"),
+    ) {
+        (Ok(total), Ok(free)) => Ok(total - free),
+        (Err(reason), _) | (_, Err(reason)) => Err(reason),
+    };
+    figures.push(("memory_in_use", used));
+    figures.push(("memory_in_use_by_target", kibibytes(status, "VmRSS")));
+    figures
+}
+
+/// The value of a line such as `MemTotal:  251820 kB`, in bytes.
+fn kibibytes(text: &str, key: &str) -> Result<u64, String> {
+    let value = text.lines().find_map(|line| {
+        let (found, value) = line.split_once(':')?;
+        (found == key).then_some(value)
+    });
+    let number = value.and_then(|value| value.split_whitespace().next()?.parse::<u64>().ok());
+    let absent = || format!("this kernel does not tell {key}");
+    number.map(|kibibytes| kibibytes * 1024).ok_or_else(absent)
+}
+
+fn lines(figures: &[Figure]) -> String {
+    let mut text = String::new();
+    for (name, value) in figures {
+        let _ = match value {
+            Ok(bytes) => writeln!(text, "{name:<24} {bytes:>12}"),
+            Err(reason) => writeln!(text, "{name:<24} unknown: {reason}"),
+        };
+    }
+    text
+}
+
+fn settings(figures: Vec<Figure>) -> Settings {
+    let told = |value: Result<u64, String>| match value {
+        Ok(bytes) => bytes.to_string(),
+        Err(reason) => format!("unknown: {reason}"),
+    };
+    figures
+        .into_iter()
+        .map(|(name, value)| {
+            let unit = if name == "modules_loaded" {
+                ""
+            } else {
+                "_bytes"
+            };
+            (format!("{name}{unit}"), told(value))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IOMEM: &str = "00000000-00000fff : Reserved\n00001000-0009fbff : System RAM\n\
+        00100000-0ffdffff : System RAM\n  01000000-01ffffff : Kernel code\n  \
+        02000000-02b70fff : Kernel rodata\n  02c00000-02e70f7f : Kernel data\n  \
+        03736000-03bfffff : Kernel bss\n";
+
+    fn value(figures: &[Figure], name: &str) -> Result<u64, String> {
+        let found = figures.iter().find(|(found, _)| *found == name);
+        found.unwrap().1.clone()
+    }
+
+    #[test]
+    fn the_image_is_measured_where_it_lies() {
+        let figures = image(IOMEM).unwrap();
+        assert_eq!(value(&figures, "kernel_text"), Ok(16 << 20));
+        assert_eq!(value(&figures, "kernel_bss"), Ok(0x4c_a000));
+        assert_eq!(value(&figures, "system_ram"), Ok(0x9_ec00 + 0xfee_0000));
+    }
+
+    #[test]
+    fn hidden_addresses_are_no_size() {
+        let hidden = "00000000-00000000 : System RAM\n  00000000-00000000 : Kernel code\n";
+        assert!(image(hidden).unwrap_err().contains("root"));
+    }
+
+    #[test]
+    fn modules_are_added_up() {
+        let two = modules("ext4 1000000 1 - Live 0x0\njbd2 200000 1 ext4, Live 0x0\n");
+        assert_eq!(value(&two, "modules"), Ok(1_200_000));
+        assert_eq!(value(&two, "modules_loaded"), Ok(2));
+        assert_eq!(value(&modules(""), "modules"), Ok(0));
+    }
+
+    #[test]
+    fn what_a_kernel_does_not_tell_is_unknown_and_not_zero() {
+        let figures = memory("MemTotal:  1000 kB\nMemFree:   400 kB\n", "VmRSS:\t 8 kB\n");
+        assert_eq!(value(&figures, "memory_in_use"), Ok(600 * 1024));
+        assert_eq!(value(&figures, "memory_in_use_by_target"), Ok(8 * 1024));
+        assert!(value(&figures, "slab").is_err());
+        let told = settings(figures);
+        assert!(told["slab_bytes"].starts_with("unknown"));
+        assert_eq!(told["memory_total_bytes"], "1024000");
+    }
+}

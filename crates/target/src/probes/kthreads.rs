@@ -1,0 +1,354 @@
+//! Probe `kthreads`: which threads the kernel itself has, with policy and priority, and
+//! whether interrupts are handled in threads.
+//!
+//! It lists and takes no samples. Threads of the same name, policy and priority stand in
+//! one line, and nothing in a line depends on when a thread was started, so that the lists
+//! of two kernels can be compared line by line.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+
+use punctual_model::{Nanos, Recorder, Recording};
+use serde::Deserialize;
+
+use super::{Context, Measurement, Probe, parameters};
+use crate::rt::Settings;
+
+/// This probe.
+pub const PROBE: Probe = Probe {
+    name: "kthreads",
+    summary: "the kernel's threads with policy and priority; are interrupts threaded?",
+    parse: |table| parameters::<Kthreads>(table, |_| Ok(())),
+};
+
+/// Marks a kernel thread among the flags in `/proc/PID/stat` (the kernel's `PF_KTHREAD`).
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Kthreads {}
+
+impl Measurement for Kthreads {
+    fn nominal(&self) -> Nanos {
+        Nanos::ZERO
+    }
+
+    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+        let threads = threads().map_err(|error| format!("/proc: {error}"))?;
+        let lines = interrupt_lines(&threads);
+        let mut recording = Recorder::new(0).finish(PROBE.name, context.load, "");
+        recording.settings = settings(&threads, &lines);
+        recording.output = Some(format!("{}\n{}", list(&threads), describe(&lines)));
+        Ok(vec![recording])
+    }
+}
+
+/// A kernel thread. The order is that of the list: the most urgent first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Thread {
+    policy: Policy,
+    /// The real-time priority, negated, or the nice value.
+    urgency: i64,
+    name: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Policy {
+    Deadline,
+    Fifo,
+    RoundRobin,
+    Other,
+    Batch,
+    Idle,
+    Unknown,
+}
+
+impl Policy {
+    /// By its number in the kernel's `uapi/linux/sched.h`.
+    fn new(number: i64) -> Self {
+        match number {
+            0 => Self::Other,
+            1 => Self::Fifo,
+            2 => Self::RoundRobin,
+            3 => Self::Batch,
+            5 => Self::Idle,
+            6 => Self::Deadline,
+            _ => Self::Unknown,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Deadline => "SCHED_DEADLINE",
+            Self::Fifo => "SCHED_FIFO",
+            Self::RoundRobin => "SCHED_RR",
+            Self::Other => "SCHED_OTHER",
+            Self::Batch => "SCHED_BATCH",
+            Self::Idle => "SCHED_IDLE",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    fn has_priority(self) -> bool {
+        matches!(self, Self::Fifo | Self::RoundRobin)
+    }
+}
+
+impl Thread {
+    /// Reads a line of `/proc/PID/stat`; `None` for a process of user space.
+    fn parse(stat: &str) -> Option<Self> {
+        // The name is in parentheses, and may contain some.
+        let (head, fields) = stat.rsplit_once(')')?;
+        let (_, name) = head.split_once('(')?;
+        let fields: Vec<&str> = fields.split_whitespace().collect();
+        // proc(5) counts from the process's number, which is 1; the first here is 3.
+        let field = |number: usize| fields.get(number - 3)?.parse::<i64>().ok();
+        if field(9)? as u64 & KERNEL_THREAD == 0 {
+            return None;
+        }
+        let policy = Policy::new(field(41)?);
+        Some(Self {
+            policy,
+            urgency: if policy.has_priority() {
+                -field(40)?
+            } else {
+                field(19)?
+            },
+            name: stable_name(name),
+        })
+    }
+
+    fn line(&self, times: usize) -> String {
+        let urgency = if self.policy.has_priority() {
+            format!("{:>8}     -", -self.urgency)
+        } else {
+            format!("{:>8}  {:>4}", "-", self.urgency)
+        };
+        let policy = self.policy.name();
+        let many = if times > 1 {
+            format!("  ×{times}")
+        } else {
+            String::new()
+        };
+        format!("{policy:<14}  {urgency}  {}{many}", self.name)
+    }
+}
+
+/// The workers of a pool are made as they are needed, and their names tell what each does
+/// at the moment: `kworker/0:1H-events_highpri` is one of `kworker/0:*H`.
+fn stable_name(name: &str) -> String {
+    let worker = || {
+        let (pool, rest) = name.strip_prefix("kworker/")?.split_once(':')?;
+        let mark = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        let mark = mark.split(['-', '+']).next().unwrap_or_default();
+        Some(format!("kworker/{pool}:*{mark}"))
+    };
+    worker().unwrap_or_else(|| name.to_owned())
+}
+
+/// All kernel threads there are, in the order of the list.
+fn threads() -> io::Result<Vec<Thread>> {
+    let mut threads = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let path = entry?.path();
+        let number = path
+            .file_name()
+            .and_then(|name| name.to_str()?.parse::<u32>().ok());
+        // A process that ends meanwhile is none.
+        if let Some(stat) = number.and_then(|_| fs::read_to_string(path.join("stat")).ok()) {
+            threads.extend(Thread::parse(&stat));
+        }
+    }
+    threads.sort();
+    Ok(threads)
+}
+
+/// A line for each kind of thread.
+fn list(threads: &[Thread]) -> String {
+    let mut text = format!("{:<14}  priority  nice  thread\n", "policy");
+    let same = threads.chunk_by(|one, next| one == next);
+    for kind in same {
+        text.push_str(&kind[0].line(kind.len()));
+        text.push('\n');
+    }
+    text
+}
+
+/// An interrupt line that somebody handles.
+#[derive(Debug, PartialEq, Eq)]
+struct Line {
+    number: u32,
+    /// Who handles it.
+    actions: String,
+    /// The thread that does so, if one does.
+    thread: Option<String>,
+}
+
+fn interrupt_lines(threads: &[Thread]) -> Vec<Line> {
+    let Ok(entries) = fs::read_dir("/sys/kernel/irq") else {
+        return Vec::new();
+    };
+    let line = |entry: io::Result<fs::DirEntry>| {
+        let entry = entry.ok()?;
+        let number = entry.file_name().to_str()?.parse().ok()?;
+        let actions = fs::read_to_string(entry.path().join("actions")).ok()?;
+        Line::new(number, actions.trim(), threads)
+    };
+    let mut lines: Vec<Line> = entries.filter_map(line).collect();
+    lines.sort_by_key(|line| line.number);
+    lines
+}
+
+impl Line {
+    /// `None` where nobody handles it.
+    fn new(number: u32, actions: &str, threads: &[Thread]) -> Option<Self> {
+        if actions.is_empty() {
+            return None;
+        }
+        let prefix = format!("irq/{number}-");
+        let mut names = threads.iter().map(|thread| &thread.name);
+        Some(Self {
+            number,
+            actions: actions.to_owned(),
+            thread: names.find(|name| name.starts_with(&prefix)).cloned(),
+        })
+    }
+}
+
+fn describe(lines: &[Line]) -> String {
+    let mut text = String::from("irq  handler           thread\n");
+    for line in lines {
+        let thread = line.thread.as_deref().unwrap_or("none");
+        let _ = writeln!(text, "{:>3}  {:<16}  {thread}", line.number, line.actions);
+    }
+    text
+}
+
+fn settings(threads: &[Thread], lines: &[Line]) -> Settings {
+    let real_time = threads.iter().filter(|thread| thread.policy.has_priority());
+    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    let forced = forced(&read("/proc/version"), &read("/proc/cmdline"));
+    BTreeMap::from([
+        ("threads".into(), threads.len().to_string()),
+        ("real_time_threads".into(), real_time.count().to_string()),
+        ("interrupts_threaded".into(), verdict(forced, lines)),
+    ])
+}
+
+/// What makes the kernel handle every interrupt in a thread that can be handled so.
+fn forced(version: &str, cmdline: &str) -> Option<&'static str> {
+    let has = |text: &str, word| text.split_whitespace().any(|found| found == word);
+    if has(version, "PREEMPT_RT") {
+        Some("PREEMPT_RT")
+    } else if has(cmdline, "threadirqs") {
+        Some("threadirqs")
+    } else {
+        None
+    }
+}
+
+/// Are interrupts threaded? What should be so, and whether it is seen to be so.
+///
+/// Without force some lines have a thread too, because their drivers ask for one; with it
+/// some have none, because their drivers forbid it, as the clock's does.
+fn verdict(forced: Option<&str>, lines: &[Line]) -> String {
+    let (all, threaded) = (
+        lines.len(),
+        lines.iter().filter(|line| line.thread.is_some()).count(),
+    );
+    let seen = format!("{threaded} of {all} interrupt lines have a thread");
+    match forced {
+        _ if all == 0 => "unknown: no interrupt line is seen in /sys/kernel/irq".into(),
+        Some(why) if threaded > 0 => format!("yes: {why}, and {seen}"),
+        Some(why) => format!("unknown: {why}, but {seen}"),
+        None => format!("no: neither PREEMPT_RT nor threadirqs, and {seen}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REST: &str = "0 0 0 0 0 0 0 2147483647 0 1 0 0 17 0";
+
+    fn stat(name: &str, flags: u64, nice: i64, priority: i64, policy: i64) -> String {
+        format!(
+            "9 ({name}) S 2 0 0 0 -1 {flags} 0 0 0 0 0 0 0 0 20 {nice} 1 0 49 0 0 1844 {REST} {priority} {policy} 0\n"
+        )
+    }
+
+    fn thread(name: &str, priority: i64, policy: i64) -> Thread {
+        Thread::parse(&stat(name, 69_238_848, -20, priority, policy)).unwrap()
+    }
+
+    #[test]
+    fn a_line_tells_policy_and_priority() {
+        let migration = thread("migration/0", 99, 1);
+        assert_eq!((migration.policy, migration.urgency), (Policy::Fifo, -99));
+        assert!(
+            migration
+                .line(1)
+                .starts_with("SCHED_FIFO            99     -  migration/0")
+        );
+        let worker = thread("kworker/0:0H-events_highpri", 0, 0);
+        assert_eq!((worker.policy, worker.urgency), (Policy::Other, -20));
+        assert!(
+            worker.line(2).ends_with("-   -20  kworker/0:*H  ×2"),
+            "{}",
+            worker.line(2)
+        );
+        assert_eq!(Thread::parse(&stat("init) x (y", 256, 0, 1, 1)), None);
+        assert_eq!(Thread::parse("9 (cut off"), None);
+    }
+
+    #[test]
+    fn names_tell_nothing_of_the_moment() {
+        for (name, stable) in [
+            ("kworker/0:1", "kworker/0:*"),
+            ("kworker/0:0H-events_highpri", "kworker/0:*H"),
+            ("kworker/u4:17+flush-8:0", "kworker/u4:*"),
+            ("kworker/R-mm_percpu_wq", "kworker/R-mm_percpu_wq"),
+            ("irq/9-acpi", "irq/9-acpi"),
+        ] {
+            assert_eq!(stable_name(name), stable);
+        }
+    }
+
+    #[test]
+    fn the_most_urgent_stand_first_and_equal_ones_together() {
+        let mut all = [
+            thread("kworker/0:1-events", 0, 0),
+            thread("ktimers/0", 1, 1),
+            thread("kworker/0:0", 0, 0),
+            thread("migration/0", 99, 1),
+        ];
+        all.sort();
+        let text = list(&all);
+        let names: Vec<&str> = text.lines().skip(1).map(|line| &line[32..]).collect();
+        assert_eq!(names, ["migration/0", "ktimers/0", "kworker/0:*  ×2"]);
+    }
+
+    #[test]
+    fn threaded_is_what_is_forced_and_seen() {
+        let threads = [thread("irq/9-acpi", 50, 1), thread("irq/90-nvme", 50, 1)];
+        let lines = |numbers: &[u32]| -> Vec<Line> {
+            let line = |number: &u32| Line::new(*number, "driver", &threads);
+            numbers.iter().filter_map(line).collect()
+        };
+        assert_eq!(Line::new(3, "", &threads), None);
+        let rt = forced("Linux version 6.12 #1 SMP PREEMPT_RT Debian", "quiet");
+        assert!(verdict(rt, &lines(&[0, 9])).starts_with("yes: PREEMPT_RT, and 1 of 2"));
+        assert!(verdict(rt, &lines(&[0])).starts_with("unknown: PREEMPT_RT, but 0 of 1"));
+        assert!(verdict(rt, &[]).starts_with("unknown"));
+        let stock = forced("Linux version 6.12 #1 SMP PREEMPT_DYNAMIC", "quiet");
+        assert!(verdict(stock, &lines(&[0, 9])).starts_with("no"));
+        assert_eq!(forced("Linux", "quiet threadirqs"), Some("threadirqs"));
+    }
+
+    #[test]
+    fn this_machine_has_kernel_threads_or_none_is_seen() {
+        assert!(threads().is_ok());
+    }
+}

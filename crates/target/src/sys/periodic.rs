@@ -1,0 +1,130 @@
+//! Interrupts that come periodically and are read from a descriptor: `/dev/rtc`, timerfd.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd};
+use std::path::Path;
+
+use punctual_model::Nanos;
+
+use super::pipe;
+
+// The requests of rtc(4), from the kernel's `uapi/linux/rtc.h`.
+const RTC_PIE_ON: libc::Ioctl = libc::_IO(b'p' as u32, 0x05);
+const RTC_PIE_OFF: libc::Ioctl = libc::_IO(b'p' as u32, 0x06);
+const RTC_IRQP_SET: libc::Ioctl = libc::_IOW::<libc::c_ulong>(b'p' as u32, 0x0c);
+
+/// A source of periodic interrupts that is switched on; dropping it switches it off.
+///
+/// The thread that makes and drops it must not be a real-time thread. Where the kernel runs
+/// the RTC's timer in a thread (`PREEMPT_RT`), switching on and off waits for the timer's
+/// callback in a busy loop (`rtc_update_hrtimer` in `drivers/rtc/interface.c`): a caller of
+/// higher priority than that thread keeps the CPU from it, and waits for ever.
+#[derive(Debug)]
+pub struct Periodic {
+    file: File,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Rtc,
+    Timerfd,
+}
+
+impl Periodic {
+    /// The periodic interrupt of a real-time clock.
+    pub fn rtc(device: &Path, hertz: u32) -> io::Result<Self> {
+        let file = File::open(device)?;
+        // SAFETY: the descriptor is open; both requests take a plain number.
+        unsafe {
+            let frequency = libc::c_ulong::from(hertz);
+            super::check(libc::ioctl(file.as_raw_fd(), RTC_IRQP_SET, frequency))?;
+            super::check(libc::ioctl(file.as_raw_fd(), RTC_PIE_ON, 0))?;
+        }
+        let kind = Kind::Rtc;
+        Ok(Self { file, kind })
+    }
+
+    /// A timer of the kernel's that a descriptor stands for.
+    pub fn timerfd(period: Nanos) -> io::Result<Self> {
+        let period = libc::timespec {
+            tv_sec: period.0 / 1_000_000_000,
+            tv_nsec: period.0 % 1_000_000_000,
+        };
+        let setting = libc::itimerspec {
+            it_interval: period,
+            it_value: period,
+        };
+        // SAFETY: the descriptor is new and nobody else has it; `setting` is live, and what
+        // was set before is not asked for.
+        let file = unsafe {
+            let descriptor = super::check(libc::timerfd_create(
+                libc::CLOCK_MONOTONIC,
+                libc::TFD_CLOEXEC,
+            ))?;
+            let file = File::from_raw_fd(descriptor);
+            super::check(libc::timerfd_settime(
+                file.as_raw_fd(),
+                0,
+                &raw const setting,
+                std::ptr::null_mut(),
+            ))?;
+            file
+        };
+        let kind = Kind::Timerfd;
+        Ok(Self { file, kind })
+    }
+
+    /// Whether an interrupt comes within `limit`; it is not consumed.
+    pub fn comes_within(&self, limit: Nanos) -> io::Result<bool> {
+        pipe::wait_readable(self.file.as_fd(), Some(limit))
+    }
+
+    /// Waits for the next interrupt; returns how many came since the last one was read.
+    pub fn wait(&self) -> io::Result<u64> {
+        let mut word = [0; 8];
+        loop {
+            match (&self.file).read(&mut word) {
+                Ok(_) => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let word = u64::from_ne_bytes(word);
+        Ok(match self.kind {
+            // The lowest byte tells the kind of interrupt.
+            Kind::Rtc => word >> 8,
+            Kind::Timerfd => word,
+        })
+    }
+}
+
+impl Drop for Periodic {
+    fn drop(&mut self) {
+        if self.kind == Kind::Rtc {
+            // Closing the file switches the interrupt off too.
+            // SAFETY: the descriptor is open; the request takes no argument.
+            let _ = unsafe { libc::ioctl(self.file.as_raw_fd(), RTC_PIE_OFF, 0) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timerfd_counts_what_was_not_read() {
+        let timer = Periodic::timerfd(Nanos::from_millis(1)).unwrap();
+        assert!(timer.comes_within(Nanos::from_millis(10_000)).unwrap());
+        assert!(timer.wait().unwrap() >= 1);
+        super::super::time::sleep(Nanos::from_millis(20));
+        assert!(timer.wait().unwrap() >= 19);
+    }
+
+    #[test]
+    fn a_clock_that_is_not_there_is_an_error() {
+        assert!(Periodic::rtc(Path::new("/dev/no-such-clock"), 64).is_err());
+    }
+}
