@@ -220,13 +220,20 @@ impl Drop for HostLoad {
 
 /// The processes below `pid` whose name begins with `qemu`.
 pub fn qemus_of(pid: u32) -> Vec<u32> {
+    let below = descendants(pid).into_iter();
+    below
+        .filter(|(_, name)| name.starts_with("qemu"))
+        .map(|(pid, _)| pid)
+        .collect()
+}
+
+/// All processes below `pid`, with their names.
+pub fn descendants(pid: u32) -> Vec<(u32, String)> {
     let mut found = Vec::new();
     for child in children(pid) {
         let name = fs::read_to_string(format!("/proc/{child}/comm")).unwrap_or_default();
-        if name.starts_with("qemu") {
-            found.push(child);
-        }
-        found.extend(qemus_of(child));
+        found.push((child, name.trim().to_owned()));
+        found.extend(descendants(child));
     }
     found
 }

@@ -24,6 +24,7 @@ pub mod session;
 pub mod stamps;
 pub mod stream;
 pub mod sys;
+pub mod undertaker;
 
 #[cfg(test)]
 mod counting_allocator;

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread::{self, JoinHandle};
@@ -14,6 +14,7 @@ use punctual_model::recording::Work;
 
 use crate::phase::Phases;
 use crate::sys::{pipe, process, time};
+use crate::undertaker;
 
 /// A worker begins this long after the load is started, at most; the seed says when.
 const LONGEST_PHASE: Nanos = Nanos::from_millis(50);
@@ -184,7 +185,8 @@ fn listen(
     }
 }
 
-/// Starts a command in a process group of its own, its output in a pipe.
+/// Starts a command in a process group of its own, its output in a pipe. On a host it ends
+/// with the thread that starts it; a guest ends as a whole.
 pub fn spawn(run: &[String]) -> io::Result<Child> {
     let Some((program, arguments)) = run.split_first() else {
         return Err(io::Error::new(
@@ -197,7 +199,7 @@ pub fn spawn(run: &[String]) -> io::Result<Child> {
     } else {
         program
     };
-    Command::new(program)
+    undertaker::command(program)?
         .args(arguments)
         .env(
             "PATH",

@@ -9,7 +9,7 @@ use lexopt::{Arg, Parser, ValueExt};
 use punctual_model::Plan;
 use punctual_target::hackbench::{self, Ipc, Job, Mode};
 use punctual_target::stream::Stream;
-use punctual_target::{init, session};
+use punctual_target::{init, session, undertaker};
 
 const HELP: &str = "\
 The target side of punctual: probes and loads in one static program.
@@ -18,6 +18,7 @@ Usage:
   punctual-target run [PLAN]           carry out a plan (TOML; standard input without PLAN)
                                        and write the record stream to standard output
   punctual-target hackbench [OPTIONS]  pass messages between groups of workers
+  punctual-target turn-back            turn back settings that a killed target left turned
   punctual-target --help | --version
 
 As process 1 of a guest it takes its plan from the virtual bench.
@@ -55,6 +56,16 @@ fn run(arguments: &mut Parser) -> Result<()> {
     match arguments.next()? {
         Some(Arg::Value(word)) if word == "run" => run_plan(arguments),
         Some(Arg::Value(word)) if word == "hackbench" => run_hackbench(arguments),
+        Some(Arg::Value(word)) if word == undertaker::TURN_BACK => {
+            undertaker::turn_back();
+            Ok(())
+        }
+        Some(Arg::Value(word)) if word == undertaker::WITH_PARENT => {
+            let words: Vec<_> = arguments.raw_args()?.collect();
+            let program = words.first().cloned().unwrap_or_default();
+            Err(undertaker::become_with_parent(&words))
+                .with_context(|| program.to_string_lossy().into_owned())
+        }
         Some(Arg::Short('V') | Arg::Long("version")) => {
             println!("punctual-target {}", env!("CARGO_PKG_VERSION"));
             Ok(())
@@ -82,6 +93,7 @@ fn run_plan(arguments: &mut Parser) -> Result<()> {
         }
     }
     let plan: Plan = toml::from_str(&text).context("the plan cannot be read")?;
+    undertaker::watch().context("cannot watch for signals")?;
     session::carry_out(&plan, &mut Stream::new(io::stdout())).context("cannot write the stream")
 }
 

@@ -17,6 +17,7 @@ pub mod port;
 pub mod process;
 pub mod sched;
 pub mod semaphore;
+pub mod signal;
 pub mod time;
 
 use std::io;

@@ -1,0 +1,187 @@
+//! The host bench: this machine as it is, in real time, left as it was.
+//!
+//! Nothing here asserts how long anything took.
+
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use punctual_tests::{Scratch, descendants, is_alive, runs};
+use rustix::process::{Pid, Signal, kill_process};
+
+const SUITE: &str = r#"
+name = "host"
+summary = "what any machine can do"
+[[step]]
+probe = "timer"
+samples = 50
+load = "busy"
+[[step]]
+probe = "hackbench"
+ipc = "pipe"
+groups = 1
+loops = 5
+[[step]]
+probe = "tick"
+duration_ms = 100
+"#;
+
+const LONG: &str = r#"
+name = "long"
+summary = "a probe that turns knobs, for as long as it may"
+[[step]]
+probe = "tick"
+duration_ms = 10000
+[[step]]
+probe = "timer"
+samples = 1000000000
+load = "busy"
+"#;
+
+const BUSY: &str = r#"
+summary = "a shell with a child of its own"
+[[worker]]
+run = ["sh", "-c", "sleep 1000 & yes"]
+unit = "bytes"
+count = "bytes"
+"#;
+
+fn scratch() -> Scratch {
+    let scratch = Scratch::new();
+    let loads = scratch.path("config/punctual/loads");
+    fs::create_dir_all(&loads).unwrap();
+    fs::write(loads.join("busy.toml"), BUSY).unwrap();
+    scratch
+}
+
+/// Every setting that a probe may turn, as it stands.
+fn settings() -> Vec<(String, String)> {
+    let mut paths = vec![
+        "/proc/sys/kernel/sched_rt_runtime_us".to_owned(),
+        "/proc/sys/kernel/sched_rt_period_us".to_owned(),
+    ];
+    let servers = fs::read_dir("/sys/kernel/debug/sched/fair_server");
+    for server in servers.into_iter().flatten().flatten() {
+        paths.push(server.path().join("runtime").to_string_lossy().into_owned());
+    }
+    let read = |path: String| {
+        let value = fs::read_to_string(&path).unwrap_or_else(|error| error.to_string());
+        (path, value)
+    };
+    paths.into_iter().map(read).collect()
+}
+
+#[test]
+fn a_suite_runs_to_its_end_and_changes_no_setting() {
+    let before = settings();
+    let scratch = scratch();
+    let suite = &scratch.file("host.toml", SUITE);
+    let ended = scratch.run(&["run", suite, "--bench", "host", "--json", "--quiet"]);
+    assert!(matches!(ended.status, Some(0 | 3)), "{}", ended.stderr);
+    let run = &runs(&ended.stdout)[0];
+    assert_eq!(run["state"], "finished");
+    assert_eq!(run["subject"]["bench"], "host");
+    assert!(run["ns_per_insn"].is_null(), "this is no virtual time");
+    let measured = run["recordings"].as_array().unwrap().len();
+    let absent = run["unsupported"].as_array().unwrap();
+    assert!(
+        measured + absent.len() >= 3,
+        "each step is measured or has a reason"
+    );
+    assert!(
+        absent.iter().all(|absent| absent["reason"] != ""),
+        "{absent:?}"
+    );
+    assert_eq!(settings(), before);
+    let table = scratch.run(&["show", "r1"]).stdout;
+    assert!(!table.contains("Virtual time"), "{table}");
+}
+
+#[test]
+fn what_is_for_the_virtual_bench_is_refused() {
+    let ended = scratch().run(&["run", "demo", "--bench", "host", "--boot", "quiet"]);
+    assert_eq!(ended.status, Some(2));
+    assert!(ended.stderr.contains("--boot"), "{}", ended.stderr);
+}
+
+/// Starts the long run; returns it when the given word is seen below it.
+fn begin(scratch: &Scratch, word: &str) -> (Child, Vec<(u32, String)>) {
+    let suite = &scratch.file("long.toml", LONG);
+    let mut command = scratch.punctual(&["run", suite, "--bench", "host", "--quiet"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let child = command.process_group(0).spawn().unwrap();
+    for _ in 0..3000 {
+        let below = descendants(child.id());
+        let knobs = fs::read_dir("/run/punctual/knobs").is_ok_and(|notes| notes.count() > 0);
+        let begun = if word == "knob" {
+            knobs
+        } else {
+            below.iter().any(|(_, name)| name == word)
+        };
+        if begun {
+            return (child, below);
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    panic!("{word} is never seen");
+}
+
+fn assert_gone(processes: &[(u32, String)]) {
+    for _ in 0..500 {
+        if !processes.iter().any(|(pid, _)| is_alive(*pid)) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    panic!("left behind: {processes:?}");
+}
+
+fn send(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(pid as i32).unwrap(), signal).unwrap();
+}
+
+#[test]
+fn an_interrupted_run_leaves_no_process() {
+    let scratch = scratch();
+    let (mut child, below) = begin(&scratch, "yes");
+    send(child.id(), Signal::INT);
+    child.wait().unwrap();
+    assert_gone(&below);
+}
+
+#[test]
+fn settings_are_turned_back_after_a_signal_and_after_a_kill() {
+    let before = settings();
+    let scratch = scratch();
+    let (mut child, below) = begin(&scratch, "knob");
+    assert_ne!(settings(), before, "it has turned something");
+    send(child.id(), Signal::KILL);
+    child.wait().unwrap();
+    assert_gone(&below);
+    assert_eq!(
+        settings(),
+        before,
+        "punctual was killed, and the target ended in good order"
+    );
+
+    let (mut child, below) = begin(&scratch, "knob");
+    let (target, _) = below
+        .iter()
+        .find(|(_, name)| name == "punctual-target")
+        .unwrap();
+    send(*target, Signal::KILL);
+    child.wait().unwrap();
+    assert_gone(&below);
+    let suite = &scratch.file("host.toml", SUITE);
+    let next = scratch.run(&["run", suite, "--bench", "host", "--json", "--quiet"]);
+    let facts = &runs(&next.stdout)[0]["provenance"]["facts"];
+    let said = facts["turned_back_after_crash"].as_str().unwrap();
+    assert!(said.contains("sched_rt_runtime_us"), "{said}");
+    assert_eq!(
+        settings(),
+        before,
+        "the target was killed, and the next one turned back"
+    );
+}
