@@ -28,6 +28,7 @@ static void pulse_publish(struct pulse *p, u64 head)
 
 	if (ring->published == head && !READ_ONCE(p->over))
 		return;
+	/* The records, with their times, before the hand that shows them. */
 	smp_store_release(&ring->published, head);
 	rcuwait_wake_up(&p->reader);
 }
@@ -38,6 +39,7 @@ static void pulse_keep(struct pulse *p, u64 seq, u64 asserted_ns, u64 hard_ns)
 
 	if (!ring->size)
 		return;
+	/* The reader is through with a slot before it is written again. */
 	if (ring->head - smp_load_acquire(&ring->tail) >= ring->size) {
 		p->dropped++;
 		return;
@@ -47,6 +49,7 @@ static void pulse_keep(struct pulse *p, u64 seq, u64 asserted_ns, u64 hard_ns)
 		.asserted_ns = asserted_ns,
 		.hard_ns = hard_ns,
 	};
+	/* The record before the hand that shows it to the threaded handler. */
 	smp_store_release(&ring->head, ring->head + 1);
 }
 
@@ -61,6 +64,7 @@ irqreturn_t pulse_hard(struct pulse *p, u64 last, u64 asserted_ns, u64 hard_ns)
 	p->seen = last;
 	if (p->setup.hard_spin_ns)
 		pulse_spin(p->setup.hard_spin_ns);
+	/* Whoever sees the end sees the last record, too. */
 	if (p->setup.count && last >= p->setup.count)
 		smp_store_release(&p->over, true);
 
@@ -72,6 +76,7 @@ irqreturn_t pulse_hard(struct pulse *p, u64 last, u64 asserted_ns, u64 hard_ns)
 
 irqreturn_t pulse_hard_raised(struct pulse *p, u64 hard_ns)
 {
+	/* Who sees the number sees the time of assertion, too. */
 	u64 last = smp_load_acquire(&p->raised);
 	u64 first = p->seen + 1;
 
@@ -85,8 +90,8 @@ irqreturn_t pulse_thread(int irq, void *data)
 {
 	struct pulse *p = data;
 	struct pulse_ring *ring = &p->ring;
+	/* Before the time is taken: none of these records is from later. */
 	u64 head = smp_load_acquire(&ring->head);
-	/* After the head was read: none of these records is from later. */
 	u64 thread_ns = ktime_get_ns();
 	u64 i;
 
@@ -211,6 +216,7 @@ static void pulse_stop(struct pulse *p)
 	hrtimer_cancel(&p->timer);
 	p->ops->stop(p);
 	p->started = false;
+	/* Whoever sees the end sees the last record, too. */
 	smp_store_release(&p->over, true);
 	rcuwait_wake_up(&p->reader);
 }
@@ -266,6 +272,7 @@ static int pulse_start(struct pulse *p)
 	p->dropped = 0;
 	p->threaded = 0;
 	p->thread_pid = 0;
+	/* Handlers and readers begin with what is set here. */
 	smp_store_release(&p->over, false);
 
 	if (p->ops->start)
@@ -379,6 +386,7 @@ static bool pulse_readable(struct pulse *p)
 {
 	/* Before the hands: what was recorded before it ended must be seen. */
 	bool over = smp_load_acquire(&p->over);
+	/* Before the head: if there is more by then, the burst is not over. */
 	u64 published = smp_load_acquire(&p->ring.published);
 
 	return published != p->ring.tail || (over && READ_ONCE(p->ring.head) == published);
@@ -387,6 +395,7 @@ static bool pulse_readable(struct pulse *p)
 static ssize_t pulse_copy(struct pulse *p, char __user *buf, size_t records)
 {
 	struct pulse_ring *ring = &p->ring;
+	/* Before the records that it shows. */
 	u64 ready = smp_load_acquire(&ring->published) - ring->tail;
 	size_t done = 0;
 
@@ -398,6 +407,7 @@ static ssize_t pulse_copy(struct pulse *p, char __user *buf, size_t records)
 		if (copy_to_user(buf + done * sizeof(*ring->slots), ring->slots + at,
 				 run * sizeof(*ring->slots)))
 			return -EFAULT;
+		/* After the records were copied: now they may be written again. */
 		smp_store_release(&ring->tail, ring->tail + run);
 		done += run;
 	}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* QEMU's PCI device "edu": writing to it asserts its interrupt, at that instruction. */
 
+#include <linux/completion.h>
 #include <linux/io.h>
 #include <linux/pci.h>
-#include <linux/semaphore.h>
 
 #include "pulse.h"
 
@@ -18,8 +18,8 @@
 static void __iomem *edu_mmio;
 static struct pci_dev *edu_pci;
 
-/* Free when there is a device and no open file has it: removing the device waits for that. */
-static struct semaphore edu_free;
+/* Complete when there is a device that no open file has; removing the device waits for that. */
+static DECLARE_COMPLETION(edu_free);
 
 static irqreturn_t edu_hard(int irq, void *data)
 {
@@ -43,7 +43,7 @@ static int edu_claim(struct pulse *p)
 	bool intx = p->setup.flags & PULSE_INTX;
 	int ret;
 
-	if (down_trylock(&edu_free))
+	if (!try_wait_for_completion(&edu_free))
 		return edu_mmio ? -EBUSY : -ENODEV;
 
 	ret = pci_alloc_irq_vectors(edu_pci, 1, 1, intx ? PCI_IRQ_INTX : PCI_IRQ_MSI);
@@ -60,7 +60,7 @@ static int edu_claim(struct pulse *p)
 err_irq:
 	pci_free_irq_vectors(edu_pci);
 err_vectors:
-	up(&edu_free);
+	complete(&edu_free);
 	return ret;
 }
 
@@ -68,7 +68,7 @@ static void edu_release(struct pulse *p)
 {
 	pulse_free_irq(p);
 	pci_free_irq_vectors(edu_pci);
-	up(&edu_free);
+	complete(&edu_free);
 }
 
 static void edu_stop(struct pulse *p)
@@ -113,7 +113,7 @@ static int edu_probe(struct pci_dev *pci, const struct pci_device_id *id)
 	/* A message is a write to memory, which the device must be allowed. */
 	pci_set_master(pci);
 	edu_pci = pci;
-	up(&edu_free);
+	complete(&edu_free);
 	return 0;
 
 err_id:
@@ -128,7 +128,7 @@ err_regions:
 
 static void edu_remove(struct pci_dev *pci)
 {
-	down(&edu_free);
+	wait_for_completion(&edu_free);
 	pci_clear_master(pci);
 	pci_iounmap(pci, edu_mmio);
 	edu_mmio = NULL;
@@ -151,8 +151,6 @@ static struct pci_driver edu_driver = {
 
 int pulse_edu_init(void)
 {
-	/* Taken until there is a device. */
-	sema_init(&edu_free, 0);
 	return pci_register_driver(&edu_driver);
 }
 

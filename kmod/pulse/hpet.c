@@ -141,7 +141,7 @@ static int hpet_start(struct pulse *p)
 	hpet->begin = hpet_read(hpet, HPET_COUNTER);
 	hpet_write(hpet, HPET_Tn_CMP(hpet->timer), hpet->begin + hpet->interval);
 	if (hpet->periodic) {
-		/* The first write was the first time, this is the period; AMD 81xx needs a pause. */
+		/* That was the first interrupt's time, this is the period; AMD 81xx wants a pause. */
 		udelay(1);
 		hpet_write(hpet, HPET_Tn_CMP(hpet->timer), hpet->interval);
 	}

@@ -62,7 +62,7 @@ struct pulse_setup {
 	__u64 count;		/* the burst ends with this interrupt; 0: never */
 	__u32 records;		/* room for so many, a power of two; 0: only count */
 	__u32 cpu;		/* the CPU that is interrupted, or PULSE_ANY_CPU */
-	__u32 hard_spin_ns;	/* make the hard handler so much longer */
+	__u32 hard_spin_ns;	/* make the hard handler so much longer, at its end */
 	__u32 thread_spin_ns;	/* make the threaded handler so much longer */
 	__s32 hpet_fd;		/* hpet: a descriptor of /dev/hpet, else -1 */
 	__u32 hpet_timer;	/* hpet: hi_timer, as its HPET_INFO says */
