@@ -60,12 +60,14 @@ static inline void compat_hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /* 6.14 gave the function that also starts the worker a name of its own. */
+static inline struct kthread_worker *compat_kthread_run_worker_on_cpu(unsigned int cpu,
+								      const char name[])
+{
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
-#define compat_kthread_run_worker_on_cpu(cpu, name) \
-	kthread_create_worker_on_cpu(cpu, 0, name, cpu)
+	return kthread_create_worker_on_cpu(cpu, 0, name, cpu);
 #else
-#define compat_kthread_run_worker_on_cpu(cpu, name) \
-	kthread_run_worker_on_cpu(cpu, 0, name)
+	return kthread_run_worker_on_cpu(cpu, 0, name);
 #endif
+}
 
 #endif /* _PUNCTUAL_COMPAT_H */

@@ -64,9 +64,10 @@ irqreturn_t pulse_hard(struct pulse *p, u64 last, u64 asserted_ns, u64 hard_ns)
 	p->seen = last;
 	if (p->setup.hard_spin_ns)
 		pulse_spin(p->setup.hard_spin_ns);
-	/* Whoever sees the end sees the last record, too. */
-	if (p->setup.count && last >= p->setup.count)
+	if (p->setup.count && last >= p->setup.count) {
+		/* Whoever sees the end sees the last record, too. */
 		smp_store_release(&p->over, true);
+	}
 
 	if (!(p->setup.flags & PULSE_HARD_ONLY))
 		return IRQ_WAKE_THREAD;

@@ -141,7 +141,7 @@ static int hpet_start(struct pulse *p)
 	hpet->begin = hpet_read(hpet, HPET_COUNTER);
 	hpet_write(hpet, HPET_Tn_CMP(hpet->timer), hpet->begin + hpet->interval);
 	if (hpet->periodic) {
-		/* That was the first interrupt's time, this is the period; AMD 81xx wants a pause. */
+		/* That was the first one's time, this is the period; AMD 81xx wants a pause. */
 		udelay(1);
 		hpet_write(hpet, HPET_Tn_CMP(hpet->timer), hpet->interval);
 	}

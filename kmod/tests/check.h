@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef int64_t ns_t;
+typedef long long ns_t;
 
 static int failures;
 
