@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "../pulse/uapi/pulse.h"
+#include "../stall/uapi/stall.h"
 
 #define KHZ_NS 1000000
 
@@ -197,6 +198,37 @@ static double limit(struct pulse_setup setup, __u64 count)
 	return kept_at / 1000.0;
 }
 
+/*
+ * A stall of 500 us among interrupts 100 us apart: if it delays the hard handler, then
+ * the first one that is due in it until its end, and the others are lost in that one.
+ */
+static void stalled(const char *kind, struct pulse_setup setup, bool delays)
+{
+	int fd = open_pulse(), stall = open(STALL_DEVICE, O_RDWR);
+	struct stages stages = {};
+	struct pulse_stats stats;
+	char text[64];
+
+	must(stall);
+	setup.interval_ns = KHZ_NS / 10;
+	setup.count = 200;
+	must(ioctl(fd, PULSE_SETUP, &setup));
+	must(ioctl(fd, PULSE_START));
+	sprintf(text, "%s 500 after=10000", kind);
+	must(write(stall, text, strlen(text)));
+	read_burst(fd, &stages);
+	stats = stats_of(fd);
+	printf("  HPET, 10 kHz, %s 500: %llu lost, hard handler at most %lld ns late\n", kind,
+	       stats.raised - stats.handled, stages.hard.max);
+	if (delays)
+		check(stats.raised - stats.handled == 4 && stages.hard.max > 400000 &&
+		      stages.hard.max < 505000, "%s", kind);
+	else
+		check(stats.raised == stats.handled && stages.hard.max < 20000, "%s", kind);
+	close(stall);
+	close(fd);
+}
+
 static void hpet(void)
 {
 	struct pulse_setup setup = hpet_setup();
@@ -211,6 +243,11 @@ static void hpet(void)
 	periodic("HPET, 10 kHz one-shot", one_shot, KHZ_NS / 10, 10000);
 	hard_only.flags = PULSE_HARD_ONLY;
 	periodic("HPET, 10 kHz hard only", hard_only, KHZ_NS / 10, 10000);
+
+	stalled("irqs-off", setup, true);
+	stalled("preempt-off", setup, false);
+	stalled("softirq", setup, false);
+	stalled("raw-spinlock", setup, false);
 
 	/* One at a time. */
 	fd = open_pulse();

@@ -41,9 +41,8 @@
  *	done=N skipped=N start=NS end=NS
  *
  * how many are over, how many did not happen because the one before was not
- * over, and the last one's times on CLOCK_MONOTONIC: what held the CPU was
- * taken before the first and given back after the second. start is the first,
- * end the last time stamp inside; end - start is at least the length asked for,
+ * over, and the last one's times on CLOCK_MONOTONIC. start is the first, end the
+ * last time stamp while the CPU is held; end - start is at least the length asked for,
  * and longer by no more than the reading of one time stamp, and whatever
  * interrupted a kind that can be interrupted.
  */
