@@ -9,6 +9,7 @@ mod error;
 pub mod host;
 pub mod initramfs;
 pub mod kernels;
+pub mod kmod;
 pub mod paths;
 pub mod site;
 pub mod virtual_bench;

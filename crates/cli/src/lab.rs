@@ -1,19 +1,13 @@
-//! Carries out runs: prepares machines, runs them side by side, and stores what comes.
+//! Carries out runs, side by side, and stores what comes.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::path::{Path, PathBuf};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use jiff::Timestamp;
-use punctual_bench::host::HostSite;
-use punctual_bench::initramfs;
-use punctual_bench::kernels::{Catalog, Kernel};
 use punctual_bench::site::{Event, Outcome, Site};
-use punctual_bench::virtual_bench::{Machine, Start, VirtualBench, VirtualSite, cmdline};
 use punctual_bench::{BenchError, tail};
 use punctual_model::run::State;
 use punctual_model::suite::SubjectSpec;
@@ -21,22 +15,6 @@ use punctual_model::{Plan, Record, Run, Subject};
 use punctual_store::{Store, StoreError};
 
 use crate::progress::{Line, Progress};
-
-/// Names the target program where it is not beside this one.
-const TARGET_VARIABLE: &str = "PUNCTUAL_TARGET";
-
-/// What every virtual subject of a suite gets.
-#[derive(Debug)]
-pub struct Equipment {
-    /// Programs of this machine that the guest gets too.
-    pub programs: Vec<PathBuf>,
-    /// The guest's memory, in mebibytes.
-    pub memory_mib: u32,
-    /// Nanoseconds of virtual time per instruction.
-    pub ns_per_insn: u32,
-    /// How a run gets to a booted guest.
-    pub start: Start,
-}
 
 /// One run to be made.
 pub struct Job<'a> {
@@ -47,7 +25,7 @@ pub struct Job<'a> {
     /// Where.
     pub site: &'a dyn Site,
     /// What is measured.
-    pub plan: &'a Plan,
+    pub plan: Plan,
 }
 
 /// Where runs are made and kept.
@@ -69,61 +47,6 @@ pub struct Results {
     pub left: usize,
     /// Why some of it could not be stored.
     pub unstored: Option<StoreError>,
-}
-
-/// Virtual subjects at their places; kernels are fetched where that is needed.
-pub fn virtual_sites(
-    bench: &VirtualBench,
-    catalog: &Catalog,
-    equipment: &Equipment,
-    subjects: &[SubjectSpec],
-    progress: &mut dyn FnMut(&str),
-) -> Result<Vec<Box<dyn Site>>> {
-    let (target, busybox) = (target()?, initramfs::find_busybox()?);
-    let mut kernels: BTreeMap<&str, (Kernel, PathBuf, String)> = BTreeMap::new();
-    let mut sites: Vec<Box<dyn Site>> = Vec::new();
-    for subject in subjects {
-        if !kernels.contains_key(subject.kernel.as_str()) {
-            let kernel = catalog.ensure(&subject.kernel, progress)?;
-            let programs = &equipment.programs;
-            let initramfs = initramfs::base(&target, &busybox, &kernel.modules, programs)?;
-            let (path, sha256) = bench.keep_initramfs(&initramfs)?;
-            kernels.insert(&subject.kernel, (kernel, path, sha256));
-        }
-        let (kernel, path, sha256) = kernels[subject.kernel.as_str()].clone();
-        let machine = Machine {
-            cmdline: cmdline(&kernel, &subject.boot),
-            kernel,
-            initramfs: path,
-            initramfs_sha256: sha256,
-            memory_mib: equipment.memory_mib,
-            ns_per_insn: equipment.ns_per_insn,
-        };
-        sites.push(Box::new(VirtualSite {
-            bench: bench.clone(),
-            machine,
-            start: equipment.start,
-        }));
-    }
-    Ok(sites)
-}
-
-/// This machine, as it is.
-pub fn host_site(cache: PathBuf, silence: Duration) -> Result<Box<dyn Site>> {
-    Ok(Box::new(HostSite {
-        target: target()?,
-        cache,
-        silence,
-    }))
-}
-
-/// The static target program: beside this one, or where the environment says.
-fn target() -> Result<PathBuf> {
-    if let Some(path) = std::env::var_os(TARGET_VARIABLE) {
-        return Ok(path.into());
-    }
-    let this = std::env::current_exe().context("cannot find out where this program is")?;
-    Ok(this.with_file_name("punctual-target"))
 }
 
 impl Job<'_> {
@@ -290,22 +213,4 @@ impl Made {
 
 fn now() -> String {
     Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-}
-
-/// Programs by name or path, as paths; a name is looked up along the PATH.
-pub fn find_programs(programs: &[String]) -> Result<Vec<PathBuf>> {
-    let search = std::env::var_os("PATH").unwrap_or_default();
-    let find = |name: &String| {
-        if name.contains('/') {
-            return Ok(PathBuf::from(name));
-        }
-        let candidates = std::env::split_paths(&search).map(|directory| directory.join(name));
-        let found = candidates
-            .into_iter()
-            .find(|path: &PathBuf| Path::is_file(path));
-        found.with_context(|| {
-            format!("the suite wants the program {name} in the guest, and it is not installed here")
-        })
-    };
-    programs.iter().map(find).collect()
 }

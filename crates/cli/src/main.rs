@@ -7,6 +7,7 @@ mod lab;
 mod library;
 mod output;
 mod progress;
+mod sites;
 mod subjects;
 
 use std::process::ExitCode;

@@ -19,6 +19,9 @@ pub struct Plan {
     /// The loads that the steps name; `idle` need not be among them.
     #[serde(default)]
     pub loads: BTreeMap<String, Load>,
+    /// Kernel modules that could not be brought along, with the reasons.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent: BTreeMap<String, String>,
     /// What to measure, in this order.
     #[serde(rename = "step")]
     pub steps: Vec<Step>,

@@ -21,6 +21,13 @@ pub struct Suite {
     /// Programs of this machine that a virtual subject gets too, with their libraries.
     #[serde(default)]
     pub programs: Vec<String>,
+    /// Further files of this machine that a virtual subject gets at the same paths; `*` stands
+    /// for any part of a name.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// Punctual's own kernel modules that a virtual subject gets: `stall`, `pulse`, ….
+    #[serde(default)]
+    pub modules: Vec<String>,
     /// What is judged where the caller names nothing else.
     #[serde(default, rename = "subject")]
     pub subjects: Vec<SubjectSpec>,
@@ -99,6 +106,7 @@ impl Suite {
         Ok(Plan {
             seed,
             loads,
+            absent: BTreeMap::new(),
             steps: self.steps.clone(),
         })
     }

@@ -55,6 +55,7 @@ pub fn carry_out(plan: &Plan, stream: &mut Stream) -> io::Result<()> {
             }
             Err(reason) => {
                 let (probe, load) = (step.probe.clone(), step.load.clone());
+                let reason = explained(plan, reason);
                 stream.send(&Record::Unsupported(Unsupported {
                     probe,
                     load,
@@ -65,6 +66,15 @@ pub fn carry_out(plan: &Plan, stream: &mut Stream) -> io::Result<()> {
         }
     }
     stream.send(&Record::Finished(finished))
+}
+
+/// A reason, and the reason for it where a module could not be brought along.
+fn explained(plan: &Plan, reason: String) -> String {
+    let missing = |(module, _): &(&String, &String)| reason.contains(&format!("/dev/{module}"));
+    match plan.absent.iter().find(missing) {
+        Some((_, why)) => format!("{reason}: {why}"),
+        None => reason,
+    }
 }
 
 /// All steps, parsed before the first is begun.

@@ -35,6 +35,7 @@ pub const BOOT_ARGUMENTS: &str = "console=ttyS0 earlyprintk=ttyS0 nokaslr norand
 /// - `clock=vm`: the real-time clock runs in virtual time, from a fixed date.
 /// - `seed`: what the firmware hands to the kernel's random number generator.
 /// - `ib700` with `watchdog=pause`: the guest has its machine stopped while it sleeps.
+/// - `edu`: its interrupt is raised at the very instruction that asks for it.
 /// - `suppress-vmdesc`, `send-configuration`: a snapshot of the devices has no other parts
 ///   than the devices.
 const HARDWARE: &[&str] = &[
@@ -63,6 +64,8 @@ const HARDWARE: &[&str] = &[
     "ib700",
     "-action",
     "watchdog=pause",
+    "-device",
+    "edu",
 ];
 
 /// The clock: it counts instructions, and leaps over the time in which the guest sleeps.

@@ -8,7 +8,6 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum, value_parser};
 use punctual_bench::paths;
-use punctual_bench::site::Site;
 use punctual_bench::virtual_bench::{NS_PER_INSN_MAX, Start, VirtualBench};
 use punctual_model::Plan;
 use punctual_model::run::State;
@@ -16,8 +15,9 @@ use punctual_model::suite::{SubjectSpec, Suite};
 use punctual_target::probes;
 
 use super::{StoreArgs, catalog};
-use crate::lab::{Equipment, Job, Lab, Results, find_programs, host_site, virtual_sites};
+use crate::lab::{Job, Lab, Results};
 use crate::progress::Progress;
+use crate::sites::{self, Builder, Equipment, Place};
 use crate::subjects::{Choice, choose};
 use crate::{ExitStatus, UsageError, interrupt, library, output};
 
@@ -97,14 +97,16 @@ impl Run {
         let store = self.store.open()?;
         let steps = suite.steps.len() * subjects.len() * plans.len();
         let progress = Progress::new(steps as u64, self.quiet);
-        let sites = self.sites(&suite, &subjects, &progress)?;
+        let places = self.places(&suite, &subjects, &progress)?;
         let mut jobs = Vec::new();
         for plan in &plans {
-            for (subject, site) in subjects.iter().zip(&sites) {
+            for (subject, place) in subjects.iter().zip(&places) {
+                let mut plan = plan.clone();
+                plan.absent.clone_from(&place.absent);
                 jobs.push(Job {
                     suite: &suite.name,
                     subject,
-                    site: site.as_ref(),
+                    site: place.site.as_ref(),
                     plan,
                 });
             }
@@ -153,31 +155,32 @@ impl Run {
     }
 
     /// The subjects at their places.
-    fn sites(
+    fn places(
         &self,
         suite: &Suite,
         subjects: &[SubjectSpec],
         progress: &Progress,
-    ) -> Result<Vec<Box<dyn Site>>> {
+    ) -> Result<Vec<Place>> {
         let cache = paths::cache_dir()?;
         let silence = Duration::from_secs(self.patience);
         if self.bench == Bench::Host {
-            return Ok(vec![host_site(cache, silence)?]);
+            return Ok(vec![sites::host(cache, silence)?]);
         }
         let mut bench = VirtualBench::open(&cache)?;
         bench.silence = silence;
-        let equipment = Equipment {
-            programs: find_programs(&suite.programs)?,
-            memory_mib: self.memory.unwrap_or(suite.memory_mib),
-            ns_per_insn: self.ns_per_insn.unwrap_or(1),
-            start: if self.cold {
-                Start::Cold
-            } else {
-                Start::Resumed
-            },
+        let mut equipment = Equipment::of(suite)?;
+        equipment.memory_mib = self.memory.unwrap_or(suite.memory_mib);
+        equipment.ns_per_insn = self.ns_per_insn.unwrap_or(1);
+        if self.cold {
+            equipment.start = Start::Cold;
+        }
+        let builder = Builder {
+            bench: &bench,
+            catalog: &catalog()?,
+            cache: &cache,
+            equipment: &equipment,
         };
-        let say = &mut |message: &str| progress.say(message);
-        virtual_sites(&bench, &catalog()?, &equipment, subjects, say)
+        builder.places(subjects, &mut |message| progress.say(message))
     }
 
     /// A plan for each seed. What is wrong with the suite is said here, before any boot.

@@ -1,0 +1,161 @@
+//! Punctual's own kernel modules, built for a kernel that does not run here.
+//!
+//! Their sources are compiled into this program and written out to be built, so that an
+//! installed Punctual needs no source tree. What was built is kept by the digest of the
+//! sources and by the kernel's release: `CACHE/kmod/DIGEST/RELEASE/stall.ko`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use include_dir::{Dir, DirEntry, include_dir};
+
+use crate::checksum;
+use crate::paths::Lock;
+
+static SOURCES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../kmod");
+
+/// The modules that there are.
+pub const NAMES: [&str; 3] = ["backfire", "pulse", "stall"];
+
+/// What `kmod/build` says where there are no headers.
+const NO_HEADERS: i32 = 3;
+
+/// Why modules cannot be built.
+#[derive(Debug, thiserror::Error)]
+pub enum KmodError {
+    /// There are no headers for that kernel.
+    #[error("no headers for {release} ({said})")]
+    NoHeaders {
+        /// The kernel's release.
+        release: String,
+        /// What the package tools said.
+        said: String,
+    },
+    /// They do not compile.
+    #[error("the modules cannot be built for {release}: {said}")]
+    Build {
+        /// The kernel's release.
+        release: String,
+        /// The compiler's last words.
+        said: String,
+    },
+    /// A file cannot be used.
+    #[error("{}: {error}", .path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What is wrong.
+        error: io::Error,
+    },
+}
+
+/// The modules of these names for a kernel, built if need be.
+pub fn modules(
+    cache: &Path,
+    release: &str,
+    names: &[String],
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<PathBuf>, KmodError> {
+    let base = cache.join("kmod").join(&digest()[..16]);
+    let built = base.join(release);
+    let lock = base.join(format!("{release}.lock"));
+    let _lock = Lock::acquire(&lock).map_err(at(&lock))?;
+    if !built.is_dir() {
+        progress(&format!("building kernel modules for {release}"));
+        build(cache, &base, release, &built)?;
+    }
+    let path = |name: &String| built.join(format!("{name}.ko"));
+    Ok(names.iter().map(path).collect())
+}
+
+fn build(cache: &Path, base: &Path, release: &str, built: &Path) -> Result<(), KmodError> {
+    let work = tempfile::tempdir_in(base).map_err(at(base))?;
+    let (sources, out) = (work.path().join("kmod"), work.path().join("out"));
+    fs::create_dir(&sources)
+        .and_then(|()| SOURCES.extract(&sources))
+        .map_err(at(&sources))?;
+    let output = Command::new("sh")
+        .arg(sources.join("build"))
+        .arg(release)
+        .arg(&out)
+        // The script keeps headers in punctual's own directory there.
+        .env("XDG_CACHE_HOME", cache.parent().unwrap_or(cache))
+        .stdin(Stdio::null())
+        .output()
+        .map_err(at(Path::new("sh")))?;
+    if !output.status.success() {
+        let said = last_lines(&String::from_utf8_lossy(&output.stderr));
+        let release = release.to_owned();
+        return Err(match output.status.code() {
+            Some(NO_HEADERS) => KmodError::NoHeaders { release, said },
+            _ => KmodError::Build { release, said },
+        });
+    }
+    fs::rename(&out, built).map_err(at(built))
+}
+
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    lines[lines.len().saturating_sub(3)..].join("; ")
+}
+
+/// The digest of all sources, names included.
+fn digest() -> String {
+    let mut text = Vec::new();
+    add(&SOURCES, &mut text);
+    checksum::of_bytes(&text)
+}
+
+fn add(directory: &Dir<'_>, text: &mut Vec<u8>) {
+    let mut entries: Vec<&DirEntry<'_>> = directory.entries().iter().collect();
+    entries.sort_by_key(|entry| entry.path());
+    for entry in entries {
+        match entry {
+            DirEntry::Dir(directory) => add(directory, text),
+            DirEntry::File(file) => {
+                text.extend(file.path().as_os_str().as_encoded_bytes());
+                text.extend((file.contents().len() as u64).to_le_bytes());
+                text.extend(file.contents());
+            }
+        }
+    }
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> KmodError + use<> {
+    let path = path.to_owned();
+    move |error| KmodError::Io { path, error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_module_has_its_sources_here() {
+        for name in NAMES {
+            assert!(
+                SOURCES.get_file(format!("{name}/Kbuild")).is_some(),
+                "{name}"
+            );
+        }
+        assert!(SOURCES.get_file("build").is_some());
+    }
+
+    #[test]
+    fn a_kernel_without_headers_says_so() {
+        let cache = tempfile::tempdir().unwrap();
+        let cache = cache.path().join("punctual");
+        let names = ["stall".to_owned()];
+        let error = modules(&cache, "0.0.0-nobody", &names, &mut |_| ()).unwrap_err();
+        assert!(
+            error.to_string().contains("no headers for 0.0.0-nobody"),
+            "{error}"
+        );
+    }
+}

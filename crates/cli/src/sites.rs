@@ -1,0 +1,238 @@
+//! Subjects at their places: what a suite asks for, looked up, built and put together.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use punctual_bench::host::HostSite;
+use punctual_bench::initramfs::{self, Initramfs};
+use punctual_bench::kernels::{Catalog, Kernel};
+use punctual_bench::kmod;
+use punctual_bench::site::Site;
+use punctual_bench::virtual_bench::{Machine, Start, VirtualBench, VirtualSite, cmdline};
+use punctual_model::suite::{SubjectSpec, Suite};
+
+use crate::UsageError;
+use crate::library::unknown;
+
+/// Names the target program where it is not beside this one.
+const TARGET_VARIABLE: &str = "PUNCTUAL_TARGET";
+
+/// A subject at its place.
+pub struct Place {
+    /// The place.
+    pub site: Box<dyn Site>,
+    /// Kernel modules that could not be brought along, with the reasons.
+    pub absent: BTreeMap<String, String>,
+}
+
+/// What every virtual subject of a suite gets.
+#[derive(Debug)]
+pub struct Equipment {
+    /// Programs of this machine, with their libraries.
+    programs: Vec<PathBuf>,
+    /// Other files of this machine.
+    files: Vec<PathBuf>,
+    /// Punctual's own kernel modules, by name.
+    modules: Vec<String>,
+    /// Memory, in mebibytes.
+    pub memory_mib: u32,
+    /// Nanoseconds of virtual time per instruction.
+    pub ns_per_insn: u32,
+    /// How a run gets to a booted guest.
+    pub start: Start,
+}
+
+impl Equipment {
+    /// What a suite asks for, if it is here.
+    pub fn of(suite: &Suite) -> Result<Self> {
+        for module in &suite.modules {
+            if !kmod::NAMES.contains(&module.as_str()) {
+                return Err(unknown("kernel module", module, &kmod::NAMES).into());
+            }
+        }
+        Ok(Self {
+            programs: find_programs(&suite.programs)?,
+            files: find_files(&suite.files)?,
+            modules: suite.modules.clone(),
+            memory_mib: suite.memory_mib,
+            ns_per_insn: 1,
+            start: Start::Resumed,
+        })
+    }
+}
+
+/// Makes the places of virtual subjects.
+pub struct Builder<'a> {
+    /// The bench.
+    pub bench: &'a VirtualBench,
+    /// Where kernels come from.
+    pub catalog: &'a Catalog,
+    /// Punctual's cache directory.
+    pub cache: &'a Path,
+    /// What each subject gets.
+    pub equipment: &'a Equipment,
+}
+
+impl Builder<'_> {
+    /// The places, one for each subject; kernels are fetched and modules built where that is
+    /// needed.
+    pub fn places(
+        &self,
+        subjects: &[SubjectSpec],
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Vec<Place>> {
+        let (target, busybox) = (target()?, initramfs::find_busybox()?);
+        let mut guests: BTreeMap<&str, Guest> = BTreeMap::new();
+        let mut places = Vec::new();
+        for subject in subjects {
+            let id = subject.kernel.as_str();
+            if !guests.contains_key(id) {
+                guests.insert(id, self.guest(id, &target, &busybox, progress)?);
+            }
+            places.push(self.place(&guests[id], subject));
+        }
+        Ok(places)
+    }
+
+    fn guest(
+        &self,
+        kernel: &str,
+        target: &Path,
+        busybox: &Path,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Guest> {
+        let kernel = self.catalog.ensure(kernel, progress)?;
+        let (own, absent) = self.modules(&kernel, progress)?;
+        let modules = [kernel.modules.clone(), own].concat();
+        let programs = &self.equipment.programs;
+        let mut initramfs = initramfs::base(target, busybox, &modules, programs)?;
+        for file in &self.equipment.files {
+            put(&mut initramfs, file)?;
+        }
+        let (path, sha256) = self.bench.keep_initramfs(&initramfs)?;
+        Ok(Guest {
+            kernel,
+            initramfs: path,
+            initramfs_sha256: sha256,
+            absent,
+        })
+    }
+
+    /// Punctual's own modules for a kernel, or why there are none: then what needs them is
+    /// unsupported, and all else can be measured.
+    fn modules(
+        &self,
+        kernel: &Kernel,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<(Vec<PathBuf>, BTreeMap<String, String>)> {
+        let names = &self.equipment.modules;
+        if names.is_empty() {
+            return Ok(Default::default());
+        }
+        match kmod::modules(self.cache, &kernel.release, names, progress) {
+            Ok(modules) => Ok((modules, BTreeMap::new())),
+            Err(error @ kmod::KmodError::Io { .. }) => Err(error.into()),
+            Err(error) => {
+                progress(&format!("{}: {error}", kernel.id));
+                let absent = |name: &String| (name.clone(), error.to_string());
+                Ok((Vec::new(), names.iter().map(absent).collect()))
+            }
+        }
+    }
+
+    fn place(&self, guest: &Guest, subject: &SubjectSpec) -> Place {
+        let machine = Machine {
+            cmdline: cmdline(&guest.kernel, &subject.boot),
+            kernel: guest.kernel.clone(),
+            initramfs: guest.initramfs.clone(),
+            initramfs_sha256: guest.initramfs_sha256.clone(),
+            memory_mib: self.equipment.memory_mib,
+            ns_per_insn: self.equipment.ns_per_insn,
+        };
+        Place {
+            site: Box::new(VirtualSite {
+                bench: self.bench.clone(),
+                machine,
+                start: self.equipment.start,
+            }),
+            absent: guest.absent.clone(),
+        }
+    }
+}
+
+/// What subjects with the same kernel have in common.
+struct Guest {
+    kernel: Kernel,
+    initramfs: PathBuf,
+    initramfs_sha256: String,
+    absent: BTreeMap<String, String>,
+}
+
+/// This machine, as it is.
+pub fn host(cache: PathBuf, silence: Duration) -> Result<Place> {
+    Ok(Place {
+        site: Box::new(HostSite {
+            target: target()?,
+            cache,
+            silence,
+        }),
+        absent: BTreeMap::new(),
+    })
+}
+
+/// The static target program: beside this one, or where the environment says.
+fn target() -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os(TARGET_VARIABLE) {
+        return Ok(path.into());
+    }
+    let this = std::env::current_exe().context("cannot find out where this program is")?;
+    Ok(this.with_file_name("punctual-target"))
+}
+
+fn put(initramfs: &mut Initramfs, file: &Path) -> Result<()> {
+    let name = file.to_str().context("a file's name is no UTF-8 text")?;
+    let bytes = fs::read(file).with_context(|| name.to_owned())?;
+    initramfs.file(name, 0o644, bytes)?;
+    Ok(())
+}
+
+/// Programs by name or path, as paths; a name is looked up along the PATH.
+fn find_programs(programs: &[String]) -> Result<Vec<PathBuf>> {
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    let find = |name: &String| {
+        if name.contains('/') {
+            return Ok(PathBuf::from(name));
+        }
+        let candidates = std::env::split_paths(&search).map(|directory| directory.join(name));
+        let found = candidates
+            .into_iter()
+            .find(|path: &PathBuf| Path::is_file(path));
+        found.with_context(|| {
+            format!("the suite wants the program {name} in the guest, and it is not installed here")
+        })
+    };
+    programs.iter().map(find).collect()
+}
+
+/// Files by pattern, sorted; each pattern must find some.
+fn find_files(patterns: &[String]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for pattern in patterns {
+        let wrong = |error: glob::PatternError| UsageError(format!("{pattern}: {error}"));
+        let found = glob::glob(pattern).map_err(wrong)?;
+        let before = files.len();
+        for path in found {
+            files.push(path?);
+        }
+        anyhow::ensure!(
+            files.len() > before,
+            "the suite wants the files {pattern} in the guest, and there are none here"
+        );
+    }
+    files.sort();
+    files.dedup();
+    Ok(files)
+}
