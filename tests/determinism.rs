@@ -96,3 +96,33 @@ fn a_slower_virtual_cpu_takes_longer() {
     let ratio = mean("4") / mean("1");
     assert!((3.5..4.5).contains(&ratio), "{ratio}");
 }
+
+/// The suite `all` has each of them.
+#[test]
+fn every_probe_runs_and_is_the_same_again() {
+    let scratch = Scratch::new();
+    let subjects = ["--subject", "none", "--subject", "rt"];
+    let first = scratch.measure(&[&["all"], &subjects[..]].concat());
+    for run in &first {
+        assert_eq!(
+            run["unsupported"].as_array().unwrap().len(),
+            0,
+            "{}",
+            run["unsupported"]
+        );
+    }
+    let listed = scratch.run(&["list", "probes", "--json"]).stdout;
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    for probe in listed["probes"].as_array().unwrap() {
+        let name = &probe["name"];
+        let measured = |run: &Value| {
+            let recordings = run["recordings"].as_array().unwrap();
+            recordings
+                .iter()
+                .any(|recording| recording["probe"] == *name)
+        };
+        assert!(name == "program" || first.iter().all(measured), "{name}");
+    }
+    let again = scratch.measure(&[&["all", "--cold"], &subjects[..]].concat());
+    assert_eq!(digests(&again), digests(&first));
+}

@@ -106,26 +106,30 @@ fn what_is_for_the_virtual_bench_is_refused() {
     assert!(ended.stderr.contains("--boot"), "{}", ended.stderr);
 }
 
-/// Starts the long run; returns it when the given word is seen below it.
-fn begin(scratch: &Scratch, word: &str) -> (Child, Vec<(u32, String)>) {
+/// A long run on this machine, and the processes below it when the given thing was seen.
+fn begin(scratch: &Scratch, seen: fn(&[(u32, String)]) -> bool) -> (Child, Vec<(u32, String)>) {
     let suite = &scratch.file("long.toml", LONG);
     let mut command = scratch.punctual(&["run", suite, "--bench", "host", "--quiet"]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    let child = command.process_group(0).spawn().unwrap();
+    let mut child = command.process_group(0).spawn().unwrap();
     for _ in 0..3000 {
         let below = descendants(child.id());
-        let knobs = fs::read_dir("/run/punctual/knobs").is_ok_and(|notes| notes.count() > 0);
-        let begun = if word == "knob" {
-            knobs
-        } else {
-            below.iter().any(|(_, name)| name == word)
-        };
-        if begun {
+        if seen(&below) {
             return (child, below);
         }
         thread::sleep(Duration::from_millis(20));
     }
-    panic!("{word} is never seen");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    panic!("it has never begun");
+}
+
+fn load_runs(below: &[(u32, String)]) -> bool {
+    below.iter().any(|(_, name)| name == "yes")
+}
+
+fn knob_is_turned(_: &[(u32, String)]) -> bool {
+    fs::read_dir("/run/punctual/knobs").is_ok_and(|notes| notes.count() > 0)
 }
 
 fn assert_gone(processes: &[(u32, String)]) {
@@ -145,7 +149,7 @@ fn send(pid: u32, signal: Signal) {
 #[test]
 fn an_interrupted_run_leaves_no_process() {
     let scratch = scratch();
-    let (mut child, below) = begin(&scratch, "yes");
+    let (mut child, below) = begin(&scratch, load_runs);
     send(child.id(), Signal::INT);
     child.wait().unwrap();
     assert_gone(&below);
@@ -155,7 +159,7 @@ fn an_interrupted_run_leaves_no_process() {
 fn settings_are_turned_back_after_a_signal_and_after_a_kill() {
     let before = settings();
     let scratch = scratch();
-    let (mut child, below) = begin(&scratch, "knob");
+    let (mut child, below) = begin(&scratch, knob_is_turned);
     assert_ne!(settings(), before, "it has turned something");
     send(child.id(), Signal::KILL);
     child.wait().unwrap();
@@ -166,7 +170,7 @@ fn settings_are_turned_back_after_a_signal_and_after_a_kill() {
         "punctual was killed, and the target ended in good order"
     );
 
-    let (mut child, below) = begin(&scratch, "knob");
+    let (mut child, below) = begin(&scratch, knob_is_turned);
     let (target, _) = below
         .iter()
         .find(|(_, name)| name == "punctual-target")

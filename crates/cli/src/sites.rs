@@ -46,16 +46,17 @@ pub struct Equipment {
 }
 
 impl Equipment {
-    /// What a suite asks for, if it is here.
-    pub fn of(suite: &Suite) -> Result<Self> {
+    /// What a suite asks for, as far as it is here. What is missing is said; the probes that
+    /// need it will be unsupported, and all else can be measured.
+    pub fn of(suite: &Suite, say: &mut dyn FnMut(&str)) -> Result<Self> {
         for module in &suite.modules {
             if !kmod::NAMES.contains(&module.as_str()) {
                 return Err(unknown("kernel module", module, &kmod::NAMES).into());
             }
         }
         Ok(Self {
-            programs: find_programs(&suite.programs)?,
-            files: find_files(&suite.files)?,
+            programs: find_programs(&suite.programs, say),
+            files: find_files(&suite.files, say)?,
             modules: suite.modules.clone(),
             memory_mib: suite.memory_mib,
             ns_per_insn: 1,
@@ -200,37 +201,40 @@ fn put(initramfs: &mut Initramfs, file: &Path) -> Result<()> {
 }
 
 /// Programs by name or path, as paths; a name is looked up along the PATH.
-fn find_programs(programs: &[String]) -> Result<Vec<PathBuf>> {
-    let search = std::env::var_os("PATH").unwrap_or_default();
-    let find = |name: &String| {
-        if name.contains('/') {
-            return Ok(PathBuf::from(name));
+fn find_programs(programs: &[String], say: &mut dyn FnMut(&str)) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for name in programs {
+        match find_program(name) {
+            Some(path) => found.push(path),
+            None => say(&format!(
+                "{name} is not installed here: the guest goes without"
+            )),
         }
-        let candidates = std::env::split_paths(&search).map(|directory| directory.join(name));
-        let found = candidates
-            .into_iter()
-            .find(|path: &PathBuf| Path::is_file(path));
-        found.with_context(|| {
-            format!("the suite wants the program {name} in the guest, and it is not installed here")
-        })
-    };
-    programs.iter().map(find).collect()
+    }
+    found
 }
 
-/// Files by pattern, sorted; each pattern must find some.
-fn find_files(patterns: &[String]) -> Result<Vec<PathBuf>> {
+fn find_program(name: &str) -> Option<PathBuf> {
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    // A path stays as it is when it is joined to a directory of the PATH.
+    let candidates = std::env::split_paths(&search).map(|directory| directory.join(name));
+    candidates.into_iter().find(|path| path.is_file())
+}
+
+/// Files by pattern, sorted.
+fn find_files(patterns: &[String], say: &mut dyn FnMut(&str)) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for pattern in patterns {
         let wrong = |error: glob::PatternError| UsageError(format!("{pattern}: {error}"));
-        let found = glob::glob(pattern).map_err(wrong)?;
         let before = files.len();
-        for path in found {
+        for path in glob::glob(pattern).map_err(wrong)? {
             files.push(path?);
         }
-        anyhow::ensure!(
-            files.len() > before,
-            "the suite wants the files {pattern} in the guest, and there are none here"
-        );
+        if files.len() == before {
+            say(&format!(
+                "there is no {pattern} here: the guest goes without"
+            ));
+        }
     }
     files.sort();
     files.dedup();

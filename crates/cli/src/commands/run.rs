@@ -168,7 +168,8 @@ impl Run {
         }
         let mut bench = VirtualBench::open(&cache)?;
         bench.silence = silence;
-        let mut equipment = Equipment::of(suite)?;
+        let say = &mut |message: &str| progress.say(message);
+        let mut equipment = Equipment::of(suite, say)?;
         equipment.memory_mib = self.memory.unwrap_or(suite.memory_mib);
         equipment.ns_per_insn = self.ns_per_insn.unwrap_or(1);
         if self.cold {
@@ -180,7 +181,7 @@ impl Run {
             cache: &cache,
             equipment: &equipment,
         };
-        builder.places(subjects, &mut |message| progress.say(message))
+        builder.places(subjects, say)
     }
 
     /// A plan for each seed. What is wrong with the suite is said here, before any boot.
