@@ -16,7 +16,7 @@ use punctual_bench::virtual_bench::{Machine, Memory, PROGRAM, Start, VirtualBenc
 use punctual_benches::{median, time};
 use punctual_tests::{Scratch, programs};
 
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 3;
 
 const LOAD: &str = include_str!("../loads/stress.toml");
 
