@@ -127,3 +127,39 @@ fn hackbench_agrees_with_that_of_rt_tests() {
         }
     }
 }
+
+/// The control must fail, or a pass would prove nothing.
+#[test]
+fn priority_inheritance_prevents_inversion_and_no_protocol_does_not() {
+    const SUITE: &str = r#"
+        name = "inversion"
+        summary = "priority inversion, as S3 tells it"
+        [[step]]
+        probe = "inversion"
+        rounds = 20
+        work_us = 500
+    "#;
+    let scratch = Scratch::new();
+    let suite = &scratch.file("inversion.toml", SUITE);
+    let kernels = ["--kernel", "debian-6.12", "--kernel", "debian-6.12-rt"];
+    for run in scratch.measure(&[&[suite.as_str()], &kernels[..]].concat()) {
+        let kernel = &run["subject"]["kernel"];
+        for (recording, expected) in run["recordings"].as_array().unwrap().iter().zip([
+            ("inherit", "pass"),
+            ("none", "fail"),
+            ("protect", "pass"),
+        ]) {
+            let (variant, result) = expected;
+            assert_eq!(recording["variant"], variant, "{kernel}");
+            let settings = &recording["settings"];
+            assert_eq!(settings["result"], result, "{kernel} {variant}: {settings}");
+            // The control waits for all of the medium thread's work, the others for none.
+            let min = recording["min"].as_i64().unwrap();
+            assert_eq!(
+                min > 500_000,
+                variant == "none",
+                "{kernel} {variant}: {min} ns"
+            );
+        }
+    }
+}

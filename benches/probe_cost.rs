@@ -1,0 +1,82 @@
+//! What the probe `timer` costs its subject, against cyclictest at the same period: CPU time
+//! and samples per second, on this machine, in turns.
+//!
+//! `cargo bench -p punctual-benches --bench probe_cost`, as root, after `./build`.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use punctual_benches::median;
+use punctual_tests::{Scratch, programs};
+
+const ROUNDS: usize = 3;
+const SAMPLES: u32 = 3000;
+
+/// CPU time, user and system, and time on the wall.
+struct Cost {
+    cpu: Duration,
+    wall: Duration,
+}
+
+fn main() -> Result<()> {
+    let scratch = Scratch::new();
+    let plan = format!(
+        "[[step]]\nprobe = \"timer\"\ninterval_us = 997\ncpus = [0]\nsamples = {SAMPLES}\n"
+    );
+    fs::write(scratch.path("plan"), plan)?;
+    let (mut ours, mut theirs) = (vec![], vec![]);
+    for _ in 0..ROUNDS {
+        let target = programs().join("punctual-target");
+        ours.push(cost(
+            Command::new(target).arg("run").arg(scratch.path("plan")),
+        )?);
+        let samples = format!("-l{SAMPLES}");
+        let options = ["-q", "-m", "-t1", "-a0", "-p80", "-i997", &samples];
+        theirs.push(cost(Command::new("cyclictest").args(options))?);
+    }
+    let cpu = |costs: &[Cost]| median(&costs.iter().map(|cost| cost.cpu).collect::<Vec<_>>());
+    let wall = |costs: &[Cost]| median(&costs.iter().map(|cost| cost.wall).collect::<Vec<_>>());
+    println!("{SAMPLES} samples, one in 997 µs, medians of {ROUNDS} rounds");
+    for (name, costs) in [("timer", &ours), ("cyclictest", &theirs)] {
+        let (cpu, wall) = (cpu(costs), wall(costs));
+        let rate = f64::from(SAMPLES) / wall;
+        println!(
+            "{name:10}  {rate:6.0} samples/s  {:5.2} % of a CPU",
+            100.0 * cpu / wall
+        );
+    }
+    println!(
+        "timer / cyclictest: {:.2} times the rate, {:.2} times the CPU time",
+        wall(&theirs) / wall(&ours),
+        cpu(&ours) / cpu(&theirs)
+    );
+    Ok(())
+}
+
+/// Has a shell time a command.
+fn cost(command: &mut Command) -> Result<Cost> {
+    let begun = Instant::now();
+    let output = Command::new("bash")
+        .args([
+            "-c",
+            "TIMEFORMAT='cpu %U %S'; time \"$0\" \"$@\" > /dev/null",
+        ])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .output()?;
+    let wall = begun.elapsed();
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{command:?}: {said}");
+    let line = said.lines().find_map(|line| line.strip_prefix("cpu "));
+    let spent: f64 = line
+        .context("the shell tells no time")?
+        .split_whitespace()
+        .filter_map(|word| word.parse::<f64>().ok())
+        .sum();
+    Ok(Cost {
+        cpu: Duration::from_secs_f64(spent),
+        wall,
+    })
+}
