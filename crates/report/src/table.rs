@@ -172,8 +172,8 @@ fn cells(line: &Line, columns: std::ops::Range<usize>) -> Vec<Cell> {
         let cell = emphasis(Cell::new(cell_text(line, at)));
         match line.cells[at].rank {
             Rank::Lowest => cell.fg(Color::DarkGreen),
-            Rank::Highest => cell.fg(Color::DarkRed),
-            Rank::Plain => cell,
+            Rank::Highest | Rank::Wrong => cell.fg(Color::DarkRed),
+            Rank::Plain | Rank::Absent => cell,
         }
     };
     let label = emphasis(Cell::new(format!("{INDENT}{}", line.label)));

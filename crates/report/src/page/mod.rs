@@ -107,12 +107,9 @@ fn row(line: &Line) -> Markup {
 fn class(cell: &Shown) -> Option<&'static str> {
     match cell.rank {
         Rank::Lowest => Some("low"),
-        Rank::Highest => Some("high"),
-        // What is no figure begins with a letter or is a dash.
-        Rank::Plain => cell
-            .text
-            .starts_with(|c: char| c.is_alphabetic() || c == '–')
-            .then_some("gap"),
+        Rank::Highest | Rank::Wrong => Some("high"),
+        Rank::Absent => Some("gap"),
+        Rank::Plain => None,
     }
 }
 
