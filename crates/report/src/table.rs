@@ -407,6 +407,19 @@ mod tests {
     }
 
     #[test]
+    fn every_probe_fits() {
+        let text = table(&fixtures::all_probes(), WIDTH, false);
+        assert_narrow(&text, WIDTH);
+        let result = line(&text, "inversion, idle, none", "result");
+        assert_eq!(
+            result.matches("inverted, as it must be").count(),
+            2,
+            "{text}"
+        );
+        assert!(!text.contains("no sample"), "{text}");
+    }
+
+    #[test]
     fn no_run_is_said_too() {
         assert_eq!(table(&[], WIDTH, false), "There are no runs.\n");
     }

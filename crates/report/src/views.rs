@@ -31,6 +31,8 @@ pub enum Shape {
     Work,
     /// It takes no samples: what counts are the findings.
     Findings,
+    /// The same, and what it printed is a list that can be compared line by line.
+    List,
 }
 
 /// A setting that is a result.
@@ -100,7 +102,7 @@ const ALL: &[View] = &[
     view("hackbench", Shape::Work, "hackbench", NONE),
     view("image", Shape::Work, "image", NONE),
     view("program", Shape::Work, "", NONE),
-    view("kthreads", Shape::Findings, "", KTHREADS),
+    view("kthreads", Shape::List, "", KTHREADS),
     view("footprint", Shape::Findings, "", FOOTPRINT),
 ];
 
@@ -184,6 +186,16 @@ impl View {
     pub fn rank(&self) -> usize {
         let place = ALL.iter().position(|view| view.probe == self.probe);
         place.unwrap_or(ALL.len())
+    }
+
+    /// Whether it takes no samples by design.
+    pub fn is_without_samples(&self) -> bool {
+        matches!(self.shape, Shape::Findings | Shape::List)
+    }
+
+    /// The finding that says whether the subject did as it must, if it has one.
+    pub fn verdict(&self) -> Option<&'static Finding> {
+        self.findings.iter().find(|finding| finding.leads())
     }
 
     /// The findings that a variant shows.
@@ -304,9 +316,12 @@ fn verdict(result: &str, expected: &str) -> Told {
 }
 
 fn slope(value: &str, interval_95: &str) -> Told {
+    // Adding zero turns -0.0 into 0.0.
+    let short = |number: f64| format!("{:.2}", (number * 100.0).round() / 100.0 + 0.0);
     match (value.parse::<f64>(), interval(interval_95)) {
-        (Ok(slope), Some((low, high))) => {
-            Told::plain(format!("{slope:.2} ({low:.2} to {high:.2})"))
+        (Ok(slope), Some((low, high))) if slope.is_finite() => {
+            let (slope, low, high) = (short(slope), short(low), short(high));
+            Told::plain(format!("{slope} ({low} to {high})"))
         }
         _ => Told::unknown(Some(value)),
     }
@@ -400,6 +415,11 @@ mod tests {
         let slope_of = |settings| told("semaphore", "ns per waiter", settings).text;
         assert_eq!(slope_of(&slope[..]), "1.23 (1.00 to 1.50)");
         assert_eq!(slope_of(&slope[..1]), "unknown");
+        let near = [
+            ("slope_ns_per_waiter", "0.030"),
+            ("slope_interval_95", "-0.004 to 0.060"),
+        ];
+        assert_eq!(slope_of(&near), "0.03 (0.00 to 0.06)");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use punctual_model::units::Nanos;
 use super::{Entry, Line, Notes, Range, Rank, Section, Shown};
 use crate::matrix::Measurement;
 use crate::stats::{Stats, seconds, seconds_span, span, supports, thousands};
-use crate::views::{Finding, Shape, Told, Tone};
+use crate::views::{Finding, Shape, Told, Tone, View};
 
 /// The quantiles shown, best first, and what each is called.
 const QUANTILES: [(f64, &str); 4] = [
@@ -42,12 +42,12 @@ pub fn section(
     let mut lines = told(true);
     lines.extend(match view.shape {
         Shape::Work => work_lines(entries, style),
-        Shape::Findings => Vec::new(),
+        Shape::Findings | Shape::List => Vec::new(),
         Shape::Latency | Shape::Steps => latency_lines("worst", entries, style),
         Shape::Jitter => jitter_lines(entries, style),
     });
     lines.extend(told(false));
-    if entries.iter().all(|entry| is_silent(entry, view.shape)) {
+    if entries.iter().all(|entry| is_silent(entry, view)) {
         // Lines of nothing but dashes would say nothing more.
         lines.truncate(1);
     }
@@ -105,11 +105,11 @@ fn pair(worst: Nanos, mean: Nanos) -> String {
 }
 
 /// Whether a subject has nothing to show.
-fn is_silent(entry: &Entry<'_>, shape: Shape) -> bool {
-    match shape {
-        Shape::Findings => entry.found.is_empty(),
-        _ => entry.content.is_err(),
+fn is_silent(entry: &Entry<'_>, view: &View) -> bool {
+    if view.is_without_samples() {
+        return entry.found.is_empty();
     }
+    entry.content.is_err()
 }
 
 /// The first line says what is missing, and why.
