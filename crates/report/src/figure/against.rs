@@ -15,7 +15,7 @@ use crate::stats::Stats;
 use crate::views::Shape;
 
 const PANEL: i32 = 260;
-const GAP: i32 = 40;
+const GAP: i32 = 84;
 const TOP: i32 = 50;
 /// With more points than this their signs would run into each other.
 const SIGNS: usize = 20;
@@ -151,9 +151,15 @@ fn panel(
     let (first, last) = (numbers().min()?, numbers().max()?);
     let top = TOP + number * (PANEL + GAP);
     let (across, up) = ((120, WIDTH - LEGEND), (top + PANEL, top));
+    // Numbers that come one by one stand one by one.
+    let x = if last <= points().count() as u64 {
+        Axis::from_zero(last as f64, across)
+    } else {
+        Axis::suiting(first as f64, last as f64, across)
+    };
     Some(Panel {
         plot: Plot {
-            x: Axis::suiting(first as f64, last as f64, across),
+            x,
             y: Axis::suiting(low, high, up),
         },
         name,
