@@ -59,17 +59,21 @@ impl Lab<'_> {
     /// Makes all runs, `side_by_side` of them at a time.
     pub fn carry_out(&self, jobs: &[Job], side_by_side: usize) -> Result<Results> {
         let queue: Mutex<VecDeque<usize>> = Mutex::new((0..jobs.len()).collect());
-        let next = || {
-            queue
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .pop_front()
+        // Whoever takes a job begins its run before the next one can be taken, so that the
+        // order of ids is that of the jobs.
+        let begin_next = || -> Result<Option<(usize, Run)>> {
+            let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = queue.pop_front();
+            next.map(|number| Ok((number, self.begin(&jobs[number])?)))
+                .transpose()
         };
         let work = || -> Result<Vec<(usize, Made)>> {
             let mut made = Vec::new();
             while !self.cancel.load(Ordering::SeqCst) {
-                let Some(number) = next() else { break };
-                made.push((number, self.make(&jobs[number])?));
+                let Some((number, run)) = begin_next()? else {
+                    break;
+                };
+                made.push((number, self.make(&jobs[number], run)));
             }
             Ok(made)
         };
@@ -95,19 +99,23 @@ impl Lab<'_> {
         Ok(results)
     }
 
-    fn make(&self, job: &Job) -> Result<Made> {
-        let line = self.progress.line(job.name(), job.plan.steps.len());
-        let mut run = begin(job);
+    fn begin(&self, job: &Job) -> Result<Run> {
+        let mut run = new_run(job);
         run.id = self.store.begin(&run)?;
+        Ok(run)
+    }
+
+    fn make(&self, job: &Job, run: Run) -> Made {
+        let line = self.progress.line(job.name(), job.plan.steps.len());
+        let plan = run.plan.clone();
         let mut made = Made {
             run,
             unstored: None,
         };
-        let plan = made.run.plan.clone();
         let on = &mut |event| self.take(&mut made, &line, event);
         let outcome = job.site.run(&plan, on, self.cancel);
         self.end(&mut made, line, outcome);
-        Ok(made)
+        made
     }
 
     /// Takes what the target says: into the run, and at once into the store.
@@ -169,7 +177,7 @@ impl Lab<'_> {
     }
 }
 
-fn begin(job: &Job) -> Run {
+fn new_run(job: &Job) -> Run {
     let mut bench = job.site.facts();
     bench.insert("punctual".into(), env!("CARGO_PKG_VERSION").into());
     Run {

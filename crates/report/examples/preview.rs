@@ -1,4 +1,4 @@
-//! Writes the page of invented runs to the path given: `preview PATH [seeds|gaps]`.
+//! Writes the page of invented runs to the path given: `preview PATH [seeds|gaps|probes]`.
 
 #[path = "../src/fixtures.rs"]
 #[allow(dead_code)]
@@ -11,6 +11,7 @@ fn main() -> std::io::Result<()> {
         .ok_or_else(|| std::io::Error::other("a path is missing"))?;
     let runs = match arguments.next().as_deref() {
         Some("seeds") => fixtures::seeds(5),
+        Some("probes") => fixtures::all_probes(),
         Some("gaps") => fixtures::with_gaps(),
         _ => fixtures::whole(),
     };

@@ -64,6 +64,68 @@ pub fn with_gaps() -> Vec<Run> {
     runs
 }
 
+/// `none` and `rt` with what every other probe tells, in the form in which it tells it.
+pub fn all_probes() -> Vec<Run> {
+    let mut runs = vec![run("none", 1), run("rt", 1)];
+    runs[0].recordings = told_by_all_probes("no: neither, and 1 of 9 lines have a thread", 40);
+    runs[1].recordings = told_by_all_probes("yes: PREEMPT_RT, and 8 of 9 lines have one", 59);
+    runs
+}
+
+fn told_by_all_probes(threaded: &str, threads: usize) -> Vec<Recording> {
+    let mut kthreads = told("kthreads", "", &[], &[("interrupts_threaded", threaded)]);
+    let count = threads.to_string();
+    kthreads.settings.insert("threads".into(), count);
+    kthreads
+        .settings
+        .insert("real_time_threads".into(), "12".into());
+    kthreads.output = Some(format!("kthreadd\n{}", "rcu\n".repeat(threads - 39)));
+    let text = ("kernel_text_bytes", "16777216");
+    let slab = ("kernel_bss_bytes", "unknown: hidden");
+    let pass = [
+        ("expected", "pass"),
+        ("result", "pass"),
+        ("inverted", "0 of 10 rounds"),
+    ];
+    let fail = [
+        ("expected", "fail (the control)"),
+        ("result", "fail"),
+        ("inverted", "10 of 10 rounds"),
+    ];
+    let slope = [
+        ("waiters", "3"),
+        ("slope_ns_per_waiter", "0.020"),
+        ("slope_interval_95", "-0.010 to 0.050"),
+    ];
+    vec![
+        told("footprint", "", &[], &[text, slab]),
+        kthreads,
+        told("inversion", "inherit", &[6_000, 6_100], &pass),
+        told("inversion", "none", &[506_000, 507_000], &fail),
+        told("inversion", "protect", &[5_000, 5_100], &pass),
+        told("switch", "N=2", &[1_300, 1_500, 21_800], &[]),
+        told("switch", "N=10", &[1_300, 1_600, 9_800], &[]),
+        told("semaphore", "acquire", &[3_000, 3_100, 3_050, 3_010], &[]),
+        told("semaphore", "release", &[3_000, 3_100, 3_050], &slope),
+        told("realfeel", "rtc 2048 Hz", &[-4_000, 12_000, -12_100], &[]),
+        told("image", "user", &[900_000_000, 910_000_000], &[]),
+        told("image", "system", &[20_000_000, 24_000_000], &[]),
+    ]
+}
+
+fn told(probe: &str, variant: &str, values: &[i64], settings: &[(&str, &str)]) -> Recording {
+    let mut recorder = Recorder::new(values.len());
+    for (number, value) in (0..).zip(values) {
+        recorder.record(Nanos(number * 997_000), Nanos(*value));
+    }
+    let mut recording = recorder.finish(probe, "idle", variant);
+    let settings = settings.iter();
+    recording.settings = settings
+        .map(|(key, value)| ((*key).into(), (*value).into()))
+        .collect();
+    recording
+}
+
 /// One subject's run.
 pub fn run(name: &str, seed: u64) -> Run {
     run_keeping(name, seed, usize::MAX)

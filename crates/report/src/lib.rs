@@ -12,6 +12,7 @@ pub mod rows;
 pub mod stats;
 pub mod summary;
 pub mod table;
+pub mod views;
 
 #[cfg(test)]
 mod fixtures;

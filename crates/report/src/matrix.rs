@@ -4,6 +4,8 @@ use punctual_model::plan::IDLE;
 use punctual_model::recording::Recording;
 use punctual_model::run::{Run, State, Subject};
 
+use crate::views::{self, Shape, View};
+
 /// Runs in the order in which a reader compares them.
 #[derive(Debug)]
 pub struct Matrix<'a> {
@@ -90,10 +92,21 @@ impl Measurement {
             .join(", ")
     }
 
+    /// How it is shown.
+    pub fn view(&self) -> &'static View {
+        views::of(&self.probe)
+    }
+
     /// Whether a sample is the time that some work took, not how late something was:
     /// then the middle of the samples counts, not the worst of them.
     pub fn is_throughput(&self) -> bool {
-        matches!(self.probe.as_str(), "hackbench" | "image")
+        self.view().shape == Shape::Work
+    }
+
+    /// Whether it is one of several that differ by a number only, and so belong together.
+    fn is_step_beside(&self, other: &Self) -> bool {
+        self.view().shape == Shape::Steps
+            && (&self.probe, &self.load) == (&other.probe, &other.load)
     }
 
     /// Whether nothing else ran beside it.
@@ -201,6 +214,11 @@ impl<'a> Matrix<'a> {
             .any(|column| column.ns_per_insn != self.columns[0].ns_per_insn)
     }
 
+    /// The rows; those of one probe in steps together.
+    pub fn groups(&self) -> Vec<&[Measurement]> {
+        self.rows.chunk_by(Measurement::is_step_beside).collect()
+    }
+
     /// All seeds, in order of first appearance.
     pub fn seeds(&self) -> Vec<u64> {
         distinct(self.runs().map(|run| run.seed))
@@ -292,6 +310,7 @@ fn name(columns: &[Column<'_>], at: usize) -> String {
 fn rows(runs: &[Run]) -> Vec<Measurement> {
     let recorded = runs.iter().flat_map(|run| &run.recordings);
     let mut rows = distinct(recorded.map(Measurement::of));
+    gather_steps(&mut rows);
     // A probe that could run nowhere still has its row.
     for absent in runs.iter().flat_map(|run| &run.unsupported) {
         let has_row = |row: &Measurement| (&row.probe, &row.load) == (&absent.probe, &absent.load);
@@ -304,6 +323,17 @@ fn rows(runs: &[Run]) -> Vec<Measurement> {
         }
     }
     rows
+}
+
+/// Brings steps of the same probe and load together: one subject may have one that the
+/// first lacks, which then comes last.
+fn gather_steps(rows: &mut Vec<Measurement>) {
+    let mut gathered: Vec<Measurement> = Vec::with_capacity(rows.len());
+    for row in rows.drain(..) {
+        let last = gathered.iter().rposition(|other| row.is_step_beside(other));
+        gathered.insert(last.map_or(gathered.len(), |last| last + 1), row);
+    }
+    *rows = gathered;
 }
 
 #[cfg(test)]

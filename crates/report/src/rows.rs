@@ -1,19 +1,13 @@
 //! The table's contents, before they become text or HTML: every cell says something.
 
+mod lines;
+
 use punctual_model::histogram::HIGHEST;
 use punctual_model::run::State;
-use punctual_model::units::Nanos;
 
-use crate::matrix::{Absent, Cell, Column, Matrix, Measurement, fate};
-use crate::stats::{Stats, seconds, seconds_span, span, supports, thousands};
-
-/// The quantiles shown, best first, and what each is called.
-const QUANTILES: [(f64, &str); 4] = [
-    (0.999, "p99.9"),
-    (0.99, "p99"),
-    (0.9, "p90"),
-    (0.5, "median"),
-];
+use crate::matrix::{Absent, Cell, Column, Matrix, Measured, Measurement, fate};
+use crate::stats::{Stats, thousands};
+use crate::views::Shape;
 
 /// Where the range of the worst case over seeds stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +80,10 @@ pub enum Rank {
     Lowest,
     /// The highest.
     Highest,
+    /// It is not as it must be.
+    Wrong,
+    /// It is no figure, but says why there is none.
+    Absent,
 }
 
 impl Sheet {
@@ -98,17 +96,14 @@ impl Sheet {
             .iter()
             .map(|column| head(column, mixed, &mut notes))
             .collect();
-        let sections = matrix
-            .rows
-            .iter()
-            .map(|row| {
-                let entries = matrix
-                    .columns
-                    .iter()
-                    .map(|column| entry(column, row, &mut notes));
-                section(row, &entries.collect::<Vec<_>>(), range, !mixed)
-            })
-            .collect();
+        let sections = matrix.groups().into_iter().map(|rows| {
+            let style = lines::Style {
+                range,
+                ranked: !mixed,
+            };
+            section(matrix, rows, style, &mut notes)
+        });
+        let sections = sections.collect();
         Self {
             heads,
             sections,
@@ -132,10 +127,32 @@ impl Notes {
     }
 }
 
-/// A cell, with its figures or what stands in their place.
-struct Entry {
+/// What a subject has for a measurement, or what stands in its place.
+struct Entry<'a> {
+    column: &'a str,
+    found: Vec<Measured<'a>>,
     content: Result<Stats, String>,
     notes: Vec<usize>,
+}
+
+/// Rows that belong together: one, or all steps of a probe under one load.
+fn section(
+    matrix: &Matrix<'_>,
+    rows: &[Measurement],
+    style: lines::Style,
+    notes: &mut Notes,
+) -> Section {
+    let mut entries = |row| -> Vec<Entry<'_>> {
+        let columns = matrix.columns.iter();
+        columns.map(|column| entry(column, row, notes)).collect()
+    };
+    let row = &rows[0];
+    if row.view().shape == Shape::Steps {
+        let rows: Vec<_> = rows.iter().map(|row| (row, entries(row))).collect();
+        return lines::steps(&rows, style, notes);
+    }
+    let entries = entries(row);
+    lines::section(row, &entries, style, notes)
 }
 
 fn head(column: &Column<'_>, mixed: bool, notes: &mut Notes) -> Head {
@@ -157,7 +174,7 @@ fn head(column: &Column<'_>, mixed: bool, notes: &mut Notes) -> Head {
     }
 }
 
-fn entry(column: &Column<'_>, row: &Measurement, notes: &mut Notes) -> Entry {
+fn entry<'a>(column: &'a Column<'a>, row: &Measurement, notes: &mut Notes) -> Entry<'a> {
     let why = |absent: &Absent<'_>| match absent.unsupported {
         Some(reason) => format!("{}, {}: {reason}", row.probe, row.load),
         None if absent.run.state == State::Finished => format!(
@@ -178,7 +195,7 @@ fn entry(column: &Column<'_>, row: &Measurement, notes: &mut Notes) -> Entry {
         numbers.dedup();
         numbers
     };
-    match column.cell(row) {
+    let (found, content, notes) = match column.cell(row) {
         Cell::Measured { found, absent } => {
             let mut numbers = refer(&absent);
             let stats = Stats::of(&found);
@@ -191,159 +208,24 @@ fn entry(column: &Column<'_>, row: &Measurement, notes: &mut Notes) -> Entry {
                     thousands(stats.count),
                 )));
             }
-            let content = if stats.count > 0 {
-                Ok(stats)
-            } else {
-                Err("no sample".to_owned())
-            };
-            Entry {
-                content,
-                notes: numbers,
-            }
+            let some = stats.count > 0;
+            let content = some.then_some(stats).ok_or("no sample");
+            (found, content, numbers)
         }
-        Cell::Unsupported(reason) => Entry {
-            content: Err("unsupported".to_owned()),
-            notes: vec![notes.number(format!("{}, {}: {reason}", row.probe, row.load))],
-        },
-        Cell::Missing(absent) => Entry {
-            content: Err(absent
-                .first()
-                .map_or("not measured", Absent::word)
-                .to_owned()),
-            notes: refer(&absent),
-        },
-    }
-}
-
-fn section(row: &Measurement, entries: &[Entry], range: Range, ranked: bool) -> Section {
-    let mut lines = if row.is_throughput() {
-        throughput_lines(entries, ranked)
-    } else {
-        latency_lines(entries, range, ranked)
-    };
-    if entries.iter().all(|entry| entry.content.is_err()) {
-        // Lines of nothing but dashes would say nothing more.
-        lines.truncate(1);
-    }
-    Section {
-        title: row.title(),
-        lines,
-    }
-}
-
-fn latency_lines(entries: &[Entry], range: Range, ranked: bool) -> Vec<Line> {
-    let worst = |stats: &Stats| stats.worst();
-    let mut lines = vec![first_line("worst", entries, ranked, worst, |stats| {
-        let worst = stats.worst().map(|worst| worst.to_string());
-        match (worst, stats.worst_range()) {
-            (Some(worst), Some((low, high))) if range == Range::Beside => {
-                format!("{worst} ({})", bare_span(low, high))
-            }
-            (worst, _) => or_unknown(worst),
+        Cell::Unsupported(reason) => {
+            let note = notes.number(format!("{}, {}: {reason}", row.probe, row.load));
+            (Vec::new(), Err("unsupported"), vec![note])
         }
-    })];
-    let several =
-        |entry: &Entry| matches!(&entry.content, Ok(stats) if stats.worst_range().is_some());
-    if range == Range::Below && entries.iter().any(several) {
-        lines.push(line("range", entries, |stats| {
-            let range = stats.worst_range().map(|(low, high)| span(low, high));
-            range.unwrap_or_else(|| "one seed".to_owned())
-        }));
-    }
-    lines.push(line("mean", entries, |stats| {
-        or_unknown(stats.mean.map(|mean| mean.to_string()))
-    }));
-    if let Some((q, name)) = best_quantile(entries) {
-        lines.push(line(name, entries, |stats| {
-            or_unknown(stats.quantile(q).map(|value| value.to_string()))
-        }));
-    }
-    lines.push(line("missed", entries, |stats| thousands(stats.missed)));
-    lines
-}
-
-fn throughput_lines(entries: &[Entry], ranked: bool) -> Vec<Line> {
-    let median = first_line("median", entries, ranked, Stats::median, |stats| {
-        or_unknown(stats.median().map(seconds))
-    });
-    let spread = line("spread", entries, |stats| match stats.extremes {
-        Some((low, high)) if stats.count > 1 => seconds_span(low, high),
-        _ => "one sample".to_owned(),
-    });
-    vec![median, spread]
-}
-
-/// A range without its unit, which stands before it; with it where the units differ.
-fn bare_span(low: Nanos, high: Nanos) -> String {
-    let text = span(low, high);
-    let units = text.matches(' ').count();
-    match text.rsplit_once(' ') {
-        Some((numbers, _)) if units == 1 => numbers.to_owned(),
-        _ => text,
-    }
-}
-
-fn or_unknown(text: Option<String>) -> String {
-    text.unwrap_or_else(|| "unknown".to_owned())
-}
-
-/// The best quantile that every subject's samples support.
-fn best_quantile(entries: &[Entry]) -> Option<(f64, &'static str)> {
-    let counts = entries
-        .iter()
-        .filter_map(|entry| entry.content.as_ref().ok());
-    let fewest = counts.map(|stats| stats.count).min()?;
-    QUANTILES.into_iter().find(|(q, _)| supports(fewest, *q))
-}
-
-/// The line that counts: it says what is missing, and why.
-fn first_line(
-    label: &str,
-    entries: &[Entry],
-    ranked: bool,
-    value: impl Fn(&Stats) -> Option<Nanos>,
-    show: impl Fn(&Stats) -> String,
-) -> Line {
-    let values: Vec<Option<Nanos>> = entries
-        .iter()
-        .map(|entry| entry.content.as_ref().ok().and_then(&value))
-        .collect();
-    let (lowest, highest) = (values.iter().flatten().min(), values.iter().flatten().max());
-    let rank = |value: Option<Nanos>| match value.as_ref() {
-        Some(_) if !ranked || lowest == highest => Rank::Plain,
-        some @ Some(_) if some == lowest => Rank::Lowest,
-        some @ Some(_) if some == highest => Rank::Highest,
-        _ => Rank::Plain,
+        Cell::Missing(absent) => {
+            let word = absent.first().map_or("not measured", Absent::word);
+            (Vec::new(), Err(word), refer(&absent))
+        }
     };
-    let cells = entries.iter().zip(&values).map(|(entry, value)| Shown {
-        text: match &entry.content {
-            Ok(stats) => show(stats),
-            Err(word) => word.clone(),
-        },
-        notes: entry.notes.clone(),
-        rank: rank(*value),
-    });
-    Line {
-        label: label.to_owned(),
-        strong: true,
-        cells: cells.collect(),
-    }
-}
-
-/// A further line: what is missing was said in the first, here stands a dash.
-fn line(label: &str, entries: &[Entry], show: impl Fn(&Stats) -> String) -> Line {
-    let cells = entries.iter().map(|entry| Shown {
-        text: entry
-            .content
-            .as_ref()
-            .map_or_else(|_| "–".to_owned(), &show),
-        notes: Vec::new(),
-        rank: Rank::Plain,
-    });
-    Line {
-        label: label.to_owned(),
-        strong: false,
-        cells: cells.collect(),
+    Entry {
+        column: &column.name,
+        found,
+        content: content.map_err(str::to_owned),
+        notes,
     }
 }
 

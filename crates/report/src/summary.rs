@@ -1,5 +1,7 @@
 //! What the runs say, in a few plain sentences, and nothing beyond it.
 
+mod findings;
+
 use punctual_model::run::{Run, State};
 use punctual_model::units::Nanos;
 
@@ -68,16 +70,14 @@ impl Group<'_> {
             pair = compared(&figures);
             sentences.extend(worst_cases(row, &figures, pair.as_ref()));
         }
-        let work = self
-            .rows
-            .iter()
-            .filter(|row| row.is_throughput() && self.is_measured(row));
-        for row in work.take(1) {
+        if let Some(row) = self.spoken_of(Measurement::is_throughput) {
             let figures = self.figures(|one| one == row, Stats::median);
             sentences.extend(throughput(row, &figures, pair.as_ref()));
         }
+        sentences.extend(findings::inversion(&self.columns, self.rows));
+        sentences.extend(findings::interrupts(&self.columns, self.rows));
         if sentences.is_empty() {
-            sentences.push("Nothing was measured.".to_owned());
+            sentences.push(self.nothing_spoken_of().to_owned());
         }
         sentences.extend(latency.and_then(|row| self.unmeasured(row)));
         sentences.extend(self.columns.iter().flat_map(|column| unfinished(column)));
@@ -85,19 +85,27 @@ impl Group<'_> {
         sentences
     }
 
-    /// The measurement to speak of: the timer under load, else another under load, else
-    /// any that says how late something was.
+    /// The measurement to speak of: one under load before an idle one, the timer before
+    /// others.
     fn latency(&self) -> Option<&Measurement> {
-        let measured = || {
-            self.rows
-                .iter()
-                .filter(|row| !row.is_throughput() && self.is_measured(row))
+        self.spoken_of(|row| !row.is_throughput())
+    }
+
+    fn spoken_of(&self, kind: impl Fn(&Measurement) -> bool) -> Option<&Measurement> {
+        let candidate = |row: &&Measurement| {
+            kind(row) && !row.view().spoken.is_empty() && self.is_measured(row)
         };
-        measured()
-            .find(|row| row.probe == "timer" && !row.is_idle())
-            .or_else(|| measured().find(|row| !row.is_idle()))
-            .or_else(|| measured().find(|row| row.probe == "timer"))
-            .or_else(|| measured().next())
+        let rows = self.rows.iter().filter(candidate);
+        rows.min_by_key(|row| (row.is_idle(), row.view().rank()))
+    }
+
+    fn nothing_spoken_of(&self) -> &'static str {
+        let mut recordings = self.columns.iter().flat_map(|column| &column.runs);
+        if recordings.any(|run| !run.recordings.is_empty()) {
+            "What was found stands in the table."
+        } else {
+            "Nothing was measured."
+        }
     }
 
     fn is_measured(&self, row: &Measurement) -> bool {
@@ -219,10 +227,12 @@ fn worst_cases(
     figures: &[Figure],
     pair: Option<&(Figure, Figure)>,
 ) -> Option<String> {
-    let what = if row.probe == "timer" {
-        "wake-up latency".to_owned()
+    let view = row.view();
+    let what = if view.probe.is_empty() {
+        // Of a probe without a view nobody knows what its samples are.
+        format!("{} of {}", view.spoken, row.probe)
     } else {
-        format!("{} latency", row.probe)
+        view.spoken.to_owned()
     };
     let condition = if row.is_idle() {
         "When idle".to_owned()

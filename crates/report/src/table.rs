@@ -172,8 +172,8 @@ fn cells(line: &Line, columns: std::ops::Range<usize>) -> Vec<Cell> {
         let cell = emphasis(Cell::new(cell_text(line, at)));
         match line.cells[at].rank {
             Rank::Lowest => cell.fg(Color::DarkGreen),
-            Rank::Highest => cell.fg(Color::DarkRed),
-            Rank::Plain => cell,
+            Rank::Highest | Rank::Wrong => cell.fg(Color::DarkRed),
+            Rank::Plain | Rank::Absent => cell,
         }
     };
     let label = emphasis(Cell::new(format!("{INDENT}{}", line.label)));
@@ -404,6 +404,19 @@ mod tests {
         runs[0].subject.name = "\u{1b}[31mevil".into();
         assert!(!table(&runs, WIDTH, false).contains('\u{1b}'));
         assert!(table(&fixtures::whole(), WIDTH, true).contains("\u{1b}["));
+    }
+
+    #[test]
+    fn every_probe_fits() {
+        let text = table(&fixtures::all_probes(), WIDTH, false);
+        assert_narrow(&text, WIDTH);
+        let result = line(&text, "inversion, idle, none", "result");
+        assert_eq!(
+            result.matches("inverted, as it must be").count(),
+            2,
+            "{text}"
+        );
+        assert!(!text.contains("no sample"), "{text}");
     }
 
     #[test]

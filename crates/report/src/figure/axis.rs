@@ -37,6 +37,26 @@ impl Axis {
         }
     }
 
+    /// Linear, from `low` to `high`, with a little room at both ends.
+    pub fn linear(low: f64, high: f64, ends: (i32, i32)) -> Self {
+        let room = ((high - low) * 0.05).max(1.0);
+        Self {
+            low: low - room,
+            high: high + room,
+            ends,
+            logarithmic: false,
+        }
+    }
+
+    /// From zero; logarithmic where the values are far apart and all above zero.
+    pub fn suiting(low: f64, high: f64, ends: (i32, i32)) -> Self {
+        if low > 0.0 && high > low * 10.0 {
+            Self::logarithmic(low, high, ends)
+        } else {
+            Self::from_zero(high * 1.05, ends)
+        }
+    }
+
     /// The place of a value.
     pub fn place(&self, value: f64) -> i32 {
         let value = if self.logarithmic {
@@ -75,15 +95,16 @@ impl Axis {
     }
 
     fn linear_ticks(&self) -> Vec<f64> {
-        let rough = self.high / 5.0;
+        let rough = (self.high - self.low) / 5.0;
         let decade = 10_f64.powf(rough.log10().floor());
         let factor = [1.0, 2.0, 2.5, 5.0, 10.0]
             .into_iter()
             .find(|factor| factor * decade >= rough);
         let step = factor.unwrap_or(10.0) * decade;
+        let first = (self.low / step).ceil();
         (0..=10)
-            .map(|number| f64::from(number) * step)
-            .filter(|value| *value <= self.high * 1.0001)
+            .map(|number| (first + f64::from(number)) * step)
+            .filter(|value| *value <= self.high + step * 0.0001)
             .collect()
     }
 }
@@ -148,18 +169,18 @@ impl Plot {
 
 /// A round time, as axes name it: `30 µs`.
 pub fn time_name(nanos: f64) -> String {
-    let (value, unit) = match nanos {
-        n if n < 1e3 => (n, "ns"),
-        n if n < 1e6 => (n / 1e3, "µs"),
-        n if n < 1e9 => (n / 1e6, "ms"),
-        n => (n / 1e9, "s"),
+    let (value, unit) = match nanos.abs() {
+        n if n < 1e3 => (nanos, "ns"),
+        n if n < 1e6 => (nanos / 1e3, "µs"),
+        n if n < 1e9 => (nanos / 1e6, "ms"),
+        _ => (nanos / 1e9, "s"),
     };
     format!("{} {unit}", number_name(value))
 }
 
 /// A round number, without the noise of binary fractions.
 pub fn number_name(value: f64) -> String {
-    let text = format!("{value:.3}");
+    let text = format!("{value:.6}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     text.to_owned()
 }
@@ -180,6 +201,10 @@ mod tests {
         assert_eq!(names(&axis), ["3 µs", "10 µs", "30 µs", "100 µs", "300 µs"]);
         let axis = Axis::logarithmic(2_300.0, 4_100.0, (0, 1_000));
         assert_eq!(names(&axis), ["3 µs"]);
+        assert_eq!(
+            (number_name(0.0005), number_name(12.0)),
+            ("0.0005".into(), "12".into())
+        );
         let axis = Axis::from_zero(1.99, (0, 1_000));
         assert_eq!(
             axis.ticks()
@@ -191,9 +216,17 @@ mod tests {
     }
 
     #[test]
+    fn a_signed_axis_names_zero_and_both_sides() {
+        let ticks = Axis::linear(-21_000.0, 33_000.0, (0, 1_000)).ticks();
+        let names: Vec<String> = ticks.into_iter().map(time_name).collect();
+        assert_eq!(names, ["-20 µs", "0 ns", "20 µs"]);
+    }
+
+    #[test]
     fn one_value_alone_has_a_place() {
         let axis = Axis::logarithmic(5_000.0, 5_000.0, (0, 100));
         assert_eq!(axis.place(5_000.0), 50);
+        assert_eq!(Axis::suiting(0.0, 90.0, (0, 100)).place(0.0), 0);
         assert_eq!(Axis::from_zero(0.0, (0, 100)).place(0.0), 0);
     }
 }

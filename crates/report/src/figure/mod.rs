@@ -1,5 +1,6 @@
 //! Figures as SVG, made for white and for black paper alike.
 
+mod against;
 mod axis;
 mod bars;
 mod canvas;
@@ -10,7 +11,9 @@ mod time;
 use punctual_model::run::Run;
 
 use crate::matrix::{Cell, Column, Matrix, Measured, Measurement};
+use crate::views::Shape;
 
+pub use against::against;
 pub use bars::bars;
 pub use histogram::histogram;
 pub use seeds::seeds;
@@ -23,6 +26,8 @@ pub enum Kind {
     Histogram,
     /// Each sample at its time.
     OverTime,
+    /// The worst case and the middle against the number of threads.
+    Against,
     /// The worst case of each seed.
     Seeds,
     /// How long work took.
@@ -49,6 +54,7 @@ impl Figure {
         let what = match kind {
             Kind::Histogram => "How often each latency occurred",
             Kind::OverTime => "Latency against time",
+            Kind::Against => "Against the number of threads",
             Kind::Seeds => "Worst case of each seed",
             Kind::Bars => "How long it took",
         };
@@ -78,12 +84,16 @@ impl Figure {
 /// All figures that these runs have matter for, in the order in which they are read.
 pub fn figures(runs: &[Run]) -> Vec<Figure> {
     let matrix = Matrix::new(runs);
-    let latencies = || matrix.rows.iter().filter(|row| !row.is_throughput());
-    let work = matrix.rows.iter().filter(|row| row.is_throughput());
-    let mut figures: Vec<Figure> = latencies()
-        .filter_map(|row| histogram(&matrix, row))
-        .collect();
+    let groups = matrix.groups();
+    // Of steps the first is drawn alone; all of them are in the figure against their number.
+    let rows = || groups.iter().map(|group| &group[0]);
+    // Where a verdict counts, the times are few and say little.
+    let latencies = || rows().filter(|row| !row.is_throughput() && row.view().verdict().is_none());
+    let unsigned = latencies().filter(|row| row.view().shape != Shape::Jitter);
+    let work = rows().filter(|row| row.is_throughput());
+    let mut figures: Vec<Figure> = unsigned.filter_map(|row| histogram(&matrix, row)).collect();
     figures.extend(latencies().filter_map(|row| over_time(&matrix, row)));
+    figures.extend(groups.iter().filter_map(|group| against(&matrix, group)));
     figures.extend(latencies().filter_map(|row| seeds(&matrix, row)));
     figures.extend(work.filter_map(|row| bars(&matrix, row)));
     figures

@@ -5,18 +5,53 @@ use std::collections::{BTreeMap, BTreeSet};
 use plotters::prelude::{Circle, Color as _};
 use plotters::style::text_anchor::{HPos, VPos};
 use punctual_model::recording::{Recording, Sample};
+use punctual_model::units::Nanos;
 
 use super::axis::{Axis, Plot, drawable, number_name, time_name};
 use super::canvas::{Area, DOT, Drawn, INK, LEGEND, WIDTH, colour, drawing, write};
 use super::{Figure, Kind, Series, series, without};
 use crate::matrix::{Matrix, Measurement};
 use crate::stats::{list, thousands};
+use crate::views::Shape;
 
 const PANEL: i32 = 190;
 const GAP: i32 = 26;
 const TOP: i32 = 16;
 /// With more samples than this, only the worst of each column of dots is drawn.
 const DOTS: usize = 20_000;
+
+/// What is drawn of a sample.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// Its value on a logarithmic scale, at its time.
+    Lateness,
+    /// Its signed value, by its number.
+    Jitter,
+}
+
+impl Look {
+    fn of(row: &Measurement) -> Self {
+        match row.view().shape {
+            Shape::Jitter => Self::Jitter,
+            _ => Self::Lateness,
+        }
+    }
+
+    fn x(self, sample: &Sample) -> f64 {
+        match self {
+            Self::Lateness => sample.at.as_secs_f64(),
+            Self::Jitter => sample.seq as f64,
+        }
+    }
+
+    /// `None` where there is no place for it.
+    fn y(self, sample: &Sample) -> Option<f64> {
+        match self {
+            Self::Lateness => drawable(sample.value),
+            Self::Jitter => Some(sample.value.0 as f64),
+        }
+    }
+}
 
 /// A subject's panel.
 struct Panel<'a> {
@@ -29,28 +64,31 @@ struct Panel<'a> {
 /// The figure; `None` where no samples were kept.
 pub fn over_time(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     let all = series(matrix, row);
+    let look = Look::of(row);
     let mut panels: Vec<Panel<'_>> = all.into_iter().filter_map(panel).collect();
     let points = || panels.iter().flat_map(|panel| &panel.points);
-    let values = || points().filter_map(|point| drawable(point.value));
+    let values = || points().filter_map(|point| look.y(point));
     let lowest = values().reduce(f64::min)?;
     let highest = values().reduce(f64::max)?;
-    let end = points()
-        .map(|point| point.at.as_secs_f64())
-        .reduce(f64::max)?;
+    let end = points().map(|point| look.x(point)).reduce(f64::max)?;
     let thinned = panels.iter().any(|panel| panel.points.len() > DOTS);
     let plots: Vec<Plot> = (0..panels.len())
-        .map(|at| plot(at as i32, lowest, highest, end))
+        .map(|at| plot(at as i32, look, (lowest, highest), end))
         .collect();
     for (panel, plot) in panels.iter_mut().zip(&plots) {
         if panel.points.len() > DOTS {
-            panel.points = worst_of_columns(&panel.points, plot);
+            panel.points = worst_of_columns(&panel.points, plot, look);
         }
     }
     let height = TOP + panels.len() as i32 * (PANEL + GAP) + 80;
     let is_virtual = !matrix.is_mixed() && matrix.columns[0].is_virtual();
-    let unit = if is_virtual { "virtual s" } else { "s" };
-    let svg = drawing(height, |area| draw(area, &plots, &panels, unit));
-    let mut caption = caption(&panels, thinned);
+    let title = match (look, is_virtual) {
+        (Look::Jitter, _) => "sample",
+        (Look::Lateness, true) => "time (virtual s)",
+        (Look::Lateness, false) => "time (s)",
+    };
+    let svg = drawing(height, |area| draw(area, &plots, &panels, look, title));
+    let mut caption = caption(&panels, look, thinned);
     let drawn: Vec<Series<'_>> = panels.into_iter().map(|panel| panel.series).collect();
     caption.extend(without(matrix, &drawn));
     Some(Figure::new(Kind::OverTime, row, caption.join(" "), &svg))
@@ -80,29 +118,33 @@ fn panel(series: Series<'_>) -> Option<Panel<'_>> {
     })
 }
 
-fn plot(number: i32, lowest: f64, highest: f64, end: f64) -> Plot {
+fn plot(number: i32, look: Look, (lowest, highest): (f64, f64), end: f64) -> Plot {
     let top = TOP + number * (PANEL + GAP);
+    let ends = (top + PANEL, top);
     Plot {
         x: Axis::from_zero(end, (120, WIDTH - LEGEND)),
-        y: Axis::logarithmic(lowest, highest, (top + PANEL, top)),
+        y: match look {
+            Look::Lateness => Axis::logarithmic(lowest, highest, ends),
+            Look::Jitter => Axis::linear(lowest, highest, ends),
+        },
     }
 }
 
-/// The worst sample of each column of dots.
-fn worst_of_columns(points: &[Sample], plot: &Plot) -> Vec<Sample> {
-    let mut columns: BTreeMap<i32, Sample> = BTreeMap::new();
+/// The sample of each column of dots that is farthest from zero, on either side of it.
+fn worst_of_columns(points: &[Sample], plot: &Plot, look: Look) -> Vec<Sample> {
+    let mut columns: BTreeMap<(i32, bool), Sample> = BTreeMap::new();
+    let distance = |sample: &Sample| sample.value.0.unsigned_abs();
     for point in points {
-        let worst = columns
-            .entry(plot.x.place(point.at.as_secs_f64()))
-            .or_insert(*point);
-        if point.value > worst.value {
+        let place = (plot.x.place(look.x(point)), point.value < Nanos::ZERO);
+        let worst = columns.entry(place).or_insert(*point);
+        if distance(point) > distance(worst) {
             *worst = *point;
         }
     }
     columns.into_values().collect()
 }
 
-fn caption(panels: &[Panel<'_>], thinned: bool) -> Vec<String> {
+fn caption(panels: &[Panel<'_>], look: Look, thinned: bool) -> Vec<String> {
     let mut caption = vec![if thinned {
         format!(
             "Of more than {} samples, the worst of each moment that the figure can tell apart \
@@ -112,6 +154,10 @@ fn caption(panels: &[Panel<'_>], thinned: bool) -> Vec<String> {
     } else {
         "Each dot is a sample; a ring marks the worst.".to_owned()
     }];
+    if look == Look::Jitter {
+        let what = "A sample is an interval minus its nominal length: below zero it was too short.";
+        caption.insert(0, what.to_owned());
+    }
     if panels.iter().any(|panel| panel.series.found.len() > 1) {
         let seed = |panel: &Panel<'_>| format!("{} of {}", panel.seed, panel.series.name);
         let seeds: Vec<String> = panels.iter().map(seed).collect();
@@ -129,9 +175,7 @@ fn caption(panels: &[Panel<'_>], thinned: bool) -> Vec<String> {
         ));
     }
     let points = panels.iter().flat_map(|panel| &panel.points);
-    let outside = points
-        .filter(|point| drawable(point.value).is_none())
-        .count();
+    let outside = points.filter(|point| look.y(point).is_none()).count();
     if outside > 0 {
         let outside = thousands(outside as u64);
         caption.push(format!(
@@ -141,7 +185,7 @@ fn caption(panels: &[Panel<'_>], thinned: bool) -> Vec<String> {
     caption
 }
 
-fn draw(area: &Area<'_>, plots: &[Plot], panels: &[Panel<'_>], unit: &str) -> Drawn {
+fn draw(area: &Area<'_>, plots: &[Plot], panels: &[Panel<'_>], look: Look, title: &str) -> Drawn {
     let last = plots.len() - 1;
     for (number, (plot, panel)) in plots.iter().zip(panels).enumerate() {
         plot.draw_y(area, time_name)?;
@@ -152,15 +196,15 @@ fn draw(area: &Area<'_>, plots: &[Plot], panels: &[Panel<'_>], unit: &str) -> Dr
                 String::new()
             }
         })?;
-        dots(area, plot, panel)?;
-        name(area, plot, panel)?;
+        dots(area, plot, panel, look)?;
+        name(area, plot, panel, look)?;
     }
-    plots[last].title_x(area, &format!("time ({unit})"))
+    plots[last].title_x(area, title)
 }
 
 /// Dots that would lie on each other are drawn once.
-fn dots(area: &Area<'_>, plot: &Plot, panel: &Panel<'_>) -> Drawn {
-    let place = |point: &Sample| Some(plot.place(point.at.as_secs_f64(), drawable(point.value)?));
+fn dots(area: &Area<'_>, plot: &Plot, panel: &Panel<'_>, look: Look) -> Drawn {
+    let place = |point: &Sample| Some(plot.place(look.x(point), look.y(point)?));
     let places: BTreeSet<(i32, i32)> = panel.points.iter().filter_map(place).collect();
     let style = colour(panel.series.column).filled();
     for at in places {
@@ -172,7 +216,7 @@ fn dots(area: &Area<'_>, plot: &Plot, panel: &Panel<'_>) -> Drawn {
     Ok(())
 }
 
-fn name(area: &Area<'_>, plot: &Plot, panel: &Panel<'_>) -> Drawn {
+fn name(area: &Area<'_>, plot: &Plot, panel: &Panel<'_>, look: Look) -> Drawn {
     let left = WIDTH - LEGEND + 30;
     let top = plot.y.place(f64::MAX) + 24;
     write(
@@ -185,16 +229,28 @@ fn name(area: &Area<'_>, plot: &Plot, panel: &Panel<'_>) -> Drawn {
     let Some(worst) = panel.recording.worst.first() else {
         return Ok(());
     };
-    let text = format!("worst {}", worst.value);
+    let (text, below) = match (look, panel.recording.min()) {
+        (Look::Jitter, Some(least)) => (
+            format!("longest {}", worst.value),
+            format!("shortest {least}"),
+        ),
+        _ => (format!("worst {}", worst.value), at(worst.at)),
+    };
     write(area, &text, (left, top + 32), HPos::Left, VPos::Center)?;
-    let text = format!("at {:.3} s", worst.at.as_secs_f64());
-    write(area, &text, (left, top + 64), HPos::Left, VPos::Center)
+    write(area, &below, (left, top + 64), HPos::Left, VPos::Center)
+}
+
+/// When it was, in the unit of the axis unless that shows nothing but zeros.
+fn at(moment: Nanos) -> String {
+    if moment < Nanos::from_millis(10) {
+        return format!("at {moment}");
+    }
+    format!("at {:.3} s", moment.as_secs_f64())
 }
 
 #[cfg(test)]
 mod tests {
     use punctual_model::recording::Recorder;
-    use punctual_model::units::Nanos;
 
     use super::*;
     use crate::fixtures;
@@ -236,7 +292,7 @@ mod tests {
             "{}",
             figure.caption
         );
-        let top = plot(0, 4_000.0, 900_000.0, 49.999);
+        let top = plot(0, Look::Lateness, (4_000.0, 900_000.0), 49.999);
         let (x, y) = top.place(31.007, 900_000.0);
         assert!(figure.inline().contains(&format!("M{x} {y}h0")));
     }
@@ -247,5 +303,20 @@ mod tests {
         let matrix = Matrix::new(&runs);
         let figure = over_time(&matrix, &matrix.rows[1]).unwrap();
         assert!(figure.caption.contains("1 of none"), "{}", figure.caption);
+    }
+
+    #[test]
+    fn jitter_is_drawn_on_both_sides_of_zero() {
+        let mut recorder = Recorder::new(10);
+        for (number, value) in (0..).zip([-3_000, 4_000, 0]) {
+            recorder.record(Nanos(number * 1_000_000), Nanos(value));
+        }
+        let mut runs = vec![fixtures::run("rt", 1)];
+        runs[0].recordings = vec![recorder.finish("realfeel", "idle", "rtc 2048 Hz")];
+        let matrix = Matrix::new(&runs);
+        let figure = over_time(&matrix, &matrix.rows[0]).unwrap();
+        assert_eq!(figure.inline().matches("h0").count(), 3);
+        assert!(figure.inline().contains("shortest -3.00 µs"));
+        assert!(!figure.caption.contains("not drawn"), "{}", figure.caption);
     }
 }

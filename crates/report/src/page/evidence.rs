@@ -11,7 +11,7 @@ use crate::stats::{seconds, thousands};
 const WORST_SHOWN: usize = 5;
 
 /// `rt`, with the seed where there are several.
-fn name(matrix: &Matrix<'_>, run: &Run) -> String {
+pub fn name(matrix: &Matrix<'_>, run: &Run) -> String {
     if matrix.seeds().len() > 1 {
         format!("{}, seed {}", matrix.name_of(run), run.seed)
     } else {
@@ -69,7 +69,7 @@ fn joined(lines: Vec<[String; 3]>, column: usize) -> Vec<[String; 3]> {
 }
 
 /// Every recording, measurement by measurement, so that subjects stand together.
-fn recordings<'a>(matrix: &Matrix<'a>) -> Vec<(Measurement, &'a Run, &'a Recording)> {
+pub fn recordings<'a>(matrix: &Matrix<'a>) -> Vec<(Measurement, &'a Run, &'a Recording)> {
     let mut all = Vec::new();
     for row in &matrix.rows {
         for column in &matrix.columns {
@@ -242,7 +242,7 @@ fn or_none(text: &str) -> String {
     }
 }
 
-/// How a recording was made, as read back, and what a foreign program printed.
+/// How a recording was made, as read back.
 fn settings(recording: &Recording) -> Markup {
     let settings: Vec<String> = recording
         .settings
@@ -259,7 +259,6 @@ fn settings(recording: &Recording) -> Markup {
                 "."
             }
         }
-        @if let Some(output) = &recording.output { pre { (output) } }
     }
 }
 
@@ -280,7 +279,7 @@ pub fn consoles(matrix: &Matrix<'_>) -> Markup {
     }
 }
 
-fn lines(text: &str) -> String {
+pub fn lines(text: &str) -> String {
     match text.lines().count() {
         1 => "1 line".to_owned(),
         count => format!("{} lines", thousands(count as u64)),

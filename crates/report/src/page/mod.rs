@@ -1,6 +1,7 @@
 //! The page: one HTML file that needs no network, no script and no other file.
 
 mod evidence;
+mod told;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use punctual_model::run::Run;
@@ -53,10 +54,13 @@ fn contents(runs: &[Run], matrix: &Matrix<'_>) -> Markup {
         @if let Some(note) = clock_note(matrix) { p.soft { (note) } }
         (section("How often each latency occurred", of(Kind::Histogram)))
         (section("Latency against time", of(Kind::OverTime)))
+        (section("Against the number of threads", of(Kind::Against)))
         (section("Spread over seeds", of(Kind::Seeds)))
         (section("Throughput", of(Kind::Bars)))
         @if clock_note(matrix).is_some() { (virtual_time()) }
         (evidence::unmeasured(matrix))
+        (told::differences(matrix))
+        (told::outputs(matrix))
         (evidence::work(matrix))
         (evidence::worst(matrix))
         (evidence::provenance(matrix))
@@ -107,12 +111,9 @@ fn row(line: &Line) -> Markup {
 fn class(cell: &Shown) -> Option<&'static str> {
     match cell.rank {
         Rank::Lowest => Some("low"),
-        Rank::Highest => Some("high"),
-        // What is no figure begins with a letter or is a dash.
-        Rank::Plain => cell
-            .text
-            .starts_with(|c: char| c.is_alphabetic() || c == '–')
-            .then_some("gap"),
+        Rank::Highest | Rank::Wrong => Some("high"),
+        Rank::Absent => Some("gap"),
+        Rank::Plain => None,
     }
 }
 
@@ -232,6 +233,18 @@ mod tests {
     }
 
     #[test]
+    fn what_was_printed_is_folded_and_lists_are_compared() {
+        let text = page(&fixtures::all_probes());
+        assert!(text.contains("<h2>What was printed</h2>"), "{text}");
+        assert!(
+            text.contains("0 lines only on none, 19 only on rt"),
+            "{text}"
+        );
+        assert!(text.contains("<ins>+ rcu</ins>"), "{text}");
+        assert!(text.contains("Against the number of threads"), "{text}");
+    }
+
+    #[test]
     fn nothing_foreign_becomes_markup() {
         let evil = "<script>alert(1)</script>\"'&";
         let mut runs = fixtures::with_gaps();
@@ -276,7 +289,7 @@ mod tests {
             }
             let variant = format!("{values:?}");
             run.recordings
-                .push(recorder.finish("realfeel", "idle", &variant));
+                .push(recorder.finish("odd", "idle", &variant));
         }
         run.ns_per_insn = None;
         let text = page(&[run.clone()]);

@@ -141,3 +141,50 @@ fn nothing_is_said_of_nothing() {
     run.recordings.clear();
     assert_eq!(summary(&[run]), "Nothing was measured.");
 }
+
+#[test]
+fn findings_are_spoken_of_and_nothing_is_claimed_that_was_not_measured() {
+    let mut runs = fixtures::all_probes();
+    let text = summary(&runs);
+    assert!(!text.contains("wake-up latency"), "{text}");
+    for part in [
+        "When idle, the worst jitter of a periodic interrupt was 12.0 µs",
+        "Mutexes with inherit and protect prevented priority inversion on none and rt; \
+         without protocol it came about, as it must.",
+        "Interrupts are handled in threads on rt and not handled in threads on none.",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    runs[1].recordings[2].settings.clear();
+    runs[1].recordings[1].settings.clear();
+    let text = summary(&runs);
+    let unknown = "Not as it must be, or unknown: inversion, idle, inherit on rt.";
+    assert!(
+        text.contains(unknown) && !text.contains("prevented"),
+        "{text}"
+    );
+    assert!(text.contains("handled in an unknown way on rt"), "{text}");
+}
+
+#[test]
+fn a_pass_without_its_control_proves_nothing() {
+    let mut runs = fixtures::all_probes();
+    for run in &mut runs {
+        let kept = |recording: &punctual_model::Recording| {
+            recording.probe == "inversion" && recording.variant != "none"
+        };
+        run.recordings.retain(kept);
+    }
+    assert_eq!(
+        summary(&runs),
+        "Whether mutexes prevent priority inversion is unknown."
+    );
+}
+
+#[test]
+fn findings_without_a_sentence_are_not_nothing() {
+    let mut runs = fixtures::all_probes();
+    runs.truncate(1);
+    runs[0].recordings.truncate(1);
+    assert_eq!(summary(&runs), "What was found stands in the table.");
+}

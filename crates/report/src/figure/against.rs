@@ -1,0 +1,273 @@
+//! The worst case and the middle against a number of threads: a line per subject.
+
+use std::collections::BTreeMap;
+
+use plotters::prelude::Color as _;
+use plotters::style::text_anchor::{HPos, VPos};
+use punctual_model::recording::Recording;
+use punctual_model::units::Nanos;
+
+use super::axis::{Axis, Plot, drawable, number_name, time_name};
+use super::canvas::{Area, Drawn, LEGEND, WIDTH, colour, drawing, line, marker, write};
+use super::{Figure, Kind, Series, series, without};
+use crate::matrix::{Matrix, Measurement};
+use crate::stats::Stats;
+use crate::views::Shape;
+
+const PANEL: i32 = 260;
+const GAP: i32 = 84;
+const TOP: i32 = 50;
+/// With more points than this their signs would run into each other.
+const SIGNS: usize = 20;
+
+/// What a subject has for each number of threads.
+type Points = BTreeMap<u64, Both>;
+
+/// The worst case, and the mean or the median.
+#[derive(Clone, Copy)]
+struct Both {
+    worst: Nanos,
+    middle: Nanos,
+}
+
+/// A subject's line.
+struct Curve<'a> {
+    series: Series<'a>,
+    points: Points,
+}
+
+/// The figure; `None` where no number of threads is told or no samples were kept.
+pub fn against(matrix: &Matrix<'_>, group: &[Measurement]) -> Option<Figure> {
+    let row = group.first()?;
+    let (curves, title, middle) = if row.view().shape == Shape::Steps {
+        (steps(matrix, group), "threads", "mean")
+    } else {
+        (waiting(matrix, row), "threads that wait", "median")
+    };
+    if curves.iter().all(|curve| curve.points.len() < 2) {
+        return None;
+    }
+    let panels = [
+        panel(0, &curves, "worst", |both| both.worst)?,
+        panel(1, &curves, middle, |both| both.middle)?,
+    ];
+    let height = TOP + 2 * (PANEL + GAP) + 70;
+    let svg = drawing(height, |area| draw(area, &panels, &curves, title));
+    let reading = format!(
+        "Above the worst of all samples, below their {middle}. A scale without zero is logarithmic."
+    );
+    let drawn: Vec<Series<'_>> = curves.into_iter().map(|curve| curve.series).collect();
+    let caption: Vec<String> = std::iter::once(reading)
+        .chain(without(matrix, &drawn))
+        .collect();
+    let mut whole = row.clone();
+    if group.len() > 1 {
+        whole.variant.clear();
+    }
+    Some(Figure::new(Kind::Against, &whole, caption.join(" "), &svg))
+}
+
+/// Variants `N=2`, `N=10`, …: each is a point.
+fn steps<'a>(matrix: &Matrix<'a>, group: &[Measurement]) -> Vec<Curve<'a>> {
+    let mut curves: BTreeMap<usize, Curve<'a>> = BTreeMap::new();
+    for row in group {
+        let number = row.variant.split_once('=');
+        let Some(number) = number.and_then(|(_, number)| number.parse().ok()) else {
+            continue;
+        };
+        for series in series(matrix, row) {
+            let stats = Stats::of(&series.found);
+            let curve = curves.entry(series.column).or_insert_with(|| Curve {
+                series,
+                points: Points::new(),
+            });
+            if let Some((worst, middle)) = stats.worst().zip(stats.mean) {
+                curve.points.insert(number, Both { worst, middle });
+            }
+        }
+    }
+    curves.into_values().collect()
+}
+
+/// One variant whose samples say how many threads were waiting.
+fn waiting<'a>(matrix: &Matrix<'a>, row: &Measurement) -> Vec<Curve<'a>> {
+    let curve = |series: Series<'a>| {
+        let mut values: BTreeMap<u64, Vec<Nanos>> = BTreeMap::new();
+        for one in &series.found {
+            for (number, value) in by_waiting(one.recording)? {
+                values.entry(number).or_default().push(value);
+            }
+        }
+        let points = values.into_iter().filter_map(|(number, mut values)| {
+            values.sort_unstable();
+            let middle = values[(values.len() - 1) / 2];
+            let worst = *values.last()?;
+            Some((number, Both { worst, middle }))
+        });
+        let points = points.collect();
+        Some(Curve { series, points })
+    };
+    series(matrix, row).into_iter().filter_map(curve).collect()
+}
+
+/// How many threads were waiting at each sample of `semaphore`: in a round one more at every
+/// attempt, and one fewer at every post. `None` where not every sample is there.
+fn by_waiting(recording: &Recording) -> Option<Vec<(u64, Nanos)>> {
+    let all: u64 = recording.settings.get("waiters")?.parse().ok()?;
+    let whole = recording.is_complete() && recording.missed == 0;
+    if all == 0 || !whole || recording.count % all != 0 {
+        return None;
+    }
+    let waiting: fn(u64, u64) -> u64 = match recording.variant.as_str() {
+        "acquire" => |turn, _| turn,
+        "release" => |turn, all| all - turn,
+        _ => return None,
+    };
+    let samples = recording.samples.iter();
+    Some(
+        samples
+            .map(|one| (waiting(one.seq % all, all), one.value))
+            .collect(),
+    )
+}
+
+/// Half of the figure.
+struct Panel {
+    plot: Plot,
+    name: &'static str,
+    value: fn(&Both) -> Nanos,
+}
+
+fn panel(
+    number: i32,
+    curves: &[Curve<'_>],
+    name: &'static str,
+    value: fn(&Both) -> Nanos,
+) -> Option<Panel> {
+    let points = || curves.iter().flat_map(|curve| &curve.points);
+    let values = || points().filter_map(|(_, both)| drawable(value(both)));
+    let (low, high) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
+    let numbers = || points().map(|(number, _)| *number);
+    let (first, last) = (numbers().min()?, numbers().max()?);
+    let top = TOP + number * (PANEL + GAP);
+    let (across, up) = ((120, WIDTH - LEGEND), (top + PANEL, top));
+    // Numbers that come one by one stand one by one.
+    let x = if last <= points().count() as u64 {
+        Axis::from_zero(last as f64, across)
+    } else {
+        Axis::suiting(first as f64, last as f64, across)
+    };
+    Some(Panel {
+        plot: Plot {
+            x,
+            y: Axis::suiting(low, high, up),
+        },
+        name,
+        value,
+    })
+}
+
+fn draw(area: &Area<'_>, panels: &[Panel; 2], curves: &[Curve<'_>], title: &str) -> Drawn {
+    for panel in panels {
+        let Plot { x, y } = &panel.plot;
+        panel.plot.draw_y(area, time_name)?;
+        panel.plot.draw_x(area, number_name)?;
+        let top = (x.place(f64::MIN), y.place(f64::MAX) - 26);
+        write(area, panel.name, top, HPos::Left, VPos::Center)?;
+        for curve in curves {
+            draw_curve(area, panel, curve)?;
+        }
+    }
+    for (number, curve) in (0..).zip(curves) {
+        legend(area, &curve.series, TOP + 20 + number * 44)?;
+    }
+    panels[1].plot.title_x(area, title)
+}
+
+fn draw_curve(area: &Area<'_>, panel: &Panel, curve: &Curve<'_>) -> Drawn {
+    let place = |(number, both): (&u64, &Both)| {
+        let value = drawable((panel.value)(both))?;
+        Some(panel.plot.place(*number as f64, value))
+    };
+    let places: Vec<(i32, i32)> = curve.points.iter().filter_map(place).collect();
+    let column = curve.series.column;
+    line(area, places.clone(), colour(column).stroke_width(3))?;
+    let apart = places.len().div_ceil(SIGNS).max(1);
+    for at in places.into_iter().step_by(apart) {
+        marker(area, column, at)?;
+    }
+    Ok(())
+}
+
+fn legend(area: &Area<'_>, series: &Series<'_>, y: i32) -> Drawn {
+    let left = WIDTH - LEGEND + 30;
+    let style = colour(series.column).stroke_width(4);
+    line(area, vec![(left, y), (left + 60, y)], style)?;
+    marker(area, series.column, (left + 30, y))?;
+    write(area, &series.name, (left + 74, y), HPos::Left, VPos::Center)
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_model::recording::Recorder;
+
+    use super::*;
+    use crate::fixtures;
+
+    fn semaphore(variant: &str, values: &[i64]) -> Recording {
+        let mut recorder = Recorder::new(100);
+        for value in values {
+            recorder.record(Nanos::ZERO, Nanos(*value));
+        }
+        let mut recording = recorder.finish("semaphore", "idle", variant);
+        recording.settings.insert("waiters".into(), "3".into());
+        recording
+    }
+
+    #[test]
+    fn the_number_of_waiters_follows_from_the_turn() {
+        let numbers = |variant| {
+            let told = by_waiting(&semaphore(variant, &[7; 6])).unwrap();
+            told.iter().map(|(number, _)| *number).collect::<Vec<_>>()
+        };
+        assert_eq!(numbers("acquire"), [0, 1, 2, 0, 1, 2]);
+        assert_eq!(numbers("release"), [3, 2, 1, 3, 2, 1]);
+    }
+
+    #[test]
+    fn no_thread_that_waits_has_a_place_too() {
+        let mut run = fixtures::run("rt", 1);
+        run.recordings = vec![semaphore("acquire", &[7; 6])];
+        let runs = [run];
+        let matrix = Matrix::new(&runs);
+        let figure = against(&matrix, &matrix.rows).unwrap();
+        assert!(figure.inline().contains("\nthreads that wait\n"));
+    }
+
+    #[test]
+    fn samples_that_lack_one_tell_no_number() {
+        assert!(by_waiting(&semaphore("acquire", &[7; 5])).is_none());
+        let mut missing = semaphore("acquire", &[7; 6]);
+        missing.missed = 3;
+        assert!(by_waiting(&missing).is_none());
+        let mut unsaid = semaphore("acquire", &[7; 6]);
+        unsaid.settings.clear();
+        assert!(by_waiting(&unsaid).is_none());
+    }
+
+    #[test]
+    fn steps_are_one_figure_with_a_line_for_each_subject() {
+        let runs = fixtures::all_probes();
+        let matrix = Matrix::new(&runs);
+        let groups = matrix.groups();
+        let group = groups
+            .iter()
+            .find(|group| group[0].probe == "switch")
+            .unwrap();
+        let figure = against(&matrix, group).unwrap();
+        assert_eq!(figure.subject, "switch, idle");
+        for name in ["worst", "mean", "none", "rt", "threads"] {
+            assert!(figure.inline().contains(&format!("\n{name}\n")), "{name}");
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What probes and programs printed, and how lists of different subjects differ.
+
+use maud::{Markup, html};
+
+use super::evidence::{lines, name, recordings};
+use crate::matrix::{Cell, Column, Matrix, Measurement};
+use crate::stats::thousands;
+use crate::views::Shape;
+
+/// What was printed beside the samples, folded.
+pub fn outputs(matrix: &Matrix<'_>) -> Markup {
+    let all = recordings(matrix);
+    let told = all.iter().filter_map(|(row, run, recording)| {
+        let output = recording.output.as_ref()?;
+        Some((format!("{}: {}", row.title(), name(matrix, run)), output))
+    });
+    let told: Vec<_> = told.collect();
+    html! {
+        @if !told.is_empty() {
+            h2 { "What was printed" }
+            @for (title, output) in told {
+                details {
+                    summary { (title) " " span { (lines(output)) } }
+                    pre { (output) }
+                }
+            }
+        }
+    }
+}
+
+/// What the lists of other subjects have that the first one's lacks, and the reverse.
+pub fn differences(matrix: &Matrix<'_>) -> Markup {
+    let lists = matrix
+        .rows
+        .iter()
+        .filter(|row| row.view().shape == Shape::List);
+    let pairs: Vec<_> = lists.flat_map(|row| pairs(matrix, row)).collect();
+    html! {
+        @if !pairs.is_empty() {
+            h2 { "What differs between lists" }
+            @for pair in &pairs { (difference(pair)) }
+        }
+    }
+}
+
+/// The lists of two subjects.
+struct Pair<'a> {
+    title: String,
+    names: [&'a str; 2],
+    lists: [&'a str; 2],
+}
+
+/// Each subject that has a list, beside the first that has one.
+fn pairs<'a>(matrix: &'a Matrix<'a>, row: &Measurement) -> Vec<Pair<'a>> {
+    let list = |column: &'a Column<'a>| match column.cell(row) {
+        Cell::Measured { found, .. } => {
+            let recording = found.first()?.recording;
+            Some((column.name.as_str(), recording.output.as_deref()?))
+        }
+        _ => None,
+    };
+    let mut all = matrix.columns.iter().filter_map(list);
+    let Some((first, base)) = all.next() else {
+        return Vec::new();
+    };
+    all.map(|(name, other)| Pair {
+        title: row.title(),
+        names: [first, name],
+        lists: [base, other],
+    })
+    .collect()
+}
+
+fn difference(pair: &Pair<'_>) -> Markup {
+    let [first, other] = pair.names;
+    let [left, right] = pair.lists;
+    let (gone, come) = (only_in(left, right), only_in(right, left));
+    let count = |lines: &[&str]| thousands(lines.len() as u64);
+    let same = gone.is_empty() && come.is_empty();
+    html! {
+        details open[!same] {
+            summary {
+                (pair.title) ": " (first) " and " (other) " "
+                span {
+                    @if same { "the same" }
+                    @else { (count(&gone)) " lines only on " (first) ", " (count(&come)) " only on " (other) }
+                }
+            }
+            @if !same { pre {
+                @for line in gone { del { "- " (line) } "\n" }
+                @for line in come { ins { "+ " (line) } "\n" }
+            } }
+        }
+    }
+}
+
+/// The lines of a list that another lacks, in order; a line that occurs more often than
+/// there, as often as it is missing.
+fn only_in<'a>(list: &'a str, other: &str) -> Vec<&'a str> {
+    let mut rest: Vec<&str> = other.lines().collect();
+    let lacks = |line: &&str| match rest.iter().position(|same| same == line) {
+        Some(at) => {
+            rest.swap_remove(at);
+            false
+        }
+        None => true,
+    };
+    list.lines().filter(lacks).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_differs_is_listed_and_repetitions_count() {
+        assert_eq!(only_in("a\nb\nb\nc", "b\na\nd"), ["b", "c"]);
+        assert!(only_in("a\nb", "b\na").is_empty());
+    }
+}

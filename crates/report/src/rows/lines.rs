@@ -1,0 +1,322 @@
+//! The lines of one section: which figures a measurement shows, in which order.
+
+use punctual_model::units::Nanos;
+
+use super::{Entry, Line, Notes, Range, Rank, Section, Shown};
+use crate::matrix::Measurement;
+use crate::stats::{Stats, seconds, seconds_span, span, supports, thousands};
+use crate::views::{Finding, Shape, Told, Tone, View};
+
+/// The quantiles shown, best first, and what each is called.
+const QUANTILES: [(f64, &str); 4] = [
+    (0.999, "p99.9"),
+    (0.99, "p99"),
+    (0.9, "p90"),
+    (0.5, "median"),
+];
+
+/// How lines are made.
+#[derive(Clone, Copy)]
+pub struct Style {
+    /// Where the range of the worst case over seeds stands.
+    pub range: Range,
+    /// Whether figures may be compared with each other.
+    pub ranked: bool,
+}
+
+/// One measurement's lines: a verdict, the figures, what else the probe told.
+pub fn section(
+    row: &Measurement,
+    entries: &[Entry<'_>],
+    style: Style,
+    notes: &mut Notes,
+) -> Section {
+    let view = row.view();
+    let mut told = |leads: bool| -> Vec<Line> {
+        let findings = view.findings(&row.variant);
+        let findings = findings.filter(|finding| finding.leads() == leads);
+        findings
+            .map(|finding| finding_line(row, finding, entries, notes))
+            .collect()
+    };
+    let mut lines = told(true);
+    lines.extend(match view.shape {
+        Shape::Work => work_lines(entries, style),
+        Shape::Findings | Shape::List => Vec::new(),
+        Shape::Latency | Shape::Steps => latency_lines("worst", entries, style),
+        Shape::Jitter => jitter_lines(entries, style),
+    });
+    lines.extend(told(false));
+    if entries.iter().all(|entry| is_silent(entry, view)) {
+        // Lines of nothing but dashes would say nothing more.
+        lines.truncate(1);
+    }
+    if let Some(first) = lines.first_mut() {
+        lead(first, entries);
+    }
+    let title = row.title();
+    Section { title, lines }
+}
+
+/// Steps of one probe: a line for each, the worst case and the mean beside each other.
+pub fn steps(rows: &[(&Measurement, Vec<Entry<'_>>)], style: Style, notes: &mut Notes) -> Section {
+    let lines = rows.iter().map(|(row, entries)| {
+        let worst = |stats: &Stats| stats.worst();
+        let label = if row.variant.is_empty() {
+            "steps"
+        } else {
+            &row.variant
+        };
+        let mut line = ranked_line(label, entries, style.ranked, worst, |stats| {
+            stats
+                .worst()
+                .zip(stats.mean)
+                .map_or_else(unknown, |(worst, mean)| pair(worst, mean))
+        });
+        line.strong = false;
+        for (cell, entry) in line.cells.iter_mut().zip(entries) {
+            cell.notes.clone_from(&entry.notes);
+            cell.notes.extend(missed_note(row, entry, notes));
+        }
+        line
+    });
+    let lines = lines.collect();
+    let (first, _) = &rows[0];
+    Section {
+        title: format!("{}, {}: worst / mean", first.probe, first.load),
+        lines,
+    }
+}
+
+/// What a line has no room for must not be lost.
+fn missed_note(row: &Measurement, entry: &Entry<'_>, notes: &mut Notes) -> Option<usize> {
+    let stats = entry.content.as_ref().ok()?;
+    let (column, title, missed) = (entry.column, row.title(), thousands(stats.missed));
+    (stats.missed > 0).then(|| notes.number(format!("{column}, {title}: {missed} missed")))
+}
+
+/// `21.8 / 1.30 µs`.
+fn pair(worst: Nanos, mean: Nanos) -> String {
+    let (worst, mean) = (worst.to_string(), mean.to_string());
+    match (worst.split_once(' '), mean.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} / {mean}"),
+        _ => format!("{worst} / {mean}"),
+    }
+}
+
+/// Whether a subject has nothing to show.
+fn is_silent(entry: &Entry<'_>, view: &View) -> bool {
+    if view.is_without_samples() {
+        return entry.found.is_empty();
+    }
+    entry.content.is_err()
+}
+
+/// The first line says what is missing, and why.
+fn lead(line: &mut Line, entries: &[Entry<'_>]) {
+    line.strong = true;
+    for (cell, entry) in line.cells.iter_mut().zip(entries) {
+        let own = std::mem::replace(&mut cell.notes, entry.notes.clone());
+        cell.notes.extend(own);
+        if let (true, Err(word)) = (
+            cell.rank == Rank::Absent && cell.text == DASH,
+            &entry.content,
+        ) {
+            cell.text.clone_from(word);
+        }
+    }
+}
+
+fn latency_lines(label: &str, entries: &[Entry<'_>], style: Style) -> Vec<Line> {
+    let worst = |stats: &Stats| stats.worst();
+    let mut lines = vec![ranked_line(label, entries, style.ranked, worst, |stats| {
+        let worst = stats.worst().map(|worst| worst.to_string());
+        match (worst, stats.worst_range()) {
+            (Some(worst), Some((low, high))) if style.range == Range::Beside => {
+                format!("{worst} ({})", bare_span(low, high))
+            }
+            (worst, _) => worst.unwrap_or_else(unknown),
+        }
+    })];
+    let several =
+        |entry: &Entry<'_>| matches!(&entry.content, Ok(stats) if stats.worst_range().is_some());
+    if style.range == Range::Below && entries.iter().any(several) {
+        lines.push(line("range", entries, |stats| {
+            let range = stats.worst_range().map(|(low, high)| span(low, high));
+            range.unwrap_or_else(|| "one seed".to_owned())
+        }));
+    }
+    lines.push(line("mean", entries, |stats| or_unknown(stats.mean)));
+    if let Some((q, name)) = best_quantile(entries) {
+        lines.push(line(name, entries, |stats| or_unknown(stats.quantile(q))));
+    }
+    lines.push(line("missed", entries, |stats| thousands(stats.missed)));
+    lines
+}
+
+/// An interval that is too long is as far off as the one after it is too short.
+fn jitter_lines(entries: &[Entry<'_>], style: Style) -> Vec<Line> {
+    let mut lines = latency_lines("longest", entries, style);
+    let lowest = |stats: &Stats| or_unknown(stats.extremes.map(|(lowest, _)| lowest));
+    lines.insert(1, line("shortest", entries, lowest));
+    lines
+}
+
+fn work_lines(entries: &[Entry<'_>], style: Style) -> Vec<Line> {
+    let median = ranked_line("median", entries, style.ranked, Stats::median, |stats| {
+        stats.median().map_or_else(unknown, seconds)
+    });
+    let spread = line("spread", entries, |stats| match stats.extremes {
+        Some((low, high)) if stats.count > 1 => seconds_span(low, high),
+        _ => "one sample".to_owned(),
+    });
+    vec![median, spread]
+}
+
+/// A range without its unit, which stands before it; with it where the units differ.
+fn bare_span(low: Nanos, high: Nanos) -> String {
+    let text = span(low, high);
+    let units = text.matches(' ').count();
+    match text.rsplit_once(' ') {
+        Some((numbers, _)) if units == 1 => numbers.to_owned(),
+        _ => text,
+    }
+}
+
+fn unknown() -> String {
+    "unknown".to_owned()
+}
+
+fn or_unknown(time: Option<Nanos>) -> String {
+    time.map_or_else(unknown, |time| time.to_string())
+}
+
+/// The best quantile that every subject's samples support.
+fn best_quantile(entries: &[Entry<'_>]) -> Option<(f64, &'static str)> {
+    let counts = entries
+        .iter()
+        .filter_map(|entry| entry.content.as_ref().ok());
+    let fewest = counts.map(|stats| stats.count).min()?;
+    QUANTILES.into_iter().find(|(q, _)| supports(fewest, *q))
+}
+
+/// The line that counts, and how its figures compare.
+fn ranked_line(
+    label: &str,
+    entries: &[Entry<'_>],
+    ranked: bool,
+    value: impl Fn(&Stats) -> Option<Nanos>,
+    show: impl Fn(&Stats) -> String,
+) -> Line {
+    let values: Vec<Option<Nanos>> = entries
+        .iter()
+        .map(|entry| entry.content.as_ref().ok().and_then(&value))
+        .collect();
+    let (lowest, highest) = (values.iter().flatten().min(), values.iter().flatten().max());
+    let rank = |value: Option<Nanos>| match value.as_ref() {
+        Some(_) if !ranked || lowest == highest => Rank::Plain,
+        some @ Some(_) if some == lowest => Rank::Lowest,
+        some @ Some(_) if some == highest => Rank::Highest,
+        _ => Rank::Plain,
+    };
+    let cells = entries
+        .iter()
+        .zip(&values)
+        .map(|(entry, value)| match &entry.content {
+            Ok(stats) => Shown {
+                text: show(stats),
+                notes: Vec::new(),
+                rank: rank(*value),
+            },
+            Err(word) => absent(word),
+        });
+    Line {
+        label: label.to_owned(),
+        strong: true,
+        cells: cells.collect(),
+    }
+}
+
+/// What stands where a line above has said what is missing.
+const DASH: &str = "–";
+
+fn absent(text: &str) -> Shown {
+    Shown {
+        text: text.to_owned(),
+        notes: Vec::new(),
+        rank: Rank::Absent,
+    }
+}
+
+/// A further line: what is missing was said in the first, here stands a dash.
+fn line(label: &str, entries: &[Entry<'_>], show: impl Fn(&Stats) -> String) -> Line {
+    let cells = entries.iter().map(|entry| match &entry.content {
+        Ok(stats) => Shown {
+            text: show(stats),
+            notes: Vec::new(),
+            rank: Rank::Plain,
+        },
+        Err(_) => absent(DASH),
+    });
+    Line {
+        label: label.to_owned(),
+        strong: false,
+        cells: cells.collect(),
+    }
+}
+
+/// What the probe told besides its samples.
+fn finding_line(
+    row: &Measurement,
+    finding: &Finding,
+    entries: &[Entry<'_>],
+    notes: &mut Notes,
+) -> Line {
+    let mut cell = |entry: &Entry<'_>| {
+        let all = entry.found.iter();
+        let told: Vec<(u64, Told)> = all
+            .map(|one| (one.run.seed, finding.told(&one.recording.settings)))
+            .collect();
+        let about = || format!("{}, {}, {}", entry.column, row.title(), finding.label);
+        told_by_all(&told).map_or_else(
+            || absent(DASH),
+            |(told, more)| Shown {
+                text: told.text,
+                notes: more
+                    .map(|more| notes.number(format!("{}: {more}", about())))
+                    .into_iter()
+                    .collect(),
+                rank: match told.tone {
+                    Tone::Plain => Rank::Plain,
+                    Tone::Wrong => Rank::Wrong,
+                    Tone::Unknown => Rank::Absent,
+                },
+            },
+        )
+    };
+    Line {
+        label: finding.label.to_owned(),
+        strong: false,
+        cells: entries.iter().map(&mut cell).collect(),
+    }
+}
+
+/// What the runs of one subject say together. One that is wrong is not outvoted by others,
+/// nor is one that does not know; a note says what each told.
+fn told_by_all(told: &[(u64, Told)]) -> Option<(Told, Option<String>)> {
+    let (_, first) = told.first()?;
+    if told.iter().all(|(_, other)| other.text == first.text) {
+        return Some((first.clone(), first.more.clone()));
+    }
+    let of = |tone| told.iter().find(|(_, one)| one.tone == tone);
+    let chosen = of(Tone::Wrong).or_else(|| of(Tone::Unknown));
+    let differing = Told {
+        text: "differs by seed".to_owned(),
+        ..first.clone()
+    };
+    let each = told
+        .iter()
+        .map(|(seed, one)| format!("seed {seed} {}", one.text));
+    let each = each.collect::<Vec<_>>().join(", ");
+    Some((chosen.map_or(differing, |(_, one)| one.clone()), Some(each)))
+}

@@ -1,0 +1,96 @@
+//! One sentence each for probes whose findings say more than their times.
+
+use crate::matrix::{Cell, Column, Measurement};
+use crate::stats::list;
+use crate::views::{Finding, Told, Tone, of};
+
+/// The protocol that is none: the control.
+const CONTROL: &str = "none";
+
+/// Whether mutexes prevented priority inversion.
+pub fn inversion(columns: &[&Column<'_>], rows: &[Measurement]) -> Option<String> {
+    let finding = of("inversion").verdict()?;
+    let rows: Vec<&Measurement> = rows.iter().filter(|row| row.probe == "inversion").collect();
+    let measured = |column: &&&Column<'_>| rows.iter().any(|row| is_measured(column, row));
+    let columns: Vec<&Column<'_>> = columns.iter().filter(measured).copied().collect();
+    let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+    let mut protocols: Vec<String> = Vec::new();
+    let mut exceptions: Vec<String> = Vec::new();
+    for row in &rows {
+        for column in &columns {
+            let told = told(column, row, finding);
+            let exception = told.is_empty() || told.iter().any(|one| one.tone != Tone::Plain);
+            if exception {
+                exceptions.push(format!("{} on {}", row.title(), column.name));
+            } else if row.variant != CONTROL && !protocols.contains(&row.variant) {
+                protocols.push(row.variant.clone());
+            }
+        }
+    }
+    if columns.is_empty() {
+        return None;
+    }
+    if !exceptions.is_empty() {
+        return Some(format!(
+            "Not as it must be, or unknown: {}.",
+            list(&exceptions)
+        ));
+    }
+    // Without the control a pass would prove nothing.
+    if protocols.is_empty() || rows.iter().all(|row| row.variant != CONTROL) {
+        return Some("Whether mutexes prevent priority inversion is unknown.".to_owned());
+    }
+    Some(format!(
+        "Mutexes with {} prevented priority inversion on {}; without protocol it came about, \
+         as it must.",
+        list(&protocols),
+        list(&names)
+    ))
+}
+
+/// Whether interrupts are handled in threads.
+pub fn interrupts(columns: &[&Column<'_>], rows: &[Measurement]) -> Option<String> {
+    let finding = of("kthreads").findings.first()?;
+    let row = rows.iter().find(|row| row.probe == "kthreads")?;
+    let on = |word: &str| {
+        let says = |column: &&&Column<'_>| {
+            let told = told(column, row, finding);
+            let all = |word: &str| !told.is_empty() && told.iter().all(|one| one.text == word);
+            match word {
+                "unknown" => !told.is_empty() && !all("yes") && !all("no"),
+                word => all(word),
+            }
+        };
+        let names = columns
+            .iter()
+            .filter(says)
+            .map(|column| column.name.clone());
+        list(&names.collect::<Vec<_>>())
+    };
+    let parts = [
+        ("yes", "handled in threads on"),
+        ("no", "not handled in threads on"),
+        ("unknown", "handled in an unknown way on"),
+    ];
+    let parts = parts.iter().map(|(word, told)| (told, on(word)));
+    let parts = parts.filter(|(_, names)| !names.is_empty());
+    let parts: Vec<String> = parts
+        .map(|(told, names)| format!("{told} {names}"))
+        .collect();
+    (!parts.is_empty()).then(|| format!("Interrupts are {}.", list(&parts)))
+}
+
+fn is_measured(column: &Column<'_>, row: &Measurement) -> bool {
+    matches!(column.cell(row), Cell::Measured { .. })
+}
+
+/// What each run of a subject says.
+fn told(column: &Column<'_>, row: &Measurement, finding: &Finding) -> Vec<Told> {
+    match column.cell(row) {
+        Cell::Measured { found, .. } => found
+            .iter()
+            .map(|one| finding.told(&one.recording.settings))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
