@@ -110,22 +110,28 @@ impl Device {
         parse(&text).ok_or_else(|| format!("the stall did not happen: {DEVICE} says {text:?}"))
     }
 
-    /// Writes into the recording what the stall was, and what the sample was that was due
-    /// at `due`, which is `at` in the recording.
+    /// Writes into the recording what the stall was, counted from the moment when the sample
+    /// was due that it was meant for, and what that sample was. `due` is when it was to be
+    /// due, and `at` the same in the recording; the next sample to it is the one.
     pub fn tell(&self, due: Nanos, at: Nanos, recording: &mut Recording) -> Result<(), String> {
         let (start, end) = self.span()?;
-        let stalled = recording.samples.iter().find(|sample| sample.at == at);
-        let mut set = |name: &str, value: String| {
-            recording.settings.insert(name.into(), value);
+        let distance = |at_found: Nanos| (at_found - at).0.abs();
+        let samples = recording.samples.iter();
+        let found = samples.min_by_key(|sample| distance(sample.at));
+        let Some(sample) = found else {
+            return Err("the stalled sample was not kept".to_owned());
         };
-        set("stall_kind", self.stall.kind.name().into());
-        set("stall_us", self.stall.us.to_string());
-        set("stall_start_ns", (start - due).0.to_string());
-        set("stall_end_ns", (end - due).0.to_string());
-        if let Some(stalled) = stalled {
-            set("stalled_sample", stalled.seq.to_string());
-            set("stalled_value_ns", stalled.value.0.to_string());
-        }
+        let due = due + (sample.at - at);
+        let facts = [
+            ("stall_kind", self.stall.kind.name().to_owned()),
+            ("stall_us", self.stall.us.to_string()),
+            ("stall_start_ns", (start - due).0.to_string()),
+            ("stall_end_ns", (end - due).0.to_string()),
+            ("stalled_sample", sample.seq.to_string()),
+            ("stalled_value_ns", sample.value.0.to_string()),
+        ];
+        let facts = facts.map(|(name, fact)| (name.into(), fact));
+        recording.settings.extend(facts);
         Ok(())
     }
 }

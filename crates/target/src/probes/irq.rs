@@ -116,8 +116,14 @@ impl Irq {
         }
     }
 
-    /// The triggering thread's whole life.
+    /// The triggering thread's whole life. Whatever happens the reader is told of the end.
     fn trigger(&self, pulse: &Pulse) -> Result<(), String> {
+        let triggered = self.trigger_all(pulse);
+        let stopped = pulse.stop();
+        triggered.and(stopped.map_err(|error| format!("{DEVICE}: {error}")))
+    }
+
+    fn trigger_all(&self, pulse: &Pulse) -> Result<(), String> {
         rt::prepare_thread(self.cpu, TRIGGER_PRIORITY)?;
         let mut due = now();
         for _ in 0..self.all() {
@@ -127,6 +133,8 @@ impl Irq {
                 .trigger()
                 .map_err(|error| format!("{DEVICE}: {error}"))?;
         }
+        // The last one comes to its reader first.
+        sleep_until(due + self.interval());
         Ok(())
     }
 

@@ -79,6 +79,7 @@ pub struct Stats {
 const MAGIC: u32 = 0xb5;
 const SETUP: libc::Ioctl = libc::_IOW::<Setup>(MAGIC, 1);
 const START: libc::Ioctl = libc::_IO(MAGIC, 2);
+const STOP: libc::Ioctl = libc::_IO(MAGIC, 3);
 const TRIGGER: libc::Ioctl = libc::_IO(MAGIC, 4);
 const STATS: libc::Ioctl = libc::_IOR::<Stats>(MAGIC, 5);
 
@@ -171,6 +172,13 @@ impl Pulse {
     pub fn start(&self) -> io::Result<()> {
         // SAFETY: the descriptor is open; the request takes no argument.
         super::check(unsafe { libc::ioctl(self.file.as_raw_fd(), START) })?;
+        Ok(())
+    }
+
+    /// Ends the burst: who waits for an interrupt is told.
+    pub fn stop(&self) -> io::Result<()> {
+        // SAFETY: the descriptor is open; the request takes no argument.
+        super::check(unsafe { libc::ioctl(self.file.as_raw_fd(), STOP) })?;
         Ok(())
     }
 
