@@ -38,6 +38,24 @@ static void edu_raise(struct pulse *p)
 	writel(1, edu_mmio + EDU_RAISE);
 }
 
+static bool edu_answers(void)
+{
+	return (readl(edu_mmio + EDU_ID) & 0xff) == EDU_ID_LOW;
+}
+
+/*
+ * QEMU does not save this device with the others: in a machine that was resumed
+ * from a snapshot it has forgotten its addresses.
+ */
+static int edu_remind(void)
+{
+	if (!edu_answers()) {
+		pci_restore_state(edu_pci);
+		pci_save_state(edu_pci);
+	}
+	return edu_answers() ? 0 : -ENODEV;
+}
+
 static int edu_claim(struct pulse *p)
 {
 	bool intx = p->setup.flags & PULSE_INTX;
@@ -46,6 +64,9 @@ static int edu_claim(struct pulse *p)
 	if (!try_wait_for_completion(&edu_free))
 		return edu_mmio ? -EBUSY : -ENODEV;
 
+	ret = edu_remind();
+	if (ret)
+		goto err_vectors;
 	ret = pci_alloc_irq_vectors(edu_pci, 1, 1, intx ? PCI_IRQ_INTX : PCI_IRQ_MSI);
 	if (ret < 0)
 		goto err_vectors;
@@ -105,13 +126,14 @@ static int edu_probe(struct pci_dev *pci, const struct pci_device_id *id)
 		ret = -ENOMEM;
 		goto err_iomap;
 	}
-	if ((readl(edu_mmio + EDU_ID) & 0xff) != EDU_ID_LOW) {
+	if (!edu_answers()) {
 		ret = -ENODEV;
 		goto err_id;
 	}
 
 	/* A message is a write to memory, which the device must be allowed. */
 	pci_set_master(pci);
+	pci_save_state(pci);
 	edu_pci = pci;
 	complete(&edu_free);
 	return 0;

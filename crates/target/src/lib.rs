@@ -21,6 +21,7 @@ pub mod probes;
 pub mod provenance;
 pub mod rt;
 pub mod session;
+pub mod stall;
 pub mod stamps;
 pub mod stream;
 pub mod sys;

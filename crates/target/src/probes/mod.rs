@@ -5,11 +5,14 @@ mod footprint;
 mod hackbench;
 mod image;
 mod inversion;
+mod irq;
+mod irqrate;
 mod kthreads;
 mod mutex;
 mod program;
 mod realfeel;
 mod semaphore;
+mod signal;
 mod switch;
 mod tick;
 mod timer;
@@ -36,7 +39,10 @@ pub const ALL: &[Probe] = &[
     tick::PROBE,
     timer::PROBE,
     realfeel::PROBE,
+    signal::PROBE,
     switch::PROBE,
+    irq::PROBE,
+    irqrate::PROBE,
     semaphore::PROBE,
     mutex::PROBE,
     inversion::PROBE,
@@ -93,7 +99,7 @@ where
 }
 
 /// Whether a parameter lies within its range; the error names all three.
-fn within<T: PartialOrd + Copy + std::fmt::Display>(
+pub(crate) fn within<T: PartialOrd + Copy + std::fmt::Display>(
     name: &str,
     value: T,
     low: T,

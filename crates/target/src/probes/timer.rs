@@ -7,7 +7,8 @@ use punctual_model::{CpuId, Nanos, Recorder, Recording};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
-use crate::rt::{self, Settings};
+use crate::rt;
+use crate::stall::{self, Stall};
 use crate::sys::sched;
 use crate::sys::time::{now, sleep_until};
 
@@ -20,6 +21,8 @@ pub const PROBE: Probe = Probe {
 
 /// The probe's first deadline lies up to a tick of 4 ms off the round moment.
 const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
+/// A stall begins so long before its sample is due: its thread must get the CPU first.
+const STALL_OFFSET: Nanos = Nanos(-50_000);
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -36,6 +39,8 @@ struct Timer {
     warmup: u32,
     /// How many samples are kept raw.
     keep: u32,
+    /// A stall that falls into one sample of the first of these CPUs.
+    stall: Option<Stall>,
 }
 
 impl Default for Timer {
@@ -47,6 +52,7 @@ impl Default for Timer {
             cpus: vec![],
             warmup: 10,
             keep: 1_000_000,
+            stall: None,
         }
     }
 }
@@ -56,7 +62,8 @@ impl Timer {
         within("samples", self.samples, 1, 1_000_000_000_000)?;
         within("interval_us", self.interval_us, 10, 10_000_000)?;
         within("priority", self.priority, 1, 99)?;
-        within("keep", self.keep, 0, 100_000_000)
+        within("keep", self.keep, 0, 100_000_000)?;
+        self.stall.map_or(Ok(()), |stall| stall.check(self.samples))
     }
 
     fn interval(&self) -> Nanos {
@@ -76,17 +83,32 @@ impl Timer {
         cpu: CpuId,
         phase: Nanos,
         start: &Barrier,
-    ) -> Result<(Recorder, Settings), String> {
+        stall: Option<&stall::Device>,
+    ) -> Result<Recording, String> {
         let kept = self.samples.min(self.keep.into()) as usize;
         let mut recorder = Recorder::new(kept);
         let settings = rt::prepare_thread(cpu, self.priority);
         // Also a thread that cannot measure comes to the barrier, so that the others go on.
         start.wait();
         let settings = settings?;
-        let first = now() + self.interval() + phase;
+        let mut first = now() + self.interval() + phase;
+        let mut stalled = first;
+        if let Some(device) = stall {
+            first += stall::ARMING;
+            stalled = first + self.interval() * (i64::from(self.warmup) + device.sample() as i64);
+            device.arm(stalled, STALL_OFFSET)?;
+        }
         let due = warm_up(first, self.interval(), self.warmup);
         sample(&mut recorder, due, self.interval(), self.samples);
-        Ok((recorder, settings))
+        // The load's name is the caller's to give.
+        let mut recording = recorder.finish(PROBE.name, "", &cpu.to_string());
+        recording.interval = Some(self.interval());
+        recording.warmup = self.warmup.into();
+        recording.settings = settings;
+        if let Some(device) = stall {
+            device.tell(stalled, stalled - due, &mut recording)?;
+        }
+        Ok(recording)
     }
 }
 
@@ -99,23 +121,20 @@ impl Measurement for Timer {
         let cpus = self.cpus()?;
         let start = Arc::new(Barrier::new(cpus.len()));
         let phase = context.phases.below(LONGEST_PHASE);
+        let mut stall = self.stall.map(Stall::open).transpose()?;
         let begin = |cpu: CpuId| {
             let (probe, start) = (self.clone(), Arc::clone(&start));
-            (
-                cpu,
-                thread::spawn(move || probe.measure(cpu, phase, &start)),
-            )
+            let stall = stall.take();
+            let life = move || probe.measure(cpu, phase, &start, stall.as_ref());
+            (cpu, thread::spawn(life))
         };
         let threads: Vec<_> = cpus.into_iter().map(begin).collect();
         let mut recordings = Vec::new();
         for (cpu, thread) in threads {
-            let (recorder, settings) = thread
+            let mut recording = thread
                 .join()
                 .map_err(|_| format!("the thread on {cpu} has panicked"))??;
-            let mut recording = recorder.finish(PROBE.name, context.load, &cpu.to_string());
-            recording.interval = Some(self.interval());
-            recording.warmup = self.warmup.into();
-            recording.settings = settings;
+            recording.load = context.load.into();
             recordings.push(recording);
         }
         Ok(recordings)

@@ -15,6 +15,7 @@ pub mod periodic;
 pub mod pipe;
 pub mod port;
 pub mod process;
+pub mod pulse;
 pub mod sched;
 pub mod semaphore;
 pub mod signal;

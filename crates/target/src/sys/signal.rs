@@ -1,7 +1,13 @@
-//! Signals that ask a process to end, and the wish to end with one's parent.
+//! Signals that ask a process to end, and the wish to end with one's parent; and one signal
+//! whose handler takes the time.
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+
+use punctual_model::Nanos;
+
+use super::time;
 
 /// What a terminal, a service manager and a lost connection send.
 const ENDING: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
@@ -33,6 +39,50 @@ pub fn die_with_parent() -> io::Result<()> {
     // SAFETY: the call takes plain numbers.
     super::check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
     Ok(())
+}
+
+/// The signal that is [noted](Noted).
+pub const NOTED: libc::c_int = libc::SIGUSR1;
+
+static HANDLED: AtomicI64 = AtomicI64::new(0);
+
+/// While this lives the signal [`NOTED`] does nothing but take the time.
+#[derive(Debug)]
+pub struct Noted {
+    before: libc::sigaction,
+}
+
+impl Noted {
+    /// Sets up the handler.
+    pub fn begin() -> io::Result<Self> {
+        extern "C" fn note(_signal: libc::c_int) {
+            HANDLED.store(time::now().0, Relaxed);
+        }
+        // SAFETY: all zeros is a valid sigaction; the handler reads the clock and stores into
+        // an atomic, both of which are async-signal-safe.
+        unsafe {
+            let mut before: libc::sigaction = std::mem::zeroed();
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = note as *const () as libc::sighandler_t;
+            action.sa_flags = libc::SA_RESTART;
+            super::check(libc::sigaction(NOTED, &raw const action, &raw mut before))?;
+            Ok(Self { before })
+        }
+    }
+
+    /// When the handler ran since this was last asked.
+    #[inline]
+    pub fn take(&self) -> Option<Nanos> {
+        let at = HANDLED.swap(0, Relaxed);
+        (at != 0).then_some(Nanos(at))
+    }
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        // SAFETY: `before` is what sigaction gave.
+        let _ = unsafe { libc::sigaction(NOTED, &raw const self.before, std::ptr::null_mut()) };
+    }
 }
 
 fn ending() -> libc::sigset_t {

@@ -1,0 +1,296 @@
+//! Probe `irq`: interrupt latency, from the line to the program that waits for it.
+//!
+//! Three stages apart, each a variant: `hard`, from the moment when the interrupt is
+//! asserted to the hard handler; `thread`, from there to the threaded handler; `reader`,
+//! from there to a thread that is back in user space. And `whole`, all three together.
+
+use std::io;
+use std::path::Path;
+use std::thread;
+
+use punctual_model::{CpuId, Nanos, Recorder, Recording};
+use serde::Deserialize;
+
+use super::{Context, Measurement, Probe, parameters, within};
+use crate::rt::{self, Settings};
+use crate::stall::{self, Stall};
+use crate::sys::pulse::{Burst, Interrupt, Pulse, Source};
+use crate::sys::time::{self, now, sleep_until};
+
+/// This probe.
+pub const PROBE: Probe = Probe {
+    name: "irq",
+    summary: "interrupt latency (/dev/pulse): hard handler, threaded handler, reader",
+    parse: |table| parameters::<Irq>(table, Irq::check),
+};
+
+/// The device that makes the interrupts.
+pub const DEVICE: &str = "/dev/pulse";
+const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
+/// The thread that triggers is below the threaded handler (50) and the reader: each stage
+/// takes the CPU from it, and so its own way back to sleep is in none of them.
+const TRIGGER_PRIORITY: u8 = 10;
+/// There is room for so many interrupts that the reader has not seen yet.
+const ROOM: u32 = 4096;
+/// A stall begins so long before its interrupt is due: its thread must get the CPU first.
+const STALL_OFFSET: Nanos = Nanos(-50_000);
+const VARIANTS: [&str; 4] = ["hard", "thread", "reader", "whole"];
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Irq {
+    /// What makes the interrupts. `edu` and `ipi` are triggered by a thread, the HPET
+    /// interrupts by itself.
+    source: Source,
+    /// How many interrupts.
+    samples: u64,
+    /// The time between two of them.
+    interval_us: u32,
+    /// The reader's `SCHED_FIFO` priority.
+    priority: u8,
+    /// The CPU that is interrupted, and that the threads are bound to.
+    cpu: CpuId,
+    /// Interrupts that come first and are not counted.
+    warmup: u32,
+    /// How many samples are kept raw.
+    keep: u32,
+    /// A stall that falls into one interrupt of the HPET.
+    stall: Option<Stall>,
+}
+
+impl Default for Irq {
+    fn default() -> Self {
+        Self {
+            source: Source::Edu,
+            samples: 10_000,
+            interval_us: 997,
+            priority: 80,
+            cpu: CpuId(0),
+            warmup: 40,
+            keep: 1_000_000,
+            stall: None,
+        }
+    }
+}
+
+impl Irq {
+    fn check(&self) -> Result<(), String> {
+        within("samples", self.samples, 1, 1_000_000_000)?;
+        within("interval_us", self.interval_us, 50, 1_000_000)?;
+        within("priority", self.priority, 11, 99)?;
+        within("warmup", self.warmup, 1, 1_000_000)?;
+        within("keep", self.keep, 0, 100_000_000)?;
+        let Some(stall) = self.stall else {
+            return Ok(());
+        };
+        if self.source != Source::Hpet {
+            return Err("only an interrupt of source = \"hpet\" comes in spite of a stall".into());
+        }
+        within("warmup", self.warmup, 40, 1_000_000)?;
+        within("interval_us", self.interval_us, 500, 1_000_000)?;
+        stall.check(self.samples)
+    }
+
+    fn interval(&self) -> Nanos {
+        Nanos::from_micros(self.interval_us.into())
+    }
+
+    fn all(&self) -> u64 {
+        self.samples + u64::from(self.warmup)
+    }
+
+    fn burst(&self) -> Burst {
+        let by_itself = self.source == Source::Hpet;
+        Burst {
+            source: self.source,
+            interval: if by_itself {
+                self.interval()
+            } else {
+                Nanos::ZERO
+            },
+            count: self.all(),
+            records: ROOM,
+            cpu: Some(self.cpu),
+            threaded: true,
+            handler: Nanos::ZERO,
+        }
+    }
+
+    /// The triggering thread's whole life. Whatever happens the reader is told of the end.
+    fn trigger(&self, pulse: &Pulse) -> Result<(), String> {
+        let triggered = self.trigger_all(pulse);
+        let stopped = pulse.stop();
+        triggered.and(stopped.map_err(|error| format!("{DEVICE}: {error}")))
+    }
+
+    fn trigger_all(&self, pulse: &Pulse) -> Result<(), String> {
+        rt::prepare_thread(self.cpu, TRIGGER_PRIORITY)?;
+        let mut due = now();
+        for _ in 0..self.all() {
+            due += self.interval();
+            sleep_until(due);
+            pulse
+                .trigger()
+                .map_err(|error| format!("{DEVICE}: {error}"))?;
+        }
+        // The last one comes to its reader first.
+        sleep_until(due + self.interval());
+        Ok(())
+    }
+
+    /// The reading thread's whole life.
+    fn read(&self, phase: Nanos, load: &str) -> Result<Vec<Recording>, String> {
+        let kept = self.samples.min(self.keep.into()) as usize;
+        let mut recorders = [(); 4].map(|()| Recorder::new(kept));
+        let mut settings = rt::prepare_thread(self.cpu, self.priority)?;
+        let pulse = Pulse::open(Path::new(DEVICE), &self.burst())?;
+        let stall = self.stall.map(Stall::open).transpose()?;
+        time::sleep(phase);
+        let failed = |error| format!("{DEVICE}: {error}");
+        pulse.start().map_err(failed)?;
+        let (first, stalled) = thread::scope(|scope| {
+            let trigger =
+                (self.source != Source::Hpet).then(|| scope.spawn(|| self.trigger(&pulse)));
+            let found = self.listen(&pulse, stall.as_ref(), &mut recorders);
+            if let Some(trigger) = trigger {
+                trigger
+                    .join()
+                    .map_err(|_| "the triggering thread has panicked")??;
+            }
+            found
+        })?;
+        settings.extend(self.told(&pulse).map_err(failed)?);
+        let finish = |(recorder, variant): (Recorder, &str)| {
+            let mut recording = recorder.finish(PROBE.name, load, variant);
+            recording.interval = Some(self.interval());
+            recording.warmup = self.warmup.into();
+            recording.settings.clone_from(&settings);
+            if let Some(device) = &stall {
+                device.tell(stalled, stalled - first, &mut recording)?;
+            }
+            Ok(recording)
+        };
+        recorders.into_iter().zip(VARIANTS).map(finish).collect()
+    }
+
+    /// Goes through the burst. Returns when its first sample was asserted, and when the one
+    /// that is to be stalled is due.
+    fn listen(
+        &self,
+        pulse: &Pulse,
+        stall: Option<&stall::Device>,
+        recorders: &mut [Recorder; 4],
+    ) -> Result<(Nanos, Nanos), String> {
+        let failed = |error| format!("{DEVICE}: {error}");
+        let next = || {
+            let interrupt = pulse.wait().map_err(failed)?;
+            interrupt.ok_or_else(|| "the burst was over before the first sample".to_owned())
+        };
+        // The last interrupts before the first sample are read at leisure, as arming takes
+        // its time.
+        let mut last = next()?;
+        let mut stalled = last.asserted;
+        if let Some(device) = stall {
+            let warmup = i64::from(self.warmup);
+            let ahead = warmup + 1 - last.seq as i64 + device.sample() as i64;
+            stalled += self.interval() * ahead;
+            device.arm(stalled, STALL_OFFSET)?;
+        }
+        while last.seq < self.warmup.into() {
+            last = next()?;
+        }
+        let first = sample(recorders, pulse, last.seq).map_err(failed)?;
+        Ok((first, stalled))
+    }
+
+    fn told(&self, pulse: &Pulse) -> io::Result<Settings> {
+        let stats = pulse.stats()?;
+        let source = format!("{:?}", self.source).to_lowercase();
+        let facts = [
+            ("source", source),
+            ("irq", stats.irq.to_string()),
+            ("raised", stats.raised.to_string()),
+            ("handled", stats.handled.to_string()),
+            ("extra", stats.extra.to_string()),
+            ("dropped", stats.dropped.to_string()),
+            ("skipped", stats.skipped.to_string()),
+            ("thread_pid", stats.thread_pid.to_string()),
+        ];
+        Ok(facts.map(|(name, fact)| (name.into(), fact)).into())
+    }
+}
+
+impl Measurement for Irq {
+    fn nominal(&self) -> Nanos {
+        self.interval() * self.all() as i64
+    }
+
+    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+        let phase = context.phases.below(LONGEST_PHASE);
+        let read = || self.read(phase, context.load);
+        let joined = thread::scope(|scope| scope.spawn(read).join());
+        joined.map_err(|_| "the reading thread has panicked")?
+    }
+}
+
+/// The measurement itself: wait for an interrupt, see when it came by where. A gap in the
+/// sequence is interrupts that were lost. Returns when the first one was asserted.
+#[inline(never)]
+fn sample(recorders: &mut [Recorder; 4], pulse: &Pulse, before: u64) -> io::Result<Nanos> {
+    let mut before = before;
+    let mut first = None;
+    while let Some(interrupt) = pulse.wait()? {
+        let at = interrupt.asserted - *first.get_or_insert(interrupt.asserted);
+        for (recorder, stage) in recorders.iter_mut().zip(stages(&interrupt, now())) {
+            recorder.record(at, stage);
+            recorder.miss(interrupt.seq - before - 1);
+        }
+        before = interrupt.seq;
+    }
+    Ok(first.unwrap_or(Nanos::ZERO))
+}
+
+/// What the variants are, in their order.
+fn stages(interrupt: &Interrupt, read: Nanos) -> [Nanos; 4] {
+    let Interrupt {
+        asserted,
+        hard,
+        thread,
+        ..
+    } = *interrupt;
+    [
+        hard - asserted,
+        thread - hard,
+        read - thread,
+        read - asserted,
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stages_add_up_to_the_whole() {
+        let interrupt = Interrupt {
+            seq: 1,
+            asserted: Nanos(100),
+            hard: Nanos(130),
+            thread: Nanos(190),
+        };
+        let [hard, thread, reader, whole] = stages(&interrupt, Nanos(200));
+        assert_eq!((hard, thread, reader), (Nanos(30), Nanos(60), Nanos(10)));
+        assert_eq!(hard + thread + reader, whole);
+    }
+
+    #[test]
+    fn only_the_hpet_interrupts_in_spite_of_a_stall() {
+        let parse = |source: &str| {
+            let stall = "stall = { kind = \"irqs-off\", us = 500, sample = 3 }";
+            let text = format!("source = \"{source}\"\n{stall}");
+            (PROBE.parse)(&text.parse().unwrap()).map(|_| ())
+        };
+        assert!(parse("hpet").is_ok());
+        assert!(parse("edu").unwrap_err().contains("hpet"));
+    }
+}

@@ -1,0 +1,171 @@
+//! A stall among the samples: a delay of known length, the known answer of a probe.
+//!
+//! `/dev/stall` holds the CPU at a moment that a probe names beforehand, so that it falls
+//! into one sample. What the device then says of the stall's end, and the way that the
+//! probe goes in any case, is what that sample must be.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+
+use punctual_model::{Nanos, Recording};
+use serde::Deserialize;
+
+use crate::sys::time;
+
+const DEVICE: &str = "/dev/stall";
+
+/// What arming may take: the device starts a thread.
+pub const ARMING: Nanos = Nanos::from_millis(10);
+
+/// What holds the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    IrqsOff,
+    PreemptOff,
+    Softirq,
+    RawSpinlock,
+    Spinlock,
+    Mutex,
+    RtMutex,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::IrqsOff => "irqs-off",
+            Self::PreemptOff => "preempt-off",
+            Self::Softirq => "softirq",
+            Self::RawSpinlock => "raw-spinlock",
+            Self::Spinlock => "spinlock",
+            Self::Mutex => "mutex",
+            Self::RtMutex => "rt-mutex",
+        }
+    }
+}
+
+/// A probe's parameter `stall`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stall {
+    /// What holds the CPU.
+    kind: Kind,
+    /// For how long.
+    us: u32,
+    /// The number of the sample that it falls into.
+    pub sample: u64,
+    /// When it is to begin, counted from the moment when that sample is due; each probe
+    /// has a moment of its own that it takes if there is none here.
+    offset_ns: Option<i64>,
+}
+
+impl Stall {
+    /// Whether there can be such a stall among `samples` samples.
+    pub fn check(&self, samples: u64) -> Result<(), String> {
+        super::probes::within("stall.us", self.us, 1, 1_000_000)?;
+        super::probes::within("stall.sample", self.sample, 0, samples - 1)?;
+        let offset = self.offset_ns.unwrap_or_default();
+        super::probes::within("stall.offset_ns", offset, -1_000_000, 1_000_000)
+    }
+
+    /// Opens the device; an error is the reason why there will be no stall.
+    pub fn open(self) -> Result<Device, String> {
+        let file = File::options().read(true).write(true).open(DEVICE);
+        let file = file.map_err(|error| format!("no {DEVICE}: {error} (module stall)"))?;
+        Ok(Device { stall: self, file })
+    }
+}
+
+/// `/dev/stall`, and what is to be asked of it. Closing it disarms it.
+#[derive(Debug)]
+pub struct Device {
+    stall: Stall,
+    file: File,
+}
+
+impl Device {
+    /// The number of the sample that the stall falls into.
+    pub fn sample(&self) -> u64 {
+        self.stall.sample
+    }
+
+    /// Arms it for the CPU that the calling thread is on; `offset` is the probe's own.
+    pub fn arm(&self, due: Nanos, offset: Nanos) -> Result<(), String> {
+        let offset = self.stall.offset_ns.map_or(offset, Nanos);
+        let Stall { kind, us, .. } = self.stall;
+        let text = format!("{} {us} at={}", kind.name(), (due + offset).0);
+        let armed = (&self.file).write_all(text.as_bytes());
+        armed.map_err(|error| format!("{DEVICE} refuses \"{text}\": {error}"))
+    }
+
+    /// When the stall began and ended.
+    fn span(&self) -> Result<(Nanos, Nanos), String> {
+        // One that could not delay the probe may have been delayed by it.
+        time::sleep(Nanos::from_micros(i64::from(self.stall.us) * 2));
+        let mut text = [0; 128];
+        let length = self.file.read_at(&mut text, 0);
+        let length = length.map_err(|error| format!("{DEVICE}: {error}"))?;
+        let text = String::from_utf8_lossy(&text[..length]);
+        parse(&text).ok_or_else(|| format!("the stall did not happen: {DEVICE} says {text:?}"))
+    }
+
+    /// Writes into the recording what the stall was, counted from the moment when the sample
+    /// was due that it was meant for, and what that sample was. `due` is when it was to be
+    /// due, and `at` the same in the recording; the next sample to it is the one.
+    pub fn tell(&self, due: Nanos, at: Nanos, recording: &mut Recording) -> Result<(), String> {
+        let (start, end) = self.span()?;
+        let distance = |at_found: Nanos| (at_found - at).0.abs();
+        let samples = recording.samples.iter();
+        let found = samples.min_by_key(|sample| distance(sample.at));
+        let Some(sample) = found else {
+            return Err("the stalled sample was not kept".to_owned());
+        };
+        let due = due + (sample.at - at);
+        let facts = [
+            ("stall_kind", self.stall.kind.name().to_owned()),
+            ("stall_us", self.stall.us.to_string()),
+            ("stall_start_ns", (start - due).0.to_string()),
+            ("stall_end_ns", (end - due).0.to_string()),
+            ("stalled_sample", sample.seq.to_string()),
+            ("stalled_value_ns", sample.value.0.to_string()),
+        ];
+        let facts = facts.map(|(name, fact)| (name.into(), fact));
+        recording.settings.extend(facts);
+        Ok(())
+    }
+}
+
+/// Start and end, if there was one stall.
+fn parse(text: &str) -> Option<(Nanos, Nanos)> {
+    let field = |name: &str| -> Option<i64> {
+        let mut words = text.split_whitespace();
+        words.find_map(|word| word.strip_prefix(name)?.parse().ok())
+    };
+    let once = field("done=")? == 1;
+    once.then_some((Nanos(field("start=")?), Nanos(field("end=")?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_that_did_not_happen_has_no_times() {
+        let span = parse("done=1 skipped=0 start=5 end=505\n");
+        assert_eq!(span, Some((Nanos(5), Nanos(505))));
+        assert_eq!(parse("done=0 skipped=0 start=0 end=0\n"), None);
+        assert_eq!(parse(""), None);
+    }
+
+    #[test]
+    fn kinds_are_called_as_the_device_calls_them() {
+        for name in ["irqs-off", "raw-spinlock", "rt-mutex"] {
+            let text = format!("kind = \"{name}\"\nus = 500\nsample = 9");
+            let stall: Stall = toml::from_str(&text).unwrap();
+            assert_eq!(stall.kind.name(), name);
+            assert!(stall.check(10).is_ok());
+            assert!(stall.check(9).unwrap_err().contains("from 0 to 8"));
+        }
+    }
+}
