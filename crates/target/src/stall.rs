@@ -61,10 +61,10 @@ pub struct Stall {
 }
 
 impl Stall {
-    /// Whether there can be such a stall among `samples` samples.
-    pub fn check(&self, samples: u64) -> Result<(), String> {
+    /// Whether there can be such a stall among the first `kept` samples, which are kept raw.
+    pub fn check(&self, kept: u64) -> Result<(), String> {
         super::probes::within("stall.us", self.us, 1, 1_000_000)?;
-        super::probes::within("stall.sample", self.sample, 0, samples - 1)?;
+        super::probes::within("stall.sample", self.sample, 0, kept.max(1) - 1)?;
         let offset = self.offset_ns.unwrap_or_default();
         super::probes::within("stall.offset_ns", offset, -1_000_000, 1_000_000)
     }

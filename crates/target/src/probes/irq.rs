@@ -88,7 +88,7 @@ impl Irq {
         }
         within("warmup", self.warmup, 40, 1_000_000)?;
         within("interval_us", self.interval_us, 500, 1_000_000)?;
-        stall.check(self.samples)
+        stall.check(self.samples.min(self.keep.into()))
     }
 
     fn interval(&self) -> Nanos {

@@ -85,7 +85,7 @@ impl Signal {
         };
         // The warm-up stays clear of what is done for the stalled one.
         within("interval_us", self.interval_us, 500, 10_000_000)?;
-        stall.check(self.samples)
+        stall.check(self.samples.min(self.keep.into()))
     }
 
     fn interval(&self) -> Nanos {

@@ -63,7 +63,9 @@ impl Timer {
         within("interval_us", self.interval_us, 10, 10_000_000)?;
         within("priority", self.priority, 1, 99)?;
         within("keep", self.keep, 0, 100_000_000)?;
-        self.stall.map_or(Ok(()), |stall| stall.check(self.samples))
+        self.stall.map_or(Ok(()), |stall| {
+            stall.check(self.samples.min(self.keep.into()))
+        })
     }
 
     fn interval(&self) -> Nanos {
