@@ -1,0 +1,96 @@
+//! The table of stalls × probes: a delay of 500 µs is found as 500 µs by each probe that it
+//! can delay, and moves no other.
+//!
+//! `docs/METHOD.md` has the table with its numbers, and says where the rest comes from.
+
+use punctual_tests::Scratch;
+use serde_json::Value;
+
+/// How far a value may be from what is expected, in ns: some paths are longer, some shorter
+/// beside a stall, by up to 2,500 instructions.
+const ALLOWANCE_NS: i64 = 3_000;
+
+/// Whether a stall of this kind holds up this stage of this probe on this subject.
+fn delays(kind: &str, stage: &str, subject: &str) -> bool {
+    let rt = subject == "rt";
+    // On PREEMPT_RT a soft interrupt is a thread, of a low priority.
+    let softirq = kind == "softirq" && !rt;
+    match stage {
+        // Nothing but masked interrupts keeps the hard handler waiting.
+        "irq hard" => kind == "irqs-off",
+        // It is woken by the hard handler, which has had all of the delay before; for any
+        // other kind it waits, because the stalling thread has the same priority.
+        "irq thread" => kind != "irqs-off" && (kind != "softirq" || softirq),
+        "irq whole" => kind != "softirq" || softirq,
+        "irq reader" => false,
+        // The stalling thread has a lower priority than the one that makes system calls.
+        "signal to" | "signal from" => kind == "irqs-off" || softirq,
+        "timer cpu0" => match kind {
+            "irqs-off" | "preempt-off" | "raw-spinlock" => true,
+            "softirq" => softirq,
+            // On PREEMPT_RT its holder can be preempted.
+            "spinlock" => !rt,
+            // Who holds a sleeping lock can be preempted, where the kernel can be at all.
+            _ => subject == "none",
+        },
+        other => panic!("{other} is not in the table"),
+    }
+}
+
+fn number(recording: &Value, setting: &str) -> i64 {
+    let text = recording["settings"][setting].as_str();
+    text.unwrap_or_else(|| panic!("no {setting}: {recording}"))
+        .parse()
+        .unwrap()
+}
+
+/// The sample in the middle of those that no stall has touched.
+fn usual(recording: &Value) -> i64 {
+    recording["quantiles"]["0.5"].as_i64().unwrap()
+}
+
+#[test]
+fn every_stall_is_found_by_whom_it_delays_and_by_nobody_else() {
+    let scratch = Scratch::new();
+    for run in scratch.measure(&["stalls"]) {
+        let subject = run["subject"]["name"].as_str().unwrap();
+        assert!(
+            run["unsupported"].as_array().unwrap().is_empty(),
+            "{}",
+            run["unsupported"]
+        );
+        // Of the two steps of `signal` the stall falls into the way to the driver in the
+        // first, and into the way back in the second.
+        let ways = ["to", "to", "from", "from"];
+        let mut ways = ways.iter().cycle();
+        for recording in run["recordings"].as_array().unwrap() {
+            let word = |name: &str| recording[name].as_str().unwrap();
+            let stage = format!("{} {}", word("probe"), word("variant"));
+            let kind = recording["settings"]["stall_kind"].as_str().unwrap();
+            let mut expected = delays(kind, &stage, subject);
+            if word("probe") == "signal" {
+                expected &= ways.next() == Some(&word("variant"));
+            }
+            check(recording, expected, &format!("{subject}, {kind}, {stage}"));
+        }
+    }
+}
+
+fn check(recording: &Value, delayed: bool, named: &str) {
+    let (start, end) = (
+        number(recording, "stall_start_ns"),
+        number(recording, "stall_end_ns"),
+    );
+    let value = number(recording, "stalled_value_ns");
+    let length = end - start;
+    // Interrupts are open in all kinds but one, and add themselves.
+    assert!(
+        (500_000..520_000).contains(&length),
+        "{named}: the stall took {length} ns"
+    );
+    let expected = usual(recording) + if delayed { end } else { 0 };
+    assert!(
+        (value - expected).abs() <= ALLOWANCE_NS,
+        "{named}: {value} ns, expected {expected} ns"
+    );
+}
