@@ -163,3 +163,25 @@ fn priority_inheritance_prevents_inversion_and_no_protocol_does_not() {
         }
     }
 }
+
+/// What is added to the handler is added to the shortest interval at which none is lost.
+#[test]
+fn a_longer_handler_moves_the_highest_interrupt_rate_by_its_length() {
+    const STEP: &str = "[[step]]\nprobe = \"irqrate\"\nbursts = [1000]\nhandler_ns = ";
+    let scratch = Scratch::new();
+    let suite = format!(
+        "name = \"rate\"\nsummary = \"\"\nmodules = [\"pulse\"]\n{STEP}20000\n{STEP}40000\n"
+    );
+    let suite = &scratch.file("rate.toml", suite);
+    let kernels = ["--kernel", "debian-6.12", "--kernel", "debian-6.12-rt"];
+    for run in scratch.measure(&[&[suite.as_str()], &kernels[..]].concat()) {
+        let interval = |step: usize| run["recordings"][step]["max"].as_i64().unwrap();
+        let moved = interval(1) - interval(0);
+        // The search goes in steps of 100 ns.
+        assert!(
+            (19_800..=20_200).contains(&moved),
+            "{}: {moved} ns",
+            run["subject"]["kernel"]
+        );
+    }
+}

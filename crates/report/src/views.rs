@@ -79,6 +79,9 @@ const ALL: &[View] = &[
         "interruption of a running thread",
         TICK,
     ),
+    view("irq", Shape::Latency, "interrupt latency", NONE),
+    view("irqrate", Shape::Findings, "", IRQRATE),
+    view("signal", Shape::Latency, "signal travel", NONE),
     view("switch", Shape::Steps, "thread switch", NONE),
     view(
         "semaphore",
@@ -108,6 +111,8 @@ const ALL: &[View] = &[
 
 /// A probe that has no line above is shown by its worst sample.
 const ANY: View = view("", Shape::Latency, "sample", NONE);
+
+const IRQRATE: &[Finding] = &[finding("shortest_interval", "none lost at", Form::Text, "")];
 
 const TICK: &[Finding] = &[
     finding("cpu_lost_to_ticks", "lost to ticks", Form::Text, "tick"),

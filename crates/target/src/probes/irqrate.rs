@@ -113,6 +113,7 @@ impl Irqrate {
         let mut recording = recorder.finish(PROBE.name, load, &format!("burst of {count}"));
         recording.settings.clone_from(settings);
         let facts = [
+            ("shortest_interval", interval.to_string()),
             ("source", "hpet".to_owned()),
             ("threaded", self.threaded.to_string()),
             ("handler_ns", self.handler_ns.to_string()),
