@@ -127,7 +127,11 @@ impl Scratch {
     }
 }
 
-fn user_cache() -> PathBuf {
+/// The user's cache directory.
+///
+/// # Panics
+/// Without a home.
+pub fn user_cache() -> PathBuf {
     let home = || PathBuf::from(std::env::var_os("HOME").expect("HOME")).join(".cache");
     std::env::var_os("XDG_CACHE_HOME").map_or_else(home, PathBuf::from)
 }

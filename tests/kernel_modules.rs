@@ -1,0 +1,37 @@
+//! Punctual's kernel modules on every kernel that it knows: each loads, works, refuses what
+//! is wrong, unloads and loads again, without a warning in the kernel's log.
+
+use std::path::Path;
+use std::process::Command;
+
+use punctual_tests::{Ended, Scratch, user_cache};
+
+#[test]
+fn the_modules_work_on_every_kernel_and_leave_no_warning() {
+    let scratch = Scratch::new();
+    let kmod = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kmod");
+    for kernel in [
+        "debian-6.1",
+        "debian-6.1-rt",
+        "debian-6.12",
+        "debian-6.12-rt",
+    ] {
+        let fetched = scratch.run(&["kernel", "fetch", kernel]);
+        assert_eq!(fetched.status, Some(0), "{}", fetched.stderr);
+        let release = fetched.stderr.trim().rsplit(' ').next().unwrap().to_owned();
+        let modules = scratch.path(&release);
+        let built = Ended::of(Command::new(kmod.join("build")).arg(&release).arg(&modules));
+        assert_eq!(built.status, Some(0), "{kernel}: {}", built.stderr);
+        let image = user_cache()
+            .join("punctual/kernels")
+            .join(kernel)
+            .join("vmlinuz");
+        let boot = Ended::of(
+            Command::new(kmod.join("tests/boot"))
+                .arg(image)
+                .arg(&modules),
+        );
+        let said = format!("{}{}", boot.stdout, boot.stderr);
+        assert_eq!(boot.status, Some(0), "{kernel}: {said}");
+    }
+}
