@@ -66,9 +66,7 @@ impl RunningLoad {
             time::sleep(Nanos::from_millis(1));
         }
         self.signal(process::kill_group);
-        let done = self.workers.into_iter().map(RunningWorker::join).collect();
-        process::reap_orphans();
-        done
+        self.workers.into_iter().map(RunningWorker::join).collect()
     }
 
     fn is_running(&self) -> bool {
@@ -156,6 +154,7 @@ fn round(worker: &Worker, shared: &Shared) -> io::Result<Round> {
     let ended = process::wait(group)?;
     // A command's own children may outlive it.
     process::kill_group(group);
+    process::reap_group(group);
     shared.group.store(0, Ordering::SeqCst);
     let by_itself = ended.status.code().is_some();
     Ok(Round {

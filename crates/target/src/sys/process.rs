@@ -70,10 +70,11 @@ pub fn wait(child: Pid) -> io::Result<Ended> {
     })
 }
 
-/// Collects every child that has ended; used once nobody else waits for one.
-pub fn reap_orphans() {
+/// Collects the processes of a group that was killed, as far as they are this process's
+/// children: those whose parents have died, if it adopts orphans.
+pub fn reap_group(leader: Pid) {
     // SAFETY: no status is asked for.
-    while unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } > 0 {}
+    while unsafe { libc::waitpid(-leader, std::ptr::null_mut(), 0) } > 0 {}
 }
 
 /// Makes orphaned grandchildren the children of this process, as they are of process 1.
