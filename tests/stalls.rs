@@ -7,8 +7,9 @@ use punctual_tests::Scratch;
 use serde_json::Value;
 
 /// How far a value may be from what is expected, in ns: some paths are longer, some shorter
-/// beside a stall, by up to 2,500 instructions.
-const ALLOWANCE_NS: i64 = 3_000;
+/// beside a stall, by up to 2,500 instructions; and where the clock tick falls into the stall,
+/// it is served at its end, which takes 3 to 6 µs.
+const ALLOWANCE_NS: i64 = 9_000;
 
 /// Whether a stall of this kind holds up this stage of this probe on this subject.
 fn delays(kind: &str, stage: &str, subject: &str) -> bool {
