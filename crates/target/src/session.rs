@@ -13,7 +13,7 @@ use crate::probes::{self, Context, Measurement};
 use crate::provenance;
 use crate::rt::CONDUCTOR_PRIORITY;
 use crate::stream::Stream;
-use crate::sys::{memory, process, sched, time};
+use crate::sys::{marker, memory, process, sched, time};
 
 /// How long a load runs before a probe is started beside it: longer than the longest
 /// phase with which one of its workers may begin.
@@ -40,6 +40,7 @@ pub fn carry_out(plan: &Plan, stream: &mut Stream) -> io::Result<()> {
         unsupported: 0,
     };
     for ((step, measurement), number) in plan.steps.iter().zip(&measurements).zip(0..) {
+        marker::step();
         stream.send(&Record::Started(Started {
             step: number,
             probe: step.probe.clone(),
@@ -65,6 +66,7 @@ pub fn carry_out(plan: &Plan, stream: &mut Stream) -> io::Result<()> {
             }
         }
     }
+    marker::end();
     stream.send(&Record::Finished(finished))
 }
 

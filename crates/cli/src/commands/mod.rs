@@ -2,6 +2,7 @@
 
 mod cache;
 mod completions;
+mod explain;
 mod kernel;
 mod list;
 mod man;
@@ -51,6 +52,7 @@ enum Command {
     Runs(runs::Runs),
     Show(show::Show),
     Remove(remove::Remove),
+    Explain(explain::Explain),
     List(list::List),
     Kernel(kernel::Kernel),
     Cache(cache::Cache),
@@ -66,6 +68,7 @@ impl Cli {
             Command::Runs(command) => command.run(),
             Command::Show(command) => command.run(),
             Command::Remove(command) => command.run(),
+            Command::Explain(command) => command.run(),
             Command::List(command) => command.run(),
             Command::Kernel(command) => command.run(),
             Command::Cache(command) => command.run(),

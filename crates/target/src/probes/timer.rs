@@ -9,8 +9,8 @@ use serde::Deserialize;
 use super::{Context, Measurement, Probe, parameters, within};
 use crate::rt;
 use crate::stall::{self, Stall};
-use crate::sys::sched;
 use crate::sys::time::{now, sleep_until};
+use crate::sys::{marker, sched};
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -161,8 +161,10 @@ fn warm_up(first: Nanos, interval: Nanos, periods: u32) -> Nanos {
 fn sample(recorder: &mut Recorder, first: Nanos, interval: Nanos, samples: u64) {
     let mut due = first;
     for _ in 0..samples {
+        marker::armed::<0>();
         sleep_until(due);
         let late = now() - due;
+        marker::taken::<0>();
         recorder.record(due - first, late);
         let missed = late.0 / interval.0;
         recorder.miss(missed as u64);
