@@ -69,7 +69,6 @@ pub fn choose(run: &Run, recording: usize, sample: Sample) -> Result<Chosen, Sco
         sample,
         window: Window {
             step: steps[recording],
-            lane: 0,
             index: sample.seq,
         },
         ends_before,

@@ -191,6 +191,9 @@ pub enum Untold {
     NotLate,
 }
 
+/// A timer that an idle CPU waits for comes so much after it is due, at most: the clocks that
+/// it is programmed in are coarser than a nanosecond.
+const GRAIN: Nanos = Nanos(100);
 /// Most of a part is this share of it.
 const MOST: f64 = 0.8;
 /// How many functions are told within a culprit.
@@ -245,6 +248,8 @@ struct Teller<'a> {
     end: u64,
     /// Where it was due, or the CPU woke up thereafter.
     begin: u64,
+    /// Whether it is the latter.
+    slept: bool,
     /// From where to where which spans lie.
     spans: std::ops::Range<usize>,
     task: Task,
@@ -259,8 +264,17 @@ impl<'a> Teller<'a> {
     fn new(walk: &'a Walk, names: &'a [Name], about: Circumstances, end: u64) -> Self {
         let due = end.saturating_sub(about.scale.instructions(about.late));
         let halt = walk.halts.iter().copied().rfind(|at| *at < end);
-        let begin = due.max(halt.unwrap_or(0));
         let after = |from: u64| walk.spans.partition_point(|span| end_of(span) <= from);
+        // An interrupt that is pending when the CPU would sleep wakes it at once: then it did
+        // not sleep, and what ran before counts.
+        let masked = || {
+            walk.spans
+                .get(after(due))
+                .is_some_and(|span| span.irqs_off.is_some())
+        };
+        let slept =
+            halt.filter(|at| *at > due && (about.scale.time(*at - due) <= GRAIN || !masked()));
+        let begin = slept.unwrap_or(due);
         let spans = after(begin)..walk.spans.partition_point(|span| span.from < end);
         let switch = walk.switches.iter().copied().rfind(|(at, _)| *at < end);
         let task = switch.map_or(0, |(_, task)| task);
@@ -270,6 +284,7 @@ impl<'a> Teller<'a> {
             about,
             end,
             begin,
+            slept: slept.is_some(),
             spans,
             task,
             interrupt: None,
@@ -298,10 +313,26 @@ impl<'a> Teller<'a> {
             });
             self.interrupt = entry.and_then(|entry| self.walk.activation(entry).begin);
         }
+        if self.switched.is_none() {
+            self.find_handler();
+        }
         let from = self.switched.unwrap_or(self.begin);
         let user = |span: &&Span| span.user && span.from >= from;
         let spans = &self.walk.spans[self.spans.clone()];
         self.user = spans.iter().find(user).map_or(self.end, |span| span.from);
+    }
+
+    /// Where it ends in an interrupt's handler, nobody need be woken for it.
+    fn find_handler(&mut self) {
+        let Some(last) = self.walk.spans[self.spans.clone()].last() else {
+            return;
+        };
+        let chain = self.walk.chain(last.top);
+        let entry = chain
+            .filter(|number| self.is(*number, Kind::Interrupt))
+            .last();
+        self.interrupt = entry.and_then(|entry| self.walk.activation(entry).begin);
+        self.woken = self.interrupt.map(|_| self.end);
     }
 
     fn is(&self, number: Number, kind: Kind) -> bool {
@@ -328,10 +359,9 @@ impl<'a> Teller<'a> {
             .begin
             .max(self.walk.spans.first().map_or(0, |s| s.from)));
         if first.0 > 0 {
-            let slept = self.walk.halts.contains(&self.begin);
             pieces.push(Piece {
                 stage: Stage::Interrupt,
-                hold: if slept { Hold::Idle } else { Hold::Unseen },
+                hold: if self.slept { Hold::Idle } else { Hold::Unseen },
                 site: None,
                 task: 0,
                 from: Nanos::ZERO,
@@ -671,3 +701,5 @@ const THREADS: [(&str, &str); 12] = [
 fn end_of(span: &Span) -> u64 {
     span.from + u64::from(span.length)
 }
+impl Story { /// debug
+ pub fn dbg(&self) { for (s,t) in &self.flame { eprintln!("{} {}", t.0, s); } } }

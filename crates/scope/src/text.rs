@@ -22,7 +22,7 @@ pub fn explained(run: &Run, explained: &Explained) -> String {
         sample.seq
     );
     match &explained.story {
-        Ok(story) => {
+        Ok(story) => { if std::env::var_os("DBG").is_some() { story.dbg(); }
             text.push_str(&wrap(&sentence(story), 80));
             text.push('\n');
             text.push_str(&timeline(story));

@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 
-use punctual_trace::marker::Marker;
 use punctual_trace::{Block, Word};
 
 use crate::code::{Decoded, Op, Transfer};
@@ -32,6 +31,9 @@ pub struct Activation {
     entry: bool,
     /// Whether interrupts were open before that.
     opened: bool,
+    /// What the interrupted code was about to do: its last instruction was done, and none of
+    /// those it led to.
+    pending: Transfer,
 }
 
 /// A stretch in which nothing changes: (a part of) a block.
@@ -255,18 +257,20 @@ impl<'a> Walker<'a> {
                     .text(previous.func)
                     .ends_with("_entries_start")
         });
-        if is_entry && first && !from_table {
-            self.enter(func, kind);
-            return;
-        }
-        let last = self
+        let mut last = self
             .previous
             .filter(|p| p.whole)
             .map_or(Transfer::On, |p| p.last);
+        if matches!(last, Transfer::Iret | Transfer::Sysret) {
+            last = self.leave_entry();
+        }
+        if is_entry && first && !from_table {
+            self.enter(func, kind, last);
+            return;
+        }
         match last {
-            Transfer::Iret | Transfer::Sysret => self.leave_entry(user),
-            Transfer::Call if !user => self.push(func, false),
-            Transfer::Return if !user => self.go_back(func),
+            Transfer::Call if !user && self.is_call(func, first) => self.push(func, false),
+            Transfer::Return if !user && !self.is_jump() => self.go_back(func),
             _ => {}
         }
         if user {
@@ -276,15 +280,31 @@ impl<'a> Walker<'a> {
         }
     }
 
+    /// Whether a call is one. One within a function is a trick: it fills the CPU's buffer of
+    /// return addresses, or has a return jump somewhere.
+    fn is_call(&self, func: Func, first: bool) -> bool {
+        let top = self.top.map(|top| self.walk.activation(top).func);
+        first || top != Some(func)
+    }
+
+    /// Whether a return is a jump: in a retpoline it is the call that leads there.
+    fn is_jump(&self) -> bool {
+        self.previous.is_some_and(|previous| {
+            let text = self.library.names.text(previous.func);
+            text.starts_with("__x86_indirect_thunk")
+        })
+    }
+
     /// An interrupt, an exception or a system call.
-    fn enter(&mut self, func: Func, kind: Kind) {
+    fn enter(&mut self, func: Func, kind: Kind, pending: Transfer) {
         if kind == Kind::Exception && has_faulted(self.previous.as_ref()) {
             self.take_back();
         }
         let opened = self.irqs_off.is_none();
         self.push(func, true);
         if let Some(top) = self.top {
-            self.walk.activations[top as usize].opened = opened;
+            let activation = &mut self.walk.activations[top as usize];
+            (activation.opened, activation.pending) = (opened, pending);
         }
         if opened {
             self.irqs_off = self.top;
@@ -306,39 +326,32 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Back from an interrupt, an exception or a system call.
-    fn leave_entry(&mut self, user: bool) {
-        let mut opened = true;
+    /// Back from an interrupt, an exception or a system call; returns what was to be done
+    /// there.
+    fn leave_entry(&mut self) -> Transfer {
+        let mut left = (true, Transfer::On);
         while let Some(top) = self.top {
-            let (entry, was_open) = {
-                let activation = self.walk.activation(top);
-                (activation.entry, activation.opened)
-            };
+            let activation = self.walk.activation(top);
+            let (entry, was) = (activation.entry, (activation.opened, activation.pending));
             self.pop();
             if entry {
-                opened = was_open;
+                left = was;
                 break;
             }
         }
-        if opened || user {
+        if left.0 {
             self.irqs_off = None;
         }
-        if user {
-            if self.count & ALL_BITS != 0 {
-                self.walk.mended += u32::from(self.walk.known);
-                self.count = 0;
-            }
-            self.preempt_off = None;
-            self.walk.known = true;
-        }
+        left.1
     }
 
     /// In user space functions have no names: the program is all that is told.
     fn in_user(&mut self, func: Func) {
-        if !self.walk.known {
+        if self.count & ALL_BITS != 0 || self.irqs_off.is_some() {
+            self.walk.mended += u32::from(self.walk.known);
             (self.irqs_off, self.preempt_off, self.count) = (None, None, 0);
-            self.walk.known = true;
         }
+        self.walk.known = true;
         match self.top {
             Some(top) if self.walk.activation(top).func == func => {}
             Some(_) => self.replace(func),
@@ -378,6 +391,7 @@ impl<'a> Walker<'a> {
             task: self.task,
             entry,
             opened: true,
+            pending: Transfer::On,
         });
         self.top = Some(number);
     }
@@ -461,7 +475,7 @@ impl<'a> Walker<'a> {
                     self.switch(at - offset, func);
                 }
             }
-            Op::Marker(Marker::Armed(_) | Marker::Taken(_) | Marker::Step | Marker::End) => {}
+            Op::Marker(_) => {}
         }
     }
 

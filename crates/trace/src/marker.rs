@@ -9,14 +9,11 @@ pub enum Marker {
     Step,
     /// The plan is carried out.
     End,
-    /// From here on a sample of this lane can be late.
-    Armed(u8),
-    /// The armed sample of this lane is taken.
-    Taken(u8),
+    /// From here on a sample can be late.
+    Armed,
+    /// The armed sample is taken.
+    Taken,
 }
-
-/// How many kinds of samples a step can tell apart.
-pub const LANES: usize = 16;
 
 impl Marker {
     /// The marker that an instruction is, if it is one.
@@ -32,8 +29,8 @@ impl Marker {
         match kind {
             0x01 => Some(Self::Step),
             0x02 => Some(Self::End),
-            0x10..0x20 => Some(Self::Armed(kind & 0xf)),
-            0x20..0x30 => Some(Self::Taken(kind & 0xf)),
+            0x10 => Some(Self::Armed),
+            0x20 => Some(Self::Taken),
             _ => None,
         }
     }
@@ -43,8 +40,8 @@ impl Marker {
         match self {
             Self::Step => 0x01,
             Self::End => 0x02,
-            Self::Armed(lane) => 0x10 | lane,
-            Self::Taken(lane) => 0x20 | lane,
+            Self::Armed => 0x10,
+            Self::Taken => 0x20,
         }
     }
 }
@@ -55,12 +52,7 @@ mod tests {
 
     #[test]
     fn a_marker_is_known_by_its_bytes_and_nothing_else_is_one() {
-        for marker in [
-            Marker::Step,
-            Marker::End,
-            Marker::Armed(3),
-            Marker::Taken(15),
-        ] {
+        for marker in [Marker::Step, Marker::End, Marker::Armed, Marker::Taken] {
             let bytes = [0x0f, 0x1f, 0x80, marker.kind(), 0x50, 0x4e, 0x43];
             assert_eq!(Marker::of(&bytes), Some(marker));
         }

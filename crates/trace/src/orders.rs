@@ -8,9 +8,7 @@ use std::path::PathBuf;
 pub struct Window {
     /// The step's number in the plan, from 0.
     pub step: u32,
-    /// The lane of its markers.
-    pub lane: u8,
-    /// Its number among those of the lane in this step, from 0.
+    /// Its number among those of this step, from 0.
     pub index: u64,
 }
 
@@ -39,8 +37,8 @@ impl Orders {
         for (from, to) in &self.memory {
             let _ = writeln!(text, "memory {from:x} {to:x}");
         }
-        for Window { step, lane, index } in &self.windows {
-            let _ = writeln!(text, "window {step} {lane} {index}");
+        for Window { step, index } in &self.windows {
+            let _ = writeln!(text, "window {step} {index}");
         }
         text
     }
@@ -69,7 +67,6 @@ impl Orders {
             }
             "window" => self.windows.push(Window {
                 step: fields.next()?.parse().ok()?,
-                lane: fields.next()?.parse().ok()?,
                 index: fields.next()?.parse().ok()?,
             }),
             _ => return None,
@@ -89,7 +86,6 @@ mod tests {
             ring: 1000,
             windows: vec![Window {
                 step: 2,
-                lane: 1,
                 index: 4711,
             }],
             everything: true,

@@ -99,7 +99,6 @@ impl<R: Read> Reader<R> {
             tag::WINDOW => Item::Window {
                 window: Window {
                     step: u32::from_le_bytes(self.array()?),
-                    lane: self.array::<1>()?[0],
                     index: u64::from_le_bytes(self.array()?),
                 },
                 lost: u64::from_le_bytes(self.array()?),

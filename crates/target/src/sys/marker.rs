@@ -16,23 +16,16 @@ pub fn end() {
     x86::mark::<0x02>();
 }
 
-/// From here on a sample of this lane can be late; the first of a step has number 0.
+/// From here on a sample can be late; the first of a step has number 0.
 #[inline(always)]
-pub fn armed<const LANE: u8>() {
-    const { assert!(LANE < 16) };
-    match LANE {
-        0 => x86::mark::<0x10>(),
-        _ => x86::mark::<0x11>(),
-    }
+pub fn armed() {
+    x86::mark::<0x10>();
 }
 
-/// The armed sample of this lane is taken: the clock was read before.
+/// The armed sample is taken: the clock was read before.
 #[inline(always)]
-pub fn taken<const LANE: u8>() {
-    match LANE {
-        0 => x86::mark::<0x20>(),
-        _ => x86::mark::<0x21>(),
-    }
+pub fn taken() {
+    x86::mark::<0x20>();
 }
 
 #[cfg(target_arch = "x86_64")]
