@@ -19,8 +19,8 @@ pub enum Op {
     ReadClock,
     /// Changes the preemption count by so much.
     Preempt(i64),
-    /// Changes the preemption count by what a register says: this sign of it.
-    PreemptBy(i64),
+    /// Changes the preemption count by what a register says.
+    PreemptBy,
     /// Leaves the running thread's stack; its pointer is put so far into its task.
     LeaveStack(u64),
     /// Takes the stack of another thread, whose pointer lies so far into its task.
@@ -150,7 +150,7 @@ fn preemption(decoded: &Instruction, place: u64) -> Option<Op> {
         _ => -1,
     };
     if decoded.op1_kind() == OpKind::Register {
-        return Some(Op::PreemptBy(sign));
+        return Some(Op::PreemptBy);
     }
     // As 32 bits: 0x80000000 is the bit that says that nobody needs the CPU.
     let amount = i64::from(decoded.immediate(1) as i32);
@@ -206,7 +206,7 @@ mod tests {
             (0, Op::Cli),
             (1, Op::Preempt(1)),
             (3, Op::Preempt(-0x100)),
-            (4, Op::PreemptBy(-1)),
+            (4, Op::PreemptBy),
             (6, Op::Sti),
         ];
         assert_eq!(found, expected);

@@ -7,7 +7,7 @@ use punctual_model::Nanos;
 
 use crate::names::{Kind, Name};
 use crate::scale::Scale;
-use crate::walk::{Number, Span, Task, Walk};
+use crate::walk::{Number, Span, Task, Wake, Walk};
 
 /// How far the sample has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -112,6 +112,8 @@ pub struct Ran {
     pub caller: Option<String>,
     /// How long, with all that it called, within the part.
     pub time: Nanos,
+    /// How long from its begin on, which may lie before the sample was due.
+    pub whole: Nanos,
     /// How often it was entered.
     pub times: u32,
 }
@@ -253,10 +255,10 @@ struct Teller<'a> {
     /// From where to where which spans lie.
     spans: std::ops::Range<usize>,
     task: Task,
-    interrupt: Option<u64>,
-    woken: Option<u64>,
-    switched: Option<u64>,
-    user: u64,
+    /// The stages, each with where it ends.
+    milestones: Vec<(u64, Stage)>,
+    switched: bool,
+    woken: bool,
     threads: HashMap<Task, String>,
 }
 
@@ -287,10 +289,9 @@ impl<'a> Teller<'a> {
             slept: slept.is_some(),
             spans,
             task,
-            interrupt: None,
-            woken: None,
-            switched: switch.map(|(at, _)| at).filter(|at| *at >= begin),
-            user: end,
+            milestones: Vec::new(),
+            switched: false,
+            woken: false,
             threads: HashMap::new(),
         };
         teller.threads = teller.threads();
@@ -298,41 +299,63 @@ impl<'a> Teller<'a> {
         teller
     }
 
+    /// Goes back from where it was taken: who woke the thread, who woke that one, up to the
+    /// interrupt that began it.
     fn find_milestones(&mut self) {
-        if let Some(switched) = self.switched {
-            let ours =
-                |wake: &&crate::walk::Wake| wake.at < switched && wake.bases.contains(&self.task);
-            let wake = self.walk.wakes.iter().rfind(ours);
-            self.woken = wake.map(|wake| wake.at);
-            let entry = wake.and_then(|wake| {
-                let interrupts = self
-                    .walk
-                    .chain(wake.by)
-                    .filter(|number| self.is(*number, Kind::Interrupt));
-                interrupts.last()
-            });
-            self.interrupt = entry.and_then(|entry| self.walk.activation(entry).begin);
-        }
-        if self.switched.is_none() {
-            self.find_handler();
-        }
-        let from = self.switched.unwrap_or(self.begin);
+        let switched = self.switch_to(self.task, self.end);
+        let from = switched.unwrap_or(self.begin);
         let user = |span: &&Span| span.user && span.from >= from;
         let spans = &self.walk.spans[self.spans.clone()];
-        self.user = spans.iter().find(user).map_or(self.end, |span| span.from);
+        let user = spans.iter().find(user).map_or(self.end, |span| span.from);
+        let mut found = vec![(user, Stage::Return)];
+        let (mut task, mut switched) = (self.task, switched);
+        while let Some(at) = switched {
+            found.push((at, Stage::Switch));
+            let ours =
+                |wake: &&Wake| wake.at < at && wake.at >= self.begin && wake.bases.contains(&task);
+            let Some(wake) = self.walk.wakes.iter().rfind(ours) else {
+                break;
+            };
+            self.woken = true;
+            found.push((wake.at, Stage::Handler));
+            if let Some(entry) = self.interrupt_of(wake.by) {
+                found.push((entry, Stage::Interrupt));
+                break;
+            }
+            // A thread did it, which was itself woken for that, it may be.
+            task = self.walk.activation(wake.by).task;
+            switched = self.switch_to(task, wake.at);
+        }
+        self.switched = found.len() > 1;
+        if !self.switched {
+            found.extend(self.find_handler());
+        }
+        found.reverse();
+        self.milestones = found;
+    }
+
+    /// Where a thread got the CPU, the last time before `before`.
+    fn switch_to(&self, task: Task, before: u64) -> Option<u64> {
+        let ours = |(at, to): &&(u64, Task)| *to == task && *at < before && *at >= self.begin;
+        self.walk.switches.iter().rfind(ours).map(|(at, _)| *at)
+    }
+
+    /// Where the interrupt was taken in which a function runs.
+    fn interrupt_of(&self, function: Number) -> Option<u64> {
+        let chain = self.walk.chain(function);
+        let entry = chain
+            .filter(|number| self.is(*number, Kind::Interrupt))
+            .last()?;
+        self.walk.activation(entry).begin
     }
 
     /// Where it ends in an interrupt's handler, nobody need be woken for it.
-    fn find_handler(&mut self) {
-        let Some(last) = self.walk.spans[self.spans.clone()].last() else {
-            return;
-        };
-        let chain = self.walk.chain(last.top);
-        let entry = chain
-            .filter(|number| self.is(*number, Kind::Interrupt))
-            .last();
-        self.interrupt = entry.and_then(|entry| self.walk.activation(entry).begin);
-        self.woken = self.interrupt.map(|_| self.end);
+    fn find_handler(&self) -> Vec<(u64, Stage)> {
+        let last = self.walk.spans[self.spans.clone()].last();
+        let entry = last.and_then(|last| self.interrupt_of(last.top));
+        entry.map_or_else(Vec::new, |entry| {
+            vec![(self.end, Stage::Handler), (entry, Stage::Interrupt)]
+        })
     }
 
     fn is(&self, number: Number, kind: Kind) -> bool {
@@ -355,10 +378,9 @@ impl<'a> Teller<'a> {
 
     fn parts(&self) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::new();
-        let first = self.at(self
-            .begin
-            .max(self.walk.spans.first().map_or(0, |s| s.from)));
-        if first.0 > 0 {
+        let watched = self.walk.spans.first().map_or(self.end, |span| span.from);
+        if self.slept || watched > self.begin {
+            let first = self.at(self.begin.max(watched));
             pieces.push(Piece {
                 stage: Stage::Interrupt,
                 hold: if self.slept { Hold::Idle } else { Hold::Unseen },
@@ -402,22 +424,11 @@ impl<'a> Teller<'a> {
     }
 
     fn stage(&self, position: u64) -> Stage {
-        let before = |milestone: Option<u64>| milestone.is_some_and(|at| position < at);
-        if before(self.interrupt) {
-            Stage::Interrupt
-        } else if before(self.woken) {
-            if self.interrupt.is_some() {
-                Stage::Handler
-            } else {
-                Stage::Interrupt
-            }
-        } else if before(self.switched) {
-            Stage::Switch
-        } else if position < self.user {
-            Stage::Return
-        } else {
-            Stage::User
-        }
+        let passed = |(until, _): &(u64, Stage)| *until <= position;
+        let next = self.milestones.partition_point(passed);
+        self.milestones
+            .get(next)
+            .map_or(Stage::User, |(_, stage)| *stage)
     }
 
     fn hold(&self, span: &Span, stage: Stage) -> (Hold, Option<Number>) {
@@ -425,9 +436,8 @@ impl<'a> Teller<'a> {
         match stage {
             Stage::Interrupt if span.irqs_off.is_some() => masked,
             Stage::Interrupt => (Hold::Coming, None),
-            Stage::Handler => (Hold::HardIrq, None),
             Stage::Switch => self.hold_of_switch(span),
-            Stage::Return | Stage::User => match self.context(span) {
+            Stage::Handler | Stage::Return | Stage::User => match self.context(span) {
                 Kind::Interrupt => (Hold::HardIrq, None),
                 Kind::Softirq => (Hold::Softirq, None),
                 _ => (Hold::Way, None),
@@ -550,9 +560,17 @@ impl<'a> Teller<'a> {
             function: self.text(main).to_owned(),
             caller: caller.map(|caller| self.text(caller).to_owned()),
             time: self.about.scale.time(length),
+            whole: self.about.scale.time(self.whole(main)),
             times: 1,
         };
         (Some(ran), self.most(&times, Some(main), whole))
+    }
+
+    /// How many instructions ran in a function and all that it called, in the whole window.
+    fn whole(&self, main: Number) -> u64 {
+        let spans = self.walk.spans.iter();
+        let within = spans.filter(|span| self.walk.chain(span.top).any(|number| number == main));
+        within.map(|span| u64::from(span.length)).sum()
     }
 
     /// The functions that took most of the time, by name: those called by `within` itself.
@@ -571,6 +589,7 @@ impl<'a> Teller<'a> {
             function: function.to_owned(),
             caller: None,
             time: self.about.scale.time(length),
+            whole: self.about.scale.time(length),
             times,
         });
         let mut ran: Vec<Ran> = ran
@@ -673,9 +692,9 @@ impl<'a> Teller<'a> {
                 self.walk.mended
             ));
         }
-        if self.switched.is_none() {
+        if !self.switched {
             notes.push("no other thread had the CPU before: there was no switch".to_owned());
-        } else if self.woken.is_none() {
+        } else if !self.woken {
             notes.push("who woke the thread was not seen".to_owned());
         }
         notes
@@ -701,5 +720,3 @@ const THREADS: [(&str, &str); 12] = [
 fn end_of(span: &Span) -> u64 {
     span.from + u64::from(span.length)
 }
-impl Story { /// debug
- pub fn dbg(&self) { for (s,t) in &self.flame { eprintln!("{} {}", t.0, s); } } }

@@ -22,7 +22,7 @@ pub fn explained(run: &Run, explained: &Explained) -> String {
         sample.seq
     );
     match &explained.story {
-        Ok(story) => { if std::env::var_os("DBG").is_some() { story.dbg(); }
+        Ok(story) => {
             text.push_str(&wrap(&sentence(story), 80));
             text.push('\n');
             text.push_str(&timeline(story));
@@ -77,7 +77,12 @@ pub fn sentence(story: &Story) -> String {
         Hold::OtherThread => format!("ran {time} in another thread ({})", part.thread),
         _ => format!("ran {time} without a preemption point"),
     };
-    format!("{total}: `{function}`{from} {how}")
+    let before = main.whole.0 - main.time.0;
+    let whole = match before * 20 > main.time.0 {
+        true => format!("; it ran {} in all", main.whole),
+        false => String::new(),
+    };
+    format!("{total}: `{function}`{from} {how}{whole}")
 }
 
 fn what(part: &Part) -> String {

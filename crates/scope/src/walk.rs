@@ -261,8 +261,10 @@ impl<'a> Walker<'a> {
             .previous
             .filter(|p| p.whole)
             .map_or(Transfer::On, |p| p.last);
-        if matches!(last, Transfer::Iret | Transfer::Sysret) {
-            last = self.leave_entry();
+        match last {
+            Transfer::Iret | Transfer::Sysret => last = self.leave_entry(),
+            Transfer::Return if self.is_jump() => last = Transfer::On,
+            _ => {}
         }
         if is_entry && first && !from_table {
             self.enter(func, kind, last);
@@ -270,7 +272,7 @@ impl<'a> Walker<'a> {
         }
         match last {
             Transfer::Call if !user && self.is_call(func, first) => self.push(func, false),
-            Transfer::Return if !user && !self.is_jump() => self.go_back(func),
+            Transfer::Return if !user => self.go_back(func),
             _ => {}
         }
         if user {
@@ -464,7 +466,7 @@ impl<'a> Walker<'a> {
                 }
             }
             Op::Preempt(amount) => self.preempt(amount),
-            Op::PreemptBy(sign) => self.preempt_by(sign, func),
+            Op::PreemptBy => self.preempt_by(func),
             Op::LeaveStack(offset) => {
                 if let (Some(at), Some(top)) = (place(), self.top) {
                     self.stacks.insert(at - offset, top);
@@ -491,12 +493,12 @@ impl<'a> Walker<'a> {
     }
 
     /// By how much is in a register: it is one of two amounts, as the caller tells.
-    fn preempt_by(&mut self, sign: i64, func: Func) {
+    fn preempt_by(&mut self, func: Func) {
         let caller = self.top.and_then(|top| self.walk.activation(top).parent);
         let caller =
             caller.map(|caller| self.library.names.name(self.walk.activation(caller).func));
         let unlocks = caller.is_some_and(|caller| caller.kind == Kind::Lock);
-        if sign < 0 && self.library.names.text(func) == "__local_bh_enable_ip" {
+        if self.library.names.text(func) == "__local_bh_enable_ip" {
             // All but the last one, which is taken off behind the soft interrupts.
             self.preempt(if unlocks {
                 -SOFTIRQ_OFF
