@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use punctual_bench::virtual_bench::Machine;
 use punctual_model::{Recording, Run};
+use punctual_trace::Item;
 
 use crate::names::Names;
 use crate::probes::{Chosen, choose, is_explained};
@@ -12,6 +13,7 @@ use crate::programs::Programs;
 use crate::repeat::{Place, Say, ScopeError};
 use crate::scale::Scale;
 use crate::story::{Circumstances, Story, tell};
+use crate::survey::{Survey, Surveyor};
 use crate::walk::{Library, Walker};
 
 /// Which samples are to be explained.
@@ -99,10 +101,7 @@ pub fn explain(
     say: Say,
 ) -> Result<Vec<Explained>, ScopeError> {
     let symbols = place.symbols(machine, cancel)?;
-    let programs = Programs::of_initramfs(&machine.initramfs).map_err(|error| ScopeError::Io {
-        path: machine.initramfs.clone(),
-        error,
-    })?;
+    let programs = programs(machine)?;
     let windows: Vec<_> = chosen.iter().map(|chosen| chosen.window).collect();
     let mut trace = place.watch(run, machine, &windows, &symbols, cancel, say)?;
     let mut library = Library::new(Names::new(&symbols, &programs));
@@ -131,15 +130,45 @@ pub fn explain(
     Ok(explained.collect())
 }
 
+/// Surveys a whole run; also returns the digest of what came out.
+pub fn survey(
+    place: &Place,
+    run: &Run,
+    machine: &Machine,
+    cancel: &AtomicBool,
+    say: Say,
+) -> Result<(Survey, String), ScopeError> {
+    let symbols = place.symbols(machine, cancel)?;
+    let programs = programs(machine)?;
+    let names = Names::new(&symbols, &programs);
+    let mut surveyor = Surveyor::new(names, is_preemptible(run));
+    let take = &mut |item: &Item| surveyor.take(item);
+    let digest = place.watch_everything(run, machine, take, cancel, say)?;
+    Ok((surveyor.finish(scale(run)), digest))
+}
+
+fn programs(machine: &Machine) -> Result<Programs, ScopeError> {
+    Programs::of_initramfs(&machine.initramfs).map_err(|error| ScopeError::Io {
+        path: machine.initramfs.clone(),
+        error,
+    })
+}
+
+fn is_preemptible(run: &Run) -> bool {
+    let found = run.provenance.as_ref();
+    let model = found.map_or("", |found| found.preemption.as_str());
+    !matches!(model, "none" | "voluntary")
+}
+
+fn scale(run: &Run) -> Scale {
+    Scale::of_console(&run.console, run.ns_per_insn.unwrap_or(1))
+}
+
 fn about(run: &Run, chosen: &Chosen) -> Circumstances {
-    let model = run
-        .provenance
-        .as_ref()
-        .map_or("", |found| found.preemption.as_str());
     Circumstances {
-        scale: Scale::of_console(&run.console, run.ns_per_insn.unwrap_or(1)),
+        scale: scale(run),
         late: chosen.sample.value,
         ends_before: chosen.ends_before,
-        preemptible: !matches!(model, "none" | "voluntary"),
+        preemptible: is_preemptible(run),
     }
 }

@@ -8,12 +8,15 @@
 
 pub mod code;
 pub mod explain;
+pub mod json;
 pub mod names;
+mod pipe;
 pub mod probes;
 pub mod programs;
 pub mod repeat;
 pub mod scale;
 pub mod story;
+pub mod survey;
 pub mod symbols;
 pub mod text;
 pub mod walk;

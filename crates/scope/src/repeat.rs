@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use punctual_bench::BenchError;
 use punctual_bench::kernels::Kernel;
@@ -15,6 +17,7 @@ use punctual_model::digest::digest;
 use punctual_model::{Plan, Record, Recording, Run};
 use punctual_trace::{Item, Orders, ReadError, Reader, Window, Word};
 
+use crate::pipe::Pipe;
 use crate::symbols::Symbols;
 
 /// How many words of a window are kept: as many as blocks run in some 20 ms of a busy guest.
@@ -209,13 +212,7 @@ impl Place {
         cancel: &AtomicBool,
         say: Say,
     ) -> Result<Trace, ScopeError> {
-        if !self.plugin.is_file() {
-            return Err(ScopeError::NoPlugin(self.plugin.clone()));
-        }
-        let directory = tempfile::Builder::new()
-            .prefix("scope-")
-            .tempdir_in(&self.cache);
-        let directory = directory.map_err(at(&self.cache))?;
+        let directory = self.directory()?;
         let trace = directory.path().join("trace");
         File::create(&trace).map_err(at(&trace))?;
         let orders = Orders {
@@ -228,26 +225,90 @@ impl Place {
                 .filter_map(|name| symbols.range(name))
                 .collect(),
         };
-        let path = directory.path().join("orders");
-        fs::write(&path, orders.to_text()).map_err(at(&path))?;
-        let mut bench = self.bench.clone();
-        bench.plugin = Some(Plugin {
-            library: self.plugin.clone(),
-            orders: path,
-        });
+        let bench = self.watched(&directory, &orders)?;
         let last = windows.iter().map(|window| window.step).max();
         repeat(&bench, run, machine, (self.start, last), cancel, say)?;
+        let file = File::open(&trace).map_err(at(&trace))?;
         Ok(Trace {
-            reader: Reader::new(BufReader::new(File::open(&trace).map_err(at(&trace))?))?,
+            reader: Reader::new(BufReader::new(file))?,
             _directory: directory,
         })
     }
+
+    /// Repeats a whole run; `take` is told of all that happened, while it happens. Returns the
+    /// digest of what came out, which is that of the run.
+    pub fn watch_everything(
+        &self,
+        run: &Run,
+        machine: &Machine,
+        take: &mut (dyn FnMut(&Item) + Send),
+        cancel: &AtomicBool,
+        say: Say,
+    ) -> Result<String, ScopeError> {
+        let directory = self.directory()?;
+        let trace = directory.path().join("trace");
+        let over = Arc::new(AtomicBool::new(false));
+        let pipe = Pipe::new(&trace, Arc::clone(&over)).map_err(at(&trace))?;
+        let orders = Orders {
+            trace,
+            everything: true,
+            ..Orders::default()
+        };
+        let bench = self.watched(&directory, &orders)?;
+        let (outcome, read) = thread::scope(|scope| {
+            let reader = scope.spawn(|| read_all(pipe, take));
+            let outcome = repeat(&bench, run, machine, (self.start, None), cancel, say);
+            over.store(true, Ordering::SeqCst);
+            (outcome, reader.join().expect("the reader does not panic"))
+        });
+        let digest = outcome?;
+        read?;
+        Ok(digest)
+    }
+
+    fn directory(&self) -> Result<tempfile::TempDir, ScopeError> {
+        if !self.plugin.is_file() {
+            return Err(ScopeError::NoPlugin(self.plugin.clone()));
+        }
+        let mut builder = tempfile::Builder::new();
+        let made = builder.prefix("scope-").tempdir_in(&self.cache);
+        made.map_err(at(&self.cache))
+    }
+
+    /// The bench with the plugin.
+    fn watched(
+        &self,
+        directory: &tempfile::TempDir,
+        orders: &Orders,
+    ) -> Result<VirtualBench, ScopeError> {
+        let path = directory.path().join("orders");
+        fs::write(&path, orders.to_text()).map_err(at(&path))?;
+        let library = fs::canonicalize(&self.plugin).map_err(at(&self.plugin))?;
+        let mut bench = self.bench.clone();
+        bench.plugin = Some(Plugin {
+            library,
+            orders: path,
+        });
+        Ok(bench)
+    }
+}
+
+fn read_all(pipe: Pipe, take: &mut (dyn FnMut(&Item) + Send)) -> Result<(), ReadError> {
+    let mut reader = Reader::new(BufReader::with_capacity(1 << 20, pipe))?;
+    while let Some(item) = reader.next_item()? {
+        take(&item);
+        if item == Item::End {
+            return Ok(());
+        }
+    }
+    Err(ReadError::Damaged("the plan's end is not in it"))
 }
 
 /// Code whose operands tell which threads are meant.
 const MEMORY: [&str; 2] = ["__switch_to_asm", "try_to_wake_up"];
 
-/// Repeats a run up to the end of a step (`None`: to its end), and compares.
+/// Repeats a run up to the end of a step (`None`: to its end), and compares. Returns the
+/// digest of what came out.
 fn repeat(
     bench: &VirtualBench,
     run: &Run,
@@ -255,8 +316,9 @@ fn repeat(
     (start, last): (Start, Option<u32>),
     cancel: &AtomicBool,
     say: Say,
-) -> Result<(), ScopeError> {
-    let (mut step, mut seen, mut differs) = (0, 0, None);
+) -> Result<String, ScopeError> {
+    let (mut step, mut seen, mut differs) = (0, Vec::new(), None);
+    let mut unsupported = Vec::new();
     let enough = AtomicBool::new(false);
     let on = &mut |event: Event| {
         if cancel.load(Ordering::SeqCst) {
@@ -278,12 +340,13 @@ fn repeat(
                 }
             }
             Record::Recording(recording) => {
-                if differs.is_none() && !is_same(run.recordings.get(seen), &recording) {
+                if differs.is_none() && !is_same(run.recordings.get(seen.len()), &recording) {
                     differs = Some(recording.title());
                     enough.store(true, Ordering::SeqCst);
                 }
-                seen += 1;
+                seen.push(*recording);
             }
+            Record::Unsupported(found) => unsupported.push(found),
             _ => {}
         }
     };
@@ -296,8 +359,10 @@ fn repeat(
         return Err(ScopeError::Differs { run, what });
     }
     match outcome.result {
-        Ok(()) => Ok(()),
-        Err(BenchError::Interrupted) if enough.load(Ordering::SeqCst) => Ok(()),
+        Ok(()) => Ok(digest(&seen, &unsupported)),
+        Err(BenchError::Interrupted) if enough.load(Ordering::SeqCst) => {
+            Ok(digest(&seen, &unsupported))
+        }
         Err(BenchError::NotStarted { said, .. }) => Err(ScopeError::Refused(said)),
         Err(error) => Err(error.into()),
     }

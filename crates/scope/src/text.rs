@@ -6,6 +6,7 @@ use punctual_model::{Nanos, Run};
 
 use crate::explain::Explained;
 use crate::story::{Hold, Part, Stage, Story};
+use crate::survey::{Survey, What};
 
 /// A sample with its story.
 pub fn explained(run: &Run, explained: &Explained) -> String {
@@ -94,6 +95,40 @@ fn what(part: &Part) -> String {
         ),
         hold => hold.name().to_owned(),
     }
+}
+
+/// A survey's longest places of each kind, 80 columns wide.
+pub fn survey(run: &Run, survey: &Survey, top: usize) -> String {
+    let (id, subject) = (&run.id, &run.subject.name);
+    let instructions = number(survey.instructions as i64);
+    let mut text = format!("{id}, {subject}: the whole run, {instructions} instructions\n");
+    for what in What::ALL {
+        let places: Vec<_> = survey.places.iter().filter(|p| p.what == what).collect();
+        if places.is_empty() {
+            continue;
+        }
+        let count: u64 = places.iter().map(|place| place.count).sum();
+        let _ = writeln!(text, "\n{}: {} sections", what.name(), number(count as i64));
+        text.push_str("  longest ns        times  function\n");
+        for place in places.iter().take(top) {
+            let (longest, times) = (number(place.longest.0), number(place.count as i64));
+            let line = format!("{longest:>12} {times:>12}  {}", place.function);
+            let _ = writeln!(text, "{}", cut(&line, 80));
+            if place.most.0 != place.function {
+                let (most, time) = &place.most;
+                let line = format!("{:27}  most of it in {most}: {}", "", number(time.0));
+                let _ = writeln!(text, "{}", cut(&line, 80));
+            }
+        }
+    }
+    if survey.mended > 0 {
+        let note = format!(
+            "Note: {} times the state that was followed had to be mended by what the code proved; sections open then are not counted.",
+            survey.mended
+        );
+        let _ = write!(text, "\n{}", wrap(&note, 80));
+    }
+    text
 }
 
 /// A number with its thousands apart.

@@ -138,6 +138,11 @@ impl<'s> Library<'s> {
         self.blocks.push(decoded);
     }
 
+    /// A block's name, and whether the block is the name's first.
+    pub fn func(&self, number: u32) -> (Func, bool) {
+        self.funcs[number as usize]
+    }
+
     /// A block.
     pub fn block(&self, number: u32) -> &Decoded {
         &self.blocks[number as usize]

@@ -9,7 +9,7 @@ use punctual_bench::virtual_bench::{Start, VirtualBench};
 use punctual_model::Run;
 use punctual_scope::explain::{Explained, Wanted, explain};
 use punctual_scope::repeat::Place;
-use punctual_scope::text;
+use punctual_scope::{json, text};
 
 use super::{StoreArgs, catalog};
 use crate::progress::Progress;
@@ -41,11 +41,14 @@ pub struct Explain {
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
     /// So many of the worst samples
-    #[arg(long, value_name = "K", default_value_t = 1, conflicts_with = "sample")]
-    worst: usize,
-    /// The sample with this number, counted from 0
+    #[arg(long, value_name = "K")]
+    worst: Option<usize>,
+    /// The sample with this number, counted from 0, of each recording
     #[arg(long, value_name = "SEQ")]
     sample: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     repeat: RepeatArgs,
     #[command(flatten)]
@@ -97,6 +100,10 @@ impl Explain {
     pub fn run(self) -> Result<ExitStatus> {
         let run = self.store.open()?.load(&self.run)?;
         let explained = self.explain(&run)?;
+        if self.json {
+            output::print_json(&json::explained(&run, &explained))?;
+            return Ok(ExitStatus::Done);
+        }
         let mut shown = String::new();
         for explained in &explained {
             shown.push_str(&text::explained(&run, explained));
@@ -111,7 +118,9 @@ impl Explain {
             load: self.load.clone(),
             variant: self.variant.clone(),
             sample: self.sample,
-            worst: self.worst,
+            worst: self
+                .worst
+                .unwrap_or(if self.sample.is_some() { usize::MAX } else { 1 }),
         };
         let place = self.repeat.place()?;
         let kernel = catalog()?.get(&run.subject.kernel)?;

@@ -10,6 +10,7 @@ mod remove;
 mod run;
 mod runs;
 mod show;
+mod survey;
 
 use std::path::PathBuf;
 
@@ -51,6 +52,7 @@ enum Command {
     Run(run::Run),
     Runs(runs::Runs),
     Show(show::Show),
+    Survey(survey::Survey),
     Remove(remove::Remove),
     Explain(explain::Explain),
     List(list::List),
@@ -67,6 +69,7 @@ impl Cli {
             Command::Run(command) => command.run(),
             Command::Runs(command) => command.run(),
             Command::Show(command) => command.run(),
+            Command::Survey(command) => command.run(),
             Command::Remove(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::List(command) => command.run(),

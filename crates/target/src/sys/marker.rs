@@ -5,25 +5,25 @@
 //! watched and one that is not are the same.
 
 /// A step of the plan begins.
-#[inline(always)]
+#[inline]
 pub fn step() {
     x86::mark::<0x01>();
 }
 
 /// The plan is carried out.
-#[inline(always)]
+#[inline]
 pub fn end() {
     x86::mark::<0x02>();
 }
 
 /// From here on a sample can be late; the first of a step has number 0.
-#[inline(always)]
+#[inline]
 pub fn armed() {
     x86::mark::<0x10>();
 }
 
 /// The armed sample is taken: the clock was read before.
-#[inline(always)]
+#[inline]
 pub fn taken() {
     x86::mark::<0x20>();
 }
@@ -32,7 +32,7 @@ pub fn taken() {
 mod x86 {
     use std::arch::asm;
 
-    #[inline(always)]
+    #[inline]
     pub fn mark<const KIND: u8>() {
         // SAFETY: `nop` with an operand computes its address and touches nothing. What is
         // behind it may rely on what is before it being done: hence no `nomem`.
