@@ -8,11 +8,11 @@
 //! to nothing but a static counter; user data are numbers, not addresses.
 #![allow(unsafe_code)]
 
+use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 
 use punctual_trace::marker::Marker;
 use punctual_trace::{Change, Orders, Watcher};
@@ -69,10 +69,18 @@ pub static qemu_plugin_version: c_int = 1;
 /// How many instructions were begun in instrumented blocks.
 static COUNT: AtomicU64 = AtomicU64::new(0);
 static ID: AtomicU64 = AtomicU64::new(0);
-static WATCHER: Mutex<Option<Watcher>> = Mutex::new(None);
+static WATCHER: OneThread = OneThread(UnsafeCell::new(None));
+
+/// What only one thread uses. A lock would take longer than what is done under it.
+struct OneThread(UnsafeCell<Option<Watcher>>);
+
+// SAFETY: QEMU calls from one thread only, the virtual CPU's; the one call from another, to
+// install the plugin, is over before that thread begins.
+unsafe impl Sync for OneThread {}
 
 fn with_watcher<T>(body: impl FnOnce(&mut Watcher) -> T) -> Option<T> {
-    let mut watcher = WATCHER.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: as above; and no `body` calls QEMU, so none is called within another.
+    let watcher = unsafe { &mut *WATCHER.0.get() };
     watcher.as_mut().map(body)
 }
 
@@ -115,7 +123,8 @@ fn begin(orders: Option<&str>) -> Result<(), String> {
     let file = File::options().write(true).open(&orders.trace);
     let file = file.map_err(|error| format!("{}: {error}", orders.trace.display()))?;
     let watcher = Watcher::new(orders, Box::new(BufWriter::with_capacity(1 << 16, file)));
-    *WATCHER.lock().unwrap_or_else(PoisonError::into_inner) = Some(watcher);
+    // SAFETY: as for `OneThread`.
+    unsafe { *WATCHER.0.get() = Some(watcher) };
     Ok(())
 }
 

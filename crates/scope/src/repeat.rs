@@ -400,6 +400,7 @@ impl Trace {
                         return Ok(Some((window, lost, words)));
                     }
                 }
+                Item::Whole(_) => {}
                 Item::End => break,
             }
         }

@@ -103,6 +103,15 @@ struct Open {
     log: usize,
 }
 
+/// What of a block matters most of the time.
+#[derive(Clone, Copy)]
+struct Shape {
+    func: Func,
+    length: u32,
+    /// Whether nothing of what is followed can change in it.
+    quiet: bool,
+}
+
 #[derive(Default)]
 struct Found {
     count: u64,
@@ -116,9 +125,16 @@ struct Found {
 /// Follows a whole run.
 pub struct Surveyor<'a> {
     library: Library<'a>,
+    shapes: Vec<Shape>,
+    /// Whether the block before is one after which nothing can have changed.
+    quiet: bool,
+    /// Whether it is still to be found who had a section begun.
+    seeking: bool,
     preemptible: bool,
     position: u64,
     begun: Option<u64>,
+    /// Whether any section is open.
+    opened: bool,
     step: Option<u32>,
     known: bool,
     open: [Option<Open>; 4],
@@ -135,9 +151,13 @@ impl<'a> Surveyor<'a> {
     pub fn new(names: Names<'a>, preemptible: bool) -> Self {
         Self {
             library: Library::new(names),
+            shapes: Vec::new(),
+            quiet: false,
+            seeking: false,
             preemptible,
             position: 0,
             begun: None,
+            opened: false,
             step: None,
             known: false,
             open: [None; 4],
@@ -153,10 +173,39 @@ impl<'a> Surveyor<'a> {
     /// Takes a piece of the trace.
     pub fn take(&mut self, item: &Item) {
         match item {
-            Item::Block(block) => self.library.learn(block),
+            Item::Block(block) => {
+                self.library.learn(block);
+                self.shapes.push(self.shape(block.number));
+            }
             Item::Words(words) => words.iter().for_each(|word| self.word(*word)),
+            Item::Whole(blocks) => blocks.iter().for_each(|block| self.whole(*block)),
             Item::Window { .. } | Item::End => {}
         }
+    }
+
+    /// What of a block matters most of the time.
+    fn shape(&self, block: u32) -> Shape {
+        let (func, first) = self.library.func(block);
+        let decoded = self.library.block(block);
+        let leaves = matches!(decoded.last, Transfer::Iret | Transfer::Sysret);
+        Shape {
+            func,
+            length: decoded.insns.len() as u32,
+            quiet: decoded.ops.is_empty() && !first && decoded.start >= KERNEL && !leaves,
+        }
+    }
+
+    /// A block ran as a whole: most of them change nothing.
+    fn whole(&mut self, block: u32) {
+        let shape = self.shapes[block as usize];
+        if shape.quiet && self.quiet && !self.seeking {
+            self.run(shape.func, shape.length);
+            self.previous = Some((block, true));
+            return;
+        }
+        self.block(block, shape.length);
+        self.quiet = shape.quiet;
+        self.seeking = self.open.iter().flatten().any(|open| open.by.is_none());
     }
 
     fn word(&mut self, word: Word) {
@@ -164,7 +213,10 @@ impl<'a> Surveyor<'a> {
             Word::Ran {
                 block,
                 instructions,
-            } => self.block(block, instructions),
+            } => {
+                self.block(block, instructions);
+                self.quiet = false;
+            }
             Word::Memory { .. } => {}
             Word::Marker(kind) => {
                 if Marker::from_kind(kind) == Some(Marker::Step) {
@@ -195,12 +247,14 @@ impl<'a> Surveyor<'a> {
             }
             self.run(func, ran - done);
         }
+        self.opened = self.open.iter().any(Option::is_some);
         self.previous = Some((block, whole));
     }
 
+    #[inline]
     fn run(&mut self, func: Func, ran: u32) {
         self.position += u64::from(ran);
-        if self.open.iter().any(Option::is_some) {
+        if self.opened {
             if self.log.len() < LOG {
                 self.log.push((func, ran));
             }

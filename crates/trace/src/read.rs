@@ -38,6 +38,8 @@ pub enum Item {
     },
     /// What happened.
     Words(Vec<Word>),
+    /// These blocks ran, each as a whole.
+    Whole(Vec<u32>),
     /// The plan was carried out.
     End,
 }
@@ -104,6 +106,7 @@ impl<R: Read> Reader<R> {
                 lost: u64::from_le_bytes(self.array()?),
             },
             tag::WORDS => Item::Words(self.words()?),
+            tag::WHOLE => Item::Whole(self.whole()?),
             tag::END => Item::End,
             _ => return Err(ReadError::Damaged("an unknown tag")),
         };
@@ -133,6 +136,21 @@ impl<R: Read> Reader<R> {
         let mut bytes = vec![0; length.into()];
         self.from.read_exact(&mut bytes)?;
         Ok(Insn { address, bytes })
+    }
+
+    fn whole(&mut self) -> Result<Vec<u32>, ReadError> {
+        let count = u32::from_le_bytes(self.array()?);
+        if count > 1 << 20 {
+            return Err(ReadError::Damaged("a piece of that length"));
+        }
+        let mut bytes = vec![0; count as usize * 4];
+        self.from.read_exact(&mut bytes)?;
+        let number = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
+        let blocks: Vec<u32> = bytes.chunks_exact(4).map(number).collect();
+        if blocks.iter().any(|block| *block >= self.blocks) {
+            return Err(ReadError::Damaged("a block that was not told"));
+        }
+        Ok(blocks)
     }
 
     fn words(&mut self) -> Result<Vec<Word>, ReadError> {

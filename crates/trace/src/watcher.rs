@@ -22,6 +22,7 @@ pub(crate) mod tag {
     pub const BLOCK: u8 = b'B';
     pub const WINDOW: u8 = b'W';
     pub const WORDS: u8 = b'X';
+    pub const WHOLE: u8 = b'R';
     pub const END: u8 = b'E';
 }
 
@@ -49,8 +50,12 @@ pub struct Watcher {
     out: Box<dyn Write + Send>,
     failed: Option<io::Error>,
     blocks: HashMap<Box<[u8]>, u32>,
+    /// How many instructions each block has.
+    lengths: Vec<u64>,
     ring: VecDeque<u64>,
     lost: u64,
+    /// Blocks that ran as a whole, where everything is watched.
+    whole: Vec<u32>,
     /// The block that runs, and the count of instructions when it began.
     current: Option<(u32, u64)>,
     step: Option<u32>,
@@ -71,8 +76,10 @@ impl Watcher {
             out,
             failed: None,
             blocks: HashMap::new(),
+            lengths: Vec::new(),
             ring: VecDeque::new(),
             lost: 0,
+            whole: Vec::with_capacity(PIECE),
             current: None,
             step: None,
             armed: 0,
@@ -119,13 +126,23 @@ impl Watcher {
         self.write(&number.to_le_bytes());
         self.write(&bytes);
         self.blocks.insert(bytes.into(), number);
+        self.lengths.push(insns.len() as u64);
         number
     }
 
     /// A block begins; `count` instructions have run before.
     #[inline]
     pub fn begins(&mut self, block: u32, count: u64) {
-        self.close(count);
+        match self.current {
+            Some((before, begun))
+                if self.orders.everything
+                    && count - begun == self.lengths[before as usize]
+                    && self.whole.len() < PIECE =>
+            {
+                self.whole.push(before);
+            }
+            _ => self.close(count),
+        }
         self.current = Some((block, count));
     }
 
@@ -140,7 +157,6 @@ impl Watcher {
             self.push(Word::Marker(marker.kind()));
             if marker == Marker::End {
                 self.close(count);
-                self.write_words();
                 self.write(&[tag::END]);
                 self.flush();
             }
@@ -236,10 +252,9 @@ impl Watcher {
 
     fn push(&mut self, word: Word) {
         if self.orders.everything {
+            self.write_whole();
             self.ring.push_back(word.encode());
-            if self.ring.len() >= PIECE {
-                self.write_words();
-            }
+            self.write_words();
             return;
         }
         if self.open.is_none() {
@@ -257,6 +272,17 @@ impl Watcher {
         bytes.push(tag::WORDS);
         bytes.extend((self.ring.len() as u32).to_le_bytes());
         bytes.extend(self.ring.drain(..).flat_map(u64::to_le_bytes));
+        self.write(&bytes);
+    }
+
+    fn write_whole(&mut self) {
+        if self.whole.is_empty() {
+            return;
+        }
+        let mut bytes = Vec::with_capacity(self.whole.len() * 4 + 5);
+        bytes.push(tag::WHOLE);
+        bytes.extend((self.whole.len() as u32).to_le_bytes());
+        bytes.extend(self.whole.drain(..).flat_map(u32::to_le_bytes));
         self.write(&bytes);
     }
 
@@ -360,6 +386,46 @@ mod tests {
                     lost: 0
                 },
                 Item::Words(vec![ran(2), access, ran(1)]),
+                Item::End
+            ]
+        );
+    }
+
+    #[test]
+    fn where_everything_is_watched_the_order_is_kept() {
+        let out = Shared::default();
+        let orders = Orders {
+            everything: true,
+            ..Orders::default()
+        };
+        let mut watcher = Watcher::new(orders, Box::new(out.clone()));
+        let block = watcher
+            .translated(&[(1, &[0x90]), (2, &[0x90])])
+            .unwrap()
+            .block;
+        watcher.reaches(Marker::Step, 0);
+        for count in [0, 2, 4, 5, 7] {
+            watcher.begins(block, count);
+        }
+        watcher.reaches(Marker::End, 9);
+        let whole = Item::Whole(vec![block; 2]);
+        let word = |word| Item::Words(vec![word]);
+        let ran = |instructions| {
+            word(Word::Ran {
+                block,
+                instructions,
+            })
+        };
+        let marker = |marker: Marker| word(Word::Marker(marker.kind()));
+        assert_eq!(
+            items(&out)[1..],
+            [
+                marker(Marker::Step),
+                whole,
+                ran(1),
+                Item::Whole(vec![block]),
+                marker(Marker::End),
+                ran(2),
                 Item::End
             ]
         );
