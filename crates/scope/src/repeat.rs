@@ -1,6 +1,6 @@
 //! Lives through a run again, watched.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
@@ -259,10 +259,11 @@ impl Place {
             let reader = scope.spawn(|| read_all(pipe, take));
             let outcome = repeat(&bench, run, machine, (self.start, None), cancel, say);
             over.store(true, Ordering::SeqCst);
-            (outcome, reader.join().expect("the reader does not panic"))
+            (outcome, reader.join())
         });
         let digest = outcome?;
-        read?;
+        let gone = ReadError::Damaged("its reader has ended");
+        read.unwrap_or(Err(gone))?;
         Ok(digest)
     }
 
@@ -413,18 +414,18 @@ pub fn steps(run: &Run) -> Result<Vec<u32>, ScopeError> {
     let plan: Plan = run_plan(run)?;
     let mut steps = Vec::new();
     let mut step: Option<usize> = None;
-    let mut variants: HashMap<&str, ()> = HashMap::new();
+    let mut variants: HashSet<&str> = HashSet::new();
     for recording in &run.recordings {
         let fits = |step: usize| {
             plan.steps
                 .get(step)
                 .is_some_and(|s| s.probe == recording.probe && s.load == recording.load)
         };
-        let again = variants.insert(&recording.variant, ()).is_some();
+        let again = !variants.insert(&recording.variant);
         let stays = step.is_some_and(|step| fits(step) && !again);
         if !stays {
             variants.clear();
-            variants.insert(&recording.variant, ());
+            variants.insert(&recording.variant);
             let from = step.map_or(0, |step| step + 1);
             step = (from..plan.steps.len()).find(|step| fits(*step));
         }

@@ -26,7 +26,7 @@ impl Scale {
             let (whole, part) = rest.split_once(" MHz")?.0.split_once('.')?;
             format!("{whole}{part}").parse().ok()
         });
-        let khz = detected.last().unwrap_or(REAL_KHZ as u64);
+        let khz = detected.reduce(|_, last| last).unwrap_or(REAL_KHZ as u64);
         Self { ns_per_insn, khz }
     }
 
