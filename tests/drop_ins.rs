@@ -244,13 +244,14 @@ fn begin(options: &[&str]) -> Child {
     let note = note(child.id());
     for _ in 0..500 {
         if note.exists() {
-            // It is there before the threads: let them take some samples.
-            thread::sleep(Duration::from_millis(300));
-            return child;
+            break;
         }
         thread::sleep(Duration::from_millis(10));
     }
-    panic!("{} is not there", note.display());
+    assert!(note.exists(), "{} is not there", note.display());
+    // It is there before the threads: let them take some samples.
+    thread::sleep(Duration::from_millis(300));
+    child
 }
 
 fn note(pid: u32) -> PathBuf {

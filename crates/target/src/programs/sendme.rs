@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::thread;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use lexopt::{Arg, Parser, ValueExt as _};
+use lexopt::{Arg, Parser};
 use punctual_formats::sendme::{self as format, Travel, Way};
 use punctual_model::{CpuId, Nanos};
 
@@ -76,7 +76,7 @@ fn parse(arguments: &mut Parser) -> Result<Options> {
                 let micros = words::within(arguments, "-i", 50, 1_000_000_000)?;
                 options.interval = Nanos::from_micros(micros as i64);
             }
-            Arg::Short('l') | Arg::Long("loops") => options.loops = arguments.value()?.parse()?,
+            Arg::Short('l') | Arg::Long("loops") => options.loops = words::number(arguments, "-l")?,
             Arg::Short('p') | Arg::Long("priority" | "prio") => {
                 options.priority = words::within(arguments, "-p", 0, 99)? as u8;
             }
@@ -151,7 +151,8 @@ fn measure(options: &Options, commons: &[Common; 2], ways: &[Shared; 2]) -> Resu
     let advice = "; load it: modprobe backfire (kmod/README.md of Punctual says how to build it)";
     let backfire = prepare().map_err(|why| {
         let missing = why.contains("/dev/backfire");
-        anyhow!("{why}{}", if missing { advice } else { "" })
+        let advice = if missing { advice } else { "" };
+        anyhow!("{why}{advice}")
     })?;
     let live = |way: usize| Live::new(&commons[way], &ways[way], Table::default(), None);
     let samples = if options.loops == 0 {

@@ -21,9 +21,10 @@ pub fn unknown(program: &str, argument: &lexopt::Arg<'_>, refused: &[Refused]) -
 
 /// A number that an option must have.
 pub fn number(parser: &mut Parser, name: &str) -> Result<u64> {
-    let value = parser.value()?;
-    let number = value.parse();
-    number.with_context(|| format!("{name}: \"{}\" is no number", value.to_string_lossy()))
+    let value = parser.value()?.string()?;
+    // Spaces around it are nothing, as for atoi: rteval says "-h 2000" in one word.
+    let number = value.trim().parse();
+    number.with_context(|| format!("{name}: \"{value}\" is no number"))
 }
 
 /// A number that an option must have, within bounds.
@@ -39,7 +40,7 @@ pub fn within(parser: &mut Parser, name: &str, low: u64, high: u64) -> Result<u6
 /// if that begins like one: with a digit.
 pub fn optional(parser: &mut Parser) -> Result<Option<String>> {
     if let Some(value) = parser.optional_value() {
-        return Ok(Some(value.string()?));
+        return Ok(Some(value.string()?.trim().to_owned()));
     }
     let Some(mut rest) = parser.try_raw_args() else {
         return Ok(None);
@@ -55,6 +56,7 @@ pub fn optional(parser: &mut Parser) -> Result<Option<String>> {
 
 /// A span such as `90`, `10m`, `2h` or `1d`, in seconds.
 pub fn seconds(text: &str) -> Result<u64> {
+    let text = text.trim();
     let (digits, factor) = match text.as_bytes().last() {
         Some(b'm') => (&text[..text.len() - 1], 60),
         Some(b'h') => (&text[..text.len() - 1], 3_600),

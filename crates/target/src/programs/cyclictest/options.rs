@@ -368,6 +368,10 @@ mod tests {
         assert_eq!((osadl.interval_us, osadl.histogram), (200, Some(400)));
         assert!(osadl.lock && osadl.quiet && osadl.policy == Policy::Fifo);
         assert_eq!((osadl.threads, osadl.distance_us), (osadl.cpus.len(), 0));
+        // rteval's, with an empty word where it has no interval to tell.
+        let rteval = options(&["", "-qmu", "-h 2000", "-p95", "-t", "-a"]).unwrap();
+        assert_eq!((rteval.histogram, rteval.priority), (Some(2_000), 95));
+        assert_eq!(rteval.threads, rteval.cpus.len());
         let one = options(&["-t", "1", "-a", "0", "-p", "80", "-D", "1m"]).unwrap();
         assert_eq!((one.threads, one.cpus), (1, vec![CpuId(0)]));
         assert_eq!(one.duration, Some(Nanos(60_000_000_000)));
