@@ -169,7 +169,7 @@ impl Run {
         let mut bench = VirtualBench::open(&cache)?;
         bench.silence = silence;
         let say = &mut |message: &str| progress.say(message);
-        let mut equipment = Equipment::of(suite, say)?;
+        let mut equipment = Equipment::of(suite, &library::loads()?, say)?;
         equipment.memory_mib = self.memory.unwrap_or(suite.memory_mib);
         equipment.ns_per_insn = self.ns_per_insn.unwrap_or(1);
         if self.cold {

@@ -1,10 +1,11 @@
 //! Processes: forking, waiting, ending.
 
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use punctual_model::Nanos;
-use std::os::unix::process::ExitStatusExt;
+use punctual_model::plan::Stop;
 
 /// A process's number.
 pub type Pid = libc::pid_t;
@@ -85,8 +86,12 @@ pub fn adopt_orphans() -> io::Result<()> {
 }
 
 /// Asks all processes of a group to end.
-pub fn terminate_group(leader: Pid) {
-    signal_group(leader, libc::SIGTERM);
+pub fn stop_group(leader: Pid, stop: Stop) {
+    let signal = match stop {
+        Stop::Term => libc::SIGTERM,
+        Stop::Int => libc::SIGINT,
+    };
+    signal_group(leader, signal);
 }
 
 /// Ends all processes of a group.
