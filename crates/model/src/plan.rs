@@ -45,6 +45,9 @@ pub struct Step {
     /// The load's name.
     #[serde(default = "idle")]
     pub load: String,
+    /// How many samples the document took whose experiment this step repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full: Option<u64>,
     /// The probe's own parameters; each probe says which it knows.
     #[serde(flatten)]
     pub params: toml::Table,

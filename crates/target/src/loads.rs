@@ -186,7 +186,7 @@ fn round(worker: &Worker, directory: &Path, shared: &Shared) -> io::Result<Round
     let ended = process::wait(group)?;
     // A command's own children may outlive it.
     process::kill_group(group);
-    process::reap_group(group);
+    let orphans = process::reap_group(group);
     shared.group.store(0, Ordering::SeqCst);
     let by_itself = ended.status.code().is_some();
     let amount = counter.amount(by_itself);
@@ -198,7 +198,7 @@ fn round(worker: &Worker, directory: &Path, shared: &Shared) -> io::Result<Round
     }
     Ok(Round {
         amount,
-        cpu: ended.cpu(),
+        cpu: ended.cpu() + orphans,
     })
 }
 
