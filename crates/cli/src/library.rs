@@ -180,7 +180,7 @@ mod tests {
             let suite = parse_suite(&path, &text).unwrap();
             assert_eq!(suite.name, stem(&path));
             assert!(!suite.subjects.is_empty(), "{}", suite.name);
-            let plan = suite.plan(&loads, 1).unwrap();
+            let plan = suite.plan(&suite.steps, &loads, 1).unwrap();
             for step in &plan.steps {
                 probes::parse(&step.probe, &step.params).map(drop).unwrap();
             }
@@ -196,7 +196,7 @@ mod tests {
         let loads = loads().unwrap();
         let storm = &loads["storm"];
         assert_eq!((storm.workers.len(), storm.mix.len()), (4, 0));
-        assert_eq!(storm.programs, ["ping"]);
+        assert_eq!(storm.programs, ["dd", "ping"]);
         assert_eq!(loads["hardcore"].workers.len(), 5);
     }
 
