@@ -21,6 +21,7 @@ pub mod probes;
 pub mod programs;
 pub mod provenance;
 pub mod rt;
+pub mod scratch;
 pub mod session;
 pub mod stall;
 pub mod stamps;
