@@ -218,7 +218,7 @@ mod tests {
             read(&FILE.replace("\"min\": 19,", "\"min\": nan,"))
                 .unwrap_err()
                 .line,
-            24
+            25
         );
     }
 }

@@ -9,7 +9,7 @@ pub struct Way {
     pub min: u64,
     /// The last value.
     pub cur: u64,
-    /// The mean, rounded half up.
+    /// The mean.
     pub avg: u64,
     /// The largest value.
     pub max: u64,

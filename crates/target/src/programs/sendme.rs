@@ -176,12 +176,13 @@ fn lines(ways: &[Shared; 2]) -> String {
 }
 
 fn way(seen: Seen) -> Way {
-    let micros = |time: Nanos| (time.0.max(0) / 1_000) as u64;
-    let mean = seen.sum.0 as f64 / 1e3 / seen.cycles.max(1) as f64;
+    // To the nearest, so that the mean lies between its extremes.
+    let micros = |time: Nanos| ((time.0.max(0) + 500) / 1_000) as u64;
+    let mean = seen.sum.0 / i64::try_from(seen.cycles).unwrap_or(i64::MAX).max(1);
     Way {
         min: micros(seen.min.unwrap_or_default()),
         cur: micros(seen.act),
-        avg: (mean + 0.5) as u64,
+        avg: micros(Nanos(mean)),
         max: micros(seen.max),
     }
 }
@@ -200,6 +201,19 @@ mod tests {
         assert_eq!(options.interval, Nanos::from_micros(200));
         assert_eq!((options.priority, options.loops), (99, 10_000_000));
         assert!(options.cpu.is_some());
+    }
+
+    #[test]
+    fn the_mean_lies_between_the_extremes() {
+        let seen = Seen {
+            cycles: 50,
+            sum: Nanos(846 * 50),
+            min: Some(Nanos(846)),
+            act: Nanos(846),
+            max: Nanos(846),
+        };
+        let way = way(seen);
+        assert_eq!((way.min, way.cur, way.avg, way.max), (1, 1, 1, 1));
     }
 
     #[test]
