@@ -225,7 +225,7 @@ mod tests {
         // Twice as many as are kept raw, so that the loop is seen on both sides of the limit.
         sample(&mut recorder, first, Nanos::from_micros(100), 100);
         assert_eq!(crate::counting_allocator::allocations(), before);
-        drop(Box::new(first));
+        drop(std::hint::black_box(Box::new(first)));
         assert_ne!(
             crate::counting_allocator::allocations(),
             before,
