@@ -87,6 +87,8 @@ pub struct Improved {
     pub of: Role,
     /// Than whom.
     pub than: Role,
+    /// The worst case of each test.
+    pub what: Vec<Measure>,
 }
 
 /// Which subjects are meant.

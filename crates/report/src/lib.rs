@@ -4,6 +4,7 @@
 //! with the reason: never as a blank, never as a zero.
 #![forbid(unsafe_code)]
 
+pub mod beside;
 pub mod figure;
 pub mod json;
 pub mod matrix;
