@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod beside;
+pub mod compare;
 pub mod figure;
 pub mod json;
 pub mod matrix;
