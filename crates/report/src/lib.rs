@@ -7,6 +7,7 @@
 pub mod beside;
 pub mod compare;
 pub mod figure;
+pub mod gnuplot;
 pub mod json;
 pub mod matrix;
 pub mod page;
