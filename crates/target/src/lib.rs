@@ -20,6 +20,7 @@ pub mod phase;
 pub mod probes;
 pub mod provenance;
 pub mod rt;
+pub mod scratch;
 pub mod session;
 pub mod stall;
 pub mod stamps;

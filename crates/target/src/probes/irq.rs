@@ -225,6 +225,10 @@ impl Measurement for Irq {
         self.interval() * self.all() as i64
     }
 
+    fn period(&self) -> Option<Nanos> {
+        Some(self.interval())
+    }
+
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
         let phase = context.phases.below(LONGEST_PHASE);
         let read = || self.read(phase, context.load);

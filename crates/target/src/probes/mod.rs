@@ -58,6 +58,12 @@ pub trait Measurement {
     /// How long the subject will be busy with it at least, as far as the parameters tell.
     fn nominal(&self) -> Nanos;
 
+    /// The nominal time between two samples, for a probe that takes them one by one for as
+    /// long as it is told: then `samples` may be as many as a user has time for.
+    fn period(&self) -> Option<Nanos> {
+        None
+    }
+
     /// Measures. An error is the reason why it cannot: it becomes `unsupported`.
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String>;
 }

@@ -209,6 +209,10 @@ impl Measurement for Realfeel {
         Nanos(self.period().0.saturating_mul(all)).min(self.duration())
     }
 
+    fn period(&self) -> Option<Nanos> {
+        Some(Self::period(self))
+    }
+
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
         let phase = context.phases.below(Nanos::from_millis(4));
         // A new thread inherits no real-time priority.

@@ -146,6 +146,10 @@ impl Measurement for Signal {
         self.interval() * (self.samples as i64 + i64::from(self.warmup))
     }
 
+    fn period(&self) -> Option<Nanos> {
+        Some(self.interval())
+    }
+
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
         let phase = context.phases.below(LONGEST_PHASE);
         let joined = thread::scope(|scope| scope.spawn(|| self.measure(phase)).join());

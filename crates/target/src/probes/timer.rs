@@ -119,6 +119,10 @@ impl Measurement for Timer {
         self.interval() * (self.samples as i64 + i64::from(self.warmup))
     }
 
+    fn period(&self) -> Option<Nanos> {
+        Some(self.interval())
+    }
+
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
         let cpus = self.cpus()?;
         let start = Arc::new(Barrier::new(cpus.len()));

@@ -11,6 +11,7 @@ pub mod lock;
 pub mod memory;
 pub mod mount;
 pub mod mutex;
+pub mod net;
 pub mod periodic;
 pub mod pipe;
 pub mod port;
