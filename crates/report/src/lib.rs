@@ -23,6 +23,6 @@ mod fixtures;
 pub use figure::{Figure, figures};
 pub use json::{run_json, runs_json};
 pub use matrix::{Cell, Column, Matrix, Measurement};
-pub use page::page;
+pub use page::{comparison_page, page};
 pub use summary::summary;
 pub use table::table;

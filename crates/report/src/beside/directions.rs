@@ -7,7 +7,7 @@ use punctual_published::{
     Check, Comparison, Direction, Document, Improved, Measure, Ratio, Role, Told,
 };
 
-use super::improvement::{average, tests};
+use super::improvement::{Test, average, tests};
 use super::measure::{figure, loads, rows};
 use super::roles::subjects;
 use crate::matrix::{Cell, Column, Matrix};
@@ -267,6 +267,44 @@ fn words(matrix: &Matrix<'_>, told: &Told) -> Result<Found, String> {
         }
     }
     Ok(found)
+}
+
+/// The tests' worst cases of an older and of a newer kernel. Where the subjects have no such
+/// pair, of the first subject and of each other.
+pub fn improvements(matrix: &Matrix<'_>, improved: &Improved) -> Vec<Improvement> {
+    let (newer, older) = (
+        subjects(matrix, improved.of),
+        subjects(matrix, improved.than),
+    );
+    let pairs: Vec<(&Column<'_>, &Column<'_>)> = if newer.is_empty() || older.is_empty() {
+        let others = matrix.columns.iter().skip(1);
+        others.map(|other| (&matrix.columns[0], other)).collect()
+    } else {
+        let with_all = |newer| older.iter().map(move |older| (*older, newer));
+        newer.into_iter().flat_map(with_all).collect()
+    };
+    // Times of different clocks are never divided by each other.
+    let alike = pairs
+        .into_iter()
+        .filter(|(older, newer)| older.ns_per_insn == newer.ns_per_insn);
+    alike
+        .map(|(older, newer)| Improvement {
+            older: older.name.clone(),
+            newer: newer.name.clone(),
+            tests: tests(matrix, older, newer, &improved.what),
+        })
+        .collect()
+}
+
+/// Two kernels, test by test.
+#[derive(Clone, Debug)]
+pub struct Improvement {
+    /// The one that the other is compared with.
+    pub older: String,
+    /// The other.
+    pub newer: String,
+    /// The tests.
+    pub tests: Vec<Test>,
 }
 
 fn improvement(matrix: &Matrix<'_>, improved: &Improved) -> Result<Found, String> {
