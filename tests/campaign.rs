@@ -31,7 +31,8 @@ fn ids(scratch: &Scratch) -> Vec<(String, String)> {
     let list: Value = serde_json::from_str(&scratch.run(&["runs", "--json"]).stdout).unwrap();
     let word = |run: &Value, name: &str| run[name].as_str().unwrap().to_owned();
     let runs = list["runs"].as_array().unwrap().iter();
-    runs.map(|run| (word(run, "id"), word(run, "state"))).collect()
+    runs.map(|run| (word(run, "id"), word(run, "state")))
+        .collect()
 }
 
 #[test]
@@ -51,7 +52,9 @@ fn the_full_size_is_measured_in_several_runs_and_shown_as_one() {
 fn what_an_interruption_left_is_taken_from_the_store() {
     let scratch = Scratch::new();
     let suite = &scratch.file("long.toml", SUITE);
-    let arguments = ["run", suite, "--scale", "1", "--json", "--jobs", "1", "--resume"];
+    let arguments = [
+        "run", suite, "--scale", "1", "--json", "--jobs", "1", "--resume",
+    ];
     let mut command = scratch.punctual(&arguments);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
     let mut child = child.unwrap();
@@ -62,13 +65,24 @@ fn what_an_interruption_left_is_taken_from_the_store() {
     child.kill().unwrap();
     child.wait().unwrap();
     let left = ids(&scratch);
-    assert_eq!(left.last().unwrap(), &("r1".to_owned(), "finished".to_owned()));
+    assert_eq!(
+        left.last().unwrap(),
+        &("r1".to_owned(), "finished".to_owned())
+    );
     assert_eq!(left[0].1, "interrupted", "{left:?}");
 
     let ended = scratch.run(&arguments);
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    assert!(ended.stderr.contains("r1 is taken from the store"), "{}", ended.stderr);
-    assert_eq!(ids(&scratch).len(), 4, "one kept, one interrupted, two made");
+    assert!(
+        ended.stderr.contains("r1 is taken from the store"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(
+        ids(&scratch).len(),
+        4,
+        "one kept, one interrupted, two made"
+    );
     let resumed = runs(&ended.stdout);
     assert_eq!(timer(&resumed[0])["count"], 13_000);
     // As if nothing had happened.

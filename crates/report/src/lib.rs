@@ -20,6 +20,7 @@ pub mod views;
 #[cfg(test)]
 mod fixtures;
 
+pub use beside::{directions_text, documents_text};
 pub use figure::{Figure, figures};
 pub use json::{run_json, runs_json};
 pub use matrix::{Cell, Column, Matrix, Measurement};

@@ -256,7 +256,7 @@ fn words(matrix: &Matrix<'_>, told: &Told) -> Result<Found, String> {
                     continue;
                 }
                 found.count(said.text == told.word);
-                let part = format!("{}: {}", column.name, said.text);
+                let part = format!("{}, {}: {}", column.name, told.finding, said.text);
                 if !found.parts.contains(&part) {
                     found.parts.push(part);
                 }

@@ -15,8 +15,21 @@ pub struct Counts {
     pub name: String,
     /// The number of its column; `None` where it was published.
     pub column: Option<usize>,
+    /// The load; empty where it was published.
+    pub load: String,
     /// How many samples fell into each step that has any.
     pub steps: BTreeMap<u64, u64>,
+}
+
+/// The loads of ours, each once.
+pub fn loads(all: &[Counts]) -> Vec<&str> {
+    let mut loads: Vec<&str> = Vec::new();
+    for one in all.iter().filter(|one| one.column.is_some()) {
+        if !loads.contains(&one.load.as_str()) {
+            loads.push(&one.load);
+        }
+    }
+    loads
 }
 
 /// The published histograms, then for each load ours; all in the steps of the first published
@@ -30,6 +43,7 @@ pub fn counts(matrix: &Matrix<'_>, published: &[Histogram]) -> Option<(i64, Vec<
         .map(|histogram| Counts {
             name: format!("published: {}", histogram.name),
             column: None,
+            load: String::new(),
             steps: histogram.steps().into_iter().collect(),
         })
         .collect();
@@ -64,6 +78,7 @@ fn ours(matrix: &Matrix<'_>, row: &Measurement, step: i64) -> Vec<Counts> {
         (!steps.is_empty()).then(|| Counts {
             name: format!("{}, {}", column.name, row.load),
             column: Some(at),
+            load: row.load.clone(),
             steps,
         })
     };

@@ -1,6 +1,6 @@
 //! Which runs cannot be compared.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt;
 
 use punctual_model::run::{Run, State};
@@ -31,9 +31,9 @@ pub fn check(runs: &[Run]) -> Result<(), Refusal> {
             )));
         }
     }
-    let mut seen = BTreeMap::new();
+    let mut seen = BTreeSet::new();
     for run in runs {
-        if seen.insert(&run.id, ()).is_some() {
+        if !seen.insert(&run.id) {
             return Err(Refusal(format!("{} is named twice", run.id)));
         }
     }

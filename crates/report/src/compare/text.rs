@@ -7,6 +7,8 @@ use crate::table::{clean, wrap};
 
 /// How many columns a subject's name may take.
 const NAME: usize = 20;
+/// How many columns ratio and percentage take.
+const CHANGE: usize = 19;
 
 /// No line is longer than `width`, as far as names and numbers allow.
 pub fn comparison_text(comparison: &Comparison, width: usize) -> String {
@@ -41,7 +43,13 @@ pub fn comparison_text(comparison: &Comparison, width: usize) -> String {
 
 fn section_lines(comparison: &Comparison, section: &Section, width: usize) -> Vec<String> {
     let mut rows = vec![vec![section.row.title()]];
-    rows[0].extend(section.figures.iter().map(|name| (*name).to_owned()));
+    rows[0].extend(
+        section
+            .figures
+            .iter()
+            .enumerate()
+            .map(|(at, name)| head(section, at, name)),
+    );
     for (name, cells) in comparison.subjects.iter().zip(&section.cells) {
         let mut row = vec![format!("  {}", short(&clean(name)))];
         row.extend(cells.iter().map(cell_text));
@@ -85,6 +93,17 @@ fn section_lines(comparison: &Comparison, section: &Section, width: usize) -> Ve
     lines
 }
 
+/// A figure's name stands over its times, not over what is said of them.
+fn head(section: &Section, at: usize, name: &str) -> String {
+    let is_time = |cells: &Vec<Cell>| matches!(cells[at], Cell::Time { .. });
+    let room = if section.cells.iter().any(is_time) {
+        CHANGE
+    } else {
+        0
+    };
+    format!("{name}{}", " ".repeat(room))
+}
+
 fn short(name: &str) -> String {
     if name.width() <= NAME {
         return name.to_owned();
@@ -101,7 +120,7 @@ pub(crate) fn cell_text(cell: &Cell) -> String {
                 (Some(ratio), Some(percent)) => {
                     format!("{ratio:>8.2}× {:>9}", format!("{percent:+.1} %"))
                 }
-                _ => " ".repeat(19),
+                _ => " ".repeat(CHANGE),
             };
             format!("{value}{change}")
         }

@@ -1,6 +1,6 @@
 //! Published histograms and ours in the same steps: counts on a logarithmic scale.
 
-use plotters::prelude::Color as _;
+use plotters::prelude::{Circle, Color as _};
 use plotters::style::RGBColor;
 use plotters::style::text_anchor::{HPos, VPos};
 
@@ -49,10 +49,10 @@ fn draw(area: &Area<'_>, plot: &Plot, step: i64, all: &[Counts]) -> Drawn {
             let x = (*at as f64 + width * (number as f64 + 0.75)) * step as f64;
             let (bottom, top) = (plot.place(x, FLOOR), plot.place(x, *count as f64));
             line(area, vec![bottom, top], ink.stroke_width(3))?;
-            sign(area, one, top)?;
+            sign(area, one, number, top)?;
         }
         let (x, y) = (WIDTH - LEGEND - 110, 60 + number as i32 * LEGEND_ROW);
-        sign(area, one, (x, y))?;
+        sign(area, one, number, (x, y))?;
         write(area, &one.name, (x + 22, y), HPos::Left, VPos::Center)?;
     }
     Ok(())
@@ -62,11 +62,12 @@ fn paint(one: &Counts) -> RGBColor {
     one.column.map_or(INK, colour)
 }
 
-/// Published counts have a bar across, ours their subject's sign.
-fn sign(area: &Area<'_>, one: &Counts, (x, y): (i32, i32)) -> Drawn {
+/// Published counts have a bar across or a ring, in turn; ours their subject's sign.
+fn sign(area: &Area<'_>, one: &Counts, number: usize, (x, y): (i32, i32)) -> Drawn {
     match one.column {
         Some(column) => marker(area, column, (x, y)),
-        None => line(area, vec![(x - 8, y), (x + 8, y)], INK.stroke_width(4)),
+        None if number % 2 == 0 => line(area, vec![(x - 9, y), (x + 9, y)], INK.stroke_width(5)),
+        None => Ok(area.draw(&Circle::new((x, y), 8, INK.stroke_width(3)))?),
     }
 }
 
@@ -81,6 +82,7 @@ mod tests {
         let counts_of = |name: &str, column, steps: &[(u64, u64)]| Counts {
             name: name.into(),
             column,
+            load: String::new(),
             steps: steps.iter().copied().collect::<BTreeMap<_, _>>(),
         };
         let all = [

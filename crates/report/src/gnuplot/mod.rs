@@ -59,7 +59,10 @@ pub fn files(runs: &[Run]) -> Vec<File> {
                 files.push(file_of);
                 if !one.recording.samples.is_empty() {
                     let file_of = file("series", samples(&one));
-                    series.push(drawn(&file_of));
+                    // One sample alone makes no axis.
+                    if one.recording.samples.len() > 1 {
+                        series.push(drawn(&file_of));
+                    }
                     files.push(file_of);
                 }
             }

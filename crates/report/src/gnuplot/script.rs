@@ -60,7 +60,7 @@ fn head(base: &str, row: &Measurement) -> String {
     let title = quoted(&plain(&row.title()));
     let output = quoted(&format!("{base}.svg"));
     format!(
-        "# gnuplot {base}.gp\nset encoding utf8\n\
+        "# gnuplot {base}.gp\nreset\nset encoding utf8\n\
          set terminal svg size 960,540 noenhanced background rgb 'white'\n\
          set output {output}\nset title {title}\nset key outside right\nset grid\n"
     )

@@ -5,12 +5,14 @@ use punctual_published::{Check, Document};
 
 use super::figure;
 use super::told::{Pair, difference};
+use crate::beside::ABSOLUTE;
 use crate::beside::directions::{Checked, Improvement, Outcome, checked, improvements};
 use crate::beside::improvement::{Test, average};
+pub use crate::beside::repeated;
 use crate::beside::scale::scaled;
-use crate::beside::steps::counts;
+use crate::beside::steps::{Counts, counts, loads};
 use crate::beside::tables::{Row, Source, Table, table};
-use crate::beside::{ABSOLUTE, repeated};
+use crate::figure::Figure;
 use crate::matrix::{Matrix, Measurement};
 
 /// What a document's section consists of, in this order.
@@ -62,9 +64,21 @@ fn direction(one: &Checked<'_>) -> Markup {
                 }
             }
             td class=(class) { (one.outcome) }
-            td.free { (one.evidence) }
+            td.free { (kept(&one.evidence)) }
         }
     }
+}
+
+/// Numbers stay on one line with their units.
+fn kept(text: &str) -> String {
+    let units = ["ns", "µs", "ms", "s", "%"];
+    let mut kept = text.to_owned();
+    for unit in units {
+        for end in [";", ",", " ", ":"] {
+            kept = kept.replace(&format!(" {unit}{end}"), &format!("\u{a0}{unit}{end}"));
+        }
+    }
+    kept
 }
 
 fn tables(matrix: &Matrix<'_>, document: &Document) -> Markup {
@@ -211,11 +225,20 @@ fn histograms(matrix: &Matrix<'_>, document: &Document) -> Markup {
         return html! {};
     };
     let first = &document.histograms[0];
-    let row = Measurement {
-        probe: first.probe.clone(),
-        load: String::new(),
-        variant: String::new(),
-    };
+    // A figure for each load: with all of them in one, none could be told apart.
+    let drawn = loads(&all).into_iter().filter_map(|load| {
+        let shown = all
+            .iter()
+            .filter(|one| one.column.is_none() || one.load == load);
+        let shown: Vec<Counts> = shown.cloned().collect();
+        let row = Measurement {
+            probe: first.probe.clone(),
+            load: load.to_owned(),
+            variant: String::new(),
+        };
+        crate::figure::counts(&row, step, &shown)
+    });
+    let drawn: Vec<Figure> = drawn.collect();
     let last = all.iter().filter_map(|one| one.steps.keys().max()).max();
     let steps = (0..=last.copied().unwrap_or(0))
         .filter(|step| all.iter().any(|one| one.steps.contains_key(step)));
@@ -226,7 +249,7 @@ fn histograms(matrix: &Matrix<'_>, document: &Document) -> Markup {
             "How many intervals were so far from the nominal one, in steps of "
             (punctual_model::Nanos(step)) ", without regard to the sign."
         }
-        @if let Some(drawn) = crate::figure::counts(&row, step, &all) { (figure(&drawn)) }
+        @for drawn in &drawn { (figure(drawn)) }
         div.wide { table.beside {
             thead { tr {
                 th { "ms" }

@@ -77,9 +77,10 @@ fn contents(runs: &[Run], matrix: &Matrix<'_>, documents: &[Document]) -> Markup
     let of = |kind: Kind| drawn.iter().filter(move |figure| figure.kind == kind);
     html! {
         p.soft { (head_line(matrix)) }
+        (beside::beside(matrix, documents))
+        @if !beside::repeated(matrix, documents).is_empty() { h2 { "All that was measured" } }
         (table(&sheet))
         @if let Some(note) = clock_note(matrix) { p.soft { (note) } }
-        (beside::beside(matrix, documents))
         @for (title, kind) in FIGURES { (section(title, of(kind))) }
         @if clock_note(matrix).is_some() { (virtual_time()) }
         (evidence::unmeasured(matrix))

@@ -126,13 +126,19 @@ fn what_a_probe_tells_is_checked_by_its_word() {
     }
     let (found, evidence) = outcome(&runs, 3, "inherit-does-not");
     assert_eq!(found, Outcome::Partly);
-    assert_eq!(evidence, "1 of 2 comparisons: none: pass; rt: FAIL");
+    assert_eq!(
+        evidence,
+        "1 of 2 comparisons: none, result: pass; rt, result: FAIL"
+    );
     for recording in &mut runs[0].recordings {
         recording.settings.remove("slope_interval_95");
     }
     let (found, evidence) = outcome(&runs, 3, "waiters-without-influence");
     assert_eq!(found, Outcome::Shown);
-    assert_eq!(evidence, "rt: no; none: semaphore does not tell it");
+    assert_eq!(
+        evidence,
+        "rt, waiters matter: no; none: semaphore does not tell it"
+    );
 }
 
 #[test]
