@@ -10,6 +10,10 @@ use crate::units::Nanos;
 /// How many of the worst samples a recording keeps.
 pub const WORST_KEPT: usize = 16;
 
+/// How many raw samples a recording may keep at most: 16 bytes for each in the target's
+/// memory, and never so many that they do not fit into a frame.
+pub const KEEP_MOST: u32 = 10_000_000;
+
 /// One measured value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {

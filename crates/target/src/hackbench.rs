@@ -16,7 +16,7 @@ use punctual_model::Nanos;
 use serde::Deserialize;
 
 use crate::sys::memory::SharedCounter;
-use crate::sys::{pipe, process, time};
+use crate::sys::{pipe, process, sched, signal, time};
 
 /// How messages travel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -55,6 +55,8 @@ pub struct Job {
     pub loops: u32,
     /// A message's size in bytes.
     pub size: usize,
+    /// Whether the thread that starts and collects the workers is `SCHED_FIFO` 1.
+    pub fifo: bool,
 }
 
 impl Default for Job {
@@ -66,6 +68,7 @@ impl Default for Job {
             fds: 20,
             loops: 100,
             size: 100,
+            fifo: false,
         }
     }
 }
@@ -183,6 +186,7 @@ fn run_processes(job: &Job, gate: &Gate, counter: SharedCounter) -> io::Result<O
         }
     }
     gate.wait_for(job.workers())?;
+    take_priority(job)?;
     // From here on the parent outlives its workers, to tell what they have done.
     process::survive_termination();
     let start = gate.open()?;
@@ -191,6 +195,14 @@ fn run_processes(job: &Job, gate: &Gate, counter: SharedCounter) -> io::Result<O
         all_done &= process::wait(worker)?.status.success();
     }
     Ok(all_done.then_some(time::now() - start))
+}
+
+/// Workers do not inherit it, for they are there already.
+fn take_priority(job: &Job) -> io::Result<()> {
+    if job.fifo {
+        sched::set_fifo(1)?;
+    }
+    Ok(())
 }
 
 fn fork_group(
@@ -203,12 +215,14 @@ fn fork_group(
     for _ in 0..job.fds {
         let (input, output) = channel(job.ipc)?;
         workers.push(process::fork(|| {
+            or_die(signal::die_with_parent());
             or_die(receive(job, gate, &input));
         })?);
         outputs.push(output);
     }
     for _ in 0..job.fds {
         workers.push(process::fork(|| {
+            or_die(signal::die_with_parent());
             or_die(send(job, gate, &outputs, counter));
         })?);
     }
@@ -243,6 +257,7 @@ fn run_threads(job: &Job, gate: &Gate, counter: SharedCounter) -> io::Result<Opt
             }
         }
         gate.wait_for(job.workers())?;
+        take_priority(job)?;
         let start = gate.open()?;
         for worker in workers {
             worker
@@ -267,6 +282,7 @@ mod tests {
                 fds: 3,
                 loops: 5,
                 size: 10,
+                fifo: false,
             };
             let outcome = run(&job).unwrap();
             assert_eq!(outcome.messages, 2 * 3 * 3 * 5);

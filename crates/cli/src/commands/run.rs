@@ -216,7 +216,7 @@ impl Run {
         let shards = self.scale.shards(&suite.steps, self.longest())?;
         let pooled = shards.len() > 1;
         let seeds = match &self.seeds {
-            Some(_) if pooled => return Err(self.too_many_seeds(shards.len()).into()),
+            Some(_) if pooled => return Err(too_many_seeds(shards.len()).into()),
             Some(seeds) => seeds.0.clone(),
             None => (self.seed..).take(shards.len()).collect(),
         };
@@ -241,13 +241,6 @@ impl Run {
             Bench::Virtual => LONGEST_VIRTUAL_RUN,
             Bench::Host => LONGEST_HOST_RUN,
         }
-    }
-
-    fn too_many_seeds(&self, runs: usize) -> UsageError {
-        UsageError(format!(
-            "so many samples take {runs} runs, each with a seed of its own: give the first one \
-             by --seed instead of --seeds"
-        ))
     }
 
     fn side_by_side(&self) -> Result<usize> {
@@ -289,6 +282,13 @@ impl Run {
             (false, true) => ExitStatus::Done,
         })
     }
+}
+
+fn too_many_seeds(runs: usize) -> UsageError {
+    UsageError(format!(
+        "so many samples take {runs} runs, each with a seed of its own: give the first one \
+         by --seed instead of --seeds"
+    ))
 }
 
 /// The plans of all runs on one subject.

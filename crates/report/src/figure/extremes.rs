@@ -13,7 +13,7 @@ use crate::stats::Stats;
 /// The probes of whose services the average and the maximum are wanted.
 const PROBES: [&str; 5] = ["tick", "irq", "irqrate", "semaphore", "mutex"];
 const BAR: i32 = 20;
-const ROW: i32 = 58;
+const ROW: i32 = 64;
 const TITLE: i32 = 46;
 const TOP: i32 = 12;
 
@@ -135,8 +135,8 @@ fn draw(area: &Area<'_>, plot: &Plot, lines: &[Line]) -> Drawn {
         let below = [(left, middle + 1), (end(bars.worst), middle + BAR + 1)];
         area.draw(&Rectangle::new(below, style.filled()))?;
         let texts = [
-            (bars.mean, "avg", middle - BAR / 2 - 2),
-            (bars.worst, "max", middle + BAR / 2 + 2),
+            (bars.mean, "avg", middle - 14),
+            (bars.worst, "max", middle + 14),
         ];
         for (value, word, y) in texts {
             write(

@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 use std::thread;
 
+use punctual_model::recording::KEEP_MOST;
 use punctual_model::{CpuId, Nanos, Recorder, Recording};
 use serde::Deserialize;
 
@@ -79,7 +80,7 @@ impl Irq {
         within("interval_us", self.interval_us, 50, 1_000_000)?;
         within("priority", self.priority, 11, 99)?;
         within("warmup", self.warmup, 1, 1_000_000)?;
-        within("keep", self.keep, 0, 100_000_000)?;
+        within("keep", self.keep, 0, KEEP_MOST)?;
         let Some(stall) = self.stall else {
             return Ok(());
         };

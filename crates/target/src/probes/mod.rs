@@ -10,12 +10,12 @@ mod irqrate;
 mod kthreads;
 mod mutex;
 mod program;
-mod realfeel;
+pub(crate) mod realfeel;
 mod semaphore;
-mod signal;
+pub(crate) mod signal;
 mod switch;
 mod tick;
-mod timer;
+pub(crate) mod timer;
 
 use punctual_model::{Nanos, Recording};
 use serde::de::DeserializeOwned;

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::thread;
 
+use punctual_model::recording::KEEP_MOST;
 use punctual_model::{CpuId, Nanos, Recorder, Recording};
 use serde::Deserialize;
 
@@ -18,6 +19,7 @@ use crate::rt::{self, Settings};
 use crate::stall::{self, Stall};
 use crate::sys::signal::{NOTED, Noted};
 use crate::sys::time::{now, sleep_until};
+use crate::taker::Taker;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -79,7 +81,7 @@ impl Signal {
         within("samples", self.samples, 1, 1_000_000_000_000)?;
         within("interval_us", self.interval_us, 50, 10_000_000)?;
         within("priority", self.priority, 1, 99)?;
-        within("keep", self.keep, 0, 100_000_000)?;
+        within("keep", self.keep, 0, KEEP_MOST)?;
         let Some(stall) = self.stall else {
             return Ok(());
         };
@@ -162,14 +164,14 @@ impl Measurement for Signal {
 }
 
 /// The driver, and the signal that it is asked for.
-struct Backfire {
+pub(crate) struct Backfire {
     file: File,
     number: String,
     noted: Noted,
 }
 
 impl Backfire {
-    fn open() -> Result<Self, String> {
+    pub(crate) fn open() -> Result<Self, String> {
         let file = File::options().read(true).write(true).open(DEVICE);
         Ok(Self {
             file: file.map_err(|error| format!("no {DEVICE}: {error} (module backfire)"))?,
@@ -203,8 +205,8 @@ fn second_line(text: &[u8]) -> Option<Nanos> {
 
 /// The measurement itself. A period that is over when a signal is back has been missed.
 #[inline(never)]
-fn sample(
-    [to, from]: &mut [Recorder; 2],
+pub(crate) fn sample(
+    [to, from]: &mut [impl Taker; 2],
     backfire: &Backfire,
     (first, interval, samples): (Nanos, Nanos, u64),
     stalled: Option<(u64, Nanos)>,
@@ -222,6 +224,9 @@ fn sample(
         to.miss(missed as u64);
         from.miss(missed as u64);
         due += interval * (missed + 1);
+        if to.is_over() || from.is_over() {
+            break;
+        }
     }
     Ok(())
 }

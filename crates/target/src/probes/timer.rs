@@ -3,6 +3,7 @@
 use std::sync::{Arc, Barrier};
 use std::thread;
 
+use punctual_model::recording::KEEP_MOST;
 use punctual_model::{CpuId, Nanos, Recorder, Recording};
 use serde::Deserialize;
 
@@ -11,6 +12,7 @@ use crate::rt;
 use crate::stall::{self, Stall};
 use crate::sys::sched;
 use crate::sys::time::{now, sleep_until};
+use crate::taker::Taker;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -62,7 +64,7 @@ impl Timer {
         within("samples", self.samples, 1, 1_000_000_000_000)?;
         within("interval_us", self.interval_us, 10, 10_000_000)?;
         within("priority", self.priority, 1, 99)?;
-        within("keep", self.keep, 0, 100_000_000)?;
+        within("keep", self.keep, 0, KEEP_MOST)?;
         self.stall.map_or(Ok(()), |stall| {
             stall.check(self.samples.min(self.keep.into()))
         })
@@ -162,15 +164,18 @@ fn warm_up(first: Nanos, interval: Nanos, periods: u32) -> Nanos {
 /// Where a sample comes so late that whole periods have gone by, these are counted as
 /// missed, and the next sample is due at the next period to come.
 #[inline(never)]
-fn sample(recorder: &mut Recorder, first: Nanos, interval: Nanos, samples: u64) {
+pub(crate) fn sample(taker: &mut impl Taker, first: Nanos, interval: Nanos, samples: u64) {
     let mut due = first;
     for _ in 0..samples {
         sleep_until(due);
         let late = now() - due;
-        recorder.record(due - first, late);
+        taker.record(due - first, late);
         let missed = late.0 / interval.0;
-        recorder.miss(missed as u64);
+        taker.miss(missed as u64);
         due += interval * (missed + 1);
+        if taker.is_over() {
+            break;
+        }
     }
 }
 

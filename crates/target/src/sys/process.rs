@@ -28,6 +28,12 @@ pub fn fork(body: impl FnOnce()) -> io::Result<Pid> {
     }
 }
 
+/// The calling thread's number, as the kernel counts threads.
+pub fn thread_id() -> Pid {
+    // SAFETY: the call takes no argument and cannot fail.
+    unsafe { libc::gettid() }
+}
+
 fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count)
 }
