@@ -13,6 +13,7 @@ use include_dir::{Dir, include_dir};
 use punctual_bench::paths;
 use punctual_model::plan::{IDLE, Load};
 use punctual_model::suite::Suite;
+use punctual_published::Document;
 
 use crate::UsageError;
 
@@ -76,6 +77,23 @@ fn mix(loads: &BTreeMap<String, Load>, name: &str, above: &[&str]) -> Result<Loa
     load.programs.sort();
     load.programs.dedup();
     Ok(load)
+}
+
+/// All documents that suites repeat, and the user's own in `~/.config/punctual/published`,
+/// which take the place of those about the same suite.
+pub fn published() -> Result<Vec<Document>> {
+    let mut documents = punctual_published::documents().context("a file that comes along")?;
+    if let Ok(config) = paths::config_dir() {
+        for (path, text) in files(&config.join("published"))? {
+            if is_toml(&path) {
+                let own = punctual_published::parse(&path, &text)
+                    .map_err(|error| UsageError(error.to_string()))?;
+                documents.retain(|one| one.suite != own.suite);
+                documents.push(own);
+            }
+        }
+    }
+    Ok(documents)
 }
 
 /// The suite of that name, or in that file.

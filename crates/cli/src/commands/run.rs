@@ -96,6 +96,9 @@ pub struct Run {
     /// Write a page about the results (HTML, one file) to FILE
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Write all data, and scripts for gnuplot, into DIR
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
     /// Show no progress
     #[arg(short, long)]
     quiet: bool,
@@ -258,7 +261,9 @@ impl Run {
         }
         if let Some(path) = &self.report {
             output::write_report(runs, path)?;
-            eprintln!("The report is in {}", path.display());
+        }
+        if let Some(directory) = &self.data {
+            output::write_data(runs, directory)?;
         }
         if results.left > 0 {
             eprintln!(

@@ -91,7 +91,11 @@ pub fn over_time(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     let mut caption = caption(&panels, look, thinned);
     let drawn: Vec<Series<'_>> = panels.into_iter().map(|panel| panel.series).collect();
     caption.extend(without(matrix, &drawn));
-    Some(Figure::new(Kind::OverTime, row, caption.join(" "), &svg))
+    let kind = match look {
+        Look::Lateness => Kind::OverTime,
+        Look::Jitter => Kind::Jitter,
+    };
+    Some(Figure::new(kind, row, caption.join(" "), &svg))
 }
 
 /// Of several seeds, the one with the worst case is drawn.
