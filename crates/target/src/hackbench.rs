@@ -57,6 +57,9 @@ pub struct Job {
     pub size: usize,
     /// Whether the thread that starts and collects the workers is `SCHED_FIFO` 1.
     pub fifo: bool,
+    /// Whether the process outlives its workers when all are asked to end (`SIGTERM`), to
+    /// tell what they have done.
+    pub tell: bool,
 }
 
 impl Default for Job {
@@ -69,6 +72,7 @@ impl Default for Job {
             loops: 100,
             size: 100,
             fifo: false,
+            tell: false,
         }
     }
 }
@@ -187,8 +191,9 @@ fn run_processes(job: &Job, gate: &Gate, counter: SharedCounter) -> io::Result<O
     }
     gate.wait_for(job.workers())?;
     take_priority(job)?;
-    // From here on the parent outlives its workers, to tell what they have done.
-    process::survive_termination();
+    if job.tell {
+        process::survive_termination();
+    }
     let start = gate.open()?;
     let mut all_done = true;
     for worker in workers {
@@ -211,22 +216,31 @@ fn fork_group(
     counter: SharedCounter,
     workers: &mut Vec<process::Pid>,
 ) -> io::Result<()> {
+    let parent = std::process::id();
     let mut outputs = Vec::new();
     for _ in 0..job.fds {
         let (input, output) = channel(job.ipc)?;
         workers.push(process::fork(|| {
-            or_die(signal::die_with_parent());
+            end_with(parent);
             or_die(receive(job, gate, &input));
         })?);
         outputs.push(output);
     }
     for _ in 0..job.fds {
         workers.push(process::fork(|| {
-            or_die(signal::die_with_parent());
+            end_with(parent);
             or_die(send(job, gate, &outputs, counter));
         })?);
     }
     Ok(())
+}
+
+/// The calling worker ends when its parent does, also if it has ended already.
+fn end_with(parent: u32) {
+    or_die(signal::die_with_parent());
+    if std::os::unix::process::parent_id() != parent {
+        std::process::exit(1);
+    }
 }
 
 fn or_die<T>(result: io::Result<T>) -> T {
@@ -283,6 +297,7 @@ mod tests {
                 loops: 5,
                 size: 10,
                 fifo: false,
+                tell: false,
             };
             let outcome = run(&job).unwrap();
             assert_eq!(outcome.messages, 2 * 3 * 3 * 5);

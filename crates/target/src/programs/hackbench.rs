@@ -44,7 +44,6 @@ const REFUSED: &[Refused] = &[
 struct Options {
     job: Job,
     nanoseconds: bool,
-    messages: bool,
     help: bool,
 }
 
@@ -65,7 +64,7 @@ fn run(arguments: &mut Parser) -> Result<()> {
     out.write_all(format::write_work(&work).as_bytes())?;
     out.flush()?;
     let outcome = hackbench::run(job)?;
-    if options.messages {
+    if job.tell {
         writeln!(out, "Messages: {}", outcome.messages)?;
     }
     let elapsed = outcome
@@ -93,7 +92,7 @@ fn parse(arguments: &mut Parser) -> Result<Options> {
             Arg::Short('F') | Arg::Long("fifo") => job.fifo = true,
             Arg::Short('h') | Arg::Long("help") => options.help = true,
             Arg::Long("nanoseconds") => options.nanoseconds = true,
-            Arg::Long("messages") => options.messages = true,
+            Arg::Long("messages") => job.tell = true,
             // `hackbench 25`, as before there were options.
             Arg::Value(word) => job.groups = word.parse()?,
             other => return Err(words::unknown("hackbench", &other, REFUSED)),
