@@ -14,7 +14,7 @@ use crate::probes::{self, Context, Measurement};
 use crate::provenance;
 use crate::rt::CONDUCTOR_PRIORITY;
 use crate::stream::Stream;
-use crate::sys::{memory, process, sched, time};
+use crate::sys::{marker, memory, process, sched, time};
 
 /// How long a load runs before a probe is started beside it: longer than the longest
 /// phase with which one of its workers may begin.
@@ -42,6 +42,7 @@ pub fn carry_out(plan: &Plan, stream: &mut Stream) -> io::Result<()> {
     };
     let mut titles = BTreeMap::new();
     for ((step, measurement), number) in plan.steps.iter().zip(&measurements).zip(0..) {
+        marker::step();
         stream.send(&Record::Started(Started {
             step: number,
             probe: step.probe.clone(),
@@ -68,6 +69,7 @@ pub fn carry_out(plan: &Plan, stream: &mut Stream) -> io::Result<()> {
             }
         }
     }
+    marker::end();
     stream.send(&Record::Finished(finished))
 }
 

@@ -7,6 +7,7 @@
 //! or is lost with it. A [`Watch`] tells a guest that is slow from one that is lost.
 
 mod machine;
+mod plugin;
 mod qemu;
 mod qmp;
 pub mod snapshot;
@@ -20,6 +21,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub use machine::{BOOT_ARGUMENTS, Machine, Memory, NS_PER_INSN_MAX, cmdline};
+pub use plugin::Plugin;
 pub use qemu::PROGRAM;
 pub use qmp::QmpError;
 
@@ -50,6 +52,8 @@ pub struct VirtualBench {
     cache: PathBuf,
     /// The CPU time that QEMU may use between two signs of life of its guest.
     pub silence: Duration,
+    /// What watches the guests while they carry out their plans.
+    pub plugin: Option<Plugin>,
 }
 
 impl VirtualBench {
@@ -60,6 +64,7 @@ impl VirtualBench {
             qemu: Qemu::find()?,
             cache: cache.to_owned(),
             silence: SILENCE,
+            plugin: None,
         })
     }
 
@@ -67,7 +72,7 @@ impl VirtualBench {
     pub fn keep_initramfs(&self, initramfs: &Initramfs) -> Result<(PathBuf, String), KeepError> {
         let bytes = initramfs.finish()?;
         let sha256 = checksum::of_bytes(&bytes);
-        let path = self.cache.join("initramfs").join(format!("{sha256}.cpio"));
+        let path = self.initramfs(&sha256);
         let there = fs::metadata(&path).is_ok_and(|meta| meta.len() == bytes.len() as u64);
         if !there {
             write_atomically(&path, &bytes).map_err(BenchError::at(&path))?;
@@ -119,6 +124,16 @@ impl VirtualBench {
             measuring: ended - went_on,
             result,
         }
+    }
+
+    /// What names a machine's snapshot, and all that can be read from the booted guest.
+    pub fn key(&self, machine: &Machine) -> String {
+        machine.key(&self.qemu)
+    }
+
+    /// Where an initramfs with this SHA-256 is kept.
+    pub fn initramfs(&self, sha256: &str) -> PathBuf {
+        self.cache.join("initramfs").join(format!("{sha256}.cpio"))
     }
 
     fn snapshots(&self) -> PathBuf {
@@ -272,7 +287,11 @@ impl Session<'_> {
     }
 
     fn start(&self, work: &WorkDir, memory: Memory) -> Result<Process, BenchError> {
-        Process::start(&self.bench.qemu, self.machine, work.path(), memory)
+        let mut arguments = self.machine.arguments(memory);
+        if let (Some(plugin), false) = (&self.bench.plugin, memory == Memory::Kept) {
+            arguments.extend(plugin.arguments());
+        }
+        Process::start(&self.bench.qemu, &arguments, work.path())
     }
 
     /// Watches over a guest, and keeps what its console shows, however it goes.

@@ -1,5 +1,6 @@
 //! One QEMU process: found, started, and never left behind.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -9,7 +10,6 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::machine::{Machine, Memory};
 use super::qmp::{Qmp, QmpError};
 use crate::error::BenchError;
 use crate::watch::Watched;
@@ -63,15 +63,14 @@ impl Process {
     /// `memory` and `devices`), and where `stream`, `console` and `stderr` are made.
     pub fn start(
         qemu: &Qemu,
-        machine: &Machine,
+        arguments: &[OsString],
         directory: &Path,
-        memory: Memory,
     ) -> Result<Self, BenchError> {
         let stderr = File::create(directory.join("stderr")).map_err(BenchError::at(directory))?;
         let mut child = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "--"])
             .arg(&qemu.path)
-            .args(machine.arguments(memory))
+            .args(arguments)
             .current_dir(directory)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -17,7 +17,7 @@ Examples:
 
 Runs of other suites, benches, clocks or numbers of samples are refused.";
 
-/// Compare runs: how many times the first one's figures the others' are
+/// Compare runs with the first of them, by ratio and per cent
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Compare {

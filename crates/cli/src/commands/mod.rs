@@ -3,6 +3,7 @@
 mod cache;
 mod compare;
 mod completions;
+mod explain;
 mod kernel;
 mod list;
 mod man;
@@ -11,6 +12,7 @@ mod remove;
 mod run;
 mod runs;
 mod show;
+mod survey;
 
 use std::path::PathBuf;
 
@@ -55,7 +57,9 @@ enum Command {
     Runs(runs::Runs),
     Show(show::Show),
     Compare(compare::Compare),
+    Survey(survey::Survey),
     Remove(remove::Remove),
+    Explain(explain::Explain),
     List(list::List),
     Published(published::Published),
     Kernel(kernel::Kernel),
@@ -72,7 +76,9 @@ impl Cli {
             Command::Runs(command) => command.run(),
             Command::Show(command) => command.run(),
             Command::Compare(command) => command.run(),
+            Command::Survey(command) => command.run(),
             Command::Remove(command) => command.run(),
+            Command::Explain(command) => command.run(),
             Command::List(command) => command.run(),
             Command::Published(command) => command.run(),
             Command::Kernel(command) => command.run(),

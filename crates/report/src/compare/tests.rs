@@ -37,6 +37,13 @@ fn ratio_and_percentage_are_what_a_hand_finds() {
     let text = comparison_text(&comparison, 80);
     assert!(text.contains("8.07 µs    0.02×   -97.9 %"), "{text}");
     assert!(text.lines().all(|line| line.width() <= 80), "{text}");
+    // What has no room is said to be left out.
+    assert!(
+        text.contains("Figures for which there is no room"),
+        "{text}"
+    );
+    let wide = comparison_text(&comparison, 200);
+    assert!(wide.contains("p99") && !wide.contains("no room"), "{wide}");
 }
 
 #[test]

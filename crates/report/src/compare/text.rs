@@ -22,11 +22,18 @@ pub fn comparison_text(comparison: &Comparison, width: usize) -> String {
         "",
         width,
     );
+    let mut all_shown = true;
     for section in &comparison.sections {
         lines.push(String::new());
-        lines.extend(section_lines(comparison, section, width));
+        let (more, shown) = section_lines(comparison, section, width);
+        lines.extend(more);
+        all_shown &= shown;
     }
     lines.push(String::new());
+    if !all_shown {
+        let hint = "Figures for which there is no room here: --json, --report, a wider terminal.";
+        lines.extend(wrap(hint, "", "  ", width));
+    }
     for (name, digests) in comparison.subjects.iter().zip(&comparison.digests) {
         lines.extend(wrap(
             &format!("digest of {}: {}", clean(name), digests.name()),
@@ -41,7 +48,8 @@ pub fn comparison_text(comparison: &Comparison, width: usize) -> String {
     lines.join("\n") + "\n"
 }
 
-fn section_lines(comparison: &Comparison, section: &Section, width: usize) -> Vec<String> {
+/// The lines, and whether they hold all figures.
+fn section_lines(comparison: &Comparison, section: &Section, width: usize) -> (Vec<String>, bool) {
     let mut rows = vec![vec![section.row.title()]];
     rows[0].extend(
         section
@@ -90,7 +98,7 @@ fn section_lines(comparison: &Comparison, section: &Section, width: usize) -> Ve
         }
         lines.push(line.trim_end().to_owned());
     }
-    lines
+    (lines, shown == widths.len())
 }
 
 /// A figure's name stands over its times, not over what is said of them.

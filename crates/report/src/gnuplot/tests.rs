@@ -100,7 +100,7 @@ fn gnuplot_draws_every_figure() {
     }
     let scripts: Vec<&File> = files
         .iter()
-        .filter(|file| file.name.ends_with(".gp"))
+        .filter(|file| file.text.starts_with("# gnuplot "))
         .collect();
     assert!(scripts.len() > 20, "{}", scripts.len());
     for script in scripts {

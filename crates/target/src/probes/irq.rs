@@ -15,6 +15,7 @@ use serde::Deserialize;
 use super::{Context, Measurement, Probe, parameters, within};
 use crate::rt::{self, Settings};
 use crate::stall::{self, Stall};
+use crate::sys::marker;
 use crate::sys::pulse::{Burst, Interrupt, Pulse, Source};
 use crate::sys::time::{self, now, sleep_until};
 
@@ -244,13 +245,17 @@ impl Measurement for Irq {
 fn sample(recorders: &mut [Recorder; 4], pulse: &Pulse, before: u64) -> io::Result<Nanos> {
     let mut before = before;
     let mut first = None;
+    marker::armed();
     while let Some(interrupt) = pulse.wait()? {
+        let read = now();
+        marker::taken();
         let at = interrupt.asserted - *first.get_or_insert(interrupt.asserted);
-        for (recorder, stage) in recorders.iter_mut().zip(stages(&interrupt, now())) {
+        for (recorder, stage) in recorders.iter_mut().zip(stages(&interrupt, read)) {
             recorder.record(at, stage);
             recorder.miss(interrupt.seq - before - 1);
         }
         before = interrupt.seq;
+        marker::armed();
     }
     Ok(first.unwrap_or(Nanos::ZERO))
 }

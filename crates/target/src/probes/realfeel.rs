@@ -15,8 +15,8 @@ use serde::Deserialize;
 use super::{Context, Measurement, Probe, parameters, within};
 use crate::rt::{self, Settings};
 use crate::sys::periodic::Periodic;
-use crate::sys::sched;
 use crate::sys::time::{self, now};
+use crate::sys::{marker, sched};
 use crate::taker::Taker;
 
 /// This probe.
@@ -214,8 +214,10 @@ fn sample(
     let first = now();
     let mut before = first;
     for _ in 0..samples {
+        marker::armed();
         let came = interrupts.wait()?;
         let stamp = now();
+        marker::taken();
         taker.record(before - first, stamp - before - period);
         taker.miss(came.saturating_sub(1));
         before = stamp;

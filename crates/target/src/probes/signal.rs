@@ -17,6 +17,7 @@ use serde::Deserialize;
 use super::{Context, Measurement, Probe, parameters, within};
 use crate::rt::{self, Settings};
 use crate::stall::{self, Stall};
+use crate::sys::marker;
 use crate::sys::signal::{NOTED, Noted};
 use crate::sys::time::{now, sleep_until};
 use crate::taker::Taker;
@@ -217,7 +218,9 @@ pub(crate) fn sample(
         if let Some((_, moment)) = stalled.filter(|(sample, _)| *sample == number) {
             while now() < moment {}
         }
+        marker::armed();
         let trip = backfire.trip()?;
+        marker::taken();
         to.record(due - first, trip.sent - trip.written);
         from.record(due - first, trip.handled - trip.sent);
         let missed = (trip.handled - due).0 / interval.0;

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use super::{Context, Measurement, Probe, parameters, within};
 use crate::rt;
 use crate::stall::{self, Stall};
-use crate::sys::sched;
 use crate::sys::time::{now, sleep_until};
+use crate::sys::{marker, sched};
 use crate::taker::Taker;
 
 /// This probe.
@@ -167,8 +167,10 @@ fn warm_up(first: Nanos, interval: Nanos, periods: u32) -> Nanos {
 pub(crate) fn sample(taker: &mut impl Taker, first: Nanos, interval: Nanos, samples: u64) {
     let mut due = first;
     for _ in 0..samples {
+        marker::armed();
         sleep_until(due);
         let late = now() - due;
+        marker::taken();
         taker.record(due - first, late);
         let missed = late.0 / interval.0;
         taker.miss(missed as u64);

@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 pub mod lock;
+pub mod marker;
 pub mod memory;
 pub mod mount;
 pub mod mutex;

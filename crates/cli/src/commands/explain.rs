@@ -1,0 +1,141 @@
+//! `punctual explain`: why was this sample late?
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use punctual_bench::paths;
+use punctual_bench::virtual_bench::{Start, VirtualBench};
+use punctual_model::Run;
+use punctual_scope::explain::{Explained, Wanted, explain};
+use punctual_scope::repeat::Place;
+use punctual_scope::{json, text};
+
+use super::{StoreArgs, catalog};
+use crate::progress::Progress;
+use crate::{ExitStatus, interrupt, output};
+
+/// Names the scope's plugin where it is not beside this program.
+const PLUGIN_VARIABLE: &str = "PUNCTUAL_PLUGIN";
+
+const EXAMPLES: &str = "\
+Examples:
+  punctual explain r3                        the worst sample of the run
+  punctual explain r3 --load stress --worst 3
+  punctual explain r3 --probe timer --sample 370 --report late.html";
+
+/// Tell why a sample was late: the run is lived through again, watched
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Explain {
+    /// The run
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Only samples of this probe
+    #[arg(long, value_name = "NAME")]
+    probe: Option<String>,
+    /// Only samples under this load
+    #[arg(long, value_name = "NAME")]
+    load: Option<String>,
+    /// Only samples of this variant of the probe
+    #[arg(long, value_name = "NAME")]
+    variant: Option<String>,
+    /// So many of the worst samples
+    #[arg(long, value_name = "K")]
+    worst: Option<usize>,
+    /// The sample with this number, counted from 0, of each recording
+    #[arg(long, value_name = "SEQ")]
+    sample: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    repeat: RepeatArgs,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+/// How a run is lived through again.
+#[derive(Debug, Args)]
+pub struct RepeatArgs {
+    /// Boot afresh instead of resuming a booted guest from the cache
+    #[arg(long)]
+    cold: bool,
+    /// The scope's plugin, if it is not beside this program
+    #[arg(long, value_name = "FILE", env = PLUGIN_VARIABLE)]
+    plugin: Option<PathBuf>,
+    /// Show no progress
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+impl RepeatArgs {
+    /// Where runs are lived through again.
+    pub fn place(&self) -> Result<Place> {
+        let cache = paths::cache_dir()?;
+        let beside = || -> Result<PathBuf> {
+            let this = std::env::current_exe().context("cannot find out where this program is")?;
+            Ok(this.with_file_name("libpunctual_scope.so"))
+        };
+        Ok(Place {
+            bench: VirtualBench::open(&cache)?,
+            plugin: self.plugin.clone().map_or_else(beside, Ok)?,
+            start: if self.cold {
+                Start::Cold
+            } else {
+                Start::Resumed
+            },
+            cache,
+        })
+    }
+
+    /// Where progress is shown.
+    pub fn progress(&self) -> Progress {
+        Progress::new(0, 1, self.quiet)
+    }
+}
+
+impl Explain {
+    /// Does it.
+    pub fn run(self) -> Result<ExitStatus> {
+        let run = self.store.open()?.load(&self.run)?;
+        let explained = self.explain(&run)?;
+        if self.json {
+            output::print_json(&json::explained(&run, &explained))?;
+            return Ok(ExitStatus::Done);
+        }
+        let mut shown = String::new();
+        for explained in &explained {
+            shown.push_str(&text::explained(&run, explained));
+        }
+        output::print(&shown)?;
+        Ok(ExitStatus::Done)
+    }
+
+    fn explain(&self, run: &Run) -> Result<Vec<Explained>> {
+        let wanted = Wanted {
+            probe: self.probe.clone(),
+            load: self.load.clone(),
+            variant: self.variant.clone(),
+            sample: self.sample,
+            worst: self
+                .worst
+                .unwrap_or(if self.sample.is_some() { usize::MAX } else { 1 }),
+        };
+        let place = self.repeat.place()?;
+        let kernel = catalog()?.get(&run.subject.kernel)?;
+        let machine = place.machine(run, kernel)?;
+        let chosen = wanted.choose(run)?;
+        let progress = self.repeat.progress();
+        let name = format!("{} again", run.id);
+        let say = &mut |message: &str| progress.say(&format!("{name}: {message}"));
+        Ok(explain(
+            &place,
+            run,
+            &machine,
+            &chosen,
+            interrupt::flag()?,
+            say,
+        )?)
+    }
+}

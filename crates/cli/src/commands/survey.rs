@@ -1,0 +1,52 @@
+//! `punctual survey`: the places of a run that could hurt.
+
+use anyhow::Result;
+use clap::Args;
+use punctual_scope::explain::survey;
+use punctual_scope::{json, text};
+
+use super::explain::RepeatArgs;
+use super::{StoreArgs, catalog};
+use crate::{ExitStatus, interrupt, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  punctual survey r3
+  punctual survey r3 --top 30 --json > places.json";
+
+/// List the longest sections of a run with interrupts or preemption off
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Survey {
+    /// The run
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// So many places of each kind
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Print JSON, with all places
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    repeat: RepeatArgs,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+impl Survey {
+    /// Does it.
+    pub fn run(self) -> Result<ExitStatus> {
+        let run = self.store.open()?.load(&self.run)?;
+        let place = self.repeat.place()?;
+        let machine = place.machine(&run, catalog()?.get(&run.subject.kernel)?)?;
+        let progress = self.repeat.progress();
+        let say = &mut |message: &str| progress.say(&format!("{} again: {message}", run.id));
+        let (found, digest) = survey(&place, &run, &machine, interrupt::flag()?, say)?;
+        if self.json {
+            output::print_json(&json::survey(&run, &found, &digest))?;
+        } else {
+            output::print(&text::survey(&run, &found, self.top))?;
+        }
+        Ok(ExitStatus::Done)
+    }
+}

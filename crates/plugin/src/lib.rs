@@ -1,0 +1,6 @@
+//! The scope's eye: a QEMU TCG plugin that writes down which instructions ran in a window.
+//!
+//! All that is here is the way between QEMU and [`punctual_trace::Watcher`], which decides
+//! what is watched and writes it down.
+
+mod edge;

@@ -1,0 +1,174 @@
+//! From chosen samples to their stories.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+
+use punctual_bench::virtual_bench::Machine;
+use punctual_model::{Recording, Run};
+use punctual_trace::Item;
+
+use crate::names::Names;
+use crate::probes::{Chosen, choose, is_explained};
+use crate::programs::Programs;
+use crate::repeat::{Place, Say, ScopeError};
+use crate::scale::Scale;
+use crate::story::{Circumstances, Story, tell};
+use crate::survey::{Survey, Surveyor};
+use crate::walk::{Library, Walker};
+
+/// Which samples are to be explained.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Only those of this probe.
+    pub probe: Option<String>,
+    /// Only those under this load.
+    pub load: Option<String>,
+    /// Only those of this variant.
+    pub variant: Option<String>,
+    /// The sample with this number.
+    pub sample: Option<u64>,
+    /// So many of the worst.
+    pub worst: usize,
+}
+
+impl Wanted {
+    fn wants(&self, recording: &Recording) -> bool {
+        let is = |wanted: &Option<String>, found: &str| {
+            wanted.as_deref().is_none_or(|wanted| wanted == found)
+        };
+        is(&self.probe, &recording.probe)
+            && is(&self.load, &recording.load)
+            && is(&self.variant, &recording.variant)
+    }
+
+    /// The samples of a run that are meant, the worst first; an error where there is none.
+    pub fn choose(&self, run: &Run) -> Result<Vec<Chosen>, ScopeError> {
+        let unreadable = |what: &str| ScopeError::Unreadable(run.id.clone(), what.to_owned());
+        let numbered = run.recordings.iter().enumerate();
+        let wanted: Vec<_> = numbered
+            .filter(|(_, recording)| self.wants(recording))
+            .collect();
+        if wanted.is_empty() {
+            return Err(unreadable("it has no such recording"));
+        }
+        let explained = wanted
+            .iter()
+            .filter(|(_, recording)| is_explained(recording).is_ok());
+        let mut samples = Vec::new();
+        for (number, recording) in explained.clone() {
+            let all = recording
+                .samples
+                .iter()
+                .chain(recording.worst.iter().copied());
+            let all = all.filter(|sample| self.sample.is_none_or(|wanted| wanted == sample.seq));
+            samples.extend(all.map(|sample| (*number, sample)));
+        }
+        if explained.count() == 0 {
+            let why = wanted
+                .iter()
+                .find_map(|(_, recording)| is_explained(recording).err());
+            return Err(unreadable(&why.unwrap_or_default()));
+        }
+        samples.sort_by_key(|(number, sample)| (-sample.value.0, *number, sample.seq));
+        samples.dedup_by_key(|(number, sample)| (*number, sample.seq));
+        samples.truncate(self.worst);
+        if samples.is_empty() {
+            return Err(unreadable("it has no such sample, or did not keep it"));
+        }
+        let chosen = samples
+            .into_iter()
+            .map(|(recording, sample)| choose(run, recording, sample));
+        chosen.collect()
+    }
+}
+
+/// A sample with its story.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// The sample.
+    pub chosen: Chosen,
+    /// Its story, or why there is none.
+    pub story: Result<Story, String>,
+}
+
+/// Lives through the run again and tells the stories of these samples, in their order.
+pub fn explain(
+    place: &Place,
+    run: &Run,
+    machine: &Machine,
+    chosen: &[Chosen],
+    cancel: &AtomicBool,
+    say: Say,
+) -> Result<Vec<Explained>, ScopeError> {
+    let symbols = place.symbols(machine, cancel)?;
+    let programs = programs(machine)?;
+    let windows: Vec<_> = chosen.iter().map(|chosen| chosen.window).collect();
+    let mut trace = place.watch(run, machine, &windows, &symbols, cancel, say)?;
+    let mut library = Library::new(Names::new(&symbols, &programs));
+    let mut stories = HashMap::new();
+    while let Some((window, _, words)) = trace.next_window(|block| library.learn(block))? {
+        let walk = Walker::new(&library).window(&words);
+        for (number, chosen) in chosen
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| c.window == window)
+        {
+            let story = tell(&walk, library.names.all(), about(run, chosen));
+            stories.insert(number, story.map_err(|untold| untold.to_string()));
+        }
+    }
+    let missing = chosen.len() - stories.len();
+    if missing > 0 {
+        return Err(ScopeError::Unmarked(missing));
+    }
+    let explained = chosen.iter().enumerate().map(|(number, chosen)| Explained {
+        chosen: *chosen,
+        story: stories
+            .remove(&number)
+            .unwrap_or_else(|| Err(String::new())),
+    });
+    Ok(explained.collect())
+}
+
+/// Surveys a whole run; also returns the digest of what came out.
+pub fn survey(
+    place: &Place,
+    run: &Run,
+    machine: &Machine,
+    cancel: &AtomicBool,
+    say: Say,
+) -> Result<(Survey, String), ScopeError> {
+    let symbols = place.symbols(machine, cancel)?;
+    let programs = programs(machine)?;
+    let names = Names::new(&symbols, &programs);
+    let mut surveyor = Surveyor::new(names, is_preemptible(run));
+    let take = &mut |item: &Item| surveyor.take(item);
+    let digest = place.watch_everything(run, machine, take, cancel, say)?;
+    Ok((surveyor.finish(scale(run)), digest))
+}
+
+fn programs(machine: &Machine) -> Result<Programs, ScopeError> {
+    Programs::of_initramfs(&machine.initramfs).map_err(|error| ScopeError::Io {
+        path: machine.initramfs.clone(),
+        error,
+    })
+}
+
+fn is_preemptible(run: &Run) -> bool {
+    let found = run.provenance.as_ref();
+    let model = found.map_or("", |found| found.preemption.as_str());
+    !matches!(model, "none" | "voluntary")
+}
+
+fn scale(run: &Run) -> Scale {
+    Scale::of_console(&run.console, run.ns_per_insn.unwrap_or(1))
+}
+
+fn about(run: &Run, chosen: &Chosen) -> Circumstances {
+    Circumstances {
+        scale: scale(run),
+        late: chosen.sample.value,
+        ends_before: chosen.ends_before,
+        preemptible: is_preemptible(run),
+    }
+}

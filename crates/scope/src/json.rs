@@ -1,0 +1,100 @@
+//! Stories as JSON.
+
+use punctual_model::Run;
+use serde_json::{Value, json};
+
+use crate::explain::Explained;
+use crate::story::{Part, Ran, Story};
+use crate::survey::{Place, Survey};
+use crate::text;
+
+/// The stories of a run's samples. All times are integer nanoseconds, virtual ones.
+pub fn explained(run: &Run, explained: &[Explained]) -> Value {
+    let sample = |explained: &Explained| {
+        let (chosen, recording) = (
+            &explained.chosen,
+            &run.recordings[explained.chosen.recording],
+        );
+        let mut value = json!({
+            "probe": recording.probe,
+            "load": recording.load,
+            "variant": recording.variant,
+            "seq": chosen.sample.seq,
+            "at_ns": chosen.sample.at,
+            "late_ns": chosen.sample.value,
+        });
+        match &explained.story {
+            Ok(told) => value["story"] = story(told),
+            Err(why) => value["not_explained"] = json!(why),
+        }
+        value
+    };
+    json!({
+        "schema": "punctual.explain/1",
+        "run": run.id,
+        "subject": run.subject.name,
+        "kernel": run.subject.kernel,
+        "digest": run.digest(),
+        "samples": explained.iter().map(sample).collect::<Vec<_>>(),
+    })
+}
+
+fn story(story: &Story) -> Value {
+    json!({
+        "sentence": text::sentence(story),
+        "culprit": story.culprit,
+        "parts": story.parts.iter().map(part).collect::<Vec<_>>(),
+        "notes": story.notes,
+    })
+}
+
+fn part(part: &Part) -> Value {
+    json!({
+        "stage": part.stage.name(),
+        "hold": part.hold.name(),
+        "from_ns": part.from,
+        "length_ns": part.length,
+        "by": part.by,
+        "thread": part.thread,
+        "main": part.main.as_ref().map(ran),
+        "within": part.within.iter().map(ran).collect::<Vec<_>>(),
+    })
+}
+
+fn ran(ran: &Ran) -> Value {
+    json!({
+        "function": ran.function,
+        "caller": ran.caller,
+        "time_ns": ran.time,
+        "whole_ns": ran.whole,
+        "times": ran.times,
+    })
+}
+
+/// What a survey found.
+pub fn survey(run: &Run, survey: &Survey, digest: &str) -> Value {
+    let place = |place: &Place| {
+        json!({
+            "what": place.what.name(),
+            "function": place.function,
+            "count": place.count,
+            "longest_ns": place.longest,
+            "sum_ns": place.sum,
+            "step": place.step,
+            "ended_in": place.ended,
+            "most_in": place.most.0,
+            "most_ns": place.most.1,
+        })
+    };
+    json!({
+        "schema": "punctual.survey/1",
+        "run": run.id,
+        "subject": run.subject.name,
+        "kernel": run.subject.kernel,
+        "digest": run.digest(),
+        "digest_watched": digest,
+        "instructions": survey.instructions,
+        "mended": survey.mended,
+        "places": survey.places.iter().map(place).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,200 @@
+//! Names for code, each by a number.
+
+use std::collections::HashMap;
+
+use crate::programs::Programs;
+use crate::symbols::Symbols;
+
+/// The number of a name.
+pub type Func = u32;
+
+/// Addresses from here on are the kernel's.
+pub const KERNEL: u64 = 1 << 63;
+
+/// What kind of code a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Any function of the kernel.
+    Plain,
+    /// Where the CPU goes at an interrupt.
+    Interrupt,
+    /// Where the CPU goes at an exception: a page fault, above all.
+    Exception,
+    /// Where the CPU goes at a system call.
+    Syscall,
+    /// A soft interrupt's.
+    Softirq,
+    /// The scheduler's.
+    Scheduler,
+    /// Takes or gives back a spinning lock, on behalf of its caller.
+    Lock,
+    /// Switches preemption, interrupts or soft interrupts on or off on behalf of its caller.
+    Switch,
+    /// A detour of a few instructions on the way into or out of a function.
+    Thunk,
+    /// User space.
+    User,
+}
+
+/// A name, and what it stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// As it is shown: `vfs_read`, `stall_run [stall]`, `busybox`.
+    pub text: String,
+    /// What it stands for.
+    pub kind: Kind,
+}
+
+/// All names that have been met.
+#[derive(Debug)]
+pub struct Names<'a> {
+    symbols: &'a Symbols,
+    programs: &'a Programs,
+    names: Vec<Name>,
+    numbers: HashMap<String, Func>,
+}
+
+impl<'a> Names<'a> {
+    /// None yet.
+    pub fn new(symbols: &'a Symbols, programs: &'a Programs) -> Self {
+        Self {
+            symbols,
+            programs,
+            names: Vec::new(),
+            numbers: HashMap::new(),
+        }
+    }
+
+    /// The kernel's symbols.
+    pub fn symbols(&self) -> &'a Symbols {
+        self.symbols
+    }
+
+    /// The name of the code at an address, whose bytes these are; and whether the address is
+    /// its first.
+    pub fn at(&mut self, address: u64, bytes: &[u8]) -> (Func, bool) {
+        if address < KERNEL {
+            let text = self.programs.name(address, bytes);
+            return (self.number(&text, Kind::User), false);
+        }
+        match self.symbols.at(address) {
+            Some((symbol, behind)) => {
+                // What a compiler has moved away because it is seldom needed is the same function.
+                let name = symbol.name.split(".cold").next().unwrap_or_default();
+                let kind = kind(name);
+                let text = match &symbol.module {
+                    Some(module) => format!("{name} [{module}]"),
+                    None => name.to_owned(),
+                };
+                // These are tables of many short pieces, each the begin of its own.
+                let table = symbol.name.ends_with("_entries_start");
+                (self.number(&text, kind), behind == 0 || table)
+            }
+            None => (self.number("(unnamed)", Kind::Plain), false),
+        }
+    }
+
+    fn number(&mut self, text: &str, kind: Kind) -> Func {
+        if let Some(number) = self.numbers.get(text) {
+            return *number;
+        }
+        let number = self.names.len() as Func;
+        self.names.push(Name {
+            text: text.to_owned(),
+            kind,
+        });
+        self.numbers.insert(text.to_owned(), number);
+        number
+    }
+
+    /// What a number stands for.
+    pub fn name(&self, func: Func) -> &Name {
+        &self.names[func as usize]
+    }
+
+    /// As it is shown.
+    pub fn text(&self, func: Func) -> &str {
+        &self.name(func).text
+    }
+
+    /// All names, by number.
+    pub fn all(&self) -> &[Name] {
+        &self.names
+    }
+}
+
+const SOFTIRQ: [&str; 5] = [
+    "__do_softirq",
+    "handle_softirqs",
+    "__softirqentry_text_start",
+    "do_softirq",
+    "do_softirq.part.0",
+];
+const SCHEDULER: [&str; 3] = ["__schedule", "__switch_to_asm", "__switch_to"];
+
+fn kind(name: &str) -> Kind {
+    let begins = |with: &[&str]| with.iter().any(|with| name.starts_with(with));
+    if begins(&[
+        "asm_sysvec_",
+        "asm_common_interrupt",
+        "asm_spurious_interrupt",
+    ]) || name == "irq_entries_start"
+        || name == "spurious_entries_start"
+    {
+        Kind::Interrupt
+    } else if begins(&["asm_exc_"]) {
+        Kind::Exception
+    } else if [
+        "entry_SYSCALL_64",
+        "entry_SYSCALL_compat",
+        "entry_INT80_compat",
+    ]
+    .contains(&name)
+    {
+        Kind::Syscall
+    } else if begins(&[
+        "__x86_indirect_",
+        "__x86_return_",
+        "__x86_call_",
+        "srso_",
+        "retbleed_",
+    ]) {
+        Kind::Thunk
+    } else if SOFTIRQ.contains(&name) {
+        Kind::Softirq
+    } else if SCHEDULER.contains(&name) {
+        Kind::Scheduler
+    } else if begins(&[
+        "_raw_spin_",
+        "_raw_read_",
+        "_raw_write_",
+        "queued_spin_",
+        "native_queued_spin",
+    ]) {
+        Kind::Lock
+    } else if begins(&[
+        "__local_bh_",
+        "preempt_count_",
+        "migrate_disable",
+        "migrate_enable",
+    ]) {
+        Kind::Switch
+    } else {
+        Kind::Plain
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_and_locks_are_known_by_their_names() {
+        assert_eq!(kind("asm_sysvec_apic_timer_interrupt"), Kind::Interrupt);
+        assert_eq!(kind("sysvec_apic_timer_interrupt"), Kind::Plain);
+        assert_eq!(kind("asm_exc_page_fault"), Kind::Exception);
+        assert_eq!(kind("_raw_spin_lock_irqsave"), Kind::Lock);
+        assert_eq!(kind("handle_softirqs"), Kind::Softirq);
+        assert_eq!(kind("vfs_read"), Kind::Plain);
+    }
+}

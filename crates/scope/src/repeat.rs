@@ -1,0 +1,443 @@
+//! Lives through a run again, watched.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use punctual_bench::BenchError;
+use punctual_bench::kernels::Kernel;
+use punctual_bench::paths;
+use punctual_bench::site::Event;
+use punctual_bench::virtual_bench::{Machine, Plugin, Start, VirtualBench, cmdline};
+use punctual_model::digest::digest;
+use punctual_model::{Plan, Record, Recording, Run};
+use punctual_trace::{Item, Orders, ReadError, Reader, Window, Word};
+
+use crate::pipe::Pipe;
+use crate::symbols::Symbols;
+
+/// How many words of a window are kept: as many as blocks run in some 20 ms of a busy guest.
+const RING: usize = 4_000_000;
+
+/// Why a run cannot be lived through again.
+#[derive(Debug, thiserror::Error)]
+pub enum ScopeError {
+    /// It was measured in real time.
+    #[error(
+        "{0} was measured in real time, on a host: only runs of the virtual bench can be repeated"
+    )]
+    Host(String),
+    /// The run's plan or provenance is not what this program writes.
+    #[error("{0} cannot be repeated: {1}")]
+    Unreadable(String, String),
+    /// Something is not as it was.
+    #[error("{run} cannot be repeated: {what} was {then}, and is now {now}: measure again")]
+    Changed {
+        /// The run.
+        run: String,
+        /// What has changed.
+        what: String,
+        /// As it was.
+        then: String,
+        /// As it is.
+        now: String,
+    },
+    /// The guest's files are gone.
+    #[error(
+        "{run} cannot be repeated: its guest's files (initramfs {sha256:.12}) are gone from the cache: measure again"
+    )]
+    Gone {
+        /// The run.
+        run: String,
+        /// The initramfs's checksum.
+        sha256: String,
+    },
+    /// The plugin is not there.
+    #[error("expected the scope's plugin at {}, found none: build it (./build), or name it with PUNCTUAL_PLUGIN", .0.display())]
+    NoPlugin(PathBuf),
+    /// QEMU does not take the plugin.
+    #[error(
+        "this QEMU does not load the scope's plugin (it needs TCG plugins of API version 1, as QEMU 6.0 to 8.2 have them): {0}"
+    )]
+    Refused(String),
+    /// The guest did something else this time.
+    #[error(
+        "{run} is not what comes out when it is repeated: {what} differs; nothing is explained: measure again"
+    )]
+    Differs {
+        /// The run.
+        run: String,
+        /// What differs.
+        what: String,
+    },
+    /// The watched samples did not come by.
+    #[error(
+        "{0} of the samples were not seen: was the run made by a Punctual without the scope? Then measure again"
+    )]
+    Unmarked(usize),
+    /// The guest's kernel does not tell its symbols.
+    #[error("no names for the guest's code: {0}")]
+    NoSymbols(String),
+    /// The bench failed.
+    #[error(transparent)]
+    Bench(#[from] BenchError),
+    /// What the plugin wrote cannot be read.
+    #[error(transparent)]
+    Trace(#[from] ReadError),
+    /// A file cannot be read or written.
+    #[error("{}: {error}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        error: io::Error,
+    },
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> ScopeError + use<> {
+    let path = path.to_owned();
+    move |error| ScopeError::Io { path, error }
+}
+
+/// Where a run is lived through again.
+pub struct Place {
+    /// The bench, without the plugin.
+    pub bench: VirtualBench,
+    /// Punctual's cache directory.
+    pub cache: PathBuf,
+    /// The scope's plugin.
+    pub plugin: PathBuf,
+    /// How it gets to a booted guest.
+    pub start: Start,
+}
+
+/// What is shown while it goes on.
+pub type Say<'a> = &'a mut dyn FnMut(&str);
+
+impl Place {
+    /// The machine of a run, which must be what it was.
+    pub fn machine(&self, run: &Run, kernel: Kernel) -> Result<Machine, ScopeError> {
+        let ns_per_insn = run
+            .ns_per_insn
+            .ok_or_else(|| ScopeError::Host(run.id.clone()))?;
+        let unreadable = |what: &str| ScopeError::Unreadable(run.id.clone(), what.to_owned());
+        let fact = |name: &str| {
+            run.bench
+                .get(name)
+                .ok_or_else(|| unreadable(&format!("its \"{name}\" was not noted")))
+        };
+        let sha256 = fact("initramfs sha256")?.clone();
+        let memory = fact("memory")?
+            .strip_suffix(" MiB")
+            .and_then(|mib| mib.parse().ok());
+        let initramfs = self.bench.initramfs(&sha256);
+        let machine = Machine {
+            cmdline: cmdline(&kernel, &run.subject.boot),
+            kernel,
+            memory_mib: memory.ok_or_else(|| unreadable("its memory was not noted"))?,
+            ns_per_insn,
+            initramfs,
+            initramfs_sha256: sha256,
+        };
+        for (name, now) in self.bench.facts(&machine) {
+            let then = fact(&name)?;
+            if *then != now {
+                let (run, what, then) = (run.id.clone(), name, then.clone());
+                return Err(ScopeError::Changed {
+                    run,
+                    what,
+                    then,
+                    now,
+                });
+            }
+        }
+        if !machine.initramfs.is_file() {
+            let (run, sha256) = (run.id.clone(), machine.initramfs_sha256);
+            return Err(ScopeError::Gone { run, sha256 });
+        }
+        Ok(machine)
+    }
+
+    /// The names of a machine's kernel, from the very guest that is resumed; kept.
+    pub fn symbols(&self, machine: &Machine, cancel: &AtomicBool) -> Result<Symbols, ScopeError> {
+        let path = self.cache.join("symbols").join(self.bench.key(machine));
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let text = self.ask_for_symbols(machine, cancel)?;
+                paths::write_atomically(&path, text.as_bytes()).map_err(at(&path))?;
+                text
+            }
+            Err(error) => return Err(at(&path)(error)),
+        };
+        Symbols::parse(&text).map_err(ScopeError::NoSymbols)
+    }
+
+    fn ask_for_symbols(
+        &self,
+        machine: &Machine,
+        cancel: &AtomicBool,
+    ) -> Result<String, ScopeError> {
+        const PLAN: &str = "[[step]]\nprobe = \"program\"\nrun = [\"grep\", \"-E\", \
+            \" [tTwW] | (__preempt_count|pcpu_hot)$\", \"/proc/kallsyms\"]\n";
+        let mut found = Err(ScopeError::NoSymbols("the guest said nothing".to_owned()));
+        let on = &mut |event: Event| {
+            let Event::Record(record) = event else { return };
+            match *record {
+                Record::Recording(recording) => found = Ok(recording.output.unwrap_or_default()),
+                Record::Unsupported(unsupported) => {
+                    found = Err(ScopeError::NoSymbols(unsupported.reason));
+                }
+                _ => {}
+            }
+        };
+        self.bench
+            .run(machine, PLAN, self.start, on, cancel)
+            .result?;
+        found
+    }
+
+    /// Repeats a run up to the last of these windows, and hands over what was seen in each, in
+    /// their order. What comes out is compared with the run as it was.
+    pub fn watch(
+        &self,
+        run: &Run,
+        machine: &Machine,
+        windows: &[Window],
+        symbols: &Symbols,
+        cancel: &AtomicBool,
+        say: Say,
+    ) -> Result<Trace, ScopeError> {
+        let directory = self.directory()?;
+        let trace = directory.path().join("trace");
+        File::create(&trace).map_err(at(&trace))?;
+        let orders = Orders {
+            trace: trace.clone(),
+            ring: RING,
+            windows: windows.to_vec(),
+            everything: false,
+            memory: MEMORY
+                .iter()
+                .filter_map(|name| symbols.range(name))
+                .collect(),
+        };
+        let bench = self.watched(&directory, &orders)?;
+        let last = windows.iter().map(|window| window.step).max();
+        repeat(&bench, run, machine, (self.start, last), cancel, say)?;
+        let file = File::open(&trace).map_err(at(&trace))?;
+        Ok(Trace {
+            reader: Reader::new(BufReader::new(file))?,
+            _directory: directory,
+        })
+    }
+
+    /// Repeats a whole run; `take` is told of all that happened, while it happens. Returns the
+    /// digest of what came out, which is that of the run.
+    pub fn watch_everything(
+        &self,
+        run: &Run,
+        machine: &Machine,
+        take: &mut (dyn FnMut(&Item) + Send),
+        cancel: &AtomicBool,
+        say: Say,
+    ) -> Result<String, ScopeError> {
+        let directory = self.directory()?;
+        let trace = directory.path().join("trace");
+        let over = Arc::new(AtomicBool::new(false));
+        let pipe = Pipe::new(&trace, Arc::clone(&over)).map_err(at(&trace))?;
+        let orders = Orders {
+            trace,
+            everything: true,
+            ..Orders::default()
+        };
+        let bench = self.watched(&directory, &orders)?;
+        let (outcome, read) = thread::scope(|scope| {
+            let reader = scope.spawn(|| read_all(pipe, take));
+            let outcome = repeat(&bench, run, machine, (self.start, None), cancel, say);
+            over.store(true, Ordering::SeqCst);
+            (outcome, reader.join().expect("the reader does not panic"))
+        });
+        let digest = outcome?;
+        read?;
+        Ok(digest)
+    }
+
+    fn directory(&self) -> Result<tempfile::TempDir, ScopeError> {
+        if !self.plugin.is_file() {
+            return Err(ScopeError::NoPlugin(self.plugin.clone()));
+        }
+        let mut builder = tempfile::Builder::new();
+        let made = builder.prefix("scope-").tempdir_in(&self.cache);
+        made.map_err(at(&self.cache))
+    }
+
+    /// The bench with the plugin.
+    fn watched(
+        &self,
+        directory: &tempfile::TempDir,
+        orders: &Orders,
+    ) -> Result<VirtualBench, ScopeError> {
+        let path = directory.path().join("orders");
+        fs::write(&path, orders.to_text()).map_err(at(&path))?;
+        let library = fs::canonicalize(&self.plugin).map_err(at(&self.plugin))?;
+        let mut bench = self.bench.clone();
+        bench.plugin = Some(Plugin {
+            library,
+            orders: path,
+        });
+        Ok(bench)
+    }
+}
+
+fn read_all(pipe: Pipe, take: &mut (dyn FnMut(&Item) + Send)) -> Result<(), ReadError> {
+    let mut reader = Reader::new(BufReader::with_capacity(1 << 20, pipe))?;
+    while let Some(item) = reader.next_item()? {
+        take(&item);
+        if item == Item::End {
+            return Ok(());
+        }
+    }
+    Err(ReadError::Damaged("the plan's end is not in it"))
+}
+
+/// Code whose operands tell which threads are meant.
+const MEMORY: [&str; 2] = ["__switch_to_asm", "try_to_wake_up"];
+
+/// Repeats a run up to the end of a step (`None`: to its end), and compares. Returns the
+/// digest of what came out.
+fn repeat(
+    bench: &VirtualBench,
+    run: &Run,
+    machine: &Machine,
+    (start, last): (Start, Option<u32>),
+    cancel: &AtomicBool,
+    say: Say,
+) -> Result<String, ScopeError> {
+    let (mut step, mut seen, mut differs) = (0, Vec::new(), None);
+    let mut unsupported = Vec::new();
+    let enough = AtomicBool::new(false);
+    let on = &mut |event: Event| {
+        if cancel.load(Ordering::SeqCst) {
+            enough.store(true, Ordering::SeqCst);
+        }
+        let Event::Record(record) = event else { return };
+        match *record {
+            Record::Started(started) => {
+                step = started.step;
+                if last.is_some_and(|last| step > last) {
+                    enough.store(true, Ordering::SeqCst);
+                } else {
+                    say(&format!(
+                        "step {}: {} / {}",
+                        step + 1,
+                        started.probe,
+                        started.load
+                    ));
+                }
+            }
+            Record::Recording(recording) => {
+                if differs.is_none() && !is_same(run.recordings.get(seen.len()), &recording) {
+                    differs = Some(recording.title());
+                    enough.store(true, Ordering::SeqCst);
+                }
+                seen.push(*recording);
+            }
+            Record::Unsupported(found) => unsupported.push(found),
+            _ => {}
+        }
+    };
+    let outcome = bench.run(machine, &run.plan, start, on, &enough);
+    if cancel.load(Ordering::SeqCst) {
+        return Err(BenchError::Interrupted.into());
+    }
+    if let Some(what) = differs {
+        let run = run.id.clone();
+        return Err(ScopeError::Differs { run, what });
+    }
+    match outcome.result {
+        Ok(()) => Ok(digest(&seen, &unsupported)),
+        Err(BenchError::Interrupted) if enough.load(Ordering::SeqCst) => {
+            Ok(digest(&seen, &unsupported))
+        }
+        Err(BenchError::NotStarted { said, .. }) => Err(ScopeError::Refused(said)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn is_same(then: Option<&Recording>, now: &Recording) -> bool {
+    let identity = |recording: &Recording| digest(std::slice::from_ref(recording), &[]);
+    then.is_some_and(|then| identity(then) == identity(now))
+}
+
+/// What the plugin wrote.
+pub struct Trace {
+    reader: Reader<BufReader<File>>,
+    _directory: tempfile::TempDir,
+}
+
+impl Trace {
+    /// The next piece.
+    pub fn next_item(&mut self) -> Result<Option<Item>, ReadError> {
+        self.reader.next_item()
+    }
+
+    /// What happened in the next window; `learn` is told of each new block before.
+    pub fn next_window(
+        &mut self,
+        mut learn: impl FnMut(&punctual_trace::Block),
+    ) -> Result<Option<(Window, u64, Vec<Word>)>, ReadError> {
+        let mut current = None;
+        while let Some(item) = self.next_item()? {
+            match item {
+                Item::Block(block) => learn(&block),
+                Item::Window { window, lost } => current = Some((window, lost)),
+                Item::Words(words) => {
+                    if let Some((window, lost)) = current {
+                        return Ok(Some((window, lost, words)));
+                    }
+                }
+                Item::Whole(_) => {}
+                Item::End => break,
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The step of the plan that each recording of a run came from.
+pub fn steps(run: &Run) -> Result<Vec<u32>, ScopeError> {
+    let plan: Plan = run_plan(run)?;
+    let mut steps = Vec::new();
+    let mut step: Option<usize> = None;
+    let mut variants: HashMap<&str, ()> = HashMap::new();
+    for recording in &run.recordings {
+        let fits = |step: usize| {
+            plan.steps
+                .get(step)
+                .is_some_and(|s| s.probe == recording.probe && s.load == recording.load)
+        };
+        let again = variants.insert(&recording.variant, ()).is_some();
+        let stays = step.is_some_and(|step| fits(step) && !again);
+        if !stays {
+            variants.clear();
+            variants.insert(&recording.variant, ());
+            let from = step.map_or(0, |step| step + 1);
+            step = (from..plan.steps.len()).find(|step| fits(*step));
+        }
+        let found = step.ok_or_else(|| {
+            let what = format!("{} is not in its plan", recording.title());
+            ScopeError::Unreadable(run.id.clone(), what)
+        })?;
+        steps.push(found as u32);
+    }
+    Ok(steps)
+}
+
+/// The run's plan.
+pub fn run_plan(run: &Run) -> Result<Plan, ScopeError> {
+    Plan::parse(&run.plan).map_err(|error| ScopeError::Unreadable(run.id.clone(), error))
+}

@@ -1,0 +1,451 @@
+//! The whole run, watched: the longest sections with interrupts or preemption off, whether or
+//! not a sample fell into them.
+//!
+//! Each is told from instructions alone. Interrupts are off from `cli`, or from where the CPU
+//! enters an interrupt, an exception or a system call, to `sti`, `popf` or the way back.
+//! Preemption is off while the low byte of the preemption count is not 0; a soft interrupt is
+//! served while bit 8 is set, which on `PREEMPT_RT` it never is. Where the kernel is not
+//! preempted at all, it is a stretch of kernel code without `__cond_resched`, switch or return
+//! to user space.
+
+use std::collections::HashMap;
+
+use punctual_model::Nanos;
+use punctual_trace::marker::Marker;
+use punctual_trace::{Item, Word};
+
+use crate::code::{Op, Transfer};
+use crate::names::{Func, KERNEL, Kind, Names};
+use crate::scale::Scale;
+use crate::walk::Library;
+
+/// What is surveyed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum What {
+    /// Interrupts are off.
+    IrqsOff,
+    /// Preemption is off.
+    PreemptOff,
+    /// A soft interrupt is served.
+    Softirq,
+    /// Kernel code that is not preempted.
+    NotPreemptible,
+}
+
+impl What {
+    /// All, in their order.
+    pub const ALL: [Self; 4] = [
+        Self::IrqsOff,
+        Self::PreemptOff,
+        Self::Softirq,
+        Self::NotPreemptible,
+    ];
+
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::IrqsOff => "interrupts off",
+            Self::PreemptOff => "preemption off",
+            Self::Softirq => "soft interrupt",
+            Self::NotPreemptible => "no preemption point",
+        }
+    }
+}
+
+/// All sections that began at one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// What they are.
+    pub what: What,
+    /// The function that began them.
+    pub function: String,
+    /// How many there were.
+    pub count: u64,
+    /// The longest.
+    pub longest: Nanos,
+    /// All together.
+    pub sum: Nanos,
+    /// The step in which the longest was, from 0.
+    pub step: u32,
+    /// Where the longest ended.
+    pub ended: String,
+    /// What took most of the longest itself, and how long.
+    pub most: (String, Nanos),
+}
+
+/// What a survey found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Survey {
+    /// The places, the longest first.
+    pub places: Vec<Place>,
+    /// How many instructions ran, from the first step to the end.
+    pub instructions: u64,
+    /// How often the followed state was not what the code proved it to be; sections that were
+    /// open then are not counted.
+    pub mended: u64,
+}
+
+const PREEMPT_BITS: i64 = 0xff;
+const SOFTIRQ_BIT: i64 = 0x100;
+const SOFTIRQ_OFF: i64 = 0x200;
+const ALL_BITS: i64 = 0xff_ffff;
+
+/// What is remembered of each block in an open section, at most.
+const LOG: usize = 1 << 20;
+
+/// A section that is open.
+#[derive(Clone, Copy)]
+struct Open {
+    from: u64,
+    /// The function that began it; to be found where a helper did.
+    by: Option<Func>,
+    /// Where its blocks begin in the log.
+    log: usize,
+}
+
+/// What of a block matters most of the time.
+#[derive(Clone, Copy)]
+struct Shape {
+    func: Func,
+    length: u32,
+    /// Whether nothing of what is followed can change in it.
+    quiet: bool,
+}
+
+#[derive(Default)]
+struct Found {
+    count: u64,
+    longest: u64,
+    sum: u64,
+    step: u32,
+    ended: Func,
+    most: (Func, u64),
+}
+
+/// Follows a whole run.
+pub struct Surveyor<'a> {
+    library: Library<'a>,
+    shapes: Vec<Shape>,
+    /// Whether the block before is one after which nothing can have changed.
+    quiet: bool,
+    /// Whether it is still to be found who had a section begun.
+    seeking: bool,
+    preemptible: bool,
+    position: u64,
+    begun: Option<u64>,
+    /// Whether any section is open.
+    opened: bool,
+    step: Option<u32>,
+    known: bool,
+    open: [Option<Open>; 4],
+    closed_entries: u32,
+    count: i64,
+    previous: Option<(u32, bool)>,
+    log: Vec<(Func, u32)>,
+    found: HashMap<(What, Func), Found>,
+    mended: u64,
+}
+
+impl<'a> Surveyor<'a> {
+    /// One who has seen nothing yet.
+    pub fn new(names: Names<'a>, preemptible: bool) -> Self {
+        Self {
+            library: Library::new(names),
+            shapes: Vec::new(),
+            quiet: false,
+            seeking: false,
+            preemptible,
+            position: 0,
+            begun: None,
+            opened: false,
+            step: None,
+            known: false,
+            open: [None; 4],
+            closed_entries: 0,
+            count: 0,
+            previous: None,
+            log: Vec::new(),
+            found: HashMap::new(),
+            mended: 0,
+        }
+    }
+
+    /// Takes a piece of the trace.
+    pub fn take(&mut self, item: &Item) {
+        match item {
+            Item::Block(block) => {
+                self.library.learn(block);
+                self.shapes.push(self.shape(block.number));
+            }
+            Item::Words(words) => words.iter().for_each(|word| self.word(*word)),
+            Item::Whole(blocks) => blocks.iter().for_each(|block| self.whole(*block)),
+            Item::Window { .. } | Item::End => {}
+        }
+    }
+
+    /// What of a block matters most of the time.
+    fn shape(&self, block: u32) -> Shape {
+        let (func, first) = self.library.func(block);
+        let decoded = self.library.block(block);
+        let leaves = matches!(decoded.last, Transfer::Iret | Transfer::Sysret);
+        Shape {
+            func,
+            length: decoded.insns.len() as u32,
+            quiet: decoded.ops.is_empty() && !first && decoded.start >= KERNEL && !leaves,
+        }
+    }
+
+    /// A block ran as a whole: most of them change nothing.
+    fn whole(&mut self, block: u32) {
+        let shape = self.shapes[block as usize];
+        if shape.quiet && self.quiet && !self.seeking {
+            self.run(shape.func, shape.length);
+            self.previous = Some((block, true));
+            return;
+        }
+        self.block(block, shape.length);
+        self.quiet = shape.quiet;
+        self.seeking = self.open.iter().flatten().any(|open| open.by.is_none());
+    }
+
+    fn word(&mut self, word: Word) {
+        match word {
+            Word::Ran {
+                block,
+                instructions,
+            } => {
+                self.block(block, instructions);
+                self.quiet = false;
+            }
+            Word::Memory { .. } => {}
+            Word::Marker(kind) => {
+                if Marker::from_kind(kind) == Some(Marker::Step) {
+                    self.begun.get_or_insert(self.position);
+                    self.step = Some(self.step.map_or(0, |step| step + 1));
+                }
+            }
+        }
+    }
+
+    fn block(&mut self, block: u32, ran: u32) {
+        let (func, first) = self.library.func(block);
+        let kind = self.library.names.name(func).kind;
+        let decoded = self.library.block(block);
+        let whole = ran as usize >= decoded.insns.len();
+        let user = decoded.start < KERNEL;
+        let is_plain = decoded.ops.is_empty() && !first;
+        self.arrive(func, first, kind, user);
+        if is_plain {
+            self.run(func, ran);
+        } else {
+            let ops: Vec<(u32, Op)> = self.library.block(block).ops.clone();
+            let mut done = 0;
+            for (number, op) in ops.into_iter().filter(|(number, _)| *number < ran) {
+                self.run(func, number + 1 - done);
+                done = number + 1;
+                self.op(op, func, block);
+            }
+            self.run(func, ran - done);
+        }
+        self.opened = self.open.iter().any(Option::is_some);
+        self.previous = Some((block, whole));
+    }
+
+    #[inline]
+    fn run(&mut self, func: Func, ran: u32) {
+        self.position += u64::from(ran);
+        if self.opened {
+            if self.log.len() < LOG {
+                self.log.push((func, ran));
+            }
+        } else {
+            self.log.clear();
+        }
+    }
+
+    fn arrive(&mut self, func: Func, first: bool, kind: Kind, user: bool) {
+        let previous = self.previous.filter(|(_, whole)| *whole);
+        let last = previous.map_or(Transfer::On, |(block, _)| self.library.block(block).last);
+        if matches!(last, Transfer::Iret | Transfer::Sysret) {
+            if self.closed_entries > 0 && !user {
+                self.closed_entries -= 1;
+            } else {
+                self.close(What::IrqsOff, func);
+            }
+        }
+        let from_table = previous.is_some_and(|(block, _)| {
+            let (before, _) = self.library.func(block);
+            self.library.names.text(before).ends_with("_entries_start")
+        });
+        let entry = matches!(kind, Kind::Interrupt | Kind::Exception | Kind::Syscall);
+        if entry && first && !from_table {
+            self.enter(func, kind);
+        } else if user {
+            self.in_user(func);
+        }
+        // A helper has switched something off for whoever comes next.
+        if !matches!(kind, Kind::Lock | Kind::Switch | Kind::Thunk) {
+            for open in self.open.iter_mut().flatten() {
+                open.by.get_or_insert(func);
+            }
+        }
+        if !self.preemptible && first && self.library.names.text(func) == "__cond_resched" {
+            self.close(What::NotPreemptible, func);
+            self.open(What::NotPreemptible, None);
+        }
+    }
+
+    fn enter(&mut self, func: Func, kind: Kind) {
+        let faulted = self
+            .previous
+            .is_some_and(|(block, whole)| !whole || self.library.block(block).last_may_fault);
+        if kind == Kind::Exception && faulted {
+            self.position = self.position.saturating_sub(1);
+        }
+        if self.open[What::IrqsOff as usize].is_some() {
+            if kind == Kind::Interrupt {
+                self.mended += u64::from(self.known);
+                self.open[What::IrqsOff as usize] = None;
+                self.closed_entries = 0;
+            } else {
+                self.closed_entries += 1;
+            }
+        }
+        self.open(What::IrqsOff, Some(func));
+        if !self.preemptible {
+            self.open(What::NotPreemptible, Some(func));
+        }
+    }
+
+    fn in_user(&mut self, func: Func) {
+        self.close(What::NotPreemptible, func);
+        let open = [What::IrqsOff, What::PreemptOff, What::Softirq];
+        let wrong = open.iter().any(|what| self.open[*what as usize].is_some());
+        if wrong || self.count & ALL_BITS != 0 {
+            self.mended += u64::from(self.known);
+            self.open = [None; 4];
+            self.count = 0;
+        }
+        self.closed_entries = 0;
+        self.known = true;
+    }
+
+    fn op(&mut self, op: Op, func: Func, block: u32) {
+        match op {
+            Op::Cli => self.open(What::IrqsOff, self.unless_helper(func)),
+            Op::Sti | Op::Popf => self.close(What::IrqsOff, func),
+            Op::Preempt(amount) => self.preempt(amount, func),
+            Op::PreemptBy => {
+                if self.library.names.text(func) == "__local_bh_enable_ip" {
+                    // All but the last one. Where a lock is given back, that one is its own,
+                    // and is taken off with the others.
+                    let low = self.count & PREEMPT_BITS;
+                    let of_lock = low > 0 && self.was_called_by_lock(block);
+                    self.preempt(
+                        if of_lock {
+                            -SOFTIRQ_OFF
+                        } else {
+                            1 - SOFTIRQ_OFF
+                        },
+                        func,
+                    );
+                } else {
+                    self.mended += u64::from(self.known);
+                }
+            }
+            // The CPU sleeps: what comes after begins anew.
+            Op::Halt => {
+                for open in self.open.iter_mut().flatten() {
+                    open.from = self.position;
+                    open.log = self.log.len();
+                }
+            }
+            Op::TakeStack(_) if !self.preemptible => {
+                self.close(What::NotPreemptible, func);
+                self.open(What::NotPreemptible, None);
+            }
+            Op::ReadClock | Op::LeaveStack(_) | Op::TakeStack(_) | Op::Marker(_) => {}
+        }
+    }
+
+    /// Calls are not followed here; but `__local_bh_enable_ip` is called with 0x201 by the
+    /// functions that give a lock back, and they come right before.
+    fn was_called_by_lock(&self, _block: u32) -> bool {
+        let helper = self.log.iter().rev().map(|(func, _)| *func);
+        let mut before =
+            helper.skip_while(|func| self.library.names.text(*func) == "__local_bh_enable_ip");
+        before
+            .next()
+            .is_some_and(|func| self.library.names.name(func).kind == Kind::Lock)
+    }
+
+    fn unless_helper(&self, func: Func) -> Option<Func> {
+        let kind = self.library.names.name(func).kind;
+        (!matches!(kind, Kind::Lock | Kind::Switch | Kind::Thunk)).then_some(func)
+    }
+
+    fn preempt(&mut self, amount: i64, func: Func) {
+        let before = self.count;
+        self.count += amount;
+        for (what, bits) in [
+            (What::PreemptOff, PREEMPT_BITS),
+            (What::Softirq, SOFTIRQ_BIT),
+        ] {
+            match (before & bits != 0, self.count & bits != 0) {
+                (false, true) => self.open(what, self.unless_helper(func)),
+                (true, false) => self.close(what, func),
+                _ => {}
+            }
+        }
+    }
+
+    fn open(&mut self, what: What, by: Option<Func>) {
+        let (from, log) = (self.position, self.log.len());
+        self.open[what as usize].get_or_insert(Open { from, by, log });
+    }
+
+    fn close(&mut self, what: What, func: Func) {
+        let Some(open) = self.open[what as usize].take() else {
+            return;
+        };
+        let Some(step) = self.step.filter(|_| self.known) else {
+            return;
+        };
+        let length = self.position - open.from;
+        let by = open.by.unwrap_or(func);
+        let found = self.found.entry((what, by)).or_default();
+        found.count += 1;
+        found.sum += length;
+        if length > found.longest {
+            (found.longest, found.step, found.ended) = (length, step, func);
+            let mut own: HashMap<Func, u64> = HashMap::new();
+            for (func, ran) in self.log.get(open.log..).unwrap_or_default() {
+                *own.entry(*func).or_default() += u64::from(*ran);
+            }
+            let most = own.into_iter().max_by_key(|(func, ran)| (*ran, *func));
+            found.most = most.unwrap_or((by, length));
+        }
+    }
+
+    /// What was found.
+    pub fn finish(self, scale: Scale) -> Survey {
+        let text = |func: Func| self.library.names.text(func).to_owned();
+        let place = |((what, by), found): (&(What, Func), &Found)| Place {
+            what: *what,
+            function: text(*by),
+            count: found.count,
+            longest: scale.time(found.longest),
+            sum: scale.time(found.sum),
+            step: found.step,
+            ended: text(found.ended),
+            most: (text(found.most.0), scale.time(found.most.1)),
+        };
+        let mut places: Vec<Place> = self.found.iter().map(place).collect();
+        places.sort_by(|a, b| (b.longest, &a.function).cmp(&(a.longest, &b.function)));
+        Survey {
+            places,
+            instructions: self.position - self.begun.unwrap_or(0),
+            mended: self.mended,
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The guest kernel's own names for its code, from its `/proc/kallsyms`.
+
+use std::collections::HashMap;
+
+/// A name for an address and all that follow, up to the next name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// Where it begins.
+    pub address: u64,
+    /// The name.
+    pub name: String,
+    /// The module that it belongs to; none: the kernel itself.
+    pub module: Option<String>,
+}
+
+/// The names of a kernel's code.
+#[derive(Clone, Debug, Default)]
+pub struct Symbols {
+    /// By address; of several names for one address the first global one.
+    text: Vec<Symbol>,
+    by_name: HashMap<String, usize>,
+    /// Where variables are within each CPU's own area.
+    per_cpu: HashMap<String, u64>,
+}
+
+/// The variables whose place is of interest: where the preemption count is.
+const VARIABLES: [&str; 2] = ["__preempt_count", "pcpu_hot"];
+
+impl Symbols {
+    /// Reads the text of `/proc/kallsyms`; an error where there is nothing of use in it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut symbols = Self::default();
+        let mut found: Vec<(Symbol, bool)> = Vec::new();
+        for line in text.lines() {
+            let mut words = line.split_whitespace();
+            let (Some(address), Some(kind), Some(name)) =
+                (words.next(), words.next(), words.next())
+            else {
+                continue;
+            };
+            let Ok(address) = u64::from_str_radix(address, 16) else {
+                return Err(format!(
+                    "expected a line of /proc/kallsyms, found \"{line}\""
+                ));
+            };
+            if VARIABLES.contains(&name) {
+                symbols.per_cpu.insert(name.to_owned(), address);
+            } else if matches!(kind, "t" | "T" | "w" | "W") {
+                let module = words
+                    .next()
+                    .map(|word| word.trim_matches(['[', ']']).to_owned());
+                let name = name.to_owned();
+                let symbol = Symbol {
+                    address,
+                    name,
+                    module,
+                };
+                found.push((symbol, kind == "T"));
+            }
+        }
+        if found.iter().all(|(symbol, _)| symbol.address == 0) {
+            return Err("the guest's /proc/kallsyms tells no addresses".to_owned());
+        }
+        found.sort_by(|(a, a_global), (b, b_global)| {
+            (a.address, !a_global).cmp(&(b.address, !b_global))
+        });
+        found.dedup_by_key(|(symbol, _)| symbol.address);
+        symbols.text = found.into_iter().map(|(symbol, _)| symbol).collect();
+        let names = symbols.text.iter().enumerate();
+        symbols.by_name = names
+            .map(|(at, symbol)| (symbol.name.clone(), at))
+            .collect();
+        Ok(symbols)
+    }
+
+    /// The name that covers an address of the kernel, and how far behind it that is.
+    pub fn at(&self, address: u64) -> Option<(&Symbol, u64)> {
+        let behind = self
+            .text
+            .partition_point(|symbol| symbol.address <= address);
+        let symbol = self.text.get(behind.checked_sub(1)?)?;
+        Some((symbol, address - symbol.address))
+    }
+
+    /// From where to where the code of this name goes.
+    pub fn range(&self, name: &str) -> Option<(u64, u64)> {
+        let at = *self.by_name.get(name)?;
+        let end = self.text.get(at + 1)?.address;
+        Some((self.text[at].address, end))
+    }
+
+    /// Where the preemption count is within each CPU's own area: a variable of its own up to
+    /// Linux 6.1 and from 6.15 on, the second field of `pcpu_hot` between.
+    pub fn preempt_count(&self) -> Option<u64> {
+        let own = self.per_cpu.get("__preempt_count").copied();
+        own.or_else(|| self.per_cpu.get("pcpu_hot").map(|place| place + 8))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+0000000000034e80 A pcpu_hot
+ffffffff81000000 T _stext
+ffffffff81000000 t alias
+ffffffff81001000 t first
+ffffffff81002000 T second
+ffffffff82000000 D data
+ffffffffc0000000 t stall_run\t[stall]
+";
+
+    #[test]
+    fn an_address_has_the_name_before_it() {
+        let symbols = Symbols::parse(TEXT).unwrap();
+        let name = |address| {
+            symbols
+                .at(address)
+                .map(|(s, behind)| (s.name.as_str(), behind))
+        };
+        assert_eq!(name(0xffff_ffff_8100_0000), Some(("_stext", 0)));
+        assert_eq!(name(0xffff_ffff_8100_1abc), Some(("first", 0xabc)));
+        assert_eq!(name(0x40_0000), None);
+        let (symbol, _) = symbols.at(0xffff_ffff_c000_0010).unwrap();
+        assert_eq!(symbol.module.as_deref(), Some("stall"));
+        assert_eq!(
+            symbols.range("first"),
+            Some((0xffff_ffff_8100_1000, 0xffff_ffff_8100_2000))
+        );
+        assert_eq!(symbols.preempt_count(), Some(0x34e88));
+    }
+
+    #[test]
+    fn a_list_without_addresses_is_refused() {
+        let hidden = "0000000000000000 T _stext\n0000000000000000 t first\n";
+        assert!(Symbols::parse(hidden).unwrap_err().contains("no addresses"));
+        assert!(Symbols::parse("what is this").is_err());
+    }
+}

@@ -1,0 +1,564 @@
+//! Follows a window instruction by instruction: which function ran for whom, with interrupts
+//! and preemption on or off.
+
+use std::collections::HashMap;
+
+use punctual_trace::{Block, Word};
+
+use crate::code::{Decoded, Op, Transfer};
+use crate::names::{Func, KERNEL, Kind, Names};
+
+/// The number of an [`Activation`].
+pub type Number = u32;
+
+/// A thread, by the address of its task in the kernel; 0 where it is not known.
+pub type Task = u64;
+
+/// A function that runs, from where it is entered to where it is left.
+#[derive(Clone, Debug)]
+pub struct Activation {
+    /// The function.
+    pub func: Func,
+    /// What called it, or what it interrupted.
+    pub parent: Option<Number>,
+    /// Where it was entered, in instructions from the window's begin; `None`: before that.
+    pub begin: Option<u64>,
+    /// Where it was left; `None`: not within the window.
+    pub end: Option<u64>,
+    /// For whom it ran.
+    pub task: Task,
+    /// Whether the CPU came here by itself: by an interrupt, an exception, a system call.
+    entry: bool,
+    /// Whether interrupts were open before that.
+    opened: bool,
+    /// What the interrupted code was about to do: its last instruction was done, and none of
+    /// those it led to.
+    pending: Transfer,
+}
+
+/// A stretch in which nothing changes: (a part of) a block.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// Where it begins, in instructions from the window's begin.
+    pub from: u64,
+    /// How many instructions.
+    pub length: u32,
+    /// The function that runs.
+    pub top: Number,
+    /// For whom.
+    pub task: Task,
+    /// Whether in user space.
+    pub user: bool,
+    /// Who masked interrupts, where they are.
+    pub irqs_off: Option<Number>,
+    /// Who switched preemption off, where it is.
+    pub preempt_off: Option<Number>,
+    /// The block.
+    pub block: u32,
+}
+
+/// Somebody made threads ready to run.
+#[derive(Clone, Debug)]
+pub struct Wake {
+    /// Where.
+    pub at: u64,
+    /// The kernel's function for it.
+    pub by: Number,
+    /// What may be the thread's task: all that this function's operands were based on.
+    pub bases: Vec<u64>,
+}
+
+/// All that happened in a window.
+#[derive(Debug, Default)]
+pub struct Walk {
+    /// The functions.
+    pub activations: Vec<Activation>,
+    /// What ran, without gaps.
+    pub spans: Vec<Span>,
+    /// Who was made ready.
+    pub wakes: Vec<Wake>,
+    /// Where another thread got the CPU, and which.
+    pub switches: Vec<(u64, Task)>,
+    /// Behind each reading of the clock in user space.
+    pub clocks: Vec<u64>,
+    /// Behind each instruction that sleeps until an interrupt.
+    pub halts: Vec<u64>,
+    /// How often the followed state was not what the code proved it to be.
+    pub mended: u32,
+    /// Whether the state was known from the begin on.
+    pub known: bool,
+    /// How many instructions ran.
+    pub total: u64,
+}
+
+impl Walk {
+    /// The function that runs in a span and those that called it, the innermost first.
+    pub fn chain(&self, top: Number) -> impl Iterator<Item = Number> + '_ {
+        std::iter::successors(Some(top), |number| self.activation(*number).parent)
+    }
+
+    /// What a number stands for.
+    pub fn activation(&self, number: Number) -> &Activation {
+        &self.activations[number as usize]
+    }
+}
+
+/// Preemption is off where these bits of the count are not all 0; the others count soft and
+/// hard interrupts.
+const PREEMPT_BITS: i64 = 0xff;
+const ALL_BITS: i64 = 0xff_ffff;
+/// What a soft interrupt's user side adds to the count (`SOFTIRQ_DISABLE_OFFSET`).
+const SOFTIRQ_OFF: i64 = 0x200;
+
+/// The blocks of a trace, understood and named.
+#[derive(Debug)]
+pub struct Library<'s> {
+    /// The names.
+    pub names: Names<'s>,
+    blocks: Vec<Decoded>,
+    /// The block's name, and whether it is the name's first.
+    funcs: Vec<(Func, bool)>,
+}
+
+impl<'s> Library<'s> {
+    /// None yet.
+    pub fn new(names: Names<'s>) -> Self {
+        Self {
+            names,
+            blocks: Vec::new(),
+            funcs: Vec::new(),
+        }
+    }
+
+    /// Takes note of a further block.
+    pub fn learn(&mut self, block: &Block) {
+        let decoded = Decoded::of(block, self.names.symbols().preempt_count());
+        let bytes: Vec<u8> = block.insns.iter().flat_map(|i| i.bytes.clone()).collect();
+        self.funcs.push(self.names.at(decoded.start, &bytes));
+        self.blocks.push(decoded);
+    }
+
+    /// A block's name, and whether the block is the name's first.
+    pub fn func(&self, number: u32) -> (Func, bool) {
+        self.funcs[number as usize]
+    }
+
+    /// A block.
+    pub fn block(&self, number: u32) -> &Decoded {
+        &self.blocks[number as usize]
+    }
+}
+
+/// Follows a window.
+pub struct Walker<'a> {
+    library: &'a Library<'a>,
+    walk: Walk,
+    stacks: HashMap<Task, Number>,
+    top: Option<Number>,
+    task: Task,
+    /// Who masked interrupts.
+    irqs_off: Option<Number>,
+    count: i64,
+    preempt_off: Option<Number>,
+    previous: Option<Previous>,
+}
+
+/// The block before.
+#[derive(Clone, Copy)]
+struct Previous {
+    func: Func,
+    last: Transfer,
+    whole: bool,
+    may_fault: bool,
+}
+
+impl<'a> Walker<'a> {
+    /// A walker at the begin of a window.
+    pub fn new(library: &'a Library<'a>) -> Self {
+        Self {
+            library,
+            walk: Walk::default(),
+            stacks: HashMap::new(),
+            top: None,
+            task: 0,
+            irqs_off: None,
+            count: 0,
+            preempt_off: None,
+            previous: None,
+        }
+    }
+
+    /// Follows a whole window.
+    pub fn window(mut self, words: &[Word]) -> Walk {
+        let mut memory = Vec::new();
+        for word in words {
+            match *word {
+                Word::Memory { insn, address } => memory.push((insn, address)),
+                Word::Marker(_) => {}
+                Word::Ran {
+                    block,
+                    instructions,
+                } => {
+                    self.block(block, instructions, &memory);
+                    memory.clear();
+                }
+            }
+        }
+        self.walk
+    }
+
+    fn block(&mut self, block: u32, ran: u32, memory: &[(u8, u64)]) {
+        let library = self.library;
+        let (func, first) = library.funcs[block as usize];
+        let decoded = &library.blocks[block as usize];
+        let user = decoded.start < KERNEL;
+        if self.walk.spans.is_empty() {
+            self.walk.known = user;
+        }
+        self.arrive(func, first, user);
+        let mut done = 0;
+        for (number, op) in decoded.ops.iter().copied().filter(|(n, _)| *n < ran) {
+            self.span(block, user, number + 1 - done);
+            done = number + 1;
+            self.op(op, func, number, memory);
+        }
+        self.span(block, user, ran - done);
+        self.note_wake(block, func, memory);
+        self.previous = Some(Previous {
+            func,
+            last: decoded.last,
+            whole: ran as usize >= decoded.insns.len(),
+            may_fault: decoded.last_may_fault,
+        });
+    }
+
+    fn span(&mut self, block: u32, user: bool, length: u32) {
+        let Some(top) = self.top.filter(|_| length > 0) else {
+            return;
+        };
+        self.walk.spans.push(Span {
+            from: self.walk.total,
+            length,
+            top,
+            task: self.task,
+            user,
+            irqs_off: self.irqs_off,
+            preempt_off: self.preempt_off,
+            block,
+        });
+        self.walk.total += u64::from(length);
+    }
+
+    // --- where the CPU comes from -----------------------------------------------------------
+
+    fn arrive(&mut self, func: Func, first: bool, user: bool) {
+        let kind = self.library.names.name(func).kind;
+        let is_entry = matches!(kind, Kind::Interrupt | Kind::Exception | Kind::Syscall);
+        let from_table = self.previous.is_some_and(|previous| {
+            previous.whole
+                && self
+                    .library
+                    .names
+                    .text(previous.func)
+                    .ends_with("_entries_start")
+        });
+        let mut last = self
+            .previous
+            .filter(|p| p.whole)
+            .map_or(Transfer::On, |p| p.last);
+        match last {
+            Transfer::Iret | Transfer::Sysret => last = self.leave_entry(),
+            Transfer::Return if self.is_jump() => last = Transfer::On,
+            _ => {}
+        }
+        if is_entry && first && !from_table {
+            self.enter(func, kind, last);
+            return;
+        }
+        match last {
+            Transfer::Call if !user && self.is_call(func, first) => self.push(func, false),
+            Transfer::Return if !user => self.go_back(func),
+            _ => {}
+        }
+        if user {
+            self.in_user(func);
+        } else {
+            self.within(func, from_table, kind);
+        }
+    }
+
+    /// Whether a call is one. One within a function is a trick: it fills the CPU's buffer of
+    /// return addresses, or has a return jump somewhere.
+    fn is_call(&self, func: Func, first: bool) -> bool {
+        let top = self.top.map(|top| self.walk.activation(top).func);
+        first || top != Some(func)
+    }
+
+    /// Whether a return is a jump: in a retpoline it is the call that leads there.
+    fn is_jump(&self) -> bool {
+        self.previous.is_some_and(|previous| {
+            let text = self.library.names.text(previous.func);
+            text.starts_with("__x86_indirect_thunk")
+        })
+    }
+
+    /// An interrupt, an exception or a system call.
+    fn enter(&mut self, func: Func, kind: Kind, pending: Transfer) {
+        if kind == Kind::Exception && has_faulted(self.previous.as_ref()) {
+            self.take_back();
+        }
+        let opened = self.irqs_off.is_none();
+        self.push(func, true);
+        if let Some(top) = self.top {
+            let activation = &mut self.walk.activations[top as usize];
+            (activation.opened, activation.pending) = (opened, pending);
+        }
+        if opened {
+            self.irqs_off = self.top;
+        } else if kind == Kind::Interrupt {
+            // None comes while interrupts are masked: what masked them was not seen to end.
+            self.walk.mended += 1;
+            self.irqs_off = self.top;
+        }
+    }
+
+    /// An instruction that faults was begun, but is not counted until it is done.
+    fn take_back(&mut self) {
+        if let Some(last) = self.walk.spans.last_mut() {
+            last.length -= 1;
+            self.walk.total -= 1;
+            if last.length == 0 {
+                self.walk.spans.pop();
+            }
+        }
+    }
+
+    /// Back from an interrupt, an exception or a system call; returns what was to be done
+    /// there.
+    fn leave_entry(&mut self) -> Transfer {
+        let mut left = (true, Transfer::On);
+        while let Some(top) = self.top {
+            let activation = self.walk.activation(top);
+            let (entry, was) = (activation.entry, (activation.opened, activation.pending));
+            self.pop();
+            if entry {
+                left = was;
+                break;
+            }
+        }
+        if left.0 {
+            self.irqs_off = None;
+        }
+        left.1
+    }
+
+    /// In user space functions have no names: the program is all that is told.
+    fn in_user(&mut self, func: Func) {
+        if self.count & ALL_BITS != 0 || self.irqs_off.is_some() {
+            self.walk.mended += u32::from(self.walk.known);
+            (self.irqs_off, self.preempt_off, self.count) = (None, None, 0);
+        }
+        self.walk.known = true;
+        match self.top {
+            Some(top) if self.walk.activation(top).func == func => {}
+            Some(_) => self.replace(func),
+            None => self.push(func, false),
+        }
+    }
+
+    /// In the kernel, by a jump or where the calls could not be followed.
+    fn within(&mut self, func: Func, from_table: bool, kind: Kind) {
+        let Some(top) = self.top else {
+            self.push(func, false);
+            return;
+        };
+        let activation = &mut self.walk.activations[top as usize];
+        if activation.func == func || kind == Kind::Thunk {
+            return;
+        }
+        if activation.entry {
+            // The entry's own code consists of several pieces.
+            if from_table {
+                activation.func = func;
+            }
+            return;
+        }
+        self.replace(func);
+    }
+
+    // --- the stack of functions -------------------------------------------------------------
+
+    fn push(&mut self, func: Func, entry: bool) {
+        let number = self.walk.activations.len() as Number;
+        self.walk.activations.push(Activation {
+            func,
+            parent: self.top,
+            begin: (!self.walk.spans.is_empty()).then_some(self.walk.total),
+            end: None,
+            task: self.task,
+            entry,
+            opened: true,
+            pending: Transfer::On,
+        });
+        self.top = Some(number);
+    }
+
+    fn pop(&mut self) {
+        if let Some(top) = self.top {
+            let activation = &mut self.walk.activations[top as usize];
+            activation.end = Some(self.walk.total);
+            self.top = activation.parent;
+        }
+    }
+
+    fn replace(&mut self, func: Func) {
+        self.pop();
+        self.push(func, false);
+    }
+
+    /// A function has returned into `func`.
+    fn go_back(&mut self, func: Func) {
+        let Some(left) = self.top else { return };
+        if self.walk.activation(left).entry {
+            return;
+        }
+        self.pop();
+        let Some(_) = self.top else {
+            // Its caller was entered before the window began, or before this thread was seen.
+            self.push(func, false);
+            let caller = self.top;
+            if let Some(caller) = caller {
+                self.walk.activations[caller as usize].begin = None;
+            }
+            self.walk.activations[left as usize].parent = caller;
+            return;
+        };
+        // Where a return leaves several functions at once, so does this.
+        let caller = self
+            .callers()
+            .find(|n| self.walk.activation(*n).func == func);
+        if let Some(caller) = caller {
+            while self.top != Some(caller) {
+                self.pop();
+            }
+        }
+    }
+
+    /// The functions of the stack, up to where the CPU came by itself.
+    fn callers(&self) -> impl Iterator<Item = Number> + '_ {
+        let chain = self.top.into_iter().flat_map(|top| self.walk.chain(top));
+        chain.take_while(|number| !self.walk.activation(*number).entry)
+    }
+
+    // --- what instructions do ---------------------------------------------------------------
+
+    fn op(&mut self, op: Op, func: Func, insn: u32, memory: &[(u8, u64)]) {
+        let place = || {
+            memory
+                .iter()
+                .find(|(n, _)| u32::from(*n) == insn)
+                .map(|(_, at)| *at)
+        };
+        match op {
+            Op::Cli => self.irqs_off = self.irqs_off.or(self.top),
+            // What `popf` restores cannot be seen. The kernel uses it where interrupts are to
+            // be open again; where not, the next interrupt that comes says nothing new.
+            Op::Sti | Op::Popf => self.irqs_off = None,
+            Op::Halt => self.walk.halts.push(self.walk.total),
+            Op::ReadClock => {
+                if self.walk.spans.last().is_some_and(|span| span.user) {
+                    self.walk.clocks.push(self.walk.total);
+                }
+            }
+            Op::Preempt(amount) => self.preempt(amount),
+            Op::PreemptBy => self.preempt_by(func),
+            Op::LeaveStack(offset) => {
+                if let (Some(at), Some(top)) = (place(), self.top) {
+                    self.stacks.insert(at - offset, top);
+                }
+            }
+            Op::TakeStack(offset) => {
+                if let Some(at) = place() {
+                    self.switch(at - offset, func);
+                }
+            }
+            Op::Marker(_) => {}
+        }
+    }
+
+    fn preempt(&mut self, amount: i64) {
+        let before = self.count & PREEMPT_BITS;
+        self.count += amount;
+        let after = self.count & PREEMPT_BITS;
+        if before == 0 && after != 0 {
+            self.preempt_off = self.top;
+        } else if after == 0 {
+            self.preempt_off = None;
+        }
+    }
+
+    /// By how much is in a register: it is one of two amounts, as the caller tells.
+    fn preempt_by(&mut self, func: Func) {
+        let caller = self.top.and_then(|top| self.walk.activation(top).parent);
+        let caller =
+            caller.map(|caller| self.library.names.name(self.walk.activation(caller).func));
+        let unlocks = caller.is_some_and(|caller| caller.kind == Kind::Lock);
+        if self.library.names.text(func) == "__local_bh_enable_ip" {
+            // All but the last one, which is taken off behind the soft interrupts.
+            self.preempt(if unlocks {
+                -SOFTIRQ_OFF
+            } else {
+                1 - SOFTIRQ_OFF
+            });
+        } else {
+            self.walk.mended += 1;
+        }
+    }
+
+    fn switch(&mut self, next: Task, func: Func) {
+        self.task = next;
+        self.walk.switches.push((self.walk.total, next));
+        self.top = self.stacks.get(&next).copied();
+        match self.top {
+            Some(_) => {}
+            None => {
+                self.push(func, false);
+                if let Some(top) = self.top {
+                    self.walk.activations[top as usize].begin = None;
+                }
+            }
+        }
+    }
+
+    fn note_wake(&mut self, block: u32, func: Func, memory: &[(u8, u64)]) {
+        if memory.is_empty() || self.library.names.text(func) != "try_to_wake_up" {
+            return;
+        }
+        let Some(by) = self.top else { return };
+        let decoded = self.library.block(block);
+        let base = |(insn, at): &(u8, u64)| {
+            let (_, displacement) = decoded.insns.get(usize::from(*insn))?;
+            Some(at.wrapping_sub(*displacement))
+        };
+        let bases = memory.iter().filter_map(base);
+        match self.walk.wakes.last_mut() {
+            Some(wake) if wake.by == by => {
+                for base in bases {
+                    if !wake.bases.contains(&base) {
+                        wake.bases.push(base);
+                    }
+                }
+            }
+            _ => {
+                let bases = bases.collect();
+                let at = self.walk.total;
+                self.walk.wakes.push(Wake { at, by, bases });
+            }
+        }
+    }
+}
+
+/// Whether the last instruction begun before a fault is the one that will be begun again.
+fn has_faulted(previous: Option<&Previous>) -> bool {
+    previous.is_some_and(|previous| !previous.whole || previous.may_fault)
+}

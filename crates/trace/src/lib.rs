@@ -1,0 +1,17 @@
+//! What the scope's plugin is told and what it writes.
+//!
+//! The plugin itself has the calls from and to QEMU, and nothing else: what it does with
+//! them is the [`Watcher`] here, ordinary code that needs no QEMU. The scope reads what it
+//! wrote with a [`Reader`].
+#![forbid(unsafe_code)]
+
+pub mod marker;
+mod orders;
+mod read;
+mod watcher;
+mod words;
+
+pub use orders::{Orders, Window};
+pub use read::{Block, Insn, Item, ReadError, Reader};
+pub use watcher::{Change, Instrument, Watcher};
+pub use words::Word;

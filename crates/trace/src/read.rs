@@ -1,0 +1,206 @@
+//! Reads a trace back, piece by piece.
+
+use std::io::{self, Read};
+
+use crate::orders::Window;
+use crate::watcher::{MAGIC, tag};
+use crate::words::Word;
+
+/// An instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Insn {
+    /// Where it is.
+    pub address: u64,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// A run of instructions that are entered at the first only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Its number in the trace: the first has 0, each new one the next.
+    pub number: u32,
+    /// Its instructions.
+    pub insns: Vec<Insn>,
+}
+
+/// A piece of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// A block that was not known before.
+    Block(Block),
+    /// The window that the words which follow belong to.
+    Window {
+        /// Which.
+        window: Window,
+        /// How many words at its beginning are lost.
+        lost: u64,
+    },
+    /// What happened.
+    Words(Vec<Word>),
+    /// These blocks ran, each as a whole.
+    Whole(Vec<u32>),
+    /// The plan was carried out.
+    End,
+}
+
+/// Why a trace cannot be read.
+#[derive(Debug)]
+pub enum ReadError {
+    /// It cannot be read at all.
+    Io(io::Error),
+    /// It is no trace, or a damaged one.
+    Damaged(&'static str),
+}
+
+impl std::fmt::Display for ReadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Io(error) => write!(f, "the trace cannot be read: {error}"),
+            Self::Damaged(what) => write!(f, "the trace is damaged: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => Self::Damaged("it ends too early"),
+            _ => Self::Io(error),
+        }
+    }
+}
+
+/// Reads a trace.
+pub struct Reader<R> {
+    from: R,
+    blocks: u32,
+}
+
+impl<R: Read> Reader<R> {
+    /// Begins to read; an error where it is no trace.
+    pub fn new(mut from: R) -> Result<Self, ReadError> {
+        let mut magic = [0; MAGIC.len()];
+        from.read_exact(&mut magic)?;
+        if &magic != MAGIC {
+            return Err(ReadError::Damaged("it does not begin like one"));
+        }
+        Ok(Self { from, blocks: 0 })
+    }
+
+    /// The next piece; `None` at the end.
+    pub fn next_item(&mut self) -> Result<Option<Item>, ReadError> {
+        let mut tag = [0];
+        if self.from.read(&mut tag)? == 0 {
+            return Ok(None);
+        }
+        let item = match tag[0] {
+            tag::BLOCK => Item::Block(self.block()?),
+            tag::WINDOW => Item::Window {
+                window: Window {
+                    step: u32::from_le_bytes(self.array()?),
+                    index: u64::from_le_bytes(self.array()?),
+                },
+                lost: u64::from_le_bytes(self.array()?),
+            },
+            tag::WORDS => Item::Words(self.words()?),
+            tag::WHOLE => Item::Whole(self.whole()?),
+            tag::END => Item::End,
+            _ => return Err(ReadError::Damaged("an unknown tag")),
+        };
+        Ok(Some(item))
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], ReadError> {
+        let mut bytes = [0; N];
+        self.from.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn block(&mut self) -> Result<Block, ReadError> {
+        let number = u32::from_le_bytes(self.array()?);
+        if number != self.blocks {
+            return Err(ReadError::Damaged("blocks are not in their order"));
+        }
+        self.blocks += 1;
+        let count = u16::from_le_bytes(self.array()?);
+        let insns = (0..count).map(|_| self.insn()).collect::<Result<_, _>>()?;
+        Ok(Block { number, insns })
+    }
+
+    fn insn(&mut self) -> Result<Insn, ReadError> {
+        let address = u64::from_le_bytes(self.array()?);
+        let length = self.array::<1>()?[0];
+        let mut bytes = vec![0; length.into()];
+        self.from.read_exact(&mut bytes)?;
+        Ok(Insn { address, bytes })
+    }
+
+    fn whole(&mut self) -> Result<Vec<u32>, ReadError> {
+        let count = u32::from_le_bytes(self.array()?);
+        if count > 1 << 20 {
+            return Err(ReadError::Damaged("a piece of that length"));
+        }
+        let mut bytes = vec![0; count as usize * 4];
+        self.from.read_exact(&mut bytes)?;
+        let number = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
+        let blocks: Vec<u32> = bytes.chunks_exact(4).map(number).collect();
+        if blocks.iter().any(|block| *block >= self.blocks) {
+            return Err(ReadError::Damaged("a block that was not told"));
+        }
+        Ok(blocks)
+    }
+
+    fn words(&mut self) -> Result<Vec<Word>, ReadError> {
+        let count = u32::from_le_bytes(self.array()?) as usize;
+        let mut words = Vec::new();
+        let mut piece = vec![0; count.min(8192) * 8];
+        let mut left = count;
+        while left > 0 {
+            let now = left.min(8192);
+            let piece = &mut piece[..now * 8];
+            self.from.read_exact(piece)?;
+            for bytes in piece.chunks_exact(8) {
+                let word = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+                let word = Word::decode(word).ok_or(ReadError::Damaged("an unknown word"))?;
+                match word {
+                    Word::Ran { block, .. } if block >= self.blocks => {
+                        return Err(ReadError::Damaged("a block that was not told"));
+                    }
+                    word => words.push(word),
+                }
+            }
+            left -= now;
+        }
+        Ok(words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_trace_or_torn_is_said() {
+        let open = |bytes: &[u8]| Reader::new(io::Cursor::new(bytes.to_vec()));
+        assert!(open(b"ELF").is_err() && open(b"something else").is_err());
+        let mut torn = MAGIC.to_vec();
+        torn.extend([tag::WORDS, 1, 0, 0, 0, 7]);
+        let error = open(&torn).unwrap().next_item().unwrap_err();
+        assert!(error.to_string().contains("too early"), "{error}");
+        let mut unknown = MAGIC.to_vec();
+        unknown.extend([tag::WORDS, 1, 0, 0, 0]);
+        unknown.extend(
+            Word::Ran {
+                block: 3,
+                instructions: 1,
+            }
+            .encode()
+            .to_le_bytes(),
+        );
+        let error = open(&unknown).unwrap().next_item().unwrap_err();
+        assert!(error.to_string().contains("not told"), "{error}");
+    }
+}

@@ -1,0 +1,490 @@
+//! What the plugin does: follows the markers, and writes down what runs in a window.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, Write};
+
+use crate::marker::Marker;
+use crate::orders::{Orders, Window};
+use crate::words::Word;
+
+/// The first bytes of a trace.
+pub(crate) const MAGIC: &[u8; 8] = b"PNCTRC1\n";
+
+/// Words that are gathered before they are written, where everything is watched.
+const PIECE: usize = 8192;
+
+/// Where the next window is so near, watching goes on: changing what is instrumented has
+/// QEMU translate everything anew.
+const NEAR: u64 = 8;
+
+/// Tags of what a trace consists of.
+pub(crate) mod tag {
+    pub const BLOCK: u8 = b'B';
+    pub const WINDOW: u8 = b'W';
+    pub const WORDS: u8 = b'X';
+    pub const WHOLE: u8 = b'R';
+    pub const END: u8 = b'E';
+}
+
+/// How the blocks that are translated from now on are to be instrumented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// As before.
+    None,
+    /// Anew: translate everything again.
+    Anew,
+}
+
+/// How a block is to be instrumented, beside its markers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instrument {
+    /// Its number: to be told each time it begins, each of its instructions being counted.
+    pub block: u32,
+    /// Which of its instructions' accesses to memory are to be told.
+    pub memory: Vec<u8>,
+}
+
+/// Follows the markers, and writes down what runs in a window.
+pub struct Watcher {
+    orders: Orders,
+    out: Box<dyn Write + Send>,
+    failed: Option<io::Error>,
+    blocks: HashMap<Box<[u8]>, u32>,
+    /// How many instructions each block has.
+    lengths: Vec<u64>,
+    ring: VecDeque<u64>,
+    lost: u64,
+    /// Blocks that ran as a whole, where everything is watched.
+    whole: Vec<u32>,
+    /// The block that runs, and the count of instructions when it began.
+    current: Option<(u32, u64)>,
+    step: Option<u32>,
+    armed: u64,
+    next: usize,
+    open: Option<Window>,
+    watching: bool,
+}
+
+impl Watcher {
+    /// A watcher that writes to `out`.
+    pub fn new(mut orders: Orders, out: Box<dyn Write + Send>) -> Self {
+        orders.windows.sort_unstable();
+        orders.windows.dedup();
+        let mut watcher = Self {
+            watching: orders.everything,
+            orders,
+            out,
+            failed: None,
+            blocks: HashMap::new(),
+            lengths: Vec::new(),
+            ring: VecDeque::new(),
+            lost: 0,
+            whole: Vec::with_capacity(PIECE),
+            current: None,
+            step: None,
+            armed: 0,
+            next: 0,
+            open: None,
+        };
+        watcher.write(MAGIC);
+        watcher
+    }
+
+    /// Takes note of a block that is translated; says how it is to be instrumented, if at
+    /// all.
+    pub fn translated(&mut self, insns: &[(u64, &[u8])]) -> Option<Instrument> {
+        if !self.watching {
+            return None;
+        }
+        let block = self.number(insns);
+        let told = |address: &u64| {
+            let within = |(from, to): &(u64, u64)| (from..to).contains(&address);
+            self.orders.memory.iter().any(within)
+        };
+        let memory = insns.iter().zip(0..=u8::MAX);
+        let memory = memory.filter(|((address, code), _)| told(address) && is_move(code));
+        Some(Instrument {
+            block,
+            memory: memory.map(|(_, number)| number).collect(),
+        })
+    }
+
+    /// The block's number; a new one is written down.
+    fn number(&mut self, insns: &[(u64, &[u8])]) -> u32 {
+        let mut bytes = Vec::with_capacity(insns.len() * 14);
+        bytes.extend((insns.len() as u16).to_le_bytes());
+        for (address, code) in insns {
+            bytes.extend(address.to_le_bytes());
+            bytes.push(code.len() as u8);
+            bytes.extend_from_slice(code);
+        }
+        if let Some(known) = self.blocks.get(bytes.as_slice()) {
+            return *known;
+        }
+        let number = self.blocks.len() as u32;
+        self.write(&[tag::BLOCK]);
+        self.write(&number.to_le_bytes());
+        self.write(&bytes);
+        self.blocks.insert(bytes.into(), number);
+        self.lengths.push(insns.len() as u64);
+        number
+    }
+
+    /// A block begins; `count` instructions have run before.
+    #[inline]
+    pub fn begins(&mut self, block: u32, count: u64) {
+        match self.current {
+            Some((before, begun))
+                if self.orders.everything
+                    && count - begun == self.lengths[before as usize]
+                    && self.whole.len() < PIECE =>
+            {
+                self.whole.push(before);
+            }
+            _ => self.close(count),
+        }
+        self.current = Some((block, count));
+    }
+
+    /// An instruction of the running block accesses memory.
+    pub fn accesses(&mut self, insn: u8, address: u64) {
+        self.push(Word::Memory { insn, address });
+    }
+
+    /// A marker is reached; `count` instructions have run before.
+    pub fn reaches(&mut self, marker: Marker, count: u64) -> Change {
+        if self.orders.everything {
+            self.push(Word::Marker(marker.kind()));
+            if marker == Marker::End {
+                self.close(count);
+                self.write(&[tag::END]);
+                self.flush();
+            }
+            return Change::None;
+        }
+        match marker {
+            Marker::Step => {
+                self.step = Some(self.step.map_or(0, |step| step + 1));
+                self.armed = 0;
+                self.open = None;
+                self.skip();
+                self.rest_unless_near()
+            }
+            Marker::Armed => self.arm(),
+            Marker::Taken => self.take(count),
+            Marker::End => {
+                self.write(&[tag::END]);
+                self.flush();
+                Change::None
+            }
+        }
+    }
+
+    fn arm(&mut self) -> Change {
+        let Some(step) = self.step else {
+            return Change::None;
+        };
+        let index = self.armed;
+        self.armed += 1;
+        let here = Window { step, index };
+        if self.orders.windows.get(self.next) != Some(&here) {
+            return Change::None;
+        }
+        self.next += 1;
+        self.open = Some(here);
+        self.ring.clear();
+        self.lost = 0;
+        self.current = None;
+        if self.watching {
+            return Change::None;
+        }
+        self.watching = true;
+        Change::Anew
+    }
+
+    fn take(&mut self, count: u64) -> Change {
+        let Some(window) = self.open else {
+            return Change::None;
+        };
+        self.close(count);
+        self.open = None;
+        self.write(&[tag::WINDOW]);
+        self.write(&window.step.to_le_bytes());
+        self.write(&window.index.to_le_bytes());
+        self.write(&self.lost.to_le_bytes());
+        self.write_words();
+        self.flush();
+        self.rest_unless_near()
+    }
+
+    /// Windows of steps gone by will not come any more.
+    fn skip(&mut self) {
+        let gone = |window: &&Window| Some(window.step) < self.step;
+        self.next += self.orders.windows[self.next..]
+            .iter()
+            .take_while(gone)
+            .count();
+    }
+
+    fn rest_unless_near(&mut self) -> Change {
+        let near = self
+            .orders
+            .windows
+            .get(self.next)
+            .is_some_and(|next| Some(next.step) == self.step && next.index < self.armed + NEAR);
+        if near || !self.watching {
+            return Change::None;
+        }
+        self.watching = false;
+        Change::Anew
+    }
+
+    /// The running block is over.
+    fn close(&mut self, count: u64) {
+        if let Some((block, begun)) = self.current.take() {
+            let instructions = (count - begun) as u32;
+            self.push(Word::Ran {
+                block,
+                instructions,
+            });
+        }
+    }
+
+    fn push(&mut self, word: Word) {
+        if self.orders.everything {
+            self.write_whole();
+            self.ring.push_back(word.encode());
+            self.write_words();
+            return;
+        }
+        if self.open.is_none() {
+            return;
+        }
+        if self.ring.len() >= self.orders.ring {
+            self.ring.pop_front();
+            self.lost += 1;
+        }
+        self.ring.push_back(word.encode());
+    }
+
+    fn write_words(&mut self) {
+        let mut bytes = Vec::with_capacity(self.ring.len() * 8 + 5);
+        bytes.push(tag::WORDS);
+        bytes.extend((self.ring.len() as u32).to_le_bytes());
+        bytes.extend(self.ring.drain(..).flat_map(u64::to_le_bytes));
+        self.write(&bytes);
+    }
+
+    fn write_whole(&mut self) {
+        if self.whole.is_empty() {
+            return;
+        }
+        let mut bytes = Vec::with_capacity(self.whole.len() * 4 + 5);
+        bytes.push(tag::WHOLE);
+        bytes.extend((self.whole.len() as u32).to_le_bytes());
+        bytes.extend(self.whole.drain(..).flat_map(u32::to_le_bytes));
+        self.write(&bytes);
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        if self.failed.is_none() {
+            self.failed = self.out.write_all(bytes).err();
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.failed.is_none() {
+            self.failed = self.out.flush().err();
+        }
+    }
+}
+
+/// Whether an instruction is a plain `mov` between a register and memory (or registers).
+///
+/// Only of these are accesses told. QEMU 7.2 keeps the callbacks of an instruction that needs
+/// one of QEMU's helpers (`cmpxchg`, `popf`, …) in its CPU's state, and may call them once more
+/// after it has dropped them.
+fn is_move(code: &[u8]) -> bool {
+    let rex = code
+        .first()
+        .is_some_and(|first| (0x40..0x50).contains(first));
+    matches!(code.get(usize::from(rex)), Some(0x89 | 0x8b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::{Item, Reader};
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Clone, Default)]
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn window(step: u32, index: u64) -> Window {
+        Window { step, index }
+    }
+
+    fn watch(windows: Vec<Window>, ring: usize) -> (Watcher, Shared) {
+        let out = Shared::default();
+        let orders = Orders {
+            ring,
+            windows,
+            ..Orders::default()
+        };
+        (Watcher::new(orders, Box::new(out.clone())), out)
+    }
+
+    fn items(out: &Shared) -> Vec<Item> {
+        let bytes = out.0.lock().unwrap().clone();
+        let mut reader = Reader::new(bytes.as_slice()).unwrap();
+        std::iter::from_fn(|| reader.next_item().unwrap()).collect()
+    }
+
+    #[test]
+    fn only_the_window_is_written_with_what_ran_of_each_block() {
+        let (mut watcher, out) = watch(vec![window(0, 1)], 100);
+        let code: [(u64, &[u8]); 2] = [(0x10, &[0x90]), (0x11, &[0xc3])];
+        assert_eq!(watcher.translated(&code), None);
+        watcher.reaches(Marker::Step, 0);
+        assert_eq!(watcher.reaches(Marker::Armed, 0), Change::None);
+        assert_eq!(watcher.reaches(Marker::Taken, 0), Change::None);
+        assert_eq!(watcher.reaches(Marker::Armed, 0), Change::Anew);
+        let block = watcher.translated(&code).unwrap().block;
+        watcher.begins(block, 0);
+        watcher.begins(block, 2);
+        watcher.accesses(1, 0x55);
+        assert_eq!(watcher.reaches(Marker::Taken, 3), Change::Anew);
+        assert_eq!(watcher.translated(&code), None);
+        watcher.reaches(Marker::End, 3);
+        let ran = |instructions| Word::Ran {
+            block,
+            instructions,
+        };
+        let access = Word::Memory {
+            insn: 1,
+            address: 0x55,
+        };
+        let found = items(&out);
+        assert!(
+            matches!(&found[0], Item::Block(b) if b.insns.len() == 2 && b.insns[1].address == 0x11)
+        );
+        assert_eq!(
+            found[1..],
+            [
+                Item::Window {
+                    window: window(0, 1),
+                    lost: 0
+                },
+                Item::Words(vec![ran(2), access, ran(1)]),
+                Item::End
+            ]
+        );
+    }
+
+    #[test]
+    fn where_everything_is_watched_the_order_is_kept() {
+        let out = Shared::default();
+        let orders = Orders {
+            everything: true,
+            ..Orders::default()
+        };
+        let mut watcher = Watcher::new(orders, Box::new(out.clone()));
+        let block = watcher
+            .translated(&[(1, &[0x90]), (2, &[0x90])])
+            .unwrap()
+            .block;
+        watcher.reaches(Marker::Step, 0);
+        for count in [0, 2, 4, 5, 7] {
+            watcher.begins(block, count);
+        }
+        watcher.reaches(Marker::End, 9);
+        let whole = Item::Whole(vec![block; 2]);
+        let word = |word| Item::Words(vec![word]);
+        let ran = |instructions| {
+            word(Word::Ran {
+                block,
+                instructions,
+            })
+        };
+        let marker = |marker: Marker| word(Word::Marker(marker.kind()));
+        assert_eq!(
+            items(&out)[1..],
+            [
+                marker(Marker::Step),
+                whole,
+                ran(1),
+                Item::Whole(vec![block]),
+                marker(Marker::End),
+                ran(2),
+                Item::End
+            ]
+        );
+    }
+
+    #[test]
+    fn accesses_are_told_of_moves_in_the_code_that_was_named() {
+        let out = Shared::default();
+        let orders = Orders {
+            everything: true,
+            memory: vec![(0x10, 0x20)],
+            ..Orders::default()
+        };
+        let mut watcher = Watcher::new(orders, Box::new(out));
+        let (push, load): (&[u8], &[u8]) = (&[0x50], &[0x48, 0x8b, 0x07]);
+        let code = [(0x0f, load), (0x10, push), (0x11, load), (0x20, load)];
+        assert_eq!(watcher.translated(&code).unwrap().memory, [2]);
+    }
+
+    #[test]
+    fn a_window_that_is_too_long_loses_its_beginning_and_says_so() {
+        let (mut watcher, out) = watch(vec![window(0, 0)], 3);
+        watcher.reaches(Marker::Step, 0);
+        watcher.reaches(Marker::Armed, 0);
+        let block = watcher.translated(&[(1, &[0x90])]).unwrap().block;
+        for count in 0..10 {
+            watcher.begins(block, count);
+        }
+        watcher.reaches(Marker::Taken, 10);
+        let found = items(&out);
+        assert!(matches!(found[1], Item::Window { lost: 7, .. }));
+        assert!(matches!(&found[2], Item::Words(words) if words.len() == 3));
+    }
+
+    #[test]
+    fn windows_are_found_by_step_and_number_and_near_ones_share_a_translation() {
+        let (mut watcher, out) = watch(vec![window(1, 0), window(1, 2), window(1, 90)], 9);
+        for step in 0..2 {
+            watcher.reaches(Marker::Step, 0);
+            for index in 0..100 {
+                let armed = watcher.reaches(Marker::Armed, 0);
+                let taken = watcher.reaches(Marker::Taken, 0);
+                let anew = |at: &[u64]| step == 1 && at.contains(&index);
+                assert_eq!(
+                    armed == Change::Anew,
+                    anew(&[0, 90]),
+                    "armed {step} {index}"
+                );
+                assert_eq!(
+                    taken == Change::Anew,
+                    anew(&[2, 90]),
+                    "taken {step} {index}"
+                );
+            }
+        }
+        let windows = items(&out).into_iter().filter_map(|item| match item {
+            Item::Window { window, .. } => Some((window.step, window.index)),
+            _ => None,
+        });
+        assert_eq!(windows.collect::<Vec<_>>(), [(1, 0), (1, 2), (1, 90)]);
+    }
+}

@@ -1,0 +1,95 @@
+//! One thing that happened, in eight bytes.
+//!
+//! ```text
+//! 63    56 55                24 23             0
+//! | 0     | block             | instructions   |  a block ran, as far as that
+//! | 1     | insn   | address, low 48 bits      |  that instruction accessed memory
+//! | 2     | 0                 | kind           |  a marker
+//! ```
+//!
+//! Memory and markers come before the block that they belong to.
+
+/// One thing that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// A block ran.
+    Ran {
+        /// Its number.
+        block: u32,
+        /// How many of its instructions were begun, at most 2^24 - 1.
+        instructions: u32,
+    },
+    /// An instruction of the block that follows accessed memory.
+    Memory {
+        /// Which instruction of the block, from 0.
+        insn: u8,
+        /// Where.
+        address: u64,
+    },
+    /// A marker was reached.
+    Marker(u8),
+}
+
+const RAN: u64 = 0;
+const MEMORY: u64 = 1;
+const MARKER: u64 = 2;
+
+impl Word {
+    /// As it is written.
+    pub fn encode(self) -> u64 {
+        match self {
+            Self::Ran {
+                block,
+                instructions,
+            } => RAN << 56 | u64::from(block) << 24 | u64::from(instructions & 0xff_ffff),
+            Self::Memory { insn, address } => {
+                MEMORY << 56 | u64::from(insn) << 48 | address & 0xffff_ffff_ffff
+            }
+            Self::Marker(kind) => MARKER << 56 | u64::from(kind),
+        }
+    }
+
+    /// As it was read; nothing where it is no word.
+    pub fn decode(word: u64) -> Option<Self> {
+        match word >> 56 {
+            RAN => Some(Self::Ran {
+                block: (word >> 24) as u32,
+                instructions: (word & 0xff_ffff) as u32,
+            }),
+            MEMORY => Some(Self::Memory {
+                insn: (word >> 48) as u8,
+                // Addresses are canonical: bit 47 stands for all above it.
+                address: ((word << 16) as i64 >> 16) as u64,
+            }),
+            MARKER => Some(Self::Marker(word as u8)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_survive_their_travel() {
+        for word in [
+            Word::Ran {
+                block: u32::MAX,
+                instructions: 0xff_ffff,
+            },
+            Word::Memory {
+                insn: 255,
+                address: 0xffff_8880_0123_4567,
+            },
+            Word::Memory {
+                insn: 0,
+                address: 0x7fff_dead_beef,
+            },
+            Word::Marker(0x2f),
+        ] {
+            assert_eq!(Word::decode(word.encode()), Some(word));
+        }
+        assert_eq!(Word::decode(9 << 56), None);
+    }
+}
