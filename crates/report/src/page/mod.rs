@@ -3,6 +3,7 @@
 mod against;
 mod beside;
 mod evidence;
+mod improved;
 mod told;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
