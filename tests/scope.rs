@@ -149,7 +149,8 @@ fn a_stall_is_named_with_its_kind_and_its_length() {
 }
 
 /// The stall says itself from where to where it held the CPU, by the same clock: what the
-/// function ran is that, and the few instructions around it.
+/// function ran is that, and what it does around it: to switch preemption on again calls the
+/// scheduler.
 fn check_length(recording: &Value, culprit: &Value, named: &str) {
     let setting = |name: &str| -> i64 {
         recording["settings"][name]
