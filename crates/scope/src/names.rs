@@ -50,7 +50,7 @@ pub struct Name {
 pub struct Names<'a> {
     symbols: &'a Symbols,
     programs: &'a Programs,
-    names: Vec<Name>,
+    all: Vec<Name>,
     numbers: HashMap<String, Func>,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Names<'a> {
         Self {
             symbols,
             programs,
-            names: Vec::new(),
+            all: Vec::new(),
             numbers: HashMap::new(),
         }
     }
@@ -98,8 +98,8 @@ impl<'a> Names<'a> {
         if let Some(number) = self.numbers.get(text) {
             return *number;
         }
-        let number = self.names.len() as Func;
-        self.names.push(Name {
+        let number = self.all.len() as Func;
+        self.all.push(Name {
             text: text.to_owned(),
             kind,
         });
@@ -109,7 +109,7 @@ impl<'a> Names<'a> {
 
     /// What a number stands for.
     pub fn name(&self, func: Func) -> &Name {
-        &self.names[func as usize]
+        &self.all[func as usize]
     }
 
     /// As it is shown.
@@ -119,7 +119,7 @@ impl<'a> Names<'a> {
 
     /// All names, by number.
     pub fn all(&self) -> &[Name] {
-        &self.names
+        &self.all
     }
 }
 

@@ -37,7 +37,7 @@ impl Programs {
             if name == "TRAILER!!!" {
                 break;
             }
-            segments.extend(elf_code(program(name), content));
+            segments.extend(elf_code(&program(name), content));
             rest = after;
         }
         Self { segments }
@@ -104,7 +104,7 @@ fn cpio_entry(archive: &[u8]) -> Option<(&str, &[u8], &[u8])> {
 }
 
 /// The executable segments of an ELF file for x86-64; none of anything else.
-fn elf_code(program: String, file: &[u8]) -> Vec<Segment> {
+fn elf_code(program: &str, file: &[u8]) -> Vec<Segment> {
     const MOVABLE: u64 = 3;
     const LOAD: u64 = 1;
     const EXECUTABLE: u64 = 1;
@@ -129,7 +129,7 @@ fn elf_code(program: String, file: &[u8]) -> Vec<Segment> {
             address: number(at + 16, 8)?,
             movable: number(16, 2)? == MOVABLE,
             code: file.get(offset..offset.checked_add(size)?)?.to_vec(),
-            program: program.clone(),
+            program: program.to_owned(),
         })
     };
     let header = || {

@@ -1,6 +1,6 @@
 //! Lives through a run again, watched.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
@@ -237,6 +237,9 @@ impl Place {
 
     /// Repeats a whole run; `take` is told of all that happened, while it happens. Returns the
     /// digest of what came out, which is that of the run.
+    ///
+    /// # Panics
+    /// If the thread that reads the trace does.
     pub fn watch_everything(
         &self,
         run: &Run,
@@ -413,18 +416,19 @@ pub fn steps(run: &Run) -> Result<Vec<u32>, ScopeError> {
     let plan: Plan = run_plan(run)?;
     let mut steps = Vec::new();
     let mut step: Option<usize> = None;
-    let mut variants: HashMap<&str, ()> = HashMap::new();
+    let mut variants: HashSet<&str> = HashSet::new();
     for recording in &run.recordings {
         let fits = |step: usize| {
             plan.steps
                 .get(step)
                 .is_some_and(|s| s.probe == recording.probe && s.load == recording.load)
         };
-        let again = variants.insert(&recording.variant, ()).is_some();
+        let variant = recording.plain_variant();
+        let again = !variants.insert(variant);
         let stays = step.is_some_and(|step| fits(step) && !again);
         if !stays {
             variants.clear();
-            variants.insert(&recording.variant, ());
+            variants.insert(variant);
             let from = step.map_or(0, |step| step + 1);
             step = (from..plan.steps.len()).find(|step| fits(*step));
         }

@@ -3,8 +3,7 @@
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread::{self, JoinHandle};
@@ -52,14 +51,14 @@ struct Shared {
 impl RunningLoad {
     /// Starts all workers of a load.
     pub fn start(load: &Load, phases: &mut Phases) -> Result<Self, String> {
-        let directory = ScratchDirectory::new()
+        let directory = ScratchDirectory::enter()
             .map_err(|error| format!("no directory for the load's files: {error}"))?;
         let workers = load
             .workers
             .iter()
             .map(|worker| {
                 let phase = phases.below(LONGEST_PHASE);
-                RunningWorker::start(worker.clone(), directory.0.clone(), phase)
+                RunningWorker::start(worker.clone(), phase)
             })
             .collect::<Result<_, _>>()?;
         Ok(Self {
@@ -103,13 +102,13 @@ impl RunningLoad {
 }
 
 impl RunningWorker {
-    fn start(worker: Worker, directory: PathBuf, phase: Nanos) -> Result<Self, String> {
+    fn start(worker: Worker, phase: Nanos) -> Result<Self, String> {
         let shared = Arc::new(Shared::default());
         let stop = worker.stop;
         let theirs = Arc::clone(&shared);
         let body = move || {
             time::sleep(phase);
-            work(&worker, &directory, &theirs)
+            work(&worker, &theirs)
         };
         let thread = thread::Builder::new()
             .stack_size(64 * 1024)
@@ -129,7 +128,7 @@ impl RunningWorker {
     }
 }
 
-fn work(worker: &Worker, directory: &Path, shared: &Shared) -> Result<Work, String> {
+fn work(worker: &Worker, shared: &Shared) -> Result<Work, String> {
     let mut work = Work {
         worker: worker.run.join(" "),
         rounds: 0,
@@ -138,7 +137,7 @@ fn work(worker: &Worker, directory: &Path, shared: &Shared) -> Result<Work, Stri
         cpu: Nanos::ZERO,
     };
     while !shared.stop.load(Ordering::SeqCst) {
-        let round = round(worker, directory, shared)
+        let round = round(worker, shared)
             .map_err(|error| format!("load \"{}\" cannot run: {error}", work.worker))?;
         work.rounds += 1;
         work.amount += round.amount;
@@ -170,8 +169,8 @@ struct Round {
 }
 
 /// Runs the worker's command once, to its end or to the end of the load.
-fn round(worker: &Worker, directory: &Path, shared: &Shared) -> io::Result<Round> {
-    let mut child = command(&worker.run)?.current_dir(directory).spawn()?;
+fn round(worker: &Worker, shared: &Shared) -> io::Result<Round> {
+    let mut child = spawn(&worker.run)?;
     let group = child.id() as i32;
     shared.group.store(group, Ordering::SeqCst);
     // The load may have been stopped between the two.
@@ -226,10 +225,6 @@ fn listen(
 /// Starts a command in a process group of its own, its output in a pipe. On a host it ends
 /// with the thread that starts it; a guest ends as a whole.
 pub fn spawn(run: &[String]) -> io::Result<Child> {
-    command(run)?.spawn()
-}
-
-fn command(run: &[String]) -> io::Result<Command> {
     let Some((program, arguments)) = run.split_first() else {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -252,7 +247,7 @@ fn command(run: &[String]) -> io::Result<Command> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .process_group(0);
-    Ok(command)
+    command.spawn()
 }
 
 /// Counts work in what a command prints.

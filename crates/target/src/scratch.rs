@@ -1,28 +1,40 @@
 //! A directory for the files of loads, which leaves with the process that made it.
 
+use std::env;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A directory of its own, removed with everything in it when it is dropped.
+/// A directory of its own, in which this process and what it starts is until it is dropped;
+/// then it is removed with everything in it.
+///
+/// (To change the directory in a child only, between fork and exec, takes a fork that copies
+/// the address space, and whoever measures would pay for the copies.)
 #[derive(Debug)]
-pub struct ScratchDirectory(pub PathBuf);
+pub struct ScratchDirectory {
+    path: PathBuf,
+    before: PathBuf,
+}
 
 impl ScratchDirectory {
-    /// A new, empty one.
-    pub fn new() -> io::Result<Self> {
+    /// Makes a new, empty one and goes there.
+    pub fn enter() -> io::Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let path = root().join(NEXT.fetch_add(1, Ordering::SeqCst).to_string());
+        // Where this process is may be gone already.
+        let before = env::current_dir().unwrap_or_else(|_| "/".into());
         fs::create_dir_all(&path)?;
-        Ok(Self(path))
+        env::set_current_dir(&path)?;
+        Ok(Self { path, before })
     }
 }
 
 impl Drop for ScratchDirectory {
     fn drop(&mut self) {
+        let _ = env::set_current_dir(&self.before);
         // What cannot be removed is in the directory of temporary files, where it is cleared.
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.path);
         // Another load of this process may have files in it.
         let _ = fs::remove_dir(root());
     }
@@ -43,14 +55,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_leaves_with_its_files_and_others_stay() {
-        let (first, second) = (
-            ScratchDirectory::new().unwrap(),
-            ScratchDirectory::new().unwrap(),
-        );
-        let path = first.0.clone();
+    fn a_directory_leaves_with_its_files() {
+        let scratch = ScratchDirectory::enter().unwrap();
+        let path = scratch.path.clone();
         fs::write(path.join("bigfile"), [0; 100]).unwrap();
-        drop(first);
-        assert!(!path.exists() && second.0.is_dir());
+        drop(scratch);
+        assert!(!path.exists());
     }
 }

@@ -77,10 +77,7 @@ pub fn carry_out(plan: &Plan, stream: &mut Stream) -> io::Result<()> {
 fn tell_apart(recording: &mut Recording, titles: &mut BTreeMap<String, u32>) {
     let times = titles.entry(recording.title()).or_default();
     *times += 1;
-    if *times > 1 {
-        let numbered = format!("{} ({times})", recording.variant);
-        numbered.trim().clone_into(&mut recording.variant);
-    }
+    recording.number(*times);
 }
 
 /// A reason, and the reason for it where a module could not be brought along.
