@@ -88,19 +88,19 @@ fn with_watcher<T>(body: impl FnOnce(&mut Watcher) -> T) -> Option<T> {
 /// but 0 has QEMU refuse the plugin, and end.
 ///
 /// # Safety
-/// `argv` holds `argc` texts.
+/// `words` holds `count` texts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qemu_plugin_install(
     id: PluginId,
     _qemu: *const c_void,
-    argc: c_int,
-    argv: *const *const c_char,
+    count: c_int,
+    words: *const *const c_char,
 ) -> c_int {
     let word = |number: usize| {
         // SAFETY: by this function's contract.
-        unsafe { CStr::from_ptr(*argv.add(number)) }.to_string_lossy()
+        unsafe { CStr::from_ptr(*words.add(number)) }.to_string_lossy()
     };
-    let words: Vec<_> = (0..argc as usize).map(word).collect();
+    let words: Vec<_> = (0..count as usize).map(word).collect();
     match begin(words.first().and_then(|word| word.strip_prefix("orders="))) {
         Ok(()) => {
             ID.store(id, Relaxed);
