@@ -63,13 +63,13 @@ mod tests {
         let mut pipe = Pipe::new(&path, Arc::clone(&over)).unwrap();
         let writer = thread::spawn(move || {
             let mut file = File::options().write(true).open(path).unwrap();
-            file.write_all(&[7; 300_000]).unwrap();
+            file.write_all(&vec![7; 300_000]).unwrap();
             drop(file);
             over.store(true, Ordering::SeqCst);
         });
         let mut read = Vec::new();
         pipe.read_to_end(&mut read).unwrap();
         writer.join().unwrap();
-        assert_eq!(read, [7; 300_000]);
+        assert_eq!(read, vec![7; 300_000]);
     }
 }

@@ -123,6 +123,10 @@ struct Found {
 }
 
 /// Follows a whole run.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says another thing of the block before"
+)]
 pub struct Surveyor<'a> {
     library: Library<'a>,
     shapes: Vec<Shape>,

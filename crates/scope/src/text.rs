@@ -79,9 +79,10 @@ pub fn sentence(story: &Story) -> String {
         _ => format!("ran {time} without a preemption point"),
     };
     let before = main.whole.0 - main.time.0;
-    let whole = match before * 20 > main.time.0 {
-        true => format!("; it ran {} in all", main.whole),
-        false => String::new(),
+    let whole = if before * 20 > main.time.0 {
+        format!("; it ran {} in all", main.whole)
+    } else {
+        String::new()
     };
     format!("{total}: `{function}`{from} {how}{whole}")
 }

@@ -519,13 +519,10 @@ impl<'a> Walker<'a> {
         self.task = next;
         self.walk.switches.push((self.walk.total, next));
         self.top = self.stacks.get(&next).copied();
-        match self.top {
-            Some(_) => {}
-            None => {
-                self.push(func, false);
-                if let Some(top) = self.top {
-                    self.walk.activations[top as usize].begin = None;
-                }
+        if self.top.is_none() {
+            self.push(func, false);
+            if let Some(top) = self.top {
+                self.walk.activations[top as usize].begin = None;
             }
         }
     }
