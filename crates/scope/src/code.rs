@@ -21,6 +21,10 @@ pub enum Op {
     Preempt(i64),
     /// Changes the preemption count by what a register says.
     PreemptBy,
+    /// Takes the place of the preemption count into this register.
+    Point(Register),
+    /// Changes what this register points at in the CPU's own area by so much.
+    PreemptAt(Register, i64),
     /// Leaves the running thread's stack; its pointer is put so far into its task.
     LeaveStack(u64),
     /// Takes the stack of another thread, whose pointer lies so far into its task.
@@ -64,6 +68,13 @@ pub struct Decoded {
 }
 
 impl Decoded {
+    /// Where an instruction is.
+    pub fn address(&self, number: u32) -> u64 {
+        self.insns
+            .get(number as usize)
+            .map_or(self.start, |(address, _)| *address)
+    }
+
     /// Understands a block. `preempt_count` is where that count is in each CPU's own area.
     pub fn of(block: &Block, preempt_count: Option<u64>) -> Self {
         let decoded: Vec<Instruction> = block.insns.iter().map(decode).collect();
@@ -134,14 +145,29 @@ fn op(insn: &Insn, decoded: &Instruction, preempt_count: Option<u64>) -> Option<
         Mnemonic::Inc | Mnemonic::Dec | Mnemonic::Add | Mnemonic::Sub => {
             preemption(decoded, preempt_count?)
         }
+        Mnemonic::Mov | Mnemonic::Lea if decoded.op0_kind() == OpKind::Register => {
+            let loads = match decoded.op1_kind() {
+                OpKind::Memory => {
+                    decoded.mnemonic() == Mnemonic::Lea && address(decoded) == preempt_count?
+                }
+                OpKind::Immediate32 | OpKind::Immediate32to64 | OpKind::Immediate64 => {
+                    decoded.immediate(1) == preempt_count?
+                }
+                _ => false,
+            };
+            loads.then(|| Op::Point(decoded.op0_register().full_register()))
+        }
         _ => None,
     }
 }
 
 fn preemption(decoded: &Instruction, place: u64) -> Option<Op> {
     let in_memory = decoded.op0_kind() == OpKind::Memory;
-    if !in_memory || decoded.memory_segment() != Register::GS || address(decoded) != place {
+    if !in_memory || decoded.memory_segment() != Register::GS {
         return None;
+    }
+    if address(decoded) != place {
+        return through_register(decoded);
     }
     let sign = match decoded.mnemonic() {
         Mnemonic::Inc => return Some(Op::Preempt(1)),
@@ -155,6 +181,18 @@ fn preemption(decoded: &Instruction, place: u64) -> Option<Op> {
     // As 32 bits: 0x80000000 is the bit that says that nobody needs the CPU.
     let amount = i64::from(decoded.immediate(1) as i32);
     Some(Op::Preempt(sign * amount))
+}
+
+/// Where a compiler has kept the count's place in a register.
+fn through_register(decoded: &Instruction) -> Option<Op> {
+    let base = decoded.memory_base();
+    let bare = decoded.memory_index() == Register::None && decoded.memory_displacement64() == 0;
+    let amount = match decoded.mnemonic() {
+        Mnemonic::Inc => 1,
+        Mnemonic::Dec => -1,
+        _ => return None,
+    };
+    (bare && base.is_gpr64()).then_some(Op::PreemptAt(base, amount))
 }
 
 /// A place in the CPU's own area, absolute or relative to the instruction.
@@ -219,6 +257,17 @@ mod tests {
         let displacement = (0x34e88_u64.wrapping_sub(at + 7) as u32).to_le_bytes();
         let code = [&[0x65, 0xff, 0x0d][..], &displacement].concat();
         assert_eq!(ops(&[&code]).0, [(0, Op::Preempt(-1))]);
+    }
+
+    #[test]
+    fn the_count_is_found_through_a_register() {
+        let (found, _) = ops(&[
+            &[0x48, 0xc7, 0xc6, 0x88, 0x4e, 0x03, 0x00], // mov $0x34e88,%rsi
+            &[0x48, 0xc7, 0xc6, 0x8c, 0x4e, 0x03, 0x00], // mov $0x34e8c,%rsi
+            &[0x65, 0xff, 0x0e],                         // decl %gs:(%rsi)
+        ]);
+        let at = Register::RSI;
+        assert_eq!(found, [(0, Op::Point(at)), (2, Op::PreemptAt(at, -1))]);
     }
 
     #[test]

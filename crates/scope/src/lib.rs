@@ -6,10 +6,13 @@
 //! [`story`].
 #![forbid(unsafe_code)]
 
+pub mod chrome;
 pub mod code;
+pub mod compare;
 pub mod explain;
 pub mod json;
 pub mod names;
+pub mod page;
 mod pipe;
 pub mod probes;
 pub mod programs;

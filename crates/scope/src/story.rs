@@ -152,6 +152,9 @@ pub struct Story {
     pub flame: Vec<(String, Nanos)>,
     /// Functions as they were entered and left: for a viewer.
     pub functions: Vec<Entered>,
+    /// Each block that ran: when, the number of its instructions, where it is, and
+    /// its function.
+    pub blocks: Vec<(Nanos, u32, u64, String)>,
     /// What is to be known about it besides.
     pub notes: Vec<String>,
 }
@@ -225,6 +228,7 @@ pub fn tell(walk: &Walk, names: &[Name], about: Circumstances) -> Result<Story, 
         culprit: culprit.map(|(number, _)| number),
         flame: teller.flame(),
         functions: teller.functions(),
+        blocks: teller.blocks(),
         notes: teller.notes(),
         parts,
     })
@@ -645,6 +649,16 @@ impl<'a> Teller<'a> {
             }
         }
         found
+    }
+
+    fn blocks(&self) -> Vec<(Nanos, u32, u64, String)> {
+        let spans = &self.walk.spans[self.spans.clone()];
+        let block = |span: &Span| {
+            let from = self.at(span.from.max(self.begin));
+            let ran = self.inside(span) as u32;
+            (from, ran, span.address, self.text(span.top).to_owned())
+        };
+        spans.iter().map(block).collect()
     }
 
     // --- threads ----------------------------------------------------------------------------

@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 
+use iced_x86::Register;
 use punctual_model::Nanos;
 use punctual_trace::marker::Marker;
 use punctual_trace::{Item, Word};
@@ -144,6 +145,8 @@ pub struct Surveyor<'a> {
     open: [Option<Open>; 4],
     closed_entries: u32,
     count: i64,
+    /// The register that holds the place of the preemption count.
+    pointer: Option<Register>,
     previous: Option<(u32, bool)>,
     log: Vec<(Func, u32)>,
     found: HashMap<(What, Func), Found>,
@@ -167,6 +170,7 @@ impl<'a> Surveyor<'a> {
             open: [None; 4],
             closed_entries: 0,
             count: 0,
+            pointer: None,
             previous: None,
             log: Vec::new(),
             found: HashMap::new(),
@@ -355,6 +359,12 @@ impl<'a> Surveyor<'a> {
                     );
                 } else {
                     self.mended += u64::from(self.known);
+                }
+            }
+            Op::Point(register) => self.pointer = Some(register),
+            Op::PreemptAt(register, amount) => {
+                if self.pointer == Some(register) {
+                    self.preempt(amount, func);
                 }
             }
             // The CPU sleeps: what comes after begins anew.

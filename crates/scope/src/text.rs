@@ -4,33 +4,72 @@ use std::fmt::Write as _;
 
 use punctual_model::{Nanos, Run};
 
+use crate::compare;
 use crate::explain::Explained;
 use crate::story::{Hold, Part, Stage, Story};
 use crate::survey::{Survey, What};
 
 /// A sample with its story.
-pub fn explained(run: &Run, explained: &Explained) -> String {
-    let (chosen, recording) = (
-        &explained.chosen,
-        &run.recordings[explained.chosen.recording],
-    );
-    let sample = chosen.sample;
-    let mut text = format!(
-        "{}, {}: {}, sample {}\n",
-        run.id,
-        run.subject.name,
-        recording.title(),
-        sample.seq
-    );
+pub fn explained(run: &Run, explained: &Explained, trace: bool) -> String {
+    let mut text = title(run, explained);
     match &explained.story {
         Ok(story) => {
             text.push_str(&wrap(&sentence(story), 80));
             text.push('\n');
-            text.push_str(&timeline(story));
+            text.push_str(&if trace {
+                blocks(story)
+            } else {
+                timeline(story)
+            });
         }
         Err(why) => text.push_str(&wrap(&format!("not explained: {why}"), 80)),
     }
     text.push('\n');
+    text
+}
+
+fn title(run: &Run, explained: &Explained) -> String {
+    let recording = &run.recordings[explained.chosen.recording];
+    let (id, subject, title) = (&run.id, &run.subject.name, recording.title());
+    format!(
+        "{id}, {subject}: {title}, sample {}\n",
+        explained.chosen.sample.seq
+    )
+}
+
+/// Samples of two runs, in pairs, side by side.
+pub fn compared(runs: [&Run; 2], ones: &[Explained], others: &[Explained]) -> String {
+    let mut text = String::new();
+    for (one, other) in ones.iter().zip(others) {
+        text.push_str(&title(runs[0], one));
+        text.push_str(&title(runs[1], other));
+        match (&one.story, &other.story) {
+            (Ok(one), Ok(other)) => {
+                for story in [one, other] {
+                    text.push_str(&wrap(&sentence(story), 80));
+                }
+                let name = |run: &Run| format!("{} {}", run.id, run.subject.name);
+                let names = runs.map(name);
+                let names = [names[0].as_str(), names[1].as_str()];
+                text.push('\n');
+                text.push_str(&compare::text(names, one, other, 25));
+            }
+            (Err(why), _) | (_, Err(why)) => {
+                text.push_str(&wrap(&format!("not explained: {why}"), 80));
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Each block that ran, one to a line.
+fn blocks(story: &Story) -> String {
+    let mut text = String::from("       at ns  instructions  address           function\n");
+    for (at, ran, address, function) in &story.blocks {
+        let at = number(at.0);
+        let _ = writeln!(text, "{at:>12} {ran:>13}  {address:016x}  {function}");
+    }
     text
 }
 
@@ -216,7 +255,7 @@ fn details(part: &Part) -> Vec<String> {
 }
 
 /// At most so many characters.
-fn cut(text: &str, width: usize) -> String {
+pub fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use iced_x86::Register;
 use punctual_trace::{Block, Word};
 
 use crate::code::{Decoded, Op, Transfer};
@@ -53,8 +54,8 @@ pub struct Span {
     pub irqs_off: Option<Number>,
     /// Who switched preemption off, where it is.
     pub preempt_off: Option<Number>,
-    /// The block.
-    pub block: u32,
+    /// Where its first instruction is.
+    pub address: u64,
 }
 
 /// Somebody made threads ready to run.
@@ -160,6 +161,8 @@ pub struct Walker<'a> {
     irqs_off: Option<Number>,
     count: i64,
     preempt_off: Option<Number>,
+    /// The register that holds the place of the preemption count.
+    pointer: Option<Register>,
     previous: Option<Previous>,
 }
 
@@ -184,6 +187,7 @@ impl<'a> Walker<'a> {
             irqs_off: None,
             count: 0,
             preempt_off: None,
+            pointer: None,
             previous: None,
         }
     }
@@ -218,11 +222,11 @@ impl<'a> Walker<'a> {
         self.arrive(func, first, user);
         let mut done = 0;
         for (number, op) in decoded.ops.iter().copied().filter(|(n, _)| *n < ran) {
-            self.span(block, user, number + 1 - done);
+            self.span(decoded.address(done), user, number + 1 - done);
             done = number + 1;
             self.op(op, func, number, memory);
         }
-        self.span(block, user, ran - done);
+        self.span(decoded.address(done), user, ran - done);
         self.note_wake(block, func, memory);
         self.previous = Some(Previous {
             func,
@@ -232,7 +236,7 @@ impl<'a> Walker<'a> {
         });
     }
 
-    fn span(&mut self, block: u32, user: bool, length: u32) {
+    fn span(&mut self, address: u64, user: bool, length: u32) {
         let Some(top) = self.top.filter(|_| length > 0) else {
             return;
         };
@@ -244,7 +248,7 @@ impl<'a> Walker<'a> {
             user,
             irqs_off: self.irqs_off,
             preempt_off: self.preempt_off,
-            block,
+            address,
         });
         self.walk.total += u64::from(length);
     }
@@ -472,6 +476,12 @@ impl<'a> Walker<'a> {
             }
             Op::Preempt(amount) => self.preempt(amount),
             Op::PreemptBy => self.preempt_by(func),
+            Op::Point(register) => self.pointer = Some(register),
+            Op::PreemptAt(register, amount) => {
+                if self.pointer == Some(register) {
+                    self.preempt(amount);
+                }
+            }
             Op::LeaveStack(offset) => {
                 if let (Some(at), Some(top)) = (place(), self.top) {
                     self.stacks.insert(at - offset, top);

@@ -1,5 +1,6 @@
 //! `punctual explain`: why was this sample late?
 
+use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
@@ -9,7 +10,7 @@ use punctual_bench::virtual_bench::{Start, VirtualBench};
 use punctual_model::Run;
 use punctual_scope::explain::{Explained, Wanted, explain};
 use punctual_scope::repeat::Place;
-use punctual_scope::{json, text};
+use punctual_scope::{chrome, json, page, text};
 
 use super::{StoreArgs, catalog};
 use crate::progress::Progress;
@@ -22,7 +23,8 @@ const EXAMPLES: &str = "\
 Examples:
   punctual explain r3                        the worst sample of the run
   punctual explain r3 --load stress --worst 3
-  punctual explain r3 --probe timer --sample 370 --report late.html";
+  punctual explain r3 --probe timer --sample 370 --report late.html
+  punctual explain r3 --load stress --compare r4";
 
 /// Tell why a sample was late: the run is lived through again, watched
 #[derive(Debug, Args)]
@@ -46,9 +48,21 @@ pub struct Explain {
     /// The sample with this number, counted from 0, of each recording
     #[arg(long, value_name = "SEQ")]
     sample: Option<u64>,
+    /// Compare with the same sample, or the worst one, of this run
+    #[arg(long, value_name = "OTHER")]
+    compare: Option<String>,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, conflicts_with = "compare")]
     json: bool,
+    /// Print each block that ran, instead of a timeline
+    #[arg(long, conflicts_with_all = ["json", "compare"])]
+    trace: bool,
+    /// Write a page with timelines and flame graphs (HTML, one file) to FILE
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Write the first story in Chrome's trace format, which Perfetto shows, to FILE
+    #[arg(long, value_name = "FILE")]
+    perfetto: Option<PathBuf>,
     #[command(flatten)]
     repeat: RepeatArgs,
     #[command(flatten)]
@@ -98,18 +112,44 @@ impl RepeatArgs {
 impl Explain {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
-        let run = self.store.open()?.load(&self.run)?;
+        let store = self.store.open()?;
+        let run = store.load(&self.run)?;
+        let other = self.compare.as_ref().map(|id| store.load(id)).transpose()?;
         let explained = self.explain(&run)?;
+        self.write_files(&run, &explained)?;
+        if let Some(other) = &other {
+            let others = self.explain(other)?;
+            output::print(&text::compared([&run, other], &explained, &others))?;
+            return Ok(ExitStatus::Done);
+        }
         if self.json {
             output::print_json(&json::explained(&run, &explained))?;
             return Ok(ExitStatus::Done);
         }
         let mut shown = String::new();
         for explained in &explained {
-            shown.push_str(&text::explained(&run, explained));
+            shown.push_str(&text::explained(&run, explained, self.trace));
         }
         output::print(&shown)?;
         Ok(ExitStatus::Done)
+    }
+
+    fn write_files(&self, run: &Run, explained: &[Explained]) -> Result<()> {
+        let write = |path: &PathBuf, content: String| {
+            fs::write(path, content).with_context(|| path.display().to_string())?;
+            eprintln!("Written to {}", path.display());
+            Ok::<_, anyhow::Error>(())
+        };
+        if let Some(path) = &self.report {
+            write(path, page::page(run, explained))?;
+        }
+        let story = explained
+            .iter()
+            .find_map(|explained| explained.story.as_ref().ok());
+        if let (Some(path), Some(story)) = (&self.perfetto, story) {
+            write(path, chrome::trace(&run.id, story).to_string())?;
+        }
+        Ok(())
     }
 
     fn explain(&self, run: &Run) -> Result<Vec<Explained>> {

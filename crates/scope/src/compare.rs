@@ -1,0 +1,105 @@
+//! Two stories side by side: stage by stage, function by function.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use punctual_model::Nanos;
+
+use crate::story::{Stage, Story};
+use crate::text::{cut, number};
+
+/// How long each stage took.
+pub fn stages(story: &Story) -> [Nanos; 5] {
+    Stage::ALL.map(|stage| {
+        let of_stage = story.parts.iter().filter(|part| part.stage == stage);
+        of_stage.fold(Nanos::ZERO, |sum, part| sum + part.length)
+    })
+}
+
+/// How long each function ran itself, without what it called.
+pub fn own_times(story: &Story) -> BTreeMap<&str, Nanos> {
+    let mut times = BTreeMap::new();
+    for (stack, time) in &story.flame {
+        let function = stack.rsplit(';').next().unwrap_or_default();
+        *times.entry(function).or_insert(Nanos::ZERO) += *time;
+    }
+    times
+}
+
+/// The functions of both, with their own times in each, those that differ most first.
+pub fn differences<'a>(one: &'a Story, other: &'a Story) -> Vec<(&'a str, Nanos, Nanos)> {
+    let (one, other) = (own_times(one), own_times(other));
+    let time =
+        |times: &BTreeMap<&str, Nanos>, name: &str| times.get(name).copied().unwrap_or(Nanos::ZERO);
+    let mut names: Vec<&str> = one.keys().chain(other.keys()).copied().collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut found: Vec<_> = names
+        .into_iter()
+        .map(|name| (name, time(&one, name), time(&other, name)))
+        .collect();
+    found.sort_by_key(|(name, one, other)| (-(other.0 - one.0).abs(), *name));
+    found
+}
+
+/// Both, side by side, 80 columns wide; `names` are what the two are called.
+pub fn text(names: [&str; 2], one: &Story, other: &Story, top: usize) -> String {
+    let head = |title: &str| {
+        let [a, b] = names.map(|name| cut(name, 14));
+        format!("{a:>14} {b:>14} {:>14}  {title}\n", "difference")
+    };
+    let line = |a: Nanos, b: Nanos, name: &str| {
+        let difference = number((b - a).0);
+        let (a, b) = (number(a.0), number(b.0));
+        cut(&format!("{a:>14} {b:>14} {difference:>14}  {name}"), 80) + "\n"
+    };
+    let mut text = head("stage, ns");
+    let (a, b) = (stages(one), stages(other));
+    for (number, stage) in Stage::ALL.iter().enumerate() {
+        text.push_str(&line(a[number], b[number], stage.name()));
+    }
+    text.push_str(&line(one.late, other.late, "all"));
+    let _ = write!(text, "\n{}", head("function itself, ns"));
+    for (name, a, b) in differences(one, other).into_iter().take(top) {
+        text.push_str(&line(a, b, name));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn story(flame: &[(&str, i64)]) -> Story {
+        let late = Nanos(flame.iter().map(|(_, time)| time).sum());
+        Story {
+            late,
+            parts: Vec::new(),
+            culprit: None,
+            flame: flame
+                .iter()
+                .map(|(stack, t)| ((*stack).to_owned(), Nanos(*t)))
+                .collect(),
+            functions: Vec::new(),
+            blocks: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn functions_that_differ_most_come_first() {
+        let one = story(&[("a;f", 10), ("b;f", 5), ("a;g", 7)]);
+        let other = story(&[("a;f", 16), ("a;h", 40)]);
+        let ns = Nanos;
+        assert_eq!(
+            differences(&one, &other),
+            [
+                ("h", ns(0), ns(40)),
+                ("g", ns(7), ns(0)),
+                ("f", ns(15), ns(16))
+            ]
+        );
+        let text = text(["none", "rt"], &one, &other, 1);
+        assert!(text.contains("40             40  h"), "{text}");
+    }
+}
