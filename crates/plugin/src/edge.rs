@@ -100,8 +100,8 @@ pub unsafe extern "C" fn qemu_plugin_install(
         // SAFETY: by this function's contract.
         unsafe { CStr::from_ptr(*words.add(number)) }.to_string_lossy()
     };
-    let words: Vec<_> = (0..count as usize).map(word).collect();
-    match begin(words.first().and_then(|word| word.strip_prefix("orders="))) {
+    let told: Vec<_> = (0..count as usize).map(word).collect();
+    match begin(told.first().and_then(|word| word.strip_prefix("orders="))) {
         Ok(()) => {
             ID.store(id, Relaxed);
             // SAFETY: the function is of the type that QEMU expects.

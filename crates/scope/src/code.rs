@@ -186,13 +186,13 @@ fn preemption(decoded: &Instruction, place: u64) -> Option<Op> {
 /// Where a compiler has kept the count's place in a register.
 fn through_register(decoded: &Instruction) -> Option<Op> {
     let base = decoded.memory_base();
-    let bare = decoded.memory_index() == Register::None && decoded.memory_displacement64() == 0;
     let amount = match decoded.mnemonic() {
         Mnemonic::Inc => 1,
         Mnemonic::Dec => -1,
         _ => return None,
     };
-    (bare && base.is_gpr64()).then_some(Op::PreemptAt(base, amount))
+    let is_bare = decoded.memory_index() == Register::None && decoded.memory_displacement64() == 0;
+    (is_bare && base.is_gpr64()).then_some(Op::PreemptAt(base, amount))
 }
 
 /// A place in the CPU's own area, absolute or relative to the instruction.

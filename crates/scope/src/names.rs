@@ -50,7 +50,7 @@ pub struct Name {
 pub struct Names<'a> {
     symbols: &'a Symbols,
     programs: &'a Programs,
-    all: Vec<Name>,
+    known: Vec<Name>,
     numbers: HashMap<String, Func>,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Names<'a> {
         Self {
             symbols,
             programs,
-            all: Vec::new(),
+            known: Vec::new(),
             numbers: HashMap::new(),
         }
     }
@@ -98,8 +98,8 @@ impl<'a> Names<'a> {
         if let Some(number) = self.numbers.get(text) {
             return *number;
         }
-        let number = self.all.len() as Func;
-        self.all.push(Name {
+        let number = self.known.len() as Func;
+        self.known.push(Name {
             text: text.to_owned(),
             kind,
         });
@@ -109,7 +109,7 @@ impl<'a> Names<'a> {
 
     /// What a number stands for.
     pub fn name(&self, func: Func) -> &Name {
-        &self.all[func as usize]
+        &self.known[func as usize]
     }
 
     /// As it is shown.
@@ -119,7 +119,7 @@ impl<'a> Names<'a> {
 
     /// All names, by number.
     pub fn all(&self) -> &[Name] {
-        &self.all
+        &self.known
     }
 }
 

@@ -183,6 +183,7 @@ pub fn flame(story: &Story) -> Result<String, String> {
     "what ran between due and taken".clone_into(&mut options.title);
     "ns".clone_into(&mut options.count_name);
     options.deterministic = true;
+    options.image_width = Some(1120);
     let mut svg = Vec::new();
     let lines = lines.iter().map(String::as_str);
     flamegraph::from_lines(&mut options, lines, &mut svg).map_err(|error| error.to_string())?;

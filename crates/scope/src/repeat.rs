@@ -237,9 +237,6 @@ impl Place {
 
     /// Repeats a whole run; `take` is told of all that happened, while it happens. Returns the
     /// digest of what came out, which is that of the run.
-    ///
-    /// # Panics
-    /// If the thread that reads the trace does.
     pub fn watch_everything(
         &self,
         run: &Run,
@@ -262,10 +259,11 @@ impl Place {
             let reader = scope.spawn(|| read_all(pipe, take));
             let outcome = repeat(&bench, run, machine, (self.start, None), cancel, say);
             over.store(true, Ordering::SeqCst);
-            (outcome, reader.join().expect("the reader does not panic"))
+            (outcome, reader.join())
         });
         let digest = outcome?;
-        read?;
+        let gone = ReadError::Damaged("its reader has ended");
+        read.unwrap_or(Err(gone))?;
         Ok(digest)
     }
 
@@ -423,12 +421,11 @@ pub fn steps(run: &Run) -> Result<Vec<u32>, ScopeError> {
                 .get(step)
                 .is_some_and(|s| s.probe == recording.probe && s.load == recording.load)
         };
-        let variant = recording.plain_variant();
-        let again = !variants.insert(variant);
+        let again = !variants.insert(recording.plain_variant());
         let stays = step.is_some_and(|step| fits(step) && !again);
         if !stays {
             variants.clear();
-            variants.insert(variant);
+            variants.insert(recording.plain_variant());
             let from = step.map_or(0, |step| step + 1);
             step = (from..plan.steps.len()).find(|step| fits(*step));
         }

@@ -21,12 +21,12 @@ const REAL_KHZ: i128 = 1_000_000;
 impl Scale {
     /// What the guest's console says of the counter; the real rate where it says nothing.
     pub fn of_console(console: &str, ns_per_insn: u32) -> Self {
-        let mut detected = console.lines().filter_map(|line| {
+        let detected = console.lines().filter_map(|line| {
             let (_, rest) = line.split_once("tsc: Detected ")?;
             let (whole, part) = rest.split_once(" MHz")?.0.split_once('.')?;
             format!("{whole}{part}").parse().ok()
         });
-        let khz = detected.next_back().unwrap_or(REAL_KHZ as u64);
+        let khz = detected.reduce(|_, last| last).unwrap_or(REAL_KHZ as u64);
         Self { ns_per_insn, khz }
     }
 

@@ -124,10 +124,7 @@ struct Found {
 }
 
 /// Follows a whole run.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each says another thing of the block before"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a state of its own")]
 pub struct Surveyor<'a> {
     library: Library<'a>,
     shapes: Vec<Shape>,

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
@@ -115,10 +116,11 @@ impl Explain {
         let store = self.store.open()?;
         let run = store.load(&self.run)?;
         let other = self.compare.as_ref().map(|id| store.load(id)).transpose()?;
-        let explained = self.explain(&run)?;
+        let cancel = interrupt::flag()?;
+        let explained = self.explain(&run, cancel)?;
         self.write_files(&run, &explained)?;
         if let Some(other) = &other {
-            let others = self.explain(other)?;
+            let others = self.explain(other, cancel)?;
             output::print(&text::compared([&run, other], &explained, &others))?;
             return Ok(ExitStatus::Done);
         }
@@ -152,7 +154,7 @@ impl Explain {
         Ok(())
     }
 
-    fn explain(&self, run: &Run) -> Result<Vec<Explained>> {
+    fn explain(&self, run: &Run, cancel: &AtomicBool) -> Result<Vec<Explained>> {
         let wanted = Wanted {
             probe: self.probe.clone(),
             load: self.load.clone(),
@@ -169,13 +171,6 @@ impl Explain {
         let progress = self.repeat.progress();
         let name = format!("{} again", run.id);
         let say = &mut |message: &str| progress.say(&format!("{name}: {message}"));
-        Ok(explain(
-            &place,
-            run,
-            &machine,
-            &chosen,
-            interrupt::flag()?,
-            say,
-        )?)
+        Ok(explain(&place, run, &machine, &chosen, cancel, say)?)
     }
 }
