@@ -26,6 +26,8 @@ fn help_fits_a_terminal_of_eighty_columns_and_has_examples() {
         &["kernel", "--help"],
         &["kernel", "add", "--help"],
         &["show", "--help"],
+        &["compare", "--help"],
+        &["published", "--help"],
         &["cache", "prune", "--help"],
     ] {
         let help = scratch.run(arguments);
@@ -34,7 +36,7 @@ fn help_fits_a_terminal_of_eighty_columns_and_has_examples() {
             assert!(line.chars().count() <= 80, "{arguments:?}: {line}");
         }
     }
-    for command in ["run", "show", "kernel", "completions"] {
+    for command in ["run", "show", "compare", "kernel", "completions"] {
         let help = scratch.run(&[command, "--help"]).stdout;
         assert!(help.contains("Examples:\n  punctual"), "{command}");
     }

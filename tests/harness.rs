@@ -5,6 +5,8 @@
 //! guests come from the user's cache, so that they are fetched and booted once.
 #![forbid(unsafe_code)]
 
+pub mod long;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

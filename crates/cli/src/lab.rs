@@ -1,6 +1,7 @@
 //! Carries out runs, side by side, and stores what comes.
 
-use std::collections::VecDeque;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -18,6 +19,8 @@ use crate::progress::{Line, Progress};
 
 /// One run to be made.
 pub struct Job<'a> {
+    /// Where its results belong; those of jobs with the same place are added up.
+    pub place: usize,
     /// The suite's name.
     pub suite: &'a str,
     /// What is judged.
@@ -36,12 +39,14 @@ pub struct Lab<'a> {
     pub progress: &'a Progress,
     /// Becomes true when the user wants an end.
     pub cancel: &'a AtomicBool,
+    /// Whether a run that the store holds already is taken from there.
+    pub resume: bool,
 }
 
 /// What came of all jobs.
 #[derive(Debug)]
 pub struct Results {
-    /// The runs that were begun, in the order of their jobs.
+    /// The runs that were begun, in the order of their places.
     pub runs: Vec<Run>,
     /// How many jobs were not begun.
     pub left: usize,
@@ -56,62 +61,61 @@ impl Job<'_> {
 }
 
 impl Lab<'_> {
-    /// Makes all runs, `side_by_side` of them at a time.
+    /// Makes all runs, `side_by_side` of them at a time. What is in memory grows with the
+    /// places, not with the jobs.
     pub fn carry_out(&self, jobs: &[Job], side_by_side: usize) -> Result<Results> {
-        let queue: Mutex<VecDeque<usize>> = Mutex::new((0..jobs.len()).collect());
+        let queue: Mutex<VecDeque<&Job>> = Mutex::new(jobs.iter().collect());
         // Whoever takes a job begins its run before the next one can be taken, so that the
         // order of ids is that of the jobs.
-        let begin_next = || -> Result<Option<(usize, Run)>> {
+        let begin_next = || -> Result<Option<(&Job, Begun)>> {
             let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
             let next = queue.pop_front();
-            next.map(|number| Ok((number, self.begin(&jobs[number])?)))
-                .transpose()
+            next.map(|job| Ok((job, self.begin(job)?))).transpose()
         };
-        let work = || -> Result<Vec<(usize, Made)>> {
-            let mut made = Vec::new();
+        let results = Mutex::new(Gathered::default());
+        let work = || -> Result<()> {
             while !self.cancel.load(Ordering::SeqCst) {
-                let Some((number, run)) = begin_next()? else {
+                let Some((job, begun)) = begin_next()? else {
                     break;
                 };
-                made.push((number, self.make(&jobs[number], run)));
+                let made = match begun {
+                    Begun::New(run) => self.make(job, run),
+                    Begun::Kept(run) => Made::of(run),
+                };
+                let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+                results.add(job.place, made);
             }
-            Ok(made)
+            Ok(())
         };
         let workers = side_by_side.clamp(1, jobs.len().max(1));
-        let mut made = thread::scope(|scope| {
+        thread::scope(|scope| {
             let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-            let mut made = Vec::new();
             for thread in threads {
-                made.extend(thread.join().expect("a worker does not panic")?);
+                thread.join().expect("a worker does not panic")?;
             }
-            Ok::<_, anyhow::Error>(made)
+            Ok::<_, anyhow::Error>(())
         })?;
-        made.sort_by_key(|(number, _)| *number);
-        let mut results = Results {
-            runs: Vec::new(),
-            left: jobs.len() - made.len(),
-            unstored: None,
-        };
-        for (_, made) in made {
-            results.runs.push(made.run);
-            results.unstored = results.unstored.or(made.unstored);
-        }
-        Ok(results)
+        let gathered = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(gathered.results(jobs.len()))
     }
 
-    fn begin(&self, job: &Job) -> Result<Run> {
+    fn begin(&self, job: &Job) -> Result<Begun> {
         let mut run = new_run(job);
+        if self.resume {
+            if let Some(kept) = self.store.find_equal(&run)? {
+                let name = job.name();
+                self.progress.keep(&name, job.plan.steps.len(), &kept.id);
+                return Ok(Begun::Kept(Box::new(kept)));
+            }
+        }
         run.id = self.store.begin(&run)?;
-        Ok(run)
+        Ok(Begun::New(Box::new(run)))
     }
 
-    fn make(&self, job: &Job, run: Run) -> Made {
+    fn make(&self, job: &Job, run: Box<Run>) -> Made {
         let line = self.progress.line(job.name(), job.plan.steps.len());
         let plan = run.plan.clone();
-        let mut made = Made {
-            run,
-            unstored: None,
-        };
+        let mut made = Made::of(run);
         let on = &mut |event| self.take(&mut made, &line, event);
         let outcome = job.site.run(&plan, on, self.cancel);
         self.end(&mut made, line, outcome);
@@ -204,13 +208,53 @@ fn new_run(job: &Job) -> Run {
     }
 }
 
+/// A run that is to be made, or one that the store has.
+enum Begun {
+    New(Box<Run>),
+    Kept(Box<Run>),
+}
+
+/// Runs by their places.
+#[derive(Default)]
+struct Gathered {
+    runs: BTreeMap<usize, Run>,
+    begun: usize,
+    unstored: Option<StoreError>,
+}
+
+impl Gathered {
+    fn add(&mut self, place: usize, made: Made) {
+        self.begun += 1;
+        self.unstored = self.unstored.take().or(made.unstored);
+        match self.runs.entry(place) {
+            Entry::Occupied(mut run) => run.get_mut().absorb(*made.run),
+            Entry::Vacant(free) => _ = free.insert(*made.run),
+        }
+    }
+
+    fn results(self, jobs: usize) -> Results {
+        Results {
+            runs: self.runs.into_values().collect(),
+            left: jobs - self.begun,
+            unstored: self.unstored,
+        }
+    }
+}
+
 /// A run, and what kept it from being stored.
 struct Made {
-    run: Run,
+    run: Box<Run>,
     unstored: Option<StoreError>,
 }
 
 impl Made {
+    fn of(run: Box<Run>) -> Self {
+        Self {
+            run,
+            unstored: None,
+        }
+    }
+
     /// Only the first trouble is told: the others follow from it.
     fn note(&mut self, stored: Result<(), StoreError>) {
         if let Err(error) = stored {

@@ -13,6 +13,7 @@ use include_dir::{Dir, include_dir};
 use punctual_bench::paths;
 use punctual_model::plan::{IDLE, Load};
 use punctual_model::suite::Suite;
+use punctual_published::Document;
 
 use crate::UsageError;
 
@@ -41,10 +42,58 @@ pub fn loads() -> Result<BTreeMap<String, Load>> {
             ))
             .into());
         }
-        let load = toml::from_str(&text).map_err(|error| bad(&path, &error))?;
+        let load: Load = toml::from_str(&text).map_err(|error| bad(&path, &error))?;
+        if load.workers.is_empty() && load.mix.is_empty() {
+            return Err(bad(&path, &"expected a [[worker]] or a mix, found neither").into());
+        }
         loads.insert(name, load);
     }
-    Ok(loads)
+    mixed(&loads)
+}
+
+/// The loads with the workers and programs of those that they are mixed of.
+fn mixed(loads: &BTreeMap<String, Load>) -> Result<BTreeMap<String, Load>> {
+    let whole = |name: &String| Ok((name.clone(), mix(loads, name, &[])?));
+    loads.keys().map(whole).collect()
+}
+
+fn mix(loads: &BTreeMap<String, Load>, name: &str, above: &[&str]) -> Result<Load> {
+    let path = [above, &[name]].concat();
+    if above.contains(&name) {
+        let circle = path.join(" of ");
+        return Err(UsageError(format!("loads are mixed of themselves: {circle}")).into());
+    }
+    let Some(load) = loads.get(name) else {
+        let known: Vec<&str> = loads.keys().map(String::as_str).collect();
+        let UsageError(error) = unknown("load", name, &known);
+        return Err(UsageError(format!("load \"{}\": {error}", above.join("\", \""))).into());
+    };
+    let mut load = load.clone();
+    for part in std::mem::take(&mut load.mix) {
+        let part = mix(loads, &part, &path)?;
+        load.workers.extend(part.workers);
+        load.programs.extend(part.programs);
+    }
+    load.programs.sort();
+    load.programs.dedup();
+    Ok(load)
+}
+
+/// All documents that suites repeat, and the user's own in `~/.config/punctual/published`,
+/// which take the place of those about the same suite.
+pub fn published() -> Result<Vec<Document>> {
+    let mut documents = punctual_published::documents().context("a file that comes along")?;
+    if let Ok(config) = paths::config_dir() {
+        for (path, text) in files(&config.join("published"))? {
+            if is_toml(&path) {
+                let own = punctual_published::parse(&path, &text)
+                    .map_err(|error| UsageError(error.to_string()))?;
+                documents.retain(|one| one.suite != own.suite);
+                documents.push(own);
+            }
+        }
+    }
+    Ok(documents)
 }
 
 /// The suite of that name, or in that file.
@@ -149,11 +198,36 @@ mod tests {
             let suite = parse_suite(&path, &text).unwrap();
             assert_eq!(suite.name, stem(&path));
             assert!(!suite.subjects.is_empty(), "{}", suite.name);
-            let plan = suite.plan(&loads, 1).unwrap();
+            let plan = suite.plan(&suite.steps, &loads, 1).unwrap();
             for step in &plan.steps {
                 probes::parse(&step.probe, &step.params).map(drop).unwrap();
             }
         }
+    }
+
+    fn loads_of(text: &str) -> BTreeMap<String, Load> {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_mix_has_the_workers_and_programs_of_its_parts() {
+        let loads = loads().unwrap();
+        let storm = &loads["storm"];
+        assert_eq!((storm.workers.len(), storm.mix.len()), (4, 0));
+        assert_eq!(storm.programs, ["dd", "ping"]);
+        assert_eq!(loads["hardcore"].workers.len(), 5);
+    }
+
+    #[test]
+    fn a_mix_of_what_there_is_not_or_of_itself_is_refused() {
+        let error = |text| mixed(&loads_of(text)).unwrap_err().to_string();
+        let unknown = error("[a]\nsummary = \"\"\nmix = [\"lss\"]");
+        assert!(
+            unknown.contains("\"a\"") && unknown.contains("lss"),
+            "{unknown}"
+        );
+        let circle = "[a]\nsummary = \"\"\nmix = [\"b\"]\n[b]\nsummary = \"\"\nmix = [\"a\"]";
+        assert!(error(circle).contains("a of b of a"), "{}", error(circle));
     }
 
     #[test]

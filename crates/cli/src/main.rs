@@ -7,6 +7,7 @@ mod lab;
 mod library;
 mod output;
 mod progress;
+mod scale;
 mod sites;
 mod subjects;
 

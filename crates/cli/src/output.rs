@@ -9,6 +9,8 @@ use punctual_model::Run;
 use punctual_report::table::WIDTH;
 use serde_json::Value;
 
+use crate::library;
+
 /// Writes text to standard output. A reader that has gone, like `head`, is no error.
 pub fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
@@ -25,10 +27,18 @@ pub fn print_json(value: &Value) -> Result<()> {
     print(&format!("{value:#}\n"))
 }
 
-/// Prints the table of runs, as wide as the terminal, with colour only there.
+/// The terminal's width; 80 where there is none.
+pub fn width() -> usize {
+    terminal_size::terminal_size().map_or(WIDTH, |(width, _)| width.0.into())
+}
+
+/// Prints the table of runs, as wide as the terminal, with colour only there; below it what
+/// the document says that they repeat, and whether they show it.
 pub fn print_table(runs: &[Run]) -> Result<()> {
-    let width = terminal_size::terminal_size().map_or(WIDTH, |(width, _)| width.0.into());
-    print(&punctual_report::table(runs, width, has_colour()))
+    let width = width();
+    let documents = library::published()?;
+    let table = punctual_report::table(runs, width, has_colour());
+    print(&(table + &punctual_report::directions_text(runs, &documents, width)))
 }
 
 /// See <https://no-color.org>.
@@ -48,8 +58,37 @@ pub fn json(runs: &[Run], raw: bool) -> Value {
 
 /// Writes the page about runs to a file.
 pub fn write_report(runs: &[Run], path: &Path) -> Result<()> {
-    fs::write(path, punctual_report::page(runs))
-        .with_context(|| format!("cannot write the report to {}", path.display()))
+    let documents = library::published()?;
+    write_page(&punctual_report::page(runs, &documents), path)
+}
+
+/// Writes a page to a file.
+pub fn write_page(page: &str, path: &Path) -> Result<()> {
+    fs::write(path, page)
+        .with_context(|| format!("cannot write the report to {}", path.display()))?;
+    eprintln!("The report is in {}", path.display());
+    Ok(())
+}
+
+/// Writes data and scripts for gnuplot into a directory, which is made where it is not there.
+/// A file is there as a whole or not at all.
+pub fn write_data(runs: &[Run], directory: &Path) -> Result<()> {
+    let named = |path: &Path| format!("cannot write the data to {}", path.display());
+    fs::create_dir_all(directory).with_context(|| named(directory))?;
+    let files = punctual_report::gnuplot::files(runs);
+    for file in &files {
+        let path = directory.join(&file.name);
+        let partial = directory.join(format!("{}.partial", file.name));
+        let written = fs::write(&partial, &file.text).and_then(|()| fs::rename(&partial, &path));
+        if written.is_err() {
+            // What is half written is of no use; that it cannot be removed changes nothing.
+            _ = fs::remove_file(&partial);
+        }
+        written.with_context(|| named(&path))?;
+    }
+    let (count, directory) = (files.len(), directory.display());
+    eprintln!("{count} files are in {directory}: `cd {directory} && gnuplot *.gp` draws them");
+    Ok(())
 }
 
 /// Rows as columns of equal width, two spaces between them.

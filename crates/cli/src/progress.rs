@@ -1,15 +1,25 @@
 //! Progress on standard error: bars on a terminal, a line for each step elsewhere.
 
 use std::io::{self, IsTerminal as _};
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressStyle};
 use punctual_bench::site::Event;
 use punctual_model::Record;
+
+/// From so many runs on it is told after each one how many are left.
+const MANY: usize = 5;
 
 /// Where progress is shown.
 pub struct Progress {
     form: Form,
+    runs: usize,
+    /// How many of them the store had.
+    kept: AtomicUsize,
+    /// How many were made.
+    made: AtomicUsize,
+    begun: Instant,
 }
 
 enum Form {
@@ -23,20 +33,51 @@ enum Form {
 }
 
 impl Progress {
-    /// Progress on `steps` steps altogether; none at all if `quiet`.
-    pub fn new(steps: u64, quiet: bool) -> Self {
+    /// Progress on `steps` steps in `runs` runs altogether; none at all if `quiet`.
+    pub fn new(steps: u64, runs: usize, quiet: bool) -> Self {
         let form = if quiet {
             Form::None
         } else if io::stderr().is_terminal() {
             let bars = MultiProgress::new();
-            let style = style("{wide_bar:.cyan/blue} {pos}/{len} steps  {elapsed_precise}");
+            let style = style(
+                "{wide_bar:.cyan/blue} {pos}/{len} steps  {elapsed_precise}, about {eta} left",
+            );
             let total = bars.add(ProgressBar::new(steps).with_style(style));
             total.enable_steady_tick(Duration::from_millis(250));
             Form::Bars { bars, total }
         } else {
             Form::Lines
         };
-        Self { form }
+        Self {
+            form,
+            runs,
+            kept: AtomicUsize::new(0),
+            made: AtomicUsize::new(0),
+            begun: Instant::now(),
+        }
+    }
+
+    /// A run of `steps` steps need not be made: the store has it, as the run `id`.
+    pub fn keep(&self, name: &str, steps: usize, id: &str) {
+        if let Form::Bars { total, .. } = &self.form {
+            total.inc(steps as u64);
+            total.reset_eta();
+        }
+        self.kept.fetch_add(1, Ordering::SeqCst);
+        self.say(&format!("{name}: {id} is taken from the store"));
+    }
+
+    /// How many runs have ended, and when the others may, if there are many.
+    fn so_far(&self) -> String {
+        let made = self.made.fetch_add(1, Ordering::SeqCst) + 1;
+        let ended = made + self.kept.load(Ordering::SeqCst);
+        if self.runs < MANY {
+            return String::new();
+        }
+        let each = self.begun.elapsed().as_secs_f64() / made as f64;
+        let left = Duration::from_secs_f64(each * self.runs.saturating_sub(ended) as f64);
+        let left = HumanDuration(left);
+        format!("; {ended} of {} runs, about {left} left", self.runs)
     }
 
     /// Shows a message that stays.
@@ -134,7 +175,9 @@ impl Line<'_> {
         if let Some(spinner) = &self.spinner {
             spinner.finish_and_clear();
         }
-        self.progress.say(&format!("{}: {message}", self.name));
+        let so_far = self.progress.so_far();
+        self.progress
+            .say(&format!("{}: {message}{so_far}", self.name));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Subjects at their places: what a suite asks for, looked up, built and put together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,6 +12,7 @@ use punctual_bench::kernels::{Catalog, Kernel};
 use punctual_bench::kmod;
 use punctual_bench::site::Site;
 use punctual_bench::virtual_bench::{Machine, Start, VirtualBench, VirtualSite, cmdline};
+use punctual_model::plan::Load;
 use punctual_model::suite::{SubjectSpec, Suite};
 
 use crate::UsageError;
@@ -46,16 +47,20 @@ pub struct Equipment {
 }
 
 impl Equipment {
-    /// What a suite asks for, as far as it is here. What is missing is said; the probes that
-    /// need it will be unsupported, and all else can be measured.
-    pub fn of(suite: &Suite, say: &mut dyn FnMut(&str)) -> Result<Self> {
+    /// What a suite and its loads ask for, as far as it is here. What is missing is said; the
+    /// probes that need it will be unsupported, and all else can be measured.
+    pub fn of(
+        suite: &Suite,
+        loads: &BTreeMap<String, Load>,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Self> {
         for module in &suite.modules {
             if !kmod::NAMES.contains(&module.as_str()) {
                 return Err(unknown("kernel module", module, &kmod::NAMES).into());
             }
         }
         Ok(Self {
-            programs: find_programs(&suite.programs, say),
+            programs: find_programs(&programs(suite, loads), say)?,
             files: find_files(&suite.files, say)?,
             modules: suite.modules.clone(),
             memory_mib: suite.memory_mib,
@@ -200,41 +205,55 @@ fn put(initramfs: &mut Initramfs, file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Programs by name or path, as paths; a name is looked up along the PATH.
-fn find_programs(programs: &[String], say: &mut dyn FnMut(&str)) -> Vec<PathBuf> {
+/// The programs that a suite and the loads of its steps name, each once.
+fn programs(suite: &Suite, loads: &BTreeMap<String, Load>) -> BTreeSet<String> {
+    let of_loads = suite.steps.iter().filter_map(|step| loads.get(&step.load));
+    let of_loads = of_loads.flat_map(|load| &load.programs);
+    suite.programs.iter().chain(of_loads).cloned().collect()
+}
+
+/// Programs by name, path or pattern of paths, as paths; a name is looked up along the PATH.
+fn find_programs(programs: &BTreeSet<String>, say: &mut dyn FnMut(&str)) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for name in programs {
-        match find_program(name) {
+        match find_program(name)? {
             Some(path) => found.push(path),
             None => say(&format!(
                 "{name} is not installed here: the guest goes without"
             )),
         }
     }
-    found
+    Ok(found)
 }
 
-fn find_program(name: &str) -> Option<PathBuf> {
+fn find_program(name: &str) -> Result<Option<PathBuf>> {
+    if name.contains('*') {
+        return Ok(find(name)?.pop());
+    }
     let search = std::env::var_os("PATH").unwrap_or_default();
     // A path stays as it is when it is joined to a directory of the PATH.
     let candidates = std::env::split_paths(&search).map(|directory| directory.join(name));
-    candidates.into_iter().find(|path| path.is_file())
+    Ok(candidates.into_iter().find(|path| path.is_file()))
+}
+
+/// The files that a pattern names, sorted.
+fn find(pattern: &str) -> Result<Vec<PathBuf>> {
+    let wrong = |error: glob::PatternError| UsageError(format!("{pattern}: {error}"));
+    let paths: Result<Vec<PathBuf>, _> = glob::glob(pattern).map_err(wrong)?.collect();
+    Ok(paths?)
 }
 
 /// Files by pattern, sorted.
 fn find_files(patterns: &[String], say: &mut dyn FnMut(&str)) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for pattern in patterns {
-        let wrong = |error: glob::PatternError| UsageError(format!("{pattern}: {error}"));
-        let before = files.len();
-        for path in glob::glob(pattern).map_err(wrong)? {
-            files.push(path?);
-        }
-        if files.len() == before {
+        let found = find(pattern)?;
+        if found.is_empty() {
             say(&format!(
                 "there is no {pattern} here: the guest goes without"
             ));
         }
+        files.extend(found);
     }
     files.sort();
     files.dedup();

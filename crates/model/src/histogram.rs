@@ -54,6 +54,18 @@ impl Histogram {
         }
     }
 
+    /// Counts all values of another histogram too.
+    ///
+    /// # Panics
+    /// Never: all histograms have the same bounds.
+    pub fn add(&mut self, other: &Self) {
+        self.bins
+            .add(&other.bins)
+            .expect("all histograms have the same bounds");
+        self.overflow += other.overflow;
+        self.negative += other.negative;
+    }
+
     /// How many values were recorded, those outside of the bins included.
     pub fn count(&self) -> u64 {
         self.bins.len() + self.overflow + self.negative

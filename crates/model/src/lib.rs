@@ -10,6 +10,7 @@ pub mod digest;
 pub mod frame;
 pub mod histogram;
 pub mod plan;
+pub mod pool;
 pub mod record;
 pub mod recording;
 pub mod run;

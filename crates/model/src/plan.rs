@@ -50,6 +50,9 @@ pub struct Step {
     /// The load's name.
     #[serde(default = "idle")]
     pub load: String,
+    /// How many samples the document took whose experiment this step repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full: Option<u64>,
     /// The probe's own parameters; each probe says which it knows.
     #[serde(flatten)]
     pub params: toml::Table,
@@ -65,8 +68,14 @@ fn idle() -> String {
 pub struct Load {
     /// One line that says what it does.
     pub summary: String,
+    /// Loads that it consists of, besides its own workers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mix: Vec<String>,
+    /// Programs that must be the ones of this machine, not busybox's: a guest gets them too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<String>,
     /// What runs, all of it at once.
-    #[serde(rename = "worker")]
+    #[serde(default, rename = "worker", skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<Worker>,
 }
 
@@ -83,6 +92,9 @@ pub struct Worker {
     /// End a round after this many milliseconds, done or not; 0 lets it end by itself.
     #[serde(default)]
     pub limit_ms: u32,
+    /// The signal that asks it to end.
+    #[serde(default)]
+    pub stop: Stop,
     /// What the worker does, as a plural noun: `files`, `messages`.
     pub unit: String,
     /// How that is counted in what the worker prints.
@@ -94,6 +106,17 @@ impl Worker {
     pub fn pause(&self) -> Nanos {
         Nanos::from_millis(i64::from(self.pause_ms))
     }
+}
+
+/// The signal that asks a worker's round to end; what does not end is killed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stop {
+    /// `SIGTERM`.
+    #[default]
+    Term,
+    /// `SIGINT`: ping tells what it did only when it is interrupted.
+    Int,
 }
 
 /// How a worker's work is counted.
@@ -108,6 +131,8 @@ pub enum Count {
     Rounds,
     /// The sum of the whole numbers that follow this text in what it prints.
     After(String),
+    /// The sum of the whole numbers that precede this text in what it prints.
+    Before(String),
 }
 
 #[cfg(test)]

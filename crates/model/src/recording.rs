@@ -10,6 +10,10 @@ use crate::units::Nanos;
 /// How many of the worst samples a recording keeps.
 pub const WORST_KEPT: usize = 16;
 
+/// How many raw samples a recording may keep at most: 16 bytes for each in the target's
+/// memory, and never so many that they do not fit into a frame.
+pub const KEEP_MOST: u32 = 10_000_000;
+
 /// One measured value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
@@ -92,6 +96,26 @@ impl Recording {
             return None;
         }
         Some(*values.select_nth_unstable(rank - 1).1)
+    }
+
+    /// Numbers a recording whose plan measures the same `times` times, from the second on.
+    pub fn number(&mut self, times: u32) {
+        if times > 1 {
+            let numbered = format!("{} ({times})", self.variant);
+            numbered.trim().clone_into(&mut self.variant);
+        }
+    }
+
+    /// The variant without such a number.
+    pub fn plain_variant(&self) -> &str {
+        let split = self.variant.rsplit_once('(');
+        let number = |(_, end): &(&str, &str)| {
+            let digits = end.strip_suffix(')').unwrap_or_default();
+            !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        split
+            .filter(number)
+            .map_or(&*self.variant, |(plain, _)| plain.trim_end())
     }
 
     /// `probe / load / variant`, the way a reader would name this recording.
@@ -307,6 +331,25 @@ mod tests {
         assert!(!recording.is_complete());
         assert_eq!(recording.max(), Some(Nanos(9)));
         assert_eq!(recording.quantile(1.0), Some(Nanos(9)));
+    }
+
+    #[test]
+    fn a_number_is_no_part_of_what_the_probe_said() {
+        let mut recording = record(&[], 0);
+        for (variant, times, numbered) in [
+            ("cpu0", 1, "cpu0"),
+            ("cpu0", 12, "cpu0 (12)"),
+            ("", 2, "(2)"),
+        ] {
+            recording.variant = variant.into();
+            recording.number(times);
+            assert_eq!(
+                (&*recording.variant, recording.plain_variant()),
+                (numbered, variant)
+            );
+        }
+        recording.variant = "a (b)".into();
+        assert_eq!(recording.plain_variant(), "a (b)");
     }
 
     #[test]

@@ -84,15 +84,16 @@ impl Suite {
         Ok(suite)
     }
 
-    /// The plan for one subject: the steps, and the loads that they name.
-    pub fn plan(&self, all: &BTreeMap<String, Load>, seed: u64) -> Result<Plan, SuiteError> {
+    /// The plan for one run on one subject: `steps`, the suite's or some of them, and the
+    /// loads that they name.
+    pub fn plan(
+        &self,
+        steps: &[Step],
+        all: &BTreeMap<String, Load>,
+        seed: u64,
+    ) -> Result<Plan, SuiteError> {
         let mut loads = BTreeMap::new();
-        for (step, number) in self
-            .steps
-            .iter()
-            .zip(1..)
-            .filter(|(step, _)| step.load != IDLE)
-        {
+        for (step, number) in steps.iter().zip(1..).filter(|(step, _)| step.load != IDLE) {
             let Some(load) = all.get(&step.load) else {
                 let known: Vec<&str> = all.keys().map(String::as_str).collect();
                 return Err(SuiteError::UnknownLoad {
@@ -107,7 +108,7 @@ impl Suite {
             seed,
             loads,
             absent: BTreeMap::new(),
-            steps: self.steps.clone(),
+            steps: steps.to_vec(),
         })
     }
 }
@@ -127,7 +128,10 @@ mod tests {
     #[test]
     fn an_unknown_load_is_named_with_those_that_there_are() {
         let suite = Suite::parse(SUITE).unwrap();
-        let error = suite.plan(&BTreeMap::new(), 1).unwrap_err().to_string();
+        let error = suite
+            .plan(&suite.steps, &BTreeMap::new(), 1)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("storm") && error.contains("idle"), "{error}");
     }
 

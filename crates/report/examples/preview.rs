@@ -16,5 +16,6 @@ fn main() -> std::io::Result<()> {
         _ => fixtures::whole(),
     };
     print!("{}", punctual_report::table(&runs, 80, true));
-    std::fs::write(path, punctual_report::page(&runs))
+    let documents = punctual_published::documents().map_err(std::io::Error::other)?;
+    std::fs::write(path, punctual_report::page(&runs, &documents))
 }

@@ -204,7 +204,7 @@ fn digests(column: &Column<'_>, width: usize) -> Vec<String> {
 
 /// Text of foreign origin on one line, without control characters: they could make a
 /// terminal do things.
-fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect()
@@ -231,7 +231,7 @@ fn fitting_part(text: impl Iterator<Item = char>, width: usize) -> String {
 }
 
 /// Lines of at most `width` columns; `first` begins the first, `rest` the others.
-fn wrap(text: &str, first: &str, rest: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, first: &str, rest: &str, width: usize) -> Vec<String> {
     let (mut lines, mut line) = (Vec::new(), first.to_owned());
     let mut begun = false;
     for word in text.split(' ').filter(|word| !word.is_empty()) {

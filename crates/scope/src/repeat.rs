@@ -421,11 +421,11 @@ pub fn steps(run: &Run) -> Result<Vec<u32>, ScopeError> {
                 .get(step)
                 .is_some_and(|s| s.probe == recording.probe && s.load == recording.load)
         };
-        let again = !variants.insert(&recording.variant);
+        let again = !variants.insert(recording.plain_variant());
         let stays = step.is_some_and(|step| fits(step) && !again);
         if !stays {
             variants.clear();
-            variants.insert(&recording.variant);
+            variants.insert(recording.plain_variant());
             let from = step.map_or(0, |step| step + 1);
             step = (from..plan.steps.len()).find(|step| fits(*step));
         }

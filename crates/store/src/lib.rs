@@ -164,6 +164,17 @@ impl Store {
         )
     }
 
+    /// The newest finished run that was made as `run` would be: the same plan, subject, bench
+    /// and facts of it.
+    pub fn find_equal(&self, run: &Run) -> Result<Option<Run>, StoreError> {
+        self.transact(TransactionBehavior::Deferred, |transaction| {
+            let number = rows::select_equal(transaction, run)?;
+            number
+                .map(|number| rows::select_run(transaction, number))
+                .transpose()
+        })
+    }
+
     /// Removes a run with all that belongs to it, unless it is still being written.
     pub fn remove(&self, id: &str) -> Result<(), StoreError> {
         self.transact(TransactionBehavior::Immediate, |transaction| {

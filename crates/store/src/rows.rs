@@ -64,6 +64,19 @@ pub fn insert_run(transaction: &Transaction, run: &Run, owner: &Owner) -> Result
     Ok(transaction.last_insert_rowid())
 }
 
+/// The number of the newest finished run that was made as `run` would be, to the last fact.
+pub fn select_equal(transaction: &Transaction, run: &Run) -> Result<Option<i64>, Fault> {
+    let values = named_params! {
+        ":suite": run.suite, ":plan": run.plan, ":ns_per_insn": run.ns_per_insn,
+        ":subject": run.subject.name, ":kernel": run.subject.kernel,
+        ":boot": run.subject.boot, ":bench": run.subject.bench,
+        ":bench_facts": json(&run.bench),
+    };
+    let mut statement = transaction.prepare_cached(sql::SELECT_EQUAL)?;
+    let mut rows = statement.query(values)?;
+    Ok(rows.next()?.map(|row| row.get(0)).transpose()?)
+}
+
 /// Stores what the target read back, in place of what was there.
 pub fn update_provenance(
     transaction: &Transaction,

@@ -103,6 +103,14 @@ SELECT number, suite, seed, subject, kernel, boot, bench, state, started, finish
     (SELECT count(*) FROM recordings WHERE run = runs.number) AS recordings
 FROM runs ORDER BY number DESC";
 
+/// The finished run, newest first, that measured the very same.
+pub const SELECT_EQUAL: &str = "
+SELECT number FROM runs
+WHERE state = 'finished' AND digest IS NOT NULL AND suite = :suite AND plan = :plan
+    AND ns_per_insn IS :ns_per_insn AND subject = :subject AND kernel = :kernel
+    AND boot = :boot AND bench = :bench AND bench_facts = :bench_facts
+ORDER BY number DESC LIMIT 1";
+
 /// A run but for what its probes delivered.
 pub const SELECT_RUN: &str = "SELECT * FROM runs WHERE number = :run";
 

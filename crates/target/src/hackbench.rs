@@ -16,7 +16,7 @@ use punctual_model::Nanos;
 use serde::Deserialize;
 
 use crate::sys::memory::SharedCounter;
-use crate::sys::{pipe, process, time};
+use crate::sys::{pipe, process, sched, signal, time};
 
 /// How messages travel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -55,6 +55,11 @@ pub struct Job {
     pub loops: u32,
     /// A message's size in bytes.
     pub size: usize,
+    /// Whether the thread that starts and collects the workers is `SCHED_FIFO` 1.
+    pub fifo: bool,
+    /// Whether the process outlives its workers when all are asked to end (`SIGTERM`), to
+    /// tell what they have done.
+    pub tell: bool,
 }
 
 impl Default for Job {
@@ -66,6 +71,8 @@ impl Default for Job {
             fds: 20,
             loops: 100,
             size: 100,
+            fifo: false,
+            tell: false,
         }
     }
 }
@@ -183,8 +190,10 @@ fn run_processes(job: &Job, gate: &Gate, counter: SharedCounter) -> io::Result<O
         }
     }
     gate.wait_for(job.workers())?;
-    // From here on the parent outlives its workers, to tell what they have done.
-    process::survive_termination();
+    take_priority(job)?;
+    if job.tell {
+        process::survive_termination();
+    }
     let start = gate.open()?;
     let mut all_done = true;
     for worker in workers {
@@ -193,26 +202,45 @@ fn run_processes(job: &Job, gate: &Gate, counter: SharedCounter) -> io::Result<O
     Ok(all_done.then_some(time::now() - start))
 }
 
+/// Workers do not inherit it, for they are there already.
+fn take_priority(job: &Job) -> io::Result<()> {
+    if job.fifo {
+        sched::set_fifo(1)?;
+    }
+    Ok(())
+}
+
 fn fork_group(
     job: &Job,
     gate: &Gate,
     counter: SharedCounter,
     workers: &mut Vec<process::Pid>,
 ) -> io::Result<()> {
+    let parent = std::process::id();
     let mut outputs = Vec::new();
     for _ in 0..job.fds {
         let (input, output) = channel(job.ipc)?;
         workers.push(process::fork(|| {
+            end_with(parent);
             or_die(receive(job, gate, &input));
         })?);
         outputs.push(output);
     }
     for _ in 0..job.fds {
         workers.push(process::fork(|| {
+            end_with(parent);
             or_die(send(job, gate, &outputs, counter));
         })?);
     }
     Ok(())
+}
+
+/// The calling worker ends when its parent does, also if it has ended already.
+fn end_with(parent: u32) {
+    or_die(signal::die_with_parent());
+    if std::os::unix::process::parent_id() != parent {
+        std::process::exit(1);
+    }
 }
 
 fn or_die<T>(result: io::Result<T>) -> T {
@@ -243,6 +271,7 @@ fn run_threads(job: &Job, gate: &Gate, counter: SharedCounter) -> io::Result<Opt
             }
         }
         gate.wait_for(job.workers())?;
+        take_priority(job)?;
         let start = gate.open()?;
         for worker in workers {
             worker
@@ -267,6 +296,8 @@ mod tests {
                 fds: 3,
                 loops: 5,
                 size: 10,
+                fifo: false,
+                tell: false,
             };
             let outcome = run(&job).unwrap();
             assert_eq!(outcome.messages, 2 * 3 * 3 * 5);

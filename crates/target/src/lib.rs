@@ -18,13 +18,16 @@ pub mod line;
 pub mod loads;
 pub mod phase;
 pub mod probes;
+pub mod programs;
 pub mod provenance;
 pub mod rt;
+pub mod scratch;
 pub mod session;
 pub mod stall;
 pub mod stamps;
 pub mod stream;
 pub mod sys;
+pub mod taker;
 pub mod undertaker;
 
 #[cfg(test)]

@@ -7,12 +7,14 @@ use std::process::{Child, ChildStdout, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use punctual_model::Nanos;
-use punctual_model::plan::{Count, Load, Worker};
+use punctual_model::plan::{Count, Load, Stop, Worker};
 use punctual_model::recording::Work;
 
 use crate::phase::Phases;
+use crate::scratch::ScratchDirectory;
 use crate::sys::{pipe, process, time};
 use crate::undertaker;
 
@@ -28,11 +30,14 @@ pub const SELF: &str = "punctual-target";
 /// A load whose workers run, each started again whenever it ends.
 pub struct RunningLoad {
     workers: Vec<RunningWorker>,
+    /// Where the workers run, and leave their files. Taken away with everything in it.
+    _directory: ScratchDirectory,
 }
 
 struct RunningWorker {
     shared: Arc<Shared>,
     thread: JoinHandle<Result<Work, String>>,
+    stop: Stop,
 }
 
 /// What the thread of a worker and the one that stops it both see.
@@ -46,12 +51,20 @@ struct Shared {
 impl RunningLoad {
     /// Starts all workers of a load.
     pub fn start(load: &Load, phases: &mut Phases) -> Result<Self, String> {
+        let directory = ScratchDirectory::enter()
+            .map_err(|error| format!("no directory for the load's files: {error}"))?;
         let workers = load
             .workers
             .iter()
-            .map(|worker| RunningWorker::start(worker.clone(), phases.below(LONGEST_PHASE)))
+            .map(|worker| {
+                let phase = phases.below(LONGEST_PHASE);
+                RunningWorker::start(worker.clone(), phase)
+            })
             .collect::<Result<_, _>>()?;
-        Ok(Self { workers })
+        Ok(Self {
+            workers,
+            _directory: directory,
+        })
     }
 
     /// Stops all workers, and tells what each of them did. A worker that did nothing is an
@@ -60,12 +73,15 @@ impl RunningLoad {
         for worker in &self.workers {
             worker.shared.stop.store(true, Ordering::SeqCst);
         }
-        self.signal(process::terminate_group);
+        for worker in &self.workers {
+            worker.thread.thread().unpark();
+        }
+        self.signal(process::stop_group);
         let end_of_grace = time::now() + GRACE;
         while self.is_running() && time::now() < end_of_grace {
             time::sleep(Nanos::from_millis(1));
         }
-        self.signal(process::kill_group);
+        self.signal(|group, _| process::kill_group(group));
         self.workers.into_iter().map(RunningWorker::join).collect()
     }
 
@@ -75,11 +91,11 @@ impl RunningLoad {
             .any(|worker| !worker.thread.is_finished())
     }
 
-    fn signal(&self, signal: fn(process::Pid)) {
+    fn signal(&self, signal: fn(process::Pid, Stop)) {
         for worker in &self.workers {
             let group = worker.shared.group.load(Ordering::SeqCst);
             if group != 0 {
-                signal(group);
+                signal(group, worker.stop);
             }
         }
     }
@@ -88,6 +104,7 @@ impl RunningLoad {
 impl RunningWorker {
     fn start(worker: Worker, phase: Nanos) -> Result<Self, String> {
         let shared = Arc::new(Shared::default());
+        let stop = worker.stop;
         let theirs = Arc::clone(&shared);
         let body = move || {
             time::sleep(phase);
@@ -97,7 +114,11 @@ impl RunningWorker {
             .stack_size(64 * 1024)
             .spawn(body)
             .map_err(|error| format!("cannot start a worker's thread: {error}"))?;
-        Ok(Self { shared, thread })
+        Ok(Self {
+            shared,
+            thread,
+            stop,
+        })
     }
 
     fn join(self) -> Result<Work, String> {
@@ -121,7 +142,7 @@ fn work(worker: &Worker, shared: &Shared) -> Result<Work, String> {
         work.rounds += 1;
         work.amount += round.amount;
         work.cpu += round.cpu;
-        time::sleep(worker.pause());
+        pause(worker.pause(), shared);
     }
     if work.amount == 0 && work.cpu == Nanos::ZERO {
         return Err(format!(
@@ -130,6 +151,16 @@ fn work(worker: &Worker, shared: &Shared) -> Result<Work, String> {
         ));
     }
     Ok(work)
+}
+
+/// Waits between two rounds, unless the load is stopped meanwhile.
+fn pause(span: Nanos, shared: &Shared) {
+    let end = time::now() + span;
+    let mut left = span;
+    while left > Nanos::ZERO && !shared.stop.load(Ordering::SeqCst) {
+        thread::park_timeout(Duration::from_nanos(left.0.unsigned_abs()));
+        left = end - time::now();
+    }
 }
 
 struct Round {
@@ -144,7 +175,7 @@ fn round(worker: &Worker, shared: &Shared) -> io::Result<Round> {
     shared.group.store(group, Ordering::SeqCst);
     // The load may have been stopped between the two.
     if shared.stop.load(Ordering::SeqCst) {
-        process::terminate_group(group);
+        process::stop_group(group, worker.stop);
     }
     let limit = (worker.limit_ms > 0).then(|| Nanos::from_millis(worker.limit_ms.into()));
     let mut counter = Counter::new(&worker.count);
@@ -154,12 +185,19 @@ fn round(worker: &Worker, shared: &Shared) -> io::Result<Round> {
     let ended = process::wait(group)?;
     // A command's own children may outlive it.
     process::kill_group(group);
-    process::reap_group(group);
+    let orphans = process::reap_group(group);
     shared.group.store(0, Ordering::SeqCst);
     let by_itself = ended.status.code().is_some();
+    let amount = counter.amount(by_itself);
+    if amount == 0 && ended.status.code().is_some_and(|code| code != 0) {
+        return Err(io::Error::other(format!(
+            "it did nothing and ended with {}",
+            ended.status
+        )));
+    }
     Ok(Round {
-        amount: counter.amount(by_itself),
-        cpu: ended.cpu(),
+        amount,
+        cpu: ended.cpu() + orphans,
     })
 }
 
@@ -198,7 +236,8 @@ pub fn spawn(run: &[String]) -> io::Result<Child> {
     } else {
         program
     };
-    undertaker::command(program)?
+    let mut command = undertaker::command(program)?;
+    command
         .args(arguments)
         .env(
             "PATH",
@@ -207,8 +246,8 @@ pub fn spawn(run: &[String]) -> io::Result<Child> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()
+        .process_group(0);
+    command.spawn()
 }
 
 /// Counts work in what a command prints.
@@ -232,18 +271,27 @@ impl<'a> Counter<'a> {
         match self.how {
             Count::Bytes => self.amount += piece.len() as u64,
             Count::Lines => self.amount += piece.split(|byte| *byte == b'\n').count() as u64 - 1,
-            Count::After(text) => {
+            Count::After(_) | Count::Before(_) => {
                 for byte in piece {
-                    if *byte == b'\n' {
-                        self.amount += number_after(&self.line, text);
-                        self.line.clear();
-                    } else {
-                        self.line.push(*byte);
-                    }
+                    self.feed_byte(*byte);
                 }
             }
             Count::Rounds => {}
         }
+    }
+
+    fn feed_byte(&mut self, byte: u8) {
+        if byte != b'\n' {
+            self.line.push(byte);
+            return;
+        }
+        let line = String::from_utf8_lossy(&self.line);
+        self.amount += match self.how {
+            Count::After(text) => number_after(&line, text),
+            Count::Before(text) => number_before(&line, text),
+            _ => 0,
+        };
+        self.line.clear();
     }
 
     fn amount(self, ended_by_itself: bool) -> u64 {
@@ -255,17 +303,21 @@ impl<'a> Counter<'a> {
 }
 
 /// The whole number that follows `text` in a line; 0 where there is none.
-fn number_after(line: &[u8], text: &str) -> u64 {
-    let line = String::from_utf8_lossy(line);
-    let Some((_, rest)) = line.split_once(text) else {
-        return 0;
-    };
-    let digits: String = rest
-        .trim_start()
-        .chars()
-        .take_while(char::is_ascii_digit)
-        .collect();
-    digits.parse().unwrap_or(0)
+fn number_after(line: &str, text: &str) -> u64 {
+    let rest = line.split_once(text).map_or("", |(_, rest)| rest);
+    let digits = rest.trim_start().split(no_digit).next();
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
+/// The whole number that precedes `text` in a line; 0 where there is none.
+fn number_before(line: &str, text: &str) -> u64 {
+    let rest = line.split_once(text).map_or("", |(before, _)| before);
+    let digits = rest.trim_end().rsplit(no_digit).next();
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
+fn no_digit(letter: char) -> bool {
+    !letter.is_ascii_digit()
 }
 
 #[cfg(test)]
@@ -277,6 +329,7 @@ mod tests {
             run: run.iter().map(|word| (*word).to_owned()).collect(),
             pause_ms: 0,
             limit_ms: 0,
+            stop: Stop::Term,
             unit: "things".into(),
             count,
         }
@@ -291,6 +344,8 @@ mod tests {
     fn load(worker: Worker) -> Load {
         Load {
             summary: String::new(),
+            mix: Vec::new(),
+            programs: Vec::new(),
             workers: vec![worker],
         }
     }
@@ -304,6 +359,7 @@ mod tests {
             counter.amount(true)
         };
         assert_eq!(count(Count::After("messages:".into())), 42);
+        assert_eq!(count(Count::Before(" of 13".into())), 12);
         assert_eq!(count(Count::Lines), 3);
         assert_eq!(count(Count::Bytes), 40);
         assert_eq!(count(Count::Rounds), 1);
@@ -337,6 +393,21 @@ mod tests {
         busy.limit_ms = 20;
         let work = run_for(&load(busy), Nanos::from_millis(200)).unwrap();
         assert!(work[0].rounds > 1, "{work:?}");
+    }
+
+    #[test]
+    fn a_pause_ends_with_the_load() {
+        let mut rare = worker(&["echo", "x"], Count::Lines);
+        rare.pause_ms = 3_600_000;
+        let work = run_for(&load(rare), Nanos::from_millis(50)).unwrap();
+        assert_eq!((work[0].rounds, work[0].amount), (1, 1));
+    }
+
+    #[test]
+    fn a_command_that_fails_is_an_error_not_an_idle_machine() {
+        let failing = worker(&["sh", "-c", "exit 7"], Count::Lines);
+        let error = run_for(&load(failing), Nanos::from_millis(50)).unwrap_err();
+        assert!(error.contains("exit status: 7"), "{error}");
     }
 
     #[test]

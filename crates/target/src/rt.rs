@@ -5,7 +5,8 @@ use std::fs;
 
 use punctual_model::CpuId;
 
-use crate::sys::{memory, sched};
+use crate::sys::memory;
+use crate::sys::sched::{self, Policy};
 
 /// How a measuring thread was really scheduled, as the kernel tells it.
 pub type Settings = BTreeMap<String, String>;
@@ -14,33 +15,43 @@ pub type Settings = BTreeMap<String, String>;
 /// 1 ns, stack touched. Returns what the kernel says when asked; an error is the reason
 /// why the thread cannot measure. There is no fallback to another policy.
 pub fn prepare_thread(cpu: CpuId, priority: u8) -> Result<Settings, String> {
-    sched::pin(cpu).map_err(|error| format!("cannot bind a thread to {cpu}: {error}"))?;
+    pin(cpu)?;
     let slack = sched::minimise_timer_slack()
         .map_err(|error| format!("cannot set the timer slack: {error}"))?;
-    sched::set_fifo(priority).map_err(|error| {
-        format!("SCHED_FIFO {priority} is refused ({error}): run as root, or raise RLIMIT_RTPRIO")
-    })?;
-    memory::touch_stack();
-    read_back(cpu, priority, slack)
+    schedule(Policy::Fifo, priority)?;
+    Ok(BTreeMap::from([
+        ("policy".into(), Policy::Fifo.name().into()),
+        ("priority".into(), priority.to_string()),
+        ("affinity".into(), cpu.to_string()),
+        ("timer_slack_ns".into(), slack.to_string()),
+    ]))
 }
 
-fn read_back(cpu: CpuId, priority: u8, slack: i32) -> Result<Settings, String> {
-    let (policy, found) = sched::policy().map_err(|error| format!("sched_getparam: {error}"))?;
-    if policy != "SCHED_FIFO" || found != i32::from(priority) {
-        return Err(format!(
-            "asked for SCHED_FIFO {priority}, but the kernel says {policy} {found}"
-        ));
-    }
+/// Binds the calling thread to `cpu`; an error where the kernel then says otherwise.
+pub fn pin(cpu: CpuId) -> Result<(), String> {
+    sched::pin(cpu).map_err(|error| format!("cannot bind a thread to {cpu}: {error}"))?;
     let cpus = sched::affinity().map_err(|error| format!("sched_getaffinity: {error}"))?;
     if cpus != [cpu] {
         return Err(format!("asked for {cpu}, but the kernel says {cpus:?}"));
     }
-    Ok(BTreeMap::from([
-        ("policy".into(), policy.into()),
-        ("priority".into(), found.to_string()),
-        ("affinity".into(), cpu.to_string()),
-        ("timer_slack_ns".into(), slack.to_string()),
-    ]))
+    Ok(())
+}
+
+/// Gives the calling thread a policy and a priority, and touches its stack; an error where
+/// the kernel then says otherwise. There is no fallback.
+pub fn schedule(policy: Policy, priority: u8) -> Result<(), String> {
+    let name = policy.name();
+    sched::set(policy, priority).map_err(|error| {
+        format!("{name} {priority} is refused ({error}): run as root, or raise RLIMIT_RTPRIO")
+    })?;
+    memory::touch_stack();
+    let (told, found) = sched::policy().map_err(|error| format!("sched_getparam: {error}"))?;
+    if told != name || found != i32::from(priority) {
+        return Err(format!(
+            "asked for {name} {priority}, but the kernel says {told} {found}"
+        ));
+    }
+    Ok(())
 }
 
 /// The real-time priority at which the kernel runs the calling thread at this moment, be it

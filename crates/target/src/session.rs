@@ -1,5 +1,6 @@
 //! A plan, carried out step by step.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use punctual_model::plan::{IDLE, Load, Plan, Step};
@@ -39,6 +40,7 @@ pub fn carry_out(plan: &Plan, stream: &mut Stream) -> io::Result<()> {
         recordings: 0,
         unsupported: 0,
     };
+    let mut titles = BTreeMap::new();
     for ((step, measurement), number) in plan.steps.iter().zip(&measurements).zip(0..) {
         marker::step();
         stream.send(&Record::Started(Started {
@@ -49,7 +51,8 @@ pub fn carry_out(plan: &Plan, stream: &mut Stream) -> io::Result<()> {
         }))?;
         match measure(plan, step, number, measurement.as_ref()) {
             Ok(recordings) => {
-                for recording in recordings {
+                for mut recording in recordings {
+                    tell_apart(&mut recording, &mut titles);
                     stream.send(&Record::Recording(Box::new(recording)))?;
                     finished.recordings += 1;
                 }
@@ -68,6 +71,13 @@ pub fn carry_out(plan: &Plan, stream: &mut Stream) -> io::Result<()> {
     }
     marker::end();
     stream.send(&Record::Finished(finished))
+}
+
+/// Numbers recordings of the same name: a plan may measure the same twice, in two ways.
+fn tell_apart(recording: &mut Recording, titles: &mut BTreeMap<String, u32>) {
+    let times = titles.entry(recording.title()).or_default();
+    *times += 1;
+    recording.number(*times);
 }
 
 /// A reason, and the reason for it where a module could not be brought along.
@@ -127,4 +137,27 @@ fn start(load: &Load, phases: &mut Phases) -> Result<RunningLoad, String> {
     let running = RunningLoad::start(load, phases)?;
     time::sleep(SETTLING);
     Ok(running)
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_model::Recorder;
+
+    use super::*;
+
+    #[test]
+    fn recordings_of_one_name_are_told_apart() {
+        let mut titles = BTreeMap::new();
+        let mut variant = |probe, variant| {
+            let mut recording = Recorder::new(0).finish(probe, IDLE, variant);
+            tell_apart(&mut recording, &mut titles);
+            recording.variant
+        };
+        assert_eq!(variant("timer", "cpu0"), "cpu0");
+        assert_eq!(variant("timer", "cpu0"), "cpu0 (2)");
+        assert_eq!(variant("timer", "cpu1"), "cpu1");
+        assert_eq!(variant("kthreads", ""), "");
+        assert_eq!(variant("kthreads", ""), "(2)");
+        assert_eq!(variant("timer", "cpu0"), "cpu0 (3)");
+    }
 }

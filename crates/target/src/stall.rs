@@ -7,7 +7,9 @@
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
+use std::sync::{Mutex, PoisonError};
 
+use punctual_model::recording::Sample;
 use punctual_model::{Nanos, Recording};
 use serde::Deserialize;
 
@@ -122,6 +124,12 @@ impl Device {
             return Err("the stalled sample was not kept".to_owned());
         };
         let due = due + (sample.at - at);
+        self.note(sample, (start, end), due, recording);
+        Ok(())
+    }
+
+    fn note(&self, sample: Sample, span: (Nanos, Nanos), due: Nanos, recording: &mut Recording) {
+        let (start, end) = span;
         let facts = [
             ("stall_kind", self.stall.kind.name().to_owned()),
             ("stall_us", self.stall.us.to_string()),
@@ -132,7 +140,74 @@ impl Device {
         ];
         let facts = facts.map(|(name, fact)| (name.into(), fact));
         recording.settings.extend(facts);
-        Ok(())
+    }
+}
+
+/// A stall that falls into a path of a probe whose threads measure in rounds, of which each
+/// begins after a pause. It is armed in the pause before its round.
+#[derive(Debug)]
+pub struct Within {
+    device: Device,
+    /// The number of its round.
+    round: u64,
+    /// How long after the round's begin, unless the suite says otherwise.
+    offset: Nanos,
+    armed: Mutex<Result<(), String>>,
+}
+
+impl Within {
+    /// A stall in the round of that number.
+    pub fn round(stall: Stall, round: u64, offset: Nanos) -> Result<Self, String> {
+        let armed = Mutex::new(Err("the stalled round was not begun".to_owned()));
+        Ok(Self {
+            device: stall.open()?,
+            round,
+            offset,
+            armed,
+        })
+    }
+
+    /// Arms the stall for a round that is to begin at `begin`.
+    pub fn arm(&self, begin: Nanos) {
+        let armed = self.device.arm(begin, self.offset);
+        *self.armed.lock().unwrap_or_else(PoisonError::into_inner) = armed;
+    }
+
+    /// Writes into the recording whose sample the stall fell into what it was, counted from
+    /// that sample's begin, and what the sample was. `first` is when the recordings began.
+    pub fn tell(&self, first: Nanos, recordings: &mut [Recording]) -> Result<(), String> {
+        let armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
+        armed.clone()?;
+        let (start, end) = self.device.span()?;
+        for recording in recordings {
+            let holds = |sample: &Sample| {
+                let begin = first + sample.at;
+                begin <= start && start < begin + sample.value
+            };
+            let found = recording.samples.iter().find(holds);
+            if let Some(sample) = found {
+                self.device
+                    .note(sample, (start, end), first + sample.at, recording);
+                return Ok(());
+            }
+        }
+        Err(format!(
+            "the stall fell into no measured path, {} after the first: set stall.offset_ns",
+            start - first
+        ))
+    }
+}
+
+/// The pause before the round of that number; in it a stall is armed that is to fall into
+/// that round.
+pub fn pause(stall: Option<&Within>, round: u64, pause: Nanos) {
+    match stall.filter(|stall| stall.round == round) {
+        None => time::sleep(pause),
+        Some(stall) => {
+            let begin = time::now() + ARMING;
+            stall.arm(begin);
+            time::sleep_until(begin);
+        }
     }
 }
 

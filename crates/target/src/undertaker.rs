@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use crate::knob;
+use crate::scratch;
 use crate::sys::{process, signal};
 
 /// The subcommand that turns back what a dead target left turned.
@@ -84,8 +85,10 @@ fn children() -> Vec<process::Pid> {
         .collect()
 }
 
-/// Turns back what a dead target left turned, and says what that was.
+/// Turns back what a dead target left turned, and says what that was; removes the files of
+/// the loads of the target that became this program.
 pub fn turn_back() {
+    scratch::remove_left_behind();
     for setting in knob::turn_back_left_behind() {
         eprintln!("punctual-target: turned back {setting}");
     }

@@ -106,7 +106,7 @@ impl RepeatArgs {
 
     /// Where progress is shown.
     pub fn progress(&self) -> Progress {
-        Progress::new(0, self.quiet)
+        Progress::new(0, 1, self.quiet)
     }
 }
 

@@ -1,11 +1,13 @@
 //! The command line: one file for each subcommand.
 
 mod cache;
+mod compare;
 mod completions;
 mod explain;
 mod kernel;
 mod list;
 mod man;
+mod published;
 mod remove;
 mod run;
 mod runs;
@@ -30,6 +32,8 @@ Examples:
   punctual run demo --kernel mine          … judged in the same way
   punctual runs                            what has been measured so far
   punctual show r3 --report r3.html        a run again, as a page
+  punctual compare r1 r4                   one run against another
+  punctual published celf                  what a suite's document says
 
 Exit status: 0 all measured; 1 an error; 2 a wrong command line;
 3 measured, but something was unsupported or interrupted.
@@ -52,10 +56,12 @@ enum Command {
     Run(run::Run),
     Runs(runs::Runs),
     Show(show::Show),
+    Compare(compare::Compare),
     Survey(survey::Survey),
     Remove(remove::Remove),
     Explain(explain::Explain),
     List(list::List),
+    Published(published::Published),
     Kernel(kernel::Kernel),
     Cache(cache::Cache),
     Completions(completions::Completions),
@@ -69,10 +75,12 @@ impl Cli {
             Command::Run(command) => command.run(),
             Command::Runs(command) => command.run(),
             Command::Show(command) => command.run(),
+            Command::Compare(command) => command.run(),
             Command::Survey(command) => command.run(),
             Command::Remove(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::List(command) => command.run(),
+            Command::Published(command) => command.run(),
             Command::Kernel(command) => command.run(),
             Command::Cache(command) => command.run(),
             Command::Completions(command) => command.run(),

@@ -9,23 +9,33 @@ use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum, value_parser};
 use punctual_bench::paths;
 use punctual_bench::virtual_bench::{NS_PER_INSN_MAX, Start, VirtualBench};
-use punctual_model::Plan;
+use punctual_model::plan::Step;
 use punctual_model::run::State;
 use punctual_model::suite::{SubjectSpec, Suite};
+use punctual_model::{Nanos, Plan};
 use punctual_target::probes;
 
 use super::{StoreArgs, catalog};
 use crate::lab::{Job, Lab, Results};
 use crate::progress::Progress;
+use crate::scale::ScaleArgs;
 use crate::sites::{self, Builder, Equipment, Place};
 use crate::subjects::{Choice, choose};
 use crate::{ExitStatus, UsageError, interrupt, library, output};
+
+/// Virtual runs longer than this, by what their samples take, are shared by several: under a
+/// full load a virtual minute takes about ten on the wall.
+const LONGEST_VIRTUAL_RUN: Nanos = Nanos::from_millis(60_000);
+/// In real time loads that do something every few minutes are to have their time.
+const LONGEST_HOST_RUN: Nanos = Nanos::from_millis(3_600_000);
 
 const EXAMPLES: &str = "\
 Examples:
   punctual run demo
   punctual run demo --kernel debian-6.12 --boot preempt=none --boot preempt=full
   punctual run demo --subject rt --seeds 1..5 --report rt.html
+  punctual run osadl --scale 0.01
+  punctual run celf --scale 1 --resume
   punctual run ./mine.toml --kernel mine --json > mine.json
   sudo punctual run demo --bench host";
 
@@ -57,6 +67,11 @@ pub struct Run {
     /// One run for each seed: `1..5` (the 5 included), or `1,2,7`
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds)]
     seeds: Option<Seeds>,
+    #[command(flatten)]
+    scale: ScaleArgs,
+    /// Take what the store holds of this very measurement, and measure only the rest
+    #[arg(long)]
+    resume: bool,
     /// Nanoseconds of virtual time per instruction: 1, 2, 4, … 1024 [default: 1]
     #[arg(long, value_name = "N", value_parser = parse_ns_per_insn)]
     ns_per_insn: Option<u32>,
@@ -81,6 +96,9 @@ pub struct Run {
     /// Write a page about the results (HTML, one file) to FILE
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Write all data, and scripts for gnuplot, into DIR
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
     /// Show no progress
     #[arg(short, long)]
     quiet: bool,
@@ -93,17 +111,19 @@ impl Run {
     pub fn run(self) -> Result<ExitStatus> {
         let suite = library::suite(&self.suite)?;
         let subjects = self.subjects(&suite)?;
-        let plans = self.plans(&suite)?;
+        let Plans { plans, pooled } = self.plans(&suite)?;
         let store = self.store.open()?;
-        let steps = suite.steps.len() * subjects.len() * plans.len();
-        let progress = Progress::new(steps as u64, self.quiet);
+        let runs = plans.len() * subjects.len();
+        let steps: usize = plans.iter().map(|plan| plan.steps.len()).sum();
+        let progress = Progress::new((steps * subjects.len()) as u64, runs, self.quiet);
         let places = self.places(&suite, &subjects, &progress)?;
         let mut jobs = Vec::new();
         for plan in &plans {
-            for (subject, place) in subjects.iter().zip(&places) {
+            for (number, (subject, place)) in subjects.iter().zip(&places).enumerate() {
                 let mut plan = plan.clone();
                 plan.absent.clone_from(&place.absent);
                 jobs.push(Job {
+                    place: if pooled { number } else { jobs.len() },
                     suite: &suite.name,
                     subject,
                     site: place.site.as_ref(),
@@ -115,6 +135,7 @@ impl Run {
             store: &store,
             progress: &progress,
             cancel: interrupt::flag()?,
+            resume: self.resume,
         };
         let results = lab.carry_out(&jobs, self.side_by_side()?)?;
         progress.clear();
@@ -169,7 +190,7 @@ impl Run {
         let mut bench = VirtualBench::open(&cache)?;
         bench.silence = silence;
         let say = &mut |message: &str| progress.say(message);
-        let mut equipment = Equipment::of(suite, say)?;
+        let mut equipment = Equipment::of(suite, &library::loads()?, say)?;
         equipment.memory_mib = self.memory.unwrap_or(suite.memory_mib);
         equipment.ns_per_insn = self.ns_per_insn.unwrap_or(1);
         if self.cold {
@@ -184,24 +205,42 @@ impl Run {
         builder.places(subjects, say)
     }
 
-    /// A plan for each seed. What is wrong with the suite is said here, before any boot.
-    fn plans(&self, suite: &Suite) -> Result<Vec<Plan>> {
+    /// A plan for each run. What is wrong with the suite is said here, before any boot.
+    fn plans(&self, suite: &Suite) -> Result<Plans> {
         let loads = library::loads()?;
-        let seeds = self
-            .seeds
-            .clone()
-            .map_or_else(|| vec![self.seed], |seeds| seeds.0);
         for (step, number) in suite.steps.iter().zip(1..) {
             probes::parse(&step.probe, &step.params).map_err(|reason| {
                 UsageError(format!("suite \"{}\", step {number}: {reason}", suite.name))
             })?;
         }
-        let plan = |seed| {
+        let shards = self.scale.shards(&suite.steps, self.longest())?;
+        let pooled = shards.len() > 1;
+        let seeds = match &self.seeds {
+            Some(_) if pooled => return Err(too_many_seeds(shards.len()).into()),
+            Some(seeds) => seeds.0.clone(),
+            None => (self.seed..).take(shards.len()).collect(),
+        };
+        let plan = |(seed, steps): (u64, &Vec<Step>)| {
             Ok(suite
-                .plan(&loads, seed)
+                .plan(steps, &loads, seed)
                 .map_err(|e| UsageError(e.to_string()))?)
         };
-        seeds.into_iter().map(plan).collect()
+        let plans: Result<_> = seeds
+            .into_iter()
+            .zip(shards.iter().cycle())
+            .map(plan)
+            .collect();
+        Ok(Plans {
+            plans: plans?,
+            pooled,
+        })
+    }
+
+    fn longest(&self) -> Nanos {
+        match self.bench {
+            Bench::Virtual => LONGEST_VIRTUAL_RUN,
+            Bench::Host => LONGEST_HOST_RUN,
+        }
     }
 
     fn side_by_side(&self) -> Result<usize> {
@@ -222,7 +261,9 @@ impl Run {
         }
         if let Some(path) = &self.report {
             output::write_report(runs, path)?;
-            eprintln!("The report is in {}", path.display());
+        }
+        if let Some(directory) = &self.data {
+            output::write_data(runs, directory)?;
         }
         if results.left > 0 {
             eprintln!(
@@ -241,6 +282,20 @@ impl Run {
             (false, true) => ExitStatus::Done,
         })
     }
+}
+
+fn too_many_seeds(runs: usize) -> UsageError {
+    UsageError(format!(
+        "so many samples take {runs} runs, each with a seed of its own: give the first one \
+         by --seed instead of --seeds"
+    ))
+}
+
+/// The plans of all runs on one subject.
+struct Plans {
+    plans: Vec<Plan>,
+    /// Whether the runs are shards of one measurement.
+    pooled: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

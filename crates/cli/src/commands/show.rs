@@ -34,6 +34,9 @@ pub struct Show {
     /// Write a page about the runs (HTML, one file) to FILE
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// Write all data, and scripts for gnuplot, into DIR
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -54,7 +57,9 @@ impl Show {
         }
         if let Some(path) = &self.report {
             output::write_report(&runs, path)?;
-            eprintln!("The report is in {}", path.display());
+        }
+        if let Some(directory) = &self.data {
+            output::write_data(&runs, directory)?;
         }
         Ok(ExitStatus::Done)
     }

@@ -4,6 +4,9 @@ mod against;
 mod axis;
 mod bars;
 mod canvas;
+mod counts;
+mod each;
+mod extremes;
 mod histogram;
 mod seeds;
 mod time;
@@ -15,6 +18,9 @@ use crate::views::Shape;
 
 pub use against::against;
 pub use bars::bars;
+pub use counts::counts;
+pub use each::each;
+pub use extremes::extremes;
 pub use histogram::histogram;
 pub use seeds::seeds;
 pub use time::over_time;
@@ -26,12 +32,20 @@ pub enum Kind {
     Histogram,
     /// Each sample at its time.
     OverTime,
+    /// Each signed sample by its number.
+    Jitter,
+    /// The average and the maximum of each subject.
+    Extremes,
     /// The worst case and the middle against the number of threads.
     Against,
     /// The worst case of each seed.
     Seeds,
     /// How long work took.
     Bars,
+    /// How long each execution took.
+    Each,
+    /// How many samples fell into the steps of a published histogram.
+    Counts,
 }
 
 /// A figure and what is to be said about it.
@@ -54,9 +68,13 @@ impl Figure {
         let what = match kind {
             Kind::Histogram => "How often each latency occurred",
             Kind::OverTime => "Latency against time",
+            Kind::Jitter => "Jitter against sample number",
+            Kind::Extremes => "Average and maximum",
             Kind::Against => "Against the number of threads",
             Kind::Seeds => "Worst case of each seed",
             Kind::Bars => "How long it took",
+            Kind::Each => "Each execution",
+            Kind::Counts => "In the steps of the published histogram",
         };
         let title = format!("{what}: {subject}");
         let svg = canvas::finish(drawing, &title);
@@ -94,8 +112,10 @@ pub fn figures(runs: &[Run]) -> Vec<Figure> {
     let mut figures: Vec<Figure> = unsigned.filter_map(|row| histogram(&matrix, row)).collect();
     figures.extend(latencies().filter_map(|row| over_time(&matrix, row)));
     figures.extend(groups.iter().filter_map(|group| against(&matrix, group)));
+    figures.extend(extremes::groups(&matrix).filter_map(|group| extremes(&matrix, &group)));
     figures.extend(latencies().filter_map(|row| seeds(&matrix, row)));
-    figures.extend(work.filter_map(|row| bars(&matrix, row)));
+    figures.extend(work.clone().filter_map(|row| bars(&matrix, row)));
+    figures.extend(work.filter_map(|row| each(&matrix, row)));
     figures
 }
 

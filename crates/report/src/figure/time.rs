@@ -91,7 +91,11 @@ pub fn over_time(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     let mut caption = caption(&panels, look, thinned);
     let drawn: Vec<Series<'_>> = panels.into_iter().map(|panel| panel.series).collect();
     caption.extend(without(matrix, &drawn));
-    Some(Figure::new(Kind::OverTime, row, caption.join(" "), &svg))
+    let kind = match look {
+        Look::Lateness => Kind::OverTime,
+        Look::Jitter => Kind::Jitter,
+    };
+    Some(Figure::new(kind, row, caption.join(" "), &svg))
 }
 
 /// Of several seeds, the one with the worst case is drawn.
@@ -102,14 +106,13 @@ fn panel(series: Series<'_>) -> Option<Panel<'_>> {
         .rev()
         .max_by_key(|one| one.recording.max())?;
     let (recording, seed) = (worst.recording, worst.run.seed);
-    let kept: BTreeMap<u64, Sample> = recording
-        .samples
-        .iter()
-        // Where not all samples were kept, the worst were, each with its time.
-        .chain(recording.worst.iter().copied())
-        .map(|sample| (sample.seq, sample))
-        .collect();
-    let points = kept.into_values().collect();
+    let mut points: Vec<Sample> = recording.samples.iter().collect();
+    // Where not all samples were kept, the worst were, each with its time.
+    let kept = points.len() as u64;
+    let mut worst = recording.worst.clone();
+    worst.retain(|sample| sample.seq >= kept);
+    worst.sort_unstable_by_key(|sample| sample.seq);
+    points.extend(worst);
     Some(Panel {
         series,
         recording,

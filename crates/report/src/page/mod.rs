@@ -1,19 +1,46 @@
 //! The page: one HTML file that needs no network, no script and no other file.
 
+mod against;
+mod beside;
 mod evidence;
+mod improved;
 mod told;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use punctual_model::run::Run;
+use punctual_published::Document;
 
+use crate::compare::Comparison;
 use crate::figure::{Figure, Kind, figures};
 use crate::matrix::Matrix;
 use crate::rows::{Line, Range, Rank, Section, Sheet, Shown, clock_note};
 use crate::summary::summary;
 use crate::table::head_line;
 
-/// Runs side by side as a page: what they say first, where it comes from last.
-pub fn page(runs: &[Run]) -> String {
+/// The sections of figures, in their order on the page.
+const FIGURES: [(&str, Kind); 8] = [
+    ("How often each latency occurred", Kind::Histogram),
+    ("Latency against time", Kind::OverTime),
+    ("Jitter against sample number", Kind::Jitter),
+    ("Average and maximum", Kind::Extremes),
+    ("Against the number of threads", Kind::Against),
+    ("Spread over seeds", Kind::Seeds),
+    ("Throughput", Kind::Bars),
+    ("Each execution", Kind::Each),
+];
+
+/// Runs side by side as a page: what they say first, beside the documents that they repeat;
+/// where it comes from last.
+pub fn page(runs: &[Run], documents: &[Document]) -> String {
+    whole(runs, documents, None)
+}
+
+/// The same, with each subject's figures against the first one's.
+pub fn comparison_page(runs: &[Run], documents: &[Document], comparison: &Comparison) -> String {
+    whole(runs, documents, Some(comparison))
+}
+
+fn whole(runs: &[Run], documents: &[Document], comparison: Option<&Comparison>) -> String {
     let matrix = Matrix::new(runs);
     let title = format!("Punctual: {}", matrix.suites().join(" and "));
     let head = PreEscaped(include_str!("style.css"));
@@ -29,7 +56,8 @@ pub fn page(runs: &[Run]) -> String {
             body {
                 h1 { (title) }
                 p.lead { (unbroken(&summary(runs))) }
-                @if !matrix.columns.is_empty() { (contents(runs, &matrix)) }
+                @if let Some(comparison) = comparison { (against::against(comparison)) }
+                @if !matrix.columns.is_empty() { (contents(runs, &matrix, documents)) }
             }
         }
     };
@@ -44,19 +72,17 @@ fn unbroken(text: &str) -> String {
     })
 }
 
-fn contents(runs: &[Run], matrix: &Matrix<'_>) -> Markup {
+fn contents(runs: &[Run], matrix: &Matrix<'_>, documents: &[Document]) -> Markup {
     let sheet = Sheet::new(matrix, Range::Beside);
     let drawn = figures(runs);
     let of = |kind: Kind| drawn.iter().filter(move |figure| figure.kind == kind);
     html! {
         p.soft { (head_line(matrix)) }
+        (beside::beside(matrix, documents))
+        @if !beside::repeated(matrix, documents).is_empty() { h2 { "All that was measured" } }
         (table(&sheet))
         @if let Some(note) = clock_note(matrix) { p.soft { (note) } }
-        (section("How often each latency occurred", of(Kind::Histogram)))
-        (section("Latency against time", of(Kind::OverTime)))
-        (section("Against the number of threads", of(Kind::Against)))
-        (section("Spread over seeds", of(Kind::Seeds)))
-        (section("Throughput", of(Kind::Bars)))
+        @for (title, kind) in FIGURES { (section(title, of(kind))) }
         @if clock_note(matrix).is_some() { (virtual_time()) }
         (evidence::unmeasured(matrix))
         (told::differences(matrix))
@@ -128,12 +154,18 @@ fn section<'a>(title: &str, figures: impl Iterator<Item = &'a Figure>) -> Markup
         @if !figures.is_empty() {
             h2 { (title) }
             @for drawn in figures {
-                figure {
-                    h3 { (drawn.subject) }
-                    div.wide { (PreEscaped(drawn.inline())) }
-                    figcaption { (drawn.caption) }
-                }
+                (figure(drawn))
             }
+        }
+    }
+}
+
+fn figure(drawn: &Figure) -> Markup {
+    html! {
+        figure {
+            h3 { (drawn.subject) }
+            div.wide { (PreEscaped(drawn.inline())) }
+            figcaption { (drawn.caption) }
         }
     }
 }
@@ -160,6 +192,10 @@ mod tests {
     use super::*;
     use crate::fixtures;
 
+    fn page_of(runs: &[Run]) -> String {
+        page(runs, &punctual_published::documents().unwrap())
+    }
+
     #[test]
     fn a_page_needs_nothing_but_itself() {
         for runs in [
@@ -168,7 +204,7 @@ mod tests {
             fixtures::seeds(5),
             Vec::new(),
         ] {
-            let text = page(&runs);
+            let text = page_of(&runs);
             for foreign in [
                 "http://", "https://", "<script", "<link", "<img", "@import", "url(",
             ] {
@@ -180,7 +216,7 @@ mod tests {
 
     #[test]
     fn what_counts_stands_first() {
-        let text = page(&fixtures::seeds(2));
+        let text = page_of(&fixtures::seeds(2));
         let order = [
             "Punctual: demo</h1>",
             "rt is 47 times lower",
@@ -206,10 +242,10 @@ mod tests {
     #[test]
     fn every_cell_says_something() {
         for runs in [fixtures::whole(), fixtures::with_gaps()] {
-            let text = page(&runs);
+            let text = page_of(&runs);
             assert!(!text.contains("<td></td>") && !text.contains("<td class=\"gap\"></td>"));
         }
-        let text = page(&fixtures::with_gaps());
+        let text = page_of(&fixtures::with_gaps());
         assert!(text.contains("failed<sup>1</sup>") && text.contains("unsupported<sup>2</sup>"));
         assert!(text.contains(fixtures::NO_MODULE));
         assert!(text.contains("panicked: &lt;VFS&gt; unable"));
@@ -217,7 +253,7 @@ mod tests {
 
     #[test]
     fn the_worst_case_is_there_for_each_subject() {
-        let text = page(&fixtures::whole());
+        let text = page_of(&fixtures::whole());
         for cell in [
             ">381 µs</td>",
             ">384 µs</td>",
@@ -234,7 +270,7 @@ mod tests {
 
     #[test]
     fn what_was_printed_is_folded_and_lists_are_compared() {
-        let text = page(&fixtures::all_probes());
+        let text = page_of(&fixtures::all_probes());
         assert!(text.contains("<h2>What was printed</h2>"), "{text}");
         assert!(
             text.contains("0 lines only on none, 19 only on rt"),
@@ -275,7 +311,7 @@ mod tests {
                 work.unit = evil.into();
             }
         }
-        let text = page(&runs);
+        let text = page_of(&runs);
         assert!(!text.contains("<script") && text.contains("&lt;script&gt;"));
     }
 
@@ -292,7 +328,7 @@ mod tests {
                 .push(recorder.finish("odd", "idle", &variant));
         }
         run.ns_per_insn = None;
-        let text = page(&[run.clone()]);
+        let text = page_of(&[run.clone()]);
         assert!(text.contains("no sample") && text.contains("-7 ns"));
         assert!(
             text.contains(
@@ -308,6 +344,6 @@ mod tests {
                 run
             })
             .collect();
-        assert!(page(&many).contains("kernel-29"));
+        assert!(page_of(&many).contains("kernel-29"));
     }
 }

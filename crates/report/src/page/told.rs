@@ -44,10 +44,13 @@ pub fn differences(matrix: &Matrix<'_>) -> Markup {
 }
 
 /// The lists of two subjects.
-struct Pair<'a> {
-    title: String,
-    names: [&'a str; 2],
-    lists: [&'a str; 2],
+pub struct Pair<'a> {
+    /// What they list.
+    pub title: String,
+    /// Whose they are.
+    pub names: [&'a str; 2],
+    /// The lists, a name on each line.
+    pub lists: [&'a str; 2],
 }
 
 /// Each subject that has a list, beside the first that has one.
@@ -71,7 +74,8 @@ fn pairs<'a>(matrix: &'a Matrix<'a>, row: &Measurement) -> Vec<Pair<'a>> {
     .collect()
 }
 
-fn difference(pair: &Pair<'_>) -> Markup {
+/// The lines that only one of the two has.
+pub fn difference(pair: &Pair<'_>) -> Markup {
     let [first, other] = pair.names;
     let [left, right] = pair.lists;
     let (gone, come) = (only_in(left, right), only_in(right, left));

@@ -2,6 +2,7 @@
 
 use std::thread;
 
+use punctual_model::recording::KEEP_MOST;
 use punctual_model::{CpuId, Nanos, Recorder, Recording};
 use serde::Deserialize;
 
@@ -25,7 +26,12 @@ struct Clock {
     priority: u8,
     /// The CPU that the thread is bound to.
     cpu: CpuId,
+    /// How many samples are kept raw.
+    keep: u32,
 }
+
+/// The bare reads are made in runs of so many, so that their memory is bounded.
+const RUN: usize = 10_000;
 
 impl Default for Clock {
     fn default() -> Self {
@@ -33,25 +39,28 @@ impl Default for Clock {
             samples: 10_000,
             priority: 80,
             cpu: CpuId(0),
+            keep: 1_000_000,
         }
     }
 }
 
 impl Clock {
     fn check(&self) -> Result<(), String> {
-        within("samples", self.samples, 1, 10_000_000)?;
+        within("samples", self.samples, 1, 1_000_000_000)?;
+        within("keep", self.keep, 0, KEEP_MOST)?;
         within("priority", self.priority, 1, 99)
     }
 
     /// Runs `body` on a thread that is prepared for measuring.
     fn on_prepared_thread(
         &self,
-        body: fn(usize) -> Recorder,
+        body: fn(usize, Recorder) -> Recorder,
     ) -> Result<(Recorder, Settings), String> {
         let (cpu, priority, samples) = (self.cpu, self.priority, self.samples as usize);
+        let kept = self.samples.min(self.keep) as usize;
         let thread = thread::spawn(move || {
             let settings = rt::prepare_thread(cpu, priority)?;
-            Ok((body(samples), settings))
+            Ok((body(samples, Recorder::new(kept)), settings))
         });
         thread
             .join()
@@ -65,12 +74,13 @@ impl Measurement for Clock {
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
-        let measure = |variant, body: fn(usize) -> Recorder| -> Result<Recording, String> {
-            let (recorder, settings) = self.on_prepared_thread(body)?;
-            let mut recording = recorder.finish(PROBE.name, context.load, variant);
-            recording.settings = settings;
-            Ok(recording)
-        };
+        let measure =
+            |variant, body: fn(usize, Recorder) -> Recorder| -> Result<Recording, String> {
+                let (recorder, settings) = self.on_prepared_thread(body)?;
+                let mut recording = recorder.finish(PROBE.name, context.load, variant);
+                recording.settings = settings;
+                Ok(recording)
+            };
         Ok(vec![
             measure("read", bare)?,
             measure("read+record", recorded)?,
@@ -79,21 +89,26 @@ impl Measurement for Clock {
 }
 
 /// Reads the clock again and again; works out the differences only afterwards.
-fn bare(samples: usize) -> Recorder {
-    let mut stamps = vec![Nanos(-1); samples + 1];
-    for stamp in &mut stamps {
-        *stamp = now();
-    }
-    let mut recorder = Recorder::new(samples);
-    for pair in stamps.windows(2) {
-        recorder.record(pair[0] - stamps[0], pair[1] - pair[0]);
+fn bare(samples: usize, mut recorder: Recorder) -> Recorder {
+    let mut stamps = vec![Nanos(-1); samples.min(RUN) + 1];
+    let mut first = None;
+    let mut left = samples;
+    while left > 0 {
+        let stamps = &mut stamps[..=left.min(RUN)];
+        left -= stamps.len() - 1;
+        for stamp in &mut *stamps {
+            *stamp = now();
+        }
+        let first = *first.get_or_insert(stamps[0]);
+        for pair in stamps.windows(2) {
+            recorder.record(pair[0] - first, pair[1] - pair[0]);
+        }
     }
     recorder
 }
 
 /// The same with what a probe does for each sample between two reads.
-fn recorded(samples: usize) -> Recorder {
-    let mut recorder = Recorder::new(samples);
+fn recorded(samples: usize, mut recorder: Recorder) -> Recorder {
     let first = now();
     let mut before = first;
     for _ in 0..samples {
@@ -111,8 +126,9 @@ mod tests {
     #[test]
     fn the_clock_never_runs_backwards_and_every_read_counts() {
         for body in [bare, recorded] {
-            let recording = body(1_000).finish("clock", "idle", "");
-            assert_eq!(recording.count, 1_000);
+            // Of the bare reads more than one run.
+            let recording = body(RUN + 1, Recorder::new(100)).finish("clock", "idle", "");
+            assert_eq!((recording.count, recording.samples.len()), (10_001, 100));
             assert!(recording.min() >= Some(Nanos::ZERO));
         }
     }

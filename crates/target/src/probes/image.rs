@@ -106,8 +106,12 @@ impl Measurement for Image {
             ("command".into(), command.join(" ")),
             ("version".into(), version),
         ]);
-        let finish = |recorder: Recorder, variant| {
-            let mut recording = recorder.finish(PROBE.name, context.load, variant);
+        let finish = |recorder: Recorder, time: &str| {
+            let variant = match self.command {
+                Command::Resize => time.to_owned(),
+                Command::AsPublished => format!("{time}, as published"),
+            };
+            let mut recording = recorder.finish(PROBE.name, context.load, &variant);
             recording.settings = settings.clone();
             recording
         };

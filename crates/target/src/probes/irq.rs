@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 use std::thread;
 
+use punctual_model::recording::KEEP_MOST;
 use punctual_model::{CpuId, Nanos, Recorder, Recording};
 use serde::Deserialize;
 
@@ -80,7 +81,7 @@ impl Irq {
         within("interval_us", self.interval_us, 50, 1_000_000)?;
         within("priority", self.priority, 11, 99)?;
         within("warmup", self.warmup, 1, 1_000_000)?;
-        within("keep", self.keep, 0, 100_000_000)?;
+        within("keep", self.keep, 0, KEEP_MOST)?;
         let Some(stall) = self.stall else {
             return Ok(());
         };
@@ -224,6 +225,10 @@ impl Irq {
 impl Measurement for Irq {
     fn nominal(&self) -> Nanos {
         self.interval() * self.all() as i64
+    }
+
+    fn period(&self) -> Option<Nanos> {
+        Some(self.interval())
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {

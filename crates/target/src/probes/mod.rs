@@ -10,12 +10,12 @@ mod irqrate;
 mod kthreads;
 mod mutex;
 mod program;
-mod realfeel;
+pub(crate) mod realfeel;
 mod semaphore;
-mod signal;
+pub(crate) mod signal;
 mod switch;
 mod tick;
-mod timer;
+pub(crate) mod timer;
 
 use punctual_model::{Nanos, Recording};
 use serde::de::DeserializeOwned;
@@ -57,6 +57,12 @@ pub const ALL: &[Probe] = &[
 pub trait Measurement {
     /// How long the subject will be busy with it at least, as far as the parameters tell.
     fn nominal(&self) -> Nanos;
+
+    /// The nominal time between two samples, for a probe that takes them one by one for as
+    /// long as it is told: then `samples` may be as many as a user has time for.
+    fn period(&self) -> Option<Nanos> {
+        None
+    }
 
     /// Measures. An error is the reason why it cannot: it becomes `unsupported`.
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String>;

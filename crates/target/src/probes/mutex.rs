@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::{Context, Measurement, Probe, parameters, within};
 use crate::crew::{self, Member};
 use crate::rt::{self, Settings};
+use crate::stall::{self, Stall};
 use crate::stamps::{self, Event, Stamp, Stamps};
 use crate::sys::mutex::{Mutex, Protocol};
 use crate::sys::semaphore::Semaphore;
@@ -28,6 +29,9 @@ pub const PROBE: Probe = Probe {
 /// that neither real-time throttling nor the fair server finds anything to do.
 const PAUSE: Nanos = Nanos::from_micros(997);
 const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
+
+/// So long after its round's begin a stall begins: within the acquisition.
+const STALL_OFFSET: Nanos = Nanos(9_000);
 
 /// What a thread notes.
 const REQUESTS: Event = 0;
@@ -52,6 +56,8 @@ struct Contention {
     priority: u8,
     /// The CPU that all threads are bound to.
     cpu: CpuId,
+    /// A stall that falls into the round of one sample; its `offset_ns` says into which path.
+    stall: Option<Stall>,
 }
 
 impl Default for Contention {
@@ -61,6 +67,7 @@ impl Default for Contention {
             warmup: 10,
             priority: 80,
             cpu: CpuId(0),
+            stall: None,
         }
     }
 }
@@ -69,7 +76,16 @@ impl Contention {
     fn check(&self) -> Result<(), String> {
         within("samples", self.samples, 1, 1_000_000)?;
         within("warmup", self.warmup, 1, 1_000_000)?;
-        within("priority", self.priority, 1, 97)
+        within("priority", self.priority, 1, 97)?;
+        self.stall.map_or(Ok(()), |stall| stall.check(self.samples))
+    }
+
+    fn stall(&self) -> Result<Option<stall::Within>, String> {
+        let within = |stall: Stall| {
+            let round = u64::from(self.warmup) + stall.sample;
+            stall::Within::round(stall, round, STALL_OFFSET)
+        };
+        self.stall.map(within).transpose()
     }
 
     fn rounds(&self) -> u64 {
@@ -85,8 +101,11 @@ impl Measurement for Contention {
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
         let phase = context.phases.below(LONGEST_PHASE);
         let stage = Stage::new(self.rounds())?;
+        let stall = self.stall()?;
         let members = vec![
-            Member::new(self.priority, || stage.low(self.rounds(), phase)),
+            Member::new(self.priority, || {
+                stage.low(self.rounds(), phase, stall.as_ref());
+            }),
             Member::new(self.priority + 1, || stage.medium()),
             Member::new(self.priority + 2, || stage.high()),
         ];
@@ -104,10 +123,14 @@ impl Measurement for Contention {
             recording.settings.insert("inversions".into(), inverted);
             recording
         };
-        Ok(vec![
+        let mut recordings = vec![
             record("acquire", REQUESTS, OWNER_RUNS),
             record("release", UNLOCKS, REQUESTER_RUNS),
-        ])
+        ];
+        if let (Some(stall), Some(first)) = (stall, measured.first()) {
+            stall.tell(first.at, &mut recordings)?;
+        }
+        Ok(recordings)
     }
 }
 
@@ -153,15 +176,15 @@ impl Stage {
         })
     }
 
-    fn low(&self, rounds: u64, phase: Nanos) {
+    fn low(&self, rounds: u64, phase: Nanos, stall: Option<&stall::Within>) {
         sleep(PAUSE + phase);
         // The first round belongs to the warm-up, so what it does besides disturbs nothing.
         self.round(|| {
             let found = rt::effective_priority().unwrap_or(-1);
             self.priority_of_owner.store(found, Relaxed);
         });
-        for _ in 1..rounds {
-            sleep(PAUSE);
+        for round in 1..rounds {
+            stall::pause(stall, round, PAUSE);
             self.round(|| ());
         }
         self.over.store(true, Relaxed);

@@ -8,6 +8,7 @@
 use std::path::Path;
 use std::thread;
 
+use punctual_model::recording::KEEP_MOST;
 use punctual_model::{CpuId, Nanos, Recorder, Recording};
 use serde::Deserialize;
 
@@ -16,6 +17,7 @@ use crate::rt::{self, Settings};
 use crate::sys::periodic::Periodic;
 use crate::sys::time::{self, now};
 use crate::sys::{marker, sched};
+use crate::taker::Taker;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -32,7 +34,7 @@ const PATIENCE: Nanos = Nanos::from_millis(1_000);
 /// What interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Source {
+pub(crate) enum Source {
     /// The real-time clock where there is one, else a timerfd.
     Auto,
     /// The real-time clock.
@@ -43,23 +45,23 @@ enum Source {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Realfeel {
+pub(crate) struct Realfeel {
     /// What interrupts.
-    source: Source,
+    pub(crate) source: Source,
     /// The interrupts' frequency, a power of two as the real-time clock wants it.
-    hertz: u32,
+    pub(crate) hertz: u32,
     /// How many intervals are measured, unless the time is over first.
-    samples: u64,
+    pub(crate) samples: u64,
     /// The longest time that it may take.
-    duration_ms: u32,
+    pub(crate) duration_ms: u32,
     /// The reader's `SCHED_FIFO` priority.
-    priority: u8,
+    pub(crate) priority: u8,
     /// The CPU that it is bound to.
-    cpu: CpuId,
+    pub(crate) cpu: CpuId,
     /// Intervals that are gone through first and not counted.
-    warmup: u32,
+    pub(crate) warmup: u32,
     /// How many samples are kept raw.
-    keep: u32,
+    pub(crate) keep: u32,
 }
 
 impl Default for Realfeel {
@@ -77,8 +79,16 @@ impl Default for Realfeel {
     }
 }
 
+/// How the interrupts came that were read.
+pub(crate) struct Conducted {
+    /// What interrupted.
+    pub source: &'static str,
+    /// How it was measured, as read back.
+    pub settings: Settings,
+}
+
 impl Realfeel {
-    fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         within("hertz", self.hertz, 64, 8_192)?;
         if !self.hertz.is_power_of_two() {
             return Err(format!(
@@ -90,7 +100,7 @@ impl Realfeel {
         within("duration_ms", self.duration_ms, 100, 86_400_000)?;
         within("priority", self.priority, 1, 99)?;
         within("warmup", self.warmup, 0, 1_000_000)?;
-        within("keep", self.keep, 0, 100_000_000)
+        within("keep", self.keep, 0, KEEP_MOST)
     }
 
     /// The nominal period, rounded down as the kernel does.
@@ -135,33 +145,46 @@ impl Realfeel {
     /// Switches the interrupts on, has them read by another thread, and switches them off.
     ///
     /// The calling thread must have no real-time priority: [`Periodic`] says why.
-    fn conduct(&self, phase: Nanos, load: &str) -> Result<Recording, String> {
+    pub(crate) fn conduct<T: Taker + Send>(
+        &self,
+        phase: Nanos,
+        taker: T,
+    ) -> Result<(T, Conducted), String> {
         let (policy, _) = sched::policy().map_err(|error| format!("sched_getparam: {error}"))?;
         if policy != "SCHED_OTHER" {
             return Err(format!("the thread that starts the interrupts is {policy}"));
         }
         time::sleep(phase);
         let (interrupts, source, why) = self.switch_on()?;
-        let reader = || thread::scope(|scope| scope.spawn(|| self.read(&interrupts)).join());
-        let (recorder, ended_by, mut settings) =
+        let reader = || thread::scope(|scope| scope.spawn(|| self.read(&interrupts, taker)).join());
+        let (taker, ended_by, mut settings) =
             reader().map_err(|_| "the reading thread has panicked")??;
         drop(interrupts);
         let missing = why.map(|why| ("no_rtc".into(), why));
         settings.extend(missing);
         settings.insert("ended_by".into(), ended_by.into());
         settings.insert("switched_on_by".into(), policy.into());
-        let variant = format!("{source} {} Hz", self.hertz);
+        Ok((taker, Conducted { source, settings }))
+    }
+
+    /// A whole recording.
+    fn record(&self, phase: Nanos, load: &str) -> Result<Recording, String> {
+        let kept = self.samples.min(self.keep.into()) as usize;
+        let (recorder, conducted) = self.conduct(phase, Recorder::new(kept))?;
+        let variant = format!("{} {} Hz", conducted.source, self.hertz);
         let mut recording = recorder.finish(PROBE.name, load, &variant);
         recording.interval = Some(self.period());
         recording.warmup = self.warmup.into();
-        recording.settings = settings;
+        recording.settings = conducted.settings;
         Ok(recording)
     }
 
     /// The reading thread's whole life.
-    fn read(&self, interrupts: &Periodic) -> Result<(Recorder, &'static str, Settings), String> {
-        let kept = self.samples.min(self.keep.into()) as usize;
-        let mut recorder = Recorder::new(kept);
+    fn read<T: Taker>(
+        &self,
+        interrupts: &Periodic,
+        mut taker: T,
+    ) -> Result<(T, &'static str, Settings), String> {
         let settings = rt::prepare_thread(self.cpu, self.priority)?;
         // What came before, while this thread was made ready, is read and forgotten.
         for _ in 0..=self.warmup {
@@ -170,9 +193,9 @@ impl Realfeel {
                 .map_err(|error| format!("read: {error}"))?;
         }
         let bounds = (self.samples, self.duration());
-        let ended_by = sample(&mut recorder, interrupts, self.period(), bounds)
+        let ended_by = sample(&mut taker, interrupts, self.period(), bounds)
             .map_err(|error| format!("read: {error}"))?;
-        Ok((recorder, ended_by, settings))
+        Ok((taker, ended_by, settings))
     }
 }
 
@@ -182,12 +205,12 @@ impl Realfeel {
 /// the interval is taken as it is, as the original does.
 #[inline(never)]
 fn sample(
-    recorder: &mut Recorder,
+    taker: &mut impl Taker,
     interrupts: &Periodic,
     period: Nanos,
     (samples, duration): (u64, Nanos),
 ) -> std::io::Result<&'static str> {
-    recorder.miss(interrupts.wait()?.saturating_sub(1));
+    taker.miss(interrupts.wait()?.saturating_sub(1));
     let first = now();
     let mut before = first;
     for _ in 0..samples {
@@ -195,9 +218,12 @@ fn sample(
         let came = interrupts.wait()?;
         let stamp = now();
         marker::taken();
-        recorder.record(before - first, stamp - before - period);
-        recorder.miss(came.saturating_sub(1));
+        taker.record(before - first, stamp - before - period);
+        taker.miss(came.saturating_sub(1));
         before = stamp;
+        if taker.is_over() {
+            return Ok("request");
+        }
         if stamp - first >= duration {
             return Ok("duration");
         }
@@ -211,10 +237,14 @@ impl Measurement for Realfeel {
         Nanos(self.period().0.saturating_mul(all)).min(self.duration())
     }
 
+    fn period(&self) -> Option<Nanos> {
+        Some(Self::period(self))
+    }
+
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
         let phase = context.phases.below(Nanos::from_millis(4));
         // A new thread inherits no real-time priority.
-        let conductor = || self.conduct(phase, context.load);
+        let conductor = || self.record(phase, context.load);
         let joined = thread::scope(|scope| scope.spawn(conductor).join());
         let recording = joined.map_err(|_| "the conducting thread has panicked")??;
         Ok(vec![recording])

@@ -13,6 +13,7 @@ use super::{Context, Measurement, Probe, parameters, within};
 use crate::crew::{self, Member};
 use crate::line::Line;
 use crate::rt::Settings;
+use crate::stall::{self, Stall};
 use crate::stamps::{self, Event, Span, Stamp, Stamps};
 use crate::sys::semaphore::Semaphore;
 use crate::sys::time::sleep;
@@ -28,6 +29,8 @@ pub const PROBE: Probe = Probe {
 /// enough that neither real-time throttling nor the fair server finds anything to do.
 const PAUSE: Nanos = Nanos::from_micros(1_997);
 const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
+/// So long after its round's begin a stall begins: within one of the acquisitions.
+const STALL_OFFSET: Nanos = Nanos(98_000);
 
 /// What a thread notes.
 const ATTEMPTS: Event = 0;
@@ -94,6 +97,9 @@ struct Contention {
     priority: u8,
     /// The CPU that all threads are bound to.
     cpu: CpuId,
+    /// A stall that falls into one round, of which `sample` is the number; `offset_ns` says
+    /// into which path of it.
+    stall: Option<Stall>,
 }
 
 impl Default for Contention {
@@ -105,6 +111,7 @@ impl Default for Contention {
             warmup: 2,
             priority: 5,
             cpu: CpuId(0),
+            stall: None,
         }
     }
 }
@@ -115,20 +122,34 @@ impl Contention {
         within("rounds", self.rounds, 1, 10_000)?;
         within("warmup", self.warmup, 0, 10_000)?;
         // There is no priority above 99 for the highest waiter.
-        within("priority", self.priority, 1, 99 - self.waiters)
+        within("priority", self.priority, 1, 99 - self.waiters)?;
+        self.stall
+            .map_or(Ok(()), |stall| stall.check(self.rounds.into()))
+    }
+
+    fn stall(&self) -> Result<Option<stall::Within>, String> {
+        let within = |stall: Stall| {
+            let round = u64::from(self.warmup) + stall.sample;
+            stall::Within::round(stall, round, STALL_OFFSET)
+        };
+        self.stall.map(within).transpose()
     }
 
     fn all_rounds(&self) -> usize {
         self.rounds as usize + self.warmup as usize
     }
 
-    fn measure(&self, phase: Nanos) -> Result<(Vec<Stamp>, Settings), String> {
+    fn measure(
+        &self,
+        phase: Nanos,
+        stall: Option<&stall::Within>,
+    ) -> Result<(Vec<Stamp>, Settings), String> {
         let stage = Stage::new(self).map_err(|error| format!("sem_init: {error}"))?;
         let waiter = |me: u8| {
             let stage = &stage;
             Member::new(self.priority + 1 + me, move || stage.waiter(me))
         };
-        let creator = Member::new(self.priority, || stage.creator(self, phase));
+        let creator = Member::new(self.priority, || stage.creator(self, phase, stall));
         let members = (0..self.waiters).map(waiter).chain([creator]).collect();
         let mut found = crew::run(self.cpu, members)?;
         found.rotate_right(1);
@@ -153,7 +174,9 @@ impl Measurement for Contention {
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
-        let (stamps, settings) = self.measure(context.phases.below(LONGEST_PHASE))?;
+        let stall = self.stall()?;
+        let phase = context.phases.below(LONGEST_PHASE);
+        let (stamps, settings) = self.measure(phase, stall.as_ref())?;
         let warmup = self.warmup as usize * EVENTS * usize::from(self.waiters);
         let measured = stamps.get(warmup..).unwrap_or_default();
         let acquire = stamps::spans(measured, ATTEMPTS, CREATOR_RUNS);
@@ -171,10 +194,14 @@ impl Measurement for Contention {
             recording.output = Some(table(values));
             recording
         };
-        Ok(vec![
+        let mut recordings = vec![
             recording("acquire", &acquire, &at_attempt),
             recording("release", &release, &at_post),
-        ])
+        ];
+        if let (Some(stall), Some(first)) = (stall, measured.first()) {
+            stall.tell(first.at, &mut recordings)?;
+        }
+        Ok(recordings)
     }
 }
 
@@ -203,12 +230,12 @@ impl Stage {
         })
     }
 
-    fn creator(&self, probe: &Contention, phase: Nanos) {
+    fn creator(&self, probe: &Contention, phase: Nanos, stall: Option<&stall::Within>) {
         sleep(phase);
         let arrivals = probe.order.arrivals(probe.waiters);
-        for (_, current) in (0..probe.all_rounds()).zip((0..SEMAPHORES).cycle()) {
+        for (round, current) in (0..probe.all_rounds()).zip((0..SEMAPHORES).cycle()) {
             self.current.store(current, Relaxed);
-            sleep(PAUSE);
+            stall::pause(stall, round as u64, PAUSE);
             self.round(&arrivals, &self.semaphores[current]);
         }
         self.over.store(true, Relaxed);

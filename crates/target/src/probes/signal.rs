@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::thread;
 
+use punctual_model::recording::KEEP_MOST;
 use punctual_model::{CpuId, Nanos, Recorder, Recording};
 use serde::Deserialize;
 
@@ -19,6 +20,7 @@ use crate::stall::{self, Stall};
 use crate::sys::marker;
 use crate::sys::signal::{NOTED, Noted};
 use crate::sys::time::{now, sleep_until};
+use crate::taker::Taker;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -80,7 +82,7 @@ impl Signal {
         within("samples", self.samples, 1, 1_000_000_000_000)?;
         within("interval_us", self.interval_us, 50, 10_000_000)?;
         within("priority", self.priority, 1, 99)?;
-        within("keep", self.keep, 0, 100_000_000)?;
+        within("keep", self.keep, 0, KEEP_MOST)?;
         let Some(stall) = self.stall else {
             return Ok(());
         };
@@ -147,6 +149,10 @@ impl Measurement for Signal {
         self.interval() * (self.samples as i64 + i64::from(self.warmup))
     }
 
+    fn period(&self) -> Option<Nanos> {
+        Some(self.interval())
+    }
+
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
         let phase = context.phases.below(LONGEST_PHASE);
         let joined = thread::scope(|scope| scope.spawn(|| self.measure(phase)).join());
@@ -159,14 +165,14 @@ impl Measurement for Signal {
 }
 
 /// The driver, and the signal that it is asked for.
-struct Backfire {
+pub(crate) struct Backfire {
     file: File,
     number: String,
     noted: Noted,
 }
 
 impl Backfire {
-    fn open() -> Result<Self, String> {
+    pub(crate) fn open() -> Result<Self, String> {
         let file = File::options().read(true).write(true).open(DEVICE);
         Ok(Self {
             file: file.map_err(|error| format!("no {DEVICE}: {error} (module backfire)"))?,
@@ -200,8 +206,8 @@ fn second_line(text: &[u8]) -> Option<Nanos> {
 
 /// The measurement itself. A period that is over when a signal is back has been missed.
 #[inline(never)]
-fn sample(
-    [to, from]: &mut [Recorder; 2],
+pub(crate) fn sample(
+    [to, from]: &mut [impl Taker; 2],
     backfire: &Backfire,
     (first, interval, samples): (Nanos, Nanos, u64),
     stalled: Option<(u64, Nanos)>,
@@ -221,6 +227,9 @@ fn sample(
         to.miss(missed as u64);
         from.miss(missed as u64);
         due += interval * (missed + 1);
+        if to.is_over() || from.is_over() {
+            break;
+        }
     }
     Ok(())
 }

@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
 use crate::crew::{self, Member};
+use crate::stall::{self, Stall};
 use crate::stamps::{self, Event, Stamps};
-use crate::sys::time::sleep;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -31,6 +31,8 @@ const WARMUP_ROUNDS: u64 = 2;
 
 /// The first moment of a burst lies up to a tick of 4 ms off the round moment.
 const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
+/// So long after its burst's begin a stall begins, if threads are few enough to be warm then.
+const STALL_OFFSET: Nanos = Nanos(500_000);
 
 /// What a thread notes.
 const JOINS: Event = 0;
@@ -48,6 +50,8 @@ struct Switch {
     priority: u8,
     /// The CPU that all threads are bound to.
     cpu: CpuId,
+    /// A stall that falls into one switch of the burst in which `sample` is.
+    stall: Option<Stall>,
 }
 
 impl Default for Switch {
@@ -57,6 +61,7 @@ impl Default for Switch {
             samples: 10_000,
             priority: 80,
             cpu: CpuId(0),
+            stall: None,
         }
     }
 }
@@ -70,14 +75,21 @@ impl Switch {
             within("threads", *threads, 2, 10_000)?;
         }
         within("samples", self.samples, 1, 1_000_000)?;
-        within("priority", self.priority, 1, 99)
+        within("priority", self.priority, 1, 99)?;
+        self.stall.map_or(Ok(()), |stall| stall.check(self.samples))
+    }
+
+    fn stall(&self) -> Result<Option<stall::Within>, String> {
+        let within = |stall: Stall| stall::Within::round(stall, stall.sample / BURST, STALL_OFFSET);
+        self.stall.map(within).transpose()
     }
 
     fn measure(&self, threads: u32, phase: Nanos, load: &str) -> Result<Recording, String> {
         let ring = Ring::new(threads, self.samples, phase);
+        let stall = self.stall()?;
         let member = |me| {
-            let ring = &ring;
-            Member::new(self.priority, move || ring.take_part(me))
+            let (ring, stall) = (&ring, stall.as_ref());
+            Member::new(self.priority, move || ring.take_part(me, stall))
         };
         let settings = crew::run(self.cpu, (0..threads).map(member).collect())?;
         let stamps = ring.stamps.finish()?;
@@ -89,6 +101,9 @@ impl Switch {
         recording
             .settings
             .insert("threads".into(), threads.to_string());
+        if let (Some(stall), Some(first)) = (stall, stamps.first()) {
+            stall.tell(first.at, std::slice::from_mut(&mut recording))?;
+        }
         Ok(recording)
     }
 }
@@ -130,12 +145,13 @@ impl Ring {
     }
 
     /// One thread's whole life.
-    fn take_part(&self, me: u32) {
+    fn take_part(&self, me: u32, stall: Option<&stall::Within>) {
         let mut end = 0;
         while end < self.samples {
+            let burst = end / BURST;
             end = self.samples.min(end + BURST);
             if me == 0 {
-                sleep(self.pause);
+                stall::pause(stall, burst, self.pause);
             }
             // The last to come, most likely the one that has slept, wakes all others. Being
             // of equal priority they do not preempt it, so that none is left behind.
@@ -179,7 +195,7 @@ mod tests {
         thread::scope(|scope| {
             for me in 0..3 {
                 let ring = &ring;
-                scope.spawn(move || ring.take_part(me));
+                scope.spawn(move || ring.take_part(me, None));
             }
         });
         let stamps = ring.stamps.finish().unwrap();

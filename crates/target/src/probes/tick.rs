@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::{Context, Measurement, Probe, parameters, within};
 use crate::knob::Knob;
 use crate::rt::{self, Settings};
+use crate::stall::{self, Stall};
 use crate::sys::sched;
 use crate::sys::time::{self, now};
 
@@ -29,6 +30,9 @@ const PHASE_TOLERANCE: i64 = 40;
 /// Room for interruptions; a measurement that fills it ends, and is refused.
 const ROOM: usize = 200_000;
 
+/// So long after the begin a stall begins, off the ticks.
+const STALL_OFFSET: Nanos = Nanos(51_000_000);
+
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Tick {
@@ -41,6 +45,8 @@ struct Tick {
     cpu: CpuId,
     /// The thread's `SCHED_FIFO` priority.
     priority: u8,
+    /// A stall that interrupts the thread; there is no sample for it to be meant for.
+    stall: Option<Stall>,
 }
 
 impl Default for Tick {
@@ -50,6 +56,7 @@ impl Default for Tick {
             threshold_ns: 1_000,
             cpu: CpuId(0),
             priority: 99,
+            stall: None,
         }
     }
 }
@@ -79,7 +86,8 @@ impl Tick {
     fn check(&self) -> Result<(), String> {
         within("duration_ms", self.duration_ms, 100, 10_000)?;
         within("threshold_ns", self.threshold_ns, 100, 1_000_000)?;
-        within("priority", self.priority, 1, 99)
+        within("priority", self.priority, 1, 99)?;
+        self.stall.map_or(Ok(()), |stall| stall.check(1))
     }
 
     fn duration(&self) -> Nanos {
@@ -87,7 +95,7 @@ impl Tick {
     }
 
     /// The measuring thread's whole life.
-    fn observe(&self, phase: Nanos) -> Result<Observation, String> {
+    fn observe(&self, phase: Nanos, stall: Option<&stall::Within>) -> Result<Observation, String> {
         let mut found = Vec::with_capacity(ROOM);
         found.resize(ROOM, Interruption::NONE);
         found.clear();
@@ -100,6 +108,9 @@ impl Tick {
             ));
         }
         time::sleep(SETTLING + phase);
+        if let Some(stall) = stall {
+            stall.arm(now());
+        }
         let before = timer_interrupts(self.cpu);
         let begin = now();
         let end = watch(&mut found, threshold, begin, begin + self.duration());
@@ -171,12 +182,20 @@ impl Measurement for Tick {
         let tick = time::tick().map_err(|error| format!("clock_getres: {error}"))?;
         let (phase, probe) = (context.phases.below(tick), self.clone());
         let knobs = hold_throttling(self.cpu);
-        let thread = thread::spawn(move || probe.observe(phase));
-        let joined = thread.join();
+        let stall = self
+            .stall
+            .map(|stall| stall::Within::round(stall, 0, STALL_OFFSET));
+        let stall = stall.transpose()?;
+        let joined =
+            thread::scope(|scope| scope.spawn(|| probe.observe(phase, stall.as_ref())).join());
         let mut observation = joined.map_err(|_| "the measuring thread has panicked")??;
         observation.settings.extend(throttling(&knobs));
         drop(knobs);
-        report(&observation, tick, context.load)
+        let mut recordings = report(&observation, tick, context.load)?;
+        if let Some(stall) = stall {
+            stall.tell(observation.begin, &mut recordings)?;
+        }
+        Ok(recordings)
     }
 }
 

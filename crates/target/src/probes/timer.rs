@@ -3,6 +3,7 @@
 use std::sync::{Arc, Barrier};
 use std::thread;
 
+use punctual_model::recording::KEEP_MOST;
 use punctual_model::{CpuId, Nanos, Recorder, Recording};
 use serde::Deserialize;
 
@@ -11,6 +12,7 @@ use crate::rt;
 use crate::stall::{self, Stall};
 use crate::sys::time::{now, sleep_until};
 use crate::sys::{marker, sched};
+use crate::taker::Taker;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -62,7 +64,7 @@ impl Timer {
         within("samples", self.samples, 1, 1_000_000_000_000)?;
         within("interval_us", self.interval_us, 10, 10_000_000)?;
         within("priority", self.priority, 1, 99)?;
-        within("keep", self.keep, 0, 100_000_000)?;
+        within("keep", self.keep, 0, KEEP_MOST)?;
         self.stall.map_or(Ok(()), |stall| {
             stall.check(self.samples.min(self.keep.into()))
         })
@@ -119,6 +121,10 @@ impl Measurement for Timer {
         self.interval() * (self.samples as i64 + i64::from(self.warmup))
     }
 
+    fn period(&self) -> Option<Nanos> {
+        Some(self.interval())
+    }
+
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
         let cpus = self.cpus()?;
         let start = Arc::new(Barrier::new(cpus.len()));
@@ -158,17 +164,20 @@ fn warm_up(first: Nanos, interval: Nanos, periods: u32) -> Nanos {
 /// Where a sample comes so late that whole periods have gone by, these are counted as
 /// missed, and the next sample is due at the next period to come.
 #[inline(never)]
-fn sample(recorder: &mut Recorder, first: Nanos, interval: Nanos, samples: u64) {
+pub(crate) fn sample(taker: &mut impl Taker, first: Nanos, interval: Nanos, samples: u64) {
     let mut due = first;
     for _ in 0..samples {
         marker::armed();
         sleep_until(due);
         let late = now() - due;
         marker::taken();
-        recorder.record(due - first, late);
+        taker.record(due - first, late);
         let missed = late.0 / interval.0;
-        recorder.miss(missed as u64);
+        taker.miss(missed as u64);
         due += interval * (missed + 1);
+        if taker.is_over() {
+            break;
+        }
     }
 }
 
@@ -218,7 +227,7 @@ mod tests {
         // Twice as many as are kept raw, so that the loop is seen on both sides of the limit.
         sample(&mut recorder, first, Nanos::from_micros(100), 100);
         assert_eq!(crate::counting_allocator::allocations(), before);
-        drop(Box::new(first));
+        drop(std::hint::black_box(Box::new(first)));
         assert_ne!(
             crate::counting_allocator::allocations(),
             before,

@@ -12,6 +12,7 @@ pub mod marker;
 pub mod memory;
 pub mod mount;
 pub mod mutex;
+pub mod net;
 pub mod periodic;
 pub mod pipe;
 pub mod port;

@@ -1,10 +1,11 @@
 //! Processes: forking, waiting, ending.
 
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use punctual_model::Nanos;
-use std::os::unix::process::ExitStatusExt;
+use punctual_model::plan::Stop;
 
 /// A process's number.
 pub type Pid = libc::pid_t;
@@ -25,6 +26,12 @@ pub fn fork(body: impl FnOnce()) -> io::Result<Pid> {
         }
         child => Ok(child),
     }
+}
+
+/// The calling thread's number, as the kernel counts threads.
+pub fn thread_id() -> Pid {
+    // SAFETY: the call takes no argument and cannot fail.
+    unsafe { libc::gettid() }
 }
 
 fn threads() -> usize {
@@ -49,7 +56,7 @@ impl Ended {
     }
 }
 
-/// Waits for one child.
+/// Waits for one child, or for one of a process group if the number is negative.
 pub fn wait(child: Pid) -> io::Result<Ended> {
     let mut status = 0;
     // SAFETY: a rusage is made of integers, for which all zeros is valid.
@@ -71,10 +78,14 @@ pub fn wait(child: Pid) -> io::Result<Ended> {
 }
 
 /// Collects the processes of a group that was killed, as far as they are this process's
-/// children: those whose parents have died, if it adopts orphans.
-pub fn reap_group(leader: Pid) {
-    // SAFETY: no status is asked for.
-    while unsafe { libc::waitpid(-leader, std::ptr::null_mut(), 0) } > 0 {}
+/// children: those whose parents have died, if it adopts orphans. Returns the CPU time that
+/// they took.
+pub fn reap_group(leader: Pid) -> Nanos {
+    let mut cpu = Nanos::ZERO;
+    while let Ok(ended) = wait(-leader) {
+        cpu += ended.cpu();
+    }
+    cpu
 }
 
 /// Makes orphaned grandchildren the children of this process, as they are of process 1.
@@ -85,8 +96,12 @@ pub fn adopt_orphans() -> io::Result<()> {
 }
 
 /// Asks all processes of a group to end.
-pub fn terminate_group(leader: Pid) {
-    signal_group(leader, libc::SIGTERM);
+pub fn stop_group(leader: Pid, stop: Stop) {
+    let signal = match stop {
+        Stop::Term => libc::SIGTERM,
+        Stop::Int => libc::SIGINT,
+    };
+    signal_group(leader, signal);
 }
 
 /// Ends all processes of a group.

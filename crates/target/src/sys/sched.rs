@@ -5,15 +5,57 @@ use std::mem;
 
 use punctual_model::CpuId;
 
+/// A scheduling policy that a measuring thread may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// `SCHED_OTHER`.
+    Other,
+    /// `SCHED_BATCH`.
+    Batch,
+    /// `SCHED_IDLE`.
+    Idle,
+    /// `SCHED_FIFO`.
+    Fifo,
+    /// `SCHED_RR`.
+    RoundRobin,
+}
+
+impl Policy {
+    /// Its name in the manual.
+    pub fn name(self) -> &'static str {
+        name_of(self.number())
+    }
+
+    /// Whether its threads have a real-time priority.
+    pub fn is_real_time(self) -> bool {
+        matches!(self, Self::Fifo | Self::RoundRobin)
+    }
+
+    fn number(self) -> libc::c_int {
+        match self {
+            Self::Other => libc::SCHED_OTHER,
+            Self::Batch => libc::SCHED_BATCH,
+            Self::Idle => libc::SCHED_IDLE,
+            Self::Fifo => libc::SCHED_FIFO,
+            Self::RoundRobin => libc::SCHED_RR,
+        }
+    }
+}
+
 /// Makes the calling thread `SCHED_FIFO` with this priority (1 to 99).
+pub fn set_fifo(priority: u8) -> io::Result<()> {
+    set(Policy::Fifo, priority)
+}
+
+/// Gives the calling thread a policy, and a priority (1 to 99; 0 where the policy has none).
 ///
 /// Children and new threads do not inherit it (`SCHED_RESET_ON_FORK`): a load that is
 /// started by a real-time thread is no real-time load.
-pub fn set_fifo(priority: u8) -> io::Result<()> {
+pub fn set(policy: Policy, priority: u8) -> io::Result<()> {
     let parameters = libc::sched_param {
         sched_priority: priority.into(),
     };
-    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    let policy = policy.number() | libc::SCHED_RESET_ON_FORK;
     // SAFETY: `parameters` is live; 0 is the calling thread.
     super::check(unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) })?;
     Ok(())
@@ -27,7 +69,12 @@ pub fn policy() -> io::Result<(&'static str, i32)> {
         super::check(libc::sched_getparam(0, &raw mut parameters))?;
         super::check(libc::sched_getscheduler(0))?
     };
-    let name = match policy & !libc::SCHED_RESET_ON_FORK {
+    let name = name_of(policy & !libc::SCHED_RESET_ON_FORK);
+    Ok((name, parameters.sched_priority))
+}
+
+fn name_of(policy: libc::c_int) -> &'static str {
+    match policy {
         libc::SCHED_OTHER => "SCHED_OTHER",
         libc::SCHED_FIFO => "SCHED_FIFO",
         libc::SCHED_RR => "SCHED_RR",
@@ -35,8 +82,14 @@ pub fn policy() -> io::Result<(&'static str, i32)> {
         libc::SCHED_IDLE => "SCHED_IDLE",
         libc::SCHED_DEADLINE => "SCHED_DEADLINE",
         _ => "unknown policy",
-    };
-    Ok((name, parameters.sched_priority))
+    }
+}
+
+/// The CPU that the calling thread runs on at this moment.
+pub fn current_cpu() -> io::Result<CpuId> {
+    // SAFETY: the call takes no argument.
+    let cpu = super::check(unsafe { libc::sched_getcpu() })?;
+    Ok(CpuId(cpu as u32))
 }
 
 /// Binds the calling thread to one CPU.

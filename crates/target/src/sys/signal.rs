@@ -10,12 +10,24 @@ use punctual_model::Nanos;
 use super::time;
 
 /// What a terminal, a service manager and a lost connection send.
-const ENDING: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
+pub const ENDING: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
+
+/// Asks a measuring program how far it is.
+pub const STATUS: libc::c_int = libc::SIGUSR1;
+
+/// Asks a measuring program to write down how far it is.
+pub const SNAPSHOT: libc::c_int = libc::SIGUSR2;
 
 /// Keeps the signals that ask for the end away from the calling thread and from those that it
 /// starts; programs that it starts get them as ever.
 pub fn hold_ending() -> io::Result<()> {
-    let set = ending();
+    hold(&ENDING)
+}
+
+/// Keeps signals away from the calling thread and from those that it starts; they wait for
+/// [`wait_for`].
+pub fn hold(signals: &[libc::c_int]) -> io::Result<()> {
+    let set = set_of(signals);
     // SAFETY: `set` is live and initialised; the old mask is not asked for.
     match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) } {
         0 => Ok(()),
@@ -25,12 +37,31 @@ pub fn hold_ending() -> io::Result<()> {
 
 /// Waits for a signal that asks for the end, and that is held.
 pub fn wait_for_ending() -> io::Result<()> {
-    let set = ending();
+    let set = set_of(&ENDING);
     let mut signal = 0;
     // SAFETY: both are live, and `set` is initialised.
     match unsafe { libc::sigwait(&raw const set, &raw mut signal) } {
         0 => Ok(()),
         error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// Waits for one of some signals that are held, for `limit` at most; says which came.
+pub fn wait_for(signals: &[libc::c_int], limit: Nanos) -> io::Result<Option<libc::c_int>> {
+    let set = set_of(signals);
+    let limit = libc::timespec {
+        tv_sec: limit.0 / 1_000_000_000,
+        tv_nsec: limit.0 % 1_000_000_000,
+    };
+    // SAFETY: `set` and `limit` are live; who sent the signal is not asked for.
+    let signal =
+        unsafe { libc::sigtimedwait(&raw const set, std::ptr::null_mut(), &raw const limit) };
+    match super::check(signal) {
+        Ok(signal) => Ok(Some(signal)),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::EINTR) => Ok(None),
+            _ => Err(error),
+        },
     }
 }
 
@@ -85,13 +116,13 @@ impl Drop for Noted {
     }
 }
 
-fn ending() -> libc::sigset_t {
+fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
     // SAFETY: sigemptyset initialises the set; sigaddset gets valid signals.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
-        for signal in ENDING {
-            libc::sigaddset(set.as_mut_ptr(), signal);
+        for signal in signals {
+            libc::sigaddset(set.as_mut_ptr(), *signal);
         }
         set.assume_init()
     }

@@ -1,0 +1,63 @@
+//! `punctual compare`: stored runs against each other.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use punctual_report::compare::{Comparable, compare, comparison_json, comparison_text};
+
+use super::StoreArgs;
+use crate::{ExitStatus, UsageError, library, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  punctual compare r1 r4                 one subject against another
+  punctual compare r1 r2 r3 r4 --report four.html
+  punctual compare r1 r9                 the same again: are the digests equal?
+
+Runs of other suites, benches, clocks or numbers of samples are refused.";
+
+/// Compare runs with the first of them, by ratio and per cent
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Compare {
+    /// The runs; the first is what the others are compared with
+    #[arg(required = true, num_args = 2.., value_name = "RUN")]
+    runs: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Write a page about the runs (HTML, one file) to FILE
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Write all data, and scripts for gnuplot, into DIR
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+impl Compare {
+    /// Does it.
+    pub fn run(self) -> Result<ExitStatus> {
+        let store = self.store.open()?;
+        let load = |id: &String| store.load(id);
+        let runs = self.runs.iter().map(load).collect::<Result<Vec<_>, _>>()?;
+        let runs = Comparable::new(runs).map_err(|refusal| UsageError(refusal.to_string()))?;
+        let comparison = compare(&runs);
+        if self.json {
+            output::print_json(&comparison_json(&comparison))?;
+        } else {
+            output::print(&comparison_text(&comparison, output::width()))?;
+        }
+        if let Some(path) = &self.report {
+            let documents = library::published()?;
+            let page = punctual_report::comparison_page(runs.runs(), &documents, &comparison);
+            output::write_page(&page, path)?;
+        }
+        if let Some(directory) = &self.data {
+            output::write_data(runs.runs(), directory)?;
+        }
+        Ok(ExitStatus::Done)
+    }
+}

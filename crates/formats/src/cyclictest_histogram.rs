@@ -1,0 +1,245 @@
+//! cyclictest's histogram (`-h`, `-H`), as the plotting scripts read it.
+//!
+//! Up to rt-tests 2.6 every bin is printed, and a line `# Total:`; later versions leave out
+//! empty bins and that line. Readers of the later form can read the earlier one, not the
+//! other way round.
+
+use std::fmt::Write as _;
+
+use crate::FormatError;
+
+/// One thread's column.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Column {
+    /// How many values fell into each bin; bin n is the value n.
+    pub bins: Vec<u64>,
+    /// The smallest value.
+    pub min: u64,
+    /// The mean, rounded down.
+    pub avg: u64,
+    /// The largest value, whether or not it has a bin.
+    pub max: u64,
+    /// How many values had no bin.
+    pub overflows: u64,
+    /// The first of these by their cycles' numbers.
+    pub overflow_cycles: Vec<u64>,
+}
+
+/// Which bins are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bins {
+    /// All, and the total: rt-tests up to 2.6.
+    All,
+    /// Those that are not empty: rt-tests from 2.7 on.
+    Recorded,
+}
+
+/// The histogram of some threads; `sum` adds a column for all together (`-H`).
+pub fn write(columns: &[Column], which: Bins, sum: bool) -> String {
+    let sum = sum && columns.len() > 1;
+    let mut text = "# Histogram\n".to_owned();
+    let bins = columns.iter().map(|column| column.bins.len()).max();
+    for bin in 0..bins.unwrap_or(0) {
+        let count = |column: &Column| column.bins.get(bin).copied().unwrap_or(0);
+        let mut counts: Vec<u64> = columns.iter().map(count).collect();
+        if which == Bins::Recorded && counts.iter().all(|count| *count == 0) {
+            continue;
+        }
+        if sum {
+            counts.push(counts.iter().sum());
+        }
+        let words: Vec<String> = counts.iter().map(|count| format!("{count:06}")).collect();
+        let _ = writeln!(text, "{bin:06} {}", words.join("\t"));
+    }
+    if which == Bins::All {
+        text += &line(
+            "Total",
+            columns,
+            9,
+            sum.then_some(Together::Sum),
+            |column| column.bins.iter().sum(),
+        );
+    }
+    text += &line("Min Latencies", columns, 5, None, |column| column.min);
+    text += &line("Avg Latencies", columns, 5, None, |column| column.avg);
+    let most = sum.then_some(Together::Max);
+    text += &line("Max Latencies", columns, 5, most, |column| column.max);
+    let all = sum.then_some(Together::Sum);
+    text += &line("Histogram Overflows", columns, 5, all, |column| {
+        column.overflows
+    });
+    text += "# Histogram Overflow at cycle number:\n";
+    for (index, column) in columns.iter().enumerate() {
+        text += &overflow_line(index, column);
+    }
+    text + "\n"
+}
+
+#[derive(Clone, Copy)]
+enum Together {
+    Sum,
+    Max,
+}
+
+fn line(
+    name: &str,
+    columns: &[Column],
+    width: usize,
+    together: Option<Together>,
+    value: impl Fn(&Column) -> u64,
+) -> String {
+    let mut values: Vec<u64> = columns.iter().map(value).collect();
+    match together {
+        Some(Together::Sum) => values.push(values.iter().sum()),
+        Some(Together::Max) => values.push(values.iter().copied().max().unwrap_or(0)),
+        None => {}
+    }
+    let words = values.iter().fold(String::new(), |mut words, value| {
+        let _ = write!(words, " {value:0width$}");
+        words
+    });
+    format!("# {name}:{words}\n")
+}
+
+fn overflow_line(index: usize, column: &Column) -> String {
+    let mut text = format!("# Thread {index}:");
+    for cycle in &column.overflow_cycles {
+        let _ = write!(text, " {cycle:05}");
+    }
+    let others = column.overflows - column.overflow_cycles.len() as u64;
+    if others > 0 {
+        let _ = write!(text, " # {others:05} others");
+    }
+    text + "\n"
+}
+
+/// Reads a histogram of either form, without the column of sums; what stands around it (the
+/// threads' lines, other comments) is passed over.
+pub fn read(text: &str) -> Result<Vec<Column>, FormatError> {
+    let mut columns = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let wrong = |expected| FormatError::new(number, expected, line);
+        if let Some(rest) = line.strip_prefix("# ") {
+            let Some((name, values)) = rest.split_once(':') else {
+                continue;
+            };
+            read_comment(&mut columns, name, values).ok_or_else(|| wrong("numbers"))?;
+        } else if line.starts_with(|c: char| c.is_ascii_digit()) {
+            let row = crate::numbers(line.split_whitespace());
+            let row = row.filter(|row| row.len() > 1);
+            let row = row.ok_or_else(|| wrong("a bin and its counts"))?;
+            read_bin(&mut columns, &row).ok_or_else(|| wrong("as many counts as before"))?;
+        }
+    }
+    Ok(columns)
+}
+
+fn read_bin(columns: &mut Vec<Column>, row: &[u64]) -> Option<()> {
+    let (bin, counts) = row.split_first()?;
+    if columns.is_empty() {
+        columns.resize(counts.len(), Column::default());
+    }
+    // A bin's number is a latency in µs or ns that somebody gave a table for.
+    let bin = usize::try_from(*bin)
+        .ok()
+        .filter(|bin| *bin < 100_000_000)?;
+    if counts.len() != columns.len() {
+        return None;
+    }
+    for (column, count) in columns.iter_mut().zip(counts) {
+        if column.bins.len() <= bin {
+            column.bins.resize(bin + 1, 0);
+        }
+        column.bins[bin] = *count;
+    }
+    Some(())
+}
+
+fn read_comment(columns: &mut Vec<Column>, name: &str, values: &str) -> Option<()> {
+    if let Some(index) = name.strip_prefix("Thread ") {
+        let column = index.parse::<usize>().ok();
+        if let Some(column) = column.and_then(|index| columns.get_mut(index)) {
+            let cycles = values.split('#').next().unwrap_or_default();
+            column.overflow_cycles = crate::numbers(cycles.split_whitespace())?;
+        }
+        return Some(());
+    }
+    let field: fn(&mut Column) -> &mut u64 = match name {
+        "Min Latencies" => |column| &mut column.min,
+        "Avg Latencies" => |column| &mut column.avg,
+        "Max Latencies" => |column| &mut column.max,
+        "Histogram Overflows" => |column| &mut column.overflows,
+        _ => return Some(()),
+    };
+    let values = crate::numbers(values.split_whitespace())?;
+    if name == "Min Latencies" {
+        // It has no sum: it tells how many threads there are.
+        columns.resize(values.len(), Column::default());
+    }
+    for (column, value) in columns.iter_mut().zip(values) {
+        *field(column) = value;
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns() -> Vec<Column> {
+        let column = |bins: [u64; 4], overflows, overflow_cycles| Column {
+            bins: bins.to_vec(),
+            min: 1,
+            avg: 2,
+            max: 822,
+            overflows,
+            overflow_cycles,
+        };
+        vec![
+            column([0, 3, 0, 1], 3, vec![4, 5]),
+            column([0, 0, 0, 7], 0, vec![]),
+        ]
+    }
+
+    #[test]
+    fn the_later_form_leaves_out_what_is_empty() {
+        let text = write(&columns(), Bins::Recorded, false);
+        let expected = "# Histogram\n\
+            000001 000003\t000000\n\
+            000003 000001\t000007\n\
+            # Min Latencies: 00001 00001\n\
+            # Avg Latencies: 00002 00002\n\
+            # Max Latencies: 00822 00822\n\
+            # Histogram Overflows: 00003 00000\n\
+            # Histogram Overflow at cycle number:\n\
+            # Thread 0: 00004 00005 # 00001 others\n\
+            # Thread 1:\n\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn the_earlier_form_has_all_bins_the_total_and_sums_when_asked_for() {
+        let text = write(&columns(), Bins::All, true);
+        assert!(text.contains("000002 000000\t000000\t000000\n"), "{text}");
+        assert!(text.contains("# Total: 000000004 000000007 000000011\n"));
+        assert!(text.contains("# Max Latencies: 00822 00822 00822\n"));
+        assert!(text.contains("# Histogram Overflows: 00003 00000 00003\n"));
+    }
+
+    #[test]
+    fn both_forms_are_read_and_nothing_is_lost() {
+        for which in [Bins::All, Bins::Recorded] {
+            assert_eq!(read(&write(&columns(), which, false)).unwrap(), columns());
+        }
+        let with_sums = read(&write(&columns(), Bins::All, true)).unwrap();
+        assert_eq!((with_sums.len(), with_sums[1].overflows), (2, 0));
+    }
+
+    #[test]
+    fn damage_is_told_with_its_line() {
+        let text = write(&columns(), Bins::All, false).replace("000003\t", "00x003\t");
+        assert_eq!(read(&text).unwrap_err().line, 3);
+        let text = "000001 000003\n000002 000003\t000000\n";
+        assert_eq!(read(text).unwrap_err().line, 2);
+    }
+}

@@ -1,0 +1,80 @@
+//! hackbench's three lines.
+
+use crate::FormatError;
+
+/// What is said before the work begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// Whether workers are threads, not processes.
+    pub threads: bool,
+    /// How many groups there are.
+    pub groups: u32,
+    /// How many senders, and as many receivers, a group has.
+    pub fds: u32,
+    /// How many messages each sender writes to each receiver.
+    pub loops: u32,
+    /// A message's size in bytes.
+    pub bytes: usize,
+}
+
+/// The two lines before the work.
+pub fn write_work(work: &Work) -> String {
+    let mode = if work.threads { "threaded" } else { "process" };
+    let (groups, descriptors) = (work.groups, 2 * work.fds);
+    let tasks = u64::from(groups) * u64::from(descriptors);
+    format!(
+        "Running in {mode} mode with {groups} groups using {descriptors} file descriptors each \
+         (== {tasks} tasks)\nEach sender will pass {} messages of {} bytes\n",
+        work.loops, work.bytes
+    )
+}
+
+/// The line after it, of nanoseconds.
+pub fn write_time(nanoseconds: u64) -> String {
+    // Cut off, not rounded, as the original does.
+    let millis = nanoseconds / 1_000_000;
+    format!("Time: {}.{:03}\n", millis / 1_000, millis % 1_000)
+}
+
+/// The seconds in the line `Time: …` of a text; an error where it has none.
+pub fn read_time(text: &str) -> Result<f64, FormatError> {
+    let found = (1..)
+        .zip(text.lines())
+        .find_map(|(number, line)| Some((number, line, line.strip_prefix("Time: ")?)));
+    let Some((number, line, seconds)) = found else {
+        return Err(FormatError::new(1, "a line \"Time: …\"", text));
+    };
+    let seconds = seconds
+        .trim()
+        .parse()
+        .ok()
+        .filter(|time: &f64| *time >= 0.0);
+    seconds.ok_or_else(|| FormatError::new(number, "seconds", line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lines_are_those_of_the_original() {
+        let work = Work {
+            threads: false,
+            groups: 10,
+            fds: 20,
+            loops: 100,
+            bytes: 100,
+        };
+        let expected = "Running in process mode with 10 groups using 40 file descriptors each \
+            (== 400 tasks)\nEach sender will pass 100 messages of 100 bytes\n";
+        assert_eq!(write_work(&work), expected);
+        assert_eq!(write_time(1_702_999_999), "Time: 1.702\n");
+    }
+
+    #[test]
+    fn the_time_is_read_among_other_lines_and_never_guessed() {
+        assert_eq!(read_time("Running\nTime: 0.093\n"), Ok(0.093));
+        assert!(read_time("Running\n").is_err());
+        assert_eq!(read_time("a\nTime: x\n").unwrap_err().line, 2);
+    }
+}

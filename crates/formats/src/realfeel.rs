@@ -1,0 +1,107 @@
+//! realfeel's histogram file: a line `50.3 8121` for each bin that is not empty.
+//!
+//! The original of 2001 counts in tenths of a millisecond and prints milliseconds; its
+//! successor of 2004 counts in tenths of a microsecond, moved by 50 µs so that intervals
+//! which are too short have bins too. The file does not say which it is.
+
+use std::fmt::Write as _;
+
+use crate::FormatError;
+
+/// What a bin is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// 0.1 ms, from 0: the original.
+    Milliseconds,
+    /// 0.1 µs, from −50 µs: the successor.
+    #[default]
+    Microseconds,
+}
+
+impl Unit {
+    /// A bin's width, in nanoseconds.
+    pub fn width_ns(self) -> i64 {
+        match self {
+            Self::Milliseconds => 100_000,
+            Self::Microseconds => 100,
+        }
+    }
+
+    /// What is added to a jitter before it finds its bin, in nanoseconds.
+    pub fn offset_ns(self) -> i64 {
+        match self {
+            Self::Milliseconds => 0,
+            Self::Microseconds => 50_000,
+        }
+    }
+
+    /// The bin that a jitter falls into. One that is too short falls into the first, as in
+    /// the original; one that is too long for `bins` of them has none.
+    pub fn bin(self, jitter_ns: i64, bins: usize) -> Option<usize> {
+        let bin = (jitter_ns.saturating_add(self.offset_ns())).max(0) / self.width_ns();
+        usize::try_from(bin).ok().filter(|bin| *bin < bins)
+    }
+}
+
+/// How many bins the original has.
+pub const BINS: usize = 10_000;
+
+/// The file's text.
+pub fn write(bins: &[u64]) -> String {
+    let mut text = String::new();
+    for (bin, count) in bins.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let _ = writeln!(text, "{}.{} {count}", bin / 10, bin % 10);
+    }
+    text
+}
+
+/// Reads such a file: bins and their counts. A bin above [`BINS`] is an error, as no
+/// realfeel has written it.
+pub fn read(text: &str) -> Result<Vec<(usize, u64)>, FormatError> {
+    let line = |(number, line): (usize, &str)| {
+        parse(line).ok_or_else(|| FormatError::new(number, "a bin and its count", line))
+    };
+    (1..).zip(text.lines()).map(line).collect()
+}
+
+fn parse(line: &str) -> Option<(usize, u64)> {
+    let (bin, count) = line.split_once(' ')?;
+    let (whole, tenth) = bin.split_once('.').filter(|(_, tenth)| tenth.len() == 1)?;
+    let bin = whole.parse::<usize>().ok()?.checked_mul(10)? + tenth.parse::<usize>().ok()?;
+    Some((bin, count.trim().parse().ok()?)).filter(|_| bin <= BINS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_are_those_of_either_program() {
+        let micros = |jitter| Unit::Microseconds.bin(jitter, BINS);
+        assert_eq!((micros(0), micros(345)), (Some(500), Some(503)));
+        assert_eq!((micros(-50_001), micros(-1_000_000)), (Some(0), Some(0)));
+        assert_eq!((micros(949_999), micros(950_000)), (Some(9_999), None));
+        let millis = |jitter| Unit::Milliseconds.bin(jitter, BINS);
+        assert_eq!(
+            (millis(0), millis(150_000), millis(-1)),
+            (Some(0), Some(1), Some(0))
+        );
+        assert_eq!(millis(1_000_000_000), None);
+        assert_eq!(micros(i64::MAX), None);
+    }
+
+    #[test]
+    fn only_bins_that_are_not_empty_are_written_and_read_again() {
+        let mut bins = vec![0; BINS];
+        (bins[503], bins[9_999]) = (8_121, 1);
+        let text = write(&bins);
+        assert_eq!(text, "50.3 8121\n999.9 1\n");
+        assert_eq!(read(&text).unwrap(), [(503, 8_121), (9_999, 1)]);
+    }
+
+    #[test]
+    fn damage_is_told_with_its_line() {
+        assert_eq!(read("50.3 1\n50 1\n").unwrap_err().line, 2);
+        assert!(read("50.31 1\n").is_err() && read("1000.1 1\n").is_err());
+    }
+}

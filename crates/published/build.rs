@@ -1,0 +1,4 @@
+//! The documents are compiled in: a changed one must be noticed.
+fn main() {
+    println!("cargo:rerun-if-changed=../../published");
+}

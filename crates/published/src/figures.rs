@@ -1,0 +1,69 @@
+//! All numbers of a document's tables, each with everything that belongs to it.
+
+use serde::Serialize;
+
+use crate::PICTURE;
+use crate::direction::Statistic;
+use crate::document::{Document, Unit};
+
+/// One published number.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figure<'a> {
+    /// The document's short name.
+    pub seed: &'a str,
+    /// Where it stands there.
+    pub section: &'a str,
+    /// The table's name.
+    pub table: &'a str,
+    /// The machine.
+    pub system: &'a str,
+    /// The kernel, as the document names it.
+    pub kernel: &'a str,
+    /// The stress, in the document's words.
+    pub load: &'a str,
+    /// Punctual's probe.
+    pub probe: &'a str,
+    /// Its variant; empty for any.
+    pub variant: &'a str,
+    /// The figure.
+    pub statistic: Statistic,
+    /// The number as it is printed; `None` where it is drawn only.
+    pub value: Option<&'a str>,
+    /// What it counts.
+    pub unit: Unit,
+    /// Whether the document has it, but as a picture only.
+    pub picture: bool,
+    /// Parts of the document's text in which it can be found.
+    pub quotes: &'a [String],
+}
+
+/// All of them, table by table; what is not told is left out.
+pub fn figures(document: &Document) -> Vec<Figure<'_>> {
+    let mut figures = Vec::new();
+    for table in &document.tables {
+        for row in &table.rows {
+            for (column, value) in table.columns.iter().zip(row.values.get_ref()) {
+                if value.is_empty() {
+                    continue;
+                }
+                let picture = value == PICTURE;
+                figures.push(Figure {
+                    seed: &document.seed,
+                    section: &table.section,
+                    table: &table.id,
+                    system: &table.hardware,
+                    kernel: &row.name,
+                    load: &table.load,
+                    probe: &column.measure.probe,
+                    variant: &column.measure.variant,
+                    statistic: column.measure.statistic,
+                    value: (!picture).then_some(value),
+                    unit: row.unit.unwrap_or(table.unit),
+                    picture,
+                    quotes: row.quotes.get_ref(),
+                });
+            }
+        }
+    }
+    figures
+}

@@ -1,0 +1,87 @@
+//! What was published: the figures of the documents that Punctual's suites repeat, as data.
+//!
+//! Each file in `published/` holds one document: its tables, histograms, lists, what it has
+//! as a picture only, which way it says that things go, and what differs in method here. All
+//! numbers stand as they are printed there, beside a quotation in which they can be found.
+#![forbid(unsafe_code)]
+
+mod check;
+mod direction;
+mod document;
+mod figures;
+
+use std::path::{Path, PathBuf};
+
+use include_dir::{Dir, include_dir};
+use thiserror::Error;
+
+pub use direction::{
+    Check, Comparison, Direction, Improved, Measure, Ratio, Role, Statistic, Told,
+};
+pub use document::{
+    Column, Document, Histogram, List, Picture, Quotes, Row, Series, Statement, Table, Unit,
+};
+pub use figures::{Figure, figures};
+
+static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../published");
+
+/// What a cell says that a document shows as a picture only.
+pub const PICTURE: &str = "picture";
+
+/// What is wrong with a file of published figures.
+#[derive(Debug, Error)]
+pub enum PublishedError {
+    /// It is no TOML, or not in the form of a document.
+    #[error("{}: {}", file.display(), reason.to_string().trim_end())]
+    Form {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong, with line and column.
+        reason: toml::de::Error,
+    },
+    /// It says something that cannot be.
+    #[error("{}, line {line}: {expected}", file.display())]
+    Content {
+        /// The file.
+        file: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What was expected, and what there is.
+        expected: String,
+    },
+}
+
+/// The documents that come with Punctual, in the order of their seeds.
+pub fn documents() -> Result<Vec<Document>, PublishedError> {
+    let mut documents = Vec::new();
+    for file in FILES.files() {
+        let path = Path::new("published").join(file.path());
+        let text = file.contents_utf8().unwrap_or_default();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            documents.push(parse(&path, text)?);
+        }
+    }
+    documents.sort_by(|one: &Document, other| one.seed.cmp(&other.seed));
+    Ok(documents)
+}
+
+/// Reads one document; `file` is what errors call it.
+pub fn parse(file: &Path, text: &str) -> Result<Document, PublishedError> {
+    let document: Document = toml::from_str(text).map_err(|reason| PublishedError::Form {
+        file: file.to_owned(),
+        reason,
+    })?;
+    check::check(&document).map_err(|fault| PublishedError::Content {
+        file: file.to_owned(),
+        line: 1 + text
+            .bytes()
+            .take(fault.at)
+            .filter(|byte| *byte == b'\n')
+            .count(),
+        expected: fault.expected,
+    })?;
+    Ok(document)
+}

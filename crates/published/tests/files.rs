@@ -1,0 +1,153 @@
+//! The files in `published/`: their form, their errors, and their documents' own text.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use punctual_published::{Document, Quotes, documents, figures, parse};
+
+const TEXT: &str = include_str!("../../../published/celf.toml");
+
+fn error(text: &str) -> String {
+    parse(Path::new("published/x.toml"), text)
+        .unwrap_err()
+        .to_string()
+}
+
+/// All quotations of a document.
+fn quotes(document: &Document) -> Vec<&String> {
+    let mut all: Vec<&Quotes> = Vec::new();
+    for table in &document.tables {
+        all.push(&table.quotes);
+        all.extend(table.rows.iter().map(|row| &row.quotes));
+    }
+    all.extend(document.histograms.iter().map(|one| &one.quotes));
+    all.extend(document.series.iter().map(|one| &one.quotes));
+    all.extend(document.lists.iter().map(|one| &one.quotes));
+    all.extend(document.statements.iter().map(|one| &one.quotes));
+    all.extend(document.pictures.iter().map(|one| &one.quotes));
+    all.extend(document.directions.iter().map(|one| &one.quotes));
+    all.into_iter().flat_map(Quotes::get_ref).collect()
+}
+
+#[test]
+fn each_of_the_five_documents_is_there_once() {
+    let documents = documents().unwrap();
+    let seeds: Vec<&str> = documents.iter().map(|one| one.seed.as_str()).collect();
+    assert_eq!(seeds, ["S0", "S1", "S2", "S3", "S4"]);
+    for document in &documents {
+        assert!(!document.directions.is_empty(), "{}", document.seed);
+        assert!(document.method.len() > 300, "{}", document.seed);
+    }
+}
+
+#[test]
+fn the_numbers_that_matter_most_are_as_printed() {
+    let documents = documents().unwrap();
+    let value = |seed: &str, kernel: &str, table: &str, place: usize| {
+        let document = documents.iter().find(|one| one.seed == seed).unwrap();
+        let mut all = figures(document).into_iter();
+        let figure = all
+            .by_ref()
+            .filter(|one| (one.kernel, one.table) == (kernel, table));
+        figure
+            .skip(place)
+            .map(|one| one.value.map(str::to_owned))
+            .next()
+            .unwrap()
+    };
+    let printed = |text: &str| Some(text.to_owned());
+    assert_eq!(value("S0", "2.6.26.8-rt16", "sendme", 7), printed("290"));
+    assert_eq!(value("S0", "2.6.29", "image", 1), printed("0.23"));
+    assert_eq!(
+        value("S4", "Realtime-preempt", "ten-hours", 0),
+        printed("33.7593")
+    );
+    assert_eq!(
+        value("S4", "Realtime-preemption", "hackbench", 6),
+        printed("13.713")
+    );
+    assert_eq!(value("S3", "2.6.33.7-rt30", "tests", 9), printed("47.4"));
+    assert_eq!(value("S3", "2.6.33.7-rt30", "tests", 0), None);
+    let review = documents.iter().find(|one| one.seed == "S2").unwrap();
+    let counts: Vec<u64> = review
+        .histograms
+        .iter()
+        .map(|one| one.steps().iter().map(|(_, count)| count).sum())
+        .collect();
+    assert_eq!(counts, [54_466, 309_757]);
+    assert_eq!(review.histograms[0].steps().last(), Some(&(37, 1)));
+}
+
+#[test]
+fn every_quotation_is_in_its_document() {
+    let directory = env::var_os("PUNCTUAL_SEEDS").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/seeds"),
+        PathBuf::from,
+    );
+    if !directory.is_dir() {
+        eprintln!(
+            "NOT CHECKED against the documents' text: no directory {}; PUNCTUAL_SEEDS names it",
+            directory.display()
+        );
+        return;
+    }
+    for document in documents().unwrap() {
+        let path = directory.join(&document.file);
+        let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        for quote in quotes(&document) {
+            assert!(
+                text.contains(quote.as_str()),
+                "{}: not there: {quote}",
+                document.file
+            );
+        }
+    }
+}
+
+#[test]
+fn a_number_that_its_quotation_lacks_is_refused_with_its_line() {
+    let wrong = TEXT.replacen("values = [\"17388\",", "values = [\"17389\",", 1);
+    let line = TEXT
+        .lines()
+        .position(|line| line.contains("quotes = [\"Vanilla\\t17388"));
+    let expected = format!(
+        "published/x.toml, line {}: expected a quotation with \"17389\" in its order",
+        line.unwrap() + 1
+    );
+    assert_eq!(error(&wrong), expected);
+}
+
+#[test]
+fn a_row_must_fill_its_columns_with_numbers() {
+    let short = TEXT.replacen("\"17388\", ", "", 1);
+    assert!(
+        error(&short).contains("expected 3 values, one for each column of \"ten-hours\", found 2")
+    );
+    let word = TEXT.replacen("\"17388\"", "\"many\"", 1);
+    assert!(
+        error(&word).contains("expected a number as it is printed"),
+        "{}",
+        error(&word)
+    );
+    let none = TEXT.replacen(
+        "quotes = [\"Vanilla\\t17388\\t2.11627\\t7.8942\"]",
+        "quotes = []",
+        1,
+    );
+    assert!(error(&none).contains("expected a quotation, found none"));
+}
+
+#[test]
+fn a_misspelt_word_is_named_with_file_and_line() {
+    let wrong = TEXT.replacen("hardware =", "hardwear =", 1);
+    let error = error(&wrong);
+    assert!(
+        error.starts_with("published/x.toml: ") && error.contains("hardwear"),
+        "{error}"
+    );
+    assert!(error.contains("line "), "{error}");
+    let role = TEXT.replacen("of = \"rt\"", "of = \"tr\"", 1);
+    let error = parse(Path::new("x"), &role).unwrap_err().to_string();
+    assert!(error.contains("newer-rt"), "{error}");
+}

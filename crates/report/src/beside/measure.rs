@@ -1,0 +1,179 @@
+//! The figure of a subject that a document's figure is to be compared with.
+
+use punctual_model::units::Nanos;
+use punctual_published::{Measure, Statistic};
+
+use crate::matrix::{Cell, Column, Matrix, Measured, Measurement};
+use crate::stats::Stats;
+
+/// The rows that are meant: under the load that is named; without a name under any load,
+/// and idle where there are no others.
+pub fn rows<'a>(
+    matrix: &'a Matrix<'_>,
+    measure: &Measure,
+    load: Option<&str>,
+) -> Vec<&'a Measurement> {
+    // What could run nowhere has no variant, but its reason belongs here too.
+    let meant = |row: &&Measurement| {
+        measure.means(&row.probe, &row.variant)
+            || (row.probe == measure.probe && row.variant.is_empty())
+    };
+    let rows: Vec<&Measurement> = matrix.rows.iter().filter(meant).collect();
+    let under = |test: &dyn Fn(&str) -> bool| -> Vec<&'a Measurement> {
+        let rows = rows.iter().filter(|row| test(&row.load));
+        rows.copied().collect()
+    };
+    match load {
+        Some(load) => under(&|other| other == load),
+        None if rows.iter().any(|row| !row.is_idle()) => under(&|other| other != "idle"),
+        None => rows,
+    }
+}
+
+/// The loads of these rows, for a sentence: ` (osadl)`; nothing where all are idle.
+pub fn loads(rows: &[&Measurement]) -> String {
+    let mut loads: Vec<&str> = Vec::new();
+    for row in rows.iter().filter(|row| !row.is_idle()) {
+        if !loads.contains(&row.load.as_str()) {
+            loads.push(&row.load);
+        }
+    }
+    if loads.is_empty() {
+        return String::new();
+    }
+    format!(" ({})", loads.join(", "))
+}
+
+/// The figure, or why there is none.
+pub fn figure(
+    column: &Column<'_>,
+    rows: &[&Measurement],
+    statistic: Statistic,
+) -> Result<Nanos, String> {
+    let (mut found, mut reason) = (Vec::new(), None);
+    for row in rows {
+        match column.cell(row) {
+            Cell::Measured { found: more, .. } => {
+                found.extend(more.into_iter().filter(|one| one.recording.count > 0));
+            }
+            Cell::Unsupported(why) => reason = Some(format!("unsupported: {why}")),
+            Cell::Missing(absent) => {
+                let why = || absent.first().map(|absent| absent.word().to_owned());
+                reason = reason.or_else(why);
+            }
+        }
+    }
+    if found.is_empty() {
+        return Err(reason.unwrap_or_else(|| "not measured".to_owned()));
+    }
+    of(&found, statistic).ok_or_else(|| "not every sample was kept".to_owned())
+}
+
+fn of(found: &[Measured<'_>], statistic: Statistic) -> Option<Nanos> {
+    let stats = Stats::of(found);
+    match statistic {
+        Statistic::Min => stats.extremes.map(|(min, _)| min),
+        Statistic::Mean => stats.mean,
+        Statistic::Max => stats.worst(),
+        Statistic::Median => stats.median(),
+        Statistic::Last => {
+            let last = found.last()?.recording;
+            let samples = last.is_complete().then(|| last.samples.iter());
+            samples?.last().map(|sample| sample.value)
+        }
+        Statistic::Farthest => {
+            let (min, max) = stats.extremes?;
+            Some(Nanos(min.0.abs().max(max.0.abs())))
+        }
+        Statistic::MedianDistance => {
+            let all = found.iter().map(|one| one.recording);
+            let mut distances = Vec::new();
+            for recording in all {
+                if !recording.is_complete() {
+                    return None;
+                }
+                distances.extend(recording.samples.iter().map(|one| one.value.0.abs()));
+            }
+            distances.sort_unstable();
+            distances
+                .get((distances.len() - 1) / 2)
+                .map(|ns| Nanos(*ns))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_model::recording::Recorder;
+
+    use super::*;
+    use crate::fixtures;
+
+    fn measure(variant: &str, statistic: Statistic) -> Measure {
+        Measure {
+            probe: "signal".into(),
+            variant: variant.into(),
+            statistic,
+        }
+    }
+
+    #[test]
+    fn each_statistic_is_what_a_hand_finds() {
+        let mut recorder = Recorder::new(10);
+        for (number, value) in (0..).zip([-900, 40, 30, 700, 10]) {
+            recorder.record(Nanos(number), Nanos(value));
+        }
+        let mut run = fixtures::run("rt", 1);
+        run.recordings = vec![recorder.finish("signal", "idle", "from")];
+        let runs = [run];
+        let matrix = Matrix::new(&runs);
+        let value = |statistic| {
+            let rows = rows(&matrix, &measure("from", statistic), None);
+            figure(&matrix.columns[0], &rows, statistic).unwrap().0
+        };
+        assert_eq!(value(Statistic::Min), -900);
+        assert_eq!(value(Statistic::Max), 700);
+        assert_eq!(value(Statistic::Mean), -24);
+        assert_eq!(value(Statistic::Median), 30);
+        assert_eq!(value(Statistic::Last), 10);
+        assert_eq!(value(Statistic::Farthest), 900);
+        assert_eq!(value(Statistic::MedianDistance), 40);
+    }
+
+    #[test]
+    fn a_load_is_taken_before_idleness_and_a_name_before_both() {
+        let runs = fixtures::whole();
+        let matrix = Matrix::new(&runs);
+        let mut measure = measure("", Statistic::Max);
+        measure.probe = "timer".into();
+        let loads_of = |load| {
+            let rows = rows(&matrix, &measure, load);
+            rows.iter().map(|row| row.load.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(loads_of(None), ["stress"]);
+        assert_eq!(loads_of(Some("idle")), ["idle"]);
+        assert!(loads_of(Some("celf-50")).is_empty());
+    }
+
+    #[test]
+    fn what_is_missing_says_why_and_is_no_zero() {
+        let mut runs = fixtures::with_gaps();
+        runs[0]
+            .recordings
+            .push(Recorder::new(1).finish("signal", "idle", "to"));
+        let matrix = Matrix::new(&runs);
+        let why = |probe: &str| {
+            let mut measure = measure("", Statistic::Max);
+            measure.probe = probe.into();
+            figure(
+                &matrix.columns[0],
+                &rows(&matrix, &measure, None),
+                Statistic::Max,
+            )
+        };
+        let unsupported = format!("unsupported: {}", fixtures::NO_MODULE);
+        assert_eq!(why("irq"), Err(unsupported));
+        assert_eq!(why("mutex"), Err("not measured".to_owned()));
+        assert_eq!(why("signal"), Err("not measured".to_owned()));
+    }
+}

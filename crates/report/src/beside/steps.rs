@@ -1,0 +1,137 @@
+//! Signed samples counted as published histograms count them: by their distance from zero, in
+//! steps.
+
+use std::collections::BTreeMap;
+
+use punctual_published::Histogram;
+
+use super::measure::rows;
+use crate::matrix::{Cell, Matrix, Measurement};
+
+/// A kernel's counts by the number of the step, from 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// What it is called.
+    pub name: String,
+    /// The number of its column; `None` where it was published.
+    pub column: Option<usize>,
+    /// The load; empty where it was published.
+    pub load: String,
+    /// How many samples fell into each step that has any.
+    pub steps: BTreeMap<u64, u64>,
+}
+
+/// The loads of ours, each once.
+pub fn loads(all: &[Counts]) -> Vec<&str> {
+    let mut loads: Vec<&str> = Vec::new();
+    for one in all.iter().filter(|one| one.column.is_some()) {
+        if !loads.contains(&one.load.as_str()) {
+            loads.push(&one.load);
+        }
+    }
+    loads
+}
+
+/// The published histograms, then for each load ours; all in the steps of the first published
+/// one, whose length in nanoseconds comes first.
+pub fn counts(matrix: &Matrix<'_>, published: &[Histogram]) -> Option<(i64, Vec<Counts>)> {
+    let first = published.first()?;
+    let step = first.step.parse::<f64>().ok()? * first.unit.nanos()?;
+    let step = step.round() as i64;
+    let mut all: Vec<Counts> = published
+        .iter()
+        .map(|histogram| Counts {
+            name: format!("published: {}", histogram.name),
+            column: None,
+            load: String::new(),
+            steps: histogram.steps().into_iter().collect(),
+        })
+        .collect();
+    let measure = punctual_published::Measure {
+        probe: first.probe.clone(),
+        variant: String::new(),
+        statistic: punctual_published::Statistic::Farthest,
+    };
+    for row in rows(matrix, &measure, None) {
+        all.extend(ours(matrix, row, step));
+    }
+    Some((step, all))
+}
+
+/// Each subject whose samples were all kept: bins would not tell the sign.
+fn ours(matrix: &Matrix<'_>, row: &Measurement, step: i64) -> Vec<Counts> {
+    let counts = |(at, column): (usize, &crate::Column<'_>)| {
+        let Cell::Measured { found, .. } = column.cell(row) else {
+            return None;
+        };
+        let mut steps = BTreeMap::new();
+        for recording in found.iter().map(|one| one.recording) {
+            if !recording.is_complete() {
+                return None;
+            }
+            for sample in recording.samples.iter() {
+                *steps
+                    .entry(sample.value.0.unsigned_abs() / step as u64)
+                    .or_default() += 1;
+            }
+        }
+        (!steps.is_empty()).then(|| Counts {
+            name: format!("{}, {}", column.name, row.load),
+            column: Some(at),
+            load: row.load.clone(),
+            steps,
+        })
+    };
+    matrix
+        .columns
+        .iter()
+        .enumerate()
+        .filter_map(counts)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_model::recording::Recorder;
+    use punctual_model::units::Nanos;
+    use punctual_published::documents;
+
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn both_signs_fall_into_the_same_steps() {
+        let mut recorder = Recorder::new(10);
+        for value in [0, 99_999, -99_999, 100_000, -370_000] {
+            recorder.record(Nanos::ZERO, Nanos(value));
+        }
+        let mut run = fixtures::run("rt", 1);
+        run.recordings = vec![recorder.finish("realfeel", "combined", "rtc 2048 Hz")];
+        let runs = [run];
+        let documents = documents().unwrap();
+        let matrix = Matrix::new(&runs);
+        let (step, all) = counts(&matrix, &documents[2].histograms).unwrap();
+        assert_eq!(step, 100_000);
+        let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(
+            names[..2],
+            ["published: 2.6.15 vanilla", "published: 2.6.15-rt16"]
+        );
+        assert_eq!(names[2..], ["rt, combined"]);
+        assert_eq!(all[0].steps[&0], 54_410);
+        assert_eq!(all[2].steps, BTreeMap::from([(0, 3), (1, 1), (3, 1)]));
+    }
+
+    #[test]
+    fn samples_that_were_not_all_kept_are_not_counted() {
+        let mut recorder = Recorder::new(1);
+        recorder.record(Nanos::ZERO, Nanos(-5));
+        recorder.record(Nanos::ZERO, Nanos(7));
+        let mut run = fixtures::run("rt", 1);
+        run.recordings = vec![recorder.finish("realfeel", "idle", "rtc 2048 Hz")];
+        let runs = [run];
+        let documents = documents().unwrap();
+        let (_, all) = counts(&Matrix::new(&runs), &documents[2].histograms).unwrap();
+        assert_eq!(all.len(), 2);
+    }
+}

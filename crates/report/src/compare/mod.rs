@@ -1,0 +1,337 @@
+//! Runs against each other: each subject's figures beside the first one's.
+
+mod json;
+mod refusal;
+mod text;
+
+use punctual_model::run::Run;
+use punctual_model::units::Nanos;
+
+use crate::matrix::{Cell as Found, Column, Matrix, Measurement};
+use crate::stats::{Stats, supports};
+use crate::views::{Shape, Tone};
+
+pub use json::comparison_json;
+pub use refusal::Refusal;
+pub use text::comparison_text;
+
+/// Runs that may be compared. Where one subject has two runs with one seed, each run is a
+/// subject of its own.
+#[derive(Debug)]
+pub struct Comparable(Vec<Run>);
+
+impl Comparable {
+    /// Refuses runs that did not finish, and runs of which one measured something else.
+    pub fn new(mut runs: Vec<Run>) -> Result<Self, Refusal> {
+        refusal::check(&runs)?;
+        let same = |one: &Run, other: &Run| {
+            (&one.subject, one.seed, one.ns_per_insn)
+                == (&other.subject, other.seed, other.ns_per_insn)
+        };
+        let twice: Vec<bool> = runs
+            .iter()
+            .map(|run| runs.iter().filter(|other| same(run, other)).count() > 1)
+            .collect();
+        for (run, twice) in runs.iter_mut().zip(twice) {
+            if twice {
+                run.subject.name = format!("{} {}", run.subject.name, run.id);
+            }
+        }
+        Ok(Self(runs))
+    }
+
+    /// The runs.
+    pub fn runs(&self) -> &[Run] {
+        &self.0
+    }
+}
+
+/// Subjects side by side.
+#[derive(Debug)]
+pub struct Comparison {
+    /// The subjects' names; the first is what the others are compared with.
+    pub subjects: Vec<String>,
+    /// One for each measurement.
+    pub sections: Vec<Section>,
+    /// Whether each subject's digests equal the first one's.
+    pub digests: Vec<Digests>,
+    /// What must be known to read it rightly.
+    pub notes: Vec<String>,
+}
+
+/// One measurement.
+#[derive(Debug)]
+pub struct Section {
+    /// The measurement.
+    pub row: Measurement,
+    /// What its figures are called: the one that counts stands first.
+    pub figures: Vec<&'static str>,
+    /// For each subject a cell for each figure.
+    pub cells: Vec<Vec<Cell>>,
+}
+
+/// A subject's figure beside the first one's.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    /// A time.
+    Time {
+        /// The time.
+        value: Nanos,
+        /// How many times the first one's it is; `None` for the first itself, and where the
+        /// two cannot be divided.
+        ratio: Option<f64>,
+    },
+    /// What a probe told.
+    Word(String),
+    /// There is none, and why.
+    Absent(String),
+}
+
+impl Cell {
+    /// By how many per cent it is above the first one's.
+    pub fn percent(&self) -> Option<f64> {
+        match self {
+            Self::Time { ratio, .. } => ratio.map(|ratio| (ratio - 1.0) * 100.0),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a subject behaved as the first one did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Digests {
+    /// It is the first.
+    First,
+    /// To the last sample.
+    Equal,
+    /// Not.
+    Different,
+    /// The seeds are others.
+    OtherSeeds,
+    /// In real time no two runs are equal.
+    RealTime,
+}
+
+impl Digests {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::First => "the others are compared with it",
+            Self::Equal => "equal: the same behaviour to the last sample",
+            Self::Different => "different",
+            Self::OtherSeeds => "not compared: other seeds",
+            Self::RealTime => "not compared: in real time no two runs are equal",
+        }
+    }
+}
+
+/// Compares all subjects with the first.
+pub fn compare(runs: &Comparable) -> Comparison {
+    let matrix = Matrix::new(runs.runs());
+    Comparison {
+        subjects: matrix
+            .columns
+            .iter()
+            .map(|column| column.name.clone())
+            .collect(),
+        sections: matrix
+            .rows
+            .iter()
+            .map(|row| section(&matrix, row))
+            .collect(),
+        digests: matrix
+            .columns
+            .iter()
+            .map(|column| digests(&matrix.columns[0], column))
+            .collect(),
+        notes: notes(&matrix),
+    }
+}
+
+type Figure = (&'static str, fn(&Stats) -> Option<Nanos>);
+
+const LATENCY: &[Figure] = &[
+    ("worst", Stats::worst),
+    ("mean", |stats| stats.mean),
+    ("p99", |stats| stats.quantile(0.99)),
+];
+const JITTER: &[Figure] = &[
+    ("farthest", |stats| {
+        let (low, high) = stats.extremes?;
+        Some(Nanos(low.0.abs().max(high.0.abs())))
+    }),
+    ("longest", Stats::worst),
+];
+const WORK: &[Figure] = &[("median", Stats::median), ("longest", Stats::worst)];
+
+fn section(matrix: &Matrix<'_>, row: &Measurement) -> Section {
+    let all = match row.view().shape {
+        Shape::Latency | Shape::Steps => LATENCY,
+        Shape::Jitter => JITTER,
+        Shape::Work => WORK,
+        Shape::Findings | Shape::List if has_samples(matrix, row) => LATENCY,
+        Shape::Findings | Shape::List => &[],
+    };
+    let stats: Vec<_> = matrix
+        .columns
+        .iter()
+        .map(|column| stats(column, row))
+        .collect();
+    let fewest = stats.iter().flatten().map(|stats| stats.count).min();
+    let told = |name: &str| name != "p99" || fewest.is_some_and(|count| supports(count, 0.99));
+    let all: Vec<&Figure> = all.iter().filter(|(name, _)| told(name)).collect();
+    let findings: Vec<_> = row.view().findings(&row.variant).collect();
+    let cells = matrix.columns.iter().zip(&stats).map(|(column, own)| {
+        let mut cells: Vec<Cell> = all
+            .iter()
+            .map(|(_, value)| {
+                time(
+                    own,
+                    stats
+                        .first()
+                        .filter(|_| column.name != matrix.columns[0].name),
+                    *value,
+                )
+            })
+            .collect();
+        cells.extend(findings.iter().map(|finding| word(column, row, finding)));
+        cells
+    });
+    let cells = cells.collect();
+    let mut figures: Vec<&'static str> = all.iter().map(|(name, _)| *name).collect();
+    figures.extend(findings.iter().map(|finding| finding.label));
+    Section {
+        row: row.clone(),
+        figures,
+        cells,
+    }
+}
+
+fn has_samples(matrix: &Matrix<'_>, row: &Measurement) -> bool {
+    matrix
+        .columns
+        .iter()
+        .any(|column| stats(column, row).is_ok())
+}
+
+/// The samples' figures; an error where there are none.
+fn stats(column: &Column<'_>, row: &Measurement) -> Result<Stats, String> {
+    match column.cell(row) {
+        Found::Measured { found, absent } => {
+            if let Some(absent) = absent.first() {
+                return Err(format!("seed {}: {}", absent.run.seed, absent.word()));
+            }
+            let stats = Stats::of(&found);
+            let some = stats.count > 0;
+            some.then_some(stats).ok_or_else(|| "no sample".to_owned())
+        }
+        Found::Unsupported(_) => Err("unsupported".to_owned()),
+        Found::Missing(_) => Err("not measured".to_owned()),
+    }
+}
+
+fn time(
+    own: &Result<Stats, String>,
+    first: Option<&Result<Stats, String>>,
+    value: fn(&Stats) -> Option<Nanos>,
+) -> Cell {
+    let own = match own {
+        Ok(own) => value(own),
+        Err(why) => return Cell::Absent(why.clone()),
+    };
+    let Some(own) = own else {
+        return Cell::Absent("unknown".to_owned());
+    };
+    let first = first.and_then(|first| value(first.as_ref().ok()?));
+    let first = first.filter(|first| first.0 > 0);
+    Cell::Time {
+        value: own,
+        ratio: first.map(|first| own.0 as f64 / first.0 as f64),
+    }
+}
+
+fn word(column: &Column<'_>, row: &Measurement, finding: &crate::views::Finding) -> Cell {
+    let Found::Measured { found, .. } = column.cell(row) else {
+        return Cell::Absent(stats(column, row).err().unwrap_or_default());
+    };
+    let told = found
+        .iter()
+        .map(|one| finding.told(&one.recording.settings));
+    let told: Vec<_> = told.collect();
+    match told.as_slice() {
+        [first, others @ ..] if others.iter().all(|other| other.text == first.text) => {
+            match first.tone {
+                Tone::Unknown => Cell::Absent(first.text.clone()),
+                _ => Cell::Word(first.text.clone()),
+            }
+        }
+        _ => Cell::Word("differs by seed".to_owned()),
+    }
+}
+
+fn digests(first: &Column<'_>, column: &Column<'_>) -> Digests {
+    let of = |column: &Column<'_>| {
+        let runs = column.runs.iter();
+        let mut all: Vec<_> = runs.map(|run| (run.seed, run.digest())).collect();
+        all.sort();
+        all
+    };
+    let seeds = |all: &[(u64, Option<String>)]| all.iter().map(|one| one.0).collect::<Vec<_>>();
+    let (base, own) = (of(first), of(column));
+    if first.name == column.name {
+        Digests::First
+    } else if !column.is_virtual() {
+        Digests::RealTime
+    } else if seeds(&base) != seeds(&own) {
+        Digests::OtherSeeds
+    } else if base == own {
+        Digests::Equal
+    } else {
+        Digests::Different
+    }
+}
+
+/// What differs between the runs without making them another measurement.
+fn notes(matrix: &Matrix<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    let counts = |column: &Column<'_>| column.runs.len();
+    let first = counts(&matrix.columns[0]);
+    if matrix.columns.iter().any(|column| counts(column) != first) {
+        notes.push(
+            "The subjects have different numbers of seeds: more runs find worse cases by chance."
+                .to_owned(),
+        );
+    }
+    for (key, what) in [("qemu", "QEMU"), ("punctual", "Punctual")] {
+        let mut versions: Vec<&str> = matrix
+            .runs()
+            .filter_map(|run| run.bench.get(key).map(String::as_str))
+            .collect();
+        versions.sort_unstable();
+        versions.dedup();
+        if versions.len() > 1 {
+            notes.push(format!(
+                "Measured with different versions of {what}: {}.",
+                versions.join("; ")
+            ));
+        }
+    }
+    for row in &matrix.rows {
+        for column in &matrix.columns {
+            if let Ok(stats) = stats(column, row) {
+                if stats.missed > 0 {
+                    let missed = crate::stats::thousands(stats.missed);
+                    notes.push(format!(
+                        "{}, {}: {missed} missed.",
+                        column.name,
+                        row.title()
+                    ));
+                }
+            }
+        }
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests;

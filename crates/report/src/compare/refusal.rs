@@ -1,0 +1,114 @@
+//! Which runs cannot be compared.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use punctual_model::run::{Run, State};
+use toml::{Table, Value};
+
+use crate::matrix::fate;
+
+/// Why runs are not compared, in one sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal(String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Every run must have finished, and measured what the first did, in the same kind of time.
+pub fn check(runs: &[Run]) -> Result<(), Refusal> {
+    for run in runs {
+        if run.state != State::Finished {
+            let (id, name) = (&run.id, &run.subject.name);
+            return Err(Refusal(format!(
+                "{id} ({name}) cannot be compared: {}",
+                fate(run)
+            )));
+        }
+    }
+    let mut seen = BTreeSet::new();
+    for run in runs {
+        if !seen.insert(&run.id) {
+            return Err(Refusal(format!("{} is named twice", run.id)));
+        }
+    }
+    let Some((first, others)) = runs.split_first() else {
+        return Ok(());
+    };
+    for other in others {
+        if let Some(difference) = difference(first, other) {
+            return Err(Refusal(format!(
+                "{} and {} cannot be compared: {difference}",
+                first.id, other.id
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What makes two runs two different measurements.
+fn difference(one: &Run, other: &Run) -> Option<String> {
+    let differ = |what: &str, one: &str, other: &str| {
+        (one != other).then(|| format!("the {what} is {one} here and {other} there"))
+    };
+    let rate = |run: &Run| {
+        let rate = run.ns_per_insn.map(|ns| format!("{ns} ns per instruction"));
+        rate.unwrap_or_else(|| "real".to_owned())
+    };
+    differ("suite", &one.suite, &other.suite)
+        .or_else(|| differ("bench", &one.subject.bench, &other.subject.bench))
+        .or_else(|| differ("time", &rate(one), &rate(other)))
+        .or_else(|| plans(&one.plan, &other.plan))
+}
+
+/// Plans may differ in their seed and in what could not be brought along.
+fn plans(one: &str, other: &str) -> Option<String> {
+    if one == other {
+        return None;
+    }
+    let (Ok(one), Ok(other)) = (one.parse::<Table>(), other.parse::<Table>()) else {
+        return Some("a plan cannot be read".to_owned());
+    };
+    let steps = |plan: &Table| -> Vec<Value> {
+        let steps = plan.get("step").and_then(Value::as_array);
+        steps.cloned().unwrap_or_default()
+    };
+    let (left, right) = (steps(&one), steps(&other));
+    if left.len() != right.len() {
+        let (left, right) = (left.len(), right.len());
+        return Some(format!("the suite has {left} steps here and {right} there"));
+    }
+    for ((left, right), number) in left.iter().zip(&right).zip(1..) {
+        if let Some(difference) = step(left, right) {
+            return Some(format!("step {number} differs: {difference}"));
+        }
+    }
+    let loads = |plan: &Table| plan.get("loads").cloned();
+    (loads(&one) != loads(&other)).then(|| "the loads are defined differently".to_owned())
+}
+
+/// The first parameter in which two steps differ: `samples is 4000 here and 400 there`.
+fn step(left: &Value, right: &Value) -> Option<String> {
+    let empty = Table::new();
+    let [left, right] = [left, right].map(|step| step.as_table().unwrap_or(&empty));
+    let keys = left.keys().chain(right.keys());
+    // How many samples the document took changes nothing that is measured.
+    let mut keys = keys.filter(|key| *key != "full");
+    let shown = |step: &Table, key: &str| {
+        let value = step.get(key);
+        value.map_or_else(|| "not set".to_owned(), ToString::to_string)
+    };
+    keys.find(|key| left.get(*key) != right.get(*key))
+        .map(|key| {
+            format!(
+                "{key} is {} here and {} there",
+                shown(left, key),
+                shown(right, key)
+            )
+        })
+}

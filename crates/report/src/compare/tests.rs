@@ -1,0 +1,154 @@
+use punctual_model::Run;
+use punctual_model::run::State;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::*;
+use crate::fixtures;
+
+fn refused(runs: Vec<Run>) -> String {
+    Comparable::new(runs).unwrap_err().to_string()
+}
+
+fn two() -> Vec<Run> {
+    vec![fixtures::run("none", 1), fixtures::run("rt", 1)]
+}
+
+#[test]
+fn ratio_and_percentage_are_what_a_hand_finds() {
+    let runs = Comparable::new(two()).unwrap();
+    let comparison = compare(&runs);
+    assert_eq!(comparison.subjects, ["none", "rt"]);
+    let stress = &comparison.sections[1];
+    assert_eq!(stress.figures, ["worst", "mean", "p99"]);
+    let Cell::Time { value, ratio } = &stress.cells[0][0] else {
+        panic!("no time")
+    };
+    assert_eq!((value.0, *ratio), (381_400, None));
+    // 8,070 / 381,400 = 0.021159.
+    let Cell::Time { value, ratio } = &stress.cells[1][0] else {
+        panic!("no time")
+    };
+    assert_eq!(value.0, 8_070);
+    assert!((ratio.unwrap() - 0.021_159).abs() < 1e-6);
+    assert!((stress.cells[1][0].percent().unwrap() + 97.884).abs() < 0.001);
+    let bench = &comparison.sections[2];
+    assert_eq!(bench.figures, ["median", "longest"]);
+    assert!((bench.cells[1][0].percent().unwrap() - 198.0198).abs() < 0.001);
+    let text = comparison_text(&comparison, 80);
+    assert!(text.contains("8.07 µs    0.02×   -97.9 %"), "{text}");
+    assert!(text.lines().all(|line| line.width() <= 80), "{text}");
+    // What has no room is said to be left out.
+    assert!(
+        text.contains("Figures for which there is no room"),
+        "{text}"
+    );
+    let wide = comparison_text(&comparison, 200);
+    assert!(wide.contains("p99") && !wide.contains("no room"), "{wide}");
+}
+
+#[test]
+fn equal_digests_are_told_from_different_ones_and_from_other_seeds() {
+    let mut again = fixtures::run("none", 1);
+    again.id = "again".into();
+    let verdicts = |runs| {
+        let comparison = compare(&Comparable::new(runs).unwrap());
+        (comparison.subjects, comparison.digests)
+    };
+    let (names, found) = verdicts(vec![fixtures::run("none", 1), again.clone()]);
+    assert_eq!(names, ["none none-1", "none again"]);
+    assert_eq!(found, [Digests::First, Digests::Equal]);
+    assert_eq!(verdicts(two()).1, [Digests::First, Digests::Different]);
+    let seeds = vec![fixtures::run("none", 1), fixtures::run("rt", 2)];
+    assert_eq!(verdicts(seeds).1, [Digests::First, Digests::OtherSeeds]);
+    again.recordings[0].missed = 1;
+    let (_, found) = verdicts(vec![fixtures::run("none", 1), again]);
+    assert_eq!(found, [Digests::First, Digests::Different]);
+}
+
+#[test]
+fn what_is_not_the_same_measurement_is_refused_and_named() {
+    let with = |change: &dyn Fn(&mut Run)| {
+        let mut runs = two();
+        change(&mut runs[1]);
+        refused(runs)
+    };
+    assert_eq!(
+        with(&|run| run.suite = "celf".into()),
+        "none-1 and rt-1 cannot be compared: the suite is demo here and celf there"
+    );
+    assert!(
+        with(&|run| run.subject.bench = "host".into())
+            .ends_with("the bench is virtual here and host there")
+    );
+    assert!(
+        with(&|run| run.ns_per_insn = Some(2))
+            .ends_with("the time is 1 ns per instruction here and 2 ns per instruction there")
+    );
+    let mut scaled = two();
+    for (run, samples) in scaled.iter_mut().zip([4000, 400]) {
+        run.plan = format!("seed = 1\n[[step]]\nprobe = \"timer\"\nsamples = {samples}\n");
+    }
+    assert!(refused(scaled).ends_with("step 1 differs: samples is 4000 here and 400 there"));
+    let mut same = fixtures::run("rt", 1);
+    same.id = "none-1".into();
+    assert_eq!(
+        refused(vec![fixtures::run("none", 1), same]),
+        "none-1 is named twice"
+    );
+}
+
+#[test]
+fn seeds_and_absent_modules_do_not_make_another_measurement() {
+    let mut runs = two();
+    runs[0].plan = "seed = 1\n[[step]]\nprobe = \"timer\"\n".into();
+    runs[1].plan =
+        "seed = 2\n[absent]\npulse = \"no\"\n[[step]]\nprobe = \"timer\"\nfull = 9\n".into();
+    assert!(Comparable::new(runs).is_ok());
+}
+
+#[test]
+fn half_a_run_is_refused_and_never_a_zero() {
+    for state in [State::Interrupted, State::Failed, State::Running] {
+        let mut runs = two();
+        runs[1].state = state;
+        let refusal = refused(runs);
+        assert!(
+            refusal.starts_with("rt-1 (rt) cannot be compared: the run"),
+            "{refusal}"
+        );
+    }
+    let mut runs = two();
+    runs[1].recordings.remove(1);
+    let comparison = compare(&Comparable::new(runs).unwrap());
+    assert_eq!(
+        comparison.sections[1].cells[1][0],
+        Cell::Absent("not measured".into())
+    );
+    let json = comparison_json(&comparison);
+    let worst = &json["measurements"][1]["subjects"][1]["figures"]["worst"];
+    assert_eq!(*worst, serde_json::json!({ "absent": "not measured" }));
+    assert_eq!(json["subjects"][1]["digest_equal"], false);
+    // What the first lacks, the others cannot be divided by.
+    let mut runs = two();
+    runs[0].recordings.remove(1);
+    let comparison = compare(&Comparable::new(runs).unwrap());
+    let row = comparison
+        .sections
+        .iter()
+        .find(|one| one.row.load == "stress")
+        .unwrap();
+    assert!(matches!(row.cells[1][0], Cell::Time { ratio: None, .. }));
+}
+
+#[test]
+fn words_stand_beside_words() {
+    let runs = Comparable::new(fixtures::all_probes()).unwrap();
+    let comparison = compare(&runs);
+    let threads = comparison
+        .sections
+        .iter()
+        .find(|one| one.row.probe == "kthreads")
+        .unwrap();
+    assert_eq!(threads.figures[0], "irqs threaded");
+    assert_eq!(threads.cells[1][0], Cell::Word("yes".into()));
+}

@@ -1,0 +1,126 @@
+use std::process::Command;
+
+use super::*;
+use crate::fixtures;
+
+fn file<'a>(files: &'a [File], name: &str) -> &'a str {
+    let names = || {
+        files
+            .iter()
+            .map(|file| file.name.as_str())
+            .collect::<Vec<_>>()
+    };
+    let found = files.iter().find(|file| file.name == name);
+    &found
+        .unwrap_or_else(|| panic!("{name} is not among {:?}", names()))
+        .text
+}
+
+fn lines(text: &str) -> Vec<&str> {
+    text.lines().filter(|line| !line.starts_with('#')).collect()
+}
+
+#[test]
+fn every_sample_is_in_the_histogram_and_in_the_series() {
+    let runs = fixtures::whole();
+    let files = files(&runs);
+    let series = file(&files, "timer_stress_cpu0_rt.series.dat");
+    assert_eq!(lines(series).len(), 2_000);
+    assert_eq!(lines(series)[1_234], "1234 1230298000 8070");
+    let histogram = file(&files, "timer_stress_cpu0_rt.hist.dat");
+    let counts = lines(histogram).into_iter().map(|line| {
+        let count = line.rsplit(' ').next().unwrap();
+        count.parse::<u64>().unwrap()
+    });
+    assert_eq!(counts.sum::<u64>(), 2_000);
+    for text in [series, histogram] {
+        assert!(text.contains(&format!("# digest: {}\n", runs[3].digest().unwrap())));
+        assert!(text.contains("# unit: nanoseconds\n") && text.contains("# priority: 98\n"));
+        assert!(text.contains("virtual time, 1 ns per instruction"));
+    }
+    let bars = lines(file(&files, "hackbench_idle_pipe-process-1.bars.dat"));
+    assert_eq!(
+        bars[0],
+        "\"none\" 100400000 101100000 101000000 101900000 3"
+    );
+}
+
+#[test]
+fn samples_below_zero_are_in_the_histogram_of_a_jitter() {
+    let files = files(&fixtures::all_probes());
+    let text = file(&files, "realfeel_idle_rtc-2048-Hz_rt.hist.dat");
+    assert_eq!(
+        lines(text),
+        ["-12100 -12100 1", "-4000 -4000 1", "12000 12000 1"]
+    );
+}
+
+#[test]
+fn names_are_safe_and_each_is_given_once() {
+    let mut names = Names::default();
+    assert_eq!(
+        names.new_one(&["timer", "../etc", "a/b c"]),
+        "timer_..-etc_a-b-c"
+    );
+    assert_eq!(
+        names.new_one(&["timer", "../etc", "a b/c"]),
+        "timer_..-etc_a-b-c-2"
+    );
+    assert_eq!(names.new_one(&["..", ""]), "_..");
+    let mut runs = fixtures::seeds(2);
+    runs[0].subject.name = "a\nb'\"".into();
+    let files = files(&runs);
+    let all: BTreeSet<&String> = files.iter().map(|file| &file.name).collect();
+    assert_eq!(all.len(), files.len());
+}
+
+#[test]
+fn what_was_not_measured_has_no_number() {
+    let files = files(&fixtures::with_gaps());
+    let bars = lines(file(&files, "timer_idle_cpu0.bars.dat"));
+    assert_eq!(bars[2], "\"full\" - - - - 0");
+    assert!(!files.iter().any(|file| file.name.starts_with("irq_")));
+}
+
+/// The real program must take every script.
+#[test]
+fn gnuplot_draws_every_figure() {
+    if Command::new("gnuplot").arg("--version").output().is_err() {
+        eprintln!("NOT CHECKED: gnuplot is not installed");
+        return;
+    }
+    let directory = std::env::temp_dir().join(format!("punctual-gnuplot-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let mut runs = fixtures::with_gaps();
+    runs[0].subject.name = "it's \"odd\" $x".into();
+    runs.extend(fixtures::all_probes());
+    let files = files(&runs);
+    for file in &files {
+        std::fs::write(directory.join(&file.name), &file.text).unwrap();
+    }
+    let scripts: Vec<&File> = files
+        .iter()
+        .filter(|file| file.text.starts_with("# gnuplot "))
+        .collect();
+    assert!(scripts.len() > 20, "{}", scripts.len());
+    for script in scripts {
+        let done = Command::new("gnuplot")
+            .arg(&script.name)
+            .current_dir(&directory)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(
+            done.status.success() && !said.contains("warning"),
+            "{}: {said}",
+            script.name
+        );
+        let svg = directory.join(script.name.replace(".gp", ".svg"));
+        assert!(
+            std::fs::read_to_string(&svg).unwrap().contains("</svg>"),
+            "{}",
+            svg.display()
+        );
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+}

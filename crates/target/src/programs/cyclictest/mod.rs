@@ -1,0 +1,207 @@
+//! `cyclictest`, with the options and the output of rt-tests'. It measures with the code of
+//! the probe `timer`.
+
+mod options;
+mod output;
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::sync::Barrier;
+use std::sync::atomic::AtomicI64;
+use std::sync::atomic::Ordering::SeqCst;
+use std::thread;
+
+use anyhow::{Context as _, Result, anyhow};
+use lexopt::Parser;
+use punctual_model::{CpuId, Nanos};
+
+use super::live::{Common, Limit, Live, Shared, Table};
+use super::tracing::Tracing;
+use super::{Program, cpus};
+use crate::probes::timer;
+use crate::rt;
+use crate::sys::signal::{self, SNAPSHOT, STATUS};
+use crate::sys::{memory, time};
+use options::Options;
+use output::Screen;
+
+/// This program.
+pub const PROGRAM: Program = Program {
+    name: "cyclictest",
+    run,
+};
+
+/// How often it is looked after the threads, and the screen shown anew.
+const PACE: Nanos = Nanos::from_millis(10);
+const PM_QOS: &str = "/dev/cpu_dma_latency";
+
+/// One thread's part.
+#[derive(Debug)]
+struct Part {
+    index: usize,
+    cpu: CpuId,
+    priority: u8,
+    interval_us: u64,
+    shared: Shared,
+}
+
+fn run(arguments: &mut Parser) -> Result<()> {
+    let command: Vec<_> = std::env::args().collect();
+    let options = options::parse(arguments)?;
+    let mut out = io::stdout().lock();
+    if options.help {
+        return Ok(out.write_all(options::HELP.as_bytes())?);
+    }
+    let signals = [&signal::ENDING[..], &[STATUS, SNAPSHOT]].concat();
+    signal::hold(&signals)?;
+    if let Some(cpu) = options.main_cpu {
+        rt::pin(cpu).map_err(|why| anyhow!("--mainaffinity: {why}"))?;
+    }
+    if options.lock {
+        memory::lock_all()
+            .context("-m: memory cannot be locked: run as root, or raise RLIMIT_MEMLOCK")?;
+    }
+    let parts: Vec<Part> = (0..options.threads)
+        .map(|index| part(&options, index))
+        .collect();
+    if options.verbose {
+        let count = |kind| cpus::read(kind).map(|cpus| cpus.len());
+        writeln!(out, "Max CPUs = {}", count("present")?)?;
+        writeln!(out, "Online CPUs = {}", count("online")?)?;
+    }
+    // Closing it ends the request.
+    let _awake = keep_awake(&options, &mut out)?;
+    let common = Common {
+        limit: limit(&options)?,
+        ..Common::default()
+    };
+    let screen = Screen::new(&options, &parts, &command, out)?;
+    let barrier = Barrier::new(parts.len());
+    let base = AtomicI64::new(0);
+    thread::scope(|scope| {
+        let (options, common) = (&options, &common);
+        let (barrier, base) = (&barrier, &base);
+        let begin = |part| scope.spawn(move || measure(options, part, common, barrier, base));
+        let threads: Vec<_> = parts.iter().map(begin).collect();
+        let watch = |screen: &mut Screen| -> Result<()> {
+            // As in the original the first to be ready ends all.
+            while !common.is_over() && !threads.iter().any(thread::ScopedJoinHandle::is_finished) {
+                match signal::wait_for(&signals, PACE)? {
+                    Some(STATUS) => screen.status(),
+                    Some(SNAPSHOT) => screen.snapshot(),
+                    Some(_) => common.end(),
+                    None => screen.show()?,
+                }
+            }
+            Ok(())
+        };
+        let mut screen = screen;
+        let watched = watch(&mut screen);
+        common.end();
+        let mut tables = Vec::new();
+        for thread in threads {
+            let joined = thread.join();
+            tables.push(joined.map_err(|_| anyhow!("a measuring thread has panicked"))??);
+        }
+        watched?;
+        screen.finish(&tables, common)
+    })
+}
+
+fn part(options: &Options, index: usize) -> Part {
+    let lower = if options.spread { index as u8 } else { 0 };
+    Part {
+        index,
+        cpu: options.cpus[index % options.cpus.len()],
+        priority: options.priority - lower,
+        interval_us: options.interval_us + options.distance_us * index as u64,
+        shared: Shared::new(options.verbose),
+    }
+}
+
+fn limit(options: &Options) -> Result<Option<Limit>> {
+    let Some(above) = options.break_above else {
+        return Ok(None);
+    };
+    let above = if options.nanoseconds {
+        above
+    } else {
+        above * 1_000
+    };
+    // The original compares whole microseconds.
+    let whole = if options.nanoseconds { 0 } else { 999 };
+    Ok(Some(Limit {
+        above: Nanos(above as i64 + whole),
+        tracing: match Tracing::open(options.mark) {
+            Ok(tracing) => Some(tracing),
+            Err(why) if options.mark => return Err(why),
+            // It ends at such a value all the same.
+            Err(_) => None,
+        },
+    }))
+}
+
+/// Keeps the CPUs from sleeping deeply while the file is open.
+fn keep_awake(options: &Options, out: &mut io::StdoutLock) -> Result<Option<File>> {
+    let Some(micros) = options.pm_qos_us else {
+        return Ok(None);
+    };
+    if fs::metadata(PM_QOS).is_err() {
+        eprintln!("cyclictest: there is no {PM_QOS}: CPUs sleep as deeply as ever");
+        return Ok(None);
+    }
+    let opened = fs::OpenOptions::new().write(true).open(PM_QOS);
+    let asked = opened.and_then(|mut file| {
+        file.write_all(&micros.to_ne_bytes())?;
+        Ok(file)
+    });
+    match asked {
+        Ok(file) => {
+            writeln!(out, "# {PM_QOS} set to {micros}us")?;
+            Ok(Some(file))
+        }
+        Err(error) => {
+            eprintln!("cyclictest: {PM_QOS}: {error}: CPUs sleep as deeply as ever (run as root)");
+            Ok(None)
+        }
+    }
+}
+
+/// One thread's whole life.
+fn measure(
+    options: &Options,
+    part: &Part,
+    common: &Common,
+    barrier: &Barrier,
+    base: &AtomicI64,
+) -> Result<Table> {
+    let unit = if options.nanoseconds { 1 } else { 1_000 };
+    let table = options
+        .histogram
+        .map_or_else(Table::default, |bins| Table::new(unit, bins));
+    let mut live = Live::new(common, &part.shared, table, options.duration);
+    let prepared = rt::pin(part.cpu).and_then(|()| rt::schedule(options.policy, part.priority));
+    // Also a thread that cannot measure comes to the barriers, so that the others go on.
+    if barrier.wait().is_leader() {
+        base.store(time::now().0, SeqCst);
+    }
+    barrier.wait();
+    prepared.map_err(|why| anyhow!("{why}"))?;
+    let interval = Nanos::from_micros(part.interval_us as i64);
+    let begin = match options.aligned {
+        None => time::now(),
+        Some(aligned) => {
+            let base = Nanos(base.load(SeqCst));
+            let second = Nanos((base.0 / 1_000_000_000 + 2) * 1_000_000_000);
+            let base = if aligned.second { second } else { base };
+            base + aligned.offset * part.index as i64
+        }
+    };
+    let samples = if options.loops == 0 {
+        u64::MAX
+    } else {
+        options.loops
+    };
+    timer::sample(&mut live, begin + interval, interval, samples);
+    Ok(live.table)
+}

@@ -1,0 +1,299 @@
+//! What cyclictest prints, while it measures and in the end.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
+
+use anyhow::{Context as _, Result};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use punctual_formats::cyclictest_histogram::{self as histogram, Column};
+use punctual_formats::cyclictest_json::{self as json, Results};
+use punctual_formats::cyclictest_lines::{
+    NO_MINIMUM, ThreadLine, ValueLine, screen_again, screen_head,
+};
+use punctual_model::Nanos;
+
+use super::Part;
+use super::options::Options;
+use crate::programs::cpus;
+use crate::programs::live::{Common, Table};
+
+/// The version of rt-tests whose output this is.
+const VERSION: &str = "2.40";
+
+/// Where the numbers go.
+pub struct Screen<'a> {
+    options: &'a Options,
+    parts: &'a [Part],
+    command: String,
+    started: Timestamp,
+    out: io::StdoutLock<'a>,
+    shown: bool,
+    highest: Nanos,
+    /// With `-v`: up to where each thread's values are printed.
+    printed: Vec<Printed>,
+    /// Where `get_cyclictest_snapshot` looks.
+    note: PathBuf,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Printed {
+    next: u64,
+    lost: u64,
+    group: u64,
+    worst: Option<(u64, u64)>,
+}
+
+impl<'a> Screen<'a> {
+    /// A screen for these threads.
+    pub fn new(
+        options: &'a Options,
+        parts: &'a [Part],
+        command: &[String],
+        mut out: io::StdoutLock<'a>,
+    ) -> Result<Self> {
+        if options.verbose {
+            for part in parts {
+                // The next thread's, as the original says it.
+                let next = part.interval_us + options.distance_us;
+                writeln!(out, "Thread {} Interval: {next}", part.index)?;
+            }
+        }
+        let note = PathBuf::from(format!("/dev/shm/cyclictest{}", std::process::id()));
+        // Without it there are no snapshots, and all else goes on.
+        let _ = fs::write(&note, "");
+        Ok(Self {
+            options,
+            parts,
+            command: command.join(" "),
+            started: Timestamp::now(),
+            out,
+            shown: false,
+            highest: Nanos(-1),
+            printed: vec![Printed::default(); parts.len()],
+            note,
+        })
+    }
+
+    fn value(&self, time: Nanos) -> u64 {
+        let unit = if self.options.nanoseconds { 1 } else { 1_000 };
+        (time.0.max(0) / unit) as u64
+    }
+
+    fn line(&self, part: &Part) -> String {
+        let seen = part.shared.seen();
+        let mean = seen.sum.0 / i64::try_from(seen.cycles).unwrap_or(i64::MAX).max(1);
+        let line = ThreadLine {
+            index: part.index,
+            tid: part.shared.tid.load(Relaxed),
+            priority: part.priority,
+            interval_us: part.interval_us,
+            cycles: seen.cycles,
+            min: seen.min.map_or(NO_MINIMUM, |min| self.value(min)),
+            act: self.value(seen.act),
+            avg: self.value(Nanos(mean)),
+            max: self.value(seen.max),
+        };
+        line.write(self.options.nanoseconds) + "\n"
+    }
+
+    fn lines(&self) -> String {
+        self.parts.iter().map(|part| self.line(part)).collect()
+    }
+
+    /// Shows the numbers as they are, if they are wanted.
+    pub fn show(&mut self) -> io::Result<()> {
+        if self.options.verbose {
+            return self.print_values();
+        }
+        if self.options.quiet {
+            return Ok(());
+        }
+        let highest = self.parts.iter().map(|part| part.shared.seen().max).max();
+        let highest = highest.unwrap_or_default();
+        if self.options.refresh_on_max && highest <= self.highest {
+            return Ok(());
+        }
+        self.highest = highest;
+        let again = if self.shown {
+            screen_again(self.parts.len())
+        } else {
+            String::new()
+        };
+        self.shown = true;
+        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let policy = self
+            .options
+            .policy
+            .name()
+            .trim_start_matches("SCHED_")
+            .to_lowercase();
+        let head = screen_head(&policy, load.trim());
+        let text = again + &head + &self.lines();
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()
+    }
+
+    fn print_values(&mut self) -> io::Result<()> {
+        let mut text = String::new();
+        for (part, printed) in self.parts.iter().zip(&mut self.printed) {
+            for (cycle, time) in part.shared.values(printed.next) {
+                printed.lost += cycle - printed.next;
+                printed.next = cycle + 1;
+                let unit = if self.options.nanoseconds { 1 } else { 1_000 };
+                let value = (time.0.max(0) / unit) as u64;
+                if printed.worst.is_none_or(|(_, worst)| value > worst) {
+                    printed.worst = Some((cycle, value));
+                }
+                printed.group += 1;
+                if printed.group < self.options.reduction {
+                    continue;
+                }
+                printed.group = 0;
+                if let Some((cycle, value)) = printed.worst.take() {
+                    let index = part.index;
+                    let line = ValueLine {
+                        index,
+                        cycle,
+                        value,
+                    };
+                    text += &(line.write() + "\n");
+                }
+            }
+        }
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()
+    }
+
+    fn status_text(&self) -> String {
+        let rule = "#---------------------------\n";
+        format!("{rule}# cyclictest current status:\n{}{rule}", self.lines())
+    }
+
+    /// Says on standard error how far it is.
+    pub fn status(&self) {
+        eprint!("{}", self.status_text());
+    }
+
+    /// Writes down for `get_cyclictest_snapshot` how far it is.
+    pub fn snapshot(&self) {
+        let _ = fs::write(&self.note, self.status_text());
+    }
+
+    /// All that is printed in the end.
+    pub fn finish(mut self, tables: &[Table], common: &Common) -> Result<()> {
+        let options = self.options;
+        self.show()?;
+        if options.quiet && options.histogram.is_none() {
+            let lines = self.lines();
+            self.out.write_all(lines.as_bytes())?;
+        }
+        if options.histogram.is_some() {
+            let text = histogram::write(&self.columns(tables), options.bins, options.sum);
+            match &options.histfile {
+                Some(path) => fs::write(path, text).with_context(|| path.display().to_string())?,
+                None => self.out.write_all(text.as_bytes())?,
+            }
+        }
+        if common.limit.is_some() {
+            let text = self.broken(common);
+            self.out.write_all(text.as_bytes())?;
+        }
+        if let Some(path) = &options.json {
+            let text = json::write(&self.results(tables));
+            if path.as_os_str() == "-" {
+                self.out.write_all(text.as_bytes())?;
+            } else {
+                fs::write(path, text).with_context(|| path.display().to_string())?;
+            }
+        }
+        self.out.flush()?;
+        let lost: u64 = self.printed.iter().map(|printed| printed.lost).sum();
+        if lost > 0 {
+            eprintln!("cyclictest: {lost} values came faster than they could be printed");
+        }
+        Ok(())
+    }
+
+    fn broken(&self, common: &Common) -> String {
+        let tid = |part: &Part| format!(" {:05}", part.shared.tid.load(Relaxed));
+        let tids: String = self.parts.iter().map(tid).collect();
+        let mut text = format!("# Thread Ids:{tids}\n");
+        let thread = common.broken.0.load(Relaxed);
+        if thread > 0 {
+            let value = self.value(Nanos(common.broken.1.load(Relaxed)));
+            let _ = write!(text, "# Break thread: {thread}\n# Break value: {value}\n");
+        }
+        text
+    }
+
+    fn columns(&self, tables: &[Table]) -> Vec<Column> {
+        let both = self.parts.iter().zip(tables);
+        let column = |(part, table): (&Part, &Table)| {
+            let seen = part.shared.seen();
+            let mean = seen.sum.0 / i64::try_from(seen.cycles).unwrap_or(i64::MAX).max(1);
+            Column {
+                bins: table.bins.clone(),
+                min: seen.min.map_or(NO_MINIMUM, |min| self.value(min)),
+                avg: self.value(Nanos(mean)),
+                max: self.value(seen.max),
+                overflows: table.overflows,
+                overflow_cycles: table.overflow_cycles.clone(),
+            }
+        };
+        both.map(column).collect()
+    }
+
+    fn results(&self, tables: &[Table]) -> Results {
+        let date = |time: Timestamp| {
+            let zoned = time.to_zoned(TimeZone::UTC);
+            jiff::fmt::rfc2822::to_string(&zoned).unwrap_or_default()
+        };
+        let of_kernel = |name: &str| {
+            let text = fs::read_to_string(format!("/proc/sys/kernel/{name}"));
+            text.unwrap_or_default().trim().to_owned()
+        };
+        let version = of_kernel("version");
+        let unit = if self.options.nanoseconds { 1.0 } else { 1e3 };
+        let both = self.parts.iter().zip(tables);
+        let thread = |(part, table): (&Part, &Table)| {
+            let seen = part.shared.seen();
+            let bins = (0..).zip(&table.bins).filter(|(_, count)| **count > 0);
+            json::Thread {
+                histogram: bins.map(|(value, count)| (value, *count)).collect(),
+                cycles: seen.cycles,
+                min: seen.min.map_or(NO_MINIMUM, |min| self.value(min)),
+                max: self.value(seen.max),
+                avg: seen.sum.0 as f64 / unit / seen.cycles.max(1) as f64,
+                cpu: part.cpu.0,
+                node: cpus::node(part.cpu),
+            }
+        };
+        Results {
+            command: self.command.clone(),
+            version: VERSION.into(),
+            start: date(self.started),
+            end: date(Timestamp::now()),
+            return_code: 0,
+            realtime: version.contains("PREEMPT_RT"),
+            system: [
+                of_kernel("ostype"),
+                of_kernel("hostname"),
+                of_kernel("osrelease"),
+                version,
+                std::env::consts::ARCH.into(),
+            ],
+            nanoseconds: self.options.nanoseconds,
+            threads: both.map(thread).collect(),
+        }
+    }
+}
+
+impl Drop for Screen<'_> {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.note);
+    }
+}

@@ -1,0 +1,520 @@
+//! The programs that people's scripts know, against those of rt-tests: the same options
+//! give lines of the same form, and what reads theirs reads ours.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use punctual_formats::cyclictest_lines::{ThreadLine, ValueLine};
+use punctual_formats::{cyclictest_histogram, cyclictest_json, hackbench, realfeel};
+use punctual_tests::{Ended, Scratch, is_alive, programs};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Ours, by the link that `./build` makes.
+fn ours(name: &str) -> PathBuf {
+    programs().join("drop-in").join(name)
+}
+
+fn run_ours(name: &str, options: &[&str]) -> Ended {
+    Ended::of(Command::new(ours(name)).args(options))
+}
+
+/// Theirs, of the package rt-tests.
+fn run_theirs(name: &str, options: &[&str]) -> Ended {
+    Ended::of(Command::new(PathBuf::from("/usr/bin").join(name)).args(options))
+}
+
+/// Real-time priorities are for root, for theirs as for ours.
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// A line in which each number is `#`, with the spaces and zeros that fill its column, and a
+/// row of numbers is one.
+fn masked(line: &str) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for word in line.split([' ', '\t']).filter(|word| !word.is_empty()) {
+        let mut mask = String::new();
+        for letter in word.chars() {
+            let letter = if letter.is_ascii_digit() { '#' } else { letter };
+            if letter != '#' || !mask.ends_with('#') {
+                mask.push(letter);
+            }
+        }
+        let mask = mask.replace("#.#", "#");
+        // Both have either a hole or a number behind the colon, as it is wide.
+        if words.last() != Some(&mask) || mask != "#" {
+            words.push(mask);
+        }
+    }
+    words.join(" ").replace(": #", ":#").replace("( #", "(#")
+}
+
+fn masked_lines(text: &str) -> Vec<String> {
+    text.lines().map(masked).collect()
+}
+
+/// Widths count too: where a column of numbers begins and ends.
+fn widths(line: &str) -> Vec<usize> {
+    line.match_indices(':').map(|(place, _)| place).collect()
+}
+
+#[test]
+fn the_same_options_give_lines_of_the_same_form() {
+    if !is_root() {
+        return assert_refused_without_privileges(&ours("cyclictest"));
+    }
+    let cases: &[&[&str]] = &[
+        &["-q", "-l20", "-p80"],
+        &["-q", "-l", "20", "-t1", "-p", "80", "-i", "500", "-m"],
+        &["-q", "-l20", "-S", "-p80"],
+        &["-q", "-l20", "-t", "2", "-a", "0", "--policy=rr", "-p10"],
+        &["-q", "-l20", "-N"],
+        &["-q", "-l20", "-h100", "-p80", "-m"],
+        &["-q", "-l20", "-H100", "-t2", "-p80"],
+        // Nothing is as early as this: all are past the end.
+        &["-q", "-l20", "-h2", "-p80"],
+        &["-q", "-l20", "-N", "-h", "60", "-p80", "--laptop"],
+        &["-q", "-l5", "-b1", "-t2", "-p80"],
+        &["-q", "-l5", "--secaligned", "-t2", "-p80"],
+        &["-q", "-D1", "--priospread", "-t2", "-p80", "-d0"],
+        &["-v", "-l5", "-p80"],
+    ];
+    for options in cases {
+        let (ours, theirs) = (
+            run_ours("cyclictest", options),
+            run_theirs("cyclictest", options),
+        );
+        assert_eq!(ours.status, theirs.status, "{options:?}: {}", ours.stderr);
+        // How many values are past a longer histogram's end is a matter of chance.
+        let lines = |ended: &Ended| -> Vec<String> {
+            let mut lines = masked_lines(&ended.stdout);
+            for line in lines.iter_mut().filter(|_| !options.contains(&"-h2")) {
+                if line.starts_with("# Thread #:") {
+                    line.truncate("# Thread #:".len());
+                }
+            }
+            lines
+        };
+        assert_eq!(lines(&ours), lines(&theirs), "{options:?}");
+    }
+}
+
+#[test]
+fn the_json_file_has_the_same_lines() {
+    if !is_root() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let path = scratch.path("results.json");
+    let file = format!("--json={}", path.display());
+    let lines = |run: fn(&str, &[&str]) -> Ended| {
+        let ended = run("cyclictest", &["-q", "-l5", "-p80", "-t2", &file]);
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+        let text = fs::read_to_string(&path).unwrap();
+        // One is called by another path than the other.
+        let text = text.replace("/usr/bin/", "");
+        masked_lines(&text.replace(&format!("{}/", programs().join("drop-in").display()), ""))
+    };
+    assert_eq!(lines(run_ours), lines(run_theirs));
+}
+
+#[test]
+fn columns_stand_where_they_stand() {
+    if !is_root() {
+        return;
+    }
+    let options = ["-q", "-l20", "-t2", "-p80"];
+    let lines = |ended: Ended| -> Vec<String> {
+        let lines = ended.stdout.lines().filter(|line| line.starts_with("T:"));
+        lines.map(str::to_owned).collect()
+    };
+    let (ours, theirs) = (
+        lines(run_ours("cyclictest", &options)),
+        lines(run_theirs("cyclictest", &options)),
+    );
+    assert_eq!((ours.len(), theirs.len()), (2, 2));
+    for (ours, theirs) in ours.iter().zip(&theirs) {
+        assert_eq!(widths(ours), widths(theirs), "{ours}\n{theirs}");
+    }
+}
+
+#[test]
+fn the_screen_has_the_same_lines() {
+    if !is_root() {
+        return;
+    }
+    // How many screens there are is a matter of time.
+    let lines = |ended: Ended| -> BTreeSet<String> {
+        let lines = masked_lines(&ended.stdout).into_iter();
+        lines.map(|line| line.trim().to_owned()).collect()
+    };
+    let options = ["-l100", "-t2", "-p80"];
+    let ours = lines(run_ours("cyclictest", &options));
+    assert_eq!(ours, lines(run_theirs("cyclictest", &options)));
+    assert!(
+        ours.iter()
+            .any(|line| line.contains("policy: fifo: loadavg:")),
+        "{ours:?}"
+    );
+}
+
+#[test]
+fn what_both_write_is_read_by_the_same_readers() {
+    if !is_root() {
+        return;
+    }
+    let scratch = Scratch::new();
+    for (number, run) in [run_ours, run_theirs].into_iter().enumerate() {
+        let json = scratch.path(&format!("{number}.json"));
+        let file = format!("--json={}", json.display());
+        let text = run("cyclictest", &["-q", "-l30", "-h500", "-t2", "-p80", &file]).stdout;
+        let columns = cyclictest_histogram::read(&text).unwrap();
+        assert_eq!(columns.len(), 2);
+        let counted: u64 = columns[0].bins.iter().sum();
+        assert_eq!(counted + columns[0].overflows, 30, "{text}");
+        let results = cyclictest_json::read(&fs::read_to_string(json).unwrap()).unwrap();
+        assert_eq!(results.threads[0].cycles, 30);
+        assert_eq!(results.threads[0].max, columns[0].max);
+        let text = run("cyclictest", &["-q", "-l30", "-p80"]).stdout;
+        let line = text.lines().find(|line| line.starts_with("T:")).unwrap();
+        let line = ThreadLine::read(1, line).unwrap();
+        assert_eq!((line.cycles, line.priority), (30, 80));
+        assert!(line.min <= line.avg && line.avg <= line.max);
+        let text = run("cyclictest", &["-v", "-l7", "-p80"]).stdout;
+        let values = text
+            .lines()
+            .filter_map(|line| ValueLine::read(1, line).ok());
+        assert_eq!(
+            values.map(|value| value.cycle).collect::<Vec<_>>(),
+            [0, 1, 2, 3, 4, 5, 6]
+        );
+        let text = run("hackbench", &["-p", "-g1", "-l5"]).stdout;
+        assert!(hackbench::read_time(&text).unwrap() > 0.0);
+    }
+}
+
+#[test]
+fn the_later_histogram_is_the_earlier_one_without_what_is_empty() {
+    if !is_root() {
+        return;
+    }
+    let options = ["-q", "-l30", "-h500", "-t2", "-p80", "--bins", "recorded"];
+    let text = run_ours("cyclictest", &options).stdout;
+    assert!(!text.contains("# Total:"), "{text}");
+    assert!(!text.contains(" 000000\t000000\n"), "{text}");
+    assert_eq!(cyclictest_histogram::read(&text).unwrap().len(), 2);
+}
+
+/// The steps of OSADL's script for latency plots, as published.
+#[test]
+fn the_plot_script_finds_each_threads_histogram() {
+    if !is_root() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let text = run_ours(
+        "cyclictest",
+        &["-l100", "-m", "-Sp90", "-i200", "-h400", "-q"],
+    )
+    .stdout;
+    let output = scratch.file("output", &text);
+    let shell = |script: &str| {
+        let script = script.replace("OUTPUT", &output);
+        Ended::of(Command::new("sh").args(["-c", &script])).stdout
+    };
+    let max = shell("grep 'Max Latencies' OUTPUT | tr ' ' '\\n' | sort -n | tail -1 | sed s/^0*//");
+    let columns = cyclictest_histogram::read(&text).unwrap();
+    let worst = columns.iter().map(|column| column.max).max();
+    assert_eq!(max.trim().parse::<u64>().ok(), worst);
+    let data = "grep -v -e '^#' -e '^$' OUTPUT | tr ' ' '\\t'";
+    let cores = shell(&format!("{data} | tail -1 | awk '{{print NF - 1}}'"));
+    assert_eq!(cores.trim(), columns.len().to_string());
+    let second = shell(&format!("{data} | cut -f1,2"));
+    let counts = second
+        .lines()
+        .map(|line| line.split_once('\t').unwrap().1.parse::<u64>());
+    let counted: u64 = counts.map(Result::unwrap).sum();
+    assert_eq!(counted + columns[0].overflows, 100);
+}
+
+/// Ours, running until it is told to end, after its first output.
+fn begin(options: &[&str]) -> Child {
+    let mut command = Command::new(ours("cyclictest"));
+    command
+        .args(options)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let note = note(child.id());
+    for _ in 0..500 {
+        if note.exists() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert!(note.exists(), "{} is not there", note.display());
+    // It is there before the threads: let them take some samples.
+    thread::sleep(Duration::from_millis(300));
+    child
+}
+
+fn note(pid: u32) -> PathBuf {
+    PathBuf::from(format!("/dev/shm/cyclictest{pid}"))
+}
+
+fn send(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(pid as i32).unwrap(), signal).unwrap();
+}
+
+#[test]
+fn an_interrupt_ends_it_with_its_summary_and_leaves_nothing() {
+    let policy: &[&str] = if is_root() { &["-p80"] } else { &[] };
+    for signal in [Signal::INT, Signal::TERM] {
+        let child = begin(&[&["-q", "-t2"], policy].concat());
+        let pid = child.id();
+        send(pid, signal);
+        let ended = Ended::from(child.wait_with_output().unwrap());
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+        let lines = ended.stdout.lines().filter(|line| line.starts_with("T:"));
+        let lines: Vec<_> = lines
+            .map(|line| ThreadLine::read(1, line).unwrap())
+            .collect();
+        assert_eq!(lines.len(), 2);
+        assert!(lines.iter().all(|line| line.cycles > 0), "{lines:?}");
+        assert!(!note(pid).exists() && !is_alive(pid));
+    }
+}
+
+#[test]
+fn the_snapshot_program_of_rt_tests_reads_ours() {
+    if !is_root() {
+        return;
+    }
+    let child = begin(&["-q", "-t2", "-p80"]);
+    let pid = child.id().to_string();
+    let snapshot = |option: &str| {
+        Ended::of(Command::new("/usr/sbin/get_cyclictest_snapshot").args([option, &pid])).stdout
+    };
+    let list = Ended::of(Command::new("/usr/sbin/get_cyclictest_snapshot").arg("-l")).stdout;
+    snapshot("-s");
+    thread::sleep(Duration::from_millis(300));
+    let text = snapshot("-p");
+    send(child.id(), Signal::USR1);
+    thread::sleep(Duration::from_millis(300));
+    send(child.id(), Signal::INT);
+    let ended = Ended::from(child.wait_with_output().unwrap());
+    assert!(list.lines().any(|line| line == pid), "{list}");
+    for text in [text, ended.stderr] {
+        assert!(text.contains("# cyclictest current status:"), "{text}");
+        assert_eq!(
+            text.lines().filter(|line| line.starts_with("T:")).count(),
+            2,
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn hackbench_prints_what_that_of_rt_tests_prints() {
+    let cases: &[&[&str]] = &[
+        &["-p", "-g1", "-l5"],
+        &["-T", "-g2", "-l5"],
+        &["-P", "-g1", "-l5", "-f4"],
+    ];
+    for options in cases {
+        let (ours, theirs) = (
+            run_ours("hackbench", options),
+            run_theirs("hackbench", options),
+        );
+        assert_eq!(ours.status, theirs.status, "{}", ours.stderr);
+        let work = |text: &str| text.lines().take(2).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(work(&ours.stdout), work(&theirs.stdout));
+        assert_eq!(masked_lines(&ours.stdout), masked_lines(&theirs.stdout));
+    }
+    // As in the days before there were options.
+    let old = run_ours("hackbench", &["2"]).stdout;
+    assert!(old.contains("with 2 groups using 40 file"), "{old}");
+}
+
+#[test]
+fn a_killed_hackbench_takes_its_workers_along() {
+    for signal in [Signal::INT, Signal::TERM] {
+        kill_hackbench(signal);
+    }
+}
+
+fn kill_hackbench(signal: Signal) {
+    let mut command = Command::new(ours("hackbench"));
+    let mut child = command
+        .args(["-g10", "-l100000"])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut below = Vec::new();
+    for _ in 0..500 {
+        below = punctual_tests::descendants(child.id());
+        if below.len() >= 400 {
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert!(below.len() >= 400, "{} workers", below.len());
+    send(child.id(), signal);
+    child.wait().unwrap();
+    for _ in 0..500 {
+        if !below.iter().any(|(pid, _)| is_alive(*pid)) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("workers are left behind");
+}
+
+#[test]
+fn realfeel_writes_a_histogram_of_what_it_read() {
+    let scratch = Scratch::new();
+    let path = scratch.path("rt.hist");
+    let file = path.to_str().unwrap();
+    let ended = run_ours("realfeel", &["--samples", "40", "--hertz", "64", file]);
+    if !is_root() {
+        assert_eq!(ended.status, Some(1));
+        assert!(ended.stderr.contains("run as root"), "{}", ended.stderr);
+        return;
+    }
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let bins = realfeel::read(&fs::read_to_string(&path).unwrap()).unwrap();
+    let counted: u64 = bins.iter().map(|(_, count)| count).sum();
+    let past = ended
+        .stdout
+        .lines()
+        .find_map(|line| line.split_once(" past the histogram"));
+    let past: u64 = past.map_or(0, |(past, _)| past.parse().unwrap());
+    assert_eq!(counted + past, 40, "{}", ended.stdout);
+    assert!(
+        ended.stdout.starts_with("64 Hz\n40 intervals"),
+        "{}",
+        ended.stdout
+    );
+}
+
+#[test]
+fn realfeel_keeps_what_it_has_when_it_is_interrupted() {
+    if !is_root() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let path = scratch.path("rt.hist");
+    let mut command = Command::new(ours("realfeel"));
+    let child = command
+        .args(["--hertz", "64"])
+        .arg(&path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    thread::sleep(Duration::from_millis(2500));
+    send(child.id(), Signal::INT);
+    let ended = Ended::from(child.wait_with_output().unwrap());
+    assert_eq!(ended.status, Some(0));
+    assert!(
+        ended.stdout.contains(" intervals, jitter "),
+        "{}",
+        ended.stdout
+    );
+    assert!(
+        !realfeel::read(&fs::read_to_string(&path).unwrap())
+            .unwrap()
+            .is_empty()
+    );
+}
+
+#[test]
+fn what_cannot_be_done_is_said_with_what_to_do() {
+    let error = |name: &str, options: &[&str]| {
+        let ended = run_ours(name, options);
+        assert_eq!(
+            ended.status,
+            Some(1),
+            "{name} {options:?}: {}",
+            ended.stderr
+        );
+        assert!(
+            ended.stderr.starts_with(&format!("{name}: ")),
+            "{}",
+            ended.stderr
+        );
+        ended.stderr
+    };
+    assert!(error("cyclictest", &["-x"]).contains("clock_nanosleep"));
+    assert!(error("cyclictest", &["--smi"]).contains("tick"));
+    assert!(error("hackbench", &["-i"]).contains("-p"));
+    assert!(error("realfeel", &[]).contains("histogram file"));
+    assert!(error("realfeel", &["/no/such/directory/file"]).contains("/no/such"));
+    if is_root() && !PathBuf::from("/dev/backfire").exists() {
+        assert!(error("sendme", &["-l3"]).contains("modprobe backfire"));
+    }
+    let copy = Scratch::new();
+    let public = copy.path("cyclictest");
+    fs::copy(ours("cyclictest"), &public).unwrap();
+    assert_refused_without_privileges(&public);
+}
+
+/// Nobody else's right is needed to see that one has none.
+fn assert_refused_without_privileges(program: &std::path::Path) {
+    let mut command = Command::new(program);
+    if is_root() {
+        // The program must be where anybody may read it.
+        let directory = program.parent().unwrap();
+        let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(directory, all).unwrap();
+        command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        command.arg(program);
+    }
+    let ended = Ended::of(command.args(["-q", "-l3", "-p80"]));
+    assert_eq!(ended.status, Some(1), "{}", ended.stdout);
+    assert!(ended.stderr.contains("run as root"), "{}", ended.stderr);
+    assert!(
+        !ended.stdout.contains("T: 0"),
+        "nothing was measured: {}",
+        ended.stdout
+    );
+}
+
+#[test]
+fn they_run_in_a_guest_too() {
+    const SUITE: &str = r#"
+        name = "drop-ins"
+        summary = "programs in a guest"
+        modules = ["backfire"]
+        [[step]]
+        probe = "program"
+        run = ["punctual-target", "cyclictest", "-q", "-l200", "-i1000", "-p80"]
+        [[step]]
+        probe = "program"
+        run = ["punctual-target", "sendme", "-i1000", "-p80", "-l50"]
+    "#;
+    let scratch = Scratch::new();
+    let suite = &scratch.file("drop-ins.toml", SUITE);
+    let run = scratch.run(&["run", suite, "--kernel", "debian-6.12", "--quiet", "--json"]);
+    let run = &punctual_tests::runs(&run.stdout)[0];
+    let text = run["recordings"][0]["output"].as_str().unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("T:"));
+    let line = ThreadLine::read(1, line.expect(text)).unwrap();
+    // Virtual time: each cycle is due when it should be, and late by some microseconds.
+    assert_eq!((line.cycles, line.interval_us), (200, 1_000));
+    assert!((1..100).contains(&line.max), "{text}");
+    let absent = run["unsupported"].as_array().unwrap();
+    if absent.is_empty() {
+        let text = run["recordings"][1]["output"].as_str().unwrap_or_default();
+        let travel = punctual_formats::sendme::read(text).unwrap();
+        assert_eq!(travel.samples, 50);
+        assert!(travel.from.max < 100, "{text}");
+    } else {
+        let reason = absent[0]["reason"].as_str().unwrap();
+        assert!(reason.contains("backfire"), "{reason}");
+    }
+}

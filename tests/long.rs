@@ -1,0 +1,49 @@
+//! A long recording in a store.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use punctual_model::run::State;
+use punctual_model::{Nanos, Recorder, Run, Subject};
+use punctual_store::{Store, StoreError};
+
+/// Stores a run with one recording of so many samples, the first `keep` of them raw. The
+/// values are no machine's, but spread like those of one.
+pub fn store(path: &Path, samples: u64, keep: u32) -> Result<(), StoreError> {
+    let mut recorder = Recorder::new(keep as usize);
+    let mut state = 1_u64;
+    for number in 0..samples {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        let rare = (state >> 44).trailing_zeros() >= 12;
+        let value = 2_000 + (state >> 52) + u64::from(rare) * (state >> 34 & 0xF_FFFF);
+        recorder.record(Nanos(number as i64 * 997_000), Nanos(value as i64));
+    }
+    let run = Run {
+        id: String::new(),
+        suite: "long".into(),
+        plan: String::new(),
+        seed: 1,
+        ns_per_insn: None,
+        subject: Subject {
+            name: "host".into(),
+            bench: "host".into(),
+            ..Subject::default()
+        },
+        state: State::Running,
+        error: None,
+        started: "2026-11-21T10:00:00Z".into(),
+        finished: None,
+        bench: BTreeMap::new(),
+        provenance: None,
+        recordings: Vec::new(),
+        unsupported: Vec::new(),
+        console: String::new(),
+    };
+    let store = Store::open(path)?;
+    let id = store.begin(&run)?;
+    store.add_recording(&id, &recorder.finish("timer", "idle", "cpu0"))?;
+    let end = "2026-11-22T13:42:00Z";
+    store.end(&id, State::Finished, None, end, "", None)
+}
