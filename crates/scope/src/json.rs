@@ -43,6 +43,7 @@ fn story(story: &Story) -> Value {
     json!({
         "sentence": text::sentence(story),
         "culprit": story.culprit,
+        "held_ns": story.held(),
         "parts": story.parts.iter().map(part).collect::<Vec<_>>(),
         "notes": story.notes,
     })

@@ -215,23 +215,40 @@ pub fn tell(walk: &Walk, names: &[Name], about: Circumstances) -> Result<Story, 
     let mut parts = teller.parts();
     teller.mend(&mut parts);
     let parts: Vec<Part> = parts.iter().map(|piece| teller.part(piece)).collect();
-    let in_the_way = |part: &&(usize, &Part)| part.1.hold.is_in_the_way();
-    let longest = |part: &(usize, &Part)| part.1.length;
-    let culprit = parts.iter().enumerate();
-    let culprit = culprit
-        .clone()
-        .filter(|p| in_the_way(&p))
-        .max_by_key(longest);
-    let culprit = culprit.filter(|(_, part)| part.length.0 * 5 >= about.late.0);
+    let culprit = culprit(&parts).filter(|number| held(&parts, *number).0 * 5 >= about.late.0);
     Ok(Story {
         late: about.late,
-        culprit: culprit.map(|(number, _)| number),
+        culprit,
         flame: teller.flame(),
         functions: teller.functions(),
         blocks: teller.blocks(),
         notes: teller.notes(),
         parts,
     })
+}
+
+/// The part that stood in the way for longest, with those that are the same.
+fn culprit(parts: &[Part]) -> Option<usize> {
+    let in_the_way = |number: &usize| parts[*number].hold.is_in_the_way();
+    let numbers = (0..parts.len()).filter(in_the_way);
+    numbers.max_by_key(|number| (held(parts, *number), parts[*number].length))
+}
+
+/// How long a part and those like it are together: an interrupt parts what is one.
+fn held(parts: &[Part], number: usize) -> Nanos {
+    let function = |part: &Part| part.main.as_ref().map(|main| main.function.clone());
+    let key = |part: &Part| (part.hold, part.by.clone(), function(part));
+    let alike = key(&parts[number]);
+    let alike = parts.iter().filter(|part| key(part) == alike);
+    alike.fold(Nanos::ZERO, |sum, part| sum + part.length)
+}
+
+impl Story {
+    /// How long the culprit stood in the way, all its parts together.
+    pub fn held(&self) -> Nanos {
+        self.culprit
+            .map_or(Nanos::ZERO, |number| held(&self.parts, number))
+    }
 }
 
 /// A part on its way.

@@ -94,18 +94,15 @@ pub fn sentence(story: &Story) -> String {
         let most = part.within.first().map_or(String::new(), |ran| {
             format!(", most of all `{}`: {}", ran.function, ran.time)
         });
-        return format!("{total}: {} for {}{most}", what(part), part.length);
+        return format!("{total}: {} for {}{most}", what(part), story.held());
     };
     let from = main
         .caller
         .as_ref()
         .map_or(String::new(), |caller| format!(" called from `{caller}`"));
     let function = &main.function;
-    let time = if main.time.0 * 20 >= part.length.0 * 19 {
-        part.length.min(main.time)
-    } else {
-        main.time
-    };
+    // In all parts, as far as the function itself fills this one.
+    let time = story.held() - (part.length - main.time);
     let by = part.by.as_ref().filter(|by| *by != function);
     let by = by.map_or(String::new(), |by| format!(" (by `{by}`)"));
     let how = match part.hold {
@@ -117,8 +114,7 @@ pub fn sentence(story: &Story) -> String {
         Hold::OtherThread => format!("ran {time} in another thread ({})", part.thread),
         _ => format!("ran {time} without a preemption point"),
     };
-    let before = main.whole.0 - main.time.0;
-    let whole = if before * 20 > main.time.0 {
+    let whole = if (main.whole - time).0 * 20 > time.0 {
         format!("; it ran {} in all", main.whole)
     } else {
         String::new()
