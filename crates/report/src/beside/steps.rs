@@ -58,6 +58,22 @@ pub fn counts(matrix: &Matrix<'_>, published: &[Histogram]) -> Option<(i64, Vec<
     Some((step, all))
 }
 
+/// The subjects of which no counts can be given, because not all of their samples were kept.
+pub fn uncounted(matrix: &Matrix<'_>, probe: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for row in matrix.rows.iter().filter(|row| row.probe == probe) {
+        for column in &matrix.columns {
+            let Cell::Measured { found, .. } = column.cell(row) else {
+                continue;
+            };
+            if found.iter().any(|one| !one.recording.is_complete()) {
+                names.push(format!("{}, {}", column.name, row.load));
+            }
+        }
+    }
+    names
+}
+
 /// Each subject whose samples were all kept: bins would not tell the sign.
 fn ours(matrix: &Matrix<'_>, row: &Measurement, step: i64) -> Vec<Counts> {
     let counts = |(at, column): (usize, &crate::Column<'_>)| {
@@ -131,7 +147,9 @@ mod tests {
         run.recordings = vec![recorder.finish("realfeel", "idle", "rtc 2048 Hz")];
         let runs = [run];
         let documents = documents().unwrap();
-        let (_, all) = counts(&Matrix::new(&runs), &documents[2].histograms).unwrap();
+        let matrix = Matrix::new(&runs);
+        let (_, all) = counts(&matrix, &documents[2].histograms).unwrap();
         assert_eq!(all.len(), 2);
+        assert_eq!(uncounted(&matrix, "realfeel"), ["rt, idle"]);
     }
 }

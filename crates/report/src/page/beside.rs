@@ -9,7 +9,7 @@ use crate::beside::ABSOLUTE;
 use crate::beside::directions::{Checked, Outcome, checked};
 pub use crate::beside::repeated;
 use crate::beside::scale::scaled;
-use crate::beside::steps::{Counts, counts, loads};
+use crate::beside::steps::{Counts, counts, loads, uncounted};
 use crate::beside::tables::{Row, Source, Table, table};
 use crate::figure::Figure;
 use crate::matrix::{Matrix, Measurement};
@@ -182,6 +182,7 @@ fn histograms(matrix: &Matrix<'_>, document: &Document) -> Markup {
     let steps = (0..=last.copied().unwrap_or(0))
         .filter(|step| all.iter().any(|one| one.steps.contains_key(step)));
     let millis = |number: u64| number as f64 * step as f64 / 1e6;
+    let uncounted = uncounted(matrix, &first.probe);
     html! {
         h3 { (first.title) }
         p.soft {
@@ -205,6 +206,12 @@ fn histograms(matrix: &Matrix<'_>, document: &Document) -> Markup {
                 } }
             } } }
         } }
+        @if !uncounted.is_empty() {
+            p.soft {
+                "Not counted, because not all samples were kept and bins do not tell the sign: "
+                (uncounted.join("; ")) "."
+            }
+        }
     }
 }
 
