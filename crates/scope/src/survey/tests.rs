@@ -243,6 +243,9 @@ fn sleep_does_not_count() {
         ("entry_SYSCALL_64", 2),
     ];
     assert_eq!(names, expected);
+    // The tick's 3 and what is behind it.
+    let expected = [place("entry_SYSCALL_64", 1, 5, 5)];
+    assert_eq!(found(&steps, false, What::NotPreemptible), expected);
 }
 
 #[test]
