@@ -1,9 +1,7 @@
 //! The scope: what it tells of stalls is what they were, its parts add up, and the watched
 //! run is the run.
 
-use std::fs;
-
-use punctual_tests::{Ended, Scratch, digests, user_cache};
+use punctual_tests::{Scratch, digests};
 use serde_json::Value;
 
 /// The samples of every probe that the scope explains, each with a stall of 300 µs in it.
@@ -317,87 +315,4 @@ fn the_watched_run_is_the_run_on_all_four_subjects() {
         let survey: Value = serde_json::from_str(&ended.stdout).unwrap();
         assert_eq!(survey["digest_watched"], digest, "{subject}");
     }
-}
-
-fn one_run(scratch: &Scratch) {
-    let steps = "[[step]]\nprobe = \"timer\"\nsamples = 20\n";
-    let suite = &scratch.file("one.toml", stalls(steps));
-    scratch.measure(&[suite, "--subject", "rt"]);
-}
-
-fn refused(ended: &Ended, words: &[&str]) {
-    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
-    for word in words {
-        assert!(ended.stderr.contains(word), "{word}: {}", ended.stderr);
-    }
-}
-
-#[test]
-fn what_cannot_be_repeated_is_said_and_nothing_is_lost() {
-    let scratch = Scratch::new();
-    one_run(&scratch);
-    let missing = scratch.run(&["explain", "r1", "--plugin", "/no/such/plugin.so"]);
-    refused(&missing, &["/no/such/plugin.so", "./build"]);
-    let no_plugin = scratch.file("not-a-plugin.so", "this is no shared library");
-    let broken = scratch.run(&["explain", "r1", "--plugin", &no_plugin]);
-    refused(&broken, &["does not load the scope's plugin"]);
-
-    // A QEMU that was built without plugins says that it does not know the option.
-    let bin = scratch.path("bin");
-    fs::create_dir(&bin).unwrap();
-    let qemu = "#!/bin/sh\nfor w; do case $w in -plugin) \
-        echo \"$0: -plugin: invalid option\" >&2; exit 1;; esac; done\n\
-        PATH=${PATH#*:} exec qemu-system-x86_64 \"$@\"\n";
-    let program = bin.join("qemu-system-x86_64");
-    fs::write(&program, qemu).unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(&program, mode).unwrap();
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    let other = Ended::of(scratch.punctual(&["explain", "r1"]).env("PATH", path));
-    refused(
-        &other,
-        &[
-            "does not load the scope's plugin",
-            "-plugin: invalid option",
-        ],
-    );
-
-    // All is still there, and can be explained.
-    let explained = explain(&scratch, &["r1"]);
-    check_sum(&samples(&explained)[0]);
-}
-
-#[test]
-fn a_guest_that_is_gone_from_the_cache_is_named() {
-    let scratch = Scratch::with_new_cache();
-    one_run(&scratch);
-    let cache = scratch.path("cache/punctual");
-    fs::rename(cache.join("initramfs"), cache.join("gone")).unwrap();
-    refused(
-        &scratch.run(&["explain", "r1"]),
-        &["initramfs", "gone from the cache"],
-    );
-    fs::rename(cache.join("gone"), cache.join("initramfs")).unwrap();
-    let removed = scratch.run(&["kernel", "remove", "debian-6.12-rt"]);
-    assert_eq!(removed.status, Some(0), "{}", removed.stderr);
-    refused(&scratch.run(&["explain", "r1"]), &["debian-6.12-rt"]);
-    assert_eq!(scratch.run(&["show", "r1"]).status, Some(0));
-    assert!(user_cache().is_dir());
-}
-
-#[test]
-fn a_run_that_comes_out_otherwise_is_not_explained() {
-    let scratch = Scratch::new();
-    one_run(&scratch);
-    let db = scratch.path("data/punctual/runs.db");
-    let changed = std::process::Command::new("sqlite3")
-        .arg(&db)
-        .arg("UPDATE runs SET plan = replace(plan, 'seed = 1', 'seed = 2');")
-        .status();
-    if !changed.is_ok_and(|status| status.success()) {
-        eprintln!("sqlite3 is not here: this is not tested");
-        return;
-    }
-    let ended = scratch.run(&["explain", "r1"]);
-    refused(&ended, &["is not what comes out", "timer / idle / cpu0"]);
 }
