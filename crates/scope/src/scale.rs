@@ -22,8 +22,8 @@ impl Scale {
     /// The last that the guest's console says of the counter; the real rate where it says
     /// nothing.
     pub fn of_console(console: &str, ns_per_insn: u32) -> Self {
-        let told = console.lines().filter_map(rate);
-        let khz = told.last().unwrap_or(REAL_KHZ as u64);
+        let khz = console.lines().rev().find_map(rate);
+        let khz = khz.unwrap_or(REAL_KHZ as u64);
         Self { ns_per_insn, khz }
     }
 
