@@ -28,7 +28,7 @@ pub enum BenchError {
         found: String,
     },
     /// The scope's plugin does not know this QEMU.
-    #[error("the scope needs QEMU 6.0 or later, and this one says of itself {0:?}")]
+    #[error("the scope needs QEMU 7.2 or later, and this one says of itself {0:?}")]
     NoPluginApi(String),
     /// `setpriv` sees to it that QEMU does not outlive its parent.
     #[error("expected setpriv in the PATH, found none: install it (`apt-get install util-linux`)")]
@@ -49,6 +49,11 @@ pub enum BenchError {
         /// What it said.
         said: String,
     },
+    /// QEMU is too old for the machine, or too new.
+    #[error(
+        "this QEMU has no machine pc-q35-7.2, and every virtual subject is one (QEMU 7.2 was the first to have it, 13.1 is to be the last): another QEMU is needed"
+    )]
+    NoMachine,
     /// The guest's kernel has failed.
     #[error("{0}")]
     Guest(&'static str),
@@ -103,6 +108,9 @@ impl BenchError {
     /// warnings are no reason: they are left out, unless there is nothing else.
     pub fn exited(status: ExitStatus, directory: &Path) -> Self {
         let said = fs::read_to_string(directory.join("stderr")).unwrap_or_default();
+        if said.contains("unsupported machine type") {
+            return Self::NoMachine;
+        }
         Self::NotStarted {
             status: describe(status),
             said: without_warnings(&said),

@@ -61,7 +61,7 @@ pub enum ScopeError {
     NoPlugin(PathBuf),
     /// QEMU does not take the plugin.
     #[error(
-        "this QEMU does not load the scope's plugin (it is made for QEMU 6.0 to 11.1, built with TCG plugins): {0}"
+        "this QEMU does not load the scope's plugin (it is made for QEMU 7.2 to 11.1, built with TCG plugins): {0}"
     )]
     Refused(String),
     /// The guest did something else this time.
