@@ -6,7 +6,9 @@
 #![forbid(unsafe_code)]
 
 pub mod long;
+pub mod story;
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -37,6 +39,7 @@ pub fn programs() -> PathBuf {
 pub struct Scratch {
     directory: TempDir,
     cache: Option<PathBuf>,
+    path: OsString,
 }
 
 impl Scratch {
@@ -49,6 +52,7 @@ impl Scratch {
         Self {
             directory: TempDir::new().expect("a temporary directory"),
             cache: None,
+            path: std::env::var_os("PATH").unwrap_or_default(),
         }
     }
 
@@ -74,6 +78,16 @@ impl Scratch {
             cache: Some(cache),
             ..scratch
         }
+    }
+
+    /// Has programs be looked for in this directory, before all others.
+    ///
+    /// # Panics
+    /// If there is a colon in its name.
+    pub fn look_first_in(&mut self, directory: &Path) {
+        let others: Vec<_> = std::env::split_paths(&self.path).collect();
+        let all = std::iter::once(directory.to_owned()).chain(others);
+        self.path = std::env::join_paths(all).expect("no colon");
     }
 
     /// A path in it.
@@ -102,6 +116,7 @@ impl Scratch {
     /// Has a command keep its runs in the scratch directory.
     pub fn prepare(&self, command: &mut Command) {
         command
+            .env("PATH", &self.path)
             .env("XDG_DATA_HOME", self.path("data"))
             .env("XDG_CONFIG_HOME", self.path("config"))
             .stdin(Stdio::null());

@@ -1,6 +1,7 @@
 //! The scope: what it tells of stalls is what they were, its parts add up, and the watched
 //! run is the run.
 
+use punctual_tests::story::{check_sum, explain, number, samples};
 use punctual_tests::{Scratch, digests};
 use serde_json::Value;
 
@@ -93,35 +94,6 @@ fn timer_step(kind: &str, us: i64) -> String {
         "[[step]]\nprobe = \"timer\"\nsamples = 30\n\
          stall = {{ kind = \"{kind}\", us = {us}, sample = 20 }}\n"
     )
-}
-
-fn explain(scratch: &Scratch, arguments: &[&str]) -> Value {
-    let ended = scratch.run(&[&["explain", "--quiet", "--json"], arguments].concat());
-    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    serde_json::from_str(&ended.stdout).expect("JSON")
-}
-
-fn samples(explained: &Value) -> &Vec<Value> {
-    explained["samples"].as_array().expect("samples")
-}
-
-fn number(value: &Value) -> i64 {
-    value
-        .as_i64()
-        .unwrap_or_else(|| panic!("no number: {value}"))
-}
-
-/// The parts follow one another without a gap, and add up to the sample's lateness.
-fn check_sum(sample: &Value) {
-    let parts = sample["story"]["parts"].as_array().expect("parts");
-    let mut at = 0;
-    for part in parts {
-        assert_eq!(number(&part["from_ns"]), at, "{sample:#}");
-        assert!(number(&part["length_ns"]) > 0, "{sample:#}");
-        assert_ne!(part["hold"], "not watched", "{sample:#}");
-        at += number(&part["length_ns"]);
-    }
-    assert_eq!(at, number(&sample["late_ns"]), "{sample:#}");
 }
 
 fn setting(recording: &Value, name: &str) -> i64 {

@@ -27,6 +27,9 @@ pub enum BenchError {
         /// What it did.
         found: String,
     },
+    /// The scope's plugin does not know this QEMU.
+    #[error("the scope needs QEMU 7.2 or later, and this one says of itself {0:?}")]
+    NoPluginApi(String),
     /// `setpriv` sees to it that QEMU does not outlive its parent.
     #[error("expected setpriv in the PATH, found none: install it (`apt-get install util-linux`)")]
     NoSetpriv,
@@ -46,6 +49,11 @@ pub enum BenchError {
         /// What it said.
         said: String,
     },
+    /// QEMU is too old for the machine, or too new.
+    #[error(
+        "this QEMU has no machine pc-q35-7.2, and every virtual subject is one (QEMU 7.2 was the first to have it, 13.1 is to be the last): another QEMU is needed"
+    )]
+    NoMachine,
     /// The guest's kernel has failed.
     #[error("{0}")]
     Guest(&'static str),
@@ -96,12 +104,16 @@ impl BenchError {
         Self::Ended(describe(status))
     }
 
-    /// QEMU has ended before it could be spoken to; what it said is in `directory`.
+    /// QEMU has ended before it could be spoken to; what it said is in `directory`. Its
+    /// warnings are no reason: they are left out, unless there is nothing else.
     pub fn exited(status: ExitStatus, directory: &Path) -> Self {
         let said = fs::read_to_string(directory.join("stderr")).unwrap_or_default();
+        if said.contains("unsupported machine type") {
+            return Self::NoMachine;
+        }
         Self::NotStarted {
             status: describe(status),
-            said: said.trim().to_owned(),
+            said: without_warnings(&said),
         }
     }
 }
@@ -121,5 +133,31 @@ fn describe(status: ExitStatus) -> String {
         (Some(code), _) => format!("exit status {code}"),
         (None, Some(signal)) => format!("killed by signal {signal}"),
         (None, None) => "ended".to_owned(),
+    }
+}
+
+fn without_warnings(said: &str) -> String {
+    let reasons = said.lines().filter(|line| !line.contains(": warning: "));
+    let reasons = reasons.collect::<Vec<_>>().join("\n");
+    let kept = if reasons.trim().is_empty() {
+        said
+    } else {
+        &reasons
+    };
+    kept.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_does_not_hide_the_reason() {
+        let warning = "qemu-system-x86_64: warning: Machine type 'pc-q35-7.2' is deprecated";
+        let reason = "qemu-system-x86_64: Could not load plugin p.so";
+        let said = format!("{warning}\n{reason}\n");
+        assert_eq!(without_warnings(&said), reason);
+        assert_eq!(without_warnings(&format!("{warning}\n")), warning);
+        assert_eq!(without_warnings(""), "");
     }
 }

@@ -3,4 +3,5 @@
 //! All that is here is the way between QEMU and [`punctual_trace::Watcher`], which decides
 //! what is watched and writes it down.
 
+mod api;
 mod edge;

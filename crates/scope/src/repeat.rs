@@ -61,7 +61,7 @@ pub enum ScopeError {
     NoPlugin(PathBuf),
     /// QEMU does not take the plugin.
     #[error(
-        "this QEMU does not load the scope's plugin (it needs TCG plugins of API version 1, as QEMU 6.0 to 8.2 have them): {0}"
+        "this QEMU does not load the scope's plugin (it is made for QEMU 7.2 to 11.1, built with TCG plugins): {0}"
     )]
     Refused(String),
     /// The guest did something else this time.
@@ -364,7 +364,9 @@ fn repeat(
         Err(BenchError::Interrupted) if enough.load(Ordering::SeqCst) => {
             Ok(digest(&seen, &unsupported))
         }
-        Err(BenchError::NotStarted { said, .. }) => Err(ScopeError::Refused(said)),
+        Err(BenchError::NotStarted { said, .. }) if said.contains("plugin") => {
+            Err(ScopeError::Refused(said))
+        }
         Err(error) => Err(error.into()),
     }
 }

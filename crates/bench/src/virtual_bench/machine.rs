@@ -29,7 +29,8 @@ pub const BOOT_ARGUMENTS: &str = "console=ttyS0 earlyprintk=ttyS0 nokaslr norand
 /// in its own time.
 ///
 /// - `pc-q35`: its HPET has an interrupt line of its own, and it has PCI. The version keeps
-///   the machine the same under a newer QEMU.
+///   the machine the same under a newer QEMU, which warns of its age since 10.2 and is to
+///   drop it with 13.2 (`MACHINE_VER_DELETION` in QEMU's `boards.h`).
 /// - `thread=single`: with more than one CPU they would run in turn, repeatably.
 /// - `qemu64` has no RDRAND, so the guest has no source of chance.
 /// - `clock=vm`: the real-time clock runs in virtual time, from a fixed date.

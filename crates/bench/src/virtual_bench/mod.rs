@@ -287,11 +287,14 @@ impl Session<'_> {
     }
 
     fn start(&self, work: &WorkDir, memory: Memory) -> Result<Process, BenchError> {
+        let qemu = &self.bench.qemu;
         let mut arguments = self.machine.arguments(memory);
+        let mut environment = None;
         if let (Some(plugin), false) = (&self.bench.plugin, memory == Memory::Kept) {
             arguments.extend(plugin.arguments());
+            environment = Some(Plugin::environment(&qemu.version)?);
         }
-        Process::start(&self.bench.qemu, &arguments, work.path())
+        Process::start(qemu, &arguments, environment, work.path())
     }
 
     /// Watches over a guest, and keeps what its console shows, however it goes.

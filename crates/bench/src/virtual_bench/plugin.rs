@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use crate::error::BenchError;
+
 /// A plugin, and the file with its orders. It is no part of the machine: the same guest runs
 /// with and without.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +16,12 @@ pub struct Plugin {
 }
 
 impl Plugin {
+    /// What tells the plugin which version of QEMU's plugin API it is to declare.
+    pub(super) fn environment(qemu_version: &str) -> Result<(&'static str, String), BenchError> {
+        let api = api(qemu_version).ok_or_else(|| BenchError::NoPluginApi(qemu_version.into()));
+        api.map(|api| ("PUNCTUAL_PLUGIN_API", api.to_string()))
+    }
+
     /// QEMU's arguments for it.
     pub(super) fn arguments(&self) -> [OsString; 2] {
         let (library, orders) = (escaped(&self.library), escaped(&self.orders));
@@ -22,6 +30,33 @@ impl Plugin {
             format!("{library},orders={orders}").into(),
         ]
     }
+}
+
+/// The releases of QEMU with which a version of the plugin API came, the newest first
+/// (`QEMU_PLUGIN_VERSION` in its `qemu-plugin.h`).
+const APIS: [((u32, u32), u32); 7] = [
+    ((11, 1), 7),
+    ((11, 0), 6),
+    ((10, 1), 5),
+    ((9, 2), 4),
+    ((9, 1), 3),
+    ((9, 0), 2),
+    ((6, 0), 1),
+];
+
+/// The version of the plugin API that a QEMU has, by the first line of its `--version`; for
+/// one that is newer than all that are known here, the newest of these. `None` for one that
+/// is too old, and for what is no version.
+///
+/// QEMU exports the same functions in versions 6 and 7, with other arguments, and takes no
+/// plugin that declares the wrong one: so its own version must tell.
+fn api(qemu_version: &str) -> Option<u32> {
+    let (_, numbers) = qemu_version.split_once(" version ")?;
+    let mut numbers = numbers.split(|c: char| !c.is_ascii_digit());
+    let mut number = || numbers.next()?.parse::<u32>().ok();
+    let release = (number()?, number()?);
+    let (_, api) = APIS.iter().find(|(since, _)| release >= *since)?;
+    Some(*api)
 }
 
 /// A comma in an option's value is written twice.
@@ -41,5 +76,44 @@ mod tests {
         };
         let expected = ["-plugin", "/a,,b/p.so,orders=/tmp/orders"];
         assert_eq!(plugin.arguments(), expected);
+    }
+
+    #[test]
+    fn the_api_is_the_one_that_came_with_the_release() {
+        let of = |number: &str| api(&format!("QEMU emulator version {number}"));
+        for (number, expected) in [
+            ("6.0.0", 1),
+            ("7.2.22 (Debian 1:7.2+dfsg-7+deb12u18+b3)", 1),
+            ("8.2.10", 1),
+            ("9.0.0", 2),
+            ("9.1.3", 3),
+            ("9.2.0", 4),
+            ("10.0.13 (Debian 1:10.0.13+ds-0+deb13u1)", 4),
+            ("10.1.0", 5),
+            ("10.2.2", 5),
+            ("11.0.0", 6),
+            ("11.1.3 (Debian 1:11.1.3+ds-1)", 7),
+            ("11.2.0", 7),
+            ("20.0.0", 7),
+        ] {
+            assert_eq!(of(number), Some(expected), "{number}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_known_api_is_said_so() {
+        for version in [
+            "QEMU emulator version 5.2.0",
+            "QEMU emulator version unknown",
+            "QEMU emulator version 10",
+            "10.0.13",
+            "",
+        ] {
+            assert_eq!(api(version), None, "{version}");
+            let error = Plugin::environment(version).unwrap_err().to_string();
+            assert!(error.contains(&format!("{version:?}")), "{error}");
+        }
+        let (name, value) = Plugin::environment("QEMU emulator version 9.0.2").unwrap();
+        assert_eq!((name, value.as_str()), ("PUNCTUAL_PLUGIN_API", "2"));
     }
 }

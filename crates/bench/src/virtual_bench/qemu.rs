@@ -64,6 +64,7 @@ impl Process {
     pub fn start(
         qemu: &Qemu,
         arguments: &[OsString],
+        environment: Option<(&str, String)>,
         directory: &Path,
     ) -> Result<Self, BenchError> {
         let stderr = File::create(directory.join("stderr")).map_err(BenchError::at(directory))?;
@@ -71,6 +72,7 @@ impl Process {
             .args(["--pdeathsig", "KILL", "--"])
             .arg(&qemu.path)
             .args(arguments)
+            .envs(environment)
             .current_dir(directory)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -1,0 +1,316 @@
+//! QEMU's plugin API, as it is in QEMU 6.0 to 11.1 (see its `include/qemu/qemu-plugin.h`,
+//! since 11.0 `include/plugins/qemu-plugin.h`).
+//!
+//! | version | QEMU | what is new, as far as it is needed here |
+//! |---|---|---|
+//! | 1 | 6.0 to 8.2 | |
+//! | 2 | 9.0 | instructions are counted in a scoreboard, no longer at an address |
+//! | 3 | 9.1 | an instruction's bytes are copied, no longer pointed to |
+//! | 4 to 6 | 9.2 to 11.0 | nothing |
+//! | 7 | 11.1 | callbacks get user data and not the plugin's number |
+//!
+//! It is declared here by hand, as far as it is needed: the crate `qemu-plugin` is under the
+//! GPL, needs a later Rust than this workspace, is many times as long, and is built for one
+//! version of the API. Functions that are the same in all versions are linked; the others
+//! are looked up when the plugin is installed, so that one library fits all.
+//!
+//! The argument for their soundness: they are called by the type that they have in the
+//! version that QEMU itself says it has, not in the one that was declared to it.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_int, c_uint, c_void};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::edge;
+
+/// A block of instructions, while it is translated.
+pub enum Tb {}
+/// An instruction, while its block is translated.
+pub enum Insn {}
+enum Scoreboard {}
+
+/// QEMU's number for this plugin.
+pub type PluginId = u64;
+/// Is told the virtual CPU and the user data.
+pub type ExecCallback = extern "C" fn(c_uint, *mut c_void);
+/// Is told the virtual CPU, the kind of access, its address, and the user data.
+pub type MemCallback = extern "C" fn(c_uint, u32, u64, *mut c_void);
+
+/// The callback needs no registers of the guest (`QEMU_PLUGIN_CB_NO_REGS`).
+pub const NO_REGISTERS: c_int = 0;
+/// Both kinds of access (`QEMU_PLUGIN_MEM_RW`).
+pub const READ_AND_WRITE: c_int = 3;
+const ADD_U64: c_int = 0;
+
+unsafe extern "C" {
+    pub fn qemu_plugin_tb_n_insns(tb: *const Tb) -> usize;
+    pub fn qemu_plugin_tb_get_insn(tb: *const Tb, number: usize) -> *mut Insn;
+    pub fn qemu_plugin_insn_size(insn: *const Insn) -> usize;
+    pub fn qemu_plugin_insn_vaddr(insn: *const Insn) -> u64;
+    pub fn qemu_plugin_register_vcpu_tb_exec_cb(
+        tb: *mut Tb,
+        cb: ExecCallback,
+        flags: c_int,
+        data: *mut c_void,
+    );
+    pub fn qemu_plugin_register_vcpu_insn_exec_cb(
+        insn: *mut Insn,
+        cb: ExecCallback,
+        flags: c_int,
+        data: *mut c_void,
+    );
+    pub fn qemu_plugin_register_vcpu_mem_cb(
+        insn: *mut Insn,
+        cb: MemCallback,
+        flags: c_int,
+        kind: c_int,
+        data: *mut c_void,
+    );
+}
+
+/// The beginning of `qemu_info_t`, the same in all versions.
+#[repr(C)]
+pub struct Info {
+    _target_name: *const c_void,
+    _oldest_api: c_int,
+    /// The version of the API that this QEMU has.
+    pub api: c_int,
+}
+
+/// `qemu_plugin_u64`: a number in each entry of a scoreboard.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Counter {
+    board: *mut Scoreboard,
+    offset: usize,
+}
+
+// SAFETY: the address of a scoreboard is only ever handed back to QEMU.
+unsafe impl Send for Counter {}
+// SAFETY: as above.
+unsafe impl Sync for Counter {}
+
+#[derive(Clone, Copy)]
+enum Count {
+    AtAddress {
+        add: unsafe extern "C" fn(*mut Insn, c_int, *mut c_void, u64),
+    },
+    InScoreboard {
+        counter: Counter,
+        add: unsafe extern "C" fn(*mut Insn, c_int, Counter, u64),
+        find: unsafe extern "C" fn(*mut Scoreboard, c_uint) -> *mut c_void,
+    },
+}
+
+#[derive(Clone, Copy)]
+enum Bytes {
+    PointedTo(unsafe extern "C" fn(*const Insn) -> *const u8),
+    Copied(unsafe extern "C" fn(*const Insn, *mut u8, usize) -> usize),
+}
+
+type TranslatedById = extern "C" fn(PluginId, *mut Tb);
+type ResetById = extern "C" fn(PluginId);
+type TranslatedWithData = extern "C" fn(*mut Tb, *mut c_void);
+type ResetWithData = extern "C" fn(*mut c_void);
+
+#[derive(Clone, Copy)]
+enum Calls {
+    ById {
+        listen: unsafe extern "C" fn(PluginId, TranslatedById),
+        reset: unsafe extern "C" fn(PluginId, ResetById),
+    },
+    WithData {
+        listen: unsafe extern "C" fn(PluginId, TranslatedWithData, *mut c_void),
+        reset: unsafe extern "C" fn(PluginId, ResetWithData, *mut c_void),
+    },
+}
+
+/// What a version-1 QEMU counts in.
+static COUNT: AtomicU64 = AtomicU64::new(0);
+
+/// The longest instruction of x86, in bytes.
+const INSN_MAX: usize = 15;
+
+/// An instruction's bytes.
+pub struct Code {
+    bytes: [u8; INSN_MAX],
+    length: usize,
+}
+
+impl Code {
+    /// They themselves.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+/// What is not the same in all versions of the API.
+pub struct Qemu {
+    id: PluginId,
+    count: Count,
+    bytes: Bytes,
+    calls: Calls,
+}
+
+impl Qemu {
+    /// Looks up the functions of this version. A version that is newer than all that are
+    /// known here, and has taken a plugin that is made for the newest of these, keeps what
+    /// that one has: so QEMU's loader has it.
+    ///
+    /// # Safety
+    /// It is the version that QEMU said, and QEMU is what calls.
+    pub unsafe fn of(id: PluginId, version: c_int) -> Result<Self, String> {
+        if version < 1 {
+            return Err(format!("version {version} of QEMU's plugin API is too old"));
+        }
+        // SAFETY: these are the functions' types in that version.
+        unsafe {
+            let count = if version < 2 {
+                let add = function(c"qemu_plugin_register_vcpu_insn_exec_inline")?;
+                Count::AtAddress { add }
+            } else {
+                let new: unsafe extern "C" fn(usize) -> *mut Scoreboard =
+                    function(c"qemu_plugin_scoreboard_new")?;
+                let (board, offset) = (new(size_of::<u64>()), 0);
+                Count::InScoreboard {
+                    counter: Counter { board, offset },
+                    add: function(c"qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu")?,
+                    find: function(c"qemu_plugin_scoreboard_find")?,
+                }
+            };
+            let data = c"qemu_plugin_insn_data";
+            let bytes = if version < 3 {
+                Bytes::PointedTo(function(data)?)
+            } else {
+                Bytes::Copied(function(data)?)
+            };
+            let listen = c"qemu_plugin_register_vcpu_tb_trans_cb";
+            let reset = c"qemu_plugin_reset";
+            let calls = if version < 7 {
+                let (listen, reset) = (function(listen)?, function(reset)?);
+                Calls::ById { listen, reset }
+            } else {
+                let (listen, reset) = (function(listen)?, function(reset)?);
+                Calls::WithData { listen, reset }
+            };
+            Ok(Self {
+                id,
+                count,
+                bytes,
+                calls,
+            })
+        }
+    }
+
+    /// Has [`edge::translated`] called for each block that is translated from now on.
+    pub fn listen(&self) {
+        // SAFETY: the functions are of the types that this version expects.
+        unsafe {
+            match self.calls {
+                Calls::ById { listen, .. } => listen(self.id, translated_by_id),
+                Calls::WithData { listen, .. } => {
+                    listen(self.id, translated_with_data, std::ptr::null_mut());
+                }
+            }
+        }
+    }
+
+    /// Has all that was translated dropped, once the present block has ended;
+    /// [`edge::reset`] is called then.
+    pub fn reset(&self) {
+        // SAFETY: the functions are of the types that this version expects.
+        unsafe {
+            match self.calls {
+                Calls::ById { reset, .. } => reset(self.id, reset_by_id),
+                Calls::WithData { reset, .. } => {
+                    reset(self.id, reset_with_data, std::ptr::null_mut());
+                }
+            }
+        }
+    }
+
+    /// Has an instruction counted whenever it begins.
+    ///
+    /// # Safety
+    /// It is of the block that is translated.
+    pub unsafe fn count(&self, insn: *mut Insn) {
+        // SAFETY: by this function's contract; the one counter is static, the other QEMU's.
+        unsafe {
+            match self.count {
+                Count::AtAddress { add } => add(insn, ADD_U64, COUNT.as_ptr().cast(), 1),
+                Count::InScoreboard { counter, add, .. } => add(insn, ADD_U64, counter, 1),
+            }
+        }
+    }
+
+    /// How many instructions were counted on this virtual CPU.
+    ///
+    /// # Safety
+    /// It is the one that calls.
+    pub unsafe fn counted(&self, cpu: c_uint) -> u64 {
+        match self.count {
+            Count::AtAddress { .. } => COUNT.load(Relaxed),
+            // SAFETY: the scoreboard has an entry for each virtual CPU that has begun, which
+            // only code on that CPU changes, and this is called from there. QEMU may move
+            // the entries, but not before this call is over.
+            Count::InScoreboard { counter, find, .. } => unsafe {
+                find(counter.board, cpu).cast::<u64>().read()
+            },
+        }
+    }
+
+    /// An instruction's bytes.
+    ///
+    /// # Safety
+    /// It is of the block that is translated.
+    pub unsafe fn code(&self, insn: *const Insn) -> Code {
+        let mut bytes = [0; INSN_MAX];
+        // SAFETY: by this function's contract; QEMU points to as many bytes as it says that
+        // the instruction has, and copies no more than it is told that there is room for.
+        let length = unsafe {
+            match self.bytes {
+                Bytes::PointedTo(data) => {
+                    let length = qemu_plugin_insn_size(insn).min(INSN_MAX);
+                    std::ptr::copy_nonoverlapping(data(insn), bytes.as_mut_ptr(), length);
+                    length
+                }
+                Bytes::Copied(copy) => copy(insn, bytes.as_mut_ptr(), INSN_MAX),
+            }
+        };
+        let length = length.min(INSN_MAX);
+        Code { bytes, length }
+    }
+}
+
+extern "C" fn translated_by_id(_id: PluginId, tb: *mut Tb) {
+    // SAFETY: QEMU calls, and the block is the one that it translates.
+    unsafe { edge::translated(tb) };
+}
+
+extern "C" fn translated_with_data(tb: *mut Tb, _data: *mut c_void) {
+    // SAFETY: as above.
+    unsafe { edge::translated(tb) };
+}
+
+extern "C" fn reset_by_id(_id: PluginId) {
+    edge::reset();
+}
+
+extern "C" fn reset_with_data(_data: *mut c_void) {
+    edge::reset();
+}
+
+/// A function of the QEMU that has loaded this library.
+///
+/// # Safety
+/// `F` is a pointer to a function of its type.
+unsafe fn function<F: Copy>(name: &CStr) -> Result<F, String> {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    // SAFETY: the name ends with a zero.
+    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    if address.is_null() {
+        return Err(format!("this QEMU has no {}", name.to_string_lossy()));
+    }
+    // SAFETY: by this function's contract; a function's pointer is an address that is not 0.
+    Ok(unsafe { std::mem::transmute_copy(&address) })
+}

@@ -1,0 +1,136 @@
+//! Other releases of QEMU: the scope works in them, and what they cannot do is said.
+//!
+//! `scope.rs` tests the scope in the QEMU that is installed. Another one is looked for where
+//! `PUNCTUAL_OTHER_QEMU` says, as `tools/other-qemu` prints it.
+
+use std::fs::{self, Permissions};
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use punctual_tests::story::{check_sum, explain, number, samples};
+use punctual_tests::{Scratch, digests};
+use serde_json::Value;
+
+const STALL: &str = r#"
+name = "versions"
+summary = "a stall of 300 µs"
+modules = ["stall", "pulse", "backfire"]
+[[subject]]
+name = "full"
+kernel = "debian-6.12"
+boot = "preempt=full"
+[[step]]
+probe = "timer"
+samples = 30
+stall = { kind = "irqs-off", us = 300, sample = 20 }
+"#;
+const STRESS: &str = r#"
+[[step]]
+probe = "timer"
+load = "stress"
+samples = 100
+"#;
+
+/// The directory of the other QEMU.
+fn other_qemu() -> Option<PathBuf> {
+    let directory = std::env::var_os("PUNCTUAL_OTHER_QEMU").filter(|name| !name.is_empty());
+    if directory.is_none() {
+        // Not by `eprintln!`, which is not shown where a test passes.
+        let told = "PUNCTUAL_OTHER_QEMU names no other QEMU: this is NOT TESTED with one";
+        writeln!(std::io::stderr(), "{told}").expect("standard error");
+    }
+    directory.map(PathBuf::from)
+}
+
+/// Puts a program before QEMU that does as this script says, and goes on as the QEMU that
+/// would have been found without it.
+fn wrap_qemu(scratch: &mut Scratch, script: &str) {
+    let bin = scratch.path("wrapped");
+    fs::create_dir(&bin).expect("a directory");
+    let program = bin.join("qemu-system-x86_64");
+    let script = format!("#!/bin/sh\n{script}\nPATH=${{PATH#*:}} exec qemu-system-x86_64 \"$@\"\n");
+    fs::write(&program, script).expect("a script");
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("a program");
+    scratch.look_first_in(&bin);
+}
+
+#[test]
+fn the_scope_works_in_another_qemu() {
+    let Some(other) = other_qemu() else { return };
+    let mut scratch = Scratch::new();
+    scratch.look_first_in(&other);
+    let suite = &scratch.file("versions.toml", [STALL, STRESS].concat());
+    let first = scratch.measure(&[suite]);
+    assert_eq!(digests(&first), digests(&scratch.measure(&[suite])));
+
+    let explained = explain(&scratch, &["r1", "--worst", "100"]);
+    assert_eq!(samples(&explained).len(), 100);
+    samples(&explained).iter().for_each(check_sum);
+    let late = &first[0]["recordings"][0]["settings"]["stalled_value_ns"];
+    let late: i64 = late.as_str().and_then(|ns| ns.parse().ok()).expect("ns");
+    let stalled = samples(&explained)
+        .iter()
+        .find(|sample| number(&sample["late_ns"]) == late);
+    let stalled = stalled.expect("the stalled sample is one of the worst");
+    let culprit = stalled["story"]["culprit"].as_u64().expect("a culprit");
+    let culprit = &stalled["story"]["parts"][culprit as usize];
+    assert_eq!(culprit["hold"], "interrupts off", "{stalled:#}");
+    assert_eq!(
+        culprit["main"]["function"], "stall_irqs_off [stall]",
+        "{stalled:#}"
+    );
+
+    let ended = scratch.run(&["survey", "r1", "--quiet", "--json"]);
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let survey: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    assert_eq!(survey["digest_watched"], first[0]["digest"]);
+    // 100 periods of 1 ms under a load that leaves no time to sleep.
+    assert!(number(&survey["instructions"]) > 95_000_000);
+    assert_eq!(survey["mended"], 0);
+}
+
+/// QEMU's own reason is shown, not the warnings before it (QEMU 10.2 and later warn of the
+/// machine's age), and the run is still there.
+#[test]
+fn a_qemu_that_refuses_the_plugin_is_quoted() {
+    for directory in [None, other_qemu()] {
+        let mut scratch = Scratch::new();
+        if let Some(directory) = &directory {
+            scratch.look_first_in(directory);
+        }
+        let suite = &scratch.file("versions.toml", STALL);
+        scratch.measure(&[suite]);
+        wrap_qemu(
+            &mut scratch,
+            "echo \"$0: warning: this QEMU is old\" >&2\nexport PUNCTUAL_PLUGIN_API=99",
+        );
+        let ended = scratch.run(&["explain", "r1"]);
+        assert_eq!(ended.status, Some(1), "{directory:?}: {}", ended.stderr);
+        for word in [
+            "does not load the scope's plugin",
+            "API version 99",
+            "only up to version",
+        ] {
+            assert!(ended.stderr.contains(word), "{word}: {}", ended.stderr);
+        }
+        assert!(!ended.stderr.contains("warning"), "{}", ended.stderr);
+        assert_eq!(scratch.run(&["show", "r1"]).status, Some(0));
+    }
+}
+
+#[test]
+fn a_qemu_without_the_machine_is_named() {
+    let mut scratch = Scratch::new();
+    wrap_qemu(
+        &mut scratch,
+        "for w; do shift; case $w in pc-q35-*) w=pc-q35-0.1,${w#*,};; esac\n\
+         set -- \"$@\" \"$w\"; done",
+    );
+    let suite = &scratch.file("versions.toml", STALL);
+    let ended = scratch.run(&["run", "--quiet", suite]);
+    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+    for word in ["pc-q35-7.2", "another QEMU"] {
+        assert!(ended.stderr.contains(word), "{word}: {}", ended.stderr);
+    }
+}
