@@ -128,8 +128,9 @@ fn a_stall_is_named_with_its_kind_and_its_length() {
                 .map(|recording| check_story(&explained, recording, kind, hold, &named));
             let besides: Vec<Option<i64>> = besides.collect();
             // What the function does besides is the same: each instruction of what one stall
-            // is longer than the other is found.
-            if let [Some(short), Some(long)] = besides[..] {
+            // is longer than the other is found. One switches preemption on at its end, and so
+            // calls the scheduler; the survey, whose section ends before, is exact there, too.
+            if let ([Some(short), Some(long)], true) = (&besides[..], kind.name != "preempt-off") {
                 assert!((short - long).abs() <= ROUNDING_NS, "{named}: {besides:?}");
             }
         }
