@@ -49,12 +49,7 @@ impl Teller<'_> {
     }
 
     /// The functions that took most of the time, by name: those called by `within` itself.
-    fn most(
-        &self,
-        times: &HashMap<Number, u64>,
-        within: Option<Number>,
-        whole: f64,
-    ) -> Vec<Ran> {
+    fn most(&self, times: &HashMap<Number, u64>, within: Option<Number>, whole: f64) -> Vec<Ran> {
         let mut by_name: HashMap<&str, (u64, u32)> = HashMap::new();
         for (number, length) in times {
             let parent = self.walk.activation(*number).parent;
