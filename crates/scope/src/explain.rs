@@ -8,7 +8,7 @@ use punctual_model::{Recording, Run};
 use punctual_trace::Item;
 
 use crate::names::Names;
-use crate::probes::{Chosen, choose, is_explained};
+use crate::probes::{Chosen, choose, measure};
 use crate::programs::Programs;
 use crate::repeat::{Place, Say, ScopeError};
 use crate::scale::Scale;
@@ -53,7 +53,7 @@ impl Wanted {
         }
         let explained = wanted
             .iter()
-            .filter(|(_, recording)| is_explained(recording).is_ok());
+            .filter(|(_, recording)| measure(recording).is_ok());
         let mut samples = Vec::new();
         for (number, recording) in explained.clone() {
             let all = recording
@@ -66,7 +66,7 @@ impl Wanted {
         if explained.count() == 0 {
             let why = wanted
                 .iter()
-                .find_map(|(_, recording)| is_explained(recording).err());
+                .find_map(|(_, recording)| measure(recording).err());
             return Err(unreadable(&why.unwrap_or_default()));
         }
         samples.sort_by_key(|(number, sample)| (-sample.value.0, *number, sample.seq));
@@ -167,6 +167,7 @@ fn scale(run: &Run) -> Scale {
 fn about(run: &Run, chosen: &Chosen) -> Circumstances {
     Circumstances {
         scale: scale(run),
+        measure: chosen.measure,
         late: chosen.sample.value,
         ends_before: chosen.ends_before,
         preemptible: is_preemptible(run),

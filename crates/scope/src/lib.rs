@@ -23,3 +23,4 @@ pub mod survey;
 pub mod symbols;
 pub mod text;
 pub mod walk;
+pub mod windows;

@@ -1,7 +1,7 @@
 //! What keeps the sample from going on.
 
 use super::teller::Teller;
-use super::{Hold, Stage};
+use super::{Hold, Measure, Stage};
 use crate::names::Kind;
 use crate::walk::{Number, Span};
 
@@ -9,15 +9,35 @@ impl Teller<'_> {
     pub(super) fn hold(&self, span: &Span, stage: Stage) -> (Hold, Option<Number>) {
         let masked = (Hold::IrqsOff, span.irqs_off);
         match stage {
+            Stage::Interrupt if self.about.measure == Measure::Gap => (Hold::Way, None),
             Stage::Interrupt if span.irqs_off.is_some() => masked,
             Stage::Interrupt => (Hold::Coming, None),
             Stage::Switch => self.hold_of_switch(span),
+            Stage::Call => self.hold_of_call(span),
+            Stage::Return if self.about.measure == Measure::Gap => self.hold_of_call(span),
             Stage::Handler | Stage::Return | Stage::User => match self.context(span) {
                 Kind::Interrupt => (Hold::HardIrq, None),
                 Kind::Softirq => (Hold::Softirq, None),
                 _ => (Hold::Way, None),
             },
         }
+    }
+
+    /// What the threads that take part do themselves is the way.
+    fn hold_of_call(&self, span: &Span) -> (Hold, Option<Number>) {
+        match self.context(span) {
+            Kind::Interrupt => (Hold::HardIrq, None),
+            Kind::Softirq => (Hold::Softirq, None),
+            Kind::Scheduler => (Hold::Scheduler, None),
+            _ if self.takes_part(span) => (Hold::Way, None),
+            _ => self.hold_of_switch(span),
+        }
+    }
+
+    /// Whether the CPU works for the thread with which the sample began, or that takes it.
+    fn takes_part(&self, span: &Span) -> bool {
+        let began = self.walk.spans[self.spans.start].task;
+        span.task == self.task || span.task == began
     }
 
     fn hold_of_switch(&self, span: &Span) -> (Hold, Option<Number>) {

@@ -25,7 +25,9 @@ pub enum Stage {
     Handler,
     /// The thread is ready; another one has the CPU.
     Switch,
-    /// The thread has the CPU; it is in the kernel still.
+    /// One thread gives way to another in the kernel: it blocks, yields, or lets it go on.
+    Call,
+    /// The thread is in the kernel still, and goes back.
     Return,
     /// It is in user space, and reads the clock.
     User,
@@ -33,10 +35,11 @@ pub enum Stage {
 
 impl Stage {
     /// All, in their order.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Interrupt,
         Self::Handler,
         Self::Switch,
+        Self::Call,
         Self::Return,
         Self::User,
     ];
@@ -47,6 +50,7 @@ impl Stage {
             Self::Interrupt => "interrupt",
             Self::Handler => "wake-up",
             Self::Switch => "switch",
+            Self::Call => "call",
             Self::Return => "return",
             Self::User => "sample",
         }
@@ -146,10 +150,23 @@ pub struct Part {
     pub within: Vec<Ran>,
 }
 
+/// From when to when a sample is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// From the moment when it was due to the one when it was taken: an interrupt begins it.
+    Lateness,
+    /// From a thread's reading of the clock to another thread's.
+    Handover,
+    /// From a thread's reading of the clock to its next one.
+    Gap,
+}
+
 /// The story of a sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Story {
-    /// How late it was.
+    /// From when to when it is.
+    pub measure: Measure,
+    /// How late it was, or how long.
     pub late: Nanos,
     /// The parts, without gaps.
     pub parts: Vec<Part>,
@@ -184,7 +201,9 @@ pub struct Entered {
 pub struct Circumstances {
     /// Instructions and time.
     pub scale: Scale,
-    /// How late it was.
+    /// From when to when it is.
+    pub measure: Measure,
+    /// How late it was, or how long.
     pub late: Nanos,
     /// How long before the clock was read it ended: where other stages follow.
     pub ends_before: Nanos,
@@ -201,6 +220,9 @@ pub enum Untold {
     /// It was early.
     #[error("the sample is not late: there is nothing to explain")]
     NotLate,
+    /// The window is another sample's, or its begin was not watched.
+    #[error("no reading of the clock in the window is so long before the last one")]
+    NoBegin,
 }
 
 /// Most of a part is this share of it.
@@ -213,12 +235,13 @@ pub fn tell(walk: &Walk, names: &[Name], about: Circumstances) -> Result<Story, 
     }
     let clock = *walk.clocks.last().ok_or(Untold::NoClock)?;
     let end = clock.saturating_sub(about.scale.instructions(about.ends_before));
-    let teller = Teller::new(walk, names, about, end);
+    let teller = Teller::new(walk, names, about, end)?;
     let mut parts = teller.parts();
     teller.mend(&mut parts);
     let parts: Vec<Part> = parts.iter().map(|piece| teller.part(piece)).collect();
     let culprit = culprit(&parts).filter(|number| held(&parts, *number).0 * 5 >= about.late.0);
     Ok(Story {
+        measure: about.measure,
         late: about.late,
         culprit,
         flame: teller.flame(),

@@ -1,19 +1,51 @@
 //! How far the sample has come, and when.
 
-use super::Stage;
-use super::teller::Teller;
+use super::teller::{Teller, end_of};
+use super::{Measure, Stage};
 use crate::names::Kind;
 use crate::walk::{Number, Span, Task, Wake};
 
 impl Teller<'_> {
+    /// Where each stage ends, the last one excepted.
+    pub(super) fn find_milestones(&mut self) {
+        match self.about.measure {
+            Measure::Lateness => self.go_back(),
+            Measure::Handover => self.milestones = self.handover(),
+            Measure::Gap => self.milestones = self.gap(),
+        }
+    }
+
+    /// From the call, through the kernel, to the thread that takes the sample.
+    fn handover(&self) -> Vec<(u64, Stage)> {
+        let switched = self.switch_to(self.task, self.end);
+        let ends = switched.map(|at| [(at, Stage::Call), (self.user_from(at), Stage::Return)]);
+        ends.into_iter().flatten().collect()
+    }
+
+    /// From the interrupt to the way back.
+    fn gap(&self) -> Vec<(u64, Stage)> {
+        let spans = &self.walk.spans[self.spans.clone()];
+        let kernel = |span: &&Span| !span.user;
+        let (first, last) = (spans.iter().find(kernel), spans.iter().rfind(kernel));
+        let ends = first.zip(last).map(|(first, last)| {
+            let entered = (first.from, Stage::Interrupt);
+            [entered, (end_of(last), Stage::Return)]
+        });
+        ends.into_iter().flatten().collect()
+    }
+
+    /// Where user space runs for the first time from a position on.
+    fn user_from(&self, position: u64) -> u64 {
+        let user = |span: &&Span| span.user && span.from >= position;
+        let spans = &self.walk.spans[self.spans.clone()];
+        spans.iter().find(user).map_or(self.end, |span| span.from)
+    }
+
     /// Goes back from where it was taken: who woke the thread, who woke that one, up to the
     /// interrupt that began it.
-    pub(super) fn find_milestones(&mut self) {
+    fn go_back(&mut self) {
         let switched = self.switch_to(self.task, self.end);
-        let from = switched.unwrap_or(self.begin);
-        let user = |span: &&Span| span.user && span.from >= from;
-        let spans = &self.walk.spans[self.spans.clone()];
-        let user = spans.iter().find(user).map_or(self.end, |span| span.from);
+        let user = self.user_from(switched.unwrap_or(self.begin));
         let mut found = vec![(user, Stage::Return)];
         let (mut task, mut switched) = (self.task, switched);
         while let Some(at) = switched {

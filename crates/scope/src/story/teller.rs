@@ -4,13 +4,18 @@ use std::collections::HashMap;
 
 use punctual_model::Nanos;
 
-use super::{Circumstances, Stage};
+use super::{Circumstances, Measure, Stage, Untold};
 use crate::names::{Kind, Name};
 use crate::walk::{Number, Span, Task, Walk};
 
 /// A timer that an idle CPU waits for comes so much after it is due, at most: the clocks that
 /// it is programmed in are coarser than a nanosecond.
 const GRAIN: Nanos = Nanos(100);
+
+/// Two readings of the clock lie as far apart as instructions ran between them, but for
+/// rounding: of each, and of the guest's own idea of its counter's rate.
+const ROUNDING: Nanos = Nanos(3);
+const SHARE: i64 = 500_000;
 
 pub(super) struct Teller<'a> {
     pub(super) walk: &'a Walk,
@@ -32,41 +37,50 @@ pub(super) struct Teller<'a> {
     pub(super) threads: HashMap<Task, String>,
 }
 
+/// Where a sample begins.
+struct Begin {
+    at: u64,
+    /// The CPU slept up to there.
+    slept: bool,
+}
+
 impl<'a> Teller<'a> {
-    pub(super) fn new(walk: &'a Walk, names: &'a [Name], about: Circumstances, end: u64) -> Self {
-        let due = end.saturating_sub(about.scale.instructions(about.late));
-        let halt = walk.halts.iter().copied().rfind(|at| *at < end);
-        let after = |from: u64| walk.spans.partition_point(|span| end_of(span) <= from);
-        // An interrupt that is pending when the CPU would sleep wakes it at once: then it did
-        // not sleep, and what ran before counts.
-        let masked = || {
-            walk.spans
-                .get(after(due))
-                .is_some_and(|span| span.irqs_off.is_some())
+    pub(super) fn new(
+        walk: &'a Walk,
+        names: &'a [Name],
+        about: Circumstances,
+        end: u64,
+    ) -> Result<Self, Untold> {
+        let begin = match about.measure {
+            Measure::Lateness => due(walk, about, end),
+            Measure::Handover | Measure::Gap => read(walk, about, end)?,
         };
-        let slept =
-            halt.filter(|at| *at > due && (about.scale.time(*at - due) <= GRAIN || !masked()));
-        let begin = slept.unwrap_or(due);
-        let spans = after(begin)..walk.spans.partition_point(|span| span.from < end);
-        let switch = walk.switches.iter().copied().rfind(|(at, _)| *at < end);
-        let task = switch.map_or(0, |(_, task)| task);
+        let spans = spans_after(walk, begin.at)..walk.spans.partition_point(|span| span.from < end);
         let mut teller = Self {
             walk,
             names,
             about,
             end,
-            begin,
-            slept: slept.is_some(),
+            begin: begin.at,
+            slept: begin.slept,
             spans,
-            task,
+            task: 0,
             milestones: Vec::new(),
             switched: false,
             woken: false,
             threads: HashMap::new(),
         };
+        teller.task = teller.taker();
         teller.threads = teller.threads();
         teller.find_milestones();
-        teller
+        Ok(teller)
+    }
+
+    /// The thread that takes the sample.
+    fn taker(&self) -> Task {
+        let before = |(at, _): &(u64, Task)| *at < self.end;
+        let switch = self.walk.switches.iter().copied().rfind(before);
+        switch.map_or(self.walk.first, |(_, task)| task)
     }
 
     pub(super) fn is(&self, number: Number, kind: Kind) -> bool {
@@ -82,7 +96,8 @@ impl<'a> Teller<'a> {
     }
 
     pub(super) fn at(&self, position: u64) -> Nanos {
-        self.about.late - self.about.scale.time(self.end.saturating_sub(position))
+        let before = self.about.scale.time(self.end.saturating_sub(position));
+        (self.about.late - before).max(Nanos::ZERO)
     }
 
     pub(super) fn notes(&self) -> Vec<String> {
@@ -93,6 +108,9 @@ impl<'a> Teller<'a> {
                 self.walk.mended
             ));
         }
+        if self.about.measure != Measure::Lateness {
+            return notes;
+        }
         if !self.switched {
             notes.push("no other thread had the CPU before: there was no switch".to_owned());
         } else if !self.woken {
@@ -100,6 +118,39 @@ impl<'a> Teller<'a> {
         }
         notes
     }
+}
+
+/// Where it was due, or the CPU woke up thereafter.
+fn due(walk: &Walk, about: Circumstances, end: u64) -> Begin {
+    let due = end.saturating_sub(about.scale.instructions(about.late));
+    let halt = walk.halts.iter().copied().rfind(|at| *at < end);
+    // An interrupt that is pending when the CPU would sleep wakes it at once: then it did
+    // not sleep, and what ran before counts.
+    let masked = || {
+        walk.spans
+            .get(spans_after(walk, due))
+            .is_some_and(|span| span.irqs_off.is_some())
+    };
+    let slept = halt.filter(|at| *at > due && (about.scale.time(*at - due) <= GRAIN || !masked()));
+    Begin {
+        at: slept.unwrap_or(due),
+        slept: slept.is_some(),
+    }
+}
+
+/// The reading of the clock with which it began.
+fn read(walk: &Walk, about: Circumstances, end: u64) -> Result<Begin, Untold> {
+    let distance = |at: &u64| (about.scale.time(end - at) - about.late).0.abs();
+    let readings = walk.clocks.iter().copied().filter(|at| *at < end);
+    let nearest = readings.min_by_key(distance);
+    let exact = |at: &u64| distance(at) <= ROUNDING.0 + about.late.0 / SHARE;
+    let at = nearest.filter(exact).ok_or(Untold::NoBegin)?;
+    Ok(Begin { at, slept: false })
+}
+
+/// The first span that ends behind a position.
+fn spans_after(walk: &Walk, position: u64) -> usize {
+    walk.spans.partition_point(|span| end_of(span) <= position)
 }
 
 pub(super) fn end_of(span: &Span) -> u64 {
