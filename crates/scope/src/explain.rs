@@ -8,7 +8,7 @@ use punctual_model::{Recording, Run};
 use punctual_trace::Item;
 
 use crate::names::Names;
-use crate::probes::{Chosen, choose, measure};
+use crate::probes::{Chosen, choose, is_explained};
 use crate::programs::Programs;
 use crate::repeat::{Place, Say, ScopeError};
 use crate::scale::Scale;
@@ -51,23 +51,22 @@ impl Wanted {
         if wanted.is_empty() {
             return Err(unreadable("it has no such recording"));
         }
-        let explained = wanted
-            .iter()
-            .filter(|(_, recording)| measure(recording).is_ok());
         let mut samples = Vec::new();
-        for (number, recording) in explained.clone() {
+        let mut why = None;
+        for (number, recording) in wanted {
+            if let Err(reason) = is_explained(run, number) {
+                why = why.or(Some(reason));
+                continue;
+            }
             let all = recording
                 .samples
                 .iter()
                 .chain(recording.worst.iter().copied());
             let all = all.filter(|sample| self.sample.is_none_or(|wanted| wanted == sample.seq));
-            samples.extend(all.map(|sample| (*number, sample)));
+            samples.extend(all.map(|sample| (number, sample)));
         }
-        if explained.count() == 0 {
-            let why = wanted
-                .iter()
-                .find_map(|(_, recording)| measure(recording).err());
-            return Err(unreadable(&why.unwrap_or_default()));
+        if let Some(reason) = why.filter(|_| samples.is_empty()) {
+            return Err(reason);
         }
         samples.sort_by_key(|(number, sample)| (-sample.value.0, *number, sample.seq));
         samples.dedup_by_key(|(number, sample)| (*number, sample.seq));

@@ -3,7 +3,8 @@
 use punctual_model::{Nanos, Recording, Run, Sample};
 use punctual_trace::Window;
 
-use crate::repeat::{ScopeError, steps};
+use crate::repeat::ScopeError;
+use crate::steps::{is_certain, steps};
 use crate::story::Measure;
 use crate::windows;
 
@@ -48,7 +49,21 @@ pub fn measure(recording: &Recording) -> Result<Measure, String> {
     Err(format!("not explained: {} {why}", recording.title()))
 }
 
-/// A sample of a recording, with all that is needed to find it again.
+/// Whether the samples of a recording can be explained: what they are and where is known.
+pub fn is_explained(run: &Run, recording: usize) -> Result<(), ScopeError> {
+    let unreadable = |what: String| ScopeError::Unreadable(run.id.clone(), what);
+    let chosen = &run.recordings[recording];
+    measure(chosen).map_err(unreadable)?;
+    if is_certain(run, recording)? {
+        return Ok(());
+    }
+    Err(unreadable(format!(
+        "of its steps {} / {} one came to nothing, and which was not noted",
+        chosen.probe, chosen.load
+    )))
+}
+
+/// A sample of a recording that [`is_explained`], with all that is needed to find it again.
 pub fn choose(run: &Run, recording: usize, sample: Sample) -> Result<Chosen, ScopeError> {
     let unreadable = |what: String| ScopeError::Unreadable(run.id.clone(), what);
     let steps = steps(run)?;

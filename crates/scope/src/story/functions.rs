@@ -94,9 +94,13 @@ impl Teller<'_> {
         let mut folded: HashMap<String, u64> = HashMap::new();
         for ((task, top), length) in stacks {
             let mut frames: Vec<&str> = self.walk.chain(top).map(|n| self.text(n)).collect();
-            frames.push(self.thread(task));
+            let thread = self.thread(task);
+            let program = thread.split(" (").next();
+            if frames.last().copied() == program {
+                frames.pop();
+            }
+            frames.push(thread);
             frames.reverse();
-            frames.dedup();
             *folded.entry(frames.join(";")).or_default() += length;
         }
         let time = |(stack, length)| (stack, self.about.scale.time(length));

@@ -30,14 +30,13 @@ impl Teller<'_> {
             Kind::Softirq => (Hold::Softirq, None),
             Kind::Scheduler => (Hold::Scheduler, None),
             _ if self.takes_part(span) => (Hold::Way, None),
-            _ => self.hold_of_switch(span),
+            _ => (Hold::OtherThread, None),
         }
     }
 
     /// Whether the CPU works for the thread with which the sample began, or that takes it.
     fn takes_part(&self, span: &Span) -> bool {
-        let began = self.walk.spans[self.spans.start].task;
-        span.task == self.task || span.task == began
+        span.task == self.task || span.task == self.beginner()
     }
 
     fn hold_of_switch(&self, span: &Span) -> (Hold, Option<Number>) {

@@ -83,6 +83,12 @@ impl<'a> Teller<'a> {
         switch.map_or(self.walk.first, |(_, task)| task)
     }
 
+    /// The thread with which the sample began.
+    pub(super) fn beginner(&self) -> Task {
+        let first = self.walk.spans.get(self.spans.start);
+        first.map_or(self.walk.first, |span| span.task)
+    }
+
     pub(super) fn is(&self, number: Number, kind: Kind) -> bool {
         self.kind(number) == kind
     }

@@ -1,7 +1,9 @@
 //! Names for threads.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
+use super::Measure;
 use super::teller::Teller;
 use crate::walk::{Number, Task};
 
@@ -30,7 +32,20 @@ impl Teller<'_> {
                 threads.insert(activation.task, told.to_owned());
             }
         }
+        self.name_parts(&mut threads);
         threads
+    }
+
+    /// Both threads of a handover are the probe's, most likely.
+    fn name_parts(&self, threads: &mut HashMap<Task, String>) {
+        if self.about.measure != Measure::Handover {
+            return;
+        }
+        for (task, part) in [(self.beginner(), "begins"), (self.task, "ends")] {
+            if let Some(name) = threads.get_mut(&task) {
+                let _ = write!(name, " ({part})");
+            }
+        }
     }
 
     pub(super) fn thread(&self, task: Task) -> &str {
