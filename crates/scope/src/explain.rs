@@ -5,14 +5,14 @@ use std::sync::atomic::AtomicBool;
 
 use punctual_bench::virtual_bench::Machine;
 use punctual_model::{Recording, Run};
-use punctual_trace::Item;
+use punctual_trace::{Item, Window};
 
 use crate::names::Names;
 use crate::probes::{Chosen, choose, is_explained};
 use crate::programs::Programs;
 use crate::repeat::{Place, Say, ScopeError};
 use crate::scale::Scale;
-use crate::story::{Circumstances, Story, tell};
+use crate::story::{Circumstances, Measure, Story, tell};
 use crate::survey::{Survey, Surveyor};
 use crate::walk::{Library, Walker};
 
@@ -101,7 +101,7 @@ pub fn explain(
 ) -> Result<Vec<Explained>, ScopeError> {
     let symbols = place.symbols(machine, cancel)?;
     let programs = programs(machine)?;
-    let windows: Vec<_> = chosen.iter().map(|chosen| chosen.window).collect();
+    let windows: Vec<_> = chosen.iter().flat_map(watched).collect();
     let mut trace = place.watch(run, machine, &windows, &symbols, cancel, say)?;
     let mut library = Library::new(Names::new(&symbols, &programs));
     let mut stories = HashMap::new();
@@ -127,6 +127,16 @@ pub fn explain(
             .unwrap_or_else(|| Err(String::new())),
     });
     Ok(explained.collect())
+}
+
+/// The windows to be watched for a sample. The reading of the clock that ends a gap may begin
+/// another one.
+fn watched(chosen: &Chosen) -> impl Iterator<Item = Window> + use<> {
+    let window = chosen.window;
+    let is_gap = chosen.measure == Measure::Gap;
+    let before = window.index.checked_sub(1).filter(|_| is_gap);
+    let before = before.map(|index| Window { index, ..window });
+    before.into_iter().chain([window])
 }
 
 /// Surveys a whole run; also returns the digest of what came out.

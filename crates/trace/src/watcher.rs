@@ -191,11 +191,11 @@ impl Watcher {
         let Some(step) = self.step else {
             return Change::None;
         };
-        if self.armed {
+        let goes_on = std::mem::replace(&mut self.armed, true) || self.open.is_some();
+        if goes_on {
             self.arm_again();
             return Change::None;
         }
-        self.armed = true;
         let index = self.taken;
         let here = Window { step, index };
         if self.orders.windows.get(self.next) != Some(&here) {
@@ -235,15 +235,37 @@ impl Watcher {
             return Change::None;
         };
         self.next += 1;
-        self.close(count);
-        self.open = None;
+        let next = self.next_at_once();
+        if next.is_none() {
+            self.close(count);
+        }
+        self.write_window(window, count);
+        self.open = next;
+        if next.is_none() {
+            return self.rest_unless_near();
+        }
+        self.arm_again();
+        self.again = 0;
+        Change::None
+    }
+
+    /// The next window, if it may begin with the reading of the clock that ended this one.
+    fn next_at_once(&self) -> Option<Window> {
+        let next = self.orders.windows.get(self.next)?;
+        let is_next = Some(next.step) == self.step && next.index == self.taken;
+        (is_next && self.again > 0).then_some(*next)
+    }
+
+    fn write_window(&mut self, window: Window, count: u64) {
         self.write(&[tag::WINDOW]);
         self.write(&window.step.to_le_bytes());
         self.write(&window.index.to_le_bytes());
         self.write(&self.lost.to_le_bytes());
-        self.write_words();
+        // The running block is over as far as this window is concerned.
+        let running = self.current.map(|running| ran(running, count).encode());
+        let words: Vec<u64> = self.ring.iter().copied().chain(running).collect();
+        self.write_words(&words);
         self.flush();
-        self.rest_unless_near()
     }
 
     /// Windows of steps gone by will not come any more.
@@ -270,20 +292,15 @@ impl Watcher {
 
     /// The running block is over.
     fn close(&mut self, count: u64) {
-        if let Some((block, begun)) = self.current.take() {
-            let instructions = (count - begun) as u32;
-            self.push(Word::Ran {
-                block,
-                instructions,
-            });
+        if let Some(running) = self.current.take() {
+            self.push(ran(running, count));
         }
     }
 
     fn push(&mut self, word: Word) {
         if self.orders.everything {
             self.write_whole();
-            self.ring.push_back(word.encode());
-            self.write_words();
+            self.write_words(&[word.encode()]);
             return;
         }
         if self.open.is_none() {
@@ -297,11 +314,11 @@ impl Watcher {
         self.ring.push_back(word.encode());
     }
 
-    fn write_words(&mut self) {
-        let mut bytes = Vec::with_capacity(self.ring.len() * 8 + 5);
+    fn write_words(&mut self, words: &[u64]) {
+        let mut bytes = Vec::with_capacity(words.len() * 8 + 5);
         bytes.push(tag::WORDS);
-        bytes.extend((self.ring.len() as u32).to_le_bytes());
-        bytes.extend(self.ring.drain(..).flat_map(u64::to_le_bytes));
+        bytes.extend((words.len() as u32).to_le_bytes());
+        bytes.extend(words.iter().copied().flat_map(u64::to_le_bytes));
         self.write(&bytes);
     }
 
@@ -326,6 +343,14 @@ impl Watcher {
         if self.failed.is_none() {
             self.failed = self.out.flush().err();
         }
+    }
+}
+
+/// What ran of a block that began at a count.
+fn ran((block, begun): (u32, u64), count: u64) -> Word {
+    Word::Ran {
+        block,
+        instructions: (count - begun) as u32,
     }
 }
 

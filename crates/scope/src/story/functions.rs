@@ -101,6 +101,7 @@ impl Teller<'_> {
             }
             frames.push(thread);
             frames.reverse();
+            frames.dedup();
             *folded.entry(frames.join(";")).or_default() += length;
         }
         let time = |(stack, length)| (stack, self.about.scale.time(length));
