@@ -126,7 +126,7 @@ fn class(hold: Hold) -> &'static str {
     match hold {
         Hold::Idle | Hold::Coming | Hold::Unseen => "idle",
         Hold::IrqsOff => "irqs",
-        Hold::HardIrq => "hard",
+        Hold::HardIrq | Hold::Exception => "hard",
         Hold::Softirq => "soft",
         Hold::PreemptOff | Hold::Lock | Hold::NotPreemptible => "preempt",
         Hold::OtherThread => "other",

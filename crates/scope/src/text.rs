@@ -112,6 +112,7 @@ pub fn sentence(story: &Story) -> String {
         Hold::Lock => format!("held a spinning lock for {time}{by}"),
         Hold::Softirq => format!("ran {time} in a soft interrupt"),
         Hold::HardIrq => format!("ran {time} in an interrupt"),
+        Hold::Exception => format!("ran {time} in an exception"),
         Hold::OtherThread => format!("ran {time} in another thread ({})", part.thread),
         _ => format!("ran {time} without a preemption point"),
     };

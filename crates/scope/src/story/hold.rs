@@ -17,6 +17,7 @@ impl Teller<'_> {
             Stage::Return if self.about.measure == Measure::Gap => self.hold_of_call(span),
             Stage::Handler | Stage::Return | Stage::User => match self.context(span) {
                 Kind::Interrupt => (Hold::HardIrq, None),
+                Kind::Exception => (Hold::Exception, None),
                 Kind::Softirq => (Hold::Softirq, None),
                 _ => (Hold::Way, None),
             },
@@ -27,6 +28,7 @@ impl Teller<'_> {
     fn hold_of_call(&self, span: &Span) -> (Hold, Option<Number>) {
         match self.context(span) {
             Kind::Interrupt => (Hold::HardIrq, None),
+            Kind::Exception => (Hold::Exception, None),
             Kind::Softirq => (Hold::Softirq, None),
             Kind::Scheduler => (Hold::Scheduler, None),
             _ if self.takes_part(span) => (Hold::Way, None),
@@ -67,12 +69,13 @@ impl Teller<'_> {
         }
     }
 
-    /// In what the CPU is: the innermost that is an interrupt, a soft interrupt or the
-    /// scheduler.
+    /// In what the CPU is: the innermost that is an interrupt, an exception, a soft
+    /// interrupt or the scheduler.
     fn context(&self, span: &Span) -> Kind {
         let kinds = self.walk.chain(span.top).map(|number| self.kind(number));
         let telling = [
             Kind::Interrupt,
+            Kind::Exception,
             Kind::Softirq,
             Kind::Scheduler,
             Kind::Syscall,

@@ -70,6 +70,8 @@ pub enum Hold {
     IrqsOff,
     /// An interrupt was handled.
     HardIrq,
+    /// An exception was handled: a page fault, above all.
+    Exception,
     /// A soft interrupt was handled.
     Softirq,
     /// Preemption was off.
@@ -95,6 +97,7 @@ impl Hold {
             Self::Coming => "on its way",
             Self::IrqsOff => "interrupts off",
             Self::HardIrq => "interrupt",
+            Self::Exception => "exception",
             Self::Softirq => "soft interrupt",
             Self::PreemptOff => "preemption off",
             Self::Lock => "spinning lock",
