@@ -5,6 +5,7 @@
 //! guests come from the user's cache, so that they are fetched and booted once.
 #![forbid(unsafe_code)]
 
+pub mod explained;
 pub mod long;
 
 use std::fs;

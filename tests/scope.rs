@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use punctual_tests::explained::{check_sum, explain, number, samples};
 use punctual_tests::{Ended, Scratch, digests, user_cache};
 use serde_json::Value;
 
@@ -74,35 +75,6 @@ fn timer_step(kind: &str) -> String {
         "[[step]]\nprobe = \"timer\"\nsamples = 30\n\
          stall = {{ kind = \"{kind}\", us = 300, sample = 20 }}\n"
     )
-}
-
-fn explain(scratch: &Scratch, arguments: &[&str]) -> Value {
-    let ended = scratch.run(&[&["explain", "--quiet", "--json"], arguments].concat());
-    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    serde_json::from_str(&ended.stdout).expect("JSON")
-}
-
-fn samples(explained: &Value) -> &Vec<Value> {
-    explained["samples"].as_array().expect("samples")
-}
-
-fn number(value: &Value) -> i64 {
-    value
-        .as_i64()
-        .unwrap_or_else(|| panic!("no number: {value}"))
-}
-
-/// The parts follow one another without a gap, and add up to the sample's lateness.
-fn check_sum(sample: &Value) {
-    let parts = sample["story"]["parts"].as_array().expect("parts");
-    let mut at = 0;
-    for part in parts {
-        assert_eq!(number(&part["from_ns"]), at, "{sample:#}");
-        assert!(number(&part["length_ns"]) > 0, "{sample:#}");
-        assert_ne!(part["hold"], "not watched", "{sample:#}");
-        at += number(&part["length_ns"]);
-    }
-    assert_eq!(at, number(&sample["late_ns"]), "{sample:#}");
 }
 
 #[test]
@@ -191,7 +163,7 @@ fn the_stages_of_an_interrupt_and_a_signal_are_explained_too() {
         [[step]]\nprobe = \"irq\"\nsource = \"hpet\"\nsamples = 30\n\
         stall = { kind = \"irqs-off\", us = 300, sample = 20 }\n\
         [[step]]\nprobe = \"realfeel\"\nsamples = 60\n\
-        [[step]]\nprobe = \"mutex\"\nsamples = 20\n";
+        [[step]]\nprobe = \"hackbench\"\nloops = 1\n";
     let suite = &scratch.file("known.toml", stalls(steps));
     scratch.measure(&[suite, "--subject", "rt"]);
     for (probe, variant) in [("signal", "to"), ("irq", "hard"), ("irq", "whole")] {
@@ -210,13 +182,8 @@ fn the_stages_of_an_interrupt_and_a_signal_are_explained_too() {
     samples(&irq).iter().for_each(check_sum);
     let late = explain(&scratch, &["r1", "--probe", "realfeel", "--worst", "5"]);
     samples(&late).iter().for_each(check_sum);
-    let refused = scratch.run(&["explain", "r1", "--probe", "mutex"]);
-    assert_eq!(refused.status, Some(1));
-    assert!(
-        refused.stderr.contains("not explained: mutex"),
-        "{}",
-        refused.stderr
-    );
+    let refused = scratch.run(&["explain", "r1", "--probe", "hackbench"]);
+    self::refused(&refused, &["not explained: hackbench", "throughput"]);
 }
 
 /// What is measured in the four subjects of `demo`, shortened.

@@ -1,0 +1,51 @@
+//! What `punctual explain --json` prints, checked.
+
+use serde_json::Value;
+
+use crate::Scratch;
+
+/// What is explained, all well.
+///
+/// # Panics
+/// If it is not.
+pub fn explain(scratch: &Scratch, arguments: &[&str]) -> Value {
+    let ended = scratch.run(&[&["explain", "--quiet", "--json"], arguments].concat());
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    serde_json::from_str(&ended.stdout).expect("JSON")
+}
+
+/// The samples with their stories.
+///
+/// # Panics
+/// If there are none.
+pub fn samples(explained: &Value) -> &Vec<Value> {
+    explained["samples"].as_array().expect("samples")
+}
+
+/// An integer.
+///
+/// # Panics
+/// If it is none.
+pub fn number(value: &Value) -> i64 {
+    value
+        .as_i64()
+        .unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+/// The parts of a sample's story follow one another without a gap, all were watched, and they
+/// add up to its value.
+///
+/// # Panics
+/// If not.
+pub fn check_sum(sample: &Value) {
+    let parts = sample["story"]["parts"].as_array();
+    let parts = parts.unwrap_or_else(|| panic!("no parts: {sample:#}"));
+    let mut at = 0;
+    for part in parts {
+        assert_eq!(number(&part["from_ns"]), at, "{sample:#}");
+        assert!(number(&part["length_ns"]) > 0, "{sample:#}");
+        assert_ne!(part["hold"], "not watched", "{sample:#}");
+        at += number(&part["length_ns"]);
+    }
+    assert_eq!(at, number(&sample["late_ns"]), "{sample:#}");
+}
