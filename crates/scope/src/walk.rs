@@ -37,6 +37,23 @@ pub struct Activation {
     pending: Transfer,
 }
 
+#[cfg(test)]
+impl Activation {
+    /// One of which nothing else is known.
+    pub fn of(func: Func, parent: Option<Number>, task: Task) -> Self {
+        Self {
+            func,
+            parent,
+            begin: None,
+            end: None,
+            task,
+            entry: false,
+            opened: true,
+            pending: Transfer::On,
+        }
+    }
+}
+
 /// A stretch in which nothing changes: (a part of) a block.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {

@@ -6,6 +6,8 @@ mod hold;
 mod parts;
 mod stages;
 mod teller;
+#[cfg(test)]
+mod tests;
 mod threads;
 
 use punctual_model::Nanos;
