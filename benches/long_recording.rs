@@ -2,11 +2,10 @@
 //!
 //! `cargo bench -p punctual-benches --bench long_recording`, after `./build`; as root.
 
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
+use punctual_benches::{Cost, peak_mib, watch};
 use punctual_model::recording::KEEP_MOST;
 use punctual_tests::{Scratch, long, programs};
 
@@ -33,7 +32,7 @@ fn main() -> Result<()> {
         let db = path.to_string_lossy().into_owned();
         let report = scratch.path("report.html").to_string_lossy().into_owned();
         let mut show = scratch.punctual(&["show", "r1", "--db", &db, "--report", &report]);
-        let (mib, seconds) = watched(&mut show)?;
+        let Cost { mib, seconds, .. } = watch(&mut show)?;
         println!(
             "  {keep:>10} kept  {mib:6} MiB  {seconds:6.2} s  store {size} MiB on disk, {} MiB to write",
             stored - before
@@ -48,32 +47,6 @@ fn target(samples: u64, keep: u32) -> Result<(u64, f64)> {
     let plan = format!("[[step]]\nprobe = \"clock\"\nsamples = {samples}\nkeep = {keep}\n");
     let plan = scratch.file("plan.toml", plan);
     let mut command = Command::new(programs().join("punctual-target"));
-    watched(command.args(["run", &plan]))
-}
-
-/// Runs a command to its end; its peak memory in MiB, and the seconds that it took.
-fn watched(command: &mut Command) -> Result<(u64, f64)> {
-    let start = Instant::now();
-    let mut child = command
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
-    let mut peak = 0;
-    let status = loop {
-        peak = peak.max(peak_mib(child.id()));
-        if let Some(status) = child.try_wait()? {
-            break status;
-        }
-        thread::sleep(Duration::from_millis(2));
-    };
-    ensure!(status.success(), "{command:?}: {status}");
-    Ok((peak, start.elapsed().as_secs_f64()))
-}
-
-/// The most memory that a process has had, in MiB; 0 when it is gone.
-fn peak_mib(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kib.unwrap_or(0) >> 10
+    let cost = watch(command.args(["run", &plan]))?;
+    Ok((cost.mib, cost.seconds))
 }

@@ -1,11 +1,13 @@
-//! What the scope costs: the plain run, the run with a plugin that watches next to nothing,
-//! and the survey, in turns.
+//! What the scope costs, in time and memory: the plain run, the run with a plugin that watches
+//! next to nothing, a story of many samples, and the survey, in turns.
 //!
 //! `cargo bench -p punctual-benches --bench scope`, after `./build` and
 //! `punctual kernel fetch debian-6.12`.
 
+use std::time::Duration;
+
 use anyhow::Result;
-use punctual_benches::{median, time};
+use punctual_benches::{Cost, median, time, watch};
 use punctual_tests::Scratch;
 
 const ROUNDS: usize = 3;
@@ -22,28 +24,51 @@ fn main() -> Result<()> {
     let suite = scratch.file("scope.toml", suite);
     let run = ["run", &suite, "--kernel", "debian-6.12"];
     let last = (SAMPLES - 1).to_string();
-    let (mut plain, mut explain, mut survey) = (vec![], vec![], vec![]);
+    let commands: [(&str, &[&str]); 4] = [
+        ("punctual run", &run),
+        (
+            "explain, the last sample",
+            &["explain", "r1", "--sample", &last],
+        ),
+        (
+            "explain, the 100 worst",
+            &["explain", "r1", "--worst", "100"],
+        ),
+        ("survey", &["survey", "r1"]),
+    ];
     // What is made once and kept: the booted guest, its symbols.
     time(&mut scratch.punctual(&run))?;
     time(&mut scratch.punctual(&["explain", "r1"]))?;
+    let mut costs = vec![Vec::new(); commands.len()];
     for round in 0..ROUNDS {
         eprintln!("round {} of {ROUNDS}", round + 1);
-        plain.push(time(&mut scratch.punctual(&run))?);
-        explain.push(time(
-            &mut scratch.punctual(&["explain", "r1", "--sample", &last]),
-        )?);
-        survey.push(time(&mut scratch.punctual(&["survey", "r1"]))?);
+        for ((_, command), costs) in commands.iter().zip(&mut costs) {
+            costs.push(watch(&mut scratch.punctual(command))?);
+        }
     }
-    let (plain, explain, survey) = (median(&plain), median(&explain), median(&survey));
     println!("medians of {ROUNDS} rounds, wake-up latency under stress, {SAMPLES} samples");
-    println!("punctual run                {plain:6.2} s");
     println!(
-        "explain, the last sample    {explain:6.2} s  = {:.2} times",
-        explain / plain
+        "{:25} {:>16} {:>14} {:>14}",
+        "", "seconds", "punctual", "QEMU"
     );
-    println!(
-        "survey                      {survey:6.2} s  = {:.2} times",
-        survey / plain
-    );
+    let plain = seconds(&costs[0]);
+    for ((name, _), costs) in commands.iter().zip(&costs) {
+        let (seconds, most) = (seconds(costs), |of: fn(&Cost) -> u64| {
+            costs.iter().map(of).max()
+        });
+        println!(
+            "{name:25} {seconds:7.2} = {:4.2} x {:>10} MiB {:>10} MiB",
+            seconds / plain,
+            most(|cost| cost.mib).unwrap_or_default(),
+            most(|cost| cost.children_mib).unwrap_or_default(),
+        );
+    }
     Ok(())
+}
+
+fn seconds(costs: &[Cost]) -> f64 {
+    let times = costs
+        .iter()
+        .map(|cost| Duration::from_secs_f64(cost.seconds));
+    median(&times.collect::<Vec<_>>())
 }

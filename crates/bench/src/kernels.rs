@@ -7,14 +7,17 @@
 
 mod apt;
 mod catalog;
+mod error;
 pub mod image;
 mod module;
+mod record;
 mod source;
 
 use std::path::PathBuf;
 
 pub use apt::AptError;
-pub use catalog::{Catalog, KernelError, Listed, State};
+pub use catalog::{Catalog, Listed, State};
+pub use error::KernelError;
 pub use image::{ImageError, ImageInfo, inspect};
 pub use module::ModuleError;
 pub use source::{Source, SourceError};

@@ -1,8 +1,10 @@
 //! A story for viewers of Chrome's trace format: <https://ui.perfetto.dev>, `chrome://tracing`.
 
+use std::cmp::Reverse;
+
 use serde_json::{Value, json};
 
-use crate::story::Story;
+use crate::story::{Entered, Story};
 
 /// The trace: the parts as one track, each thread's functions as another. Its microseconds are
 /// virtual ones, counted from the moment when the sample was due.
@@ -25,16 +27,21 @@ pub fn trace(title: &str, story: &Story) -> Value {
     threads.dedup();
     for (number, thread) in (1..).zip(&threads) {
         events.push(named("thread_name", number, thread));
-        for entered in story
-            .functions
-            .iter()
-            .filter(|entered| entered.thread == *thread)
-        {
+        for entered in nested(story, thread) {
             let (from, length) = (entered.from.as_micros_f64(), entered.length.as_micros_f64());
             events.push(event(&entered.function, number, from, length));
         }
     }
     json!({"traceEvents": events, "displayTimeUnit": "ns"})
+}
+
+/// A thread's functions as viewers expect them: those that begin at the same moment from the
+/// outermost to the innermost.
+fn nested<'a>(story: &'a Story, thread: &str) -> Vec<&'a Entered> {
+    let of_thread = story.functions.iter().filter(|f| f.thread == thread);
+    let mut functions: Vec<_> = of_thread.collect();
+    functions.sort_by_key(|function| (function.from, Reverse(function.length)));
+    functions
 }
 
 fn event(name: &str, thread: u32, from_us: f64, length_us: f64) -> Value {
@@ -43,4 +50,42 @@ fn event(name: &str, thread: u32, from_us: f64, length_us: f64) -> Value {
 
 fn named(what: &str, thread: u32, name: &str) -> Value {
     json!({"name": what, "ph": "M", "pid": 1, "tid": thread, "args": {"name": name}})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::story::Measure;
+    use punctual_model::Nanos;
+
+    #[test]
+    fn what_was_called_comes_behind_its_caller() {
+        let entered = |function: &str, from, length| Entered {
+            function: function.to_owned(),
+            thread: "t".to_owned(),
+            from: Nanos(from),
+            length: Nanos(length),
+        };
+        let story = Story {
+            measure: Measure::Lateness,
+            late: Nanos(2_500),
+            parts: Vec::new(),
+            culprit: None,
+            flame: Vec::new(),
+            functions: vec![
+                entered("inner", 0, 1_500),
+                entered("outer", 0, 2_500),
+                entered("later", 1_500, 1_000),
+            ],
+            blocks: Vec::new(),
+            notes: Vec::new(),
+        };
+        let trace = trace("r1", &story);
+        let events = trace["traceEvents"].as_array().unwrap();
+        let calls = events.iter().filter(|event| event["ph"] == "X");
+        let calls: Vec<_> = calls
+            .map(|e| (e["name"].as_str().unwrap(), e["ts"].as_f64().unwrap()))
+            .collect();
+        assert_eq!(calls, [("outer", 0.0), ("inner", 0.0), ("later", 1.5)]);
+    }
 }

@@ -1,6 +1,8 @@
 //! What instructions do, as far as it decides who may run.
 
-use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{
+    Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register,
+};
 use punctual_trace::marker::Marker;
 use punctual_trace::{Block, Insn};
 
@@ -62,6 +64,8 @@ pub struct Decoded {
     pub ops: Vec<(u32, Op)>,
     /// How its last instruction goes on.
     pub last: Transfer,
+    /// Whether its last instruction calls a function through a pointer.
+    pub calls_pointer: bool,
     /// Whether its last instruction accesses memory and is no jump: if the block ends with a
     /// page fault, it is that instruction's.
     pub last_may_fault: bool,
@@ -85,9 +89,12 @@ impl Decoded {
             })
             .collect();
         let last = decoded.last().map_or(Transfer::On, transfer);
+        let calls_pointer = decoded
+            .last()
+            .is_some_and(|last| last.flow_control() == FlowControl::IndirectCall);
         let last_may_fault = decoded.last().is_some_and(|last| {
             let memory = (0..last.op_count()).any(|n| last.op_kind(n) == OpKind::Memory);
-            let flows = last.flow_control() == iced_x86::FlowControl::Next;
+            let flows = last.flow_control() == FlowControl::Next;
             (memory || last.is_string_instruction() || last.is_stack_instruction()) && flows
         });
         Self {
@@ -100,6 +107,7 @@ impl Decoded {
                 .collect(),
             ops,
             last,
+            calls_pointer,
             last_may_fault,
         }
     }

@@ -7,6 +7,7 @@ use punctual_bench::virtual_bench::Machine;
 use punctual_model::{Recording, Run};
 use punctual_trace::{Item, Window};
 
+use crate::library::Library;
 use crate::names::Names;
 use crate::probes::{Chosen, choose, is_explained};
 use crate::programs::Programs;
@@ -14,7 +15,7 @@ use crate::repeat::{Place, Say, ScopeError};
 use crate::scale::Scale;
 use crate::story::{Circumstances, Measure, Story, tell};
 use crate::survey::{Survey, Surveyor};
-use crate::walk::{Library, Walker};
+use crate::walk::Walker;
 
 /// Which samples are to be explained.
 #[derive(Clone, Debug, Default)]

@@ -11,6 +11,7 @@ pub mod code;
 pub mod compare;
 pub mod explain;
 pub mod json;
+pub mod library;
 pub mod names;
 pub mod page;
 mod pipe;

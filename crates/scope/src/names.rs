@@ -28,7 +28,8 @@ pub enum Kind {
     Scheduler,
     /// Takes or gives back a spinning lock, on behalf of its caller.
     Lock,
-    /// Switches preemption, interrupts or soft interrupts on or off on behalf of its caller.
+    /// Switches preemption, interrupts or soft interrupts on or off, or asks whether another
+    /// thread is to run, on behalf of its caller.
     Switch,
     /// A detour of a few instructions on the way into or out of a function.
     Thunk,
@@ -123,14 +124,19 @@ impl<'a> Names<'a> {
     }
 }
 
-const SOFTIRQ: [&str; 5] = [
+const SOFTIRQ: [&str; 4] = [
     "__do_softirq",
     "handle_softirqs",
     "__softirqentry_text_start",
     "do_softirq",
-    "do_softirq.part.0",
 ];
 const SCHEDULER: [&str; 3] = ["__schedule", "__switch_to_asm", "__switch_to"];
+
+/// Without what a compiler adds to the name of a function that it has changed:
+/// `.constprop.0`, `.part.0`, `.isra.0`.
+fn plain(name: &str) -> &str {
+    name.split('.').next().unwrap_or(name)
+}
 
 fn kind(name: &str) -> Kind {
     let begins = |with: &[&str]| with.iter().any(|with| name.starts_with(with));
@@ -160,7 +166,7 @@ fn kind(name: &str) -> Kind {
         "retbleed_",
     ]) {
         Kind::Thunk
-    } else if SOFTIRQ.contains(&name) {
+    } else if SOFTIRQ.contains(&plain(name)) {
         Kind::Softirq
     } else if SCHEDULER.contains(&name) {
         Kind::Scheduler
@@ -177,6 +183,7 @@ fn kind(name: &str) -> Kind {
         "preempt_count_",
         "migrate_disable",
         "migrate_enable",
+        "__cond_resched",
     ]) {
         Kind::Switch
     } else {
@@ -195,6 +202,7 @@ mod tests {
         assert_eq!(kind("asm_exc_page_fault"), Kind::Exception);
         assert_eq!(kind("_raw_spin_lock_irqsave"), Kind::Lock);
         assert_eq!(kind("handle_softirqs"), Kind::Softirq);
+        assert_eq!(kind("handle_softirqs.constprop.0"), Kind::Softirq);
         assert_eq!(kind("vfs_read"), Kind::Plain);
     }
 }

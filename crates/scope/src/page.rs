@@ -64,7 +64,8 @@ fn told(html: &mut String, story: &Story) {
         Ok(svg) => {
             let _ = writeln!(
                 html,
-                "<iframe title=\"flame graph\" srcdoc=\"{}\"></iframe>",
+                "<iframe title=\"flame graph\" height=\"{}\" srcdoc=\"{}\"></iframe>",
+                height(&svg) + MARGIN,
                 escape(&svg)
             );
         }
@@ -206,6 +207,18 @@ pub fn flame(story: &Story) -> Result<String, String> {
     String::from_utf8(svg).map_err(|error| error.to_string())
 }
 
+/// The margins of a document in a frame, above and below.
+const MARGIN: u32 = 20;
+
+/// The height that an image says that it has, in pixels.
+fn height(svg: &str) -> u32 {
+    let behind = svg.split_once(" height=\"").map(|(_, behind)| behind);
+    let number = behind.and_then(|behind| behind.split_once('"'));
+    number
+        .and_then(|(number, _)| number.parse().ok())
+        .unwrap_or(500)
+}
+
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -233,5 +246,10 @@ mod tests {
     fn text_is_escaped_and_code_is_marked() {
         assert_eq!(code("`f` < 3"), "<code>f</code> &lt; 3");
         assert_eq!(escape("\"a&b\""), "&quot;a&amp;b&quot;");
+    }
+
+    #[test]
+    fn a_frame_is_as_high_as_its_image() {
+        assert_eq!(height("<svg width=\"1120\" height=\"326\" x>"), 326);
     }
 }

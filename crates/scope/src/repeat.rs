@@ -75,7 +75,7 @@ pub enum ScopeError {
     },
     /// The watched samples did not come by.
     #[error(
-        "{0} of the samples were not seen: was the run made by a Punctual without the scope? Then measure again"
+        "{0} of the chosen samples did not come by: the run's program does not mark them, as a Punctual with the scope does: measure again"
     )]
     Unmarked(usize),
     /// The guest's kernel does not tell its symbols.

@@ -5,8 +5,8 @@ use punctual_model::Nanos;
 /// How long an instruction takes in the guest's own time.
 ///
 /// Each takes a fixed number of virtual nanoseconds, and the time stamp counter counts those.
-/// The guest has measured at boot how fast that counter is, and is off by a few millionths:
-/// its nanoseconds are longer or shorter by as much.
+/// The guest has measured how fast that counter is: at boot, off by a few millionths, and once
+/// more and better in its second second. Its nanoseconds are longer or shorter by as much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
     /// Virtual nanoseconds per instruction.
@@ -19,14 +19,11 @@ pub struct Scale {
 const REAL_KHZ: i128 = 1_000_000;
 
 impl Scale {
-    /// What the guest's console says of the counter; the real rate where it says nothing.
+    /// The last that the guest's console says of the counter; the real rate where it says
+    /// nothing.
     pub fn of_console(console: &str, ns_per_insn: u32) -> Self {
-        let detected = console.lines().filter_map(|line| {
-            let (_, rest) = line.split_once("tsc: Detected ")?;
-            let (whole, part) = rest.split_once(" MHz")?.0.split_once('.')?;
-            format!("{whole}{part}").parse().ok()
-        });
-        let khz = detected.reduce(|_, last| last).unwrap_or(REAL_KHZ as u64);
+        let khz = console.lines().rev().find_map(rate);
+        let khz = khz.unwrap_or(REAL_KHZ as u64);
         Self { ns_per_insn, khz }
     }
 
@@ -44,6 +41,19 @@ impl Scale {
     }
 }
 
+/// The rate in a line of the kernel's, in kHz: three digits follow the point.
+fn rate(line: &str) -> Option<u64> {
+    let said = [
+        "tsc: Detected ",
+        "tsc: Refined TSC clocksource calibration: ",
+    ];
+    let rest = said
+        .iter()
+        .find_map(|said| Some(line.split_once(said)?.1))?;
+    let (whole, part) = rest.split_once(" MHz")?.0.split_once('.')?;
+    format!("{whole}{part}").parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,6 +66,9 @@ mod tests {
         assert_eq!(scale.khz, 999_993);
         assert_eq!(scale.time(1_000_000), Nanos(2_000_014));
         assert_eq!(scale.instructions(Nanos(2_000_014)), 999_999);
+        let refined = "[    1.8] tsc: Refined TSC clocksource calibration: 999.999 MHz\n";
+        let scale = Scale::of_console(&format!("{console}{refined}"), 1);
+        assert_eq!(scale.khz, 999_999);
         assert_eq!(Scale::of_console("", 1).time(7), Nanos(7));
     }
 }

@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 
 use iced_x86::Register;
-use punctual_trace::{Block, Word};
+use punctual_trace::Word;
 
-use crate::code::{Decoded, Op, Transfer};
-use crate::names::{Func, KERNEL, Kind, Names};
+use crate::code::{Op, Transfer};
+use crate::library::Library;
+use crate::names::{Func, KERNEL, Kind};
 
 /// The number of an [`Activation`].
 pub type Number = u32;
@@ -130,45 +131,6 @@ const ALL_BITS: i64 = 0xff_ffff;
 /// What a soft interrupt's user side adds to the count (`SOFTIRQ_DISABLE_OFFSET`).
 const SOFTIRQ_OFF: i64 = 0x200;
 
-/// The blocks of a trace, understood and named.
-#[derive(Debug)]
-pub struct Library<'s> {
-    /// The names.
-    pub names: Names<'s>,
-    blocks: Vec<Decoded>,
-    /// The block's name, and whether it is the name's first.
-    funcs: Vec<(Func, bool)>,
-}
-
-impl<'s> Library<'s> {
-    /// None yet.
-    pub fn new(names: Names<'s>) -> Self {
-        Self {
-            names,
-            blocks: Vec::new(),
-            funcs: Vec::new(),
-        }
-    }
-
-    /// Takes note of a further block.
-    pub fn learn(&mut self, block: &Block) {
-        let decoded = Decoded::of(block, self.names.symbols().preempt_count());
-        let bytes: Vec<u8> = block.insns.iter().flat_map(|i| i.bytes.clone()).collect();
-        self.funcs.push(self.names.at(decoded.start, &bytes));
-        self.blocks.push(decoded);
-    }
-
-    /// A block's name, and whether the block is the name's first.
-    pub fn func(&self, number: u32) -> (Func, bool) {
-        self.funcs[number as usize]
-    }
-
-    /// A block.
-    pub fn block(&self, number: u32) -> &Decoded {
-        &self.blocks[number as usize]
-    }
-}
-
 /// Follows a window.
 pub struct Walker<'a> {
     library: &'a Library<'a>,
@@ -243,8 +205,8 @@ impl<'a> Walker<'a> {
 
     fn block(&mut self, block: u32, ran: u32, memory: &[(u8, u64)]) {
         let library = self.library;
-        let (func, first) = library.funcs[block as usize];
-        let decoded = &library.blocks[block as usize];
+        let (func, first) = library.func(block);
+        let decoded = library.block(block);
         let user = decoded.start < KERNEL;
         if self.walk.spans.is_empty() {
             self.walk.known = user;

@@ -77,6 +77,8 @@ impl From<io::Error> for ReadError {
 pub struct Reader<R> {
     from: R,
     blocks: u32,
+    /// The bytes of a piece on their way: one place for all of them.
+    bytes: Vec<u8>,
 }
 
 impl<R: Read> Reader<R> {
@@ -87,7 +89,12 @@ impl<R: Read> Reader<R> {
         if &magic != MAGIC {
             return Err(ReadError::Damaged("it does not begin like one"));
         }
-        Ok(Self { from, blocks: 0 })
+        let bytes = Vec::new();
+        Ok(Self {
+            from,
+            blocks: 0,
+            bytes,
+        })
     }
 
     /// The next piece; `None` at the end.
@@ -143,26 +150,29 @@ impl<R: Read> Reader<R> {
         if count > 1 << 20 {
             return Err(ReadError::Damaged("a piece of that length"));
         }
-        let mut bytes = vec![0; count as usize * 4];
-        self.from.read_exact(&mut bytes)?;
+        self.fill(count as usize * 4)?;
         let number = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
-        let blocks: Vec<u32> = bytes.chunks_exact(4).map(number).collect();
-        if blocks.iter().any(|block| *block >= self.blocks) {
+        let blocks: Vec<u32> = self.bytes.chunks_exact(4).map(number).collect();
+        if blocks.iter().max().is_some_and(|most| *most >= self.blocks) {
             return Err(ReadError::Damaged("a block that was not told"));
         }
         Ok(blocks)
     }
 
+    /// Reads so many bytes.
+    fn fill(&mut self, count: usize) -> Result<(), ReadError> {
+        self.bytes.resize(count, 0);
+        Ok(self.from.read_exact(&mut self.bytes)?)
+    }
+
     fn words(&mut self) -> Result<Vec<Word>, ReadError> {
         let count = u32::from_le_bytes(self.array()?) as usize;
         let mut words = Vec::new();
-        let mut piece = vec![0; count.min(8192) * 8];
         let mut left = count;
         while left > 0 {
             let now = left.min(8192);
-            let piece = &mut piece[..now * 8];
-            self.from.read_exact(piece)?;
-            for bytes in piece.chunks_exact(8) {
+            self.fill(now * 8)?;
+            for bytes in self.bytes.chunks_exact(8) {
                 let word = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
                 let word = Word::decode(word).ok_or(ReadError::Damaged("an unknown word"))?;
                 match word {

@@ -40,9 +40,7 @@ pub struct Compare {
 impl Compare {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
-        let store = self.store.open()?;
-        let load = |id: &String| store.load(id);
-        let runs = self.runs.iter().map(load).collect::<Result<Vec<_>, _>>()?;
+        let runs = self.store.load(&self.runs)?;
         let runs = Comparable::new(runs).map_err(|refusal| UsageError(refusal.to_string()))?;
         let comparison = compare(&runs);
         if self.json {

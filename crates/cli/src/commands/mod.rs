@@ -20,6 +20,7 @@ use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use punctual_bench::kernels::Catalog;
 use punctual_bench::paths;
+use punctual_model::Run;
 use punctual_store::Store;
 
 use crate::ExitStatus;
@@ -101,6 +102,13 @@ impl StoreArgs {
     fn open(&self) -> Result<Store> {
         let path = self.db.clone().map_or_else(Store::default_path, Ok)?;
         Ok(Store::open(&path)?)
+    }
+
+    /// The runs of these names, in their order.
+    fn load(&self, names: &[String]) -> Result<Vec<Run>> {
+        let store = self.open()?;
+        let runs = names.iter().map(|name| store.load(name));
+        Ok(runs.collect::<Result<_, _>>()?)
     }
 }
 

@@ -44,9 +44,7 @@ pub struct Show {
 impl Show {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
-        let store = self.store.open()?;
-        let load = |id: &String| store.load(id);
-        let runs = self.runs.iter().map(load).collect::<Result<Vec<_>, _>>()?;
+        let runs = self.store.load(&self.runs)?;
         if self.json {
             output::print_json(&output::json(&runs, self.raw))?;
         } else if self.console {

@@ -1,93 +1,18 @@
-//! The whole run, watched: the longest sections with interrupts or preemption off, whether or
-//! not a sample fell into them.
-//!
-//! Each is told from instructions alone. Interrupts are off from `cli`, or from where the CPU
-//! enters an interrupt, an exception or a system call, to `sti`, `popf` or the way back.
-//! Preemption is off while the low byte of the preemption count is not 0; a soft interrupt is
-//! served while bit 8 is set, which on `PREEMPT_RT` it never is. Where the kernel is not
-//! preempted at all, it is a stretch of kernel code without `__cond_resched`, switch or return
-//! to user space.
+//! Follows a whole run.
 
 use std::collections::HashMap;
 
 use iced_x86::Register;
-use punctual_model::Nanos;
 use punctual_trace::marker::Marker;
 use punctual_trace::{Item, Word};
 
 use crate::code::{Op, Transfer};
+use crate::library::Library;
 use crate::names::{Func, KERNEL, Kind, Names};
 use crate::scale::Scale;
-use crate::walk::Library;
-
-/// What is surveyed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum What {
-    /// Interrupts are off.
-    IrqsOff,
-    /// Preemption is off.
-    PreemptOff,
-    /// A soft interrupt is served.
-    Softirq,
-    /// Kernel code that is not preempted.
-    NotPreemptible,
-}
-
-impl What {
-    /// All, in their order.
-    pub const ALL: [Self; 4] = [
-        Self::IrqsOff,
-        Self::PreemptOff,
-        Self::Softirq,
-        Self::NotPreemptible,
-    ];
-
-    /// In words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::IrqsOff => "interrupts off",
-            Self::PreemptOff => "preemption off",
-            Self::Softirq => "soft interrupt",
-            Self::NotPreemptible => "no preemption point",
-        }
-    }
-}
-
-/// All sections that began at one place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// What they are.
-    pub what: What,
-    /// The function that began them.
-    pub function: String,
-    /// How many there were.
-    pub count: u64,
-    /// The longest.
-    pub longest: Nanos,
-    /// All together.
-    pub sum: Nanos,
-    /// The step in which the longest was, from 0.
-    pub step: u32,
-    /// Where the longest ended.
-    pub ended: String,
-    /// What took most of the longest itself, and how long.
-    pub most: (String, Nanos),
-}
-
-/// What a survey found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Survey {
-    /// The places, the longest first.
-    pub places: Vec<Place>,
-    /// How many instructions ran, from the first step to the end.
-    pub instructions: u64,
-    /// How often the followed state was not what the code proved it to be; sections that were
-    /// open then are not counted.
-    pub mended: u64,
-}
+use crate::survey::{Place, Survey, What};
 
 const PREEMPT_BITS: i64 = 0xff;
-const SOFTIRQ_BIT: i64 = 0x100;
 const SOFTIRQ_OFF: i64 = 0x200;
 const ALL_BITS: i64 = 0xff_ffff;
 
@@ -145,6 +70,8 @@ pub struct Surveyor<'a> {
     /// The register that holds the place of the preemption count.
     pointer: Option<Register>,
     previous: Option<(u32, bool)>,
+    /// Whether `handle_softirqs` has called a pointer, which is on its way to its function.
+    calls_action: bool,
     log: Vec<(Func, u32)>,
     found: HashMap<(What, Func), Found>,
     mended: u64,
@@ -169,6 +96,7 @@ impl<'a> Surveyor<'a> {
             count: 0,
             pointer: None,
             previous: None,
+            calls_action: false,
             log: Vec::new(),
             found: HashMap::new(),
             mended: 0,
@@ -196,7 +124,11 @@ impl<'a> Surveyor<'a> {
         Shape {
             func,
             length: decoded.insns.len() as u32,
-            quiet: decoded.ops.is_empty() && !first && decoded.start >= KERNEL && !leaves,
+            quiet: decoded.ops.is_empty()
+                && !first
+                && decoded.start >= KERNEL
+                && !leaves
+                && self.library.names.name(func).kind != Kind::Softirq,
         }
     }
 
@@ -248,7 +180,7 @@ impl<'a> Surveyor<'a> {
             for (number, op) in ops.into_iter().filter(|(number, _)| *number < ran) {
                 self.run(func, number + 1 - done);
                 done = number + 1;
-                self.op(op, func, block);
+                self.op(op, func);
             }
             self.run(func, ran - done);
         }
@@ -294,9 +226,33 @@ impl<'a> Surveyor<'a> {
                 open.by.get_or_insert(func);
             }
         }
+        self.softirq(func, first, kind);
         if !self.preemptible && first && self.library.names.text(func) == "__cond_resched" {
             self.close(What::NotPreemptible, func);
             self.open(What::NotPreemptible, None);
+        }
+    }
+
+    /// The functions of soft interrupts are those that are called through a pointer, be it by
+    /// way of a retpoline.
+    fn softirq(&mut self, func: Func, first: bool, kind: Kind) {
+        if kind == Kind::Softirq {
+            self.close(What::Softirq, func);
+            self.calls_action = false;
+            return;
+        }
+        let caller = self.previous.filter(|(block, whole)| {
+            let (caller, _) = self.library.func(*block);
+            *whole && self.library.names.name(caller).kind == Kind::Softirq
+        });
+        if let Some((block, _)) = caller {
+            let block = self.library.block(block);
+            let retpoline = self.library.names.text(func).starts_with("__x86_indirect_");
+            self.calls_action = block.calls_pointer || block.last == Transfer::Call && retpoline;
+        }
+        if first && kind == Kind::Plain && self.calls_action {
+            self.calls_action = false;
+            self.open(What::Softirq, Some(func));
         }
     }
 
@@ -324,9 +280,8 @@ impl<'a> Surveyor<'a> {
 
     fn in_user(&mut self, func: Func) {
         self.close(What::NotPreemptible, func);
-        let open = [What::IrqsOff, What::PreemptOff, What::Softirq];
-        let wrong = open.iter().any(|what| self.open[*what as usize].is_some());
-        if wrong || self.count & ALL_BITS != 0 {
+        let off = [What::IrqsOff, What::PreemptOff].map(|what| self.open[what as usize]);
+        if off.iter().any(Option::is_some) || self.count & ALL_BITS != 0 {
             self.mended += u64::from(self.known);
             self.open = [None; 4];
             self.count = 0;
@@ -335,7 +290,7 @@ impl<'a> Surveyor<'a> {
         self.known = true;
     }
 
-    fn op(&mut self, op: Op, func: Func, block: u32) {
+    fn op(&mut self, op: Op, func: Func) {
         match op {
             Op::Cli => self.open(What::IrqsOff, self.unless_helper(func)),
             Op::Sti | Op::Popf => self.close(What::IrqsOff, func),
@@ -345,7 +300,7 @@ impl<'a> Surveyor<'a> {
                     // All but the last one. Where a lock is given back, that one is its own,
                     // and is taken off with the others.
                     let low = self.count & PREEMPT_BITS;
-                    let of_lock = low > 0 && self.was_called_by_lock(block);
+                    let of_lock = low > 0 && self.was_called_by_lock();
                     self.preempt(
                         if of_lock {
                             -SOFTIRQ_OFF
@@ -381,7 +336,7 @@ impl<'a> Surveyor<'a> {
 
     /// Calls are not followed here; but `__local_bh_enable_ip` is called with 0x201 by the
     /// functions that give a lock back, and they come right before.
-    fn was_called_by_lock(&self, _block: u32) -> bool {
+    fn was_called_by_lock(&self) -> bool {
         let helper = self.log.iter().rev().map(|(func, _)| *func);
         let mut before =
             helper.skip_while(|func| self.library.names.text(*func) == "__local_bh_enable_ip");
@@ -396,17 +351,12 @@ impl<'a> Surveyor<'a> {
     }
 
     fn preempt(&mut self, amount: i64, func: Func) {
-        let before = self.count;
+        let before = self.count & PREEMPT_BITS != 0;
         self.count += amount;
-        for (what, bits) in [
-            (What::PreemptOff, PREEMPT_BITS),
-            (What::Softirq, SOFTIRQ_BIT),
-        ] {
-            match (before & bits != 0, self.count & bits != 0) {
-                (false, true) => self.open(what, self.unless_helper(func)),
-                (true, false) => self.close(what, func),
-                _ => {}
-            }
+        match (before, self.count & PREEMPT_BITS != 0) {
+            (false, true) => self.open(What::PreemptOff, self.unless_helper(func)),
+            (true, false) => self.close(What::PreemptOff, func),
+            _ => {}
         }
     }
 

@@ -1,0 +1,170 @@
+//! The scope explains what came out, or says why it cannot; and nothing is lost either way.
+
+use std::fs;
+use std::process::Command;
+
+use punctual_tests::{Ended, Scratch, programs, user_cache};
+use serde_json::Value;
+
+/// The worst sample of a run, explained; it is the run's worst.
+fn explain(scratch: &Scratch, run: &str) {
+    let ended = scratch.run(&["explain", run, "--quiet", "--json"]);
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let explained: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    let shown = scratch.run(&["show", run, "--json"]);
+    let shown: Value = serde_json::from_str(&shown.stdout).expect("JSON");
+    let sample = &explained["samples"][0];
+    assert_eq!(sample["late_ns"], shown["recordings"][0]["max"]);
+    let parts = sample["story"]["parts"].as_array().expect("parts").iter();
+    let sum: i64 = parts.map(|part| part["length_ns"].as_i64().unwrap()).sum();
+    assert_eq!(sample["late_ns"], sum);
+}
+
+fn suite(scratch: &Scratch) -> String {
+    let text = "name = \"one\"\nsummary = \"\"\n\
+        [[subject]]\nname = \"rt\"\nkernel = \"debian-6.12-rt\"\n\
+        [[step]]\nprobe = \"timer\"\nsamples = 20\n";
+    scratch.file("one.toml", text)
+}
+
+fn one_run(scratch: &Scratch) {
+    scratch.measure(&[&suite(scratch)]);
+}
+
+fn refused(ended: &Ended, words: &[&str]) {
+    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+    for word in words {
+        assert!(ended.stderr.contains(word), "{word}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn what_cannot_be_repeated_is_said_and_nothing_is_lost() {
+    let scratch = Scratch::new();
+    one_run(&scratch);
+    let missing = scratch.run(&["explain", "r1", "--plugin", "/no/such/plugin.so"]);
+    refused(&missing, &["/no/such/plugin.so", "./build"]);
+    let no_plugin = scratch.file("not-a-plugin.so", "this is no shared library");
+    let broken = scratch.run(&["explain", "r1", "--plugin", &no_plugin]);
+    refused(&broken, &["does not load the scope's plugin"]);
+
+    // A QEMU that was built without plugins says that it does not know the option.
+    let bin = scratch.path("bin");
+    fs::create_dir(&bin).unwrap();
+    let qemu = "#!/bin/sh\nfor w; do case $w in -plugin) \
+        echo \"$0: -plugin: invalid option\" >&2; exit 1;; esac; done\n\
+        PATH=${PATH#*:} exec qemu-system-x86_64 \"$@\"\n";
+    let program = bin.join("qemu-system-x86_64");
+    fs::write(&program, qemu).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&program, mode).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let other = Ended::of(scratch.punctual(&["explain", "r1"]).env("PATH", path));
+    refused(
+        &other,
+        &[
+            "does not load the scope's plugin",
+            "-plugin: invalid option",
+        ],
+    );
+
+    // All is still there, and can be explained.
+    explain(&scratch, "r1");
+}
+
+#[test]
+fn a_guest_that_is_gone_from_the_cache_is_named() {
+    let scratch = Scratch::with_new_cache();
+    one_run(&scratch);
+    let cache = scratch.path("cache/punctual");
+    fs::rename(cache.join("initramfs"), cache.join("gone")).unwrap();
+    refused(
+        &scratch.run(&["explain", "r1"]),
+        &["initramfs", "gone from the cache"],
+    );
+    fs::rename(cache.join("gone"), cache.join("initramfs")).unwrap();
+    let removed = scratch.run(&["kernel", "remove", "debian-6.12-rt"]);
+    assert_eq!(removed.status, Some(0), "{}", removed.stderr);
+    refused(&scratch.run(&["explain", "r1"]), &["debian-6.12-rt"]);
+    assert_eq!(scratch.run(&["show", "r1"]).status, Some(0));
+    assert!(user_cache().is_dir());
+}
+
+/// Changes what is stored of the runs.
+fn change(scratch: &Scratch, statement: &str) {
+    let store = scratch.path("data/punctual/runs.db");
+    let store = rusqlite::Connection::open(store).expect("the store");
+    let changed = store.execute(statement, []).expect("a statement");
+    assert_eq!(changed, 1, "{statement}");
+}
+
+#[test]
+fn a_run_that_comes_out_otherwise_is_not_explained() {
+    let scratch = Scratch::new();
+    one_run(&scratch);
+    change(
+        &scratch,
+        "UPDATE runs SET plan = replace(plan, 'seed = 1', 'seed = 2')",
+    );
+    let ended = scratch.run(&["explain", "r1"]);
+    refused(&ended, &["is not what comes out", "timer / idle / cpu0"]);
+    refused(&scratch.run(&["survey", "r1"]), &["is not what comes out"]);
+}
+
+#[test]
+fn a_run_of_another_qemu_is_not_explained() {
+    let scratch = Scratch::new();
+    one_run(&scratch);
+    change(
+        &scratch,
+        "UPDATE runs SET bench_facts = replace(bench_facts, 'emulator version', 'emulator v')",
+    );
+    let ended = scratch.run(&["explain", "r1"]);
+    refused(&ended, &["qemu was QEMU emulator v ", "measure again"]);
+}
+
+/// A run is repeated with its own guest, whatever the program is now.
+#[test]
+fn a_run_of_another_program_revision_is_repeated_with_its_own_program() {
+    let scratch = Scratch::new();
+    let target = fs::read(programs().join("punctual-target")).unwrap();
+    // The same program in another file.
+    let other = [target.as_slice(), b"another revision"].concat();
+    run_with(&scratch, &other);
+    // One that does not tell when it takes its samples.
+    run_with(&scratch, &without_markers(target));
+    one_run(&scratch);
+    explain(&scratch, "r1");
+    refused(
+        &scratch.run(&["explain", "r2"]),
+        &["1 of the chosen samples did not come by", "measure again"],
+    );
+    let survey = scratch.run(&["survey", "r2"]);
+    refused(&survey, &["the plan's end is not in it"]);
+    explain(&scratch, "r3");
+}
+
+/// A run with another target.
+fn run_with(scratch: &Scratch, target: &[u8]) {
+    let path = scratch.file("punctual-target", target);
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&path, mode).unwrap();
+    let mut command: Command = scratch.punctual(&["run", &suite(scratch), "--quiet"]);
+    let ended = Ended::of(command.env("PUNCTUAL_TARGET", path));
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+}
+
+/// With a plain `nop` of the same length in each marker's place.
+fn without_markers(mut target: Vec<u8>) -> Vec<u8> {
+    const NOP: [u8; 3] = [0x0f, 0x1f, 0x80];
+    let is_marker = |at: &usize| {
+        let code = &target[*at..*at + 7];
+        code.starts_with(&NOP) && code.ends_with(&[0x50, 0x4e, 0x43])
+    };
+    let markers: Vec<usize> = (0..target.len() - 7).filter(is_marker).collect();
+    assert!(markers.len() >= 4, "{markers:?}");
+    for at in markers {
+        target[at + 3..at + 7].fill(0);
+    }
+    target
+}
