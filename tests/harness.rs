@@ -5,8 +5,8 @@
 //! guests come from the user's cache, so that they are fetched and booted once.
 #![forbid(unsafe_code)]
 
+pub mod explained;
 pub mod long;
-pub mod story;
 
 use std::ffi::OsString;
 use std::fs;

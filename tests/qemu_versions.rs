@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use punctual_tests::story::{check_sum, explain, number, samples};
+use punctual_tests::explained::{check_sum, explain, number, samples};
 use punctual_tests::{Scratch, digests};
 use serde_json::Value;
 

@@ -3,21 +3,17 @@
 use std::fs;
 use std::process::Command;
 
-use punctual_tests::{Ended, Scratch, programs, user_cache};
+use punctual_tests::{Ended, Scratch, explained, programs, user_cache};
 use serde_json::Value;
 
-/// The worst sample of a run, explained; it is the run's worst.
+/// The worst sample of a run is explained; it is the run's worst.
 fn explain(scratch: &Scratch, run: &str) {
-    let ended = scratch.run(&["explain", run, "--quiet", "--json"]);
-    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    let explained: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    let explained = explained::explain(scratch, &[run]);
     let shown = scratch.run(&["show", run, "--json"]);
     let shown: Value = serde_json::from_str(&shown.stdout).expect("JSON");
-    let sample = &explained["samples"][0];
+    let sample = &explained::samples(&explained)[0];
     assert_eq!(sample["late_ns"], shown["recordings"][0]["max"]);
-    let parts = sample["story"]["parts"].as_array().expect("parts").iter();
-    let sum: i64 = parts.map(|part| part["length_ns"].as_i64().unwrap()).sum();
-    assert_eq!(sample["late_ns"], sum);
+    explained::check_sum(sample);
 }
 
 fn suite(scratch: &Scratch) -> String {

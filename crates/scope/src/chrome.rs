@@ -55,6 +55,7 @@ fn named(what: &str, thread: u32, name: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::story::Measure;
     use punctual_model::Nanos;
 
     #[test]
@@ -66,6 +67,7 @@ mod tests {
             length: Nanos(length),
         };
         let story = Story {
+            measure: Measure::Lateness,
             late: Nanos(2_500),
             parts: Vec::new(),
             culprit: None,

@@ -9,7 +9,7 @@ use crate::story::{Stage, Story};
 use crate::text::{cut, number};
 
 /// How long each stage took.
-pub fn stages(story: &Story) -> [Nanos; 5] {
+pub fn stages(story: &Story) -> [Nanos; Stage::ALL.len()] {
     Stage::ALL.map(|stage| {
         let of_stage = story.parts.iter().filter(|part| part.stage == stage);
         of_stage.fold(Nanos::ZERO, |sum, part| sum + part.length)
@@ -56,7 +56,9 @@ pub fn text(names: [&str; 2], one: &Story, other: &Story, top: usize) -> String 
     let mut text = head("stage, ns");
     let (a, b) = (stages(one), stages(other));
     for (number, stage) in Stage::ALL.iter().enumerate() {
-        text.push_str(&line(a[number], b[number], stage.name()));
+        if (a[number], b[number]) != (Nanos::ZERO, Nanos::ZERO) {
+            text.push_str(&line(a[number], b[number], stage.name()));
+        }
     }
     text.push_str(&line(one.late, other.late, "all"));
     let _ = write!(text, "\n{}", head("function itself, ns"));
@@ -69,10 +71,12 @@ pub fn text(names: [&str; 2], one: &Story, other: &Story, top: usize) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::story::Measure;
 
     fn story(flame: &[(&str, i64)]) -> Story {
         let late = Nanos(flame.iter().map(|(_, time)| time).sum());
         Story {
+            measure: Measure::Lateness,
             late,
             parts: Vec::new(),
             culprit: None,

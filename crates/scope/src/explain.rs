@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use punctual_bench::virtual_bench::Machine;
 use punctual_model::{Recording, Run};
-use punctual_trace::Item;
+use punctual_trace::{Item, Window};
 
 use crate::library::Library;
 use crate::names::Names;
@@ -13,7 +13,7 @@ use crate::probes::{Chosen, choose, is_explained};
 use crate::programs::Programs;
 use crate::repeat::{Place, Say, ScopeError};
 use crate::scale::Scale;
-use crate::story::{Circumstances, Story, tell};
+use crate::story::{Circumstances, Measure, Story, tell};
 use crate::survey::{Survey, Surveyor};
 use crate::walk::Walker;
 
@@ -52,23 +52,22 @@ impl Wanted {
         if wanted.is_empty() {
             return Err(unreadable("it has no such recording"));
         }
-        let explained = wanted
-            .iter()
-            .filter(|(_, recording)| is_explained(recording).is_ok());
         let mut samples = Vec::new();
-        for (number, recording) in explained.clone() {
+        let mut why = None;
+        for (number, recording) in wanted {
+            if let Err(reason) = is_explained(run, number) {
+                why = why.or(Some(reason));
+                continue;
+            }
             let all = recording
                 .samples
                 .iter()
                 .chain(recording.worst.iter().copied());
             let all = all.filter(|sample| self.sample.is_none_or(|wanted| wanted == sample.seq));
-            samples.extend(all.map(|sample| (*number, sample)));
+            samples.extend(all.map(|sample| (number, sample)));
         }
-        if explained.count() == 0 {
-            let why = wanted
-                .iter()
-                .find_map(|(_, recording)| is_explained(recording).err());
-            return Err(unreadable(&why.unwrap_or_default()));
+        if let Some(reason) = why.filter(|_| samples.is_empty()) {
+            return Err(reason);
         }
         samples.sort_by_key(|(number, sample)| (-sample.value.0, *number, sample.seq));
         samples.dedup_by_key(|(number, sample)| (*number, sample.seq));
@@ -103,7 +102,7 @@ pub fn explain(
 ) -> Result<Vec<Explained>, ScopeError> {
     let symbols = place.symbols(machine, cancel)?;
     let programs = programs(machine)?;
-    let windows: Vec<_> = chosen.iter().map(|chosen| chosen.window).collect();
+    let windows: Vec<_> = chosen.iter().flat_map(watched).collect();
     let mut trace = place.watch(run, machine, &windows, &symbols, cancel, say)?;
     let mut library = Library::new(Names::new(&symbols, &programs));
     let mut stories = HashMap::new();
@@ -129,6 +128,16 @@ pub fn explain(
             .unwrap_or_else(|| Err(String::new())),
     });
     Ok(explained.collect())
+}
+
+/// The windows to be watched for a sample. The reading of the clock that ends a gap may begin
+/// another one.
+fn watched(chosen: &Chosen) -> impl Iterator<Item = Window> + use<> {
+    let window = chosen.window;
+    let is_gap = chosen.measure == Measure::Gap;
+    let before = window.index.checked_sub(1).filter(|_| is_gap);
+    let before = before.map(|index| Window { index, ..window });
+    before.into_iter().chain([window])
 }
 
 /// Surveys a whole run; also returns the digest of what came out.
@@ -168,6 +177,7 @@ fn scale(run: &Run) -> Scale {
 fn about(run: &Run, chosen: &Chosen) -> Circumstances {
     Circumstances {
         scale: scale(run),
+        measure: chosen.measure,
         late: chosen.sample.value,
         ends_before: chosen.ends_before,
         preemptible: is_preemptible(run),

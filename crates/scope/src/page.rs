@@ -6,14 +6,17 @@ use inferno::flamegraph::{self, Options};
 use punctual_model::Run;
 
 use crate::explain::Explained;
-use crate::story::{Hold, Part, Story};
+use crate::story::{Hold, Measure, Part, Story};
 use crate::text::{number, sentence};
 
 const STYLE: &str = include_str!("page.css");
 
 /// The page about a run's samples.
 pub fn page(run: &Run, explained: &[Explained]) -> String {
-    let title = escape(&format!("{}, {}: why late?", run.id, run.subject.name));
+    let title = escape(&format!(
+        "{}, {}: where did the time go?",
+        run.id, run.subject.name
+    ));
     let mut html = format!(
         "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{title}</title>\n\
          <style>{STYLE}</style>\n<h1>{title}</h1>\n"
@@ -105,17 +108,26 @@ fn timeline(html: &mut String, story: &Story) {
     }
     let _ = writeln!(
         html,
-        "<text class=\"axis\" x=\"0\" y=\"43\">due</text><text class=\"axis end\" x=\"{WIDTH}\" \
+        "<text class=\"axis\" x=\"0\" y=\"43\">{}</text><text class=\"axis end\" x=\"{WIDTH}\" \
          y=\"43\">sample: {} ns</text></svg>",
+        begin(story.measure),
         number(story.late.0)
     );
+}
+
+/// What a sample begins with.
+fn begin(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Lateness => "due",
+        Measure::Handover | Measure::Gap => "begun",
+    }
 }
 
 fn class(hold: Hold) -> &'static str {
     match hold {
         Hold::Idle | Hold::Coming | Hold::Unseen => "idle",
         Hold::IrqsOff => "irqs",
-        Hold::HardIrq => "hard",
+        Hold::HardIrq | Hold::Exception => "hard",
         Hold::Softirq => "soft",
         Hold::PreemptOff | Hold::Lock | Hold::NotPreemptible => "preempt",
         Hold::OtherThread => "other",
@@ -173,7 +185,7 @@ fn table(html: &mut String, story: &Story) {
     html.push_str("</table>\n");
 }
 
-/// The flame graph of all that ran between due and taken.
+/// The flame graph of all that ran in the sample.
 pub fn flame(story: &Story) -> Result<String, String> {
     let lines: Vec<String> = story
         .flame
@@ -181,7 +193,11 @@ pub fn flame(story: &Story) -> Result<String, String> {
         .map(|(stack, time)| format!("{stack} {}", time.0))
         .collect();
     let mut options = Options::default();
-    "what ran between due and taken".clone_into(&mut options.title);
+    let between = match story.measure {
+        Measure::Lateness => "due and taken",
+        Measure::Handover | Measure::Gap => "the two readings of the clock",
+    };
+    options.title = format!("what ran between {between}");
     "ns".clone_into(&mut options.count_name);
     options.deterministic = true;
     options.image_width = Some(1120);

@@ -3,7 +3,10 @@
 use punctual_model::{Nanos, Recording, Run, Sample};
 use punctual_trace::Window;
 
-use crate::repeat::{ScopeError, steps};
+use crate::repeat::ScopeError;
+use crate::steps::{is_certain, steps};
+use crate::story::Measure;
+use crate::windows;
 
 /// A sample that can be explained: where it is, and what it is.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +15,8 @@ pub struct Chosen {
     pub recording: usize,
     /// The sample.
     pub sample: Sample,
+    /// From when to when it is.
+    pub measure: Measure,
     /// Where the plugin finds it.
     pub window: Window,
     /// How long before the last reading of the clock it ended.
@@ -19,58 +24,79 @@ pub struct Chosen {
 }
 
 /// The stages of a probe that are one after the other in the same window, each a variant.
-fn stages(probe: &str, variant: &str) -> Option<&'static [&'static str]> {
-    match (probe, variant) {
-        ("timer" | "realfeel", _) => Some(&[]),
-        ("signal", _) => Some(&["to", "from"]),
-        ("irq", "whole") => Some(&["whole"]),
-        ("irq", _) => Some(&["hard", "thread", "reader"]),
-        _ => None,
+fn stages(recording: &Recording) -> &'static [&'static str] {
+    match (recording.probe.as_str(), recording.plain_variant()) {
+        ("signal", _) => &["to", "from"],
+        ("irq", "whole") => &["whole"],
+        ("irq", _) => &["hard", "thread", "reader"],
+        _ => &[],
     }
 }
 
-/// Whether the samples of a recording can be explained; if not, why.
-pub fn is_explained(recording: &Recording) -> Result<(), String> {
-    let stages = stages(&recording.probe, &recording.variant);
-    stages.map(drop).ok_or_else(|| {
-        format!(
-            "not explained: {} has no samples that are due at a moment and late",
-            recording.title()
-        )
-    })
+/// From when to when a recording's samples are; an error is the reason why they cannot be
+/// explained.
+pub fn measure(recording: &Recording) -> Result<Measure, String> {
+    let why = match recording.probe.as_str() {
+        "timer" | "realfeel" | "signal" | "irq" => return Ok(Measure::Lateness),
+        "mutex" | "semaphore" | "switch" | "inversion" => return Ok(Measure::Handover),
+        "tick" => return Ok(Measure::Gap),
+        "hackbench" | "program" | "image" => {
+            "is the time that whole programs take, which is throughput, not a latency"
+        }
+        "clock" => "is the clock read without a pause, and marks would be in each sample",
+        _ => "has no samples of the time between two moments",
+    };
+    Err(format!("not explained: {} {why}", recording.title()))
 }
 
-/// A sample of a recording, with all that is needed to find it again.
+/// Whether the samples of a recording can be explained: what they are and where is known.
+pub fn is_explained(run: &Run, recording: usize) -> Result<(), ScopeError> {
+    let unreadable = |what: String| ScopeError::Unreadable(run.id.clone(), what);
+    let chosen = &run.recordings[recording];
+    measure(chosen).map_err(unreadable)?;
+    if is_certain(run, recording)? {
+        return Ok(());
+    }
+    Err(unreadable(format!(
+        "of its steps {} / {} one came to nothing, and which was not noted",
+        chosen.probe, chosen.load
+    )))
+}
+
+/// A sample of a recording that [`is_explained`], with all that is needed to find it again.
 pub fn choose(run: &Run, recording: usize, sample: Sample) -> Result<Chosen, ScopeError> {
     let unreadable = |what: String| ScopeError::Unreadable(run.id.clone(), what);
     let steps = steps(run)?;
+    let step = steps[recording];
     let chosen = &run.recordings[recording];
-    is_explained(chosen).map_err(unreadable)?;
-    let stages = stages(&chosen.probe, &chosen.variant).unwrap_or_default();
-    let later = stages
-        .iter()
-        .skip_while(|stage| **stage != chosen.variant)
-        .skip(1);
-    let mut ends_before = Nanos::ZERO;
-    for stage in later {
-        let of_step = run.recordings.iter().zip(&steps);
-        let mut found =
-            of_step.filter(|(r, step)| **step == steps[recording] && r.variant == *stage);
-        let found = found
-            .next()
-            .and_then(|(r, _)| r.samples.iter().nth(sample.seq as usize));
-        let found = found.ok_or_else(|| {
-            unreadable(format!("the same sample's stage \"{stage}\" was not kept"))
-        })?;
-        ends_before += found.value;
-    }
+    let numbered = run.recordings.iter().enumerate().zip(&steps);
+    let of_step = numbered.filter(|(_, other)| **other == step);
+    let (numbers, of_step): (Vec<usize>, Vec<&Recording>) = of_step.map(|(of, _)| of).unzip();
+    let place = numbers.iter().position(|number| *number == recording);
+    let index = windows::number(&of_step, place.unwrap_or_default(), sample);
     Ok(Chosen {
         recording,
         sample,
+        measure: measure(chosen).map_err(unreadable)?,
         window: Window {
-            step: steps[recording],
-            index: sample.seq,
+            step,
+            index: index.map_err(unreadable)?,
         },
-        ends_before,
+        ends_before: ends_before(&of_step, chosen, sample).map_err(unreadable)?,
     })
+}
+
+/// How long the stages of the same sample are that follow its own.
+fn ends_before(step: &[&Recording], chosen: &Recording, sample: Sample) -> Result<Nanos, String> {
+    let own = |stage: &&&str| **stage != chosen.plain_variant();
+    let later = stages(chosen).iter().skip_while(own).skip(1);
+    let mut sum = Nanos::ZERO;
+    for stage in later {
+        let found = step.iter().find(|other| other.plain_variant() == *stage);
+        let found = found.and_then(|other| other.samples.iter().nth(sample.seq as usize));
+        let found =
+            found.ok_or_else(|| format!("the same sample's stage \"{stage}\" was not kept"))?;
+        sum += found.value;
+    }
+    Ok(sum)
 }

@@ -1,6 +1,5 @@
 //! Lives through a run again, watched.
 
-use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
@@ -14,7 +13,7 @@ use punctual_bench::paths;
 use punctual_bench::site::Event;
 use punctual_bench::virtual_bench::{Machine, Plugin, Start, VirtualBench, cmdline};
 use punctual_model::digest::digest;
-use punctual_model::{Plan, Record, Recording, Run};
+use punctual_model::{Record, Recording, Run};
 use punctual_trace::{Item, Orders, ReadError, Reader, Window, Word};
 
 use crate::pipe::Pipe;
@@ -409,38 +408,4 @@ impl Trace {
         }
         Ok(None)
     }
-}
-
-/// The step of the plan that each recording of a run came from.
-pub fn steps(run: &Run) -> Result<Vec<u32>, ScopeError> {
-    let plan: Plan = run_plan(run)?;
-    let mut steps = Vec::new();
-    let mut step: Option<usize> = None;
-    let mut variants: HashSet<&str> = HashSet::new();
-    for recording in &run.recordings {
-        let fits = |step: usize| {
-            plan.steps
-                .get(step)
-                .is_some_and(|s| s.probe == recording.probe && s.load == recording.load)
-        };
-        let again = !variants.insert(recording.plain_variant());
-        let stays = step.is_some_and(|step| fits(step) && !again);
-        if !stays {
-            variants.clear();
-            variants.insert(recording.plain_variant());
-            let from = step.map_or(0, |step| step + 1);
-            step = (from..plan.steps.len()).find(|step| fits(*step));
-        }
-        let found = step.ok_or_else(|| {
-            let what = format!("{} is not in its plan", recording.title());
-            ScopeError::Unreadable(run.id.clone(), what)
-        })?;
-        steps.push(found as u32);
-    }
-    Ok(steps)
-}
-
-/// The run's plan.
-pub fn run_plan(run: &Run) -> Result<Plan, ScopeError> {
-    Plan::parse(&run.plan).map_err(|error| ScopeError::Unreadable(run.id.clone(), error))
 }

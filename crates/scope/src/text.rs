@@ -6,7 +6,7 @@ use punctual_model::{Nanos, Run};
 
 use crate::compare;
 use crate::explain::Explained;
-use crate::story::{Hold, Part, Stage, Story};
+use crate::story::{Hold, Measure, Part, Stage, Story};
 use crate::survey::{Survey, What};
 
 /// A sample with its story.
@@ -78,11 +78,12 @@ pub fn sentence(story: &Story) -> String {
     let Some(part) = story.culprit.map(|number| &story.parts[number]) else {
         let longest = story.parts.iter().max_by_key(|part| part.length);
         let told = longest.map_or(String::new(), |part| {
-            format!(
-                "; its longest part is {}, {}",
-                part.stage.name(),
-                part.length
-            )
+            let (stage, length) = (part.stage.name(), part.length);
+            let most = part.main.as_ref().or(part.within.first());
+            let most = most.map_or(String::new(), |ran| {
+                format!(", most of all `{}`: {}", ran.function, ran.time)
+            });
+            format!("; its longest part is {stage}, {length}{most}")
         });
         return format!(
             "{}: nothing stood in the way: this is the way itself{told}",
@@ -111,6 +112,7 @@ pub fn sentence(story: &Story) -> String {
         Hold::Lock => format!("held a spinning lock for {time}{by}"),
         Hold::Softirq => format!("ran {time} in a soft interrupt"),
         Hold::HardIrq => format!("ran {time} in an interrupt"),
+        Hold::Exception => format!("ran {time} in an exception"),
         Hold::OtherThread => format!("ran {time} in another thread ({})", part.thread),
         _ => format!("ran {time} without a preemption point"),
     };
@@ -197,7 +199,7 @@ pub fn timeline(story: &Story) -> String {
         stage = Some(part.stage);
         let rest = format!("{name:10} {}", short(part, 42));
         text.push_str(&line(part.from, &number(part.length.0), rest.trim_end()));
-        for told in details(part) {
+        for told in details(part, story.measure) {
             let _ = writeln!(text, "{:39}{}", "", cut(&told, 41));
         }
     }
@@ -221,7 +223,7 @@ fn short(part: &Part, width: usize) -> String {
 }
 
 /// Functions are told where a part is long enough to matter.
-fn details(part: &Part) -> Vec<String> {
+fn details(part: &Part, measure: Measure) -> Vec<String> {
     if part.length.0 < 1000 {
         return Vec::new();
     }
@@ -229,7 +231,8 @@ fn details(part: &Part) -> Vec<String> {
     if let Some(main) = &part.main {
         told.push(format!("{} {}", main.function, number(main.time.0)));
     }
-    if part.hold.is_in_the_way() {
+    let is_telling = measure == Measure::Handover && part.main.is_some();
+    if part.hold.is_in_the_way() || is_telling {
         let times = |n: u32| {
             if n > 1 {
                 format!(" ({n}x)")

@@ -38,6 +38,23 @@ pub struct Activation {
     pending: Transfer,
 }
 
+#[cfg(test)]
+impl Activation {
+    /// One of which nothing else is known.
+    pub fn of(func: Func, parent: Option<Number>, task: Task) -> Self {
+        Self {
+            func,
+            parent,
+            begin: None,
+            end: None,
+            task,
+            entry: false,
+            opened: true,
+            pending: Transfer::On,
+        }
+    }
+}
+
 /// A stretch in which nothing changes: (a part of) a block.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
@@ -79,6 +96,8 @@ pub struct Walk {
     pub spans: Vec<Span>,
     /// Who was made ready.
     pub wakes: Vec<Wake>,
+    /// The thread that had the CPU first; 0 where no other one came.
+    pub first: Task,
     /// Where another thread got the CPU, and which.
     pub switches: Vec<(u64, Task)>,
     /// Behind each reading of the clock in user space.
@@ -170,7 +189,18 @@ impl<'a> Walker<'a> {
                 }
             }
         }
+        self.name_first();
         self.walk
+    }
+
+    /// Which thread the first one is shows where it leaves its stack.
+    fn name_first(&mut self) {
+        let first = self.walk.first;
+        let spans = self.walk.spans.iter_mut().map(|span| &mut span.task);
+        let functions = self.walk.activations.iter_mut().map(|one| &mut one.task);
+        for task in spans.chain(functions).filter(|task| **task == 0) {
+            *task = first;
+        }
     }
 
     fn block(&mut self, block: u32, ran: u32, memory: &[(u8, u64)]) {
@@ -447,6 +477,9 @@ impl<'a> Walker<'a> {
             Op::LeaveStack(offset) => {
                 if let (Some(at), Some(top)) = (place(), self.top) {
                     self.stacks.insert(at - offset, top);
+                    if self.walk.switches.is_empty() {
+                        self.walk.first = at - offset;
+                    }
                 }
             }
             Op::TakeStack(offset) => {

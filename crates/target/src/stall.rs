@@ -156,15 +156,23 @@ pub struct Within {
 }
 
 impl Within {
-    /// A stall in the round of that number.
-    pub fn round(stall: Stall, round: u64, offset: Nanos) -> Result<Self, String> {
+    /// The stall that a suite wants, if it wants one; `round` tells in which round the
+    /// sample of a number is.
+    pub fn of(
+        stall: Option<Stall>,
+        round: impl FnOnce(u64) -> u64,
+        offset: Nanos,
+    ) -> Result<Option<Self>, String> {
+        let Some(stall) = stall else {
+            return Ok(None);
+        };
         let armed = Mutex::new(Err("the stalled round was not begun".to_owned()));
-        Ok(Self {
+        Ok(Some(Self {
             device: stall.open()?,
-            round,
+            round: round(stall.sample),
             offset,
             armed,
-        })
+        }))
     }
 
     /// Arms the stall for a round that is to begin at `begin`.
@@ -173,9 +181,7 @@ impl Within {
         *self.armed.lock().unwrap_or_else(PoisonError::into_inner) = armed;
     }
 
-    /// Writes into the recording whose sample the stall fell into what it was, counted from
-    /// that sample's begin, and what the sample was. `first` is when the recordings began.
-    pub fn tell(&self, first: Nanos, recordings: &mut [Recording]) -> Result<(), String> {
+    fn tell(&self, first: Nanos, recordings: &mut [Recording]) -> Result<(), String> {
         let armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
         armed.clone()?;
         let (start, end) = self.device.span()?;
@@ -195,6 +201,20 @@ impl Within {
             "the stall fell into no measured path, {} after the first: set stall.offset_ns",
             start - first
         ))
+    }
+}
+
+/// Writes into the recording whose sample the stall fell into what it was, counted from that
+/// sample's begin, and what the sample was; nothing where there was none. `first` is when the
+/// recordings began, where anything was recorded.
+pub fn tell(
+    stall: Option<Within>,
+    first: Option<Nanos>,
+    recordings: &mut [Recording],
+) -> Result<(), String> {
+    match (stall, first) {
+        (Some(stall), Some(first)) => stall.tell(first, recordings),
+        _ => Ok(()),
     }
 }
 

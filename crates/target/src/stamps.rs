@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use punctual_model::{Nanos, Recorder};
 
+use crate::sys::marker;
 use crate::sys::time::now;
 
 /// What happened, by a number that the probe gives it.
@@ -68,6 +69,21 @@ impl Stamps {
         }
     }
 
+    /// Adds the stamp with which a sample begins, for a watcher of instructions too. Each
+    /// of them is followed by one that [`Self::end`] adds, before there is another.
+    #[inline]
+    pub fn begin(&self, event: Event, thread: u32) {
+        marker::armed();
+        self.mark(event, thread);
+    }
+
+    /// Adds the stamp with which a sample ends, if one has begun.
+    #[inline]
+    pub fn end(&self, event: Event, thread: u32) {
+        self.mark(event, thread);
+        marker::taken();
+    }
+
     /// The finished sequence; an error where there was too little room for it.
     pub fn finish(self) -> Result<Vec<Stamp>, String> {
         let (taken, room) = (self.next.into_inner(), self.slots.len());
@@ -95,10 +111,15 @@ pub struct Span {
     pub value: Nanos,
 }
 
+/// When the first stamp was taken.
+pub fn first(stamps: &[Stamp]) -> Option<Nanos> {
+    stamps.first().map(|stamp| stamp.at)
+}
+
 /// For each stamp of the event `from` the span to the stamp that follows it, provided that
 /// this is the event `to` in another thread: else it was not the switch to be measured.
 pub fn spans(stamps: &[Stamp], from: Event, to: Event) -> Vec<Option<Span>> {
-    let first = stamps.first().map_or(Nanos::ZERO, |stamp| stamp.at);
+    let first = first(stamps).unwrap_or_default();
     let begins = stamps.iter().enumerate();
     begins
         .filter(|(_, begin)| begin.event == from)

@@ -9,9 +9,9 @@ pub enum Marker {
     Step,
     /// The plan is carried out.
     End,
-    /// From here on a sample can be late.
+    /// A sample may begin behind this, or behind the one before if none was taken since.
     Armed,
-    /// The armed sample is taken.
+    /// The armed sample is taken; where none is armed it says nothing.
     Taken,
 }
 

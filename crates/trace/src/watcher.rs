@@ -59,9 +59,14 @@ pub struct Watcher {
     /// The block that runs, and the count of instructions when it began.
     current: Option<(u32, u64)>,
     step: Option<u32>,
-    armed: u64,
+    /// How many samples were taken in the step.
+    taken: u64,
+    /// Whether the next one is armed.
+    armed: bool,
     next: usize,
     open: Option<Window>,
+    /// Where in the ring it was armed last.
+    again: usize,
     watching: bool,
 }
 
@@ -82,9 +87,11 @@ impl Watcher {
             whole: Vec::with_capacity(PIECE),
             current: None,
             step: None,
-            armed: 0,
+            taken: 0,
+            armed: false,
             next: 0,
             open: None,
+            again: 0,
         };
         watcher.write(MAGIC);
         // A guest that never reaches a marker leaves a trace, though an empty one.
@@ -167,7 +174,7 @@ impl Watcher {
         match marker {
             Marker::Step => {
                 self.step = Some(self.step.map_or(0, |step| step + 1));
-                self.armed = 0;
+                (self.taken, self.armed) = (0, false);
                 self.open = None;
                 self.skip();
                 self.rest_unless_near()
@@ -186,16 +193,19 @@ impl Watcher {
         let Some(step) = self.step else {
             return Change::None;
         };
-        let index = self.armed;
-        self.armed += 1;
+        let goes_on = std::mem::replace(&mut self.armed, true) || self.open.is_some();
+        if goes_on {
+            self.arm_again();
+            return Change::None;
+        }
+        let index = self.taken;
         let here = Window { step, index };
         if self.orders.windows.get(self.next) != Some(&here) {
             return Change::None;
         }
-        self.next += 1;
         self.open = Some(here);
         self.ring.clear();
-        self.lost = 0;
+        (self.lost, self.again) = (0, 0);
         self.current = None;
         if self.watching {
             return Change::None;
@@ -204,19 +214,60 @@ impl Watcher {
         Change::Anew
     }
 
+    /// What is before the last `armed` belongs to no sample. What is behind it may: where the
+    /// clock is read all the time, a reading that ends nothing may begin one.
+    fn arm_again(&mut self) {
+        if self.open.is_none() {
+            return;
+        }
+        if self.again > 0 {
+            self.lost = 0;
+        }
+        self.ring.drain(..self.again);
+        self.again = self.ring.len();
+    }
+
     fn take(&mut self, count: u64) -> Change {
+        if !self.armed {
+            return Change::None;
+        }
+        self.armed = false;
+        self.taken += 1;
         let Some(window) = self.open else {
             return Change::None;
         };
-        self.close(count);
-        self.open = None;
+        self.next += 1;
+        let next = self.next_at_once();
+        if next.is_none() {
+            self.close(count);
+        }
+        self.write_window(window, count);
+        self.open = next;
+        if next.is_none() {
+            return self.rest_unless_near();
+        }
+        self.arm_again();
+        self.again = 0;
+        Change::None
+    }
+
+    /// The next window, if it may begin with the reading of the clock that ended this one.
+    fn next_at_once(&self) -> Option<Window> {
+        let next = self.orders.windows.get(self.next)?;
+        let is_next = Some(next.step) == self.step && next.index == self.taken;
+        (is_next && self.again > 0).then_some(*next)
+    }
+
+    fn write_window(&mut self, window: Window, count: u64) {
         self.write(&[tag::WINDOW]);
         self.write(&window.step.to_le_bytes());
         self.write(&window.index.to_le_bytes());
         self.write(&self.lost.to_le_bytes());
-        self.write_words();
+        // The running block is over as far as this window is concerned.
+        let running = self.current.map(|running| ran(running, count).encode());
+        let words: Vec<u64> = self.ring.iter().copied().chain(running).collect();
+        self.write_words(&words);
         self.flush();
-        self.rest_unless_near()
     }
 
     /// Windows of steps gone by will not come any more.
@@ -233,7 +284,7 @@ impl Watcher {
             .orders
             .windows
             .get(self.next)
-            .is_some_and(|next| Some(next.step) == self.step && next.index < self.armed + NEAR);
+            .is_some_and(|next| Some(next.step) == self.step && next.index < self.taken + NEAR);
         if near || !self.watching {
             return Change::None;
         }
@@ -243,20 +294,15 @@ impl Watcher {
 
     /// The running block is over.
     fn close(&mut self, count: u64) {
-        if let Some((block, begun)) = self.current.take() {
-            let instructions = (count - begun) as u32;
-            self.push(Word::Ran {
-                block,
-                instructions,
-            });
+        if let Some(running) = self.current.take() {
+            self.push(ran(running, count));
         }
     }
 
     fn push(&mut self, word: Word) {
         if self.orders.everything {
             self.write_whole();
-            self.ring.push_back(word.encode());
-            self.write_words();
+            self.write_words(&[word.encode()]);
             return;
         }
         if self.open.is_none() {
@@ -265,15 +311,16 @@ impl Watcher {
         if self.ring.len() >= self.orders.ring {
             self.ring.pop_front();
             self.lost += 1;
+            self.again = self.again.saturating_sub(1);
         }
         self.ring.push_back(word.encode());
     }
 
-    fn write_words(&mut self) {
-        let mut bytes = Vec::with_capacity(self.ring.len() * 8 + 5);
+    fn write_words(&mut self, words: &[u64]) {
+        let mut bytes = Vec::with_capacity(words.len() * 8 + 5);
         bytes.push(tag::WORDS);
-        bytes.extend((self.ring.len() as u32).to_le_bytes());
-        bytes.extend(self.ring.drain(..).flat_map(u64::to_le_bytes));
+        bytes.extend((words.len() as u32).to_le_bytes());
+        bytes.extend(words.iter().copied().flat_map(u64::to_le_bytes));
         self.write(&bytes);
     }
 
@@ -301,6 +348,14 @@ impl Watcher {
     }
 }
 
+/// What ran of a block that began at a count.
+fn ran((block, begun): (u32, u64), count: u64) -> Word {
+    Word::Ran {
+        block,
+        instructions: (count - begun) as u32,
+    }
+}
+
 /// Whether an instruction is a plain `mov` between a register and memory (or registers).
 ///
 /// Only of these are accesses told. QEMU 7.2 keeps the callbacks of an instruction that needs
@@ -314,179 +369,4 @@ fn is_move(code: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::read::{Item, Reader};
-    use std::sync::{Arc, Mutex};
-
-    #[derive(Clone, Default)]
-    struct Shared(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Shared {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    fn window(step: u32, index: u64) -> Window {
-        Window { step, index }
-    }
-
-    fn watch(windows: Vec<Window>, ring: usize) -> (Watcher, Shared) {
-        let out = Shared::default();
-        let orders = Orders {
-            ring,
-            windows,
-            ..Orders::default()
-        };
-        (Watcher::new(orders, Box::new(out.clone())), out)
-    }
-
-    fn items(out: &Shared) -> Vec<Item> {
-        let bytes = out.0.lock().unwrap().clone();
-        let mut reader = Reader::new(bytes.as_slice()).unwrap();
-        std::iter::from_fn(|| reader.next_item().unwrap()).collect()
-    }
-
-    #[test]
-    fn only_the_window_is_written_with_what_ran_of_each_block() {
-        let (mut watcher, out) = watch(vec![window(0, 1)], 100);
-        let code: [(u64, &[u8]); 2] = [(0x10, &[0x90]), (0x11, &[0xc3])];
-        assert_eq!(watcher.translated(&code), None);
-        watcher.reaches(Marker::Step, 0);
-        assert_eq!(watcher.reaches(Marker::Armed, 0), Change::None);
-        assert_eq!(watcher.reaches(Marker::Taken, 0), Change::None);
-        assert_eq!(watcher.reaches(Marker::Armed, 0), Change::Anew);
-        let block = watcher.translated(&code).unwrap().block;
-        watcher.begins(block, 0);
-        watcher.begins(block, 2);
-        watcher.accesses(1, 0x55);
-        assert_eq!(watcher.reaches(Marker::Taken, 3), Change::Anew);
-        assert_eq!(watcher.translated(&code), None);
-        watcher.reaches(Marker::End, 3);
-        let ran = |instructions| Word::Ran {
-            block,
-            instructions,
-        };
-        let access = Word::Memory {
-            insn: 1,
-            address: 0x55,
-        };
-        let found = items(&out);
-        assert!(
-            matches!(&found[0], Item::Block(b) if b.insns.len() == 2 && b.insns[1].address == 0x11)
-        );
-        assert_eq!(
-            found[1..],
-            [
-                Item::Window {
-                    window: window(0, 1),
-                    lost: 0
-                },
-                Item::Words(vec![ran(2), access, ran(1)]),
-                Item::End
-            ]
-        );
-    }
-
-    #[test]
-    fn where_everything_is_watched_the_order_is_kept() {
-        let out = Shared::default();
-        let orders = Orders {
-            everything: true,
-            ..Orders::default()
-        };
-        let mut watcher = Watcher::new(orders, Box::new(out.clone()));
-        let block = watcher
-            .translated(&[(1, &[0x90]), (2, &[0x90])])
-            .unwrap()
-            .block;
-        watcher.reaches(Marker::Step, 0);
-        for count in [0, 2, 4, 5, 7] {
-            watcher.begins(block, count);
-        }
-        watcher.reaches(Marker::End, 9);
-        let whole = Item::Whole(vec![block; 2]);
-        let word = |word| Item::Words(vec![word]);
-        let ran = |instructions| {
-            word(Word::Ran {
-                block,
-                instructions,
-            })
-        };
-        let marker = |marker: Marker| word(Word::Marker(marker.kind()));
-        assert_eq!(
-            items(&out)[1..],
-            [
-                marker(Marker::Step),
-                whole,
-                ran(1),
-                Item::Whole(vec![block]),
-                marker(Marker::End),
-                ran(2),
-                Item::End
-            ]
-        );
-    }
-
-    #[test]
-    fn accesses_are_told_of_moves_in_the_code_that_was_named() {
-        let out = Shared::default();
-        let orders = Orders {
-            everything: true,
-            memory: vec![(0x10, 0x20)],
-            ..Orders::default()
-        };
-        let mut watcher = Watcher::new(orders, Box::new(out));
-        let (push, load): (&[u8], &[u8]) = (&[0x50], &[0x48, 0x8b, 0x07]);
-        let code = [(0x0f, load), (0x10, push), (0x11, load), (0x20, load)];
-        assert_eq!(watcher.translated(&code).unwrap().memory, [2]);
-    }
-
-    #[test]
-    fn a_window_that_is_too_long_loses_its_beginning_and_says_so() {
-        let (mut watcher, out) = watch(vec![window(0, 0)], 3);
-        watcher.reaches(Marker::Step, 0);
-        watcher.reaches(Marker::Armed, 0);
-        let block = watcher.translated(&[(1, &[0x90])]).unwrap().block;
-        for count in 0..10 {
-            watcher.begins(block, count);
-        }
-        watcher.reaches(Marker::Taken, 10);
-        let found = items(&out);
-        assert!(matches!(found[1], Item::Window { lost: 7, .. }));
-        assert!(matches!(&found[2], Item::Words(words) if words.len() == 3));
-    }
-
-    #[test]
-    fn windows_are_found_by_step_and_number_and_near_ones_share_a_translation() {
-        let (mut watcher, out) = watch(vec![window(1, 0), window(1, 2), window(1, 90)], 9);
-        for step in 0..2 {
-            watcher.reaches(Marker::Step, 0);
-            for index in 0..100 {
-                let armed = watcher.reaches(Marker::Armed, 0);
-                let taken = watcher.reaches(Marker::Taken, 0);
-                let anew = |at: &[u64]| step == 1 && at.contains(&index);
-                assert_eq!(
-                    armed == Change::Anew,
-                    anew(&[0, 90]),
-                    "armed {step} {index}"
-                );
-                assert_eq!(
-                    taken == Change::Anew,
-                    anew(&[2, 90]),
-                    "taken {step} {index}"
-                );
-            }
-        }
-        let windows = items(&out).into_iter().filter_map(|item| match item {
-            Item::Window { window, .. } => Some((window.step, window.index)),
-            _ => None,
-        });
-        assert_eq!(windows.collect::<Vec<_>>(), [(1, 0), (1, 2), (1, 90)]);
-    }
-}
+mod tests;

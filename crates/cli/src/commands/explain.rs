@@ -25,9 +25,11 @@ Examples:
   punctual explain r3                        the worst sample of the run
   punctual explain r3 --load stress --worst 3
   punctual explain r3 --probe timer --sample 370 --report late.html
-  punctual explain r3 --load stress --compare r4";
+  punctual explain r3 --load stress --compare r4
+  punctual explain r3 --probe mutex --variant release";
 
-/// Tell why a sample was late: the run is lived through again, watched
+/// Tell why a sample was late, or where its time went: the run is lived through
+/// again, watched
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Explain {

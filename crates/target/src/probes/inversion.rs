@@ -211,7 +211,7 @@ impl Stage {
         self.start_medium.post();
         self.stamps.mark(LOW_LOCKS, LOW);
         let owned = self.mutex.lock();
-        self.stamps.mark(LOW_STARTS_HIGH, LOW);
+        self.stamps.begin(LOW_STARTS_HIGH, LOW);
         self.start_high.post();
         self.stamps.mark(LOW_RESUMES, LOW);
         while_wanted();
@@ -239,7 +239,7 @@ impl Stage {
         while !self.over.load(Relaxed) {
             self.stamps.mark(HIGH_REQUESTS, HIGH);
             let owned = self.mutex.lock();
-            self.stamps.mark(HIGH_OWNS, HIGH);
+            self.stamps.end(HIGH_OWNS, HIGH);
             owned.unlock();
             self.start_high.wait();
         }

@@ -80,14 +80,6 @@ impl Contention {
         self.stall.map_or(Ok(()), |stall| stall.check(self.samples))
     }
 
-    fn stall(&self) -> Result<Option<stall::Within>, String> {
-        let within = |stall: Stall| {
-            let round = u64::from(self.warmup) + stall.sample;
-            stall::Within::round(stall, round, STALL_OFFSET)
-        };
-        self.stall.map(within).transpose()
-    }
-
     fn rounds(&self) -> u64 {
         self.samples + u64::from(self.warmup)
     }
@@ -101,7 +93,8 @@ impl Measurement for Contention {
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
         let phase = context.phases.below(LONGEST_PHASE);
         let stage = Stage::new(self.rounds())?;
-        let stall = self.stall()?;
+        let stalled = |sample| u64::from(self.warmup) + sample;
+        let stall = stall::Within::of(self.stall, stalled, STALL_OFFSET)?;
         let members = vec![
             Member::new(self.priority, || {
                 stage.low(self.rounds(), phase, stall.as_ref());
@@ -127,9 +120,7 @@ impl Measurement for Contention {
             record("acquire", REQUESTS, OWNER_RUNS),
             record("release", UNLOCKS, REQUESTER_RUNS),
         ];
-        if let (Some(stall), Some(first)) = (stall, measured.first()) {
-            stall.tell(first.at, &mut recordings)?;
-        }
+        stall::tell(stall, stamps::first(measured), &mut recordings)?;
         Ok(recordings)
     }
 }
@@ -197,19 +188,19 @@ impl Stage {
     fn round(&self, while_wanted: impl FnOnce()) {
         let owned = self.mutex.lock();
         self.high.post();
-        self.stamps.mark(OWNER_RUNS, LOW);
+        self.stamps.end(OWNER_RUNS, LOW);
         while_wanted();
         self.medium.post();
-        self.stamps.mark(UNLOCKS, LOW);
+        self.stamps.begin(UNLOCKS, LOW);
         owned.unlock();
     }
 
     fn high(&self) {
         self.high.wait();
         while !self.over.load(Relaxed) {
-            self.stamps.mark(REQUESTS, HIGH);
+            self.stamps.begin(REQUESTS, HIGH);
             let owned = self.mutex.lock();
-            self.stamps.mark(REQUESTER_RUNS, HIGH);
+            self.stamps.end(REQUESTER_RUNS, HIGH);
             owned.unlock();
             self.high.wait();
         }

@@ -127,14 +127,6 @@ impl Contention {
             .map_or(Ok(()), |stall| stall.check(self.rounds.into()))
     }
 
-    fn stall(&self) -> Result<Option<stall::Within>, String> {
-        let within = |stall: Stall| {
-            let round = u64::from(self.warmup) + stall.sample;
-            stall::Within::round(stall, round, STALL_OFFSET)
-        };
-        self.stall.map(within).transpose()
-    }
-
     fn all_rounds(&self) -> usize {
         self.rounds as usize + self.warmup as usize
     }
@@ -174,7 +166,8 @@ impl Measurement for Contention {
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
-        let stall = self.stall()?;
+        let stalled = |sample| u64::from(self.warmup) + sample;
+        let stall = stall::Within::of(self.stall, stalled, STALL_OFFSET)?;
         let phase = context.phases.below(LONGEST_PHASE);
         let (stamps, settings) = self.measure(phase, stall.as_ref())?;
         let warmup = self.warmup as usize * EVENTS * usize::from(self.waiters);
@@ -198,9 +191,7 @@ impl Measurement for Contention {
             recording("acquire", &acquire, &at_attempt),
             recording("release", &release, &at_post),
         ];
-        if let (Some(stall), Some(first)) = (stall, measured.first()) {
-            stall.tell(first.at, &mut recordings)?;
-        }
+        stall::tell(stall, stamps::first(measured), &mut recordings)?;
         Ok(recordings)
     }
 }
@@ -247,10 +238,10 @@ impl Stage {
     fn round(&self, arrivals: &[u8], semaphore: &Semaphore) {
         for waiter in arrivals {
             self.gates[usize::from(*waiter)].post();
-            self.stamps.mark(CREATOR_RUNS, CREATOR);
+            self.stamps.end(CREATOR_RUNS, CREATOR);
         }
         for _ in arrivals {
-            self.stamps.mark(POSTS, CREATOR);
+            self.stamps.begin(POSTS, CREATOR);
             semaphore.post();
         }
     }
@@ -260,9 +251,9 @@ impl Stage {
         gate.wait();
         while !self.over.load(Relaxed) {
             let semaphore = &self.semaphores[self.current.load(Relaxed)];
-            self.stamps.mark(ATTEMPTS, me.into());
+            self.stamps.begin(ATTEMPTS, me.into());
             semaphore.wait();
-            self.stamps.mark(WAITER_RUNS, me.into());
+            self.stamps.end(WAITER_RUNS, me.into());
             gate.wait();
         }
     }

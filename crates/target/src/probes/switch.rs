@@ -79,14 +79,9 @@ impl Switch {
         self.stall.map_or(Ok(()), |stall| stall.check(self.samples))
     }
 
-    fn stall(&self) -> Result<Option<stall::Within>, String> {
-        let within = |stall: Stall| stall::Within::round(stall, stall.sample / BURST, STALL_OFFSET);
-        self.stall.map(within).transpose()
-    }
-
     fn measure(&self, threads: u32, phase: Nanos, load: &str) -> Result<Recording, String> {
         let ring = Ring::new(threads, self.samples, phase);
-        let stall = self.stall()?;
+        let stall = stall::Within::of(self.stall, |sample| sample / BURST, STALL_OFFSET)?;
         let member = |me| {
             let (ring, stall) = (&ring, stall.as_ref());
             Member::new(self.priority, move || ring.take_part(me, stall))
@@ -101,9 +96,8 @@ impl Switch {
         recording
             .settings
             .insert("threads".into(), threads.to_string());
-        if let (Some(stall), Some(first)) = (stall, stamps.first()) {
-            stall.tell(first.at, std::slice::from_mut(&mut recording))?;
-        }
+        let recordings = std::slice::from_mut(&mut recording);
+        stall::tell(stall, stamps::first(&stamps), recordings)?;
         Ok(recording)
     }
 }
@@ -171,10 +165,10 @@ impl Ring {
                 self.stamps.mark(JOINS, me);
             } else {
                 self.taken.fetch_add(1, Relaxed);
-                self.stamps.mark(YIELDS, me);
+                self.stamps.begin(YIELDS, me);
             }
             thread::yield_now(); // sched_yield(2)
-            self.stamps.mark(RUNS, me);
+            self.stamps.end(RUNS, me);
             round += 1;
         }
     }

@@ -11,8 +11,8 @@ use super::{Context, Measurement, Probe, parameters, within};
 use crate::knob::Knob;
 use crate::rt::{self, Settings};
 use crate::stall::{self, Stall};
-use crate::sys::sched;
 use crate::sys::time::{self, now};
+use crate::sys::{marker, sched};
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -112,6 +112,7 @@ impl Tick {
             stall.arm(now());
         }
         let before = timer_interrupts(self.cpu);
+        marker::armed();
         let begin = now();
         let end = watch(&mut found, threshold, begin, begin + self.duration());
         let after = timer_interrupts(self.cpu);
@@ -140,9 +141,11 @@ fn watch(found: &mut Vec<Interruption>, threshold: Nanos, begin: Nanos, end: Nan
     let mut preemptions = sched::preemptions().unwrap_or(0);
     let mut before = begin;
     while before < end && found.len() < ROOM {
+        marker::armed();
         let mut after = now();
         let length = after - before;
         if length > threshold {
+            marker::taken();
             let mut interruption = Interruption {
                 begin: before,
                 length,
@@ -152,6 +155,7 @@ fn watch(found: &mut Vec<Interruption>, threshold: Nanos, begin: Nanos, end: Nan
                 let asked = sched::preemptions().unwrap_or(0);
                 interruption.preempted = asked != preemptions;
                 preemptions = asked;
+                marker::armed();
                 after = now();
             }
             found.push(interruption);
@@ -182,19 +186,14 @@ impl Measurement for Tick {
         let tick = time::tick().map_err(|error| format!("clock_getres: {error}"))?;
         let (phase, probe) = (context.phases.below(tick), self.clone());
         let knobs = hold_throttling(self.cpu);
-        let stall = self
-            .stall
-            .map(|stall| stall::Within::round(stall, 0, STALL_OFFSET));
-        let stall = stall.transpose()?;
+        let stall = stall::Within::of(self.stall, |_| 0, STALL_OFFSET)?;
         let joined =
             thread::scope(|scope| scope.spawn(|| probe.observe(phase, stall.as_ref())).join());
         let mut observation = joined.map_err(|_| "the measuring thread has panicked")??;
         observation.settings.extend(throttling(&knobs));
         drop(knobs);
         let mut recordings = report(&observation, tick, context.load)?;
-        if let Some(stall) = stall {
-            stall.tell(observation.begin, &mut recordings)?;
-        }
+        stall::tell(stall, Some(observation.begin), &mut recordings)?;
         Ok(recordings)
     }
 }

@@ -16,13 +16,18 @@ pub fn end() {
     x86::mark::<0x02>();
 }
 
-/// From here on a sample can be late; the first of a step has number 0.
+/// From here on there may be a sample.
+///
+/// It has the number of those that were taken before in this step. Where the clock is read
+/// all the time, and only some readings end a sample, this is before each: a sample begins
+/// behind the last but one.
 #[inline]
 pub fn armed() {
     x86::mark::<0x10>();
 }
 
-/// The armed sample is taken: the clock was read before.
+/// The armed sample is taken: the clock was read before. Where none is armed this says
+/// nothing.
 #[inline]
 pub fn taken() {
     x86::mark::<0x20>();

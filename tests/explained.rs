@@ -1,23 +1,23 @@
-//! What `punctual explain --json` says, and what is always true of it.
+//! What `punctual explain --json` prints, checked.
 
 use serde_json::Value;
 
 use crate::Scratch;
 
-/// Runs `punctual explain`, which must end well.
+/// What is explained, all well.
 ///
 /// # Panics
-/// If it does not.
+/// If it is not.
 pub fn explain(scratch: &Scratch, arguments: &[&str]) -> Value {
     let ended = scratch.run(&[&["explain", "--quiet", "--json"], arguments].concat());
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
     serde_json::from_str(&ended.stdout).expect("JSON")
 }
 
-/// The samples that are explained.
+/// The samples with their stories.
 ///
 /// # Panics
-/// If there is no list of them.
+/// If there are none.
 pub fn samples(explained: &Value) -> &Vec<Value> {
     explained["samples"].as_array().expect("samples")
 }
@@ -32,12 +32,14 @@ pub fn number(value: &Value) -> i64 {
         .unwrap_or_else(|| panic!("no number: {value}"))
 }
 
-/// The parts follow one another without a gap, and add up to the sample's lateness.
+/// The parts of a sample's story follow one another without a gap, all were watched, and they
+/// add up to its value.
 ///
 /// # Panics
-/// If they do not.
+/// If not.
 pub fn check_sum(sample: &Value) {
-    let parts = sample["story"]["parts"].as_array().expect("parts");
+    let parts = sample["story"]["parts"].as_array();
+    let parts = parts.unwrap_or_else(|| panic!("no parts: {sample:#}"));
     let mut at = 0;
     for part in parts {
         assert_eq!(number(&part["from_ns"]), at, "{sample:#}");

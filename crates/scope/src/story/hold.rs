@@ -1,0 +1,87 @@
+//! What keeps the sample from going on.
+
+use super::teller::Teller;
+use super::{Hold, Measure, Stage};
+use crate::names::Kind;
+use crate::walk::{Number, Span};
+
+impl Teller<'_> {
+    pub(super) fn hold(&self, span: &Span, stage: Stage) -> (Hold, Option<Number>) {
+        let masked = (Hold::IrqsOff, span.irqs_off);
+        match stage {
+            Stage::Interrupt if self.about.measure == Measure::Gap => (Hold::Way, None),
+            Stage::Interrupt if span.irqs_off.is_some() => masked,
+            Stage::Interrupt => (Hold::Coming, None),
+            Stage::Switch => self.hold_of_switch(span),
+            Stage::Call => self.hold_of_call(span),
+            Stage::Return if self.about.measure == Measure::Gap => self.hold_of_call(span),
+            Stage::Handler | Stage::Return | Stage::User => match self.context(span) {
+                Kind::Interrupt => (Hold::HardIrq, None),
+                Kind::Exception => (Hold::Exception, None),
+                Kind::Softirq => (Hold::Softirq, None),
+                _ => (Hold::Way, None),
+            },
+        }
+    }
+
+    /// What the threads that take part do themselves is the way.
+    fn hold_of_call(&self, span: &Span) -> (Hold, Option<Number>) {
+        match self.context(span) {
+            Kind::Interrupt => (Hold::HardIrq, None),
+            Kind::Exception => (Hold::Exception, None),
+            Kind::Softirq => (Hold::Softirq, None),
+            Kind::Scheduler => (Hold::Scheduler, None),
+            _ if self.takes_part(span) => (Hold::Way, None),
+            _ => (Hold::OtherThread, None),
+        }
+    }
+
+    /// Whether the CPU works for the thread with which the sample began, or that takes it.
+    fn takes_part(&self, span: &Span) -> bool {
+        span.task == self.task || span.task == self.beginner()
+    }
+
+    fn hold_of_switch(&self, span: &Span) -> (Hold, Option<Number>) {
+        match self.context(span) {
+            Kind::Interrupt => return (Hold::HardIrq, None),
+            Kind::Softirq => return (Hold::Softirq, None),
+            Kind::Scheduler => return (Hold::Scheduler, None),
+            _ => {}
+        }
+        if span.user {
+            return (Hold::OtherThread, None);
+        }
+        if !self.about.preemptible {
+            return (Hold::NotPreemptible, None);
+        }
+        match (span.preempt_off, span.irqs_off) {
+            (Some(site), _) => (self.preempt_hold(site), Some(site)),
+            (None, Some(site)) => (Hold::IrqsOff, Some(site)),
+            (None, None) => (Hold::OtherThread, None),
+        }
+    }
+
+    pub(super) fn preempt_hold(&self, site: Number) -> Hold {
+        if self.is(site, Kind::Lock) {
+            Hold::Lock
+        } else {
+            Hold::PreemptOff
+        }
+    }
+
+    /// In what the CPU is: the innermost that is an interrupt, an exception, a soft
+    /// interrupt or the scheduler.
+    fn context(&self, span: &Span) -> Kind {
+        let kinds = self.walk.chain(span.top).map(|number| self.kind(number));
+        let telling = [
+            Kind::Interrupt,
+            Kind::Exception,
+            Kind::Softirq,
+            Kind::Scheduler,
+            Kind::Syscall,
+            Kind::User,
+        ];
+        let mut kinds = kinds.filter(|kind| telling.contains(kind));
+        kinds.next().unwrap_or(Kind::Plain)
+    }
+}

@@ -1,0 +1,160 @@
+//! Stories of walks that are made up.
+
+use super::*;
+use crate::names::Kind;
+use crate::walk::{Activation, Number, Span, Task};
+
+const NAMES: [(&str, Kind); 6] = [
+    ("program", Kind::User),
+    ("entry_SYSCALL_64", Kind::Syscall),
+    ("futex_lock_pi", Kind::Plain),
+    ("__schedule", Kind::Scheduler),
+    ("asm_sysvec_apic_timer_interrupt", Kind::Interrupt),
+    ("asm_exc_page_fault", Kind::Exception),
+];
+const USER: usize = 0;
+const FUTEX: usize = 2;
+const SCHEDULE: usize = 3;
+const INTERRUPT: usize = 4;
+const FAULT: usize = 5;
+
+const ONE: Task = 0xa;
+const OTHER: Task = 0xb;
+const THIRD: Task = 0xc;
+
+/// A walk in which these ran so long, one after the other.
+fn walk(ran: &[(Task, usize, u32)]) -> Walk {
+    let mut walk = Walk {
+        first: ran[0].0,
+        ..Walk::default()
+    };
+    for (task, func, length) in ran.iter().copied() {
+        if walk.spans.last().is_some_and(|last| last.task != task) {
+            walk.switches.push((walk.total, task));
+        }
+        let number = walk.activations.len() as Number;
+        walk.activations
+            .push(Activation::of(USER as u32, None, task));
+        if func != USER {
+            let function = Activation::of(func as u32, Some(number), task);
+            walk.activations.push(function);
+        }
+        walk.spans.push(Span {
+            from: walk.total,
+            length,
+            top: walk.activations.len() as Number - 1,
+            task,
+            user: func == USER,
+            irqs_off: None,
+            preempt_off: None,
+            address: 0,
+        });
+        walk.total += u64::from(length);
+    }
+    walk
+}
+
+fn story(walk: &Walk, measure: Measure, late: i64) -> Result<Story, Untold> {
+    let names = NAMES.map(|(text, kind)| Name {
+        text: text.to_owned(),
+        kind,
+    });
+    let about = Circumstances {
+        scale: Scale::of_console("", 1),
+        measure,
+        late: Nanos(late),
+        ends_before: Nanos::ZERO,
+        preemptible: true,
+    };
+    tell(walk, &names, about)
+}
+
+fn told(story: &Story) -> Vec<(Stage, Hold, i64)> {
+    let parts = story.parts.iter();
+    parts
+        .map(|part| (part.stage, part.hold, part.length.0))
+        .collect()
+}
+
+#[test]
+fn what_two_threads_do_for_a_handover_is_the_way_and_all_else_stands_in_it() {
+    let mut walk = walk(&[
+        (ONE, USER, 10),
+        (ONE, USER, 5),
+        (ONE, FUTEX, 100),
+        (ONE, INTERRUPT, 80),
+        (ONE, FUTEX, 30),
+        (ONE, SCHEDULE, 30),
+        (THIRD, USER, 100),
+        (THIRD, SCHEDULE, 20),
+        (OTHER, SCHEDULE, 10),
+        (OTHER, FUTEX, 25),
+        (OTHER, USER, 10),
+    ]);
+    // The clock is read before the window's sample begins, too.
+    walk.clocks = vec![3, 10, 420];
+    let story = story(&walk, Measure::Handover, 410).unwrap();
+    assert_eq!(
+        told(&story),
+        [
+            (Stage::Call, Hold::Way, 105),
+            (Stage::Call, Hold::HardIrq, 80),
+            (Stage::Call, Hold::Way, 30),
+            (Stage::Call, Hold::Scheduler, 30),
+            (Stage::Call, Hold::OtherThread, 100),
+            (Stage::Call, Hold::Scheduler, 20),
+            (Stage::Return, Hold::Way, 35),
+            (Stage::User, Hold::Way, 10),
+        ]
+    );
+    let threads: Vec<&str> = story
+        .parts
+        .iter()
+        .map(|part| part.thread.as_str())
+        .collect();
+    assert_eq!((threads[0], threads[4]), ("program (begins)", "program"));
+    assert_eq!(threads[7], "program (ends)");
+    assert_eq!(story.culprit, Some(4));
+    assert_eq!(story.notes, Vec::<String>::new());
+}
+
+#[test]
+fn a_gap_is_the_way_but_for_what_interrupts_it() {
+    let mut walk = walk(&[
+        (ONE, USER, 15),
+        (ONE, INTERRUPT, 80),
+        (ONE, USER, 2),
+        (ONE, FAULT, 40),
+        (ONE, USER, 5),
+    ]);
+    walk.clocks = vec![5, 10, 142];
+    let story = story(&walk, Measure::Gap, 132).unwrap();
+    assert_eq!(
+        told(&story),
+        [
+            (Stage::Interrupt, Hold::Way, 5),
+            (Stage::Return, Hold::HardIrq, 80),
+            (Stage::Return, Hold::Way, 2),
+            (Stage::Return, Hold::Exception, 40),
+            (Stage::User, Hold::Way, 5),
+        ]
+    );
+    assert_eq!(story.culprit, Some(1));
+}
+
+#[test]
+fn a_window_that_is_not_the_samples_tells_nothing() {
+    let mut walk = walk(&[(ONE, USER, 100), (OTHER, USER, 100)]);
+    walk.clocks = vec![20, 150];
+    assert!(story(&walk, Measure::Handover, 130).is_ok());
+    assert!(story(&walk, Measure::Handover, 133).is_ok(), "rounding");
+    for late in [100, 134, 200] {
+        let untold = story(&walk, Measure::Handover, late).map(|_| ());
+        assert_eq!(untold, Err(Untold::NoBegin), "{late}");
+    }
+    walk.clocks.clear();
+    assert_eq!(
+        story(&walk, Measure::Gap, 10).map(|_| ()),
+        Err(Untold::NoClock)
+    );
+}

@@ -1,0 +1,224 @@
+//! The scope: samples between two readings of the clock, by two threads or by one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use punctual_tests::explained::{check_sum, explain, number, samples};
+use punctual_tests::{Scratch, runs};
+use serde_json::Value;
+
+const SUBJECTS: &str = r#"
+name = "known"
+summary = "samples between two readings of the clock"
+modules = ["stall"]
+[[subject]]
+name = "full"
+kernel = "debian-6.12"
+boot = "preempt=full"
+[[subject]]
+name = "rt"
+kernel = "debian-6.12-rt"
+"#;
+
+/// A path that a stall falls into, the parameters of its probe, and the moment of the stall,
+/// in ns from the begin of the round or burst. Between the paths of `semaphore` and `switch`
+/// other time goes by: where the stall fell into that, an earlier moment of the turn is tried.
+type Stalled = (&'static str, &'static str, i64);
+
+/// Two suites: each has one step of a probe, so that it is known which step was unsupported.
+const SUITES: [&[Stalled]; 2] = [
+    &[
+        ("mutex acquire", "samples = 30", 9_000),
+        ("semaphore acquire", "rounds = 4", 98_000),
+        ("switch N=10", "threads = [10]\nsamples = 1000", 500_000),
+        ("tick", "duration_ms = 200", 1_000_000),
+    ],
+    &[
+        ("mutex release", "samples = 30", 17_000),
+        ("semaphore release", "rounds = 4", 950_000),
+        ("switch N=2", "threads = [2]\nsamples = 1000", 500_000),
+    ],
+];
+const MOMENTS: i64 = 6;
+const APART: i64 = 1_150;
+
+/// The step with a stall at one of the moments.
+fn step((path, parameters, first): &Stalled, turn: i64) -> Option<String> {
+    let probe = path.split(' ').next()?;
+    // Of `tick` nobody knows beforehand which sample it will be.
+    let sample = if probe == "tick" { 0 } else { 2 };
+    let moment = first - turn * APART;
+    Some(format!(
+        "[[step]]\nprobe = \"{probe}\"\n{parameters}\nstall = {{ kind = \"irqs-off\", \
+         us = 300, sample = {sample}, offset_ns = {moment} }}\n"
+    ))
+}
+
+#[test]
+fn a_stall_within_a_path_is_named() {
+    let scratch = Scratch::new();
+    let mut found: BTreeSet<(String, String)> = BTreeSet::new();
+    let is_found = |found: &BTreeSet<(String, String)>, path: &str| {
+        let on = |subject: &str| found.contains(&(subject.to_owned(), path.to_owned()));
+        on("full") && on("rt")
+    };
+    for (suite, turn) in SUITES
+        .iter()
+        .flat_map(|suite| (0..MOMENTS).map(move |turn| (suite, turn)))
+    {
+        let open = suite.iter().filter(|stalled| !is_found(&found, stalled.0));
+        let steps: String = open.filter_map(|stalled| step(stalled, turn)).collect();
+        if steps.is_empty() {
+            continue;
+        }
+        let suite = &scratch.file("known.toml", format!("{SUBJECTS}{steps}"));
+        // A step may be unsupported, which the status tells.
+        let ended = scratch.run(&["run", suite, "--quiet", "--json", "--raw", "--jobs", "1"]);
+        for run in runs(&ended.stdout) {
+            assert_eq!(run["state"], "finished", "{}", ended.stderr);
+            let subject = run["subject"]["name"].as_str().unwrap();
+            let paths = check_stalls(&scratch, &run).into_iter();
+            found.extend(paths.map(|path| (subject.to_owned(), path)));
+        }
+    }
+    for stalled in SUITES.iter().copied().flatten() {
+        assert!(is_found(&found, stalled.0), "{}: {found:?}", stalled.0);
+    }
+}
+
+/// Each sample that a stall fell into is explained by it; returns the paths.
+fn check_stalls(scratch: &Scratch, run: &Value) -> Vec<String> {
+    let recordings = run["recordings"].as_array().unwrap().iter();
+    let stalled = recordings.filter(|one| one["settings"]["stalled_sample"].is_string());
+    let stalled: Vec<&Value> = stalled.collect();
+    if stalled.is_empty() {
+        return Vec::new();
+    }
+    let worst = stalled.len().to_string();
+    let explained = explain(scratch, &[run["id"].as_str().unwrap(), "--worst", &worst]);
+    let check = |recording: &&Value| {
+        let setting = |name: &str| -> i64 {
+            let text = recording["settings"][name].as_str().unwrap();
+            text.parse().unwrap()
+        };
+        let is_it = |sample: &&Value| {
+            ["probe", "variant"]
+                .iter()
+                .all(|name| sample[*name] == recording[*name])
+                && number(&sample["seq"]) == setting("stalled_sample")
+        };
+        let sample = samples(&explained).iter().find(is_it);
+        let sample = sample.unwrap_or_else(|| panic!("{recording:#}: {explained:#}"));
+        check_sum(sample);
+        check_stall(sample, setting("stall_end_ns") - setting("stall_start_ns"));
+        let word = |name: &str| recording[name].as_str().unwrap();
+        // A stall that the clock tick falls into is a long tick.
+        match word("probe") {
+            "tick" => "tick".to_owned(),
+            probe => format!("{probe} {}", word("variant")),
+        }
+    };
+    stalled.iter().map(check).collect()
+}
+
+/// `told` is how long the stall was, as it says itself.
+fn check_stall(sample: &Value, told: i64) {
+    let story = &sample["story"];
+    let culprit = story["culprit"].as_u64();
+    let culprit = culprit.unwrap_or_else(|| panic!("{sample:#}"));
+    let culprit = &story["parts"][culprit as usize];
+    assert_eq!(culprit["hold"], "interrupt", "{sample:#}");
+    assert_eq!(
+        culprit["main"]["function"], "stall_irqs_off [stall]",
+        "{sample:#}"
+    );
+    let whole = number(&culprit["main"]["whole_ns"]);
+    assert!(
+        (told..told + 500).contains(&whole),
+        "{whole} of {told}: {sample:#}"
+    );
+}
+
+const PLAIN: &str = "[[step]]\nprobe = \"mutex\"\nsamples = 100\n\
+    [[step]]\nprobe = \"semaphore\"\nrounds = 2\n\
+    [[step]]\nprobe = \"switch\"\nthreads = [2, 10]\nsamples = 100\n\
+    [[step]]\nprobe = \"inversion\"\nrounds = 20\n\
+    [[step]]\nprobe = \"tick\"\nduration_ms = 410\n";
+
+#[test]
+fn the_parts_of_each_sample_add_up_and_what_they_are_is_known() {
+    let scratch = Scratch::new();
+    let suite = &scratch.file("plain.toml", format!("{SUBJECTS}{PLAIN}"));
+    for run in scratch.measure(&[suite, "--jobs", "1"]) {
+        let id = run["id"].as_str().unwrap();
+        let explained = explain(&scratch, &[id, "--worst", "10000"]);
+        let mut counts: BTreeMap<String, i64> = BTreeMap::new();
+        for sample in samples(&explained) {
+            check_sum(sample);
+            assert_eq!(sample["story"]["notes"], Value::Array(vec![]), "{sample:#}");
+            check_stages(sample);
+            let word = |name: &str| sample[name].as_str().unwrap();
+            let path = format!("{} {}", word("probe"), word("variant"));
+            if word("probe") == "inversion" {
+                check_inversion(sample, word("variant"));
+            }
+            *counts.entry(path).or_default() += 1;
+        }
+        let of_run = run["recordings"].as_array().unwrap().iter();
+        let all = of_run.map(|one| {
+            let word = |name: &str| one[name].as_str().unwrap();
+            (
+                format!("{} {}", word("probe"), word("variant")),
+                number(&one["count"]),
+            )
+        });
+        assert_eq!(counts, all.filter(|(_, count)| *count > 0).collect());
+        assert!(
+            counts["mutex release"] == 100 && counts["tick tick"] >= 100,
+            "{counts:?}"
+        );
+    }
+}
+
+/// A handover is a call, the way back of another thread, and its reading of the clock; a gap
+/// is what is between leaving user space and coming back.
+fn check_stages(sample: &Value) {
+    let parts = sample["story"]["parts"].as_array().unwrap();
+    let of = |name: &str| -> Vec<&str> {
+        let words = parts.iter().map(|part| &part[name]);
+        words.map(|word| word.as_str().unwrap()).collect()
+    };
+    let mut stages = of("stage");
+    stages.dedup();
+    let is_gap = sample["probe"] == "tick";
+    let first = if is_gap { "interrupt" } else { "call" };
+    assert_eq!(stages, [first, "return", "sample"], "{sample:#}");
+    if !is_gap {
+        let threads = of("thread");
+        assert_eq!(threads[0], "punctual-target (begins)", "{sample:#}");
+        assert_eq!(
+            threads[threads.len() - 1],
+            "punctual-target (ends)",
+            "{sample:#}"
+        );
+    }
+}
+
+/// The medium thread works for 500 µs, the moment between included in which it is woken and
+/// waits for the CPU no more; with a remedy it does not run.
+fn check_inversion(sample: &Value, variant: &str) {
+    let story = &sample["story"];
+    let parts = story["parts"].as_array().unwrap();
+    let other = parts.iter().filter(|part| part["hold"] == "another thread");
+    let other: i64 = other.map(|part| number(&part["length_ns"])).sum();
+    let interrupts = parts
+        .iter()
+        .filter(|part| ["interrupt", "soft interrupt"].contains(&part["hold"].as_str().unwrap()));
+    let interrupts: i64 = interrupts.map(|part| number(&part["length_ns"])).sum();
+    if variant == "none" {
+        let all = other + interrupts;
+        assert!((500_000..503_000).contains(&all), "{all}: {sample:#}");
+        assert!(story["culprit"].is_u64(), "{sample:#}");
+    } else {
+        assert_eq!(other, 0, "{sample:#}");
+    }
+}
