@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use punctual_tests::Scratch;
+use punctual_tests::explained::{check_sum, explain, samples};
 
 /// Which loads there are, but those that need what only a host may have: a kernel's source,
 /// the Linux Test Project.
@@ -62,5 +63,34 @@ fn every_load_of_a_guest_proves_its_work() {
                 "{load}: {worker}"
             );
         }
+    }
+}
+
+/// A load's processes are started while it is measured. If the target forked for that, each
+/// page that it writes to thereafter would be copied by a fault, within a sample.
+#[test]
+fn whoever_measures_has_no_page_fault() {
+    let scratch = Scratch::new();
+    let step = |probe: &str| format!("[[step]]\nload = \"interrupts\"\n{probe}\n");
+    let steps = [
+        "probe = \"switch\"\nthreads = [50]\nsamples = 2000",
+        "probe = \"tick\"\nduration_ms = 500",
+        "probe = \"mutex\"\nsamples = 300",
+    ];
+    let suite = format!(
+        "name = \"faults\"\nsummary = \"\"\n{}",
+        steps.map(step).concat()
+    );
+    let suite = &scratch.file("faults.toml", suite);
+    scratch.measure(&[suite, "--kernel", "debian-6.12-rt"]);
+    let explained = explain(&scratch, &["r1", "--worst", "400"]);
+    let probes = samples(&explained).iter().map(|sample| &sample["probe"]);
+    let mutex = probes.filter(|probe| *probe == "mutex").count();
+    assert!(mutex >= 100, "{mutex}");
+    for sample in samples(&explained) {
+        check_sum(sample);
+        let parts = sample["story"]["parts"].as_array().unwrap();
+        let faults = parts.iter().any(|part| part["hold"] == "exception");
+        assert!(!faults, "{sample:#}");
     }
 }

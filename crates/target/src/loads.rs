@@ -239,10 +239,7 @@ pub fn spawn(run: &[String]) -> io::Result<Child> {
     let mut command = undertaker::command(program)?;
     command
         .args(arguments)
-        .env(
-            "PATH",
-            std::env::var("PATH").unwrap_or_else(|_| "/bin:/sbin:/usr/bin:/usr/sbin".into()),
-        )
+        .env("PATH", undertaker::search_path())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -6,6 +6,7 @@
 //! and no lock on a note of a setting is held. What nobody can take, `SIGKILL`, ends the loads
 //! with the threads that started them, and leaves the settings to the next target.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -39,23 +40,32 @@ pub fn watch() -> io::Result<()> {
 }
 
 /// A command that runs `program`, and where this process is watched ends with the calling
-/// thread. (To say so between fork and exec would take a fork that copies the address space,
-/// and whoever measures would pay for the copies.)
+/// thread.
+///
+/// Whoever measures would pay for a fork that copies the address space, with a page fault in
+/// each page that it writes to thereafter. So the child does not say by itself with whom it
+/// ends, and the program is looked for here: the standard library forks where a program is to
+/// be looked for in a `PATH` that is the child's own.
 pub fn command(program: &str) -> io::Result<Command> {
-    if !WATCHES.load(Ordering::SeqCst) {
-        return Ok(Command::new(program));
-    }
     let path = find(program).ok_or(io::ErrorKind::NotFound)?;
+    if !WATCHES.load(Ordering::SeqCst) {
+        return Ok(Command::new(path));
+    }
     let mut command = Command::new("/proc/self/exe");
     command.arg(WITH_PARENT).arg(path);
     Ok(command)
+}
+
+/// Where programs are looked for: process 1 of a guest has no `PATH`.
+pub fn search_path() -> OsString {
+    std::env::var_os("PATH").unwrap_or_else(|| "/bin:/sbin:/usr/bin:/usr/sbin".into())
 }
 
 fn find(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(program.into());
     }
-    let path = std::env::var_os("PATH")?;
+    let path = search_path();
     let candidates = std::env::split_paths(&path).map(|directory| directory.join(program));
     candidates.into_iter().find(|path| path.is_file())
 }
@@ -96,7 +106,7 @@ pub fn turn_back() {
 
 /// Becomes the program in `words`, which is killed when the thread that started this process
 /// ends; returns only with an error.
-pub fn become_with_parent(words: &[std::ffi::OsString]) -> io::Error {
+pub fn become_with_parent(words: &[OsString]) -> io::Error {
     let Some((program, arguments)) = words.split_first() else {
         return io::Error::new(io::ErrorKind::InvalidInput, "no program is named");
     };
