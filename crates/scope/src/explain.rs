@@ -9,6 +9,7 @@ use punctual_trace::{Item, Window};
 
 use crate::library::Library;
 use crate::names::Names;
+use crate::preemption::Preemption;
 use crate::probes::{Chosen, choose, is_explained};
 use crate::programs::Programs;
 use crate::repeat::{Place, Say, ScopeError};
@@ -151,7 +152,7 @@ pub fn survey(
     let symbols = place.symbols(machine, cancel)?;
     let programs = programs(machine)?;
     let names = Names::new(&symbols, &programs);
-    let mut surveyor = Surveyor::new(names, is_preemptible(run));
+    let mut surveyor = Surveyor::new(names, Preemption::of(run));
     let take = &mut |item: &Item| surveyor.take(item);
     let digest = place.watch_everything(run, machine, take, cancel, say)?;
     Ok((surveyor.finish(scale(run)), digest))
@@ -164,12 +165,6 @@ fn programs(machine: &Machine) -> Result<Programs, ScopeError> {
     })
 }
 
-fn is_preemptible(run: &Run) -> bool {
-    let found = run.provenance.as_ref();
-    let model = found.map_or("", |found| found.preemption.as_str());
-    !matches!(model, "none" | "voluntary")
-}
-
 fn scale(run: &Run) -> Scale {
     Scale::of_console(&run.console, run.ns_per_insn.unwrap_or(1))
 }
@@ -180,6 +175,6 @@ fn about(run: &Run, chosen: &Chosen) -> Circumstances {
         measure: chosen.measure,
         late: chosen.sample.value,
         ends_before: chosen.ends_before,
-        preemptible: is_preemptible(run),
+        preemption: Preemption::of(run),
     }
 }

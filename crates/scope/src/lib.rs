@@ -15,6 +15,7 @@ pub mod library;
 pub mod names;
 pub mod page;
 mod pipe;
+pub mod preemption;
 pub mod probes;
 pub mod programs;
 pub mod repeat;

@@ -3,6 +3,7 @@
 use super::teller::Teller;
 use super::{Hold, Measure, Stage};
 use crate::names::Kind;
+use crate::preemption::Preemption;
 use crate::walk::{Number, Span};
 
 impl Teller<'_> {
@@ -51,7 +52,7 @@ impl Teller<'_> {
         if span.user {
             return (Hold::OtherThread, None);
         }
-        if !self.about.preemptible {
+        if self.about.preemption == Preemption::Asked {
             return (Hold::NotPreemptible, None);
         }
         match (span.preempt_off, span.irqs_off) {
@@ -70,7 +71,7 @@ impl Teller<'_> {
     }
 
     /// In what the CPU is: the innermost that is an interrupt, an exception, a soft
-    /// interrupt or the scheduler.
+    /// interrupt or the scheduler. On RT a soft interrupt is a thread's work like any other.
     fn context(&self, span: &Span) -> Kind {
         let kinds = self.walk.chain(span.top).map(|number| self.kind(number));
         let telling = [
@@ -81,7 +82,9 @@ impl Teller<'_> {
             Kind::Syscall,
             Kind::User,
         ];
-        let mut kinds = kinds.filter(|kind| telling.contains(kind));
+        let rt = self.about.preemption == Preemption::Rt;
+        let tells = |kind: &Kind| telling.contains(kind) && !(rt && *kind == Kind::Softirq);
+        let mut kinds = kinds.filter(tells);
         kinds.next().unwrap_or(Kind::Plain)
     }
 }

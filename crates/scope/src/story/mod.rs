@@ -13,6 +13,7 @@ mod threads;
 use punctual_model::Nanos;
 
 use crate::names::Name;
+use crate::preemption::Preemption;
 use crate::scale::Scale;
 use crate::walk::Walk;
 
@@ -212,8 +213,8 @@ pub struct Circumstances {
     pub late: Nanos,
     /// How long before the clock was read it ended: where other stages follow.
     pub ends_before: Nanos,
-    /// Whether the kernel is preempted where nothing forbids it.
-    pub preemptible: bool,
+    /// How far its kernel can be preempted.
+    pub preemption: Preemption,
 }
 
 /// Why there is no story.

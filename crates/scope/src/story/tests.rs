@@ -4,19 +4,21 @@ use super::*;
 use crate::names::Kind;
 use crate::walk::{Activation, Number, Span, Task};
 
-const NAMES: [(&str, Kind); 6] = [
+const NAMES: [(&str, Kind); 7] = [
     ("program", Kind::User),
     ("entry_SYSCALL_64", Kind::Syscall),
     ("futex_lock_pi", Kind::Plain),
     ("__schedule", Kind::Scheduler),
     ("asm_sysvec_apic_timer_interrupt", Kind::Interrupt),
     ("asm_exc_page_fault", Kind::Exception),
+    ("handle_softirqs", Kind::Softirq),
 ];
 const USER: usize = 0;
 const FUTEX: usize = 2;
 const SCHEDULE: usize = 3;
 const INTERRUPT: usize = 4;
 const FAULT: usize = 5;
+const SOFTIRQS: usize = 6;
 
 const ONE: Task = 0xa;
 const OTHER: Task = 0xb;
@@ -55,6 +57,15 @@ fn walk(ran: &[(Task, usize, u32)]) -> Walk {
 }
 
 fn story(walk: &Walk, measure: Measure, late: i64) -> Result<Story, Untold> {
+    story_on(Preemption::Full, walk, measure, late)
+}
+
+fn story_on(
+    preemption: Preemption,
+    walk: &Walk,
+    measure: Measure,
+    late: i64,
+) -> Result<Story, Untold> {
     let names = NAMES.map(|(text, kind)| Name {
         text: text.to_owned(),
         kind,
@@ -64,7 +75,7 @@ fn story(walk: &Walk, measure: Measure, late: i64) -> Result<Story, Untold> {
         measure,
         late: Nanos(late),
         ends_before: Nanos::ZERO,
-        preemptible: true,
+        preemption,
     };
     tell(walk, &names, about)
 }
@@ -140,6 +151,19 @@ fn a_gap_is_the_way_but_for_what_interrupts_it() {
         ]
     );
     assert_eq!(story.culprit, Some(1));
+}
+
+#[test]
+fn soft_interrupts_are_a_threads_work_on_rt() {
+    let mut walk = walk(&[(ONE, USER, 10), (THIRD, SOFTIRQS, 50), (OTHER, USER, 10)]);
+    walk.clocks = vec![5, 70];
+    for (preemption, hold) in [
+        (Preemption::Full, Hold::Softirq),
+        (Preemption::Rt, Hold::OtherThread),
+    ] {
+        let story = story_on(preemption, &walk, Measure::Handover, 65).unwrap();
+        assert_eq!(told(&story)[1], (Stage::Call, hold, 50));
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ use punctual_trace::{Item, Word};
 use crate::code::{Op, Transfer};
 use crate::library::Library;
 use crate::names::{Func, KERNEL, Kind, Names};
+use crate::preemption::Preemption;
 use crate::scale::Scale;
 use crate::survey::{Place, Survey, What};
 
@@ -57,7 +58,7 @@ pub struct Surveyor<'a> {
     quiet: bool,
     /// Whether it is still to be found who had a section begun.
     seeking: bool,
-    preemptible: bool,
+    preemption: Preemption,
     position: u64,
     begun: Option<u64>,
     /// Whether any section is open.
@@ -79,13 +80,13 @@ pub struct Surveyor<'a> {
 
 impl<'a> Surveyor<'a> {
     /// One who has seen nothing yet.
-    pub fn new(names: Names<'a>, preemptible: bool) -> Self {
+    pub fn new(names: Names<'a>, preemption: Preemption) -> Self {
         Self {
             library: Library::new(names),
             shapes: Vec::new(),
             quiet: false,
             seeking: false,
-            preemptible,
+            preemption,
             position: 0,
             begun: None,
             opened: false,
@@ -227,7 +228,10 @@ impl<'a> Surveyor<'a> {
             }
         }
         self.softirq(func, first, kind);
-        if !self.preemptible && first && self.library.names.text(func) == "__cond_resched" {
+        if self.preemption == Preemption::Asked
+            && first
+            && self.library.names.text(func) == "__cond_resched"
+        {
             self.close(What::NotPreemptible, func);
             self.open(What::NotPreemptible, None);
         }
@@ -273,7 +277,7 @@ impl<'a> Surveyor<'a> {
             }
         }
         self.open(What::IrqsOff, Some(func));
-        if !self.preemptible {
+        if self.preemption == Preemption::Asked {
             self.open(What::NotPreemptible, Some(func));
         }
     }
@@ -326,7 +330,7 @@ impl<'a> Surveyor<'a> {
                     open.log = self.log.len();
                 }
             }
-            Op::TakeStack(_) if !self.preemptible => {
+            Op::TakeStack(_) if self.preemption == Preemption::Asked => {
                 self.close(What::NotPreemptible, func);
                 self.open(What::NotPreemptible, None);
             }

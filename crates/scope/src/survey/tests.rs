@@ -6,6 +6,7 @@ use punctual_trace::{Block, Insn, Item, Word};
 
 use super::{Place, Survey, Surveyor, What};
 use crate::names::Names;
+use crate::preemption::Preemption;
 use crate::programs::Programs;
 use crate::scale::Scale;
 use crate::symbols::Symbols;
@@ -67,10 +68,10 @@ fn nops(address: u64, count: usize) -> Step {
 }
 
 /// Surveys these steps, from user space and back to it.
-fn survey(steps: &[Step], preemptible: bool, as_wholes: bool) -> Survey {
+fn survey(steps: &[Step], preemption: Preemption, as_wholes: bool) -> Survey {
     let symbols = Symbols::parse(KALLSYMS).unwrap();
     let programs = Programs::default();
-    let mut surveyor = Surveyor::new(Names::new(&symbols, &programs), preemptible);
+    let mut surveyor = Surveyor::new(Names::new(&symbols, &programs), preemption);
     surveyor.take(&Item::Words(vec![Word::Marker(Marker::Step.kind())]));
     let user = [nops(USER, 1)];
     let steps = user.iter().chain(steps).chain(&user);
@@ -105,9 +106,9 @@ fn block(number: u32, mut address: u64, code: &[&[u8]]) -> Block {
 
 /// What is found of a kind: function, count, longest and all together. Blocks that the plugin
 /// tells as wholes are followed on a shorter way, which must come to the same.
-fn found(steps: &[Step], preemptible: bool, what: What) -> Vec<(String, u64, i64, i64)> {
-    let found = survey(steps, preemptible, false);
-    assert_eq!(found, survey(steps, preemptible, true));
+fn found(steps: &[Step], preemption: Preemption, what: What) -> Vec<(String, u64, i64, i64)> {
+    let found = survey(steps, preemption, false);
+    assert_eq!(found, survey(steps, preemption, true));
     assert_eq!(found.mended, 0);
     let of_kind = found.places.into_iter().filter(|place| place.what == what);
     let told = |p: Place| (p.function, p.count, p.longest.0, p.sum.0);
@@ -132,7 +133,7 @@ fn interrupts_are_off_from_the_entry_and_from_cli_to_sti() {
         // Two `nop` and the `sti`.
         place("entry_SYSCALL_64", 1, 3, 3),
     ];
-    assert_eq!(found(&steps, true, What::IrqsOff), expected);
+    assert_eq!(found(&steps, Preemption::Full, What::IrqsOff), expected);
 }
 
 #[test]
@@ -150,8 +151,8 @@ fn a_lock_counts_to_its_caller_and_an_interrupt_within_belongs_to_it() {
     ];
     // From behind `incl`: `ret`, 4, the interrupt's 2, 5, `call`, `nop`, `decl`.
     let expected = [place("worker", 1, 15, 15)];
-    assert_eq!(found(&steps, true, What::PreemptOff), expected);
-    let most = survey(&steps, true, false);
+    assert_eq!(found(&steps, Preemption::Full, What::PreemptOff), expected);
+    let most = survey(&steps, Preemption::Full, false);
     let most = most.places.iter().find(|p| p.what == What::PreemptOff);
     assert_eq!(most.unwrap().most, ("worker".to_owned(), Nanos(10)));
     assert_eq!(most.unwrap().ended, "_raw_spin_unlock");
@@ -165,7 +166,7 @@ fn preemption_is_off_until_the_last_of_nested_locks_is_given_back() {
         all(WORKER + 0x80, &[CLI, SYSRET]),
     ];
     let expected = [place("worker", 1, 6, 6)];
-    assert_eq!(found(&steps, true, What::PreemptOff), expected);
+    assert_eq!(found(&steps, Preemption::Full, What::PreemptOff), expected);
 }
 
 #[test]
@@ -186,7 +187,7 @@ fn a_soft_interrupt_is_named_by_its_own_function() {
         all(TICK + 0x10, &[IRET]),
     ];
     let expected = [place("run_timer_softirq", 2, 7, 8)];
-    assert_eq!(found(&steps, true, What::Softirq), expected);
+    assert_eq!(found(&steps, Preemption::Full, What::Softirq), expected);
 }
 
 #[test]
@@ -201,7 +202,7 @@ fn an_instruction_that_faults_is_counted_once() {
     ];
     // `nop`, the fault's 2, `mov`, `nop`, `sti`.
     let expected = [place("worker", 2, 6, 7), place("entry_SYSCALL_64", 1, 1, 1)];
-    assert_eq!(found(&steps, true, What::IrqsOff), expected);
+    assert_eq!(found(&steps, Preemption::Full, What::IrqsOff), expected);
 }
 
 #[test]
@@ -219,8 +220,11 @@ fn where_nothing_is_preempted_sections_end_where_the_scheduler_is_asked() {
         place("worker", 1, 34, 34),
         place("entry_SYSCALL_64", 1, 23, 23),
     ];
-    assert_eq!(found(&steps, false, What::NotPreemptible), expected);
-    assert_eq!(found(&steps, true, What::NotPreemptible), []);
+    assert_eq!(
+        found(&steps, Preemption::Asked, What::NotPreemptible),
+        expected
+    );
+    assert_eq!(found(&steps, Preemption::Full, What::NotPreemptible), []);
 }
 
 #[test]
@@ -232,7 +236,7 @@ fn sleep_does_not_count() {
         all(TICK, &[NOP, NOP, IRET]),
         all(IDLE + 0x50, &[CLI, SYSRET]),
     ];
-    let off = found(&steps, true, What::IrqsOff);
+    let off = found(&steps, Preemption::Full, What::IrqsOff);
     let names = off
         .iter()
         .map(|(name, _, longest, _)| (name.as_str(), *longest));
@@ -245,7 +249,10 @@ fn sleep_does_not_count() {
     assert_eq!(names, expected);
     // The tick's 3 and what is behind it.
     let expected = [place("entry_SYSCALL_64", 1, 5, 5)];
-    assert_eq!(found(&steps, false, What::NotPreemptible), expected);
+    assert_eq!(
+        found(&steps, Preemption::Asked, What::NotPreemptible),
+        expected
+    );
 }
 
 #[test]
@@ -258,7 +265,7 @@ fn what_cannot_be_is_mended_and_said() {
         nops(WORKER + 0x10, 3),
         all(WORKER + 0x20, &[CLI, SYSRET]),
     ];
-    let survey_of = survey(&steps, true, false);
+    let survey_of = survey(&steps, Preemption::Full, false);
     assert_eq!(survey_of.mended, 1);
     let worker = survey_of.places.iter().find(|p| p.function == "worker");
     // Only the `cli` before the return to user space is left.
@@ -269,7 +276,7 @@ fn what_cannot_be_is_mended_and_said() {
         all(SYSCALL, &[STI, CALL]),
         all(WORKER, &[INC, NOP, NOP, CLI, SYSRET]),
     ];
-    let survey_of = survey(&steps, true, false);
+    let survey_of = survey(&steps, Preemption::Full, false);
     assert_eq!(survey_of.mended, 1);
     assert!(survey_of.places.iter().all(|p| p.what != What::PreemptOff));
 }
