@@ -265,8 +265,12 @@ fn culprit(parts: &[Part]) -> Option<usize> {
     numbers.max_by_key(|number| (held(parts, *number), parts[*number].length))
 }
 
-/// How long a part and those like it are together: an interrupt parts what is one.
+/// How long a part and those like it are together: an interrupt parts what is one. Interrupts
+/// themselves are each their own.
 fn held(parts: &[Part], number: usize) -> Nanos {
+    if matches!(parts[number].hold, Hold::HardIrq | Hold::Exception) {
+        return parts[number].length;
+    }
     let function = |part: &Part| part.main.as_ref().map(|main| main.function.clone());
     let key = |part: &Part| (part.hold, part.by.clone(), function(part));
     let alike = key(&parts[number]);

@@ -154,6 +154,31 @@ fn a_gap_is_the_way_but_for_what_interrupts_it() {
 }
 
 #[test]
+fn two_interrupts_are_two_culprits_but_what_they_part_is_one() {
+    let mut gap = walk(&[
+        (ONE, USER, 10),
+        (ONE, INTERRUPT, 80),
+        (ONE, USER, 2),
+        (ONE, INTERRUPT, 40),
+        (ONE, USER, 5),
+    ]);
+    gap.clocks = vec![5, 137];
+    let of_gap = story(&gap, Measure::Gap, 132).unwrap();
+    assert_eq!((of_gap.culprit, of_gap.held()), (Some(1), Nanos(80)));
+
+    let mut handover = walk(&[
+        (ONE, USER, 10),
+        (THIRD, FUTEX, 60),
+        (THIRD, INTERRUPT, 80),
+        (THIRD, FUTEX, 40),
+        (OTHER, USER, 10),
+    ]);
+    handover.clocks = vec![5, 200];
+    let story = story(&handover, Measure::Handover, 195).unwrap();
+    assert_eq!((story.culprit, story.held()), (Some(1), Nanos(100)));
+}
+
+#[test]
 fn soft_interrupts_are_a_threads_work_on_rt() {
     let mut walk = walk(&[(ONE, USER, 10), (THIRD, SOFTIRQS, 50), (OTHER, USER, 10)]);
     walk.clocks = vec![5, 70];
