@@ -7,12 +7,13 @@ use punctual_bench::virtual_bench::Machine;
 use punctual_model::{Recording, Run};
 use punctual_trace::{Item, Window};
 
+use crate::error::ScopeError;
 use crate::library::Library;
 use crate::names::Names;
 use crate::preemption::Preemption;
 use crate::probes::{Chosen, choose, is_explained};
 use crate::programs::Programs;
-use crate::repeat::{Place, Say, ScopeError};
+use crate::repeat::{Place, Say};
 use crate::scale::Scale;
 use crate::story::{Circumstances, Measure, Story, tell};
 use crate::survey::{Survey, Surveyor};

@@ -9,6 +9,7 @@
 pub mod chrome;
 pub mod code;
 pub mod compare;
+pub mod error;
 pub mod explain;
 pub mod json;
 pub mod library;

@@ -3,7 +3,7 @@
 use punctual_model::{Nanos, Recording, Run, Sample};
 use punctual_trace::Window;
 
-use crate::repeat::ScopeError;
+use crate::error::ScopeError;
 use crate::steps::{is_certain, steps};
 use crate::story::Measure;
 use crate::windows;

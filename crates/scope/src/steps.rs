@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use punctual_model::{Plan, Run};
 
-use crate::repeat::ScopeError;
+use crate::error::ScopeError;
 
 /// The step of the plan that each recording of a run came from.
 pub fn steps(run: &Run) -> Result<Vec<u32>, ScopeError> {

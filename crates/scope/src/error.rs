@@ -1,0 +1,88 @@
+//! Why a run cannot be lived through again.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use punctual_bench::BenchError;
+use punctual_trace::ReadError;
+
+/// Why a run cannot be lived through again.
+#[derive(Debug, thiserror::Error)]
+pub enum ScopeError {
+    /// It was measured in real time.
+    #[error(
+        "{0} was measured in real time, on a host: only runs of the virtual bench can be repeated"
+    )]
+    Host(String),
+    /// The run's plan or provenance is not what this program writes.
+    #[error("{0} cannot be repeated: {1}")]
+    Unreadable(String, String),
+    /// Something is not as it was.
+    #[error("{run} cannot be repeated: {what} was {then}, and is now {now}: measure again")]
+    Changed {
+        /// The run.
+        run: String,
+        /// What has changed.
+        what: String,
+        /// As it was.
+        then: String,
+        /// As it is.
+        now: String,
+    },
+    /// The guest's files are gone.
+    #[error(
+        "{run} cannot be repeated: its guest's files (initramfs {sha256:.12}) are gone from the cache: measure again"
+    )]
+    Gone {
+        /// The run.
+        run: String,
+        /// The initramfs's checksum.
+        sha256: String,
+    },
+    /// The plugin is not there.
+    #[error("expected the scope's plugin at {}, found none: build it (./build), or name it with PUNCTUAL_PLUGIN", .0.display())]
+    NoPlugin(PathBuf),
+    /// QEMU does not take the plugin.
+    #[error(
+        "this QEMU does not load the scope's plugin (it is made for QEMU 7.2 to 11.1, built with TCG plugins): {0}"
+    )]
+    Refused(String),
+    /// The guest did something else this time.
+    #[error(
+        "{run} is not what comes out when it is repeated: {what} differs; nothing is explained: measure again"
+    )]
+    Differs {
+        /// The run.
+        run: String,
+        /// What differs.
+        what: String,
+    },
+    /// The watched samples did not come by.
+    #[error(
+        "{0} of the chosen samples did not come by: the run's program does not mark them, as a Punctual with the scope does: measure again"
+    )]
+    Unmarked(usize),
+    /// The guest's kernel does not tell its symbols.
+    #[error("no names for the guest's code: {0}")]
+    NoSymbols(String),
+    /// The bench failed.
+    #[error(transparent)]
+    Bench(#[from] BenchError),
+    /// What the plugin wrote cannot be read.
+    #[error(transparent)]
+    Trace(#[from] ReadError),
+    /// A file cannot be read or written.
+    #[error("{}: {error}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        error: io::Error,
+    },
+}
+
+/// Makes an error of [`io::Error`] that names the path.
+pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> ScopeError + use<> {
+    let path = path.to_owned();
+    move |error| ScopeError::Io { path, error }
+}
