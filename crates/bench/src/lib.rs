@@ -18,3 +18,4 @@ mod workdir;
 
 pub use console::tail;
 pub use error::BenchError;
+pub use workdir::WorkDir;

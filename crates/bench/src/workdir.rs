@@ -1,4 +1,5 @@
-//! A directory for the files of one QEMU, which does not outlive its user for long.
+//! A directory for the files of one QEMU, or of one that is watched, which does not outlive its
+//! user for long.
 
 use std::fs;
 use std::io;

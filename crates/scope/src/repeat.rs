@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use punctual_bench::BenchError;
+use punctual_bench::WorkDir;
 use punctual_bench::kernels::Kernel;
 use punctual_bench::paths;
 use punctual_bench::site::Event;
@@ -187,21 +188,15 @@ impl Place {
         Ok(digest)
     }
 
-    fn directory(&self) -> Result<tempfile::TempDir, ScopeError> {
+    fn directory(&self) -> Result<WorkDir, ScopeError> {
         if !self.plugin.is_file() {
             return Err(ScopeError::NoPlugin(self.plugin.clone()));
         }
-        let mut builder = tempfile::Builder::new();
-        let made = builder.prefix("scope-").tempdir_in(&self.cache);
-        made.map_err(at(&self.cache))
+        WorkDir::new(&self.cache).map_err(at(&self.cache))
     }
 
     /// The bench with the plugin.
-    fn watched(
-        &self,
-        directory: &tempfile::TempDir,
-        orders: &Orders,
-    ) -> Result<VirtualBench, ScopeError> {
+    fn watched(&self, directory: &WorkDir, orders: &Orders) -> Result<VirtualBench, ScopeError> {
         let path = directory.path().join("orders");
         fs::write(&path, orders.to_text()).map_err(at(&path))?;
         let library = fs::canonicalize(&self.plugin).map_err(at(&self.plugin))?;
@@ -299,7 +294,7 @@ fn is_same(then: Option<&Recording>, now: &Recording) -> bool {
 /// What the plugin wrote.
 pub struct Trace {
     reader: Reader<BufReader<File>>,
-    _directory: tempfile::TempDir,
+    _directory: WorkDir,
 }
 
 impl Trace {
