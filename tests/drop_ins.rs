@@ -348,8 +348,11 @@ fn a_killed_hackbench_takes_its_workers_along() {
 }
 
 fn kill_hackbench(signal: Signal) {
-    let mut command = Command::new(ours("hackbench"));
+    // Whoever started the tests in the background may have had them ignore Ctrl-C.
+    let mut command = Command::new("env");
     let mut child = command
+        .arg("--default-signal=INT,TERM")
+        .arg(ours("hackbench"))
         .args(["-g10", "-l100000"])
         .stdout(Stdio::null())
         .spawn()
