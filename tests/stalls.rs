@@ -78,7 +78,11 @@ fn every_stall_is_found_by_whom_it_delays_and_by_nobody_else() {
             let word = |name: &str| recording[name].as_str().unwrap();
             // Several steps measure the same: `cpu0`, `cpu0 (2)`, ….
             let variant = word("variant").split(" (").next().unwrap();
-            let stage = format!("{} {variant}", word("probe"));
+            let mut stage = format!("{} {variant}", word("probe"));
+            if word("probe") == "tick" {
+                // Nobody knows beforehand when the clock ticks: the stall may fall onto one.
+                "tick".clone_into(&mut stage);
+            }
             if WITHIN.contains(&word("probe")) {
                 found.extend(check_within(recording, subject, &stage));
                 continue;
@@ -102,7 +106,7 @@ const STAGES_WITHIN: [&str; 6] = [
     "semaphore acquire",
     "semaphore release",
     "switch N=10",
-    "tick other",
+    "tick",
 ];
 
 /// The stage, if the stall was in it: then all of it is in one sample, and besides only what
