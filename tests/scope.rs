@@ -149,8 +149,9 @@ fn check_story(
 ) -> Option<i64> {
     let late = setting(recording, "stalled_value_ns");
     let mut found = samples(explained).iter();
-    let sample = found.find(|sample| number(&sample["late_ns"]) == late);
+    let sample = found.find(|sample| sample["variant"] == recording["variant"]);
     let sample = sample.unwrap_or_else(|| panic!("{named}: {explained:#}"));
+    assert_eq!(number(&sample["late_ns"]), late, "{named}");
     check_sum(sample);
     let Some(hold) = hold else {
         assert!(late < 20_000, "{named}: {late}");

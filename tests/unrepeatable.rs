@@ -136,7 +136,10 @@ fn a_run_of_another_program_revision_is_repeated_with_its_own_program() {
         &["1 of the chosen samples did not come by", "measure again"],
     );
     let survey = scratch.run(&["survey", "r2"]);
-    refused(&survey, &["the plan's end is not in it"]);
+    refused(
+        &survey,
+        &["did not mark where its plan ends", "measure again"],
+    );
     explain(&scratch, "r3");
 }
 

@@ -62,6 +62,11 @@ pub enum ScopeError {
         "{0} of the chosen samples did not come by: the run's program does not mark them, as a Punctual with the scope does: measure again"
     )]
     Unmarked(usize),
+    /// All came out as before, and the trace has no end.
+    #[error(
+        "the run's program did not mark where its plan ends, as a Punctual with the scope does ({0}): measure again"
+    )]
+    NoEnd(ReadError),
     /// The guest's kernel does not tell its symbols.
     #[error("no names for the guest's code: {0}")]
     NoSymbols(String),

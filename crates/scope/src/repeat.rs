@@ -184,7 +184,7 @@ impl Place {
         });
         let digest = outcome?;
         let gone = ReadError::Damaged("its reader has ended");
-        read.unwrap_or(Err(gone))?;
+        read.unwrap_or(Err(gone)).map_err(ScopeError::NoEnd)?;
         Ok(digest)
     }
 
