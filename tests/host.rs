@@ -5,6 +5,7 @@
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -56,6 +57,12 @@ fn scratch() -> Scratch {
     scratch
 }
 
+/// There is one machine, and these tests look at its settings: one at a time has it.
+fn machine() -> MutexGuard<'static, ()> {
+    static MACHINE: Mutex<()> = Mutex::new(());
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Every setting that a probe may turn, as it stands.
 fn settings() -> Vec<(String, String)> {
     let mut paths = vec![
@@ -75,6 +82,7 @@ fn settings() -> Vec<(String, String)> {
 
 #[test]
 fn a_suite_runs_to_its_end_and_changes_no_setting() {
+    let _alone = machine();
     let before = settings();
     let scratch = scratch();
     let suite = &scratch.file("host.toml", SUITE);
@@ -147,7 +155,27 @@ fn send(pid: u32, signal: Signal) {
 }
 
 #[test]
+fn a_second_run_at_a_time_is_refused() {
+    let _alone = machine();
+    let (scratch, another) = (scratch(), scratch());
+    let (mut child, below) = begin(&scratch, knob_is_turned);
+    let suite = &another.file("host.toml", SUITE);
+    let refused = another.run(&["run", suite, "--bench", "host", "--quiet"]);
+    assert_ne!(refused.status, Some(0));
+    assert!(
+        refused.stderr.contains("another run is measuring"),
+        "{}",
+        refused.stderr
+    );
+    assert!(child.try_wait().unwrap().is_none(), "the first goes on");
+    send(child.id(), Signal::INT);
+    child.wait().unwrap();
+    assert_gone(&below);
+}
+
+#[test]
 fn an_interrupted_run_leaves_no_process() {
+    let _alone = machine();
     let scratch = scratch();
     let (mut child, below) = begin(&scratch, load_runs);
     send(child.id(), Signal::INT);
@@ -157,6 +185,7 @@ fn an_interrupted_run_leaves_no_process() {
 
 #[test]
 fn settings_are_turned_back_after_a_signal_and_after_a_kill() {
+    let _alone = machine();
     let before = settings();
     let scratch = scratch();
     let (mut child, below) = begin(&scratch, knob_is_turned);

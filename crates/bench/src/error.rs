@@ -33,6 +33,11 @@ pub enum BenchError {
     /// `setpriv` sees to it that QEMU does not outlive its parent.
     #[error("expected setpriv in the PATH, found none: install it (`apt-get install util-linux`)")]
     NoSetpriv,
+    /// Somebody measures on this machine already.
+    #[error(
+        "another run is measuring on this machine, and two at a time would measure one another: wait until it has ended"
+    )]
+    NotAlone,
     /// A file of the bench cannot be used.
     #[error("{}: {error}", .path.display())]
     Io {

@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -25,6 +27,9 @@ use crate::workdir::WorkDir;
 /// How long a target that is told to end may take to stop its loads and turn back what it
 /// has turned.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// Who holds the socket of this name measures on this machine.
+const ALONE: &[u8] = b"punctual-host";
 
 /// This machine.
 #[derive(Clone, Debug)]
@@ -71,6 +76,7 @@ impl Site for HostSite {
 
 impl HostSite {
     fn start(&self, plan: &str) -> Result<(WorkDir, Process), BenchError> {
+        let alone = alone()?;
         let work = WorkDir::new(&self.cache).map_err(BenchError::at(&self.cache))?;
         let directory = work.path().to_owned();
         let at = || BenchError::at(&directory);
@@ -91,7 +97,12 @@ impl HostSite {
                 _ => BenchError::at(&self.target)(error),
             })?;
         let begun = Instant::now();
-        Ok((work, Process { child, begun }))
+        let process = Process {
+            child,
+            begun,
+            _alone: alone,
+        };
+        Ok((work, process))
     }
 
     fn watch(
@@ -111,10 +122,22 @@ impl HostSite {
     }
 }
 
+/// Two runs at a time would measure one another. The name is the machine's, whoever's the
+/// runs are, and the kernel gives it back when its holder dies.
+fn alone() -> Result<UnixListener, BenchError> {
+    let name = SocketAddr::from_abstract_name(ALONE)?;
+    UnixListener::bind_addr(&name).map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => BenchError::NotAlone,
+        _ => error.into(),
+    })
+}
+
 /// A target on its way.
 struct Process {
     child: Child,
     begun: Instant,
+    /// Held until the target has ended.
+    _alone: UnixListener,
 }
 
 impl Process {
