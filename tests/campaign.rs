@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use punctual_tests::{Scratch, digests, runs};
+use punctual_tests::{Scratch, digests, runs, until};
 use serde_json::Value;
 
 /// 130 s of virtual time, most of it idle: three runs.
@@ -59,9 +59,9 @@ fn what_an_interruption_left_is_taken_from_the_store() {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
     let mut child = child.unwrap();
     // The first run has ended and the second one has not.
-    while !ids(&scratch).iter().any(|(id, _)| id == "r2") {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    until("the second run has begun", || {
+        ids(&scratch).iter().any(|(id, _)| id == "r2")
+    });
     child.kill().unwrap();
     child.wait().unwrap();
     let left = ids(&scratch);

@@ -2,15 +2,13 @@
 //! give lines of the same form, and what reads theirs reads ours.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use punctual_formats::cyclictest_lines::{ThreadLine, ValueLine};
 use punctual_formats::{cyclictest_histogram, cyclictest_json, hackbench, realfeel};
-use punctual_tests::{Ended, Scratch, is_alive, programs};
+use punctual_tests::{Ended, Scratch, is_alive, programs, until};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Ours, by the link that `./build` makes.
@@ -241,25 +239,45 @@ fn the_plot_script_finds_each_threads_histogram() {
     assert_eq!(counted + columns[0].overflows, 100);
 }
 
-/// Ours, running until it is told to end, after its first output.
-fn begin(options: &[&str]) -> Child {
+/// Ours, running until it is told to end, when it has taken samples. Its complaints go to a
+/// file in the scratch directory.
+fn begin(scratch: &Scratch, options: &[&str]) -> Child {
     let mut command = Command::new(ours("cyclictest"));
     command
         .args(options)
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+        .stderr(File::create(scratch.path("stderr")).unwrap());
     let child = command.spawn().unwrap();
     let note = note(child.id());
-    for _ in 0..500 {
-        if note.exists() {
-            break;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    assert!(note.exists(), "{} is not there", note.display());
+    until(&format!("{} is there", note.display()), || note.exists());
     // It is there before the threads: let them take some samples.
-    thread::sleep(Duration::from_millis(300));
+    until("two threads sleep and wake up", || {
+        waits(child.id())
+            .iter()
+            .filter(|waits| **waits > 20)
+            .count()
+            >= 2
+    });
     child
+}
+
+/// How often each thread of a process has waited for something.
+fn waits(pid: u32) -> Vec<u64> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task"));
+    let read = |thread: PathBuf| fs::read_to_string(thread.join("status")).ok();
+    let waits = |status: String| {
+        let mut lines = status.lines();
+        lines.find_map(|line| {
+            line.strip_prefix("voluntary_ctxt_switches:")?
+                .trim()
+                .parse()
+                .ok()
+        })
+    };
+    let threads = threads.into_iter().flatten().flatten();
+    threads
+        .filter_map(|thread| waits(read(thread.path())?))
+        .collect()
 }
 
 fn note(pid: u32) -> PathBuf {
@@ -274,7 +292,7 @@ fn send(pid: u32, signal: Signal) {
 fn an_interrupt_ends_it_with_its_summary_and_leaves_nothing() {
     let policy: &[&str] = if is_root() { &["-p80"] } else { &[] };
     for signal in [Signal::INT, Signal::TERM] {
-        let child = begin(&[&["-q", "-t2"], policy].concat());
+        let child = begin(&Scratch::new(), &[&["-q", "-t2"], policy].concat());
         let pid = child.id();
         send(pid, signal);
         let ended = Ended::from(child.wait_with_output().unwrap());
@@ -294,28 +312,28 @@ fn the_snapshot_program_of_rt_tests_reads_ours() {
     if !is_root() {
         return;
     }
-    let child = begin(&["-q", "-t2", "-p80"]);
+    let scratch = Scratch::new();
+    let child = begin(&scratch, &["-q", "-t2", "-p80"]);
     let pid = child.id().to_string();
     let snapshot = |option: &str| {
         Ended::of(Command::new("/usr/sbin/get_cyclictest_snapshot").args([option, &pid])).stdout
     };
+    let is_status = |text: &str| {
+        text.contains("# cyclictest current status:")
+            && text.lines().filter(|line| line.starts_with("T:")).count() == 2
+    };
     let list = Ended::of(Command::new("/usr/sbin/get_cyclictest_snapshot").arg("-l")).stdout;
-    snapshot("-s");
-    thread::sleep(Duration::from_millis(300));
-    let text = snapshot("-p");
-    send(child.id(), Signal::USR1);
-    thread::sleep(Duration::from_millis(300));
-    send(child.id(), Signal::INT);
-    let ended = Ended::from(child.wait_with_output().unwrap());
     assert!(list.lines().any(|line| line == pid), "{list}");
-    for text in [text, ended.stderr] {
-        assert!(text.contains("# cyclictest current status:"), "{text}");
-        assert_eq!(
-            text.lines().filter(|line| line.starts_with("T:")).count(),
-            2,
-            "{text}"
-        );
-    }
+    snapshot("-s");
+    until("its status is in shared memory", || {
+        is_status(&snapshot("-p"))
+    });
+    send(child.id(), Signal::USR1);
+    until("its status is in its standard error", || {
+        is_status(&fs::read_to_string(scratch.path("stderr")).unwrap())
+    });
+    send(child.id(), Signal::INT);
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
 }
 
 #[test]
@@ -358,23 +376,15 @@ fn kill_hackbench(signal: Signal) {
         .spawn()
         .unwrap();
     let mut below = Vec::new();
-    for _ in 0..500 {
+    until("400 workers are there", || {
         below = punctual_tests::descendants(child.id());
-        if below.len() >= 400 {
-            break;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    assert!(below.len() >= 400, "{} workers", below.len());
+        below.len() >= 400
+    });
     send(child.id(), signal);
     child.wait().unwrap();
-    for _ in 0..500 {
-        if !below.iter().any(|(pid, _)| is_alive(*pid)) {
-            return;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    panic!("workers are left behind");
+    until("all workers have ended", || {
+        !below.iter().any(|(pid, _)| is_alive(*pid))
+    });
 }
 
 #[test]
@@ -418,7 +428,9 @@ fn realfeel_keeps_what_it_has_when_it_is_interrupted() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    thread::sleep(Duration::from_millis(2500));
+    until("a thread of it has read twenty times", || {
+        waits(child.id()).iter().any(|waits| *waits > 20)
+    });
     send(child.id(), Signal::INT);
     let ended = Ended::from(child.wait_with_output().unwrap());
     assert_eq!(ended.status, Some(0));

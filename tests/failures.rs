@@ -4,9 +4,8 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::Duration;
 
-use punctual_tests::{Ended, Scratch, is_alive, programs, qemus_of, runs};
+use punctual_tests::{Ended, Scratch, is_alive, programs, qemus_of, runs, until};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Its first step is soon over, its second would take for ever.
@@ -200,14 +199,7 @@ fn signal(child: &Child, signal: Signal) {
 }
 
 fn assert_gone(qemus: &[u32]) {
-    // The kernel takes a moment to end a process.
-    for _ in 0..500 {
-        if !qemus.iter().any(|pid| is_alive(*pid)) {
-            return;
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    panic!("a QEMU is left behind");
+    until("QEMU has ended", || !qemus.iter().any(|pid| is_alive(*pid)));
 }
 
 fn assert_kept_what_it_had(scratch: &Scratch) {

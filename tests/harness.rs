@@ -12,6 +12,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -239,6 +241,21 @@ impl Drop for HostLoad {
     }
 }
 
+/// Waits until something is so, however slow the machine.
+///
+/// # Panics
+/// If it is still not so when a minute of waiting is over: `what` was expected.
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    const PAUSE: Duration = Duration::from_millis(20);
+    for _ in 0..3000 {
+        if is_so() {
+            return;
+        }
+        thread::sleep(PAUSE);
+    }
+    panic!("{what}: not within a minute");
+}
+
 /// The processes below `pid` whose name begins with `qemu`.
 pub fn qemus_of(pid: u32) -> Vec<u32> {
     let below = descendants(pid).into_iter();
@@ -276,12 +293,13 @@ fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Whether a process is there and has not ended.
+/// Whether a process is there and has not ended. The first thread of one that becomes another
+/// program ends before the others do.
 pub fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat
-        .rsplit(')')
-        .next()
-        .and_then(|rest| rest.trim().chars().next());
-    state.is_some_and(|state| state != 'Z')
+    // Field 2 is the name, in parentheses; 3 is the state, 20 the number of threads.
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let fields: Vec<&str> = after_name.split_whitespace().collect();
+    let has_ended = |state: &str| state == "Z" && fields.get(17).is_none_or(|n| *n == "1");
+    fields.first().is_some_and(|state| !has_ended(state))
 }

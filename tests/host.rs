@@ -6,10 +6,8 @@ use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::Duration;
 
-use punctual_tests::{Scratch, descendants, is_alive, runs};
+use punctual_tests::{Scratch, descendants, is_alive, runs, until};
 use rustix::process::{Pid, Signal, kill_process};
 
 const SUITE: &str = r#"
@@ -119,17 +117,13 @@ fn begin(scratch: &Scratch, seen: fn(&[(u32, String)]) -> bool) -> (Child, Vec<(
     let suite = &scratch.file("long.toml", LONG);
     let mut command = scratch.punctual(&["run", suite, "--bench", "host", "--quiet"]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.process_group(0).spawn().unwrap();
-    for _ in 0..3000 {
-        let below = descendants(child.id());
-        if seen(&below) {
-            return (child, below);
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    panic!("it has never begun");
+    let child = command.process_group(0).spawn().unwrap();
+    let mut below = Vec::new();
+    until("it has begun", || {
+        below = descendants(child.id());
+        seen(&below)
+    });
+    (child, below)
 }
 
 fn load_runs(below: &[(u32, String)]) -> bool {
@@ -141,13 +135,9 @@ fn knob_is_turned(_: &[(u32, String)]) -> bool {
 }
 
 fn assert_gone(processes: &[(u32, String)]) {
-    for _ in 0..500 {
-        if !processes.iter().any(|(pid, _)| is_alive(*pid)) {
-            return;
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    panic!("left behind: {processes:?}");
+    until(&format!("{processes:?} have ended"), || {
+        !processes.iter().any(|(pid, _)| is_alive(*pid))
+    });
 }
 
 fn send(pid: u32, signal: Signal) {
