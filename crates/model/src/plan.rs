@@ -28,11 +28,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Reads the text that travels; an error says what is wrong with it.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|error| error.message().to_owned())
-    }
-
     /// The plan as the text that travels.
     ///
     /// # Panics

@@ -35,6 +35,8 @@ pub struct Recording {
     pub load: String,
     /// What tells this recording from others of the same probe: `cpu0`, `pipe process 1`.
     pub variant: String,
+    /// The number, from 0, of the step in its plan that it came from.
+    pub step: Option<u32>,
     /// The nominal time between two samples, where there is one.
     pub interval: Option<Nanos>,
     /// How many samples were taken, warm-up not counted.
@@ -269,6 +271,7 @@ impl Recorder {
             probe: probe.into(),
             load: load.into(),
             variant: variant.into(),
+            step: None,
             interval: None,
             count: self.count,
             warmup: 0,

@@ -90,6 +90,7 @@ fn recording_json(recording: &Recording, raw: bool) -> Value {
         "probe": recording.probe,
         "load": recording.load,
         "variant": recording.variant,
+        "step": recording.step,
         "unit": "ns",
         "count": recording.count,
         "warmup": recording.warmup,

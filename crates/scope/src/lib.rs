@@ -21,7 +21,6 @@ pub mod probes;
 pub mod programs;
 pub mod repeat;
 pub mod scale;
-pub mod steps;
 pub mod story;
 pub mod survey;
 pub mod symbols;

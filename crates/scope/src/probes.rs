@@ -4,7 +4,6 @@ use punctual_model::{Nanos, Recording, Run, Sample};
 use punctual_trace::Window;
 
 use crate::error::ScopeError;
-use crate::steps::{is_certain, steps};
 use crate::story::Measure;
 use crate::windows;
 
@@ -53,25 +52,29 @@ pub fn measure(recording: &Recording) -> Result<Measure, String> {
 pub fn is_explained(run: &Run, recording: usize) -> Result<(), ScopeError> {
     let unreadable = |what: String| ScopeError::Unreadable(run.id.clone(), what);
     let chosen = &run.recordings[recording];
-    measure(chosen).map_err(unreadable)?;
-    if is_certain(run, recording)? {
-        return Ok(());
-    }
-    Err(unreadable(format!(
-        "of its steps {} / {} one came to nothing, and which was not noted",
-        chosen.probe, chosen.load
-    )))
+    measure(chosen).and(step(chosen)).map_err(unreadable)?;
+    Ok(())
+}
+
+/// The step that a recording came from; an error is the reason why that is not known.
+fn step(recording: &Recording) -> Result<u32, String> {
+    let unknown = || {
+        format!(
+            "{} does not say of which step it is: measure again",
+            recording.title()
+        )
+    };
+    recording.step.ok_or_else(unknown)
 }
 
 /// A sample of a recording that [`is_explained`], with all that is needed to find it again.
 pub fn choose(run: &Run, recording: usize, sample: Sample) -> Result<Chosen, ScopeError> {
     let unreadable = |what: String| ScopeError::Unreadable(run.id.clone(), what);
-    let steps = steps(run)?;
-    let step = steps[recording];
     let chosen = &run.recordings[recording];
-    let numbered = run.recordings.iter().enumerate().zip(&steps);
-    let of_step = numbered.filter(|(_, other)| **other == step);
-    let (numbers, of_step): (Vec<usize>, Vec<&Recording>) = of_step.map(|(of, _)| of).unzip();
+    let step = step(chosen).map_err(unreadable)?;
+    let numbered = run.recordings.iter().enumerate();
+    let of_step = numbered.filter(|(_, other)| other.step == chosen.step);
+    let (numbers, of_step): (Vec<usize>, Vec<&Recording>) = of_step.unzip();
     let place = numbers.iter().position(|number| *number == recording);
     let index = windows::number(&of_step, place.unwrap_or_default(), sample);
     Ok(Chosen {
@@ -99,4 +102,20 @@ fn ends_before(step: &[&Recording], chosen: &Recording, sample: Sample) -> Resul
         sum += found.value;
     }
     Ok(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_model::Recorder;
+
+    use super::*;
+
+    #[test]
+    fn a_recording_says_which_step_it_is_of_or_is_not_explained() {
+        let mut recording = Recorder::new(0).finish("timer", "idle", "cpu0");
+        let reason = step(&recording).unwrap_err();
+        assert!(reason.contains("timer / idle / cpu0"), "{reason}");
+        recording.step = Some(3);
+        assert_eq!(step(&recording), Ok(3));
+    }
 }

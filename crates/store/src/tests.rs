@@ -78,6 +78,7 @@ fn recording(variant: &str) -> Recording {
     }
     recorder.miss(3);
     Recording {
+        step: Some(2),
         interval: Some(Nanos::from_millis(1)),
         warmup: 10,
         settings: [("policy".to_owned(), "SCHED_FIFO 98".to_owned())].into(),

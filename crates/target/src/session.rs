@@ -128,6 +128,7 @@ fn measure(
     let work = running.map(RunningLoad::stop).transpose();
     let (mut recordings, work) = (result?, work?.unwrap_or_default());
     for recording in &mut recordings {
+        recording.step = Some(number);
         recording.work.clone_from(&work);
     }
     Ok(recordings)
