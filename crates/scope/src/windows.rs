@@ -7,9 +7,9 @@ use punctual_model::{Recording, Sample};
 pub fn number(step: &[&Recording], place: usize, sample: Sample) -> Result<u64, String> {
     let recording = step[place];
     let counted = recording.warmup + sample.seq;
-    let is_whole = |probe: &str| matches!(probe, "mutex" | "semaphore" | "switch");
+    let counts_switches = |probe: &str| matches!(probe, "mutex" | "semaphore" | "switch");
     let missed: u64 = step.iter().map(|recording| recording.missed).sum();
-    if missed > 0 && is_whole(&recording.probe) {
+    if missed > 0 && counts_switches(&recording.probe) {
         return Err(format!(
             "{} missed {missed} of its switches: which samples are between them was not noted",
             recording.title()
