@@ -107,6 +107,22 @@ fn a_run_that_comes_out_otherwise_is_not_explained() {
     refused(&scratch.run(&["survey", "r1"]), &["is not what comes out"]);
 }
 
+/// What could not be measured is a part of what came out.
+#[test]
+fn a_run_that_lacked_something_else_is_not_surveyed() {
+    let scratch = Scratch::new();
+    let steps = "[[step]]\nprobe = \"signal\"\nsamples = 20\n";
+    let suite = fs::read_to_string(suite(&scratch)).unwrap() + steps;
+    let suite = scratch.file("two.toml", suite);
+    let ended = scratch.run(&["run", "--quiet", &suite]);
+    assert_eq!(ended.status, Some(3), "{}", ended.stderr);
+    let survey = scratch.run(&["survey", "r1"]);
+    assert_eq!(survey.status, Some(0), "{}", survey.stderr);
+    change(&scratch, "DELETE FROM unsupported");
+    let survey = scratch.run(&["survey", "r1"]);
+    refused(&survey, &["is not what comes out", "the digest differs"]);
+}
+
 #[test]
 fn a_run_of_another_qemu_is_not_explained() {
     let scratch = Scratch::new();

@@ -185,6 +185,10 @@ impl Place {
         let digest = outcome?;
         let gone = ReadError::Damaged("its reader has ended");
         read.unwrap_or(Err(gone)).map_err(ScopeError::NoEnd)?;
+        if run.digest().is_some_and(|then| then != digest) {
+            let (run, what) = (run.id.clone(), "the digest".to_owned());
+            return Err(ScopeError::Differs { run, what });
+        }
         Ok(digest)
     }
 
