@@ -4,8 +4,9 @@ use punctual_model::Run;
 use serde_json::{Value, json};
 
 use crate::explain::Explained;
-use crate::story::{Part, Ran, Story};
+use crate::story::{Hold, Part, Ran, Story};
 use crate::survey::{Place, Survey};
+use crate::tally::{Tally, tally};
 use crate::text;
 
 /// The stories of a run's samples. All times are integer nanoseconds, virtual ones.
@@ -36,6 +37,16 @@ pub fn explained(run: &Run, explained: &[Explained]) -> Value {
         "kernel": run.subject.kernel,
         "digest": run.digest(),
         "samples": explained.iter().map(sample).collect::<Vec<_>>(),
+        "in_the_way": tally(explained).iter().map(in_the_way).collect::<Vec<_>>(),
+    })
+}
+
+fn in_the_way(tally: &Tally) -> Value {
+    json!({
+        "hold": tally.hold.map(Hold::name),
+        "function": tally.function,
+        "times": tally.times,
+        "longest_ns": tally.longest,
     })
 }
 

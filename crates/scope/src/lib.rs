@@ -24,6 +24,7 @@ pub mod scale;
 pub mod story;
 pub mod survey;
 pub mod symbols;
+pub mod tally;
 pub mod text;
 pub mod walk;
 pub mod windows;

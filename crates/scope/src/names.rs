@@ -26,6 +26,9 @@ pub enum Kind {
     Softirq,
     /// The scheduler's.
     Scheduler,
+    /// The end of a switch, in the thread that has got the CPU: what it calls cleans up after
+    /// the one that had it.
+    SwitchEnd,
     /// Takes or gives back a spinning lock, on behalf of its caller.
     Lock,
     /// Switches preemption, interrupts or soft interrupts on or off, or asks whether another
@@ -170,6 +173,8 @@ fn kind(name: &str) -> Kind {
         Kind::Softirq
     } else if SCHEDULER.contains(&name) {
         Kind::Scheduler
+    } else if plain(name) == "finish_task_switch" {
+        Kind::SwitchEnd
     } else if begins(&[
         "_raw_spin_",
         "_raw_read_",
@@ -203,6 +208,7 @@ mod tests {
         assert_eq!(kind("_raw_spin_lock_irqsave"), Kind::Lock);
         assert_eq!(kind("handle_softirqs"), Kind::Softirq);
         assert_eq!(kind("handle_softirqs.constprop.0"), Kind::Softirq);
+        assert_eq!(kind("finish_task_switch.isra.0"), Kind::SwitchEnd);
         assert_eq!(kind("vfs_read"), Kind::Plain);
     }
 }

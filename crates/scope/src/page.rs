@@ -7,6 +7,7 @@ use punctual_model::Run;
 
 use crate::explain::Explained;
 use crate::story::{Hold, Measure, Part, Story};
+use crate::tally::tally;
 use crate::text::{number, sentence};
 
 const STYLE: &str = include_str!("page.css");
@@ -31,10 +32,34 @@ pub fn page(run: &Run, explained: &[Explained]) -> String {
         escape(&run.suite),
         run.seed
     );
+    if explained.len() > 1 {
+        in_the_way(&mut html, explained);
+    }
     for explained in explained {
         section(&mut html, run, explained);
     }
     html
+}
+
+/// What stood in the way of the samples, all together.
+fn in_the_way(html: &mut String, explained: &[Explained]) {
+    let _ = writeln!(
+        html,
+        "<h2>In the way of {} samples</h2>\n<table><tr><th>times<th>longest, ns<th>what",
+        explained.len()
+    );
+    for tally in tally(explained) {
+        let _ = writeln!(
+            html,
+            "<tr><td class=\"n\">{}<td class=\"n\">{}<td>{}",
+            tally.times,
+            tally
+                .longest
+                .map_or_else(String::new, |time| number(time.0)),
+            escape(&tally.name())
+        );
+    }
+    html.push_str("</table>\n");
 }
 
 fn section(html: &mut String, run: &Run, explained: &Explained) {
@@ -130,7 +155,7 @@ fn class(hold: Hold) -> &'static str {
         Hold::HardIrq | Hold::Exception => "hard",
         Hold::Softirq => "soft",
         Hold::PreemptOff | Hold::Lock | Hold::NotPreemptible => "preempt",
-        Hold::OtherThread => "other",
+        Hold::OtherThread | Hold::CleanUp => "other",
         Hold::Scheduler | Hold::Way => "way",
     }
 }

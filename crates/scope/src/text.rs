@@ -8,6 +8,7 @@ use crate::compare;
 use crate::explain::Explained;
 use crate::story::{Hold, Measure, Part, Stage, Story};
 use crate::survey::{Survey, What};
+use crate::tally::tally;
 
 /// A sample with its story.
 pub fn explained(run: &Run, explained: &Explained, trace: bool) -> String {
@@ -25,6 +26,21 @@ pub fn explained(run: &Run, explained: &Explained, trace: bool) -> String {
         Err(why) => text.push_str(&wrap(&format!("not explained: {why}"), 80)),
     }
     text.push('\n');
+    text
+}
+
+/// What stood in the way of several samples, 80 columns wide.
+pub fn in_the_way(explained: &[Explained]) -> String {
+    let count = explained.len();
+    let mut text = format!("In the way of {count} samples\n   times    longest ns\n");
+    for tally in tally(explained) {
+        let times = number(tally.times as i64);
+        let longest = tally
+            .longest
+            .map_or_else(String::new, |time| number(time.0));
+        let line = format!("{times:>8} {longest:>13}  {}", tally.name());
+        let _ = writeln!(text, "{}", cut(&line, 80));
+    }
     text
 }
 
@@ -114,6 +130,7 @@ pub fn sentence(story: &Story) -> String {
         Hold::HardIrq => format!("ran {time} in an interrupt"),
         Hold::Exception => format!("ran {time} in an exception"),
         Hold::OtherThread => format!("ran {time} in another thread ({})", part.thread),
+        Hold::CleanUp => format!("ran {time} to clean up after the thread before{by}"),
         _ => format!("ran {time} without a preemption point"),
     };
     let whole = if (main.whole - time).0 * 20 > time.0 {

@@ -23,7 +23,7 @@ const PLUGIN_VARIABLE: &str = "PUNCTUAL_PLUGIN";
 const EXAMPLES: &str = "\
 Examples:
   punctual explain r3                        the worst sample of the run
-  punctual explain r3 --load stress --worst 3
+  punctual explain r3 --load stress --worst 100
   punctual explain r3 --probe timer --sample 370 --report late.html
   punctual explain r3 --load stress --compare r4
   punctual explain r3 --probe mutex --variant release";
@@ -45,7 +45,7 @@ pub struct Explain {
     /// Only samples of this variant of the probe
     #[arg(long, value_name = "NAME")]
     variant: Option<String>,
-    /// So many of the worst samples
+    /// So many of the worst samples; with more than one, also what they have in common
     #[arg(long, value_name = "K")]
     worst: Option<usize>,
     /// The sample with this number, counted from 0, of each recording
@@ -133,6 +133,9 @@ impl Explain {
         let mut shown = String::new();
         for explained in &explained {
             shown.push_str(&text::explained(&run, explained, self.trace));
+        }
+        if explained.len() > 1 && !self.trace {
+            shown.push_str(&text::in_the_way(&explained));
         }
         output::print(&shown)?;
         Ok(ExitStatus::Done)

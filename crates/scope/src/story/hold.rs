@@ -20,9 +20,25 @@ impl Teller<'_> {
                 Kind::Interrupt => (Hold::HardIrq, None),
                 Kind::Exception => (Hold::Exception, None),
                 Kind::Softirq => (Hold::Softirq, None),
-                _ => (Hold::Way, None),
+                _ => match self.clean_up(span) {
+                    Some(function) => (Hold::CleanUp, Some(function)),
+                    None => (Hold::Way, None),
+                },
             },
         }
+    }
+
+    /// What the end of a switch has called, to clean up after the thread that had the CPU: the
+    /// memory of a dead process, say, goes with the last thread that is switched from it.
+    fn clean_up(&self, span: &Span) -> Option<Number> {
+        let mut chain = self.walk.chain(span.top).peekable();
+        while let Some(number) = chain.next() {
+            let end = |caller: &Number| self.is(*caller, Kind::SwitchEnd);
+            if chain.peek().is_some_and(end) {
+                return Some(number).filter(|number| self.is(*number, Kind::Plain));
+            }
+        }
+        None
     }
 
     /// What the threads that take part do themselves is the way.

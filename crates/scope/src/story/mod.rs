@@ -85,6 +85,8 @@ pub enum Hold {
     NotPreemptible,
     /// Another thread ran.
     OtherThread,
+    /// The thread itself cleaned up after the one that had the CPU before.
+    CleanUp,
     /// The scheduler was at work.
     Scheduler,
     /// Nothing: this is the way itself.
@@ -106,6 +108,7 @@ impl Hold {
             Self::Lock => "spinning lock",
             Self::NotPreemptible => "no preemption point",
             Self::OtherThread => "another thread",
+            Self::CleanUp => "cleaning up",
             Self::Scheduler => "scheduler",
             Self::Way => "the way itself",
         }
@@ -146,7 +149,7 @@ pub struct Part {
     pub from: Nanos,
     /// How long it is.
     pub length: Nanos,
-    /// Which function masked interrupts, switched preemption off or took the lock.
+    /// Which function masked interrupts, switched preemption off, took the lock or cleaned up.
     pub by: Option<String>,
     /// For whom the CPU worked.
     pub thread: String,

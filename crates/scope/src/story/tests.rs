@@ -4,7 +4,7 @@ use super::*;
 use crate::names::Kind;
 use crate::walk::{Activation, Number, Span, Task};
 
-const NAMES: [(&str, Kind); 7] = [
+const NAMES: [(&str, Kind); 10] = [
     ("program", Kind::User),
     ("entry_SYSCALL_64", Kind::Syscall),
     ("futex_lock_pi", Kind::Plain),
@@ -12,6 +12,9 @@ const NAMES: [(&str, Kind); 7] = [
     ("asm_sysvec_apic_timer_interrupt", Kind::Interrupt),
     ("asm_exc_page_fault", Kind::Exception),
     ("handle_softirqs", Kind::Softirq),
+    ("finish_task_switch.isra.0", Kind::SwitchEnd),
+    ("_raw_spin_unlock", Kind::Lock),
+    ("__mmdrop", Kind::Plain),
 ];
 const USER: usize = 0;
 const FUTEX: usize = 2;
@@ -19,6 +22,9 @@ const SCHEDULE: usize = 3;
 const INTERRUPT: usize = 4;
 const FAULT: usize = 5;
 const SOFTIRQS: usize = 6;
+const SWITCH_END: usize = 7;
+const UNLOCK: usize = 8;
+const DROP: usize = 9;
 
 const ONE: Task = 0xa;
 const OTHER: Task = 0xb;
@@ -189,6 +195,41 @@ fn soft_interrupts_are_a_threads_work_on_rt() {
         let story = story_on(preemption, &walk, Measure::Handover, 65).unwrap();
         assert_eq!(told(&story)[1], (Stage::Call, hold, 50));
     }
+}
+
+#[test]
+fn what_the_end_of_a_switch_calls_cleans_up_but_for_its_lock() {
+    let mut walk = walk(&[
+        (ONE, USER, 10),
+        (ONE, SCHEDULE, 20),
+        (OTHER, SWITCH_END, 5),
+        (OTHER, UNLOCK, 7),
+        (OTHER, DROP, 300),
+        (OTHER, INTERRUPT, 80),
+        (OTHER, FUTEX, 9),
+        (OTHER, USER, 10),
+    ]);
+    for span in &walk.spans[3..6] {
+        let top = span.top as usize;
+        let parent = walk.activations[top].parent;
+        let end = Activation::of(SWITCH_END as u32, parent, OTHER);
+        walk.activations[top].parent = Some(walk.activations.len() as Number);
+        walk.activations.push(end);
+    }
+    walk.clocks = vec![10, 441];
+    let story = story(&walk, Measure::Handover, 431).unwrap();
+    assert_eq!(
+        told(&story)[1..],
+        [
+            (Stage::Return, Hold::Way, 12),
+            (Stage::Return, Hold::CleanUp, 300),
+            (Stage::Return, Hold::HardIrq, 80),
+            (Stage::Return, Hold::Way, 9),
+            (Stage::User, Hold::Way, 10),
+        ]
+    );
+    assert_eq!(story.culprit, Some(2));
+    assert_eq!(story.parts[2].by.as_deref(), Some("__mmdrop"));
 }
 
 #[test]

@@ -1,0 +1,124 @@
+//! What stood in the way of many samples, told together.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use punctual_model::Nanos;
+
+use crate::explain::Explained;
+use crate::story::{Hold, Story};
+
+/// What stood in the way of some of the samples: the same hold, in the same function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tally {
+    /// What it was; none: nothing, the way itself.
+    pub hold: Option<Hold>,
+    /// The function that filled most of it, where one did.
+    pub function: Option<String>,
+    /// In the way of how many samples.
+    pub times: usize,
+    /// For how long, at most; none where it was nothing.
+    pub longest: Option<Nanos>,
+}
+
+impl Tally {
+    /// In words: `interrupts off: free_pcppages_bulk`.
+    pub fn name(&self) -> String {
+        match (self.hold, &self.function) {
+            (None, _) => "nothing: the way itself".to_owned(),
+            (Some(hold), None) => hold.name().to_owned(),
+            (Some(hold), Some(function)) => format!("{}: {function}", hold.name()),
+        }
+    }
+}
+
+/// What stood in the way of these samples, the most frequent first. Samples without a story are
+/// left out.
+pub fn tally(explained: &[Explained]) -> Vec<Tally> {
+    let stories = explained.iter().flat_map(|explained| &explained.story);
+    of_stories(stories)
+}
+
+fn of_stories<'a>(stories: impl Iterator<Item = &'a Story>) -> Vec<Tally> {
+    let mut found: HashMap<_, (usize, Option<Nanos>)> = HashMap::new();
+    for story in stories {
+        let part = story.culprit.map(|number| &story.parts[number]);
+        let main = part.and_then(|part| part.main.as_ref());
+        let key = (
+            part.map(|part| part.hold),
+            main.map(|main| main.function.clone()),
+        );
+        let (times, longest) = found.entry(key).or_default();
+        *times += 1;
+        *longest = part.map(|_| story.held()).max(*longest);
+    }
+    let told = |((hold, function), (times, longest))| Tally {
+        hold,
+        function,
+        times,
+        longest,
+    };
+    let mut told: Vec<Tally> = found.into_iter().map(told).collect();
+    told.sort_by_cached_key(|one| (Reverse((one.times, one.longest)), one.name()));
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::story::{Measure, Part, Ran, Stage};
+
+    fn story(culprit: Option<(Hold, &str, i64)>) -> Story {
+        let part = |(hold, function, length): (Hold, &str, i64)| Part {
+            stage: Stage::Switch,
+            hold,
+            from: Nanos::ZERO,
+            length: Nanos(length),
+            by: None,
+            thread: String::new(),
+            main: Some(Ran {
+                function: function.to_owned(),
+                caller: None,
+                time: Nanos(length),
+                whole: Nanos(length),
+                times: 1,
+            }),
+            within: Vec::new(),
+        };
+        Story {
+            measure: Measure::Lateness,
+            late: Nanos(1_000),
+            culprit: culprit.map(|_| 0),
+            parts: culprit.into_iter().map(part).collect(),
+            flame: Vec::new(),
+            functions: Vec::new(),
+            blocks: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_same_culprits_are_counted_together_and_the_most_frequent_comes_first() {
+        let stories = [
+            story(Some((Hold::Lock, "rare", 900))),
+            story(Some((Hold::IrqsOff, "often", 300))),
+            story(None),
+            story(Some((Hold::IrqsOff, "often", 700))),
+            story(Some((Hold::PreemptOff, "often", 500))),
+        ];
+        let told: Vec<_> = of_stories(stories.iter())
+            .iter()
+            .map(|one| (one.times, one.longest.map(|time| time.0), one.name()))
+            .collect();
+        let expected = [
+            (2, Some(700), "interrupts off: often"),
+            (1, Some(900), "spinning lock: rare"),
+            (1, Some(500), "preemption off: often"),
+            (1, None, "nothing: the way itself"),
+        ];
+        assert_eq!(
+            told,
+            expected.map(|(times, longest, name)| (times, longest, name.to_owned()))
+        );
+    }
+}
