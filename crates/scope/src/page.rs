@@ -23,11 +23,12 @@ pub fn page(run: &Run, explained: &[Explained]) -> String {
          <style>{STYLE}</style>\n<h1>{title}</h1>\n"
     );
     let subject = &run.subject;
-    let (kernel, boot) = (escape(&subject.kernel), escape(&subject.boot));
+    let kernel = format!("{} {}", subject.kernel, subject.boot);
+    let kernel = escape(kernel.trim_end());
     let digest = run.digest().unwrap_or_default();
     let _ = writeln!(
         html,
-        "<p class=\"facts\">{kernel} {boot}; suite {}, seed {}; digest {digest:.12}. Times are \
+        "<p class=\"facts\">{kernel}; suite {}, seed {}; digest {digest:.12}. Times are \
          virtual nanoseconds: lengths of code paths, not times of a certain CPU.</p>",
         escape(&run.suite),
         run.seed
@@ -45,7 +46,8 @@ pub fn page(run: &Run, explained: &[Explained]) -> String {
 fn in_the_way(html: &mut String, explained: &[Explained]) {
     let _ = writeln!(
         html,
-        "<h2>In the way of {} samples</h2>\n<table><tr><th>times<th>longest, ns<th>what",
+        "<h2>In the way of {} samples</h2>\n<table class=\"tally\"><tr><th class=\"n\">times\
+         <th class=\"n\">longest, ns<th>what",
         explained.len()
     );
     for tally in tally(explained) {
