@@ -251,6 +251,10 @@ fn the_stages_of_an_interrupt_and_a_signal_are_explained_too() {
     }
 }
 
+/// No way is so long by itself: from the interrupt to the reading of the clock it takes 4 to
+/// 8 µs.
+const WAY_NS: i64 = 15_000;
+
 /// What is measured in the four subjects of `demo`, shortened.
 const SMALL: &str = "[[step]]\nprobe = \"timer\"\nsamples = 300\n\
     [[step]]\nprobe = \"timer\"\nload = \"stress\"\nsamples = 300\n";
@@ -269,6 +273,14 @@ fn the_parts_of_the_hundred_worst_samples_add_up() {
         let notes: Vec<&Value> = notes.flatten().collect();
         let mended = notes.iter().any(|note| note.to_string().contains("mended"));
         assert!(!mended, "{notes:?}");
+        for sample in samples(&explained) {
+            let story = &sample["story"];
+            let is_told = story["culprit"].is_u64() || number(&sample["late_ns"]) < WAY_NS;
+            assert!(is_told, "late, and nothing stood in the way: {sample:#}");
+        }
+        let told = explained["in_the_way"].as_array().unwrap().iter();
+        let told: i64 = told.map(|one| number(&one["times"])).sum();
+        assert_eq!(told, 100);
     }
 }
 
