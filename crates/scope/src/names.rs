@@ -133,7 +133,21 @@ const SOFTIRQ: [&str; 4] = [
     "__softirqentry_text_start",
     "do_softirq",
 ];
-const SCHEDULER: [&str; 3] = ["__schedule", "__switch_to_asm", "__switch_to"];
+const SCHEDULER: [&str; 13] = [
+    "schedule",
+    "schedule_idle",
+    "schedule_preempt_disabled",
+    "schedule_rtlock",
+    "rt_mutex_schedule",
+    "preempt_schedule",
+    "preempt_schedule_irq",
+    "preempt_schedule_notrace",
+    "preempt_schedule_notrace_thunk",
+    "preempt_schedule_thunk",
+    "__schedule",
+    "__switch_to_asm",
+    "__switch_to",
+];
 
 /// Without what a compiler adds to the name of a function that it has changed:
 /// `.constprop.0`, `.part.0`, `.isra.0`.
@@ -171,7 +185,7 @@ fn kind(name: &str) -> Kind {
         Kind::Thunk
     } else if SOFTIRQ.contains(&plain(name)) {
         Kind::Softirq
-    } else if SCHEDULER.contains(&name) {
+    } else if SCHEDULER.contains(&plain(name)) {
         Kind::Scheduler
     } else if plain(name) == "finish_task_switch" {
         Kind::SwitchEnd

@@ -21,6 +21,58 @@ pub(super) struct Piece {
     pub(super) spans: std::ops::Range<usize>,
 }
 
+/// Where preemption was possible, again and again, and the thread went on, it was not preemption
+/// that held: another thread had the CPU, and that is one piece.
+fn together(pieces: Vec<Piece>) -> Vec<Piece> {
+    let mut together = Vec::new();
+    let mut stretch: Vec<Piece> = Vec::new();
+    for piece in pieces {
+        if stretch.last().is_some_and(|last| !goes_on(last, &piece)) {
+            together.append(&mut as_one(std::mem::take(&mut stretch)));
+        }
+        stretch.push(piece);
+    }
+    together.append(&mut as_one(stretch));
+    together
+}
+
+/// Whether a thread has the CPU in both while another one is to be switched to.
+fn goes_on(before: &Piece, piece: &Piece) -> bool {
+    let waits = |piece: &Piece| {
+        let held = [
+            Hold::OtherThread,
+            Hold::IrqsOff,
+            Hold::PreemptOff,
+            Hold::Lock,
+        ];
+        piece.stage == Stage::Switch && held.contains(&piece.hold)
+    };
+    waits(before) && waits(piece) && before.task == piece.task
+}
+
+/// The pieces of a stretch: one, if preemption was possible for a tenth of it and more.
+fn as_one(stretch: Vec<Piece>) -> Vec<Piece> {
+    let [first, .., last] = &stretch[..] else {
+        return stretch;
+    };
+    let possible = stretch
+        .iter()
+        .filter(|piece| piece.hold == Hold::OtherThread);
+    let possible: i64 = possible.map(|piece| (piece.to - piece.from).0).sum();
+    if possible * 10 < (last.to - first.from).0 {
+        return stretch;
+    }
+    vec![Piece {
+        stage: Stage::Switch,
+        hold: Hold::OtherThread,
+        site: None,
+        task: first.task,
+        from: first.from,
+        to: last.to,
+        spans: first.spans.start..last.spans.end,
+    }]
+}
+
 impl Teller<'_> {
     pub(super) fn parts(&self) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::new();
@@ -66,7 +118,7 @@ impl Teller<'_> {
             }
         }
         pieces.retain(|piece| piece.to > piece.from);
-        pieces
+        together(pieces)
     }
 
     /// Where the kernel is not preempted at all, but was not preemptible for a reason of its
@@ -116,5 +168,69 @@ impl Teller<'_> {
             return self.text(site).to_owned();
         }
         format!("{} in {}", self.text(site), self.text(own))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One piece after the other, of these tasks, holds and lengths.
+    fn pieces(of: &[(Task, Hold, i64)]) -> Vec<Piece> {
+        let mut at = 0;
+        let piece = |(number, (task, hold, length)): (usize, &(Task, Hold, i64))| {
+            let from = at;
+            at += length;
+            Piece {
+                stage: Stage::Switch,
+                hold: *hold,
+                site: None,
+                task: *task,
+                from: Nanos(from),
+                to: Nanos(at),
+                spans: number..number + 1,
+            }
+        };
+        of.iter().enumerate().map(piece).collect()
+    }
+
+    fn told(of: &[(Task, Hold, i64)]) -> Vec<(Task, Hold, i64)> {
+        let told = |piece: &Piece| (piece.task, piece.hold, (piece.to - piece.from).0);
+        together(pieces(of)).iter().map(told).collect()
+    }
+
+    #[test]
+    fn a_thread_that_could_be_preempted_again_and_again_is_one_piece() {
+        let stretch = [
+            (1, Hold::OtherThread, 300),
+            (1, Hold::PreemptOff, 11),
+            (1, Hold::OtherThread, 200),
+            (1, Hold::Lock, 72),
+            (1, Hold::IrqsOff, 2),
+            (1, Hold::OtherThread, 100),
+            (1, Hold::Scheduler, 900),
+            (2, Hold::OtherThread, 50),
+            (3, Hold::OtherThread, 60),
+        ];
+        let expected = [
+            (1, Hold::OtherThread, 685),
+            (1, Hold::Scheduler, 900),
+            (2, Hold::OtherThread, 50),
+            (3, Hold::OtherThread, 60),
+        ];
+        assert_eq!(told(&stretch), expected);
+        let first = &together(pieces(&stretch))[0];
+        assert_eq!(first.spans, 0..6);
+    }
+
+    #[test]
+    fn a_lock_behind_which_the_scheduler_comes_at_once_is_the_lock() {
+        let stretch = [
+            (1, Hold::IrqsOff, 5),
+            (1, Hold::Lock, 998_685),
+            (1, Hold::OtherThread, 26),
+            (1, Hold::Scheduler, 900),
+        ];
+        assert_eq!(told(&stretch), stretch);
     }
 }

@@ -17,23 +17,30 @@ impl Teller<'_> {
                 threads.entry(span.task).or_insert_with(|| text.to_owned());
             }
         }
-        for (number, activation) in self.walk.activations.iter().enumerate() {
-            if threads.contains_key(&activation.task) || activation.task == 0 {
-                continue;
-            }
-            let chain = self
-                .walk
-                .chain(number as Number)
-                .map(|number| self.text(number));
-            let known = chain.filter(|name| THREADS.iter().any(|(function, _)| function == name));
-            if let Some(name) = known.last() {
-                let told = THREADS.iter().find(|(function, _)| *function == name);
-                let told = told.map_or(name, |(_, thread)| thread);
-                threads.insert(activation.task, told.to_owned());
-            }
+        for (task, known) in self.kernel_threads() {
+            let (_, name) = THREADS[known];
+            threads.entry(task).or_insert_with(|| name.to_owned());
         }
         self.name_parts(&mut threads);
         threads
+    }
+
+    /// Which of the known threads those are that ran one of their functions.
+    fn kernel_threads(&self) -> HashMap<Task, usize> {
+        let mut found: HashMap<Task, usize> = HashMap::new();
+        for (number, activation) in self.walk.activations.iter().enumerate() {
+            let chain = self.walk.chain(number as Number);
+            let place = |number| {
+                let text = self.text(number);
+                THREADS.iter().position(|(function, _)| *function == text)
+            };
+            if let Some(known) = chain.filter_map(place).min() {
+                let best = found.entry(activation.task).or_insert(known);
+                *best = known.min(*best);
+            }
+        }
+        found.remove(&0);
+        found
     }
 
     /// Both threads of a handover are the probe's, most likely.
@@ -57,13 +64,16 @@ impl Teller<'_> {
     }
 }
 
-/// Kernel threads, by the function in which they wait.
-const THREADS: [(&str, &str); 12] = [
+/// Kernel threads, by their functions; what several have in common comes last.
+const THREADS: [(&str, &str); 16] = [
     ("do_idle", "idle"),
     ("cpu_startup_entry", "idle"),
     ("cpuidle_idle_call", "idle"),
+    ("rcu_cpu_kthread", "kernel thread (rcuc)"),
+    ("run_ksoftirqd", "kernel thread (ksoftirqd)"),
+    ("run_timersd", "kernel thread (ktimers)"),
+    ("cpu_stopper_thread", "kernel thread (migration)"),
     ("irq_thread", "kernel thread (irq_thread)"),
-    ("smpboot_thread_fn", "kernel thread (smpboot_thread_fn)"),
     ("worker_thread", "kernel thread (worker_thread)"),
     ("kthread_worker_fn", "kernel thread (kthread_worker_fn)"),
     ("rcu_gp_kthread", "kernel thread (rcu_gp_kthread)"),
@@ -71,4 +81,5 @@ const THREADS: [(&str, &str); 12] = [
     ("kswapd", "kernel thread (kswapd)"),
     ("kthreadd", "kernel thread (kthreadd)"),
     ("rcu_tasks_kthread", "kernel thread (rcu_tasks_kthread)"),
+    ("smpboot_thread_fn", "kernel thread (smpboot_thread_fn)"),
 ];
