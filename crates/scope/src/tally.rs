@@ -11,7 +11,7 @@ use crate::story::{Hold, Story};
 /// What stood in the way of some of the samples: the same hold, in the same function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
-    /// What it was; none: nothing, the way itself.
+    /// What it was; none: nothing for long.
     pub hold: Option<Hold>,
     /// The function that filled most of it, where one did.
     pub function: Option<String>,
@@ -25,7 +25,7 @@ impl Tally {
     /// In words: `interrupts off: free_pcppages_bulk`.
     pub fn name(&self) -> String {
         match (self.hold, &self.function) {
-            (None, _) => "nothing: the way itself".to_owned(),
+            (None, _) => "nothing for long".to_owned(),
             (Some(hold), None) => hold.name().to_owned(),
             (Some(hold), Some(function)) => format!("{}: {function}", hold.name()),
         }
@@ -114,7 +114,7 @@ mod tests {
             (2, Some(700), "interrupts off: often"),
             (1, Some(900), "spinning lock: rare"),
             (1, Some(500), "preemption off: often"),
-            (1, None, "nothing: the way itself"),
+            (1, None, "nothing for long"),
         ];
         assert_eq!(
             told,

@@ -101,10 +101,14 @@ pub fn sentence(story: &Story) -> String {
             });
             format!("; its longest part is {stage}, {length}{most}")
         });
-        return format!(
-            "{}: nothing stood in the way: this is the way itself{told}",
-            story.late
-        );
+        let in_the_way = story.parts.iter().filter(|part| part.hold.is_in_the_way());
+        let in_the_way: i64 = in_the_way.map(|part| part.length.0).sum();
+        let verdict = if in_the_way * 5 >= story.late.0 * 2 {
+            "much stood in the way, nothing for long"
+        } else {
+            "nothing stood in the way: this is the way itself"
+        };
+        return format!("{}: {verdict}{told}", story.late);
     };
     let total = story.late;
     let Some(main) = &part.main else {
