@@ -64,6 +64,12 @@ fn what_cannot_be_repeated_is_said_and_nothing_is_lost() {
         ],
     );
 
+    // What there is not is told with what there is.
+    let misspelt = scratch.run(&["explain", "r1", "--probe", "tmer"]);
+    refused(&misspelt, &["no such recording", "timer / idle"]);
+    let beyond = scratch.run(&["explain", "r1", "--sample", "20"]);
+    refused(&beyond, &["no such sample"]);
+
     // All is still there, and can be explained.
     explain(&scratch, "r1");
 }

@@ -52,13 +52,13 @@ impl Wanted {
             .filter(|(_, recording)| self.wants(recording))
             .collect();
         if wanted.is_empty() {
-            return Err(unreadable("it has no such recording"));
+            return Err(unreadable(&none_such(run)));
         }
         let mut samples = Vec::new();
-        let mut why = None;
+        let (mut why, count) = (Vec::new(), wanted.len());
         for (number, recording) in wanted {
             if let Err(reason) = is_explained(run, number) {
-                why = why.or(Some(reason));
+                why.push(reason);
                 continue;
             }
             let all = recording
@@ -68,8 +68,8 @@ impl Wanted {
             let all = all.filter(|sample| self.sample.is_none_or(|wanted| wanted == sample.seq));
             samples.extend(all.map(|sample| (number, sample)));
         }
-        if let Some(reason) = why.filter(|_| samples.is_empty()) {
-            return Err(reason);
+        if why.len() == count {
+            return Err(why.swap_remove(0));
         }
         samples.sort_by_key(|(number, sample)| (-sample.value.0, *number, sample.seq));
         samples.dedup_by_key(|(number, sample)| (*number, sample.seq));
@@ -82,6 +82,17 @@ impl Wanted {
             .map(|(recording, sample)| choose(run, recording, sample));
         chosen.collect()
     }
+}
+
+/// No recording is meant: which there are.
+fn none_such(run: &Run) -> String {
+    let kind = |recording: &Recording| format!("{} / {}", recording.probe, recording.load);
+    let mut kinds: Vec<String> = run.recordings.iter().map(kind).collect();
+    kinds.dedup();
+    if kinds.is_empty() {
+        return "it has no recordings".to_owned();
+    }
+    format!("it has no such recording; it has {}", kinds.join(", "))
 }
 
 /// A sample with its story.
