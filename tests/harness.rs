@@ -245,15 +245,20 @@ impl Drop for HostLoad {
 ///
 /// # Panics
 /// If it is still not so when a minute of waiting is over: `what` was expected.
-pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub fn until(what: &str, is_so: impl FnMut() -> bool) {
+    assert!(is_soon(is_so), "{what}: not within a minute");
+}
+
+/// Waits for a minute at most until something is so, and says whether it is.
+pub fn is_soon(mut is_so: impl FnMut() -> bool) -> bool {
     const PAUSE: Duration = Duration::from_millis(20);
     for _ in 0..3000 {
         if is_so() {
-            return;
+            return true;
         }
         thread::sleep(PAUSE);
     }
-    panic!("{what}: not within a minute");
+    false
 }
 
 /// The processes below `pid` whose name begins with `qemu`.

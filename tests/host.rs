@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use punctual_tests::{Scratch, descendants, is_alive, runs, until};
+use punctual_tests::{Scratch, descendants, is_alive, is_soon, runs, until};
 use rustix::process::{Pid, Signal, kill_process};
 
 const SUITE: &str = r#"
@@ -117,12 +117,17 @@ fn begin(scratch: &Scratch, seen: fn(&[(u32, String)]) -> bool) -> (Child, Vec<(
     let suite = &scratch.file("long.toml", LONG);
     let mut command = scratch.punctual(&["run", suite, "--bench", "host", "--quiet"]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    let child = command.process_group(0).spawn().unwrap();
+    let mut child = command.process_group(0).spawn().unwrap();
     let mut below = Vec::new();
-    until("it has begun", || {
+    let begun = is_soon(|| {
         below = descendants(child.id());
         seen(&below)
     });
+    if !begun {
+        child.kill().unwrap();
+        child.wait().unwrap();
+        panic!("it has never begun");
+    }
     (child, below)
 }
 

@@ -102,8 +102,8 @@ pub fn sentence(story: &Story) -> String {
             format!("; its longest part is {stage}, {length}{most}")
         });
         let in_the_way = story.parts.iter().filter(|part| part.hold.is_in_the_way());
-        let in_the_way: i64 = in_the_way.map(|part| part.length.0).sum();
-        let verdict = if in_the_way * 5 >= story.late.0 * 2 {
+        let in_the_way = in_the_way.fold(Nanos::ZERO, |sum, part| sum + part.length);
+        let verdict = if in_the_way * 5 >= story.late * 2 {
             "much stood in the way, nothing for long"
         } else {
             "nothing stood in the way: this is the way itself"

@@ -58,8 +58,8 @@ fn as_one(stretch: Vec<Piece>) -> Vec<Piece> {
     let possible = stretch
         .iter()
         .filter(|piece| piece.hold == Hold::OtherThread);
-    let possible: i64 = possible.map(|piece| (piece.to - piece.from).0).sum();
-    if possible * 10 < (last.to - first.from).0 {
+    let possible = possible.fold(Nanos::ZERO, |sum, piece| sum + (piece.to - piece.from));
+    if possible * 10 < last.to - first.from {
         return stretch;
     }
     vec![Piece {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::Measure;
 use super::teller::Teller;
-use crate::walk::{Number, Task};
+use crate::walk::Task;
 
 impl Teller<'_> {
     /// Names for threads: the program in user space, or a kernel thread's own function.
@@ -28,13 +28,10 @@ impl Teller<'_> {
     /// Which of the known threads those are that ran one of their functions.
     fn kernel_threads(&self) -> HashMap<Task, usize> {
         let mut found: HashMap<Task, usize> = HashMap::new();
-        for (number, activation) in self.walk.activations.iter().enumerate() {
-            let chain = self.walk.chain(number as Number);
-            let place = |number| {
-                let text = self.text(number);
-                THREADS.iter().position(|(function, _)| *function == text)
-            };
-            if let Some(known) = chain.filter_map(place).min() {
+        for activation in &self.walk.activations {
+            let text = &self.names[activation.func as usize].text;
+            let place = THREADS.iter().position(|(function, _)| function == text);
+            if let Some(known) = place {
                 let best = found.entry(activation.task).or_insert(known);
                 *best = known.min(*best);
             }
