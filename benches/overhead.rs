@@ -9,11 +9,11 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
-use punctual_bench::initramfs;
-use punctual_bench::kernels::Catalog;
-use punctual_bench::paths;
 use punctual_bench::virtual_bench::{Machine, Memory, PROGRAM, Start, VirtualBench, cmdline};
 use punctual_benches::{median, time};
+use punctual_kernels::Catalog;
+use punctual_kernels::initramfs;
+use punctual_kernels::paths;
 use punctual_tests::{Scratch, programs};
 
 const ROUNDS: usize = 3;

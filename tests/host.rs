@@ -136,7 +136,7 @@ fn load_runs(below: &[(u32, String)]) -> bool {
 }
 
 fn knob_is_turned(_: &[(u32, String)]) -> bool {
-    fs::read_dir("/run/punctual/knobs").is_ok_and(|notes| notes.count() > 0)
+    fs::read_dir("/run/punctual/settings").is_ok_and(|notes| notes.count() > 0)
 }
 
 fn assert_gone(processes: &[(u32, String)]) {
@@ -205,7 +205,7 @@ fn settings_are_turned_back_after_a_signal_and_after_a_kill() {
     let suite = &scratch.file("host.toml", SUITE);
     let next = scratch.run(&["run", suite, "--bench", "host", "--json", "--quiet"]);
     let facts = &runs(&next.stdout)[0]["provenance"]["facts"];
-    let said = facts["turned_back_after_crash"].as_str().unwrap();
+    let said = facts["restored_after_crash"].as_str().unwrap();
     assert!(said.contains("sched_rt_runtime_us"), "{said}");
     assert_eq!(
         settings(),

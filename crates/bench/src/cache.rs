@@ -9,8 +9,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::SystemTime;
 
-use crate::paths::Lock;
 use crate::virtual_bench::snapshot::{self, Snapshot};
+use punctual_kernels::paths::Lock;
 
 /// One thing in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]

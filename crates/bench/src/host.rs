@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::checksum;
 use crate::error::BenchError;
 use crate::site::{Event, Outcome, Site};
 use crate::watch::{Until, Watch, Watched};
 use crate::workdir::WorkDir;
+use punctual_kernels::checksum;
 
 /// How long a target that is told to end may take to stop its loads and turn back what it
 /// has turned.

@@ -1,16 +1,10 @@
-//! Where subjects run: kernels, the guest's file system, and the virtual bench.
+//! Where subjects run: the virtual bench and this machine.
 #![forbid(unsafe_code)]
 
 pub mod cache;
-pub mod checksum;
 mod console;
-mod elf;
 mod error;
 pub mod host;
-pub mod initramfs;
-pub mod kernels;
-pub mod kmod;
-pub mod paths;
 pub mod site;
 pub mod virtual_bench;
 mod watch;

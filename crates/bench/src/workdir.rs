@@ -7,7 +7,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::paths::Lock;
+use punctual_kernels::paths::Lock;
 
 /// A directory of its own below `CACHE/work`. It is removed when this is dropped; what a
 /// killed process leaves behind is removed when the next one makes its own.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use include_dir::{Dir, include_dir};
-use punctual_bench::paths;
+use punctual_kernels::paths;
 use punctual_model::plan::{IDLE, Load};
 use punctual_model::suite::Suite;
 use punctual_published::Document;
@@ -187,7 +187,7 @@ fn stem(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use punctual_target::probes;
+    use punctual_agent::probes;
 
     use super::*;
 

@@ -2,9 +2,9 @@
 
 use clap::Args;
 use jiff::SignedDuration;
+use punctual_agent::probes;
 use punctual_model::Nanos;
 use punctual_model::plan::Step;
-use punctual_target::probes;
 use toml::Value;
 
 use crate::UsageError;

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use punctual_bench::host::HostSite;
-use punctual_bench::initramfs::{self, Initramfs};
-use punctual_bench::kernels::{Catalog, Kernel};
-use punctual_bench::kmod;
 use punctual_bench::site::Site;
 use punctual_bench::virtual_bench::{Machine, Start, VirtualBench, VirtualSite, cmdline};
+use punctual_kernels::initramfs::{self, Initramfs};
+use punctual_kernels::kmod;
+use punctual_kernels::{Catalog, Kernel};
 use punctual_model::plan::Load;
 use punctual_model::suite::{SubjectSpec, Suite};
 

@@ -21,7 +21,7 @@
 use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::edge;
+use crate::entry;
 
 /// A block of instructions, while it is translated.
 pub enum Tb {}
@@ -202,7 +202,7 @@ impl Qemu {
         }
     }
 
-    /// Has [`edge::translated`] called for each block that is translated from now on.
+    /// Has [`entry::translated`] called for each block that is translated from now on.
     pub fn listen(&self) {
         // SAFETY: the functions are of the types that this version expects.
         unsafe {
@@ -216,7 +216,7 @@ impl Qemu {
     }
 
     /// Has all that was translated dropped, once the present block has ended;
-    /// [`edge::reset`] is called then.
+    /// [`entry::reset`] is called then.
     pub fn reset(&self) {
         // SAFETY: the functions are of the types that this version expects.
         unsafe {
@@ -284,20 +284,20 @@ impl Qemu {
 
 extern "C" fn translated_by_id(_id: PluginId, tb: *mut Tb) {
     // SAFETY: QEMU calls, and the block is the one that it translates.
-    unsafe { edge::translated(tb) };
+    unsafe { entry::translated(tb) };
 }
 
 extern "C" fn translated_with_data(tb: *mut Tb, _data: *mut c_void) {
     // SAFETY: as above.
-    unsafe { edge::translated(tb) };
+    unsafe { entry::translated(tb) };
 }
 
 extern "C" fn reset_by_id(_id: PluginId) {
-    edge::reset();
+    entry::reset();
 }
 
 extern "C" fn reset_with_data(_data: *mut c_void) {
-    edge::reset();
+    entry::reset();
 }
 
 /// A function of the QEMU that has loaded this library.

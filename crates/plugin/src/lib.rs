@@ -4,4 +4,4 @@
 //! what is watched and writes it down.
 
 mod api;
-mod edge;
+mod entry;

@@ -4,13 +4,13 @@
 //! with the reason: never as a blank, never as a zero.
 #![forbid(unsafe_code)]
 
-pub mod beside;
 pub mod compare;
 pub mod figure;
 pub mod gnuplot;
 pub mod json;
 pub mod matrix;
 pub mod page;
+pub mod published;
 pub mod rows;
 pub mod stats;
 pub mod summary;
@@ -20,10 +20,10 @@ pub mod views;
 #[cfg(test)]
 mod fixtures;
 
-pub use beside::{directions_text, documents_text};
 pub use figure::{Figure, figures};
 pub use json::{run_json, runs_json};
 pub use matrix::{Cell, Column, Matrix, Measurement};
 pub use page::{comparison_page, page};
+pub use published::{directions_text, documents_text};
 pub use summary::summary;
 pub use table::table;

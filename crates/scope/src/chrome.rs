@@ -14,7 +14,7 @@ pub fn trace(title: &str, story: &Story) -> Value {
         named("thread_name", 0, "the sample"),
     ];
     for part in &story.parts {
-        let what = format!("{}: {}", part.stage.name(), part.hold.name());
+        let what = format!("{}: {}", part.stage.name(), part.cause.name());
         events.push(event(
             &what,
             0,

@@ -7,16 +7,16 @@ use punctual_bench::virtual_bench::Machine;
 use punctual_model::{Recording, Run};
 use punctual_trace::{Item, Window};
 
+use crate::blocks::Blocks;
 use crate::error::ScopeError;
-use crate::library::Library;
+use crate::guest_clock::GuestClock;
 use crate::names::Names;
 use crate::preemption::Preemption;
 use crate::probes::{Chosen, choose, is_explained};
-use crate::programs::Programs;
 use crate::repeat::{Place, Say};
-use crate::scale::Scale;
 use crate::story::{Circumstances, Measure, Story, tell};
 use crate::survey::{Survey, Surveyor};
+use crate::user_symbols::UserSymbols;
 use crate::walk::Walker;
 
 /// Which samples are to be explained.
@@ -117,7 +117,7 @@ pub fn explain(
     let programs = programs(machine)?;
     let windows: Vec<_> = chosen.iter().flat_map(watched).collect();
     let mut trace = place.watch(run, machine, &windows, &symbols, cancel, say)?;
-    let mut library = Library::new(Names::new(&symbols, &programs));
+    let mut library = Blocks::new(Names::new(&symbols, &programs));
     let mut stories = HashMap::new();
     while let Some((window, _, words)) = trace.next_window(|block| library.learn(block))? {
         let walk = Walker::new(&library).window(&words);
@@ -170,15 +170,15 @@ pub fn survey(
     Ok((surveyor.finish(scale(run)), digest))
 }
 
-fn programs(machine: &Machine) -> Result<Programs, ScopeError> {
-    Programs::of_initramfs(&machine.initramfs).map_err(|error| ScopeError::Io {
+fn programs(machine: &Machine) -> Result<UserSymbols, ScopeError> {
+    UserSymbols::of_initramfs(&machine.initramfs).map_err(|error| ScopeError::Io {
         path: machine.initramfs.clone(),
         error,
     })
 }
 
-fn scale(run: &Run) -> Scale {
-    Scale::of_console(&run.console, run.ns_per_insn.unwrap_or(1))
+fn scale(run: &Run) -> GuestClock {
+    GuestClock::of_console(&run.console, run.ns_per_insn.unwrap_or(1))
 }
 
 fn about(run: &Run, chosen: &Chosen) -> Circumstances {

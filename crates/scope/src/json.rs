@@ -4,7 +4,7 @@ use punctual_model::Run;
 use serde_json::{Value, json};
 
 use crate::explain::Explained;
-use crate::story::{Hold, Part, Ran, Story};
+use crate::story::{Cause, Part, Ran, Story};
 use crate::survey::{Place, Survey};
 use crate::tally::{Tally, tally};
 use crate::text;
@@ -43,7 +43,7 @@ pub fn explained(run: &Run, explained: &[Explained]) -> Value {
 
 fn in_the_way(tally: &Tally) -> Value {
     json!({
-        "hold": tally.hold.map(Hold::name),
+        "cause": tally.cause.map(Cause::name),
         "function": tally.function,
         "times": tally.times,
         "longest_ns": tally.longest,
@@ -63,7 +63,7 @@ fn story(story: &Story) -> Value {
 fn part(part: &Part) -> Value {
     json!({
         "stage": part.stage.name(),
-        "hold": part.hold.name(),
+        "cause": part.cause.name(),
         "from_ns": part.from,
         "length_ns": part.length,
         "by": part.by,

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::programs::Programs;
 use crate::symbols::Symbols;
+use crate::user_symbols::UserSymbols;
 
 /// The number of a name.
 pub type Func = u32;
@@ -53,14 +53,14 @@ pub struct Name {
 #[derive(Debug)]
 pub struct Names<'a> {
     symbols: &'a Symbols,
-    programs: &'a Programs,
+    programs: &'a UserSymbols,
     known: Vec<Name>,
     numbers: HashMap<String, Func>,
 }
 
 impl<'a> Names<'a> {
     /// None yet.
-    pub fn new(symbols: &'a Symbols, programs: &'a Programs) -> Self {
+    pub fn new(symbols: &'a Symbols, programs: &'a UserSymbols) -> Self {
         Self {
             symbols,
             programs,

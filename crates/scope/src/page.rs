@@ -6,7 +6,7 @@ use inferno::flamegraph::{self, Options};
 use punctual_model::Run;
 
 use crate::explain::Explained;
-use crate::story::{Hold, Measure, Part, Story};
+use crate::story::{Cause, Measure, Part, Story};
 use crate::tally::tally;
 use crate::text::{number, sentence};
 
@@ -121,7 +121,7 @@ fn timeline(html: &mut String, story: &Story) {
             html,
             "<rect class=\"{}{culprit}\" x=\"{x:.2}\" y=\"4\" width=\"{width:.2}\" height=\"24\">\
              <title>{}</title></rect>",
-            class(part.hold),
+            class(part.cause),
             escape(&described(part))
         );
         if width > 90.0 {
@@ -129,7 +129,7 @@ fn timeline(html: &mut String, story: &Story) {
                 html,
                 "<text x=\"{:.2}\" y=\"20\">{}</text>",
                 x + 4.0,
-                part.hold.name()
+                part.cause.name()
             );
         }
     }
@@ -150,15 +150,15 @@ fn begin(measure: Measure) -> &'static str {
     }
 }
 
-fn class(hold: Hold) -> &'static str {
-    match hold {
-        Hold::Idle | Hold::Coming | Hold::Unseen => "idle",
-        Hold::IrqsOff => "irqs",
-        Hold::HardIrq | Hold::Exception => "hard",
-        Hold::Softirq => "soft",
-        Hold::PreemptOff | Hold::Lock | Hold::NotPreemptible => "preempt",
-        Hold::OtherThread | Hold::CleanUp => "other",
-        Hold::Scheduler | Hold::Way => "way",
+fn class(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Idle | Cause::Coming | Cause::Unseen => "idle",
+        Cause::IrqsOff => "irqs",
+        Cause::HardIrq | Cause::Exception => "hard",
+        Cause::Softirq => "soft",
+        Cause::PreemptOff | Cause::Lock | Cause::NotPreemptible => "preempt",
+        Cause::OtherThread | Cause::CleanUp => "other",
+        Cause::Scheduler | Cause::Way => "way",
     }
 }
 
@@ -174,7 +174,7 @@ fn described(part: &Part) -> String {
     format!(
         "{} ns {}{by}{main}",
         number(part.length.0),
-        part.hold.name()
+        part.cause.name()
     )
 }
 
@@ -203,7 +203,7 @@ fn table(html: &mut String, story: &Story) {
             number(part.from.0),
             number(part.length.0),
             part.stage.name(),
-            part.hold.name(),
+            part.cause.name(),
             escape(part.by.as_deref().unwrap_or_default()),
             escape(&part.thread),
             escape(&function)

@@ -9,10 +9,10 @@ use std::thread;
 
 use punctual_bench::BenchError;
 use punctual_bench::WorkDir;
-use punctual_bench::kernels::Kernel;
-use punctual_bench::paths;
 use punctual_bench::site::Event;
 use punctual_bench::virtual_bench::{Machine, Plugin, Start, VirtualBench, cmdline};
+use punctual_kernels::Kernel;
+use punctual_kernels::paths;
 use punctual_model::digest::digest;
 use punctual_model::{Record, Recording, Run};
 use punctual_trace::{Item, Orders, ReadError, Reader, Window, Word};

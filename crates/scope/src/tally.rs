@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use punctual_model::Nanos;
 
 use crate::explain::Explained;
-use crate::story::{Hold, Story};
+use crate::story::{Cause, Story};
 
 /// What stood in the way of some of the samples: the same hold, in the same function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
     /// What it was; none: nothing for long.
-    pub hold: Option<Hold>,
+    pub cause: Option<Cause>,
     /// The function that filled most of it, where one did.
     pub function: Option<String>,
     /// In the way of how many samples.
@@ -24,10 +24,10 @@ pub struct Tally {
 impl Tally {
     /// In words: `interrupts off: free_pcppages_bulk`.
     pub fn name(&self) -> String {
-        match (self.hold, &self.function) {
+        match (self.cause, &self.function) {
             (None, _) => "nothing for long".to_owned(),
-            (Some(hold), None) => hold.name().to_owned(),
-            (Some(hold), Some(function)) => format!("{}: {function}", hold.name()),
+            (Some(cause), None) => cause.name().to_owned(),
+            (Some(cause), Some(function)) => format!("{}: {function}", cause.name()),
         }
     }
 }
@@ -45,15 +45,15 @@ fn of_stories<'a>(stories: impl Iterator<Item = &'a Story>) -> Vec<Tally> {
         let part = story.culprit.map(|number| &story.parts[number]);
         let main = part.and_then(|part| part.main.as_ref());
         let key = (
-            part.map(|part| part.hold),
+            part.map(|part| part.cause),
             main.map(|main| main.function.clone()),
         );
         let (times, longest) = found.entry(key).or_default();
         *times += 1;
         *longest = part.map(|_| story.held()).max(*longest);
     }
-    let told = |((hold, function), (times, longest))| Tally {
-        hold,
+    let told = |((cause, function), (times, longest))| Tally {
+        cause,
         function,
         times,
         longest,
@@ -68,10 +68,10 @@ mod tests {
     use super::*;
     use crate::story::{Measure, Part, Ran, Stage};
 
-    fn story(culprit: Option<(Hold, &str, i64)>) -> Story {
-        let part = |(hold, function, length): (Hold, &str, i64)| Part {
+    fn story(culprit: Option<(Cause, &str, i64)>) -> Story {
+        let part = |(cause, function, length): (Cause, &str, i64)| Part {
             stage: Stage::Switch,
-            hold,
+            cause,
             from: Nanos::ZERO,
             length: Nanos(length),
             by: None,
@@ -100,11 +100,11 @@ mod tests {
     #[test]
     fn the_same_culprits_are_counted_together_and_the_most_frequent_comes_first() {
         let stories = [
-            story(Some((Hold::Lock, "rare", 900))),
-            story(Some((Hold::IrqsOff, "often", 300))),
+            story(Some((Cause::Lock, "rare", 900))),
+            story(Some((Cause::IrqsOff, "often", 300))),
             story(None),
-            story(Some((Hold::IrqsOff, "often", 700))),
-            story(Some((Hold::PreemptOff, "often", 500))),
+            story(Some((Cause::IrqsOff, "often", 700))),
+            story(Some((Cause::PreemptOff, "often", 500))),
         ];
         let told: Vec<_> = of_stories(stories.iter())
             .iter()

@@ -6,7 +6,7 @@ use punctual_model::{Nanos, Run};
 
 use crate::compare;
 use crate::explain::Explained;
-use crate::story::{Hold, Measure, Part, Stage, Story};
+use crate::story::{Cause, Measure, Part, Stage, Story};
 use crate::survey::{Survey, What};
 use crate::tally::tally;
 
@@ -101,7 +101,7 @@ pub fn sentence(story: &Story) -> String {
             });
             format!("; its longest part is {stage}, {length}{most}")
         });
-        let in_the_way = story.parts.iter().filter(|part| part.hold.is_in_the_way());
+        let in_the_way = story.parts.iter().filter(|part| part.cause.is_in_the_way());
         let in_the_way = in_the_way.fold(Nanos::ZERO, |sum, part| sum + part.length);
         let verdict = if in_the_way * 5 >= story.late * 2 {
             "much stood in the way, nothing for long"
@@ -126,15 +126,15 @@ pub fn sentence(story: &Story) -> String {
     let time = story.held() - (part.length - main.time);
     let by = part.by.as_ref().filter(|by| *by != function);
     let by = by.map_or(String::new(), |by| format!(" (by `{by}`)"));
-    let how = match part.hold {
-        Hold::IrqsOff => format!("ran {time} with interrupts off{by}"),
-        Hold::PreemptOff => format!("ran {time} with preemption off{by}"),
-        Hold::Lock => format!("held a spinning lock for {time}{by}"),
-        Hold::Softirq => format!("ran {time} in a soft interrupt"),
-        Hold::HardIrq => format!("ran {time} in an interrupt"),
-        Hold::Exception => format!("ran {time} in an exception"),
-        Hold::OtherThread => format!("ran {time} in another thread ({})", part.thread),
-        Hold::CleanUp => format!("ran {time} to clean up after the thread before{by}"),
+    let how = match part.cause {
+        Cause::IrqsOff => format!("ran {time} with interrupts off{by}"),
+        Cause::PreemptOff => format!("ran {time} with preemption off{by}"),
+        Cause::Lock => format!("held a spinning lock for {time}{by}"),
+        Cause::Softirq => format!("ran {time} in a soft interrupt"),
+        Cause::HardIrq => format!("ran {time} in an interrupt"),
+        Cause::Exception => format!("ran {time} in an exception"),
+        Cause::OtherThread => format!("ran {time} in another thread ({})", part.thread),
+        Cause::CleanUp => format!("ran {time} to clean up after the thread before{by}"),
         _ => format!("ran {time} without a preemption point"),
     };
     let whole = if (main.whole - time).0 * 20 > time.0 {
@@ -146,13 +146,13 @@ pub fn sentence(story: &Story) -> String {
 }
 
 fn what(part: &Part) -> String {
-    match part.hold {
-        Hold::OtherThread => format!("another thread ({}) ran", part.thread),
-        Hold::NotPreemptible => format!(
+    match part.cause {
+        Cause::OtherThread => format!("another thread ({}) ran", part.thread),
+        Cause::NotPreemptible => format!(
             "the kernel worked for {} without a preemption point",
             part.thread
         ),
-        hold => hold.name().to_owned(),
+        cause => cause.name().to_owned(),
     }
 }
 
@@ -236,11 +236,11 @@ fn short(part: &Part, width: usize) -> String {
         .by
         .as_ref()
         .map_or(String::new(), |by| format!(" by {by}"));
-    let who = match part.hold {
-        Hold::OtherThread | Hold::NotPreemptible => format!(": {}", part.thread),
+    let who = match part.cause {
+        Cause::OtherThread | Cause::NotPreemptible => format!(": {}", part.thread),
         _ => String::new(),
     };
-    cut(&format!("{}{by}{who}", part.hold.name()), width)
+    cut(&format!("{}{by}{who}", part.cause.name()), width)
 }
 
 /// Functions are told where a part is long enough to matter.
@@ -253,7 +253,7 @@ fn details(part: &Part, measure: Measure) -> Vec<String> {
         told.push(format!("{} {}", main.function, number(main.time.0)));
     }
     let is_telling = measure == Measure::Handover && part.main.is_some();
-    if part.hold.is_in_the_way() || is_telling {
+    if part.cause.is_in_the_way() || is_telling {
         let times = |n: u32| {
             if n > 1 {
                 format!(" ({n}x)")

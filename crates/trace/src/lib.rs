@@ -5,13 +5,13 @@
 //! wrote with a [`Reader`].
 #![forbid(unsafe_code)]
 
+mod format;
 pub mod marker;
 mod orders;
 mod read;
 mod watcher;
-mod words;
 
+pub use format::Word;
 pub use orders::{Orders, Window};
 pub use read::{Block, Insn, Item, ReadError, Reader};
 pub use watcher::{Change, Instrument, Watcher};
-pub use words::Word;

@@ -2,9 +2,9 @@
 
 use std::io::{self, Read};
 
+use crate::format::Word;
 use crate::orders::Window;
 use crate::watcher::{MAGIC, tag};
-use crate::words::Word;
 
 /// An instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 
+use crate::format::Word;
 use crate::marker::Marker;
 use crate::orders::{Orders, Window};
-use crate::words::Word;
 
 /// The first bytes of a trace.
 pub(crate) const MAGIC: &[u8; 8] = b"PNCTRC1\n";

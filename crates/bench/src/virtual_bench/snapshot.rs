@@ -20,7 +20,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use crate::paths::write_atomically;
+use punctual_kernels::paths::write_atomically;
 
 /// The file that makes a directory a snapshot; written last.
 const RECORD: &str = "snapshot.toml";

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use punctual_bench::cache::{self, Entry};
-use punctual_bench::paths;
+use punctual_kernels::paths;
 
 use crate::{ExitStatus, output};
 

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use punctual_bench::paths;
 use punctual_bench::virtual_bench::{Start, VirtualBench};
+use punctual_kernels::paths;
 use punctual_model::Run;
 use punctual_scope::explain::{Explained, Wanted, explain};
 use punctual_scope::repeat::Place;

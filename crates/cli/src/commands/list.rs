@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use punctual_bench::kernels::State;
+use punctual_agent::probes;
+use punctual_kernels::State;
 use punctual_model::plan::IDLE;
-use punctual_target::probes;
 use serde_json::{Value, json};
 
 use super::catalog;
@@ -116,7 +116,7 @@ fn suites() -> Result<Vec<Row>> {
 
 /// The kernels, each with its release where it is in the cache.
 fn kernels() -> Result<Vec<Row>> {
-    let row = |kernel: punctual_bench::kernels::Listed| Row {
+    let row = |kernel: punctual_kernels::Listed| Row {
         state: Some(match kernel.state {
             State::Cached { release } => release,
             State::NotFetched => "(not fetched)".to_owned(),

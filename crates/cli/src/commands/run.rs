@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum, value_parser};
-use punctual_bench::paths;
+use punctual_agent::probes;
 use punctual_bench::virtual_bench::{NS_PER_INSN_MAX, Start, VirtualBench};
+use punctual_kernels::paths;
 use punctual_model::plan::Step;
 use punctual_model::run::State;
 use punctual_model::suite::{SubjectSpec, Suite};
 use punctual_model::{Nanos, Plan};
-use punctual_target::probes;
 
 use super::{StoreArgs, catalog};
 use crate::lab::{Job, Lab, Results};

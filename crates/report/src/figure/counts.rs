@@ -7,8 +7,8 @@ use plotters::style::text_anchor::{HPos, VPos};
 use super::axis::{Axis, Plot, number_name, time_name};
 use super::canvas::{Area, Drawn, INK, LEGEND, WIDTH, colour, drawing, line, marker, write};
 use super::{Figure, Kind};
-use crate::beside::steps::Counts;
 use crate::matrix::Measurement;
+use crate::published::steps::Counts;
 use crate::stats::thousands;
 
 const LEAST: i32 = 560;

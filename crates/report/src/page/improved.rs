@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 use punctual_published::{Check, Document};
 
-use crate::beside::directions::{Improvement, improvements};
-use crate::beside::improvement::{Test, average};
 use crate::matrix::Matrix;
+use crate::published::directions::{Improvement, improvements};
+use crate::published::improvement::{Test, average};
 
 /// Every claim of an improvement, test by test.
 pub fn summary(matrix: &Matrix<'_>, document: &Document) -> Markup {

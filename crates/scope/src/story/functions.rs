@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use punctual_model::Nanos;
 
+use super::attribution::{Attribution, end_of};
 use super::parts::Piece;
-use super::teller::{Teller, end_of};
 use super::{Entered, MOST, Ran};
 use crate::names::Kind;
 use crate::walk::{Number, Span, Task};
@@ -13,7 +13,7 @@ use crate::walk::{Number, Span, Task};
 /// How many functions are told within a culprit.
 const TOLD: usize = 4;
 
-impl Teller<'_> {
+impl Attribution<'_> {
     /// The innermost function that filled most of a part, and what took the time in it.
     pub(super) fn main(&self, piece: &Piece) -> (Option<Ran>, Vec<Ran>) {
         let mut times: HashMap<Number, u64> = HashMap::new();

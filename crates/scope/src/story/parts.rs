@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use punctual_model::Nanos;
 
-use super::teller::{Teller, end_of};
-use super::{Hold, MOST, Part, Stage};
+use super::attribution::{Attribution, end_of};
+use super::{Cause, MOST, Part, Stage};
 use crate::names::Kind;
 use crate::walk::{Number, Task};
 
 /// A part on its way.
 pub(super) struct Piece {
     pub(super) stage: Stage,
-    pub(super) hold: Hold,
+    pub(super) cause: Cause,
     pub(super) site: Option<Number>,
     pub(super) task: Task,
     pub(super) from: Nanos,
@@ -40,12 +40,12 @@ fn together(pieces: Vec<Piece>) -> Vec<Piece> {
 fn goes_on(before: &Piece, piece: &Piece) -> bool {
     let waits = |piece: &Piece| {
         let held = [
-            Hold::OtherThread,
-            Hold::IrqsOff,
-            Hold::PreemptOff,
-            Hold::Lock,
+            Cause::OtherThread,
+            Cause::IrqsOff,
+            Cause::PreemptOff,
+            Cause::Lock,
         ];
-        piece.stage == Stage::Switch && held.contains(&piece.hold)
+        piece.stage == Stage::Switch && held.contains(&piece.cause)
     };
     waits(before) && waits(piece) && before.task == piece.task
 }
@@ -57,14 +57,14 @@ fn as_one(stretch: Vec<Piece>) -> Vec<Piece> {
     };
     let possible = stretch
         .iter()
-        .filter(|piece| piece.hold == Hold::OtherThread);
+        .filter(|piece| piece.cause == Cause::OtherThread);
     let possible = possible.fold(Nanos::ZERO, |sum, piece| sum + (piece.to - piece.from));
     if possible * 10 < last.to - first.from {
         return stretch;
     }
     vec![Piece {
         stage: Stage::Switch,
-        hold: Hold::OtherThread,
+        cause: Cause::OtherThread,
         site: None,
         task: first.task,
         from: first.from,
@@ -73,7 +73,7 @@ fn as_one(stretch: Vec<Piece>) -> Vec<Piece> {
     }]
 }
 
-impl Teller<'_> {
+impl Attribution<'_> {
     pub(super) fn parts(&self) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::new();
         let watched = self.walk.spans.first().map_or(self.end, |span| span.from);
@@ -81,7 +81,11 @@ impl Teller<'_> {
             let first = self.at(self.begin.max(watched));
             pieces.push(Piece {
                 stage: Stage::Interrupt,
-                hold: if self.slept { Hold::Idle } else { Hold::Unseen },
+                cause: if self.slept {
+                    Cause::Idle
+                } else {
+                    Cause::Unseen
+                },
                 site: None,
                 task: 0,
                 from: Nanos::ZERO,
@@ -92,12 +96,12 @@ impl Teller<'_> {
         for number in self.spans.clone() {
             let span = &self.walk.spans[number];
             let from = span.from.max(self.begin);
-            let (stage, (hold, site)) = (self.stage(from), self.hold(span, self.stage(from)));
+            let (stage, (cause, site)) = (self.stage(from), self.cause(span, self.stage(from)));
             let to = self.at(end_of(span).min(self.end));
             match pieces.last_mut() {
                 Some(last)
-                    if (last.stage, last.hold, last.site) == (stage, hold, site)
-                        && (last.task == span.task || hold != Hold::OtherThread)
+                    if (last.stage, last.cause, last.site) == (stage, cause, site)
+                        && (last.task == span.task || cause != Cause::OtherThread)
                         && !last.spans.is_empty() =>
                 {
                     last.to = to;
@@ -107,7 +111,7 @@ impl Teller<'_> {
                     let from = pieces.last().map_or(Nanos::ZERO, |last| last.to);
                     pieces.push(Piece {
                         stage,
-                        hold,
+                        cause,
                         site,
                         task: span.task,
                         from,
@@ -125,7 +129,7 @@ impl Teller<'_> {
     /// own most of the time, that is the reason.
     pub(super) fn mend(&self, pieces: &mut [Piece]) {
         for piece in pieces.iter_mut() {
-            if piece.hold != Hold::NotPreemptible {
+            if piece.cause != Cause::NotPreemptible {
                 continue;
             }
             let mut sites: HashMap<Number, u64> = HashMap::new();
@@ -140,7 +144,7 @@ impl Teller<'_> {
             if let Some((site, length)) = longest {
                 let whole = (piece.to - piece.from).0 as f64;
                 if self.about.scale.time(length).0 as f64 >= MOST * whole {
-                    (piece.hold, piece.site) = (self.preempt_hold(site), Some(site));
+                    (piece.cause, piece.site) = (self.preempt_hold(site), Some(site));
                 }
             }
         }
@@ -150,7 +154,7 @@ impl Teller<'_> {
         let (main, within) = self.main(piece);
         Part {
             stage: piece.stage,
-            hold: piece.hold,
+            cause: piece.cause,
             from: piece.from,
             length: piece.to - piece.from,
             by: piece.site.map(|site| self.site(site)),
@@ -176,14 +180,14 @@ mod tests {
     use super::*;
 
     /// One piece after the other, of these tasks, holds and lengths.
-    fn pieces(of: &[(Task, Hold, i64)]) -> Vec<Piece> {
+    fn pieces(of: &[(Task, Cause, i64)]) -> Vec<Piece> {
         let mut at = 0;
-        let piece = |(number, (task, hold, length)): (usize, &(Task, Hold, i64))| {
+        let piece = |(number, (task, cause, length)): (usize, &(Task, Cause, i64))| {
             let from = at;
             at += length;
             Piece {
                 stage: Stage::Switch,
-                hold: *hold,
+                cause: *cause,
                 site: None,
                 task: *task,
                 from: Nanos(from),
@@ -194,29 +198,29 @@ mod tests {
         of.iter().enumerate().map(piece).collect()
     }
 
-    fn told(of: &[(Task, Hold, i64)]) -> Vec<(Task, Hold, i64)> {
-        let told = |piece: &Piece| (piece.task, piece.hold, (piece.to - piece.from).0);
+    fn told(of: &[(Task, Cause, i64)]) -> Vec<(Task, Cause, i64)> {
+        let told = |piece: &Piece| (piece.task, piece.cause, (piece.to - piece.from).0);
         together(pieces(of)).iter().map(told).collect()
     }
 
     #[test]
     fn a_thread_that_could_be_preempted_again_and_again_is_one_piece() {
         let stretch = [
-            (1, Hold::OtherThread, 300),
-            (1, Hold::PreemptOff, 11),
-            (1, Hold::OtherThread, 200),
-            (1, Hold::Lock, 72),
-            (1, Hold::IrqsOff, 2),
-            (1, Hold::OtherThread, 100),
-            (1, Hold::Scheduler, 900),
-            (2, Hold::OtherThread, 50),
-            (3, Hold::OtherThread, 60),
+            (1, Cause::OtherThread, 300),
+            (1, Cause::PreemptOff, 11),
+            (1, Cause::OtherThread, 200),
+            (1, Cause::Lock, 72),
+            (1, Cause::IrqsOff, 2),
+            (1, Cause::OtherThread, 100),
+            (1, Cause::Scheduler, 900),
+            (2, Cause::OtherThread, 50),
+            (3, Cause::OtherThread, 60),
         ];
         let expected = [
-            (1, Hold::OtherThread, 685),
-            (1, Hold::Scheduler, 900),
-            (2, Hold::OtherThread, 50),
-            (3, Hold::OtherThread, 60),
+            (1, Cause::OtherThread, 685),
+            (1, Cause::Scheduler, 900),
+            (2, Cause::OtherThread, 50),
+            (3, Cause::OtherThread, 60),
         ];
         assert_eq!(told(&stretch), expected);
         let first = &together(pieces(&stretch))[0];
@@ -226,10 +230,10 @@ mod tests {
     #[test]
     fn a_lock_behind_which_the_scheduler_comes_at_once_is_the_lock() {
         let stretch = [
-            (1, Hold::IrqsOff, 5),
-            (1, Hold::Lock, 998_685),
-            (1, Hold::OtherThread, 26),
-            (1, Hold::Scheduler, 900),
+            (1, Cause::IrqsOff, 5),
+            (1, Cause::Lock, 998_685),
+            (1, Cause::OtherThread, 26),
+            (1, Cause::Scheduler, 900),
         ];
         assert_eq!(told(&stretch), stretch);
     }

@@ -1,11 +1,11 @@
 //! How far the sample has come, and when.
 
-use super::teller::{Teller, end_of};
+use super::attribution::{Attribution, end_of};
 use super::{Measure, Stage};
 use crate::names::Kind;
 use crate::walk::{Number, Span, Task, Wake};
 
-impl Teller<'_> {
+impl Attribution<'_> {
     /// Where each stage ends, the last one excepted.
     pub(super) fn find_milestones(&mut self) {
         match self.about.measure {

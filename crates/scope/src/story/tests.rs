@@ -77,7 +77,7 @@ fn story_on(
         kind,
     });
     let about = Circumstances {
-        scale: Scale::of_console("", 1),
+        scale: GuestClock::of_console("", 1),
         measure,
         late: Nanos(late),
         ends_before: Nanos::ZERO,
@@ -86,10 +86,10 @@ fn story_on(
     tell(walk, &names, about)
 }
 
-fn told(story: &Story) -> Vec<(Stage, Hold, i64)> {
+fn told(story: &Story) -> Vec<(Stage, Cause, i64)> {
     let parts = story.parts.iter();
     parts
-        .map(|part| (part.stage, part.hold, part.length.0))
+        .map(|part| (part.stage, part.cause, part.length.0))
         .collect()
 }
 
@@ -114,14 +114,14 @@ fn what_two_threads_do_for_a_handover_is_the_way_and_all_else_stands_in_it() {
     assert_eq!(
         told(&story),
         [
-            (Stage::Call, Hold::Way, 105),
-            (Stage::Call, Hold::HardIrq, 80),
-            (Stage::Call, Hold::Way, 30),
-            (Stage::Call, Hold::Scheduler, 30),
-            (Stage::Call, Hold::OtherThread, 100),
-            (Stage::Call, Hold::Scheduler, 20),
-            (Stage::Return, Hold::Way, 35),
-            (Stage::User, Hold::Way, 10),
+            (Stage::Call, Cause::Way, 105),
+            (Stage::Call, Cause::HardIrq, 80),
+            (Stage::Call, Cause::Way, 30),
+            (Stage::Call, Cause::Scheduler, 30),
+            (Stage::Call, Cause::OtherThread, 100),
+            (Stage::Call, Cause::Scheduler, 20),
+            (Stage::Return, Cause::Way, 35),
+            (Stage::User, Cause::Way, 10),
         ]
     );
     let threads: Vec<&str> = story
@@ -149,11 +149,11 @@ fn a_gap_is_the_way_but_for_what_interrupts_it() {
     assert_eq!(
         told(&story),
         [
-            (Stage::Interrupt, Hold::Way, 5),
-            (Stage::Return, Hold::HardIrq, 80),
-            (Stage::Return, Hold::Way, 2),
-            (Stage::Return, Hold::Exception, 40),
-            (Stage::User, Hold::Way, 5),
+            (Stage::Interrupt, Cause::Way, 5),
+            (Stage::Return, Cause::HardIrq, 80),
+            (Stage::Return, Cause::Way, 2),
+            (Stage::Return, Cause::Exception, 40),
+            (Stage::User, Cause::Way, 5),
         ]
     );
     assert_eq!(story.culprit, Some(1));
@@ -188,12 +188,12 @@ fn two_interrupts_are_two_culprits_but_what_they_part_is_one() {
 fn soft_interrupts_are_a_threads_work_on_rt() {
     let mut walk = walk(&[(ONE, USER, 10), (THIRD, SOFTIRQS, 50), (OTHER, USER, 10)]);
     walk.clocks = vec![5, 70];
-    for (preemption, hold) in [
-        (Preemption::Full, Hold::Softirq),
-        (Preemption::Rt, Hold::OtherThread),
+    for (preemption, cause) in [
+        (Preemption::Full, Cause::Softirq),
+        (Preemption::Rt, Cause::OtherThread),
     ] {
         let story = story_on(preemption, &walk, Measure::Handover, 65).unwrap();
-        assert_eq!(told(&story)[1], (Stage::Call, hold, 50));
+        assert_eq!(told(&story)[1], (Stage::Call, cause, 50));
     }
 }
 
@@ -221,11 +221,11 @@ fn what_the_end_of_a_switch_calls_cleans_up_but_for_its_lock() {
     assert_eq!(
         told(&story)[1..],
         [
-            (Stage::Return, Hold::Way, 12),
-            (Stage::Return, Hold::CleanUp, 300),
-            (Stage::Return, Hold::HardIrq, 80),
-            (Stage::Return, Hold::Way, 9),
-            (Stage::User, Hold::Way, 10),
+            (Stage::Return, Cause::Way, 12),
+            (Stage::Return, Cause::CleanUp, 300),
+            (Stage::Return, Cause::HardIrq, 80),
+            (Stage::Return, Cause::Way, 9),
+            (Stage::User, Cause::Way, 10),
         ]
     );
     assert_eq!(story.culprit, Some(2));

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use super::Measure;
-use super::teller::Teller;
+use super::attribution::Attribution;
 use crate::walk::Task;
 
-impl Teller<'_> {
+impl Attribution<'_> {
     /// Names for threads: the program in user space, or a kernel thread's own function.
     pub(super) fn threads(&self) -> HashMap<Task, String> {
         let mut threads: HashMap<Task, String> = HashMap::new();

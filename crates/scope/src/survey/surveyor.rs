@@ -6,11 +6,11 @@ use iced_x86::Register;
 use punctual_trace::marker::Marker;
 use punctual_trace::{Item, Word};
 
-use crate::code::{Op, Transfer};
-use crate::library::Library;
+use crate::blocks::Blocks;
+use crate::decode::{Op, Transfer};
+use crate::guest_clock::GuestClock;
 use crate::names::{Func, KERNEL, Kind, Names};
 use crate::preemption::Preemption;
-use crate::scale::Scale;
 use crate::survey::{Place, Survey, What};
 
 const PREEMPT_BITS: i64 = 0xff;
@@ -52,7 +52,7 @@ struct Found {
 /// Follows a whole run.
 #[expect(clippy::struct_excessive_bools, reason = "each is a state of its own")]
 pub struct Surveyor<'a> {
-    library: Library<'a>,
+    library: Blocks<'a>,
     shapes: Vec<Shape>,
     /// Whether the block before is one after which nothing can have changed.
     quiet: bool,
@@ -82,7 +82,7 @@ impl<'a> Surveyor<'a> {
     /// One who has seen nothing yet.
     pub fn new(names: Names<'a>, preemption: Preemption) -> Self {
         Self {
-            library: Library::new(names),
+            library: Blocks::new(names),
             shapes: Vec::new(),
             quiet: false,
             seeking: false,
@@ -393,7 +393,7 @@ impl<'a> Surveyor<'a> {
     }
 
     /// What was found.
-    pub fn finish(self, scale: Scale) -> Survey {
+    pub fn finish(self, scale: GuestClock) -> Survey {
         let text = |func: Func| self.library.names.text(func).to_owned();
         let place = |((what, by), found): (&(What, Func), &Found)| Place {
             what: *what,

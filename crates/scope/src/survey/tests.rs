@@ -5,11 +5,11 @@ use punctual_trace::marker::Marker;
 use punctual_trace::{Block, Insn, Item, Word};
 
 use super::{Place, Survey, Surveyor, What};
+use crate::guest_clock::GuestClock;
 use crate::names::Names;
 use crate::preemption::Preemption;
-use crate::programs::Programs;
-use crate::scale::Scale;
 use crate::symbols::Symbols;
+use crate::user_symbols::UserSymbols;
 
 const KALLSYMS: &str = "\
 0000000000034e80 A pcpu_hot
@@ -70,7 +70,7 @@ fn nops(address: u64, count: usize) -> Step {
 /// Surveys these steps, from user space and back to it.
 fn survey(steps: &[Step], preemption: Preemption, as_wholes: bool) -> Survey {
     let symbols = Symbols::parse(KALLSYMS).unwrap();
-    let programs = Programs::default();
+    let programs = UserSymbols::default();
     let mut surveyor = Surveyor::new(Names::new(&symbols, &programs), preemption);
     surveyor.take(&Item::Words(vec![Word::Marker(Marker::Step.kind())]));
     let user = [nops(USER, 1)];
@@ -86,7 +86,7 @@ fn survey(steps: &[Step], preemption: Preemption, as_wholes: bool) -> Survey {
             }]));
         }
     }
-    surveyor.finish(Scale::of_console("", 1))
+    surveyor.finish(GuestClock::of_console("", 1))
 }
 
 fn block(number: u32, mut address: u64, code: &[&[u8]]) -> Block {

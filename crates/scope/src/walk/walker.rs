@@ -6,8 +6,8 @@ use iced_x86::Register;
 use punctual_trace::Word;
 
 use super::{Activation, Number, Span, Task, Wake, Walk};
-use crate::code::{Op, Transfer};
-use crate::library::Library;
+use crate::blocks::Blocks;
+use crate::decode::{Op, Transfer};
 use crate::names::{Func, KERNEL, Kind};
 
 /// Preemption is off where these bits of the count are not all 0; the others count soft and
@@ -19,7 +19,7 @@ const SOFTIRQ_OFF: i64 = 0x200;
 
 /// Follows a window.
 pub struct Walker<'a> {
-    library: &'a Library<'a>,
+    library: &'a Blocks<'a>,
     walk: Walk,
     stacks: HashMap<Task, Number>,
     top: Option<Number>,
@@ -44,7 +44,7 @@ struct Previous {
 
 impl<'a> Walker<'a> {
     /// A walker at the begin of a window.
-    pub fn new(library: &'a Library<'a>) -> Self {
+    pub fn new(library: &'a Blocks<'a>) -> Self {
         Self {
             library,
             walk: Walk::default(),

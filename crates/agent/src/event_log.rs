@@ -1,0 +1,198 @@
+//! Time stamps that the threads of a probe take in one common sequence, without a lock.
+//!
+//! The threads only say what they are about to do or have just done, and when; what was
+//! measured is worked out afterwards, from the finished sequence. That keeps the measured
+//! path short and makes the evaluation a pure function of the stamps.
+
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering::Relaxed};
+
+use punctual_model::{Nanos, Recorder};
+
+use crate::sys::marker;
+use crate::sys::time::now;
+
+/// What happened, by a number that the probe gives it.
+pub type Event = u32;
+
+/// A time stamp: what happened, in which thread, when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// What happened.
+    pub event: Event,
+    /// The thread's number within the probe.
+    pub thread: u32,
+    /// When.
+    pub at: Nanos,
+}
+
+/// A sequence of stamps that any thread may add to; all memory is taken, and touched, beforehand.
+///
+/// The order of the sequence is the order of events only among threads that share one CPU,
+/// which is where all probes that use it run. `Relaxed` suffices there, and the sequence is
+/// read only after the threads were joined.
+#[derive(Debug)]
+pub struct EventLog {
+    next: AtomicUsize,
+    slots: Box<[Slot]>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    event: AtomicU32,
+    thread: AtomicU32,
+    at: AtomicI64,
+}
+
+impl EventLog {
+    /// An empty sequence with room for `capacity` stamps.
+    pub fn new(capacity: usize) -> Self {
+        let unused = || Slot {
+            event: AtomicU32::new(Event::MAX),
+            thread: AtomicU32::new(u32::MAX),
+            at: AtomicI64::new(-1),
+        };
+        Self {
+            next: AtomicUsize::new(0),
+            slots: (0..capacity).map(|_| unused()).collect(),
+        }
+    }
+
+    /// Adds a stamp. The clock is read first: noting it lies after the moment that it names.
+    #[inline]
+    pub fn mark(&self, event: Event, thread: u32) {
+        let at = now();
+        // One past the end is counted, and told by `finish`.
+        if let Some(slot) = self.slots.get(self.next.fetch_add(1, Relaxed)) {
+            slot.event.store(event, Relaxed);
+            slot.thread.store(thread, Relaxed);
+            slot.at.store(at.0, Relaxed);
+        }
+    }
+
+    /// Adds the stamp with which a sample begins, for a watcher of instructions too. Each
+    /// of them is followed by one that [`Self::end`] adds, before there is another.
+    #[inline]
+    pub fn begin(&self, event: Event, thread: u32) {
+        marker::armed();
+        self.mark(event, thread);
+    }
+
+    /// Adds the stamp with which a sample ends, if one has begun.
+    #[inline]
+    pub fn end(&self, event: Event, thread: u32) {
+        self.mark(event, thread);
+        marker::taken();
+    }
+
+    /// The finished sequence; an error where there was too little room for it.
+    pub fn finish(self) -> Result<Vec<Stamp>, String> {
+        let (taken, room) = (self.next.into_inner(), self.slots.len());
+        if taken > room {
+            return Err(format!(
+                "{taken} time stamps were taken, but there was room for {room}"
+            ));
+        }
+        let stamp = |slot: Slot| Stamp {
+            event: slot.event.into_inner(),
+            thread: slot.thread.into_inner(),
+            at: Nanos(slot.at.into_inner()),
+        };
+        let taken = self.slots.into_iter().take(taken);
+        Ok(taken.map(stamp).collect())
+    }
+}
+
+/// What lies between two stamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// When it began, counted from the first stamp of all.
+    pub at: Nanos,
+    /// How long it lasted.
+    pub value: Nanos,
+}
+
+/// When the first stamp was taken.
+pub fn first(stamps: &[Stamp]) -> Option<Nanos> {
+    stamps.first().map(|stamp| stamp.at)
+}
+
+/// For each stamp of the event `from` the span to the stamp that follows it, provided that
+/// this is the event `to` in another thread: else it was not the switch to be measured.
+pub fn spans(stamps: &[Stamp], from: Event, to: Event) -> Vec<Option<Span>> {
+    let first = first(stamps).unwrap_or_default();
+    let begins = stamps.iter().enumerate();
+    begins
+        .filter(|(_, begin)| begin.event == from)
+        .map(|(place, begin)| {
+            let end = stamps.get(place + 1)?;
+            (end.event == to && end.thread != begin.thread).then(|| Span {
+                at: begin.at - first,
+                value: end.at - begin.at,
+            })
+        })
+        .collect()
+}
+
+/// Spans as samples; what is none counts as missed.
+pub fn record(spans: &[Option<Span>]) -> Recorder {
+    let mut recorder = Recorder::new(spans.len());
+    for span in spans {
+        match span {
+            Some(span) => recorder.record(span.at, span.value),
+            None => recorder.miss(1),
+        }
+    }
+    recorder
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamp(event: Event, thread: u32, at: i64) -> Stamp {
+        let at = Nanos(at);
+        Stamp { event, thread, at }
+    }
+
+    #[test]
+    fn a_span_ends_with_the_very_next_stamp_in_another_thread_or_is_missed() {
+        let stamps = [
+            stamp(1, 0, 100),
+            stamp(2, 1, 107),
+            stamp(1, 1, 110),
+            stamp(2, 1, 119), // the same thread: no switch
+            stamp(1, 1, 120),
+            stamp(3, 0, 130), // something else came first
+            stamp(1, 0, 140), // nothing followed
+        ];
+        let found = spans(&stamps, 1, 2);
+        let (at, value) = (Nanos(0), Nanos(7));
+        assert_eq!(found, [Some(Span { at, value }), None, None, None]);
+        let recording = record(&found).finish("switch", "idle", "N=2");
+        assert_eq!((recording.count, recording.missed), (1, 3));
+    }
+
+    #[test]
+    fn stamps_come_out_in_order_and_one_too_many_is_an_error() {
+        let stamps = EventLog::new(2);
+        stamps.mark(7, 1);
+        stamps.mark(8, 2);
+        let overfull = EventLog::new(0);
+        overfull.mark(7, 1);
+        let stamps = stamps.finish().unwrap();
+        assert_eq!((stamps[0].event, stamps[1].thread), (7, 2));
+        assert!(stamps[0].at <= stamps[1].at);
+        assert!(overfull.finish().unwrap_err().contains("room for 0"));
+    }
+
+    #[test]
+    fn taking_a_stamp_allocates_nothing() {
+        let stamps = EventLog::new(10);
+        let before = crate::counting_allocator::allocations();
+        // Twice as many as there is room for, so that both sides of the limit are seen.
+        for _ in 0..20 {
+            stamps.mark(1, 1);
+        }
+        assert_eq!(crate::counting_allocator::allocations(), before);
+    }
+}

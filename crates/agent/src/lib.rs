@@ -1,0 +1,34 @@
+//! The target side of Punctual: probes and loads, in one static program without any
+//! dependency at run time.
+//!
+//! `punctual-target` runs as a child process, on a board, or as process 1 of a guest
+//! ([`init`]). It is told what to do by a [`punctual_model::Plan`], carries it out
+//! ([`session`]) and answers with a stream of framed records ([`stream`]). The probes are
+//! in [`probes`], one file each.
+//!
+//! Between arming a probe and its last sample nothing here allocates, locks, prints or
+//! does I/O.
+
+pub mod event_log;
+pub mod guest;
+pub mod hackbench_workers;
+pub mod init;
+pub mod linear_fit;
+pub mod loads;
+pub mod phases;
+pub mod probes;
+pub mod programs;
+pub mod provenance;
+pub mod rt;
+pub mod scratch;
+pub mod session;
+pub mod setting;
+pub mod shutdown;
+pub mod sink;
+pub mod stall;
+pub mod stream;
+pub mod sys;
+pub mod threads;
+
+#[cfg(test)]
+mod counting_allocator;

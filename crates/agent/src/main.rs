@@ -1,0 +1,103 @@
+//! The program on the target side. See `punctual-target --help`.
+
+use std::fs;
+use std::io::{self, Read};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use lexopt::{Arg, Parser};
+use punctual_agent::stream::Stream;
+use punctual_agent::{init, programs, session, shutdown};
+use punctual_model::Plan;
+
+const HELP: &str = "\
+The target side of punctual: probes and loads in one static program.
+
+Usage:
+  punctual-target run [PLAN]           carry out a plan (TOML; standard input without PLAN)
+                                       and write the record stream to standard output
+  punctual-target NAME [OPTIONS]       do as a program that is known by this name:
+                                       cyclictest, hackbench, realfeel, sendme;
+                                       a link of that name does the same
+  punctual-target restore              turn back settings that a killed target left turned
+  punctual-target --help | --version
+
+As process 1 of a guest it takes its plan from the virtual bench.
+
+Example:
+  printf '[[step]]\\nprobe = \"timer\"\\nsamples = 1000\\n' | punctual-target run > stream
+";
+
+fn main() -> ExitCode {
+    if std::process::id() == 1 {
+        init::run();
+    }
+    let called = std::env::args_os().next().unwrap_or_default();
+    let parser = &mut Parser::from_env();
+    let (name, result) = match programs::called(&called) {
+        Some(program) => (program.name, (program.run)(parser)),
+        None => ("punctual-target", run(parser)),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads the output has seen enough.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{name}: {error:#}");
+            let usage = error.downcast_ref::<lexopt::Error>().is_some();
+            ExitCode::from(if usage { 2 } else { 1 })
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+fn run(arguments: &mut Parser) -> Result<()> {
+    match arguments.next()? {
+        Some(Arg::Value(word)) if word == "run" => run_plan(arguments),
+        Some(Arg::Value(word)) if word == shutdown::RESTORE => {
+            shutdown::restore();
+            Ok(())
+        }
+        Some(Arg::Value(word)) if word == shutdown::WITH_PARENT => {
+            let words: Vec<_> = arguments.raw_args()?.collect();
+            let program = words.first().cloned().unwrap_or_default();
+            Err(shutdown::become_with_parent(&words))
+                .with_context(|| program.to_string_lossy().into_owned())
+        }
+        Some(Arg::Value(word)) if programs::called(&word).is_some() => {
+            programs::called(&word).map_or(Ok(()), |program| (program.run)(arguments))
+        }
+        Some(Arg::Short('V') | Arg::Long("version")) => {
+            println!("punctual-target {}", env!("CARGO_PKG_VERSION"));
+            Ok(())
+        }
+        Some(Arg::Short('h') | Arg::Long("help")) | None => {
+            print!("{HELP}");
+            Ok(())
+        }
+        Some(other) => Err(other.unexpected().into()),
+    }
+}
+
+fn run_plan(arguments: &mut Parser) -> Result<()> {
+    let mut text = String::new();
+    match arguments.next()? {
+        Some(Arg::Value(path)) => {
+            text =
+                fs::read_to_string(&path).with_context(|| path.to_string_lossy().into_owned())?;
+        }
+        Some(other) => return Err(other.unexpected().into()),
+        None => {
+            io::stdin()
+                .read_to_string(&mut text)
+                .context("standard input")?;
+        }
+    }
+    let plan: Plan = toml::from_str(&text).context("the plan cannot be read")?;
+    shutdown::watch().context("cannot watch for signals")?;
+    session::carry_out(&plan, &mut Stream::new(io::stdout())).context("cannot write the stream")
+}

@@ -1,0 +1,149 @@
+//! The probes: one file each, one line each in [`ALL`].
+
+mod clock;
+mod footprint;
+mod hackbench;
+mod image;
+mod inversion;
+mod irq;
+mod irqrate;
+mod kthreads;
+mod mutex;
+mod program;
+pub(crate) mod realfeel;
+mod semaphore;
+pub(crate) mod signal;
+mod switch;
+mod tick;
+pub(crate) mod timer;
+
+use punctual_model::{Nanos, Recording};
+use serde::de::DeserializeOwned;
+use toml::Table;
+
+use crate::phases::Phases;
+
+/// A kind of measurement.
+pub struct Probe {
+    /// The name by which suites call it.
+    pub name: &'static str,
+    /// One line that says what it measures.
+    pub summary: &'static str,
+    /// Reads its parameters; an error says which is wrong.
+    parse: fn(&Table) -> Result<Box<dyn Measurement>, String>,
+}
+
+/// All probes, in the order in which they are listed.
+pub const ALL: &[Probe] = &[
+    clock::PROBE,
+    tick::PROBE,
+    timer::PROBE,
+    realfeel::PROBE,
+    signal::PROBE,
+    switch::PROBE,
+    irq::PROBE,
+    irqrate::PROBE,
+    semaphore::PROBE,
+    mutex::PROBE,
+    inversion::PROBE,
+    hackbench::PROBE,
+    footprint::PROBE,
+    kthreads::PROBE,
+    image::PROBE,
+    program::PROBE,
+];
+
+/// A probe with its parameters.
+pub trait Measurement {
+    /// How long the subject will be busy with it at least, as far as the parameters tell.
+    fn nominal(&self) -> Nanos;
+
+    /// The nominal time between two samples, for a probe that takes them one by one for as
+    /// long as it is told: then `samples` may be as many as a user has time for.
+    fn period(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// Measures. An error is the reason why it cannot: it becomes `unsupported`.
+    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String>;
+}
+
+/// What a probe is told besides its parameters.
+pub struct Context<'a> {
+    /// The name of the load that runs beside it.
+    pub load: &'a str,
+    /// Spans that depend on the seed.
+    pub phases: Phases,
+}
+
+/// The measurement that a step asks for.
+pub fn parse(probe: &str, parameters: &Table) -> Result<Box<dyn Measurement>, String> {
+    let Some(found) = ALL.iter().find(|known| known.name == probe) else {
+        let names: Vec<&str> = ALL.iter().map(|known| known.name).collect();
+        return Err(format!(
+            "there is no probe \"{probe}\"; there are: {}",
+            names.join(", ")
+        ));
+    };
+    (found.parse)(parameters).map_err(|why| format!("probe \"{probe}\": {}", why.trim_end()))
+}
+
+/// Reads the parameters of a probe of type `M`, and checks them.
+fn parameters<M>(
+    table: &Table,
+    check: fn(&M) -> Result<(), String>,
+) -> Result<Box<dyn Measurement>, String>
+where
+    M: Measurement + DeserializeOwned + 'static,
+{
+    let measurement: M = table
+        .clone()
+        .try_into()
+        .map_err(|error: toml::de::Error| error.message().to_owned())?;
+    check(&measurement)?;
+    Ok(Box::new(measurement))
+}
+
+/// Whether a parameter lies within its range; the error names all three.
+pub(crate) fn within<T: PartialOrd + Copy + std::fmt::Display>(
+    name: &str,
+    value: T,
+    low: T,
+    high: T,
+) -> Result<(), String> {
+    if (&low..=&high).contains(&&value) {
+        return Ok(());
+    }
+    Err(format!(
+        "{name} = {value}, but it must be from {low} to {high}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(probe: &str, parameters_: &str) -> String {
+        match parse(probe, &parameters_.parse().unwrap()) {
+            Ok(_) => panic!("{probe} takes {parameters_}"),
+            Err(error) => error,
+        }
+    }
+
+    #[test]
+    fn every_probe_measures_without_being_told_how() {
+        for probe in ALL.iter().filter(|probe| probe.name != "program") {
+            assert!(parse(probe.name, &Table::new()).is_ok(), "{}", probe.name);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_what_is_right() {
+        assert!(error("tmier", "").contains("timer"));
+        assert!(error("timer", "sample = 3").contains("samples"));
+        assert!(error("timer", "samples = 0").contains("from 1"));
+        assert!(error("timer", "priority = 100").contains("from 1 to 99"));
+        assert!(error("hackbench", "ipc = \"fifo\"").contains("socket"));
+        assert!(error("program", "run = []").contains("empty"));
+    }
+}

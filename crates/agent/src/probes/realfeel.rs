@@ -1,0 +1,305 @@
+//! Probe `realfeel`: the jitter of a periodic interrupt as user space sees it.
+//!
+//! This is what Andrew Morton's program of this name measures: a thread reads `/dev/rtc`,
+//! and the jitter is the time between two reads that returned, minus the nominal period. It
+//! is signed, and no lateness: one late interrupt makes two jitters, a long one and, as the
+//! next is in time again, a short one.
+
+use std::path::Path;
+use std::thread;
+
+use punctual_model::recording::KEEP_MOST;
+use punctual_model::{CpuId, Nanos, Recorder, Recording};
+use serde::Deserialize;
+
+use super::{Context, Measurement, Probe, parameters, within};
+use crate::rt::{self, Settings};
+use crate::sink::Sink;
+use crate::sys::periodic::Periodic;
+use crate::sys::time::{self, now};
+use crate::sys::{marker, sched};
+
+/// This probe.
+pub const PROBE: Probe = Probe {
+    name: "realfeel",
+    summary: "jitter of a periodic interrupt (/dev/rtc): interval minus nominal, signed",
+    parse: |table| parameters::<Realfeel>(table, Realfeel::check),
+};
+
+/// Where the real-time clock is looked for.
+const DEVICES: [&str; 2] = ["/dev/rtc0", "/dev/rtc"];
+/// An interrupt that has not come after this will not come.
+const PATIENCE: Nanos = Nanos::from_millis(1_000);
+
+/// What interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Source {
+    /// The real-time clock where there is one, else a timerfd.
+    Auto,
+    /// The real-time clock.
+    Rtc,
+    /// A timer of the kernel's.
+    Timerfd,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Realfeel {
+    /// What interrupts.
+    pub(crate) source: Source,
+    /// The interrupts' frequency, a power of two as the real-time clock wants it.
+    pub(crate) hertz: u32,
+    /// How many intervals are measured, unless the time is over first.
+    pub(crate) samples: u64,
+    /// The longest time that it may take.
+    pub(crate) duration_ms: u32,
+    /// The reader's `SCHED_FIFO` priority.
+    pub(crate) priority: u8,
+    /// The CPU that it is bound to.
+    pub(crate) cpu: CpuId,
+    /// Intervals that are gone through first and not counted.
+    pub(crate) warmup: u32,
+    /// How many samples are kept raw.
+    pub(crate) keep: u32,
+}
+
+impl Default for Realfeel {
+    fn default() -> Self {
+        Self {
+            source: Source::Auto,
+            hertz: 2_048,
+            samples: 10_000,
+            duration_ms: 60_000,
+            priority: 99,
+            cpu: CpuId(0),
+            warmup: 10,
+            keep: 1_000_000,
+        }
+    }
+}
+
+/// How the interrupts came that were read.
+pub(crate) struct Conducted {
+    /// What interrupted.
+    pub source: &'static str,
+    /// How it was measured, as read back.
+    pub settings: Settings,
+}
+
+impl Realfeel {
+    pub(crate) fn check(&self) -> Result<(), String> {
+        within("hertz", self.hertz, 64, 8_192)?;
+        if !self.hertz.is_power_of_two() {
+            return Err(format!(
+                "hertz = {}, but it must be a power of two, as of a real-time clock",
+                self.hertz
+            ));
+        }
+        within("samples", self.samples, 1, 1_000_000_000_000)?;
+        within("duration_ms", self.duration_ms, 100, 86_400_000)?;
+        within("priority", self.priority, 1, 99)?;
+        within("warmup", self.warmup, 0, 1_000_000)?;
+        within("keep", self.keep, 0, KEEP_MOST)
+    }
+
+    /// The nominal period, rounded down as the kernel does.
+    fn period(&self) -> Nanos {
+        Nanos(1_000_000_000 / i64::from(self.hertz))
+    }
+
+    fn duration(&self) -> Nanos {
+        Nanos::from_millis(self.duration_ms.into())
+    }
+
+    /// Switches the interrupts on. Also returns what interrupts, and why it is not the clock.
+    fn switch_on(&self) -> Result<(Periodic, &'static str, Option<String>), String> {
+        let why = match self.source {
+            Source::Timerfd => None,
+            Source::Auto | Source::Rtc => match self.clock() {
+                Ok(clock) => return Ok((clock, "rtc", None)),
+                Err(why) if self.source == Source::Rtc => return Err(why),
+                Err(why) => Some(why),
+            },
+        };
+        let timer =
+            Periodic::timerfd(self.period()).map_err(|error| format!("timerfd: {error}"))?;
+        Ok((timer, "timerfd", why))
+    }
+
+    /// A clock counts only if its interrupt comes: some take every request and do nothing.
+    fn clock(&self) -> Result<Periodic, String> {
+        let exists = |device: &&&str| Path::new(device).exists();
+        let device = DEVICES.iter().find(exists);
+        let device = device.ok_or("there is no /dev/rtc")?;
+        let failed = |error| format!("{device} at {} Hz: {error}", self.hertz);
+        let clock = Periodic::rtc(Path::new(device), self.hertz).map_err(failed)?;
+        if clock.comes_within(PATIENCE).map_err(failed)? {
+            return Ok(clock);
+        }
+        Err(format!(
+            "{device}: no periodic interrupt came in {PATIENCE}"
+        ))
+    }
+
+    /// Switches the interrupts on, has them read by another thread, and switches them off.
+    ///
+    /// The calling thread must have no real-time priority: [`Periodic`] says why.
+    pub(crate) fn conduct<T: Sink + Send>(
+        &self,
+        phase: Nanos,
+        sink: T,
+    ) -> Result<(T, Conducted), String> {
+        let (policy, _) = sched::policy().map_err(|error| format!("sched_getparam: {error}"))?;
+        if policy != "SCHED_OTHER" {
+            return Err(format!("the thread that starts the interrupts is {policy}"));
+        }
+        time::sleep(phase);
+        let (interrupts, source, why) = self.switch_on()?;
+        let reader = || thread::scope(|scope| scope.spawn(|| self.read(&interrupts, sink)).join());
+        let (sink, ended_by, mut settings) =
+            reader().map_err(|_| "the reading thread has panicked")??;
+        drop(interrupts);
+        let missing = why.map(|why| ("no_rtc".into(), why));
+        settings.extend(missing);
+        settings.insert("ended_by".into(), ended_by.into());
+        settings.insert("switched_on_by".into(), policy.into());
+        Ok((sink, Conducted { source, settings }))
+    }
+
+    /// A whole recording.
+    fn record(&self, phase: Nanos, load: &str) -> Result<Recording, String> {
+        let kept = self.samples.min(self.keep.into()) as usize;
+        let (recorder, conducted) = self.conduct(phase, Recorder::new(kept))?;
+        let variant = format!("{} {} Hz", conducted.source, self.hertz);
+        let mut recording = recorder.finish(PROBE.name, load, &variant);
+        recording.interval = Some(self.period());
+        recording.warmup = self.warmup.into();
+        recording.settings = conducted.settings;
+        Ok(recording)
+    }
+
+    /// The reading thread's whole life.
+    fn read<T: Sink>(
+        &self,
+        interrupts: &Periodic,
+        mut sink: T,
+    ) -> Result<(T, &'static str, Settings), String> {
+        let settings = rt::prepare_thread(self.cpu, self.priority)?;
+        // What came before, while this thread was made ready, is read and forgotten.
+        for _ in 0..=self.warmup {
+            interrupts
+                .wait()
+                .map_err(|error| format!("read: {error}"))?;
+        }
+        let bounds = (self.samples, self.duration());
+        let ended_by = sample(&mut sink, interrupts, self.period(), bounds)
+            .map_err(|error| format!("read: {error}"))?;
+        Ok((sink, ended_by, settings))
+    }
+}
+
+/// The measurement itself: read, see how long after the last one that returned.
+///
+/// Where a read tells of several interrupts, those before the last are counted as missed;
+/// the interval is taken as it is, as the original does.
+#[inline(never)]
+fn sample(
+    sink: &mut impl Sink,
+    interrupts: &Periodic,
+    period: Nanos,
+    (samples, duration): (u64, Nanos),
+) -> std::io::Result<&'static str> {
+    sink.miss(interrupts.wait()?.saturating_sub(1));
+    let first = now();
+    let mut before = first;
+    for _ in 0..samples {
+        marker::armed();
+        let came = interrupts.wait()?;
+        let stamp = now();
+        marker::taken();
+        sink.record(before - first, stamp - before - period);
+        sink.miss(came.saturating_sub(1));
+        before = stamp;
+        if sink.is_over() {
+            return Ok("request");
+        }
+        if stamp - first >= duration {
+            return Ok("duration");
+        }
+    }
+    Ok("samples")
+}
+
+impl Measurement for Realfeel {
+    fn nominal(&self) -> Nanos {
+        let all = i64::try_from(self.samples + u64::from(self.warmup)).unwrap_or(i64::MAX);
+        Nanos(self.period().0.saturating_mul(all)).min(self.duration())
+    }
+
+    fn period(&self) -> Option<Nanos> {
+        Some(Self::period(self))
+    }
+
+    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+        let phase = context.phases.below(Nanos::from_millis(4));
+        // A new thread inherits no real-time priority.
+        let conductor = || self.record(phase, context.load);
+        let joined = thread::scope(|scope| scope.spawn(conductor).join());
+        let recording = joined.map_err(|_| "the conducting thread has panicked")??;
+        Ok(vec![recording])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERIOD: Nanos = Nanos::from_millis(2);
+
+    fn timerfd(bounds: (u64, Nanos)) -> (Recording, &'static str) {
+        let timer = Periodic::timerfd(PERIOD).unwrap();
+        let mut recorder = Recorder::new(100);
+        let ended_by = sample(&mut recorder, &timer, PERIOD, bounds).unwrap();
+        (recorder.finish("realfeel", "idle", "timerfd"), ended_by)
+    }
+
+    #[test]
+    fn jitters_add_up_to_what_the_intervals_are_off_the_nominal_ones() {
+        let (recording, ended_by) = timerfd((30, Nanos::from_millis(60_000)));
+        assert_eq!((recording.count, ended_by), (30, "samples"));
+        let last = recording.samples.iter().last().unwrap();
+        let intervals = recording.sum + PERIOD * 30;
+        assert_eq!(last.at + last.value + PERIOD, intervals);
+        // No interrupt comes early: what is short now was long before.
+        assert!(intervals + PERIOD > PERIOD * (30 + recording.missed as i64));
+    }
+
+    #[test]
+    fn time_bounds_it_too() {
+        let (recording, ended_by) = timerfd((1_000_000, Nanos::from_millis(20)));
+        assert_eq!(ended_by, "duration");
+        assert!((1..1_000).contains(&recording.count), "{}", recording.count);
+    }
+
+    #[test]
+    fn the_measuring_loop_allocates_nothing() {
+        let timer = Periodic::timerfd(PERIOD).unwrap();
+        let mut recorder = Recorder::new(5);
+        let before = crate::counting_allocator::allocations();
+        sample(&mut recorder, &timer, PERIOD, (10, PERIOD * 1_000)).unwrap();
+        assert_eq!(crate::counting_allocator::allocations(), before);
+    }
+
+    #[test]
+    fn frequencies_are_those_of_a_real_time_clock() {
+        let with = |hertz| Realfeel {
+            hertz,
+            ..Realfeel::default()
+        };
+        assert!(with(64).check().is_ok() && with(8_192).check().is_ok());
+        assert!(with(1_000).check().unwrap_err().contains("power of two"));
+        assert!(with(32).check().is_err() && with(16_384).check().is_err());
+        assert_eq!(with(2_048).period(), Nanos(488_281));
+    }
+}

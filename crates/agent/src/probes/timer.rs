@@ -1,0 +1,237 @@
+//! Probe `timer`: wake-up latency, how late a thread runs after its timer was due.
+
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+use punctual_model::recording::KEEP_MOST;
+use punctual_model::{CpuId, Nanos, Recorder, Recording};
+use serde::Deserialize;
+
+use super::{Context, Measurement, Probe, parameters, within};
+use crate::rt;
+use crate::sink::Sink;
+use crate::stall::{self, Stall};
+use crate::sys::time::{now, sleep_until};
+use crate::sys::{marker, sched};
+
+/// This probe.
+pub const PROBE: Probe = Probe {
+    name: "timer",
+    summary: "wake-up latency: how late a SCHED_FIFO thread runs after its timer was due",
+    parse: |table| parameters::<Timer>(table, Timer::check),
+};
+
+/// The probe's first deadline lies up to a tick of 4 ms off the round moment.
+const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
+/// A stall begins so long before its sample is due: its thread must get the CPU first.
+const STALL_OFFSET: Nanos = Nanos(-50_000);
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Timer {
+    /// How many samples each thread takes.
+    samples: u64,
+    /// The period. The default is no multiple of any tick, so that it does not beat with it.
+    interval_us: u32,
+    /// The threads' `SCHED_FIFO` priority.
+    priority: u8,
+    /// One thread is bound to each of these CPUs; empty means all that the target may use.
+    cpus: Vec<CpuId>,
+    /// Periods that are gone through first and not counted.
+    warmup: u32,
+    /// How many samples are kept raw.
+    keep: u32,
+    /// A stall that falls into one sample of the first of these CPUs.
+    stall: Option<Stall>,
+}
+
+impl Default for Timer {
+    fn default() -> Self {
+        Self {
+            samples: 10_000,
+            interval_us: 997,
+            priority: 80,
+            cpus: vec![],
+            warmup: 10,
+            keep: 1_000_000,
+            stall: None,
+        }
+    }
+}
+
+impl Timer {
+    fn check(&self) -> Result<(), String> {
+        within("samples", self.samples, 1, 1_000_000_000_000)?;
+        within("interval_us", self.interval_us, 10, 10_000_000)?;
+        within("priority", self.priority, 1, 99)?;
+        within("keep", self.keep, 0, KEEP_MOST)?;
+        self.stall.map_or(Ok(()), |stall| {
+            stall.check(self.samples.min(self.keep.into()))
+        })
+    }
+
+    fn interval(&self) -> Nanos {
+        Nanos::from_micros(self.interval_us.into())
+    }
+
+    fn cpus(&self) -> Result<Vec<CpuId>, String> {
+        if !self.cpus.is_empty() {
+            return Ok(self.cpus.clone());
+        }
+        sched::affinity().map_err(|error| format!("sched_getaffinity: {error}"))
+    }
+
+    /// One thread's whole life.
+    fn measure(
+        &self,
+        cpu: CpuId,
+        phase: Nanos,
+        start: &Barrier,
+        stall: Option<&stall::Device>,
+    ) -> Result<Recording, String> {
+        let kept = self.samples.min(self.keep.into()) as usize;
+        let mut recorder = Recorder::new(kept);
+        let settings = rt::prepare_thread(cpu, self.priority);
+        // Also a thread that cannot measure comes to the barrier, so that the others go on.
+        start.wait();
+        let settings = settings?;
+        let mut first = now() + self.interval() + phase;
+        let mut stalled = first;
+        if let Some(device) = stall {
+            first += stall::ARMING;
+            stalled = first + self.interval() * (i64::from(self.warmup) + device.sample() as i64);
+            device.arm(stalled, STALL_OFFSET)?;
+        }
+        let due = warm_up(first, self.interval(), self.warmup);
+        sample(&mut recorder, due, self.interval(), self.samples);
+        // The load's name is the caller's to give.
+        let mut recording = recorder.finish(PROBE.name, "", &cpu.to_string());
+        recording.interval = Some(self.interval());
+        recording.warmup = self.warmup.into();
+        recording.settings = settings;
+        if let Some(device) = stall {
+            device.tell(stalled, stalled - due, &mut recording)?;
+        }
+        Ok(recording)
+    }
+}
+
+impl Measurement for Timer {
+    fn nominal(&self) -> Nanos {
+        self.interval() * (self.samples as i64 + i64::from(self.warmup))
+    }
+
+    fn period(&self) -> Option<Nanos> {
+        Some(self.interval())
+    }
+
+    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+        let cpus = self.cpus()?;
+        let start = Arc::new(Barrier::new(cpus.len()));
+        let phase = context.phases.below(LONGEST_PHASE);
+        let mut stall = self.stall.map(Stall::open).transpose()?;
+        let begin = |cpu: CpuId| {
+            let (probe, start) = (self.clone(), Arc::clone(&start));
+            let stall = stall.take();
+            let life = move || probe.measure(cpu, phase, &start, stall.as_ref());
+            (cpu, thread::spawn(life))
+        };
+        let threads: Vec<_> = cpus.into_iter().map(begin).collect();
+        let mut recordings = Vec::new();
+        for (cpu, thread) in threads {
+            let mut recording = thread
+                .join()
+                .map_err(|_| format!("the thread on {cpu} has panicked"))??;
+            recording.load = context.load.into();
+            recordings.push(recording);
+        }
+        Ok(recordings)
+    }
+}
+
+/// Goes through `periods` periods from `first` on, and returns when the next one is due.
+fn warm_up(first: Nanos, interval: Nanos, periods: u32) -> Nanos {
+    let mut due = first;
+    for _ in 0..periods {
+        sleep_until(due);
+        due += interval * ((now() - due).0 / interval.0 + 1);
+    }
+    due
+}
+
+/// The measurement itself: sleep until the timer is due, see how late it is.
+///
+/// Where a sample comes so late that whole periods have gone by, these are counted as
+/// missed, and the next sample is due at the next period to come.
+#[inline(never)]
+pub(crate) fn sample(sink: &mut impl Sink, first: Nanos, interval: Nanos, samples: u64) {
+    let mut due = first;
+    for _ in 0..samples {
+        marker::armed();
+        sleep_until(due);
+        let late = now() - due;
+        marker::taken();
+        sink.record(due - first, late);
+        let missed = late.0 / interval.0;
+        sink.miss(missed as u64);
+        due += interval * (missed + 1);
+        if sink.is_over() {
+            break;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::time;
+
+    #[test]
+    fn every_period_is_a_sample_or_missed_and_none_is_early() {
+        let interval = Nanos::from_micros(200);
+        let mut recorder = Recorder::new(100);
+        let first = time::now();
+        sample(&mut recorder, first, interval, 100);
+        let recording = recorder.finish("timer", "idle", "cpu0");
+        assert_eq!(recording.count, 100);
+        assert!(recording.min() >= Some(Nanos::ZERO));
+        let last = recording.samples.iter().last().unwrap();
+        let periods = last.at.0 / interval.0;
+        let missed_after_last = (last.value.0 / interval.0) as u64;
+        assert_eq!(
+            periods as u64 + 1,
+            100 + recording.missed - missed_after_last
+        );
+    }
+
+    #[test]
+    fn a_late_start_is_one_late_sample_and_many_missed_periods() {
+        let interval = Nanos::from_millis(1);
+        let mut recorder = Recorder::new(1);
+        sample(
+            &mut recorder,
+            time::now() - Nanos::from_millis(50),
+            interval,
+            1,
+        );
+        let recording = recorder.finish("timer", "idle", "cpu0");
+        assert_eq!(recording.count, 1);
+        assert!(recording.missed >= 50, "{}", recording.missed);
+    }
+
+    #[test]
+    fn the_measuring_loop_allocates_nothing() {
+        let mut recorder = Recorder::new(50);
+        let first = time::now();
+        let before = crate::counting_allocator::allocations();
+        // Twice as many as are kept raw, so that the loop is seen on both sides of the limit.
+        sample(&mut recorder, first, Nanos::from_micros(100), 100);
+        assert_eq!(crate::counting_allocator::allocations(), before);
+        drop(std::hint::black_box(Box::new(first)));
+        assert_ne!(
+            crate::counting_allocator::allocations(),
+            before,
+            "the counter counts"
+        );
+    }
+}

@@ -1,0 +1,58 @@
+//! The programs whose names, options and output people's scripts know: one file each, one
+//! line each in [`ALL`].
+//!
+//! Each is `punctual-target` called by another name (`argv[0]`, a link), or by that name as
+//! its subcommand. They measure with the code of the probes; what is here is options,
+//! output, and the end on Ctrl-C.
+
+mod cpus;
+mod cyclictest;
+mod getopt;
+mod hackbench;
+mod live;
+mod realfeel;
+mod sendme;
+mod tracing;
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use anyhow::Result;
+use lexopt::Parser;
+
+/// A program that others know.
+#[derive(Debug)]
+pub struct Program {
+    /// Its name.
+    pub name: &'static str,
+    /// Runs it to its end.
+    pub run: fn(&mut Parser) -> Result<()>,
+}
+
+/// All of them.
+pub const ALL: &[Program] = &[
+    cyclictest::PROGRAM,
+    hackbench::PROGRAM,
+    realfeel::PROGRAM,
+    sendme::PROGRAM,
+];
+
+/// The program that is called by this name, or by a path that ends in it.
+pub fn called(name: &OsStr) -> Option<&'static Program> {
+    let name = Path::new(name).file_name()?;
+    ALL.iter().find(|program| program.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_anywhere_is_called_by_its_name() {
+        let name = |path: &str| called(OsStr::new(path)).map(|program| program.name);
+        assert_eq!(name("/usr/local/bin/cyclictest"), Some("cyclictest"));
+        assert_eq!(name("sendme"), Some("sendme"));
+        assert_eq!(name("target/release/punctual-target"), None);
+        assert_eq!(name("mycyclictest"), None);
+    }
+}

@@ -1,0 +1,399 @@
+//! The command line of cyclictest 2.10.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use lexopt::{Arg, Parser, ValueExt as _};
+use punctual_formats::cyclictest_histogram::Bins;
+use punctual_model::{CpuId, Nanos};
+
+use crate::programs::cpus;
+use crate::programs::getopt::{self, Refused};
+use crate::sys::sched::Policy;
+
+/// What is printed by `--help`.
+pub const HELP: &str = "\
+cyclictest of Punctual, with the options and the output of rt-tests'.
+
+Usage: cyclictest [OPTIONS]
+
+  -a, --affinity [CPUS]    CPUs for the threads, in turn: 0-3,5; default all
+  -A, --aligned [USEC]     threads wake up together, each USEC after the last
+  -b, --breaktrace USEC    end, and stop the kernel's tracer, at a longer value
+  -d, --distance USEC      each thread's interval is longer by this; default 500
+  -D, --duration TIME      end after TIME: 90, 10m, 2h, 1d
+  -h, --histogram US       print a histogram of values up to US
+  -H, --histofall US       the same with a column of sums
+      --histfile FILE      the histogram to FILE
+      --bins all|recorded  every bin, as rt-tests up to 2.6 (default), or those
+                           that are not empty, as later versions
+  -i, --interval USEC      the first thread's interval; default 1000
+      --json FILE          results as JSON to FILE (- is standard output)
+      --laptop, --default-system
+                           leave the CPU's sleep states as they are
+      --latency US         allow the CPU to sleep as long as waking takes US;
+                           default 0
+  -l, --loops N            end after N cycles; default 0, until Ctrl-C
+      --mainaffinity CPU   bind the main thread
+  -m, --mlockall           lock memory
+  -M, --refresh_on_max     show anew only when a maximum has grown
+  -N, --nsecs              values in nanoseconds
+  -o, --oscope N           with -v: the largest of each N values
+  -p, --priority PRIO      real-time priority; SCHED_FIFO unless --policy says rr
+      --policy NAME        other, normal, batch, idle, fifo, rr
+      --priospread         each thread's priority is lower by one
+  -q, --quiet              print only a summary
+      --secaligned [USEC]  as -A, from the next full second on
+  -S, --smp                one thread on each CPU
+  -t, --threads [N]        N threads; without N one for each CPU; default 1
+      --tracemark          with -b: write a mark into the trace
+  -u, --unbuffered         as always
+  -v, --verbose            print each value: thread:cycle:value
+      --help               this text
+";
+
+/// What the original has and this program has not.
+const REFUSED: &[Refused] = &[
+    ("-c", "only CLOCK_MONOTONIC is measured (-c 0)"),
+    (
+        "-F",
+        "ask for the status with SIGUSR1, or with get_cyclictest_snapshot",
+    ),
+    (
+        "--fifo",
+        "ask for the status with SIGUSR1, or with get_cyclictest_snapshot",
+    ),
+    ("-n", "clock_nanosleep is always used"),
+    ("--nanosleep", "clock_nanosleep is always used"),
+    (
+        "-r",
+        "a relative timer hides its own delays: deadlines are absolute",
+    ),
+    (
+        "--relative",
+        "a relative timer hides its own delays: deadlines are absolute",
+    ),
+    ("-R", "use: punctual run with probe \"clock\""),
+    ("--resolution", "use: punctual run with probe \"clock\""),
+    ("-s", "clock_nanosleep is always used"),
+    ("--system", "clock_nanosleep is always used"),
+    (
+        "--smi",
+        "use: punctual run with probe \"tick\", which finds lost time",
+    ),
+    (
+        "--spike",
+        "use: punctual run with probe \"timer\", which keeps each value and its time",
+    ),
+    (
+        "--spike-nodes",
+        "use: punctual run with probe \"timer\", which keeps each value and its time",
+    ),
+    ("-U", "use -S"),
+    ("-x", "clock_nanosleep is always used"),
+    ("--posix_timers", "clock_nanosleep is always used"),
+    ("--deepest-idle-state", "use --latency US"),
+    ("--dbg_cyclictest", "there is nothing to debug"),
+];
+
+/// What is to be done.
+#[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each flag")]
+pub struct Options {
+    pub help: bool,
+    pub threads: usize,
+    pub cpus: Vec<CpuId>,
+    pub main_cpu: Option<CpuId>,
+    pub policy: Policy,
+    pub priority: u8,
+    pub spread: bool,
+    pub interval_us: u64,
+    pub distance_us: u64,
+    pub loops: u64,
+    pub duration: Option<Nanos>,
+    pub aligned: Option<Aligned>,
+    pub histogram: Option<usize>,
+    pub sum: bool,
+    pub bins: Bins,
+    pub histfile: Option<PathBuf>,
+    pub json: Option<PathBuf>,
+    pub nanoseconds: bool,
+    pub quiet: bool,
+    pub verbose: bool,
+    pub reduction: u64,
+    pub refresh_on_max: bool,
+    pub lock: bool,
+    /// The longest time that the CPU may take to wake up; `None` leaves that alone.
+    pub pm_qos_us: Option<u32>,
+    pub break_above: Option<u64>,
+    pub mark: bool,
+}
+
+/// Threads that wake up together.
+#[derive(Clone, Copy, Debug)]
+pub struct Aligned {
+    /// From the next full second on.
+    pub second: bool,
+    /// How long after the last thread the next one wakes up.
+    pub offset: Nanos,
+}
+
+/// Reads the command line.
+pub fn parse(parser: &mut Parser) -> Result<Options> {
+    let mut options = Options {
+        help: false,
+        threads: 1,
+        cpus: cpus::read("online")?,
+        main_cpu: None,
+        policy: Policy::Other,
+        priority: 0,
+        spread: false,
+        interval_us: 1_000,
+        distance_us: 500,
+        loops: 0,
+        duration: None,
+        aligned: None,
+        histogram: None,
+        sum: false,
+        bins: Bins::All,
+        histfile: None,
+        json: None,
+        nanoseconds: false,
+        quiet: false,
+        verbose: false,
+        reduction: 1,
+        refresh_on_max: false,
+        lock: false,
+        pm_qos_us: Some(0),
+        break_above: None,
+        mark: false,
+    };
+    let mut smp = false;
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Arg::Short('S') | Arg::Long("smp") => smp = true,
+            Arg::Short('c') | Arg::Long("clock") => {
+                if getopt::number(parser, "-c")? != 0 {
+                    return Err(getopt::unknown("cyclictest", &Arg::Short('c'), REFUSED));
+                }
+            }
+            Arg::Long("help") => options.help = true,
+            Arg::Short(letter) => {
+                let long = long_name(letter);
+                let known = !long.is_empty() && option(&mut options, parser, long)?;
+                if !known {
+                    return Err(getopt::unknown("cyclictest", &Arg::Short(letter), REFUSED));
+                }
+            }
+            Arg::Long(name) => {
+                let name = name.to_owned();
+                if !option(&mut options, parser, &name)? {
+                    return Err(getopt::unknown("cyclictest", &Arg::Long(&name), REFUSED));
+                }
+            }
+            // The original passes over words that belong to no option.
+            Arg::Value(_) => {}
+        }
+    }
+    if smp {
+        options.cpus = cpus::read("online")?;
+        options.threads = options.cpus.len();
+    }
+    settle(&mut options)?;
+    Ok(options)
+}
+
+fn long_name(letter: char) -> &'static str {
+    match letter {
+        'a' => "affinity",
+        'A' => "aligned",
+        'b' => "breaktrace",
+        'd' => "distance",
+        'D' => "duration",
+        'h' => "histogram",
+        'H' => "histofall",
+        'i' => "interval",
+        'l' => "loops",
+        'm' => "mlockall",
+        'M' => "refresh_on_max",
+        'N' => "nsecs",
+        'o' => "oscope",
+        'p' => "priority",
+        'q' => "quiet",
+        't' => "threads",
+        'u' => "unbuffered",
+        'v' => "verbose",
+        _ => "",
+    }
+}
+
+/// Takes one option with its value; says whether there is such an option.
+fn option(options: &mut Options, parser: &mut Parser, name: &str) -> Result<bool> {
+    match name {
+        "affinity" => {
+            if let Some(list) = getopt::optional(parser)? {
+                options.cpus = cpus::online_among(&list)?;
+            }
+        }
+        "aligned" | "secaligned" => {
+            let micros = getopt::optional(parser)?.unwrap_or_else(|| "0".into());
+            let micros = micros
+                .parse()
+                .ok()
+                .filter(|micros| (0..=1_000_000).contains(micros));
+            let Some(micros) = micros else {
+                bail!("--{name}: the offset must be from 0 to 1000000 us");
+            };
+            options.aligned = Some(Aligned {
+                second: name == "secaligned",
+                offset: Nanos::from_micros(micros),
+            });
+        }
+        "breaktrace" => options.break_above = Some(getopt::within(parser, "-b", 1, 1 << 40)?),
+        "distance" => options.distance_us = getopt::within(parser, "-d", 0, 1_000_000_000)?,
+        "duration" => {
+            let seconds = getopt::seconds(&parser.value()?.string()?)?;
+            options.duration = Some(Nanos(seconds as i64 * 1_000_000_000));
+        }
+        "histogram" | "histofall" => {
+            options.histogram = Some(getopt::within(parser, "-h", 1, 1_000_000)? as usize);
+            options.sum = name == "histofall";
+        }
+        "histfile" => options.histfile = Some(parser.value()?.into()),
+        "bins" => {
+            options.bins = match parser.value()?.string()?.as_str() {
+                "all" => Bins::All,
+                "recorded" => Bins::Recorded,
+                other => bail!("--bins {other}: must be all or recorded"),
+            }
+        }
+        "interval" => options.interval_us = getopt::within(parser, "-i", 10, 1_000_000_000)?,
+        "json" => options.json = Some(parser.value()?.into()),
+        "laptop" | "default-system" => options.pm_qos_us = None,
+        "latency" => {
+            options.pm_qos_us = Some(getopt::within(parser, "--latency", 0, 2_000_000_000)? as u32);
+        }
+        "loops" => options.loops = getopt::number(parser, "-l")?,
+        "mainaffinity" => {
+            options.main_cpu = cpus::online_among(&parser.value()?.string()?)?
+                .first()
+                .copied();
+        }
+        "mlockall" => options.lock = true,
+        "refresh_on_max" => options.refresh_on_max = true,
+        "nsecs" => options.nanoseconds = true,
+        "oscope" => options.reduction = getopt::within(parser, "-o", 1, 1_000_000_000)?,
+        "priority" => {
+            options.priority = getopt::within(parser, "-p", 0, 99)? as u8;
+            if !options.policy.is_real_time() {
+                options.policy = Policy::Fifo;
+            }
+        }
+        "policy" => options.policy = policy(&parser.value()?.string()?)?,
+        "priospread" => options.spread = true,
+        "quiet" => options.quiet = true,
+        "threads" => {
+            let count = getopt::optional(parser)?.map(|count| count.parse::<usize>());
+            options.threads = match count {
+                None => cpus::read("online")?.len(),
+                Some(Ok(count @ 1..=4096)) => count,
+                Some(_) => bail!("-t: the number of threads must be from 1 to 4096"),
+            };
+        }
+        "tracemark" => options.mark = true,
+        "unbuffered" => {}
+        "verbose" => options.verbose = true,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn policy(name: &str) -> Result<Policy> {
+    Ok(match name.to_ascii_lowercase().as_str() {
+        "other" | "normal" => Policy::Other,
+        "batch" => Policy::Batch,
+        "idle" => Policy::Idle,
+        "fifo" => Policy::Fifo,
+        "rr" => Policy::RoundRobin,
+        _ => bail!("--policy {name}: must be other, normal, batch, idle, fifo or rr"),
+    })
+}
+
+/// What follows from options together.
+fn settle(options: &mut Options) -> Result<()> {
+    let need = options.threads + 1;
+    if options.priority == 0 && (options.spread || options.policy.is_real_time()) {
+        options.priority = need.min(99) as u8;
+        eprintln!("defaulting realtime priority to {}", options.priority);
+    }
+    if options.priority > 0 && !options.policy.is_real_time() {
+        eprintln!("policy and priority don't match: setting policy to SCHED_FIFO");
+        options.policy = Policy::Fifo;
+    }
+    if options.spread && usize::from(options.priority) < options.threads {
+        bail!(
+            "--priospread: {} threads need a priority of as much",
+            options.threads
+        );
+    }
+    if options.histogram.is_some() {
+        options.distance_us = 0;
+    }
+    if options.reduction > 1 && !options.verbose {
+        bail!("-o is of use only with -v");
+    }
+    if options.mark && options.break_above.is_none() {
+        bail!("--tracemark needs -b USEC");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(words: &[&str]) -> Result<Options> {
+        parse(&mut Parser::from_args(words))
+    }
+
+    fn error(words: &[&str]) -> String {
+        options(words).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn command_lines_that_people_use_are_understood() {
+        // OSADL's, without -U, which the original refuses too.
+        let osadl = options(&["-l100000000", "-m", "-Sp99", "-i200", "-h400", "-q"]).unwrap();
+        assert_eq!((osadl.loops, osadl.priority), (100_000_000, 99));
+        assert_eq!((osadl.interval_us, osadl.histogram), (200, Some(400)));
+        assert!(osadl.lock && osadl.quiet && osadl.policy == Policy::Fifo);
+        assert_eq!((osadl.threads, osadl.distance_us), (osadl.cpus.len(), 0));
+        // rteval's, with an empty word where it has no interval to tell.
+        let rteval = options(&["", "-qmu", "-h 2000", "-p95", "-t", "-a"]).unwrap();
+        assert_eq!((rteval.histogram, rteval.priority), (Some(2_000), 95));
+        assert_eq!(rteval.threads, rteval.cpus.len());
+        let one = options(&["-t", "1", "-a", "0", "-p", "80", "-D", "1m"]).unwrap();
+        assert_eq!((one.threads, one.cpus), (1, vec![CpuId(0)]));
+        assert_eq!(one.duration, Some(Nanos(60_000_000_000)));
+    }
+
+    #[test]
+    fn what_the_original_has_and_this_has_not_is_refused_by_name() {
+        for (name, instead) in REFUSED {
+            let words: &[&str] = if *name == "-c" { &["-c", "1"] } else { &[name] };
+            let error = error(words);
+            assert!(error.contains(name) && error.contains(instead), "{error}");
+        }
+        assert!(options(&["-c", "0"]).is_ok());
+        assert!(error(&["--nonsense"]).contains("--nonsense"));
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_an_error() {
+        assert!(error(&["-o", "5"]).contains("-v"));
+        assert!(error(&["--tracemark"]).contains("-b"));
+        assert!(error(&["-t", "3", "--priospread", "-p", "2"]).contains("priospread"));
+        assert!(error(&["-p", "100"]).contains("0 to 99"));
+        assert!(error(&["--policy", "edf"]).contains("fifo"));
+    }
+}

@@ -1,0 +1,87 @@
+//! Preparing a thread for measuring: memory, CPU, policy, priority, and reading them back.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use punctual_model::CpuId;
+
+use crate::sys::memory;
+use crate::sys::sched::{self, Policy};
+
+/// How a measuring thread was really scheduled, as the kernel tells it.
+pub type Settings = BTreeMap<String, String>;
+
+/// Prepares the calling thread: bound to `cpu`, `SCHED_FIFO` with `priority`, timer slack
+/// 1 ns, stack touched. Returns what the kernel says when asked; an error is the reason
+/// why the thread cannot measure. There is no fallback to another policy.
+pub fn prepare_thread(cpu: CpuId, priority: u8) -> Result<Settings, String> {
+    pin(cpu)?;
+    let slack = sched::minimise_timer_slack()
+        .map_err(|error| format!("cannot set the timer slack: {error}"))?;
+    schedule(Policy::Fifo, priority)?;
+    Ok(BTreeMap::from([
+        ("policy".into(), Policy::Fifo.name().into()),
+        ("priority".into(), priority.to_string()),
+        ("affinity".into(), cpu.to_string()),
+        ("timer_slack_ns".into(), slack.to_string()),
+    ]))
+}
+
+/// Binds the calling thread to `cpu`; an error where the kernel then says otherwise.
+pub fn pin(cpu: CpuId) -> Result<(), String> {
+    sched::pin(cpu).map_err(|error| format!("cannot bind a thread to {cpu}: {error}"))?;
+    let cpus = sched::affinity().map_err(|error| format!("sched_getaffinity: {error}"))?;
+    if cpus != [cpu] {
+        return Err(format!("asked for {cpu}, but the kernel says {cpus:?}"));
+    }
+    Ok(())
+}
+
+/// Gives the calling thread a policy and a priority, and touches its stack; an error where
+/// the kernel then says otherwise. There is no fallback.
+pub fn schedule(policy: Policy, priority: u8) -> Result<(), String> {
+    let name = policy.name();
+    sched::set(policy, priority).map_err(|error| {
+        format!("{name} {priority} is refused ({error}): run as root, or raise RLIMIT_RTPRIO")
+    })?;
+    memory::touch_stack();
+    let (told, found) = sched::policy().map_err(|error| format!("sched_getparam: {error}"))?;
+    if told != name || found != i32::from(priority) {
+        return Err(format!(
+            "asked for {name} {priority}, but the kernel says {told} {found}"
+        ));
+    }
+    Ok(())
+}
+
+/// The real-time priority at which the kernel runs the calling thread at this moment, be it
+/// its own or one that a mutex lends it; `sched_getparam` tells the former only.
+pub fn effective_priority() -> Result<i32, String> {
+    let path = "/proc/thread-self/stat";
+    let text = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+    parse_effective_priority(&text).ok_or_else(|| format!("{path} has no priority: {text}"))
+}
+
+/// Field 18 of proc(5)'s `stat`; a real-time priority `n` is shown there as `-1 - n`. The
+/// fields are counted from behind the command's name, which may hold anything.
+fn parse_effective_priority(stat: &str) -> Option<i32> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let shown: i32 = fields.split_whitespace().nth(15)?.parse().ok()?;
+    Some(-1 - shown)
+}
+
+/// The priority of the thread that starts and stops loads: above every load, below every probe.
+pub const CONTROL_PRIORITY: u8 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_effective_priority_is_found_behind_a_name_with_spaces_and_parentheses() {
+        let stat = "7 (a) b (c)) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 -83 0 1 0 5 0";
+        assert_eq!(parse_effective_priority(stat), Some(82));
+        assert_eq!(parse_effective_priority("7 (a) S 1"), None);
+        assert!(effective_priority().is_ok());
+    }
+}

@@ -1,0 +1,127 @@
+//! The threads of a probe that needs several: on one CPU, each with a priority of its own.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Barrier, PoisonError, RwLock};
+use std::thread;
+
+use punctual_model::{CpuId, Nanos};
+
+use crate::rt::{self, Settings};
+use crate::sys::time;
+
+/// A thread's stack: small, for there may be a thousand of them, all locked in memory, yet
+/// several times what [`rt::prepare_thread`] touches.
+const STACK: usize = 64 * 1024;
+
+/// What threads leave behind the kernel frees after a delay, in softirq and for 150 µs at
+/// a stretch if they were a thousand. It is done before anything else is measured.
+const AFTERMATH: Nanos = Nanos::from_millis(100);
+
+/// One thread.
+pub struct ThreadSpec<'a> {
+    /// Its `SCHED_FIFO` priority.
+    pub priority: u8,
+    /// What it does once all of them are prepared.
+    pub body: Box<dyn FnOnce() + Send + 'a>,
+}
+
+impl<'a> ThreadSpec<'a> {
+    /// A thread that does `body`.
+    pub fn new(priority: u8, body: impl FnOnce() + Send + 'a) -> Self {
+        let body = Box::new(body);
+        Self { priority, body }
+    }
+}
+
+/// Runs all threads to their end and returns, in the same order, how each was scheduled.
+/// If one cannot be started or prepared, none of them does anything, and the reason comes back.
+pub fn run(cpu: CpuId, members: Vec<ThreadSpec<'_>>) -> Result<Vec<Settings>, String> {
+    let all_started = RwLock::new(false);
+    let prepared = Barrier::new(members.len());
+    let failed = AtomicBool::new(false);
+    let live = |member: ThreadSpec<'_>| {
+        // Held back until it is known that all can be started: the barrier waits for all.
+        if !*all_started.read().unwrap_or_else(PoisonError::into_inner) {
+            return Err("not all threads could be started".to_owned());
+        }
+        let settings = rt::prepare_thread(cpu, member.priority);
+        failed.fetch_or(settings.is_err(), Ordering::SeqCst);
+        prepared.wait();
+        if !failed.load(Ordering::SeqCst) {
+            (member.body)();
+        }
+        settings
+    };
+    let live = &live;
+    let settings = thread::scope(|scope| {
+        let mut gate = all_started.write().unwrap_or_else(PoisonError::into_inner);
+        let start = |member| {
+            let small = thread::Builder::new().stack_size(STACK);
+            small.spawn_scoped(scope, move || live(member))
+        };
+        let wanted = members.len();
+        let started: Result<Vec<_>, _> = members.into_iter().map(start).collect();
+        *gate = started.is_ok();
+        drop(gate);
+        started
+            .map_err(|error| format!("cannot start {wanted} threads: {error}"))?
+            .into_iter()
+            .map(|thread| {
+                let panicked = |_| "a measuring thread has panicked".to_owned();
+                thread.join().map_err(panicked)?
+            })
+            .collect()
+    });
+    time::sleep(AFTERMATH);
+    settings
+}
+
+/// How the threads were scheduled, in one: what the first one says, and besides every
+/// thread's priority, as read back, under its role.
+pub fn common(found: &[Settings], roles: &[&str]) -> Settings {
+    let mut settings = found.first().cloned().unwrap_or_default();
+    settings.remove("priority");
+    for (role, found) in roles.iter().zip(found) {
+        if let Some(priority) = found.get("priority") {
+            settings.insert(format!("priority_{role}"), priority.clone());
+        }
+    }
+    settings
+}
+
+/// Whether `reason` is that this machine does not let a test run real-time threads on its
+/// first CPU; the tests of probes take no other excuse.
+#[cfg(test)]
+pub fn is_refused(reason: &str) -> bool {
+    reason.contains("is refused") || reason.contains("cannot bind")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU32;
+
+    use super::*;
+
+    #[test]
+    fn either_all_threads_run_or_none_does_and_there_is_a_reason() {
+        let ran = AtomicU32::new(0);
+        let member =
+            |priority| ThreadSpec::new(priority, || _ = ran.fetch_add(1, Ordering::SeqCst));
+        match run(CpuId(0), (1..=3).map(member).collect()) {
+            Ok(settings) => {
+                let found: Vec<&str> = settings.iter().map(|s| s["priority"].as_str()).collect();
+                assert_eq!(found, ["1", "2", "3"]);
+                assert_eq!(ran.load(Ordering::SeqCst), 3);
+            }
+            Err(reason) => {
+                assert_eq!(ran.load(Ordering::SeqCst), 0);
+                assert!(is_refused(&reason), "{reason}");
+            }
+        }
+        // A CPU that there cannot be: nobody is prepared, and nobody waits for ever.
+        let before = ran.load(Ordering::SeqCst);
+        let reason = run(CpuId(1_000_000), vec![member(1), member(2)]).unwrap_err();
+        assert!(reason.contains("cpu1000000"), "{reason}");
+        assert_eq!(ran.load(Ordering::SeqCst), before);
+    }
+}

@@ -1,0 +1,321 @@
+//! The virtual bench: a real kernel in QEMU's software emulation, with a clock that counts
+//! instructions.
+//!
+//! A guest is booted once and kept as a [`snapshot`]; each run resumes from there with its
+//! own plan. The guest's records come through a port of their own and its console is kept
+//! apart; both are files in a [`WorkDir`], so nothing that the guest says waits for the host
+//! or is lost with it. A [`Watch`] tells a guest that is slow from one that is lost.
+
+mod plugin;
+mod qemu;
+mod qemu_args;
+mod qmp;
+pub mod snapshot;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+pub use plugin::Plugin;
+pub use qemu::PROGRAM;
+pub use qemu_args::{BOOT_ARGUMENTS, Machine, Memory, NS_PER_INSN_MAX, cmdline};
+pub use qmp::QmpError;
+
+use crate::console::Console;
+use crate::error::BenchError;
+use crate::site::{Event, Outcome, SILENCE, Site};
+use crate::watch::{Until, Watch};
+use crate::workdir::WorkDir;
+use punctual_kernels::checksum;
+use punctual_kernels::initramfs::{Initramfs, InitramfsError};
+use punctual_kernels::paths::{Lock, write_atomically};
+use qemu::{Process, Qemu};
+use snapshot::{Files, Snapshot, SnapshotRecord};
+
+/// How a run gets to a booted guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// From a snapshot, which is made first if there is none.
+    Resumed,
+    /// By a boot of its own.
+    Cold,
+}
+
+/// The place where virtual subjects run.
+#[derive(Clone, Debug)]
+pub struct VirtualBench {
+    qemu: Qemu,
+    cache: PathBuf,
+    /// The CPU time that QEMU may use between two signs of life of its guest.
+    pub silence: Duration,
+    /// What watches the guests while they carry out their plans.
+    pub plugin: Option<Plugin>,
+}
+
+impl VirtualBench {
+    /// The bench that keeps its files in Punctual's cache directory; an error where QEMU is
+    /// missing.
+    pub fn open(cache: &Path) -> Result<Self, BenchError> {
+        Ok(Self {
+            qemu: Qemu::find()?,
+            cache: cache.to_owned(),
+            silence: SILENCE,
+            plugin: None,
+        })
+    }
+
+    /// Puts an initramfs where QEMU finds it; returns its path and its SHA-256.
+    pub fn keep_initramfs(&self, initramfs: &Initramfs) -> Result<(PathBuf, String), KeepError> {
+        let bytes = initramfs.finish()?;
+        let sha256 = checksum::of_bytes(&bytes);
+        let path = self.initramfs(&sha256);
+        let there = fs::metadata(&path).is_ok_and(|meta| meta.len() == bytes.len() as u64);
+        if !there {
+            write_atomically(&path, &bytes).map_err(BenchError::at(&path))?;
+        }
+        Ok((path, sha256))
+    }
+
+    /// What the bench adds to a run's provenance.
+    pub fn facts(&self, machine: &Machine) -> BTreeMap<String, String> {
+        let fact = |name: &str, value: String| (name.to_owned(), value);
+        BTreeMap::from([
+            fact("qemu", self.qemu.version.clone()),
+            fact("qemu command line", machine.shown()),
+            fact("kernel image sha256", machine.kernel.image_sha256.clone()),
+            fact("kernel origin", machine.kernel.origin.clone()),
+            fact("initramfs sha256", machine.initramfs_sha256.clone()),
+            fact("memory", format!("{} MiB", machine.memory_mib)),
+        ])
+    }
+
+    /// Carries out a plan on a machine. `on` is told what happens; the run ends soon after
+    /// `cancel` becomes true.
+    pub fn run(
+        &self,
+        machine: &Machine,
+        plan: &str,
+        start: Start,
+        on: &mut dyn FnMut(Event),
+        cancel: &AtomicBool,
+    ) -> Outcome {
+        let mut session = Session {
+            bench: self,
+            machine,
+            on,
+            cancel,
+            console: Console::default(),
+            went_on: None,
+        };
+        let begun = Instant::now();
+        let result = match start {
+            Start::Resumed => session.resumed(plan),
+            Start::Cold => session.cold(plan),
+        };
+        let ended = Instant::now();
+        let went_on = session.went_on.unwrap_or(ended);
+        Outcome {
+            console: session.console.text(),
+            preparing: went_on - begun,
+            measuring: ended - went_on,
+            result,
+        }
+    }
+
+    /// What names a machine's snapshot, and all that can be read from the booted guest.
+    pub fn key(&self, machine: &Machine) -> String {
+        machine.key(&self.qemu)
+    }
+
+    /// Where an initramfs with this SHA-256 is kept.
+    pub fn initramfs(&self, sha256: &str) -> PathBuf {
+        self.cache.join("initramfs").join(format!("{sha256}.cpio"))
+    }
+
+    fn snapshots(&self) -> PathBuf {
+        self.cache.join("snapshots")
+    }
+}
+
+/// Why an initramfs cannot be made or kept.
+#[derive(Debug, thiserror::Error)]
+pub enum KeepError {
+    /// It cannot be made.
+    #[error(transparent)]
+    Make(#[from] InitramfsError),
+    /// It cannot be written.
+    #[error(transparent)]
+    Write(#[from] BenchError),
+}
+
+/// A machine on the virtual bench.
+#[derive(Clone, Debug)]
+pub struct VirtualSite {
+    /// The bench.
+    pub bench: VirtualBench,
+    /// The machine.
+    pub machine: Machine,
+    /// How it gets to a booted guest.
+    pub start: Start,
+}
+
+impl Site for VirtualSite {
+    fn bench(&self) -> &'static str {
+        "virtual"
+    }
+
+    fn ns_per_insn(&self) -> Option<u32> {
+        Some(self.machine.ns_per_insn)
+    }
+
+    fn facts(&self) -> BTreeMap<String, String> {
+        self.bench.facts(&self.machine)
+    }
+
+    fn run(&self, plan: &str, on: &mut dyn FnMut(Event), cancel: &AtomicBool) -> Outcome {
+        self.bench.run(&self.machine, plan, self.start, on, cancel)
+    }
+}
+
+/// One run on its way.
+struct Session<'a> {
+    bench: &'a VirtualBench,
+    machine: &'a Machine,
+    on: &'a mut dyn FnMut(Event),
+    cancel: &'a AtomicBool,
+    /// All that the console has shown.
+    console: Console,
+    /// When the guest began to carry out its plan.
+    went_on: Option<Instant>,
+}
+
+impl Session<'_> {
+    /// Boots with the plan at hand, and goes on where a snapshot would have been taken.
+    fn cold(&mut self, plan: &str) -> Result<(), BenchError> {
+        let work = self.work_dir(plan)?;
+        (self.on)(Event::Booting);
+        let mut process = self.start(&work, Memory::Fresh)?;
+        self.watching(&work, |watch| {
+            watch.until(Until::Paused, &mut process)?;
+            watch.go_on(&mut process)?;
+            watch.until(Until::Finished, &mut process)
+        })
+    }
+
+    /// Resumes from a snapshot, which is made first if there is none.
+    fn resumed(&mut self, plan: &str) -> Result<(), BenchError> {
+        let work = self.work_dir(plan)?;
+        self.console = self.take_snapshot(&work)?;
+        (self.on)(Event::Resuming);
+        let mut process = self.start(&work, Memory::Resumed)?;
+        while process.guest_status()? == "inmigrate" {
+            thread::sleep(POLL);
+        }
+        self.watching(&work, |watch| {
+            watch.go_on(&mut process)?;
+            watch.until(Until::Finished, &mut process)
+        })
+    }
+
+    /// Links the files of this machine's snapshot, made if need be, into `work`; returns
+    /// what the guest had said until then. Whoever prunes the cache meanwhile does no harm.
+    fn take_snapshot(&mut self, work: &WorkDir) -> Result<Console, BenchError> {
+        let directory = self
+            .bench
+            .snapshots()
+            .join(self.machine.key(&self.bench.qemu));
+        let _lock = self.lock(&directory.with_extension("lock"))?;
+        let snapshot = match Snapshot::open(&directory) {
+            Some(snapshot) if snapshot.is_sound() => snapshot,
+            _ => self.make_snapshot(&directory)?,
+        };
+        snapshot.touch().map_err(unusable)?;
+        snapshot.link(work.path()).map_err(unusable)?;
+        let mut console = Console::default();
+        console.feed(&snapshot.console().map_err(unusable)?);
+        Ok(console)
+    }
+
+    /// Boots this machine up to the point where it stops itself, and keeps it.
+    fn make_snapshot(&mut self, directory: &Path) -> Result<Snapshot, BenchError> {
+        let work = self.work_dir("")?;
+        (self.on)(Event::Booting);
+        let mut process = self.start(&work, Memory::Kept)?;
+        self.watching(&work, |watch| watch.until(Until::Paused, &mut process))?;
+        process.save_devices()?;
+        drop(process);
+        Snapshot::keep(work.path(), directory, |files| self.describe(files)).map_err(unusable)
+    }
+
+    fn describe(&self, files: Files) -> SnapshotRecord {
+        SnapshotRecord {
+            kernel: self.machine.kernel.id.clone(),
+            cmdline: self.machine.cmdline.clone(),
+            memory_mib: self.machine.memory_mib,
+            ns_per_insn: self.machine.ns_per_insn,
+            qemu: self.bench.qemu.version.clone(),
+            initramfs_sha256: self.machine.initramfs_sha256.clone(),
+            files,
+        }
+    }
+
+    /// Waits until no other process makes this snapshot.
+    fn lock(&self, path: &Path) -> Result<Lock, BenchError> {
+        loop {
+            if self.cancel.load(Ordering::SeqCst) {
+                return Err(BenchError::Interrupted);
+            }
+            match Lock::try_acquire(path).map_err(BenchError::at(path))? {
+                Some(lock) => return Ok(lock),
+                None => thread::sleep(POLL),
+            }
+        }
+    }
+
+    fn work_dir(&self, plan: &str) -> Result<WorkDir, BenchError> {
+        let cache = &self.bench.cache;
+        let work = WorkDir::new(cache).map_err(BenchError::at(cache))?;
+        let path = work.path().join("plan");
+        // QEMU does not take an empty file; white space is no plan either.
+        let plan = if plan.is_empty() { "\n" } else { plan };
+        fs::write(&path, plan).map_err(BenchError::at(&path))?;
+        Ok(work)
+    }
+
+    fn start(&self, work: &WorkDir, memory: Memory) -> Result<Process, BenchError> {
+        let qemu = &self.bench.qemu;
+        let mut arguments = self.machine.arguments(memory);
+        let mut environment = None;
+        if let (Some(plugin), false) = (&self.bench.plugin, memory == Memory::Kept) {
+            arguments.extend(plugin.arguments());
+            environment = Some(Plugin::environment(&qemu.version)?);
+        }
+        Process::start(qemu, &arguments, environment, work.path())
+    }
+
+    /// Watches over a guest, and keeps what its console shows, however it goes.
+    fn watching(
+        &mut self,
+        work: &WorkDir,
+        body: impl FnOnce(&mut Watch) -> Result<(), BenchError>,
+    ) -> Result<(), BenchError> {
+        let silence = self.bench.silence;
+        let mut watch = Watch::begin(work.path(), silence, self.on, self.cancel)?;
+        let result = body(&mut watch);
+        self.console.feed(watch.console.bytes());
+        self.went_on = watch.went_on;
+        result
+    }
+}
+
+/// How often QEMU is asked whether it is done.
+const POLL: Duration = Duration::from_millis(5);
+
+#[expect(clippy::needless_pass_by_value, reason = "the form that map_err takes")]
+fn unusable(error: io::Error) -> BenchError {
+    BenchError::Snapshot(error.to_string())
+}

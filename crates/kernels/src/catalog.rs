@@ -1,0 +1,369 @@
+//! The catalog: kernels in the cache.
+//!
+//! ```text
+//! CACHE/kernels/ID/kernel.toml   what it is and where it came from
+//!                  vmlinuz       the bzImage
+//!                  config        its configuration, where known
+//!                  modules/0/stall.ko …
+//! CACHE/kernels/.lock-ID         held while the kernel is fetched, added or removed
+//! CACHE/kernels/.work-ID         a kernel in the making
+//! CACHE/kernels/.old-ID          a kernel on its way out
+//! ```
+//!
+//! A kernel's directory is made beside its place and moved there when it is complete, so a
+//! kernel is in the catalog as a whole or not at all. What a crash leaves of the last two is
+//! cleared away by the next who works on a kernel of that id.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::Kernel;
+use crate::apt;
+use crate::checksum;
+use crate::error::{KernelError, at};
+use crate::paths::{self, Lock};
+use crate::record::{Record, add_into, fetch_into};
+use crate::source::{self, Source};
+
+/// A kernel as tables show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// What users call it.
+    pub id: String,
+    /// A source's summary, or where an added kernel came from.
+    pub summary: String,
+    /// Whether it can be fetched by name.
+    pub has_source: bool,
+    /// Whether it is in the cache.
+    pub state: State,
+}
+
+/// Whether a kernel is in the cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It is, with this release.
+    Cached {
+        /// What `uname -r` says there.
+        release: String,
+    },
+    /// It can be fetched.
+    NotFetched,
+    /// It is there, and its record cannot be understood.
+    Damaged {
+        /// Why, and what to do.
+        reason: String,
+    },
+}
+
+/// The kernels in the cache, and those that can be fetched into it.
+#[derive(Debug)]
+pub struct Catalog {
+    /// `CACHE/kernels`.
+    directory: PathBuf,
+    sources: Vec<Source>,
+}
+
+impl Catalog {
+    /// Opens the catalog in Punctual's cache directory. Nothing is made or changed yet.
+    pub fn open(cache_dir: &Path) -> Result<Self, KernelError> {
+        Ok(Self {
+            directory: cache_dir.join("kernels"),
+            sources: source::all()?,
+        })
+    }
+
+    /// The kernels that can be fetched by name.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// All kernels: the sources first, then what users added, each sorted by id.
+    pub fn list(&self) -> Result<Vec<Listed>, KernelError> {
+        let sources = self.sources.iter().map(|source| Listed {
+            id: source.id.clone(),
+            summary: source.summary.clone(),
+            has_source: true,
+            state: self.state(&source.id),
+        });
+        let added = self.added()?.into_iter().map(|id| Listed {
+            summary: self.read_record(&id).map_or(String::new(), |r| r.origin),
+            has_source: false,
+            state: self.state(&id),
+            id,
+        });
+        Ok(sources.chain(added).collect())
+    }
+
+    fn state(&self, id: &str) -> State {
+        if !self.is_cached(id) {
+            return State::NotFetched;
+        }
+        match self.read_record(id) {
+            Ok(record) => State::Cached {
+                release: record.release,
+            },
+            Err(error) => State::Damaged {
+                reason: error.to_string(),
+            },
+        }
+    }
+
+    /// The ids in the cache that have no source.
+    fn added(&self) -> Result<Vec<String>, KernelError> {
+        let entries = match fs::read_dir(&self.directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(at(&self.directory))?,
+        };
+        let mut ids = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(at(&self.directory))?.file_name();
+            let id = name.to_string_lossy().into_owned();
+            if check_id(&id).is_ok() && self.source(&id).is_none() && self.is_cached(&id) {
+                ids.push(id);
+            }
+        }
+        ids.sort();
+        Ok(ids)
+    }
+
+    /// A kernel that is in the cache, after its files have been verified.
+    pub fn get(&self, id: &str) -> Result<Kernel, KernelError> {
+        check_id(id)?;
+        if !self.is_cached(id) {
+            return Err(self.absent(id));
+        }
+        let record = self.read_record(id)?;
+        self.verify(&record)?;
+        Ok(self.kernel(record))
+    }
+
+    /// A kernel from the cache, or else from its source.
+    pub fn ensure(&self, id: &str, progress: &mut dyn FnMut(&str)) -> Result<Kernel, KernelError> {
+        match self.get(id) {
+            Err(KernelError::NotFetched(_)) => self.fetch(id, false, progress),
+            result => result,
+        }
+    }
+
+    /// Fetches a kernel from its source. What is in the cache already is returned at once,
+    /// unless it is to be refreshed: then the newest package takes its place.
+    pub fn fetch(
+        &self,
+        id: &str,
+        refresh: bool,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Kernel, KernelError> {
+        check_id(id)?;
+        let Some(source) = self.source(id) else {
+            // One that a user added is in the cache, and that is all there is to it.
+            return self.get(id);
+        };
+        let _lock = self.lock(id, progress)?;
+        // Another process may have fetched it while this one waited.
+        if !refresh && self.is_cached(id) {
+            return self.get(id);
+        }
+        progress(&format!("{id}: looking for {}", source.package));
+        let candidate = apt::resolve(&source.package)?;
+        let work = self.new_work_dir(id)?;
+        let record = fetch_into(&work, source, &candidate, progress);
+        self.install(&work, record)?;
+        let kernel = self.get(id)?;
+        progress(&format!("{id}: {} is ready", kernel.release));
+        Ok(kernel)
+    }
+
+    /// Copies a user's own kernel into the cache. One of the same id is replaced only if that
+    /// is asked for; its modules must have been built for it and are loaded in this order.
+    pub fn add(
+        &self,
+        id: &str,
+        image: &Path,
+        boot: &str,
+        modules: &[PathBuf],
+        replace: bool,
+    ) -> Result<Kernel, KernelError> {
+        check_id(id)?;
+        if self.source(id).is_some() {
+            return Err(KernelError::Reserved(id.to_owned()));
+        }
+        let _lock = self.lock(id, &mut |_| ())?;
+        if self.is_cached(id) && !replace {
+            return Err(KernelError::Taken(id.to_owned()));
+        }
+        let work = self.new_work_dir(id)?;
+        let record = add_into(&work, id, image, boot, modules);
+        self.install(&work, record)?;
+        self.get(id)
+    }
+
+    /// Removes a kernel from the cache. One that has a source can be fetched again.
+    pub fn remove(&self, id: &str) -> Result<(), KernelError> {
+        check_id(id)?;
+        if !self.is_cached(id) {
+            return Err(self.absent(id));
+        }
+        let _lock = self.lock(id, &mut |_| ())?;
+        // Another process may have removed it while this one waited.
+        if !self.is_cached(id) {
+            return Err(self.absent(id));
+        }
+        self.retire(id)
+    }
+
+    fn source(&self, id: &str) -> Option<&Source> {
+        self.sources.iter().find(|source| source.id == id)
+    }
+
+    fn is_cached(&self, id: &str) -> bool {
+        self.record_path(id).exists()
+    }
+
+    fn place(&self, id: &str) -> PathBuf {
+        self.directory.join(id)
+    }
+
+    fn record_path(&self, id: &str) -> PathBuf {
+        self.place(id).join("kernel.toml")
+    }
+
+    fn absent(&self, id: &str) -> KernelError {
+        if self.source(id).is_some() {
+            return KernelError::NotFetched(id.to_owned());
+        }
+        let mut known: Vec<String> = self.sources.iter().map(|s| s.id.clone()).collect();
+        known.extend(self.added().unwrap_or_default());
+        KernelError::Unknown {
+            id: id.to_owned(),
+            known: known.join(", "),
+        }
+    }
+
+    fn read_record(&self, id: &str) -> Result<Record, KernelError> {
+        let path = self.record_path(id);
+        let text = fs::read_to_string(&path).map_err(at(&path))?;
+        toml::from_str(&text).map_err(|error| KernelError::Record {
+            path,
+            id: id.to_owned(),
+            error: error.message().to_owned(),
+        })
+    }
+
+    fn verify(&self, record: &Record) -> Result<(), KernelError> {
+        let place = self.place(&record.id);
+        self.verify_file(record, &place.join("vmlinuz"), &record.vmlinuz_sha256)?;
+        if let Some(expected) = &record.config_sha256 {
+            self.verify_file(record, &place.join("config"), expected)?;
+        }
+        for module in &record.modules {
+            let path = place.join("modules").join(&module.file);
+            self.verify_file(record, &path, &module.sha256)?;
+        }
+        Ok(())
+    }
+
+    fn verify_file(&self, record: &Record, path: &Path, expected: &str) -> Result<(), KernelError> {
+        let found = match checksum::of_file(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => "no such file".to_owned(),
+            result => result.map_err(at(path))?,
+        };
+        if found == expected {
+            return Ok(());
+        }
+        let id = &record.id;
+        let advice = match self.source(id) {
+            Some(_) => format!("run `punctual kernel fetch --refresh {id}`"),
+            None => format!("add it again with `punctual kernel add --replace --id {id}`"),
+        };
+        Err(KernelError::Changed {
+            path: path.to_owned(),
+            expected: expected.to_owned(),
+            found,
+            advice,
+        })
+    }
+
+    fn kernel(&self, record: Record) -> Kernel {
+        let place = self.place(&record.id);
+        let modules = place.join("modules");
+        Kernel {
+            image: place.join("vmlinuz"),
+            config: record.config_sha256.is_some().then(|| place.join("config")),
+            modules: record
+                .modules
+                .iter()
+                .map(|m| modules.join(&m.file))
+                .collect(),
+            id: record.id,
+            release: record.release,
+            image_sha256: record.vmlinuz_sha256,
+            boot: record.boot,
+            origin: record.origin,
+        }
+    }
+
+    fn lock(&self, id: &str, progress: &mut dyn FnMut(&str)) -> Result<Lock, KernelError> {
+        let path = self.directory.join(format!(".lock-{id}"));
+        if let Some(lock) = Lock::try_acquire(&path).map_err(at(&path))? {
+            return Ok(lock);
+        }
+        progress(&format!("{id}: waiting for another punctual"));
+        Lock::acquire(&path).map_err(at(&path))
+    }
+
+    /// An empty directory to work in, beside the kernel's place. Needs the lock.
+    fn new_work_dir(&self, id: &str) -> Result<PathBuf, KernelError> {
+        let work = self.directory.join(format!(".work-{id}"));
+        if work.exists() {
+            fs::remove_dir_all(&work).map_err(at(&work))?;
+        }
+        fs::create_dir_all(&work).map_err(at(&work))?;
+        Ok(work)
+    }
+
+    /// Moves a complete kernel to its place, or clears away what was begun. Needs the lock.
+    fn install(&self, work: &Path, record: Result<Record, KernelError>) -> Result<(), KernelError> {
+        let installed = record.and_then(|record| self.put(work, &record));
+        if installed.is_err() {
+            let _ = fs::remove_dir_all(work);
+        }
+        installed
+    }
+
+    fn put(&self, work: &Path, record: &Record) -> Result<(), KernelError> {
+        let path = work.join("kernel.toml");
+        let text = toml::to_string(record).expect("a record consists of texts");
+        paths::write_atomically(&path, text.as_bytes()).map_err(at(&path))?;
+        let place = self.place(&record.id);
+        if place.exists() {
+            self.retire(&record.id)?;
+        }
+        fs::rename(work, &place).map_err(at(&place))
+    }
+
+    /// Moves a kernel out of its place at once, then takes the time to remove it. Needs the
+    /// lock.
+    fn retire(&self, id: &str) -> Result<(), KernelError> {
+        let old = self.directory.join(format!(".old-{id}"));
+        if old.exists() {
+            fs::remove_dir_all(&old).map_err(at(&old))?;
+        }
+        let place = self.place(id);
+        fs::rename(&place, &old).map_err(at(&place))?;
+        fs::remove_dir_all(&old).map_err(at(&old))
+    }
+}
+
+/// Ids become names of files and parts of command lines.
+pub(super) fn check_id(id: &str) -> Result<(), KernelError> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let sound = id.starts_with(plain) && id.chars().all(|c| plain(c) || "._+-".contains(c));
+    if sound {
+        return Ok(());
+    }
+    Err(KernelError::BadId(id.to_owned()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,240 @@
+//! Kernels added, listed, replaced, damaged and removed.
+
+use super::*;
+use crate::image::synthetic::bzimage;
+use crate::module::synthetic::module_for;
+use crate::record::sum;
+
+struct Scratch {
+    directory: tempfile::TempDir,
+    catalog: Catalog,
+}
+
+impl Scratch {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let catalog = Catalog::open(&directory.path().join("cache")).unwrap();
+        Self { directory, catalog }
+    }
+
+    fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.directory.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    fn vmlinuz(&self) -> PathBuf {
+        self.file("vmlinuz-6.12.1-test", &bzimage("6.12.1-test"))
+    }
+
+    fn add(&self, id: &str) -> Result<Kernel, KernelError> {
+        self.catalog.add(id, &self.vmlinuz(), "", &[], false)
+    }
+
+    /// The names in the catalog's directory, but for locks.
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(&self.catalog.directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| !name.starts_with(".lock-"))
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+#[test]
+fn a_kernel_is_added_listed_got_and_removed() {
+    let scratch = Scratch::new();
+    let vmlinuz = scratch.vmlinuz();
+    scratch.file("config-6.12.1-test", b"CONFIG_64BIT=y\n");
+    let modules = [
+        scratch.file("stall.ko", &module_for("6.12.1-test")),
+        scratch.file("pulse.ko", &module_for("6.12.1-test")),
+    ];
+    let catalog = &scratch.catalog;
+    let added = catalog
+        .add("mine", &vmlinuz, " preempt=full ", &modules, false)
+        .unwrap();
+    assert_eq!(added.release, "6.12.1-test");
+    assert_eq!(added.boot, "preempt=full");
+    assert_eq!(added.origin, format!("file {}", vmlinuz.display()));
+    assert_eq!(added.image_sha256, sum(&vmlinuz).unwrap());
+    assert_eq!(fs::read(&added.image).unwrap(), fs::read(&vmlinuz).unwrap());
+    let config = fs::read(added.config.as_ref().unwrap()).unwrap();
+    assert_eq!(config, b"CONFIG_64BIT=y\n");
+    assert!(added.modules[0].ends_with("mine/modules/0/stall.ko"));
+    assert!(added.modules[1].ends_with("mine/modules/1/pulse.ko"));
+
+    assert_eq!(catalog.get("mine").unwrap(), added);
+    assert_eq!(catalog.ensure("mine", &mut |_| ()).unwrap(), added);
+    assert_eq!(catalog.fetch("mine", false, &mut |_| ()).unwrap(), added);
+    let listed = catalog.list().unwrap();
+    assert_eq!(listed.len(), catalog.sources().len() + 1);
+    assert_eq!(listed[0].state, State::NotFetched);
+    let last = listed.last().unwrap();
+    assert_eq!((last.id.as_str(), last.has_source), ("mine", false));
+    assert!(matches!(&last.state, State::Cached { release } if release == "6.12.1-test"));
+
+    catalog.remove("mine").unwrap();
+    assert!(scratch.names().is_empty());
+    assert!(matches!(
+        catalog.get("mine"),
+        Err(KernelError::Unknown { .. })
+    ));
+    assert!(matches!(
+        catalog.remove("mine"),
+        Err(KernelError::Unknown { .. })
+    ));
+}
+
+#[test]
+fn what_changed_in_the_cache_is_noticed() {
+    let scratch = Scratch::new();
+    let vmlinuz = scratch.vmlinuz();
+    let modules = [scratch.file("stall.ko", &module_for("6.12.1-test"))];
+    let kernel = scratch
+        .catalog
+        .add("mine", &vmlinuz, "", &modules, false)
+        .unwrap();
+    fs::write(&kernel.modules[0], "changed").unwrap();
+    let error = scratch.catalog.get("mine").unwrap_err().to_string();
+    assert!(error.contains("stall.ko: expected sha256"), "{error}");
+    fs::write(&kernel.image, "changed").unwrap();
+    let error = scratch.catalog.get("mine").unwrap_err().to_string();
+    assert!(error.contains("vmlinuz: expected sha256"), "{error}");
+    assert!(
+        error.contains("punctual kernel add --replace --id mine"),
+        "{error}"
+    );
+    fs::remove_file(&kernel.image).unwrap();
+    let error = scratch.catalog.get("mine").unwrap_err().to_string();
+    assert!(error.contains("found no such file"), "{error}");
+}
+
+#[test]
+fn an_id_is_taken_until_it_is_to_be_replaced() {
+    let scratch = Scratch::new();
+    scratch.add("mine").unwrap();
+    let newer = scratch.file("newer", &bzimage("6.13.0"));
+    let catalog = &scratch.catalog;
+    let taken = catalog.add("mine", &newer, "", &[], false);
+    assert!(matches!(taken, Err(KernelError::Taken(_))));
+    assert_eq!(catalog.get("mine").unwrap().release, "6.12.1-test");
+    catalog.add("mine", &newer, "", &[], true).unwrap();
+    assert_eq!(catalog.get("mine").unwrap().release, "6.13.0");
+    assert_eq!(scratch.names(), ["mine"]);
+}
+
+#[test]
+fn the_id_of_a_source_is_reserved() {
+    let scratch = Scratch::new();
+    let error = scratch.add("debian-6.12").unwrap_err();
+    assert!(matches!(error, KernelError::Reserved(_)));
+}
+
+#[test]
+fn a_failed_addition_leaves_nothing_and_spoils_nothing() {
+    let scratch = Scratch::new();
+    scratch.add("mine").unwrap();
+    let catalog = &scratch.catalog;
+    let script = scratch.file("script", b"#!/bin/sh\n");
+    let error = catalog.add("other", &script, "", &[], false).unwrap_err();
+    assert!(error.to_string().contains("found a script"), "{error}");
+    let wrong = [scratch.file("stall.ko", &module_for("5.10.0"))];
+    let error = catalog.add("mine", &scratch.vmlinuz(), "", &wrong, true);
+    assert!(matches!(error, Err(KernelError::Module(_))));
+    assert_eq!(scratch.names(), ["mine"]);
+    assert!(catalog.get("mine").is_ok());
+}
+
+#[test]
+fn ids_are_plain() {
+    for id in ["debian-6.12-rt", "6.12", "a", "a_b+c.d-e"] {
+        assert!(check_id(id).is_ok(), "{id}");
+    }
+    for id in ["", ".", "..", ".a", "-a", "A", "a/b", "a b", "ä", "a\n"] {
+        assert!(matches!(check_id(id), Err(KernelError::BadId(_))), "{id}");
+    }
+    assert!(matches!(
+        Scratch::new().catalog.get("../etc"),
+        Err(KernelError::BadId(_))
+    ));
+}
+
+#[test]
+fn what_is_not_there_is_explained() {
+    let scratch = Scratch::new();
+    let error = scratch.catalog.get("debian-6.12-rt").unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("`punctual kernel fetch debian-6.12-rt`")
+    );
+    scratch.add("mine").unwrap();
+    let error = scratch.catalog.get("nobodys").unwrap_err().to_string();
+    assert!(
+        error.contains("debian-6.12-rt, mine, found \"nobodys\""),
+        "{error}"
+    );
+    let error = scratch.catalog.fetch("nobodys", true, &mut |_| ());
+    assert!(matches!(error, Err(KernelError::Unknown { .. })));
+}
+
+#[test]
+fn a_damaged_record_is_listed_and_can_be_removed() {
+    let scratch = Scratch::new();
+    scratch.add("mine").unwrap();
+    fs::write(scratch.catalog.record_path("mine"), "id = 7").unwrap();
+    let error = scratch.catalog.get("mine").unwrap_err();
+    assert!(
+        error.to_string().contains("punctual kernel remove mine"),
+        "{error}"
+    );
+    let listed = scratch.catalog.list().unwrap();
+    assert!(matches!(
+        listed.last().unwrap().state,
+        State::Damaged { .. }
+    ));
+    scratch.catalog.remove("mine").unwrap();
+}
+
+#[test]
+fn what_a_crash_left_over_is_cleared() {
+    let scratch = Scratch::new();
+    let left = scratch.catalog.directory.join(".work-mine");
+    fs::create_dir_all(left.join("modules")).unwrap();
+    fs::write(left.join("big.deb"), "x").unwrap();
+    assert_eq!(
+        scratch.catalog.list().unwrap().len(),
+        scratch.catalog.sources().len()
+    );
+    scratch.add("mine").unwrap();
+    assert_eq!(scratch.names(), ["mine"]);
+    assert!(!scratch.catalog.place("mine").join("big.deb").exists());
+}
+
+/// Needs apt's lists, the network and a minute: `cargo test -- --ignored`.
+#[test]
+#[ignore = "downloads 107 MB"]
+fn a_kernel_is_fetched() {
+    let scratch = Scratch::new();
+    let kernel = scratch
+        .catalog
+        .ensure("debian-6.12-rt", &mut |message| println!("{message}"))
+        .unwrap();
+    println!("{kernel:#?}");
+    let record = scratch.catalog.record_path("debian-6.12-rt");
+    println!("{}", fs::read_to_string(record).unwrap());
+    assert!(kernel.release.ends_with("-rt-amd64"));
+    let config = fs::read_to_string(kernel.config.as_ref().unwrap()).unwrap();
+    assert!(config.contains("CONFIG_PREEMPT_RT=y"));
+    let mut names: Vec<_> = fs::read_dir(kernel.image.parent().unwrap())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["config", "kernel.toml", "vmlinuz"]);
+    let again = scratch.catalog.fetch("debian-6.12-rt", false, &mut |_| ());
+    assert_eq!(again.unwrap(), kernel);
+}

@@ -1,0 +1,51 @@
+//! Kernels as data: where they come from, and where they are kept; Punctual's own modules for
+//! them ([`kmod`]), and the file system of a guest ([`initramfs`]).
+//!
+//! A *source* is a file in `kernels/` that names packages of the distribution. A [`Catalog`]
+//! holds what was fetched from sources and what users added, each with its provenance. A
+//! [`Kernel`] is one of these, ready to be booted: its files are there, and are still the
+//! files that were put there.
+#![forbid(unsafe_code)]
+
+mod apt;
+mod catalog;
+pub mod checksum;
+mod elf;
+mod error;
+pub mod image;
+pub mod initramfs;
+pub mod kmod;
+mod module;
+pub mod paths;
+mod record;
+mod source;
+
+use std::path::PathBuf;
+
+pub use apt::AptError;
+pub use catalog::{Catalog, Listed, State};
+pub use error::KernelError;
+pub use image::{ImageError, ImageInfo, inspect};
+pub use module::ModuleError;
+pub use source::{Source, SourceError};
+
+/// A kernel that can be booted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// What users call it.
+    pub id: String,
+    /// What `uname -r` says there.
+    pub release: String,
+    /// The bzImage.
+    pub image: PathBuf,
+    /// The bzImage's SHA-256.
+    pub image_sha256: String,
+    /// Boot arguments that it is always started with.
+    pub boot: String,
+    /// Modules for the guest, unpacked, in the order in which they are loaded.
+    pub modules: Vec<PathBuf>,
+    /// Where it came from, for a run's provenance.
+    pub origin: String,
+    /// The configuration that it was built with, where known.
+    pub config: Option<PathBuf>,
+}

@@ -1,0 +1,159 @@
+//! A kernel's record, and how its files come into a directory.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::apt::{self, Candidate};
+use crate::checksum;
+use crate::error::{KernelError, at};
+use crate::image;
+use crate::module;
+use crate::paths;
+use crate::source::Source;
+
+/// `kernel.toml`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub(super) id: String,
+    pub(super) release: String,
+    /// The whole version text in the image.
+    pub(super) banner: String,
+    pub(super) origin: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) package: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) version: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) deb_sha256: Option<String>,
+    pub(super) vmlinuz_sha256: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) config_sha256: Option<String>,
+    /// When it was put here, RFC 3339, UTC.
+    pub(super) fetched_at: String,
+    pub(super) boot: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) modules: Vec<RecordedModule>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct RecordedModule {
+    /// Below `modules/`: `0/stall.ko`.
+    pub(super) file: String,
+    pub(super) sha256: String,
+}
+
+/// Fetches a kernel into `work`.
+pub(super) fn fetch_into(
+    work: &Path,
+    source: &Source,
+    candidate: &Candidate,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Record, KernelError> {
+    let id = &source.id;
+    let (package, version) = (&candidate.package, &candidate.version);
+    let megabytes = candidate.size.div_ceil(1_000_000);
+    progress(&format!(
+        "{id}: downloading {package} {version} ({megabytes} MB)"
+    ));
+    let deb = apt::download(candidate, work)?;
+    progress(&format!("{id}: unpacking the kernel"));
+    let unpacked = apt::unpack(&deb, work)?;
+    fs::remove_file(&deb).map_err(at(&deb))?;
+    let info = image::inspect(&unpacked.image)?;
+    Ok(Record {
+        id: id.clone(),
+        release: info.release,
+        banner: info.banner,
+        origin: format!("debian package {package} {version}"),
+        package: Some(package.clone()),
+        version: Some(version.clone()),
+        deb_sha256: Some(candidate.sha256.clone()),
+        vmlinuz_sha256: sum(&unpacked.image)?,
+        config_sha256: Some(sum(&unpacked.config)?),
+        fetched_at: now(),
+        boot: source.boot.clone(),
+        modules: Vec::new(),
+    })
+}
+
+/// Copies a kernel of the user's own into `work`.
+pub(super) fn add_into(
+    work: &Path,
+    id: &str,
+    image: &Path,
+    boot: &str,
+    modules: &[PathBuf],
+) -> Result<Record, KernelError> {
+    image::inspect(image)?;
+    let copy = work.join("vmlinuz");
+    copy_file(image, &copy)?;
+    // What is recorded is told from the copy, for the file may change meanwhile.
+    let info = image::inspect(&copy)?;
+    let from = std::path::absolute(image).map_err(at(image))?;
+    Ok(Record {
+        id: id.to_owned(),
+        origin: format!("file {}", from.display()),
+        package: None,
+        version: None,
+        deb_sha256: None,
+        vmlinuz_sha256: sum(&copy)?,
+        config_sha256: copy_config(work, image, &info.release)?,
+        fetched_at: now(),
+        boot: boot.trim().to_owned(),
+        modules: add_modules(work, modules, &info.release)?,
+        release: info.release,
+        banner: info.banner,
+    })
+}
+
+/// Distributions install a kernel's configuration beside it, under its release.
+fn copy_config(work: &Path, image: &Path, release: &str) -> Result<Option<String>, KernelError> {
+    let config = image.with_file_name(format!("config-{release}"));
+    if !config.is_file() {
+        return Ok(None);
+    }
+    let copy = work.join("config");
+    copy_file(&config, &copy)?;
+    sum(&copy).map(Some)
+}
+
+fn add_modules(
+    work: &Path,
+    modules: &[PathBuf],
+    release: &str,
+) -> Result<Vec<RecordedModule>, KernelError> {
+    let mut recorded = Vec::new();
+    for (index, path) in modules.iter().enumerate() {
+        let module = module::read(path, release)?;
+        // Two modules in different directories may have the same name.
+        let file = format!("{index}/{}", module.file_name);
+        let copy = work.join("modules").join(&file);
+        paths::write_atomically(&copy, &module.bytes).map_err(at(&copy))?;
+        recorded.push(RecordedModule {
+            file,
+            sha256: checksum::of_bytes(&module.bytes),
+        });
+    }
+    Ok(recorded)
+}
+
+/// Copies the bytes, not the permissions: /boot/vmlinuz-* is often for root alone.
+fn copy_file(from: &Path, to: &Path) -> Result<(), KernelError> {
+    let mut source = fs::File::open(from).map_err(at(from))?;
+    let mut target = fs::File::create(to).map_err(at(to))?;
+    io::copy(&mut source, &mut target).map_err(at(to))?;
+    Ok(())
+}
+
+pub(super) fn sum(path: &Path) -> Result<String, KernelError> {
+    checksum::of_file(path).map_err(at(path))
+}
+
+fn now() -> String {
+    jiff::Timestamp::now()
+        .round(jiff::Unit::Second)
+        .map_or_else(|_| String::new(), |time| time.to_string())
+}

@@ -1,0 +1,77 @@
+//! Sources: the kernels that can be fetched by name.
+//!
+//! Each is a file in `kernels/` at the top of the repository, and part of this program.
+
+use include_dir::{Dir, include_dir};
+use serde::Deserialize;
+
+static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../kernels");
+
+/// A kernel that can be fetched as a package of the distribution.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// What users call it: `debian-6.12-rt`.
+    pub id: String,
+    /// One line for tables.
+    pub summary: String,
+    /// An extended regular expression for the names of packages; the newest is taken.
+    pub package: String,
+    /// Boot arguments that it is always started with.
+    #[serde(default)]
+    pub boot: String,
+}
+
+/// A file in `kernels/` that is no source.
+#[derive(Debug, thiserror::Error)]
+#[error("kernels/{file}: expected a kernel source with id, summary and package, found: {error}")]
+pub struct SourceError {
+    file: String,
+    error: toml::de::Error,
+}
+
+/// All sources, sorted by name.
+pub(super) fn all() -> Result<Vec<Source>, SourceError> {
+    let mut sources = FILES
+        .files()
+        .filter(|file| file.path().extension().is_some_and(|end| end == "toml"))
+        .map(parse)
+        .collect::<Result<Vec<_>, _>>()?;
+    sources.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(sources)
+}
+
+fn parse(file: &include_dir::File<'_>) -> Result<Source, SourceError> {
+    let text = String::from_utf8_lossy(file.contents());
+    toml::from_str(&text).map_err(|error| SourceError {
+        file: file.path().display().to_string(),
+        error,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_file_is_a_source_of_its_own_name() {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernels");
+        let mut names: Vec<String> = std::fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter_map(|name| name.strip_suffix(".toml").map(str::to_owned))
+            .collect();
+        names.sort();
+        let ids: Vec<String> = all().unwrap().into_iter().map(|source| source.id).collect();
+        assert_eq!(ids, names, "left: in the program, right: in kernels/");
+        assert!(ids.contains(&"debian-6.12-rt".to_owned()));
+    }
+
+    #[test]
+    fn the_pattern_of_a_package_is_anchored() {
+        for source in all().unwrap() {
+            assert!(source.package.starts_with('^') && source.package.ends_with('$'));
+            assert!(crate::catalog::check_id(&source.id).is_ok());
+        }
+    }
+}

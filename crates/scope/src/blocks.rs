@@ -1,0 +1,45 @@
+//! The blocks of a trace, understood and named.
+
+use punctual_trace::Block;
+
+use crate::decode::Decoded;
+use crate::names::{Func, Names};
+
+/// The blocks of a trace, understood and named.
+#[derive(Debug)]
+pub struct Blocks<'s> {
+    /// The names.
+    pub names: Names<'s>,
+    blocks: Vec<Decoded>,
+    /// The block's name, and whether it is the name's first.
+    funcs: Vec<(Func, bool)>,
+}
+
+impl<'s> Blocks<'s> {
+    /// None yet.
+    pub fn new(names: Names<'s>) -> Self {
+        Self {
+            names,
+            blocks: Vec::new(),
+            funcs: Vec::new(),
+        }
+    }
+
+    /// Takes note of a further block.
+    pub fn learn(&mut self, block: &Block) {
+        let decoded = Decoded::of(block, self.names.symbols().preempt_count());
+        let bytes: Vec<u8> = block.insns.iter().flat_map(|i| i.bytes.clone()).collect();
+        self.funcs.push(self.names.at(decoded.start, &bytes));
+        self.blocks.push(decoded);
+    }
+
+    /// A block's name, and whether the block is the name's first.
+    pub fn func(&self, number: u32) -> (Func, bool) {
+        self.funcs[number as usize]
+    }
+
+    /// A block.
+    pub fn block(&self, number: u32) -> &Decoded {
+        &self.blocks[number as usize]
+    }
+}
