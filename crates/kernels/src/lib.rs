@@ -12,6 +12,7 @@ mod catalog;
 pub mod checksum;
 mod elf;
 mod error;
+mod id;
 pub mod image;
 pub mod initramfs;
 pub mod kmod;
