@@ -10,7 +10,7 @@
 mod apt;
 mod catalog;
 pub mod checksum;
-mod elf;
+pub mod elf;
 mod error;
 mod id;
 pub mod image;
