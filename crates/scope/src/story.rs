@@ -209,7 +209,7 @@ pub struct Entered {
 #[derive(Clone, Copy, Debug)]
 pub struct Circumstances {
     /// Instructions and time.
-    pub scale: GuestClock,
+    pub clock: GuestClock,
     /// From when to when it is.
     pub measure: Measure,
     /// How late it was, or how long.
@@ -243,7 +243,7 @@ pub fn tell(walk: &Walk, names: &[Name], about: Circumstances) -> Result<Story, 
         return Err(Untold::NotLate);
     }
     let clock = *walk.clocks.last().ok_or(Untold::NoClock)?;
-    let end = clock.saturating_sub(about.scale.instructions(about.ends_before));
+    let end = clock.saturating_sub(about.clock.instructions(about.ends_before));
     let attribution = Attribution::new(walk, names, about, end)?;
     let mut parts = attribution.parts();
     attribution.mend(&mut parts);

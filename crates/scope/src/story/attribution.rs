@@ -102,7 +102,7 @@ impl<'a> Attribution<'a> {
     }
 
     pub(super) fn at(&self, position: u64) -> Nanos {
-        let before = self.about.scale.time(self.end.saturating_sub(position));
+        let before = self.about.clock.time(self.end.saturating_sub(position));
         (self.about.late - before).max(Nanos::ZERO)
     }
 
@@ -128,7 +128,7 @@ impl<'a> Attribution<'a> {
 
 /// Where it was due, or the CPU woke up thereafter.
 fn due(walk: &Walk, about: Circumstances, end: u64) -> Begin {
-    let due = end.saturating_sub(about.scale.instructions(about.late));
+    let due = end.saturating_sub(about.clock.instructions(about.late));
     let halt = walk.halts.iter().copied().rfind(|at| *at < end);
     // An interrupt that is pending when the CPU would sleep wakes it at once: then it did
     // not sleep, and what ran before counts.
@@ -137,7 +137,7 @@ fn due(walk: &Walk, about: Circumstances, end: u64) -> Begin {
             .get(spans_after(walk, due))
             .is_some_and(|span| span.irqs_off.is_some())
     };
-    let slept = halt.filter(|at| *at > due && (about.scale.time(*at - due) <= GRAIN || !masked()));
+    let slept = halt.filter(|at| *at > due && (about.clock.time(*at - due) <= GRAIN || !masked()));
     Begin {
         at: slept.unwrap_or(due),
         slept: slept.is_some(),
@@ -146,7 +146,7 @@ fn due(walk: &Walk, about: Circumstances, end: u64) -> Begin {
 
 /// The reading of the clock with which it began.
 fn read(walk: &Walk, about: Circumstances, end: u64) -> Result<Begin, Untold> {
-    let distance = |at: &u64| (about.scale.time(end - at) - about.late).0.abs();
+    let distance = |at: &u64| (about.clock.time(end - at) - about.late).0.abs();
     let readings = walk.clocks.iter().copied().filter(|at| *at < end);
     let nearest = readings.min_by_key(distance);
     let exact = |at: &u64| distance(at) <= ROUNDING.0 + about.late.0 / SHARE;

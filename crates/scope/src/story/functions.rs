@@ -23,7 +23,7 @@ impl Attribution<'_> {
             }
         }
         let whole = (piece.to - piece.from).0 as f64;
-        let most = |length: &u64| self.about.scale.time(*length).0 as f64 >= MOST * whole;
+        let most = |length: &u64| self.about.clock.time(*length).0 as f64 >= MOST * whole;
         let depth = |number: Number| self.walk.chain(number).count();
         let filling = times.iter().filter(|(_, length)| most(length));
         let main = filling.max_by_key(|(number, _)| (depth(**number), **number));
@@ -34,8 +34,8 @@ impl Attribution<'_> {
         let ran = Ran {
             function: self.text(main).to_owned(),
             caller: caller.map(|caller| self.text(caller).to_owned()),
-            time: self.about.scale.time(length),
-            whole: self.about.scale.time(self.whole(main)),
+            time: self.about.clock.time(length),
+            whole: self.about.clock.time(self.whole(main)),
             times: 1,
         };
         (Some(ran), self.most(&times, Some(main), whole))
@@ -63,8 +63,8 @@ impl Attribution<'_> {
         let ran = by_name.into_iter().map(|(function, (length, times))| Ran {
             function: function.to_owned(),
             caller: None,
-            time: self.about.scale.time(length),
-            whole: self.about.scale.time(length),
+            time: self.about.clock.time(length),
+            whole: self.about.clock.time(length),
             times,
         });
         let mut ran: Vec<Ran> = ran
@@ -104,7 +104,7 @@ impl Attribution<'_> {
             frames.dedup();
             *folded.entry(frames.join(";")).or_default() += length;
         }
-        let time = |(stack, length)| (stack, self.about.scale.time(length));
+        let time = |(stack, length)| (stack, self.about.clock.time(length));
         let mut folded: Vec<(String, Nanos)> = folded.into_iter().map(time).collect();
         folded.sort();
         folded

@@ -143,7 +143,7 @@ impl Attribution<'_> {
                 .max_by_key(|(site, length)| (*length, *site));
             if let Some((site, length)) = longest {
                 let whole = (piece.to - piece.from).0 as f64;
-                if self.about.scale.time(length).0 as f64 >= MOST * whole {
+                if self.about.clock.time(length).0 as f64 >= MOST * whole {
                     (piece.cause, piece.site) = (self.preempt_hold(site), Some(site));
                 }
             }

@@ -77,7 +77,7 @@ fn story_on(
         kind,
     });
     let about = Circumstances {
-        scale: GuestClock::of_console("", 1),
+        clock: GuestClock::new(1, 1_000_000).unwrap(),
         measure,
         late: Nanos(late),
         ends_before: Nanos::ZERO,

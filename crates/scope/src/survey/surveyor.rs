@@ -393,17 +393,17 @@ impl<'a> Surveyor<'a> {
     }
 
     /// What was found.
-    pub fn finish(self, scale: GuestClock) -> Survey {
+    pub fn finish(self, clock: GuestClock) -> Survey {
         let text = |func: Func| self.library.names.text(func).to_owned();
         let place = |((what, by), found): (&(What, Func), &Found)| Place {
             what: *what,
             function: text(*by),
             count: found.count,
-            longest: scale.time(found.longest),
-            sum: scale.time(found.sum),
+            longest: clock.time(found.longest),
+            sum: clock.time(found.sum),
             step: found.step,
             ended: text(found.ended),
-            most: (text(found.most.0), scale.time(found.most.1)),
+            most: (text(found.most.0), clock.time(found.most.1)),
         };
         let mut places: Vec<Place> = self.found.iter().map(place).collect();
         places.sort_by(|a, b| (b.longest, &a.function).cmp(&(a.longest, &b.function)));
