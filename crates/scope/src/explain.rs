@@ -1,4 +1,4 @@
-//! From chosen samples to their stories.
+//! From chosen samples to their breakdowns.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -10,13 +10,13 @@ use punctual_model::{Nanos, Recording, Run, Sample};
 use punctual_trace::{Item, Window};
 
 use crate::blocks::Blocks;
+use crate::breakdown::{Breakdown, Measure, SampleContext, breakdown};
 use crate::error::ScopeError;
 use crate::guest_clock::GuestClock;
 use crate::names::Names;
 use crate::preemption::Preemption;
 use crate::probes::{Chosen, choose, is_explained};
-use crate::repeat::{Place, Say};
-use crate::story::{Circumstances, Measure, Story, tell};
+use crate::repeat::{Repeater, Say};
 use crate::survey::{Survey, Surveyor};
 use crate::user_symbols::UserSymbols;
 use crate::walk::Walker;
@@ -141,18 +141,18 @@ fn none_such(run: &Run) -> String {
     format!("it has no such recording; it has {}", kinds.join(", "))
 }
 
-/// A sample with its story.
+/// A sample with its breakdown.
 #[derive(Clone, Debug)]
 pub struct Explained {
     /// The sample.
     pub chosen: Chosen,
-    /// Its story, or why there is none.
-    pub story: Result<Story, String>,
+    /// Its breakdown, or why there is none.
+    pub breakdown: Result<Breakdown, String>,
 }
 
-/// Lives through the run again and tells the stories of these samples, in their order.
+/// Repeats the run, watched, and breaks these samples down, in their order.
 pub fn explain(
-    place: &Place,
+    repeater: &Repeater,
     run: &Run,
     machine: &Machine,
     chosen: &[Chosen],
@@ -160,12 +160,12 @@ pub fn explain(
     say: Say,
 ) -> Result<Vec<Explained>, ScopeError> {
     let clock = clock(run)?;
-    let symbols = place.symbols(machine, cancel)?;
+    let symbols = repeater.symbols(machine, cancel)?;
     let programs = programs(machine)?;
     let windows: Vec<_> = chosen.iter().flat_map(watched).collect();
-    let mut trace = place.watch(run, machine, &windows, &symbols, cancel, say)?;
+    let mut trace = repeater.watch(run, machine, &windows, &symbols, cancel, say)?;
     let mut library = Blocks::new(Names::new(&symbols, &programs));
-    let mut stories = HashMap::new();
+    let mut breakdowns = HashMap::new();
     while let Some((window, _, words)) = trace.next_window(|block| library.learn(block))? {
         let walk = Walker::new(&library).window(&words);
         for (number, chosen) in chosen
@@ -174,17 +174,17 @@ pub fn explain(
             .filter(|(_, c)| c.window == window)
         {
             let about = about(run, clock, chosen);
-            let story = tell(&walk, library.names.all(), about);
-            stories.insert(number, story.map_err(|untold| untold.to_string()));
+            let found = breakdown(&walk, library.names.all(), about);
+            breakdowns.insert(number, found.map_err(|why| why.to_string()));
         }
     }
-    let missing = chosen.len() - stories.len();
+    let missing = chosen.len() - breakdowns.len();
     if missing > 0 {
         return Err(ScopeError::Unmarked(missing));
     }
     let explained = chosen.iter().enumerate().map(|(number, chosen)| Explained {
         chosen: *chosen,
-        story: stories
+        breakdown: breakdowns
             .remove(&number)
             .unwrap_or_else(|| Err(String::new())),
     });
@@ -203,19 +203,19 @@ fn watched(chosen: &Chosen) -> impl Iterator<Item = Window> + use<> {
 
 /// Surveys a whole run; also returns the digest of what came out.
 pub fn survey(
-    place: &Place,
+    repeater: &Repeater,
     run: &Run,
     machine: &Machine,
     cancel: &AtomicBool,
     say: Say,
 ) -> Result<(Survey, String), ScopeError> {
     let clock = clock(run)?;
-    let symbols = place.symbols(machine, cancel)?;
+    let symbols = repeater.symbols(machine, cancel)?;
     let programs = programs(machine)?;
     let names = Names::new(&symbols, &programs);
     let mut surveyor = Surveyor::new(names, Preemption::of(run));
     let take = &mut |item: &Item| surveyor.take(item);
-    let digest = place.watch_everything(run, machine, take, cancel, say)?;
+    let digest = repeater.watch_everything(run, machine, take, cancel, say)?;
     Ok((surveyor.finish(clock), digest))
 }
 
@@ -230,8 +230,8 @@ fn clock(run: &Run) -> Result<GuestClock, ScopeError> {
     GuestClock::of_run(run).map_err(|why| ScopeError::Unreadable(run.id.clone(), why))
 }
 
-fn about(run: &Run, clock: GuestClock, chosen: &Chosen) -> Circumstances {
-    Circumstances {
+fn about(run: &Run, clock: GuestClock, chosen: &Chosen) -> SampleContext {
+    SampleContext {
         clock,
         measure: chosen.measure,
         late: chosen.sample.value,
