@@ -364,6 +364,9 @@ mod tests {
 
     #[test]
     fn the_program_cpio_reads_it() {
+        if !punctual_skip::program("cpio") {
+            return;
+        }
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), sample().finish().unwrap()).unwrap();
         let input = fs::File::open(file.path()).unwrap();
@@ -371,10 +374,7 @@ mod tests {
             .args(["-t", "--quiet"])
             .stdin(input)
             .output();
-        let Ok(output) = output else {
-            eprintln!("skipped: no cpio here");
-            return;
-        };
+        let output = output.unwrap();
         assert!(output.status.success());
         let names = String::from_utf8(output.stdout).unwrap();
         assert_eq!(names.lines().count(), 8);

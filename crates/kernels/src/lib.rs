@@ -12,6 +12,7 @@ mod catalog;
 pub mod checksum;
 pub mod elf;
 mod error;
+mod id;
 pub mod image;
 pub mod initramfs;
 pub mod kmod;
