@@ -152,7 +152,7 @@ impl Explain {
         }
         let story = explained
             .iter()
-            .find_map(|explained| explained.story.as_ref().ok());
+            .find_map(|explained| explained.breakdown.as_ref().ok());
         if let (Some(path), Some(story)) = (&self.perfetto, story) {
             write(path, chrome::trace(&run.id, story).to_string())?;
         }
