@@ -25,7 +25,7 @@ use crate::symbols::Symbols;
 const RING: usize = 4_000_000;
 
 /// Where a run is lived through again.
-pub struct Place {
+pub struct Repeater {
     /// The bench, without the plugin.
     pub bench: VirtualBench,
     /// Punctual's cache directory.
@@ -39,7 +39,7 @@ pub struct Place {
 /// What is shown while it goes on.
 pub type Say<'a> = &'a mut dyn FnMut(&str);
 
-impl Place {
+impl Repeater {
     /// The machine of a run, which must be what it was.
     pub fn machine(&self, run: &Run, kernel: Kernel) -> Result<Machine, ScopeError> {
         let ns_per_insn = run

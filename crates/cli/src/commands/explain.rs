@@ -11,7 +11,7 @@ use punctual_kernels::paths;
 use punctual_model::Run;
 use punctual_report::scope::{chrome, json, page, text};
 use punctual_scope::explain::{Explained, Wanted, explain};
-use punctual_scope::repeat::Place;
+use punctual_scope::repeat::Repeater;
 
 use super::{StoreArgs, catalog};
 use crate::progress::Progress;
@@ -88,13 +88,13 @@ pub struct RepeatArgs {
 
 impl RepeatArgs {
     /// Where runs are lived through again.
-    pub fn place(&self) -> Result<Place> {
+    pub fn place(&self) -> Result<Repeater> {
         let cache = paths::cache_dir()?;
         let beside = || -> Result<PathBuf> {
             let this = std::env::current_exe().context("cannot find out where this program is")?;
             Ok(this.with_file_name("libpunctual_scope.so"))
         };
-        Ok(Place {
+        Ok(Repeater {
             bench: VirtualBench::open(&cache)?,
             plugin: self.plugin.clone().map_or_else(beside, Ok)?,
             start: if self.cold {
@@ -152,7 +152,7 @@ impl Explain {
         }
         let story = explained
             .iter()
-            .find_map(|explained| explained.story.as_ref().ok());
+            .find_map(|explained| explained.breakdown.as_ref().ok());
         if let (Some(path), Some(story)) = (&self.perfetto, story) {
             write(path, chrome::trace(&run.id, story).to_string())?;
         }
