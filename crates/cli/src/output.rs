@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use punctual_model::Run;
-use punctual_report::table::WIDTH;
+use punctual_report::text::WIDTH;
 use serde_json::Value;
 
 use crate::library;
