@@ -132,8 +132,10 @@ fn document(path: &Path, mode: Mode) -> Result<bool> {
 /// What the comments of a document ask for, in its order.
 fn steps(lines: &[&str]) -> Result<Vec<Step>> {
     let mut steps = Vec::new();
+    let mut in_code = false;
     for (line, index) in lines.iter().zip(0..) {
-        let Some((kind, what)) = directive(line) else {
+        in_code ^= line.starts_with("```");
+        let Some((kind, what)) = directive(line).filter(|_| !in_code) else {
             continue;
         };
         let block = || block(lines, index + 1).with_context(|| format!("line {}", index + 1));
@@ -224,7 +226,7 @@ fn print(scratch: &Scratch, command: &str) -> Result<String> {
 fn replaced(lines: &[&str], made: &[(Range<usize>, String)]) -> String {
     let mut new = String::new();
     let mut done = 0;
-    let mut keep = |new: &mut String, range: Range<usize>| {
+    let keep = |new: &mut String, range: Range<usize>| {
         for line in &lines[range] {
             new.push_str(line);
             new.push('\n');
@@ -291,6 +293,8 @@ More.
 
     #[test]
     fn other_comments_are_not_for_this_program() {
+        let shown = ["```", "<!-- run: false -->", "```"];
+        assert_eq!(steps(&shown).unwrap(), []);
         assert_eq!(directive("<!-- SPDX: MIT -->"), None);
         assert_eq!(directive("output of: x"), None);
         assert_eq!(directive("<!-- run: a: b -->"), Some(("run", "a: b")));
