@@ -241,6 +241,69 @@ fn every_document_that_code_and_data_name_is_there() {
     assert!(named > 8, "only {named} were found");
 }
 
+/// The words in backticks of the first cell of a table's row.
+fn first_cell(line: &str) -> impl Iterator<Item = &str> {
+    let cell = line.split('|').nth(1).unwrap_or_default();
+    cell.split('`').skip(1).step_by(2)
+}
+
+/// The crates of `ARCHITECTURE.md` in its order, each with the files in its table.
+fn code_map() -> Vec<(String, Vec<String>)> {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let crates = text.split("\n### `crates/").skip(1);
+    let files = |section: &str| {
+        let (name, rest) = section.split_once('`').expect("a heading");
+        let rest = rest.split("\n## ").next().unwrap_or_default();
+        let rows = rest.lines().filter(|line| line.starts_with("| `"));
+        let files = rows.flat_map(first_cell).map(str::to_owned);
+        (name.to_owned(), files.collect())
+    };
+    crates.map(files).collect()
+}
+
+#[test]
+fn the_code_map_names_all_crates_and_only_files_that_are_there() {
+    let map = code_map();
+    for (name, files) in &map {
+        for file in files {
+            let path = root().join("crates").join(name).join("src").join(file);
+            assert!(path.exists(), "{}", path.display());
+        }
+    }
+    let crates = fs::read_dir(root().join("crates")).unwrap();
+    let crates: BTreeSet<_> = crates.map(|entry| entry.unwrap().file_name()).collect();
+    let named: BTreeSet<_> = map.into_iter().map(|(name, _)| name.into()).collect();
+    assert_eq!(crates, named);
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    for path in text.split('`').skip(1).step_by(2) {
+        if path.starts_with("crates/") {
+            assert!(root().join(path).exists(), "{path}");
+        }
+    }
+}
+
+#[test]
+fn a_crate_uses_only_crates_below_it_in_the_code_map() {
+    let order: Vec<String> = code_map().into_iter().map(|(name, _)| name).collect();
+    for (name, place) in order.iter().zip(0..) {
+        let manifest = root().join("crates").join(name).join("Cargo.toml");
+        let manifest: Table = fs::read_to_string(manifest).unwrap().parse().unwrap();
+        let Some(used) = manifest.get("dependencies").and_then(Value::as_table) else {
+            continue;
+        };
+        for used in used
+            .keys()
+            .filter_map(|name| name.strip_prefix("punctual-"))
+        {
+            let below = order
+                .iter()
+                .position(|other| other == used)
+                .expect("a crate");
+            assert!(below > place, "{name} uses {used}");
+        }
+    }
+}
+
 #[test]
 fn no_paragraph_of_the_method_is_long() {
     let mut chapters = files("md");
