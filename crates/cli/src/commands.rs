@@ -41,7 +41,8 @@ Exit status: 0 all measured; 1 an error; 2 a wrong command line;
 
 Environment: XDG_CACHE_HOME (kernels, booted guests), XDG_DATA_HOME (runs),
 XDG_CONFIG_HOME (suites and loads of your own), NO_COLOR, PUNCTUAL_TARGET (the
-target program, where it is not beside this one).";
+target program) and PUNCTUAL_PLUGIN (the scope's), where they are neither beside
+this one nor in ../lib/punctual.";
 
 /// How late can this Linux kernel be? Real-time measurements with evidence.
 #[derive(Debug, Parser)]

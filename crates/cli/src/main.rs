@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod commands;
+mod companions;
 mod interrupt;
 mod lab;
 mod library;

@@ -16,6 +16,7 @@ use punctual_model::plan::Load;
 use punctual_model::suite::{SubjectSpec, Suite};
 
 use crate::UsageError;
+use crate::companions;
 use crate::library::unknown;
 
 /// Names the target program where it is not beside this one.
@@ -189,13 +190,9 @@ pub fn host(cache: PathBuf, silence: Duration) -> Result<Place> {
     })
 }
 
-/// The static target program: beside this one, or where the environment says.
+/// The static target program.
 fn target() -> Result<PathBuf> {
-    if let Some(path) = std::env::var_os(TARGET_VARIABLE) {
-        return Ok(path.into());
-    }
-    let this = std::env::current_exe().context("cannot find out where this program is")?;
-    Ok(this.with_file_name("punctual-target"))
+    companions::find("punctual-target", TARGET_VARIABLE)
 }
 
 fn put(initramfs: &mut Initramfs, file: &Path) -> Result<()> {

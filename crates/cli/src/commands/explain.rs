@@ -15,7 +15,7 @@ use punctual_scope::repeat::Repeater;
 
 use super::{StoreArgs, catalog};
 use crate::progress::Progress;
-use crate::{ExitStatus, interrupt, output};
+use crate::{ExitStatus, companions, interrupt, output};
 
 /// Names the scope's plugin where it is not beside this program.
 const PLUGIN_VARIABLE: &str = "PUNCTUAL_PLUGIN";
@@ -78,7 +78,7 @@ pub struct RepeatArgs {
     /// Boot afresh instead of resuming a booted guest from the cache
     #[arg(long)]
     cold: bool,
-    /// The scope's plugin, if it is not beside this program
+    /// The scope's plugin, if it is neither beside this program nor in ../lib/punctual
     #[arg(long, value_name = "FILE", env = PLUGIN_VARIABLE)]
     plugin: Option<PathBuf>,
     /// Show no progress
@@ -90,13 +90,10 @@ impl RepeatArgs {
     /// Where runs are lived through again.
     pub fn place(&self) -> Result<Repeater> {
         let cache = paths::cache_dir()?;
-        let beside = || -> Result<PathBuf> {
-            let this = std::env::current_exe().context("cannot find out where this program is")?;
-            Ok(this.with_file_name("libpunctual_scope.so"))
-        };
+        let plugin = || companions::find("libpunctual_scope.so", PLUGIN_VARIABLE);
         Ok(Repeater {
             bench: VirtualBench::open(&cache)?,
-            plugin: self.plugin.clone().map_or_else(beside, Ok)?,
+            plugin: self.plugin.clone().map_or_else(plugin, Ok)?,
             start: if self.cold {
                 Start::Cold
             } else {
