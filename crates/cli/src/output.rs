@@ -7,9 +7,8 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use punctual_model::Run;
 use punctual_report::table::WIDTH;
+use punctual_runner::documents;
 use serde_json::Value;
-
-use crate::library;
 
 /// Writes text to standard output. A reader that has gone, like `head`, is no error.
 pub fn print(text: &str) -> Result<()> {
@@ -36,7 +35,7 @@ pub fn width() -> usize {
 /// the document says that they repeat, and whether they show it.
 pub fn print_table(runs: &[Run]) -> Result<()> {
     let width = width();
-    let documents = library::published()?;
+    let documents = documents::all()?;
     let table = punctual_report::table(runs, width, has_colour());
     print(&(table + &punctual_report::directions_text(runs, &documents, width)))
 }
@@ -58,7 +57,7 @@ pub fn json(runs: &[Run], raw: bool) -> Value {
 
 /// Writes the page about runs to a file.
 pub fn write_report(runs: &[Run], path: &Path) -> Result<()> {
-    let documents = library::published()?;
+    let documents = documents::all()?;
     write_page(&punctual_report::page(runs, &documents), path)
 }
 

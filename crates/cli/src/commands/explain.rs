@@ -9,6 +9,7 @@ use clap::Args;
 use punctual_bench::virtual_bench::{Start, VirtualBench};
 use punctual_kernels::paths;
 use punctual_model::Run;
+use punctual_runner::Companion;
 use punctual_scope::explain::{Explained, Wanted, explain};
 use punctual_scope::repeat::Place;
 use punctual_scope::{chrome, json, page, text};
@@ -16,9 +17,6 @@ use punctual_scope::{chrome, json, page, text};
 use super::{StoreArgs, catalog};
 use crate::progress::Progress;
 use crate::{ExitStatus, interrupt, output};
-
-/// Names the scope's plugin where it is not beside this program.
-const PLUGIN_VARIABLE: &str = "PUNCTUAL_PLUGIN";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -79,7 +77,7 @@ pub struct RepeatArgs {
     #[arg(long)]
     cold: bool,
     /// The scope's plugin, if it is not beside this program
-    #[arg(long, value_name = "FILE", env = PLUGIN_VARIABLE)]
+    #[arg(long, value_name = "FILE")]
     plugin: Option<PathBuf>,
     /// Show no progress
     #[arg(short, long)]
@@ -90,13 +88,12 @@ impl RepeatArgs {
     /// Where runs are lived through again.
     pub fn place(&self) -> Result<Place> {
         let cache = paths::cache_dir()?;
-        let beside = || -> Result<PathBuf> {
-            let this = std::env::current_exe().context("cannot find out where this program is")?;
-            Ok(this.with_file_name("libpunctual_scope.so"))
-        };
         Ok(Place {
             bench: VirtualBench::open(&cache)?,
-            plugin: self.plugin.clone().map_or_else(beside, Ok)?,
+            plugin: self
+                .plugin
+                .clone()
+                .unwrap_or_else(|| Companion::ScopePlugin.find()),
             start: if self.cold {
                 Start::Cold
             } else {
@@ -108,7 +105,7 @@ impl RepeatArgs {
 
     /// Where progress is shown.
     pub fn progress(&self) -> Progress {
-        Progress::new(0, 1, self.quiet)
+        Progress::new(std::iter::empty(), true, 1, self.quiet)
     }
 }
 

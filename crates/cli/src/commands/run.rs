@@ -1,5 +1,6 @@
 //! `punctual run`: a suite on its subjects.
 
+use std::iter;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::thread;
@@ -14,14 +15,13 @@ use punctual_model::plan::Step;
 use punctual_model::run::State;
 use punctual_model::suite::{SubjectSpec, Suite};
 use punctual_model::{Nanos, Plan};
+use punctual_runner::sites::{self, Builder, Equipment, PreparedSite};
+use punctual_runner::{Choice, Job, Results, Runner, choose, loads, suites};
 
 use super::{StoreArgs, catalog};
-use crate::lab::{Job, Lab, Results};
 use crate::progress::Progress;
-use crate::scale::ScaleArgs;
-use crate::sites::{self, Builder, Equipment, Place};
-use crate::subjects::{Choice, choose};
-use crate::{ExitStatus, UsageError, interrupt, library, output};
+use crate::scale_args::ScaleArgs;
+use crate::{ExitStatus, UsageError, interrupt, output};
 
 /// Virtual runs longer than this, by what their samples take, are shared by several: under a
 /// full load a virtual minute takes about ten on the wall.
@@ -109,35 +109,38 @@ pub struct Run {
 impl Run {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
-        let suite = library::suite(&self.suite)?;
+        let suite = suites::find(&self.suite)?;
         let subjects = self.subjects(&suite)?;
         let Plans { plans, pooled } = self.plans(&suite)?;
         let store = self.store.open()?;
-        let runs = plans.len() * subjects.len();
-        let steps: usize = plans.iter().map(|plan| plan.steps.len()).sum();
-        let progress = Progress::new((steps * subjects.len()) as u64, runs, self.quiet);
-        let places = self.places(&suite, &subjects, &progress)?;
+        let side_by_side = self.side_by_side()?;
+        let all = plans
+            .iter()
+            .flat_map(|plan| iter::repeat_n(plan, subjects.len()));
+        let is_virtual = self.bench == Bench::Virtual;
+        let progress = Progress::new(all, is_virtual, side_by_side, self.quiet);
+        let sites = self.sites(&suite, &subjects, &progress)?;
         let mut jobs = Vec::new();
         for plan in &plans {
-            for (number, (subject, place)) in subjects.iter().zip(&places).enumerate() {
+            for (number, (subject, site)) in subjects.iter().zip(&sites).enumerate() {
                 let mut plan = plan.clone();
-                plan.absent.clone_from(&place.absent);
+                plan.absent.clone_from(&site.absent);
                 jobs.push(Job {
-                    place: if pooled { number } else { jobs.len() },
+                    group: if pooled { number } else { jobs.len() },
                     suite: &suite.name,
                     subject,
-                    site: place.site.as_ref(),
+                    site: site.site.as_ref(),
                     plan,
                 });
             }
         }
-        let lab = Lab {
+        let runner = Runner {
             store: &store,
-            progress: &progress,
+            observer: &progress,
             cancel: interrupt::flag()?,
             resume: self.resume,
         };
-        let results = lab.carry_out(&jobs, self.side_by_side()?)?;
+        let results = runner.carry_out(&jobs, side_by_side)?;
         progress.clear();
         self.show(results)
     }
@@ -175,13 +178,13 @@ impl Run {
         Ok(())
     }
 
-    /// The subjects at their places.
-    fn places(
+    /// The subjects, ready to run.
+    fn sites(
         &self,
         suite: &Suite,
         subjects: &[SubjectSpec],
         progress: &Progress,
-    ) -> Result<Vec<Place>> {
+    ) -> Result<Vec<PreparedSite>> {
         let cache = paths::cache_dir()?;
         let silence = Duration::from_secs(self.patience);
         if self.bench == Bench::Host {
@@ -190,7 +193,7 @@ impl Run {
         let mut bench = VirtualBench::open(&cache)?;
         bench.silence = silence;
         let say = &mut |message: &str| progress.say(message);
-        let mut equipment = Equipment::of(suite, &library::loads()?, say)?;
+        let mut equipment = Equipment::of(suite, &loads::all()?, say)?;
         equipment.memory_mib = self.memory.unwrap_or(suite.memory_mib);
         equipment.ns_per_insn = self.ns_per_insn.unwrap_or(1);
         if self.cold {
@@ -202,18 +205,18 @@ impl Run {
             cache: &cache,
             equipment: &equipment,
         };
-        builder.places(subjects, say)
+        Ok(builder.build(subjects, say)?)
     }
 
     /// A plan for each run. What is wrong with the suite is said here, before any boot.
     fn plans(&self, suite: &Suite) -> Result<Plans> {
-        let loads = library::loads()?;
+        let loads = loads::all()?;
         for (step, number) in suite.steps.iter().zip(1..) {
             probes::parse(&step.probe, &step.params).map_err(|reason| {
                 UsageError(format!("suite \"{}\", step {number}: {reason}", suite.name))
             })?;
         }
-        let shards = self.scale.shards(&suite.steps, self.longest())?;
+        let shards = self.scale.scale().shards(&suite.steps, self.longest())?;
         let pooled = shards.len() > 1;
         let seeds = match &self.seeds {
             Some(_) if pooled => return Err(too_many_seeds(shards.len()).into()),
