@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressStyle};
-use punctual_bench::site::{Event, Outcome};
+use indicatif::{HumanCount, HumanDuration, MultiProgress, ProgressBar, ProgressStyle};
+use punctual_bench::site::{Event, Outcome, Progress as Progressed};
 use punctual_bench::tail;
+use punctual_model::record::Started;
 use punctual_model::run::State;
 use punctual_model::{Plan, Record, Run};
 use punctual_runner::Observer;
@@ -20,9 +21,6 @@ use estimate::{Estimate, expected};
 
 /// From so many runs on it is told after each one how many are left.
 const MANY: usize = 5;
-
-/// The total's bar counts thousandths of a second of expected time.
-const UNITS_PER_SECOND: f64 = 1000.0;
 
 /// Where progress is shown.
 pub struct Progress {
@@ -137,14 +135,30 @@ impl Progress {
             Event::Resuming => self.at(line, "resumes"),
             Event::Record(record) => {
                 if let Record::Started(started) = &**record {
-                    let step = started.step as usize;
-                    let (number, all) = (step + 1, line.expected.len());
-                    line.step = format!("{number}/{all}  {} / {}", started.probe, started.load);
-                    self.at(line, &line.step);
-                    self.advance(line, line.up_to(step));
+                    self.show_step(line, started);
                 }
             }
+            Event::Progress(progress) => self.show_samples(line, progress),
         }
+    }
+
+    fn show_step(&self, line: &mut Line, started: &Started) {
+        let step = started.step as usize;
+        let (number, all) = (step + 1, line.expected.len());
+        line.step = format!("{number}/{all}  {} / {}", started.probe, started.load);
+        self.at(line, &line.step);
+        self.advance(line, line.up_to(step));
+    }
+
+    /// The samples so far, where there is a line that can change.
+    fn show_samples(&self, line: &mut Line, progress: &Progressed) {
+        if let Some(spinner) = &line.spinner {
+            spinner.set_message(format!("{}  {}", line.step, samples(progress)));
+        }
+        let step = progress.step as usize;
+        let share = progress.of.map_or(0.0, |of| progress.count as f64 / of.max(1) as f64);
+        let expected = line.expected.get(step).copied().unwrap_or_default();
+        self.advance(line, line.up_to(step) + expected.mul_f64(share.min(1.0)));
     }
 
     /// What is called `id` has ended, as `message` says.
@@ -283,12 +297,25 @@ impl Line {
     }
 }
 
+/// `1,234 of 2,000, worst 6.44 µs`.
+fn samples(progress: &Progressed) -> String {
+    let mut text = HumanCount(progress.count).to_string();
+    if let Some(of) = progress.of {
+        text += &format!(" of {}", HumanCount(of));
+    }
+    if let Some(worst) = progress.worst {
+        text += &format!(", worst {worst}");
+    }
+    text
+}
+
 fn name(run: &Run) -> String {
     format!("{} (seed {})", run.subject.name, run.seed)
 }
 
+/// Thousandths of a second.
 fn units(time: Duration) -> u64 {
-    (time.as_secs_f64() * UNITS_PER_SECOND) as u64
+    time.as_millis() as u64
 }
 
 fn style(template: &str) -> ProgressStyle {

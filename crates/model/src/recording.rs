@@ -62,6 +62,10 @@ pub struct Recording {
     /// What a foreign program printed, or what the probe itself tells besides its samples:
     /// a table, events in order.
     pub output: Option<String>,
+    /// Whether the target was asked to end while this was measured: there may be fewer samples
+    /// than the plan asked for.
+    #[serde(default)]
+    pub interrupted: bool,
 }
 
 impl Recording {
@@ -284,6 +288,7 @@ impl Recorder {
             settings: BTreeMap::new(),
             work: Vec::new(),
             output: None,
+            interrupted: false,
         }
     }
 }

@@ -135,7 +135,10 @@ impl Runner<'_> {
                 made.run.unsupported.push(unsupported);
                 stored
             }
-            Record::Started(_) | Record::Refused(_) | Record::Finished(_) => Ok(()),
+            Record::Started(_)
+            | Record::Refused(_)
+            | Record::Finished(_)
+            | Record::Interrupted(_) => Ok(()),
         };
         made.note(stored);
     }
