@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::error::BenchError;
+use crate::error::RunError;
 use crate::site::{Event, Outcome, Site};
 use crate::watch::{Until, Watch, Watched};
 use crate::workdir::WorkDir;
@@ -30,6 +30,34 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// Who holds the socket of this name measures on this machine.
 const ALONE: &[u8] = b"punctual-host";
+
+/// Why the host bench does not work.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Somebody measures on this machine already.
+    #[error(
+        "another run is measuring on this machine, and two at a time would measure one another: wait until it has ended"
+    )]
+    NotAlone,
+    /// `setpriv` sees to it that the target does not outlive its parent.
+    #[error("expected setpriv in the PATH, found none: install it (`apt-get install util-linux`)")]
+    NoSetpriv,
+    /// A file of the bench cannot be used.
+    #[error("{}: {error}", .path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What is wrong.
+        error: io::Error,
+    },
+}
+
+impl Error {
+    fn at(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |error| Self::Io { path, error }
+    }
+}
 
 /// This machine.
 #[derive(Clone, Debug)]
@@ -63,7 +91,7 @@ impl Site for HostSite {
         let begun = Instant::now();
         let (console, result) = match self.start(plan) {
             Ok((work, mut process)) => self.watch(&work, &mut process, on, cancel),
-            Err(error) => (String::new(), Err(error)),
+            Err(error) => (String::new(), Err(RunError::bench(error))),
         };
         Outcome {
             console,
@@ -75,11 +103,11 @@ impl Site for HostSite {
 }
 
 impl HostSite {
-    fn start(&self, plan: &str) -> Result<(WorkDir, Process), BenchError> {
+    fn start(&self, plan: &str) -> Result<(WorkDir, Process), Error> {
         let alone = alone()?;
-        let work = WorkDir::new(&self.cache).map_err(BenchError::at(&self.cache))?;
+        let work = WorkDir::new(&self.cache).map_err(Error::at(&self.cache))?;
         let directory = work.path().to_owned();
-        let at = || BenchError::at(&directory);
+        let at = || Error::at(&directory);
         fs::write(directory.join("plan"), plan).map_err(at())?;
         let file = |name: &str| File::create(directory.join(name)).map_err(at());
         let child = Command::new("setpriv")
@@ -93,8 +121,8 @@ impl HostSite {
             .process_group(0)
             .spawn()
             .map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => BenchError::NoSetpriv,
-                _ => BenchError::at(&self.target)(error),
+                io::ErrorKind::NotFound => Error::NoSetpriv,
+                _ => Error::at(&self.target)(error),
             })?;
         let begun = Instant::now();
         let process = Process {
@@ -111,7 +139,7 @@ impl HostSite {
         process: &mut Process,
         on: &mut dyn FnMut(Event),
         cancel: &AtomicBool,
-    ) -> (String, Result<(), BenchError>) {
+    ) -> (String, Result<(), RunError>) {
         let mut watch = match Watch::begin(work.path(), self.silence, on, cancel) {
             Ok(watch) => watch,
             Err(error) => return (String::new(), Err(error.into())),
@@ -124,11 +152,12 @@ impl HostSite {
 
 /// Two runs at a time would measure one another. The name is the machine's, whoever's the
 /// runs are, and the kernel gives it back when its holder dies.
-fn alone() -> Result<UnixListener, BenchError> {
-    let name = SocketAddr::from_abstract_name(ALONE)?;
+fn alone() -> Result<UnixListener, Error> {
+    let at = |error| Error::at(Path::new("@punctual-host"))(error);
+    let name = SocketAddr::from_abstract_name(ALONE).map_err(at)?;
     UnixListener::bind_addr(&name).map_err(|error| match error.kind() {
-        io::ErrorKind::AddrInUse => BenchError::NotAlone,
-        _ => error.into(),
+        io::ErrorKind::AddrInUse => Error::NotAlone,
+        _ => at(error),
     })
 }
 
@@ -166,7 +195,7 @@ impl Watched for Process {
         false
     }
 
-    fn go_on(&mut self) -> Result<(), BenchError> {
+    fn go_on(&mut self) -> Result<(), RunError> {
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use punctual_model::{Nanos, Record};
 
-use crate::error::BenchError;
+use crate::error::RunError;
 
 /// The time that a subject may keep silent beside what its step takes, unless said otherwise:
 /// CPU time of QEMU, time on the wall on a host.
@@ -68,5 +68,5 @@ pub struct Outcome {
     /// From there to its last record.
     pub measuring: Duration,
     /// Why it did not get to its end.
-    pub result: Result<(), BenchError>,
+    pub result: Result<(), RunError>,
 }

@@ -12,7 +12,7 @@ use punctual_model::Record;
 use punctual_model::frame::Decoder;
 
 use crate::console::Console;
-use crate::error::BenchError;
+use crate::error::RunError;
 use crate::site::Event;
 
 /// How often is looked.
@@ -34,7 +34,7 @@ pub trait Watched {
     fn has_paused(&mut self) -> bool;
 
     /// Lets a paused subject go on.
-    fn go_on(&mut self) -> Result<(), BenchError>;
+    fn go_on(&mut self) -> Result<(), RunError>;
 
     /// The time that it has spent: CPU time where its clock stands still while it does not
     /// run, time on the wall elsewhere.
@@ -88,10 +88,10 @@ impl<'a> Watch<'a> {
     }
 
     /// Watches until it is so far; whatever else ends the guest is an error.
-    pub fn until(&mut self, end: Until, process: &mut dyn Watched) -> Result<(), BenchError> {
+    pub fn until(&mut self, end: Until, process: &mut dyn Watched) -> Result<(), RunError> {
         loop {
             if self.cancel.load(Ordering::SeqCst) {
-                return Err(BenchError::Interrupted);
+                return Err(RunError::Interrupted);
             }
             // The order matters: what a guest said before it ended is there when its end is
             // seen, and is taken after.
@@ -100,22 +100,19 @@ impl<'a> Watch<'a> {
             let heard = self.listen()?;
             if let Some(meaning) = self.console.sign() {
                 self.hear_out(process)?;
-                return Err(BenchError::Guest(meaning));
+                return Err(RunError::Guest(meaning));
             }
             if self.finished && end == Until::Finished {
                 return Ok(());
             }
             if let Some(status) = exited {
                 self.decoder.finish()?;
-                return Err(match end {
-                    Until::Paused if !self.console.has_kernel_spoken() => BenchError::Mute,
-                    _ => BenchError::ended(status),
-                });
+                return Err(RunError::ended(status));
             }
             if paused {
                 return match end {
                     Until::Paused => Ok(()),
-                    Until::Finished => Err(BenchError::Guest("the guest has paused again")),
+                    Until::Finished => Err(RunError::Guest("the guest has paused again")),
                 };
             }
             self.patience.look(heard, process.spent())?;
@@ -124,13 +121,13 @@ impl<'a> Watch<'a> {
     }
 
     /// Lets a paused guest go on.
-    pub fn go_on(&mut self, process: &mut dyn Watched) -> Result<(), BenchError> {
+    pub fn go_on(&mut self, process: &mut dyn Watched) -> Result<(), RunError> {
         self.went_on = Some(Instant::now());
         process.go_on()
     }
 
     /// Takes what is new on both ports; says whether there was anything.
-    fn listen(&mut self) -> Result<bool, BenchError> {
+    fn listen(&mut self) -> Result<bool, RunError> {
         let mut piece = Vec::new();
         self.console_file.read_to_end(&mut piece)?;
         self.console.feed(&piece);
@@ -145,14 +142,14 @@ impl<'a> Watch<'a> {
         Ok(heard)
     }
 
-    fn take(&mut self, record: Record) -> Result<(), BenchError> {
+    fn take(&mut self, record: Record) -> Result<(), RunError> {
         match &record {
             Record::Started(started) => {
                 self.patience.expect(started.nominal.as_secs_f64());
             }
-            Record::Refused(reason) => return Err(BenchError::Refused(reason.clone())),
+            Record::Refused(reason) => return Err(RunError::Refused(reason.clone())),
             Record::Finished(_) => self.finished = true,
-            Record::Interrupted(_) => return Err(BenchError::Interrupted),
+            Record::Interrupted(_) => return Err(RunError::Interrupted),
             Record::Provenance(_) | Record::Recording(_) | Record::Unsupported(_) => {}
         }
         (self.on)(Event::Record(Box::new(record)));
@@ -161,7 +158,7 @@ impl<'a> Watch<'a> {
 
     /// Gives a guest in trouble a moment to say all of it: after a panic it switches itself
     /// off at once.
-    fn hear_out(&mut self, process: &mut dyn Watched) -> Result<(), BenchError> {
+    fn hear_out(&mut self, process: &mut dyn Watched) -> Result<(), RunError> {
         let until = Instant::now() + Duration::from_secs(2);
         while process.status()?.is_none() && Instant::now() < until {
             thread::sleep(LOOK);
@@ -199,7 +196,7 @@ impl Patience {
         self.allowed = self.silence + busy.unwrap_or(Duration::MAX / 2);
     }
 
-    fn look(&mut self, heard: bool, used: Duration) -> Result<(), BenchError> {
+    fn look(&mut self, heard: bool, used: Duration) -> Result<(), RunError> {
         if heard {
             self.heard_at = used;
         }
@@ -207,10 +204,10 @@ impl Patience {
             (self.used, self.used_since) = (used, Instant::now());
         }
         if used.saturating_sub(self.heard_at) > self.allowed {
-            return Err(BenchError::Silent(self.allowed.as_secs()));
+            return Err(RunError::Silent(self.allowed.as_secs()));
         }
         if self.used_since.elapsed() > STOPPED {
-            return Err(BenchError::Stopped(STOPPED.as_secs()));
+            return Err(RunError::Stopped(STOPPED.as_secs()));
         }
         Ok(())
     }
@@ -229,7 +226,7 @@ mod tests {
         patience.look(true, 20 * SECOND).unwrap();
         patience.look(false, 30 * SECOND).unwrap();
         let error = patience.look(false, 31 * SECOND).unwrap_err();
-        assert!(matches!(error, BenchError::Silent(10)), "{error}");
+        assert!(matches!(error, RunError::Silent(10)), "{error}");
     }
 
     #[test]

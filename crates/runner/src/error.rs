@@ -3,8 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use punctual_bench::BenchError;
-use punctual_bench::virtual_bench::KeepError;
+use punctual_bench::virtual_bench;
 use punctual_kernels::KernelError;
 use punctual_kernels::initramfs::InitramfsError;
 use punctual_kernels::kmod::KmodError;
@@ -31,15 +30,12 @@ pub enum Error {
     /// The guest's files cannot be made.
     #[error(transparent)]
     Initramfs(#[from] InitramfsError),
-    /// The guest's files cannot be kept.
-    #[error(transparent)]
-    Keep(#[from] KeepError),
     /// A kernel module cannot be built.
     #[error(transparent)]
     Module(#[from] KmodError),
-    /// A bench does not work.
+    /// The virtual bench does not work.
     #[error(transparent)]
-    Bench(#[from] BenchError),
+    Bench(#[from] virtual_bench::Error),
     /// Runs cannot be kept.
     #[error(transparent)]
     Store(#[from] StoreError),

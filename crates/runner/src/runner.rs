@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use jiff::Timestamp;
-use punctual_bench::BenchError;
+use punctual_bench::RunError;
 use punctual_bench::site::{Event, Outcome, Site};
 use punctual_model::run::State;
 use punctual_model::suite::SubjectSpec;
@@ -149,7 +149,7 @@ impl Runner<'_> {
         run.finished = Some(now());
         (run.state, run.error) = match &outcome.result {
             Ok(()) => (State::Finished, None),
-            Err(BenchError::Interrupted) => (State::Interrupted, Some("interrupted".into())),
+            Err(RunError::Interrupted) => (State::Interrupted, Some("interrupted".into())),
             Err(error) => (State::Failed, Some(error.to_string())),
         };
         let stored = self.store.end(

@@ -1,8 +1,9 @@
 //! From chosen samples to their stories.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use punctual_bench::RunError;
 use punctual_bench::virtual_bench::Machine;
 use punctual_model::{Recording, Run};
 use punctual_trace::{Item, Window};
@@ -13,7 +14,7 @@ use crate::guest_clock::GuestClock;
 use crate::names::Names;
 use crate::preemption::Preemption;
 use crate::probes::{Chosen, choose, is_explained};
-use crate::repeat::{Place, Say};
+use crate::repeat::{Place, Watcher};
 use crate::story::{Circumstances, Measure, Story, tell};
 use crate::survey::{Survey, Surveyor};
 use crate::user_symbols::UserSymbols;
@@ -111,15 +112,18 @@ pub fn explain(
     machine: &Machine,
     chosen: &[Chosen],
     cancel: &AtomicBool,
-    say: Say,
+    on: Watcher,
 ) -> Result<Vec<Explained>, ScopeError> {
     let symbols = place.symbols(machine, cancel)?;
     let programs = programs(machine)?;
     let windows: Vec<_> = chosen.iter().flat_map(watched).collect();
-    let mut trace = place.watch(run, machine, &windows, &symbols, cancel, say)?;
+    let mut trace = place.watch(run, machine, &windows, &symbols, cancel, on)?;
     let mut library = Blocks::new(Names::new(&symbols, &programs));
     let mut stories = HashMap::new();
     while let Some((window, _, words)) = trace.next_window(|block| library.learn(block))? {
+        if cancel.load(Ordering::SeqCst) {
+            return Err(RunError::Interrupted.into());
+        }
         let walk = Walker::new(&library).window(&words);
         for (number, chosen) in chosen
             .iter()
@@ -159,14 +163,14 @@ pub fn survey(
     run: &Run,
     machine: &Machine,
     cancel: &AtomicBool,
-    say: Say,
+    on: Watcher,
 ) -> Result<(Survey, String), ScopeError> {
     let symbols = place.symbols(machine, cancel)?;
     let programs = programs(machine)?;
     let names = Names::new(&symbols, &programs);
     let mut surveyor = Surveyor::new(names, Preemption::of(run));
     let take = &mut |item: &Item| surveyor.take(item);
-    let digest = place.watch_everything(run, machine, take, cancel, say)?;
+    let digest = place.watch_everything(run, machine, take, cancel, on)?;
     Ok((surveyor.finish(scale(run)), digest))
 }
 

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
-use punctual_bench::BenchError;
+use punctual_bench::RunError;
 use punctual_bench::WorkDir;
 use punctual_bench::site::Event;
-use punctual_bench::virtual_bench::{Machine, Plugin, Start, VirtualBench, cmdline};
+use punctual_bench::virtual_bench::{self, Machine, Plugin, Start, VirtualBench, cmdline};
 use punctual_kernels::Kernel;
 use punctual_kernels::paths;
 use punctual_model::digest::digest;
@@ -24,6 +25,9 @@ use crate::symbols::Symbols;
 /// How many words of a window are kept: as many as blocks run in some 20 ms of a busy guest.
 const RING: usize = 4_000_000;
 
+/// How often is looked whether somebody wants an end.
+const LOOK: Duration = Duration::from_millis(10);
+
 /// Where a run is lived through again.
 pub struct Place {
     /// The bench, without the plugin.
@@ -36,8 +40,8 @@ pub struct Place {
     pub start: Start,
 }
 
-/// What is shown while it goes on.
-pub type Say<'a> = &'a mut dyn FnMut(&str);
+/// Who is told what happens while a run is repeated.
+pub type Watcher<'a> = &'a mut (dyn FnMut(&Event) + Send);
 
 impl Place {
     /// The machine of a run, which must be what it was.
@@ -131,7 +135,7 @@ impl Place {
         windows: &[Window],
         symbols: &Symbols,
         cancel: &AtomicBool,
-        say: Say,
+        on: Watcher,
     ) -> Result<Trace, ScopeError> {
         let directory = self.directory()?;
         let trace = directory.path().join("trace");
@@ -148,7 +152,7 @@ impl Place {
         };
         let bench = self.watched(&directory, &orders)?;
         let last = windows.iter().map(|window| window.step).max();
-        repeat(&bench, run, machine, (self.start, last), cancel, say)?;
+        repeat(&bench, run, machine, (self.start, last), cancel, on)?;
         let file = File::open(&trace).map_err(at(&trace))?;
         Ok(Trace {
             reader: Reader::new(BufReader::new(file))?,
@@ -164,7 +168,7 @@ impl Place {
         machine: &Machine,
         take: &mut (dyn FnMut(&Item) + Send),
         cancel: &AtomicBool,
-        say: Say,
+        on: Watcher,
     ) -> Result<String, ScopeError> {
         let directory = self.directory()?;
         let trace = directory.path().join("trace");
@@ -178,7 +182,7 @@ impl Place {
         let bench = self.watched(&directory, &orders)?;
         let (outcome, read) = thread::scope(|scope| {
             let reader = scope.spawn(|| read_all(pipe, take));
-            let outcome = repeat(&bench, run, machine, (self.start, None), cancel, say);
+            let outcome = repeat(&bench, run, machine, (self.start, None), cancel, on);
             over.store(true, Ordering::SeqCst);
             (outcome, reader.join())
         });
@@ -235,28 +239,19 @@ fn repeat(
     machine: &Machine,
     (start, last): (Start, Option<u32>),
     cancel: &AtomicBool,
-    say: Say,
+    on: Watcher,
 ) -> Result<String, ScopeError> {
     let (mut step, mut seen, mut differs) = (0, Vec::new(), None);
     let mut unsupported = Vec::new();
     let enough = AtomicBool::new(false);
-    let on = &mut |event: Event| {
-        if cancel.load(Ordering::SeqCst) {
-            enough.store(true, Ordering::SeqCst);
-        }
+    let take = &mut |event: Event| {
+        on(&event);
         let Event::Record(record) = event else { return };
         match *record {
             Record::Started(started) => {
                 step = started.step;
                 if last.is_some_and(|last| step > last) {
                     enough.store(true, Ordering::SeqCst);
-                } else {
-                    say(&format!(
-                        "step {}: {} / {}",
-                        step + 1,
-                        started.probe,
-                        started.load
-                    ));
                 }
             }
             Record::Recording(recording) => {
@@ -270,9 +265,11 @@ fn repeat(
             _ => {}
         }
     };
-    let outcome = bench.run(machine, &run.plan, start, on, &enough);
+    let outcome = either(cancel, &enough, || {
+        bench.run(machine, &run.plan, start, take, &enough)
+    });
     if cancel.load(Ordering::SeqCst) {
-        return Err(BenchError::Interrupted.into());
+        return Err(RunError::Interrupted.into());
     }
     if let Some(what) = differs {
         let run = run.id.clone();
@@ -280,14 +277,32 @@ fn repeat(
     }
     match outcome.result {
         Ok(()) => Ok(digest(&seen, &unsupported)),
-        Err(BenchError::Interrupted) if enough.load(Ordering::SeqCst) => {
+        Err(RunError::Interrupted) if enough.load(Ordering::SeqCst) => {
             Ok(digest(&seen, &unsupported))
         }
-        Err(BenchError::NotStarted { said, .. }) if said.contains("plugin") => {
-            Err(ScopeError::Refused(said))
-        }
-        Err(error) => Err(error.into()),
+        Err(error) => Err(match error.of_bench() {
+            Some(virtual_bench::Error::Plugin(said)) => ScopeError::Refused(said.clone()),
+            _ => error.into(),
+        }),
     }
+}
+
+/// Has `enough` become true soon after `cancel`, as long as `body` runs.
+fn either<T>(cancel: &AtomicBool, enough: &AtomicBool, body: impl FnOnce() -> T) -> T {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::SeqCst) {
+                if cancel.load(Ordering::SeqCst) {
+                    enough.store(true, Ordering::SeqCst);
+                }
+                thread::sleep(LOOK);
+            }
+        });
+        let result = body();
+        over.store(true, Ordering::SeqCst);
+        result
+    })
 }
 
 fn is_same(then: Option<&Recording>, now: &Recording) -> bool {
