@@ -40,7 +40,10 @@ const MARKERS: &[(&str, &str)] = &[
         "Out of memory: Killed process",
         "the guest has too little memory",
     ),
-    (HALTED, "the kernel could not be unpacked or started, and has halted"),
+    (
+        HALTED,
+        "the kernel could not be unpacked or started, and has halted",
+    ),
     (
         "Initramfs unpacking failed",
         "the guest cannot unpack its initramfs: has it enough memory?",
@@ -150,7 +153,11 @@ mod tests {
                 0000 [#1] PREEMPT SMP\n",
         ] {
             console.feed(kernel.as_bytes());
-            assert_eq!(console.sign(), Some("the kernel has had an oops"), "{kernel}");
+            assert_eq!(
+                console.sign(),
+                Some("the kernel has had an oops"),
+                "{kernel}"
+            );
         }
     }
 

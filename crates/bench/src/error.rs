@@ -14,7 +14,9 @@ pub enum RunError {
     #[error("interrupted")]
     Interrupted,
     /// The subject has said nothing for so many seconds that it spent.
-    #[error("the subject has said nothing for {0} s of its time: it hangs, or its step takes longer than that")]
+    #[error(
+        "the subject has said nothing for {0} s of its time: it hangs, or its step takes longer than that"
+    )]
     Silent(u64),
     /// The subject has not run at all for so many seconds.
     #[error("the subject has not run for {0} s: was it stopped?")]

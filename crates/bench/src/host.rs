@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::RunError;
-use crate::site::{Event, Outcome, Site};
+use crate::site::{Listener, Outcome, Site};
 use crate::watch::{Until, Watch, Watched};
 use crate::workdir::WorkDir;
 use punctual_kernels::checksum;
@@ -87,7 +87,7 @@ impl Site for HostSite {
         BTreeMap::from([("host".into(), host), ("target sha256".into(), target)])
     }
 
-    fn run(&self, plan: &str, on: &mut dyn FnMut(Event), cancel: &AtomicBool) -> Outcome {
+    fn run(&self, plan: &str, on: Listener, cancel: &AtomicBool) -> Outcome {
         let begun = Instant::now();
         let (console, result) = match self.start(plan) {
             Ok((work, mut process)) => self.watch(&work, &mut process, on, cancel),
@@ -137,7 +137,7 @@ impl HostSite {
         &self,
         work: &WorkDir,
         process: &mut Process,
-        on: &mut dyn FnMut(Event),
+        on: Listener,
         cancel: &AtomicBool,
     ) -> (String, Result<(), RunError>) {
         let mut watch = match Watch::begin(work.path(), self.silence, on, cancel) {

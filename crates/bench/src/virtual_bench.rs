@@ -15,7 +15,7 @@ pub mod snapshot;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -29,7 +29,7 @@ pub use qmp::QmpError;
 
 use crate::console::Console;
 use crate::error::RunError;
-use crate::site::{Event, Outcome, SILENCE, Site};
+use crate::site::{Event, Listener, Outcome, SILENCE, Site};
 use crate::watch::{Until, Watch};
 use crate::workdir::WorkDir;
 use punctual_kernels::checksum;
@@ -95,14 +95,14 @@ impl VirtualBench {
         ])
     }
 
-    /// Carries out a plan on a machine. `on` is told what happens; the run ends soon after
-    /// `cancel` becomes true.
+    /// Carries out a plan on a machine. `on` is told what happens; the run ends as
+    /// interrupted where it breaks off, and soon after `cancel` becomes true.
     pub fn run(
         &self,
         machine: &Machine,
         plan: &str,
         start: Start,
-        on: &mut dyn FnMut(Event),
+        on: Listener,
         cancel: &AtomicBool,
     ) -> Outcome {
         let mut session = Session {
@@ -167,7 +167,7 @@ impl Site for VirtualSite {
         self.bench.facts(&self.machine)
     }
 
-    fn run(&self, plan: &str, on: &mut dyn FnMut(Event), cancel: &AtomicBool) -> Outcome {
+    fn run(&self, plan: &str, on: Listener, cancel: &AtomicBool) -> Outcome {
         self.bench.run(&self.machine, plan, self.start, on, cancel)
     }
 }
@@ -176,7 +176,7 @@ impl Site for VirtualSite {
 struct Session<'a> {
     bench: &'a VirtualBench,
     machine: &'a Machine,
-    on: &'a mut dyn FnMut(Event),
+    on: Listener<'a>,
     cancel: &'a AtomicBool,
     /// All that the console has shown.
     console: Console,
@@ -188,7 +188,7 @@ impl Session<'_> {
     /// Boots with the plan at hand, and goes on where a snapshot would have been taken.
     fn cold(&mut self, plan: &str) -> Result<(), RunError> {
         let work = self.work_dir(plan)?;
-        (self.on)(Event::Booting);
+        self.tell(Event::Booting)?;
         let mut process = self.start(&work, Memory::Fresh)?;
         self.watching(&work, |watch| {
             watch.until(Until::Paused, &mut process)?;
@@ -202,7 +202,7 @@ impl Session<'_> {
     fn resumed(&mut self, plan: &str) -> Result<(), RunError> {
         let work = self.work_dir(plan)?;
         self.console = self.take_snapshot(&work)?;
-        (self.on)(Event::Resuming);
+        self.tell(Event::Resuming)?;
         let mut process = self.start(&work, Memory::Resumed)?;
         while process.guest_status()? == "inmigrate" {
             thread::sleep(POLL);
@@ -235,13 +235,21 @@ impl Session<'_> {
     /// Boots this machine up to the point where it stops itself, and keeps it.
     fn make_snapshot(&mut self, directory: &Path) -> Result<Snapshot, RunError> {
         let work = self.work_dir("")?;
-        (self.on)(Event::Booting);
+        self.tell(Event::Booting)?;
         let mut process = self.start(&work, Memory::Kept)?;
         self.watching(&work, |watch| watch.until(Until::Paused, &mut process))
             .map_err(|error| self.silent_from_the_first(error))?;
         process.save_devices()?;
         drop(process);
-        Snapshot::keep(work.path(), directory, |files| self.describe(files)).map_err(Error::Snapshot)
+        let snapshot = Snapshot::keep(work.path(), directory, |files| self.describe(files));
+        Ok(snapshot.map_err(Error::Snapshot)?)
+    }
+
+    fn tell(&mut self, event: Event) -> Result<(), RunError> {
+        match (self.on)(event) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(RunError::Interrupted),
+        }
     }
 
     /// A guest that ends before its kernel has said its name has another reason than others.

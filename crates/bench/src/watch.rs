@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +14,7 @@ use punctual_model::frame::Decoder;
 
 use crate::console::Console;
 use crate::error::RunError;
-use crate::site::Event;
+use crate::site::{Event, Listener};
 
 /// How often is looked.
 const LOOK: Duration = Duration::from_millis(10);
@@ -61,7 +62,7 @@ pub struct Watch<'a> {
     finished: bool,
     /// When the guest was let go on from its pause.
     pub went_on: Option<Instant>,
-    on: &'a mut dyn FnMut(Event),
+    on: Listener<'a>,
     cancel: &'a AtomicBool,
 }
 
@@ -71,7 +72,7 @@ impl<'a> Watch<'a> {
     pub fn begin(
         directory: &Path,
         silence: Duration,
-        on: &'a mut dyn FnMut(Event),
+        on: Listener<'a>,
         cancel: &'a AtomicBool,
     ) -> io::Result<Self> {
         Ok(Self {
@@ -152,8 +153,14 @@ impl<'a> Watch<'a> {
             Record::Interrupted(_) => return Err(RunError::Interrupted),
             Record::Provenance(_) | Record::Recording(_) | Record::Unsupported(_) => {}
         }
-        (self.on)(Event::Record(Box::new(record)));
-        Ok(())
+        self.tell(Event::Record(Box::new(record)))
+    }
+
+    fn tell(&mut self, event: Event) -> Result<(), RunError> {
+        match (self.on)(event) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(RunError::Interrupted),
+        }
     }
 
     /// Gives a guest in trouble a moment to say all of it: after a panic it switches itself

@@ -8,7 +8,9 @@ pub fn of_run(error: &RunError) -> &'static str {
     match (error, error.of_bench()) {
         (RunError::Silent(_), _) => " (allow more with --patience)",
         (_, Some(Error::Mute)) => " (--memory gives it more)",
-        (_, Some(Error::Snapshot(_))) => " (`punctual cache prune` makes room, --cold does without)",
+        (_, Some(Error::Snapshot(_))) => {
+            " (`punctual cache prune` makes room, --cold does without)"
+        }
         _ => "",
     }
 }

@@ -156,7 +156,9 @@ impl Progress {
             spinner.set_message(format!("{}  {}", line.step, samples(progress)));
         }
         let step = progress.step as usize;
-        let share = progress.of.map_or(0.0, |of| progress.count as f64 / of.max(1) as f64);
+        let share = progress
+            .of
+            .map_or(0.0, |of| progress.count as f64 / of.max(1) as f64);
         let expected = line.expected.get(step).copied().unwrap_or_default();
         self.advance(line, line.up_to(step) + expected.mul_f64(share.min(1.0)));
     }

@@ -8,9 +8,11 @@ use std::path::Path;
 
 use include_dir::{Dir, include_dir};
 use punctual_model::plan::{IDLE, Load};
+use punctual_model::suite::Suite;
 
 use crate::data_files::{self, wrong};
 use crate::error::{Error, did_you_mean};
+use crate::mistakes;
 
 static LOADS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../loads");
 
@@ -23,6 +25,19 @@ pub fn all() -> Result<Loads, Error> {
     mixed(&raw()?)
 }
 
+/// The loads that the steps of a suite can name: all, and its own in place of those of the
+/// same name.
+pub fn of(suite: &Suite) -> Result<Loads, Error> {
+    let mut loads = raw()?;
+    loads.extend(suite.loads.clone());
+    mixed(&loads)
+}
+
+/// The load in a file, and its name, which is the file's.
+pub fn in_file(path: &Path) -> Result<(String, Load), Error> {
+    parse(path, &data_files::read(path)?)
+}
+
 /// All loads, as their files have them.
 fn raw() -> Result<Loads, Error> {
     let texts = data_files::all("loads", &LOADS)?;
@@ -33,12 +48,14 @@ fn raw() -> Result<Loads, Error> {
 /// A load and its name, which is its file's.
 fn parse(path: &Path, text: &str) -> Result<(String, Load), Error> {
     let name = data_files::stem(path);
-    let load: Load = toml::from_str(text).map_err(|error| wrong(path, &error.to_string()))?;
+    let load: Load =
+        toml::from_str(text).map_err(|error| wrong(path, &mistakes::explain(text, &error)))?;
     check(&name, &load).map_err(|reason| wrong(path, &reason))?;
     Ok((name, load))
 }
 
-fn check(name: &str, load: &Load) -> Result<(), String> {
+/// What is wrong with a load of this name, if anything.
+pub(crate) fn check(name: &str, load: &Load) -> Result<(), String> {
     if name == IDLE {
         return Err(format!(
             "\"{IDLE}\" is the name of no load at all: rename it"

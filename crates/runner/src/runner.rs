@@ -2,6 +2,7 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -14,7 +15,7 @@ use punctual_model::suite::SubjectSpec;
 use punctual_model::{Plan, Record, Run, Subject};
 use punctual_store::{Store, StoreError};
 
-use crate::Observer;
+use crate::{Observer, preemption};
 
 /// One run to be made.
 pub struct Job<'a> {
@@ -115,13 +116,24 @@ impl Runner<'_> {
     }
 
     /// Takes what the target says: into the run, and at once into the store.
-    fn take(&self, made: &mut Made, event: Event) {
+    fn take(&self, made: &mut Made, event: Event) -> ControlFlow<()> {
         self.observer.event(&made.run, &event);
-        let Event::Record(record) = event else { return };
+        if let Event::Record(record) = event {
+            self.keep(made, *record);
+        }
+        match made.refused {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        }
+    }
+
+    fn keep(&self, made: &mut Made, record: Record) {
         let (store, id) = (self.store, made.run.id.clone());
-        let stored = match *record {
+        let stored = match record {
             Record::Provenance(provenance) => {
                 let stored = store.set_provenance(&id, &provenance);
+                let boot = &made.run.subject.boot;
+                made.refused = preemption::contradiction(boot, &provenance.preemption);
                 made.run.provenance = Some(provenance);
                 stored
             }
@@ -148,6 +160,7 @@ impl Runner<'_> {
         run.console = std::mem::take(&mut outcome.console);
         run.finished = Some(now());
         (run.state, run.error) = match &outcome.result {
+            _ if made.refused.is_some() => (State::Failed, made.refused.take()),
             Ok(()) => (State::Finished, None),
             Err(RunError::Interrupted) => (State::Interrupted, Some("interrupted".into())),
             Err(error) => (State::Failed, Some(error.to_string())),
@@ -228,6 +241,8 @@ impl Gathered {
 /// A run, and what kept it from being stored.
 struct Made {
     run: Box<Run>,
+    /// Why it is not the run that was asked for.
+    refused: Option<String>,
     unstored: Option<StoreError>,
 }
 
@@ -235,6 +250,7 @@ impl Made {
     fn of(run: Box<Run>) -> Self {
         Self {
             run,
+            refused: None,
             unstored: None,
         }
     }

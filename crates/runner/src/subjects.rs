@@ -1,8 +1,10 @@
 //! Which subjects a run is about: the suite's own, or others that the caller names.
 
+use std::collections::BTreeSet;
+
 use punctual_model::suite::{SubjectSpec, Suite};
 
-use crate::Error;
+use crate::{Error, preemption};
 
 /// What the caller says about subjects.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +18,39 @@ pub struct Choice<'a> {
 }
 
 /// The subjects, in the order in which they are shown.
+///
+/// # Errors
+/// Where a subject is named twice or does not exist, and where its boot arguments ask for a
+/// preemption model that no kernel knows.
 pub fn choose(suite: &Suite, choice: &Choice) -> Result<Vec<SubjectSpec>, Error> {
+    for (what, given) in [
+        ("kernel", choice.kernels),
+        ("subject", choice.names),
+        ("boot argument", choice.boots),
+    ] {
+        once(what, given)?;
+    }
+    let subjects = combine(suite, choice)?;
+    for subject in &subjects {
+        if let Some(mistake) = preemption::mistake(&subject.boot) {
+            let name = &subject.name;
+            return Err(Error::Request(format!("subject \"{name}\": {mistake}")));
+        }
+    }
+    Ok(subjects)
+}
+
+fn once(what: &str, given: &[String]) -> Result<(), Error> {
+    let mut seen = BTreeSet::new();
+    match given.iter().find(|one| !seen.insert(*one)) {
+        Some(twice) => Err(Error::Request(format!(
+            "{what} \"{twice}\" is named twice: it would be measured twice"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn combine(suite: &Suite, choice: &Choice) -> Result<Vec<SubjectSpec>, Error> {
     let bases = if choice.kernels.is_empty() {
         pick(suite, choice.names)?
     } else {
@@ -109,6 +143,15 @@ mod tests {
                 .to_string()
                 .contains("did you mean rt?")
         );
+    }
+
+    #[test]
+    fn what_is_named_twice_or_asks_for_an_unknown_model_is_refused() {
+        let error = |kernels, boots, names| shown(kernels, boots, names).unwrap_err().to_string();
+        assert!(error(&["k", "k"], &[], &[]).contains("kernel \"k\" is named twice"));
+        assert!(error(&[], &[], &["rt", "rt"]).contains("subject \"rt\" is named twice"));
+        assert!(error(&["k"], &["a", "a"], &[]).contains("named twice"));
+        assert!(error(&["k"], &["preempt=fulll"], &[]).contains("did you mean full?"));
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufReader};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use punctual_bench::RunError;
 use punctual_bench::WorkDir;
@@ -24,9 +24,6 @@ use crate::symbols::Symbols;
 
 /// How many words of a window are kept: as many as blocks run in some 20 ms of a busy guest.
 const RING: usize = 4_000_000;
-
-/// How often is looked whether somebody wants an end.
-const LOOK: Duration = Duration::from_millis(10);
 
 /// Where a run is lived through again.
 pub struct Place {
@@ -111,14 +108,18 @@ impl Place {
             \" [tTwW] | (__preempt_count|pcpu_hot)$\", \"/proc/kallsyms\"]\n";
         let mut found = Err(ScopeError::NoSymbols("the guest said nothing".to_owned()));
         let on = &mut |event: Event| {
-            let Event::Record(record) = event else { return };
-            match *record {
-                Record::Recording(recording) => found = Ok(recording.output.unwrap_or_default()),
-                Record::Unsupported(unsupported) => {
-                    found = Err(ScopeError::NoSymbols(unsupported.reason));
+            if let Event::Record(record) = event {
+                match *record {
+                    Record::Recording(recording) => {
+                        found = Ok(recording.output.unwrap_or_default());
+                    }
+                    Record::Unsupported(unsupported) => {
+                        found = Err(ScopeError::NoSymbols(unsupported.reason));
+                    }
+                    _ => {}
                 }
-                _ => {}
             }
+            ControlFlow::Continue(())
         };
         self.bench
             .run(machine, PLAN, self.start, on, cancel)
@@ -241,33 +242,30 @@ fn repeat(
     cancel: &AtomicBool,
     on: Watcher,
 ) -> Result<String, ScopeError> {
-    let (mut step, mut seen, mut differs) = (0, Vec::new(), None);
+    let (mut seen, mut differs, mut enough) = (Vec::new(), None, false);
     let mut unsupported = Vec::new();
-    let enough = AtomicBool::new(false);
     let take = &mut |event: Event| {
         on(&event);
-        let Event::Record(record) = event else { return };
+        let Event::Record(record) = event else {
+            return ControlFlow::Continue(());
+        };
         match *record {
-            Record::Started(started) => {
-                step = started.step;
-                if last.is_some_and(|last| step > last) {
-                    enough.store(true, Ordering::SeqCst);
-                }
-            }
+            Record::Started(started) => enough = last.is_some_and(|last| started.step > last),
             Record::Recording(recording) => {
-                if differs.is_none() && !is_same(run.recordings.get(seen.len()), &recording) {
+                if !is_same(run.recordings.get(seen.len()), &recording) {
                     differs = Some(recording.title());
-                    enough.store(true, Ordering::SeqCst);
                 }
                 seen.push(*recording);
             }
             Record::Unsupported(found) => unsupported.push(found),
             _ => {}
         }
+        if enough || differs.is_some() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
     };
-    let outcome = either(cancel, &enough, || {
-        bench.run(machine, &run.plan, start, take, &enough)
-    });
+    let outcome = bench.run(machine, &run.plan, start, take, cancel);
     if cancel.load(Ordering::SeqCst) {
         return Err(RunError::Interrupted.into());
     }
@@ -277,32 +275,12 @@ fn repeat(
     }
     match outcome.result {
         Ok(()) => Ok(digest(&seen, &unsupported)),
-        Err(RunError::Interrupted) if enough.load(Ordering::SeqCst) => {
-            Ok(digest(&seen, &unsupported))
-        }
+        Err(RunError::Interrupted) if enough => Ok(digest(&seen, &unsupported)),
         Err(error) => Err(match error.of_bench() {
             Some(virtual_bench::Error::Plugin(said)) => ScopeError::Refused(said.clone()),
             _ => error.into(),
         }),
     }
-}
-
-/// Has `enough` become true soon after `cancel`, as long as `body` runs.
-fn either<T>(cancel: &AtomicBool, enough: &AtomicBool, body: impl FnOnce() -> T) -> T {
-    let over = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !over.load(Ordering::SeqCst) {
-                if cancel.load(Ordering::SeqCst) {
-                    enough.store(true, Ordering::SeqCst);
-                }
-                thread::sleep(LOOK);
-            }
-        });
-        let result = body();
-        over.store(true, Ordering::SeqCst);
-        result
-    })
 }
 
 fn is_same(then: Option<&Recording>, now: &Recording) -> bool {
