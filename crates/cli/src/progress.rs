@@ -163,6 +163,14 @@ impl Progress {
         self.advance(line, line.up_to(step) + expected.mul_f64(share.min(1.0)));
     }
 
+    /// The step in which what is called `id` is just now; empty before the first.
+    pub fn step(&self, id: &str) -> String {
+        let lines = self.lines();
+        lines
+            .get(id)
+            .map_or_else(String::new, |line| line.step.clone())
+    }
+
     /// What is called `id` has ended, as `message` says.
     pub fn end(&self, id: &str, message: &str) {
         let Some(mut line) = self.lines().remove(id) else {
@@ -301,14 +309,14 @@ impl Line {
 
 /// `1,234 of 2,000, worst 6.44 µs`.
 fn samples(progress: &Progressed) -> String {
-    let mut text = HumanCount(progress.count).to_string();
-    if let Some(of) = progress.of {
-        text += &format!(" of {}", HumanCount(of));
-    }
-    if let Some(worst) = progress.worst {
-        text += &format!(", worst {worst}");
-    }
-    text
+    let count = HumanCount(progress.count);
+    let of = progress
+        .of
+        .map_or(String::new(), |of| format!(" of {}", HumanCount(of)));
+    let worst = progress
+        .worst
+        .map_or(String::new(), |worst| format!(", worst {worst}"));
+    format!("{count}{of}{worst}")
 }
 
 fn name(run: &Run) -> String {

@@ -54,7 +54,8 @@ fn parse_samples(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "expected a whole number from 1 to 1e12, such as 5000 or 1e6".into())
 }
 
-fn parse_duration(text: &str) -> Result<Nanos, String> {
+/// A time with its unit.
+pub fn parse_duration(text: &str) -> Result<Nanos, String> {
     // `jiff` takes days for a span only: here each has 24 hours.
     let span = || {
         text.parse::<Span>()

@@ -51,7 +51,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Error> {
 }
 
 /// Whether a word of a command line or a suite is the path of a TOML file, not a name.
-pub(crate) fn is_path(word: &str) -> bool {
+pub fn is_path(word: &str) -> bool {
     word.contains('/') || is_toml(Path::new(word))
 }
 

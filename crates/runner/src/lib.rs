@@ -16,6 +16,7 @@ mod subjects;
 pub mod suites;
 
 pub use companion::Companion;
+pub use data_files::is_path;
 pub use error::{Error, did_you_mean};
 pub use observer::Observer;
 pub use runner::{Job, Results, Runner};

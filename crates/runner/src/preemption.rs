@@ -7,10 +7,8 @@ const MODELS: [&str; 4] = ["none", "voluntary", "full", "lazy"];
 
 /// What boot arguments ask for with `preempt=`; the last one counts.
 fn asked_for(boot: &str) -> Option<&str> {
-    let words = boot.split_whitespace();
-    words
-        .filter_map(|word| word.strip_prefix("preempt="))
-        .last()
+    let mut words = boot.split_whitespace().rev();
+    words.find_map(|word| word.strip_prefix("preempt="))
 }
 
 /// What is wrong with the preemption model that boot arguments ask for, if anything.

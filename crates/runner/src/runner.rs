@@ -57,6 +57,9 @@ pub struct Results {
 impl Runner<'_> {
     /// Makes all runs, `side_by_side` of them at a time. What is in memory grows with the
     /// groups, not with the jobs.
+    ///
+    /// # Panics
+    /// Where the observer does.
     pub fn carry_out(&self, jobs: &[Job], side_by_side: usize) -> Result<Results, StoreError> {
         let queue: Mutex<VecDeque<&Job>> = Mutex::new(jobs.iter().collect());
         // Whoever takes a job begins its run before the next one can be taken, so that the

@@ -42,6 +42,8 @@ impl Compare {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
         let runs = self.store.load(&self.runs)?;
+        output::check_file(self.report.as_deref())?;
+        output::check_directory(self.data.as_deref())?;
         let runs = Comparable::new(runs).map_err(|refusal| UsageError(refusal.to_string()))?;
         let comparison = compare(&runs);
         if self.json {
