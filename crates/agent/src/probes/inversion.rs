@@ -428,9 +428,8 @@ mod tests {
             ..Inversion::default()
         };
         let (load, phases) = ("idle", Phases::new(1, 1));
-        let recordings = match probe.run(&mut Context { load, phases }) {
-            Ok(recordings) => recordings,
-            Err(reason) => return assert!(threads::is_refused(&reason), "{reason}"),
+        let Some(recordings) = threads::measured(probe.run(&mut Context { load, phases })) else {
+            return;
         };
         let told = |key: &str| {
             recordings

@@ -247,15 +247,11 @@ mod tests {
         };
         let phases = Phases::new(1, 1);
         let load = "idle";
-        match probe.run(&mut Context { load, phases }) {
-            Ok(recordings) => {
-                for recording in recordings {
-                    assert_eq!((recording.count, recording.missed), (20, 0));
-                    assert_eq!(recording.settings["inversions"], "0");
-                    assert_eq!(recording.settings["priority_of_owner_while_wanted"], "82");
-                }
-            }
-            Err(reason) => assert!(threads::is_refused(&reason), "{reason}"),
+        let recordings = threads::measured(probe.run(&mut Context { load, phases }));
+        for recording in recordings.into_iter().flatten() {
+            assert_eq!((recording.count, recording.missed), (20, 0));
+            assert_eq!(recording.settings["inversions"], "0");
+            assert_eq!(recording.settings["priority_of_owner_while_wanted"], "82");
         }
     }
 }

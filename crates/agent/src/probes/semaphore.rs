@@ -398,16 +398,12 @@ mod tests {
                 ..Contention::default()
             };
             let (load, phases) = ("idle", Phases::new(1, 1));
-            match probe.run(&mut Context { load, phases }) {
-                Ok(recordings) => {
-                    for recording in recordings {
-                        assert_eq!((recording.count, recording.missed), (20, 0));
-                        let settings = &recording.settings;
-                        assert_eq!(settings["woken_highest_first"], "4 of 4 rounds");
-                        assert_eq!(settings["priority_waiter_highest"], "10");
-                    }
-                }
-                Err(reason) => assert!(threads::is_refused(&reason), "{reason}"),
+            let recordings = threads::measured(probe.run(&mut Context { load, phases }));
+            for recording in recordings.into_iter().flatten() {
+                assert_eq!((recording.count, recording.missed), (20, 0));
+                let settings = &recording.settings;
+                assert_eq!(settings["woken_highest_first"], "4 of 4 rounds");
+                assert_eq!(settings["priority_waiter_highest"], "10");
             }
         }
     }
