@@ -9,11 +9,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, HumanDuration, MultiProgress, ProgressBar, ProgressStyle};
-use punctual_bench::site::{Event, Outcome, Progress as Progressed};
+use punctual_bench::site::{Event, Outcome};
 use punctual_bench::tail;
 use punctual_model::record::Started;
 use punctual_model::run::State;
-use punctual_model::{Plan, Record, Run};
+use punctual_model::{Plan, Progress as Progressed, Record, Run};
 use punctual_runner::Observer;
 
 use crate::hints;

@@ -13,6 +13,7 @@ use super::{Context, Measurement, Probe, parameters, within};
 use crate::event_log::{self, Event, EventLog, Stamp};
 use crate::rt::{self, Settings};
 use crate::stall::{self, Stall};
+use crate::status_page::Slot;
 use crate::sys::mutex::{Mutex, Protocol};
 use crate::sys::semaphore::Semaphore;
 use crate::sys::time::sleep;
@@ -174,9 +175,14 @@ impl Stage {
             let found = rt::effective_priority().unwrap_or(-1);
             self.priority_of_owner.store(found, Relaxed);
         });
+        let mut slot = Slot::take(rounds - 1);
         for round in 1..rounds {
+            if slot.is_stopped() {
+                break;
+            }
             stall::pause(stall, round, PAUSE);
             self.round(|| ());
+            slot.count();
         }
         self.over.store(true, Relaxed);
         self.medium.post();
@@ -241,15 +247,11 @@ mod tests {
         };
         let phases = Phases::new(1, 1);
         let load = "idle";
-        match probe.run(&mut Context { load, phases }) {
-            Ok(recordings) => {
-                for recording in recordings {
-                    assert_eq!((recording.count, recording.missed), (20, 0));
-                    assert_eq!(recording.settings["inversions"], "0");
-                    assert_eq!(recording.settings["priority_of_owner_while_wanted"], "82");
-                }
-            }
-            Err(reason) => assert!(threads::is_refused(&reason), "{reason}"),
+        let recordings = threads::measured(probe.run(&mut Context { load, phases }));
+        for recording in recordings.into_iter().flatten() {
+            assert_eq!((recording.count, recording.missed), (20, 0));
+            assert_eq!(recording.settings["inversions"], "0");
+            assert_eq!(recording.settings["priority_of_owner_while_wanted"], "82");
         }
     }
 }

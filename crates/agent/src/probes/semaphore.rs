@@ -14,6 +14,7 @@ use crate::event_log::{self, Event, EventLog, Span, Stamp};
 use crate::linear_fit::LinearFit;
 use crate::rt::Settings;
 use crate::stall::{self, Stall};
+use crate::status_page::Slot;
 use crate::sys::semaphore::Semaphore;
 use crate::sys::time::sleep;
 use crate::threads::{self, ThreadSpec};
@@ -224,10 +225,15 @@ impl Stage {
     fn creator(&self, probe: &Contention, phase: Nanos, stall: Option<&stall::Within>) {
         sleep(phase);
         let arrivals = probe.order.arrivals(probe.waiters);
+        let mut slot = Slot::take(probe.all_rounds() as u64);
         for (round, current) in (0..probe.all_rounds()).zip((0..SEMAPHORES).cycle()) {
+            if slot.is_stopped() {
+                break;
+            }
             self.current.store(current, Relaxed);
             stall::pause(stall, round as u64, PAUSE);
             self.round(&arrivals, &self.semaphores[current]);
+            slot.count();
         }
         self.over.store(true, Relaxed);
         self.gates.iter().for_each(Semaphore::post);
@@ -392,16 +398,12 @@ mod tests {
                 ..Contention::default()
             };
             let (load, phases) = ("idle", Phases::new(1, 1));
-            match probe.run(&mut Context { load, phases }) {
-                Ok(recordings) => {
-                    for recording in recordings {
-                        assert_eq!((recording.count, recording.missed), (20, 0));
-                        let settings = &recording.settings;
-                        assert_eq!(settings["woken_highest_first"], "4 of 4 rounds");
-                        assert_eq!(settings["priority_waiter_highest"], "10");
-                    }
-                }
-                Err(reason) => assert!(threads::is_refused(&reason), "{reason}"),
+            let recordings = threads::measured(probe.run(&mut Context { load, phases }));
+            for recording in recordings.into_iter().flatten() {
+                assert_eq!((recording.count, recording.missed), (20, 0));
+                let settings = &recording.settings;
+                assert_eq!(settings["woken_highest_first"], "4 of 4 rounds");
+                assert_eq!(settings["priority_waiter_highest"], "10");
             }
         }
     }
