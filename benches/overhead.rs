@@ -4,6 +4,7 @@
 //! `punctual kernel fetch debian-6.12-rt`.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -60,11 +61,23 @@ fn main() -> Result<()> {
             &mut scratch.punctual(&["show", "r1", "--report", &report]),
         )?);
         let never = AtomicBool::new(false);
-        let outcome = bench.run(&machine, &plan, Start::Cold, &mut |_| (), &never);
+        let outcome = bench.run(
+            &machine,
+            &plan,
+            Start::Cold,
+            &mut |_| ControlFlow::Continue(()),
+            &never,
+        );
         outcome.result?;
         booting.push(outcome.preparing);
         measuring.push(outcome.measuring);
-        let outcome = bench.run(&machine, &plan, Start::Resumed, &mut |_| (), &never);
+        let outcome = bench.run(
+            &machine,
+            &plan,
+            Start::Resumed,
+            &mut |_| ControlFlow::Continue(()),
+            &never,
+        );
         outcome.result?;
         resuming.push(outcome.preparing);
     }
