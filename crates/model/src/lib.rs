@@ -7,19 +7,27 @@
 #![forbid(unsafe_code)]
 
 pub mod digest;
+pub mod finding;
 pub mod frame;
 pub mod histogram;
+pub mod key;
+pub mod machine;
 pub mod plan;
 pub mod pool;
+pub mod reason;
 pub mod record;
 pub mod recording;
 pub mod run;
 pub mod suite;
 pub mod units;
 
+pub use finding::{Fact, Facts, Finding, Findings};
 pub use histogram::Histogram;
+pub use key::RecordingKey;
+pub use machine::MachineRecord;
 pub use plan::Plan;
-pub use record::Record;
+pub use reason::Reason;
+pub use record::{Preemption, Record};
 pub use recording::{Recorder, Recording, Sample};
 pub use run::{Run, Subject};
 pub use units::{CpuId, Nanos};
