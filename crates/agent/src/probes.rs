@@ -17,7 +17,7 @@ mod switch;
 mod tick;
 pub(crate) mod timer;
 
-use punctual_model::{Nanos, Recording};
+use punctual_model::{Nanos, Reason, Recording};
 use serde::de::DeserializeOwned;
 use toml::Table;
 
@@ -65,13 +65,11 @@ pub trait Measurement {
     }
 
     /// Measures. An error is the reason why it cannot: it becomes `unsupported`.
-    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String>;
+    fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason>;
 }
 
 /// What a probe is told besides its parameters.
-pub struct Context<'a> {
-    /// The name of the load that runs beside it.
-    pub load: &'a str,
+pub struct Context {
     /// Spans that depend on the seed.
     pub phases: Phases,
 }

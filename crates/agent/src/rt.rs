@@ -1,65 +1,74 @@
 //! Preparing a thread for measuring: memory, CPU, policy, priority, and reading them back.
 
-use std::collections::BTreeMap;
 use std::fs;
 
-use punctual_model::CpuId;
+use punctual_model::{CpuId, Facts, Finding, Reason};
 
 use crate::sys::memory;
 use crate::sys::sched::{self, Policy};
 
 /// How a measuring thread was really scheduled, as the kernel tells it.
-pub type Settings = BTreeMap<String, String>;
+pub type Settings = Facts;
 
 /// Prepares the calling thread: bound to `cpu`, `SCHED_FIFO` with `priority`, timer slack
 /// 1 ns, stack touched. Returns what the kernel says when asked; an error is the reason
 /// why the thread cannot measure. There is no fallback to another policy.
-pub fn prepare_thread(cpu: CpuId, priority: u8) -> Result<Settings, String> {
+pub fn prepare_thread(cpu: CpuId, priority: u8) -> Result<Settings, Reason> {
     pin(cpu)?;
     let slack = sched::minimise_timer_slack()
         .map_err(|error| format!("cannot set the timer slack: {error}"))?;
     schedule(Policy::Fifo, priority)?;
-    Ok(BTreeMap::from([
+    Ok(Facts::from([
         ("policy".into(), Policy::Fifo.name().into()),
-        ("priority".into(), priority.to_string()),
-        ("affinity".into(), cpu.to_string()),
-        ("timer_slack_ns".into(), slack.to_string()),
+        ("priority".into(), priority.into()),
+        ("affinity".into(), cpu.to_string().into()),
+        ("timer_slack_ns".into(), slack.into()),
     ]))
 }
 
 /// Binds the calling thread to `cpu`; an error where the kernel then says otherwise.
-pub fn pin(cpu: CpuId) -> Result<(), String> {
+pub fn pin(cpu: CpuId) -> Result<(), Reason> {
     sched::pin(cpu).map_err(|error| format!("cannot bind a thread to {cpu}: {error}"))?;
     let cpus = sched::affinity().map_err(|error| format!("sched_getaffinity: {error}"))?;
     if cpus != [cpu] {
-        return Err(format!("asked for {cpu}, but the kernel says {cpus:?}"));
+        return Err(format!("asked for {cpu}, but the kernel says {cpus:?}").into());
     }
     Ok(())
 }
 
 /// Gives the calling thread a policy and a priority, and touches its stack; an error where
 /// the kernel then says otherwise. There is no fallback.
-pub fn schedule(policy: Policy, priority: u8) -> Result<(), String> {
+pub fn schedule(policy: Policy, priority: u8) -> Result<(), Reason> {
     let name = policy.name();
-    sched::set(policy, priority).map_err(|error| {
-        format!("{name} {priority} is refused ({error}): run as root, or raise RLIMIT_RTPRIO")
+    sched::set(policy, priority).map_err(|error| Reason::Refused {
+        what: format!("{name} {priority}"),
+        error: error.to_string(),
+        hint: "run as root, or raise RLIMIT_RTPRIO".into(),
     })?;
     memory::touch_stack();
     let (told, found) = sched::policy().map_err(|error| format!("sched_getparam: {error}"))?;
     if told != name || found != i32::from(priority) {
         return Err(format!(
             "asked for {name} {priority}, but the kernel says {told} {found}"
-        ));
+        )
+        .into());
     }
     Ok(())
 }
 
 /// The real-time priority at which the kernel runs the calling thread at this moment, be it
 /// its own or one that a mutex lends it; `sched_getparam` tells the former only.
-pub fn effective_priority() -> Result<i32, String> {
+pub fn effective_priority() -> Result<i32, Reason> {
     let path = "/proc/thread-self/stat";
-    let text = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
-    parse_effective_priority(&text).ok_or_else(|| format!("{path} has no priority: {text}"))
+    let text = fs::read_to_string(path).map_err(|error| Reason::unreadable(path, error))?;
+    parse_effective_priority(&text)
+        .ok_or_else(|| Reason::unreadable(path, format!("no priority in {text:?}")))
+}
+
+/// What [`effective_priority`] said when a mutex was wanted; a negative number is none.
+pub fn lent_priority(found: i32) -> Finding {
+    let known = u64::try_from(found).map(Finding::Count);
+    known.unwrap_or_else(|_| Finding::Absent("/proc/thread-self/stat did not tell it".into()))
 }
 
 /// Field 18 of proc(5)'s `stat`; a real-time priority `n` is shown there as `-1 - n`. The

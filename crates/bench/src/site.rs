@@ -1,10 +1,9 @@
 //! A subject at its place, ready to carry out plans: what all benches have in common.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use punctual_model::Record;
+use punctual_model::{MachineRecord, Record};
 
 use crate::error::BenchError;
 
@@ -14,14 +13,8 @@ pub const SILENCE: Duration = Duration::from_secs(120);
 
 /// A subject at its place.
 pub trait Site: Sync {
-    /// The bench's name: `virtual`, `host`.
-    fn bench(&self) -> &'static str;
-
-    /// Nanoseconds of virtual time per instruction; `None` in real time.
-    fn ns_per_insn(&self) -> Option<u32>;
-
-    /// What the bench adds to a run's provenance.
-    fn facts(&self) -> BTreeMap<String, String>;
+    /// The machine that it is on, with all that is needed to repeat a run there.
+    fn machine(&self) -> MachineRecord;
 
     /// Carries out a plan. `on` is told what happens; the run ends soon after `cancel`
     /// becomes true.

@@ -152,7 +152,10 @@ impl<'a> Watch<'a> {
             }
             Record::Refused(reason) => return Err(BenchError::Refused(reason.clone())),
             Record::Finished(_) => self.finished = true,
-            Record::Provenance(_) | Record::Recording(_) | Record::Unsupported(_) => {}
+            Record::Provenance(_)
+            | Record::Step(_)
+            | Record::Recording(_)
+            | Record::Unsupported(_) => {}
         }
         (self.on)(Event::Record(Box::new(record)));
         Ok(())

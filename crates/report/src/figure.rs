@@ -216,7 +216,7 @@ mod tests {
     fn a_name_cannot_leave_its_place() {
         let mut runs = fixtures::whole();
         runs[0].subject.name = "<script>".into();
-        runs[0].recordings[1].variant = "\"><script>".into();
+        runs[0].recordings[1].key.variant = "\"><script>".into();
         for figure in figures(&runs) {
             assert!(!figure.inline().contains("<script"), "{}", figure.title);
         }

@@ -281,6 +281,8 @@ fn superscript(numbers: &[usize]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::MachineRecord;
+
     use super::*;
     use crate::fixtures;
 
@@ -379,7 +381,7 @@ mod tests {
     #[test]
     fn clocks_are_marked_where_they_differ() {
         let mut runs = vec![fixtures::run("none", 1), fixtures::run("rt", 1)];
-        runs[1].ns_per_insn = None;
+        runs[1].machine = MachineRecord::default();
         let text = table(&runs, WIDTH, false);
         assert_narrow(&text, WIDTH);
         assert!(
@@ -390,7 +392,7 @@ mod tests {
             text.contains("must not be compared") || text.contains("must not"),
             "{text}"
         );
-        runs[0].ns_per_insn = None;
+        runs[0].machine = MachineRecord::default();
         let text = table(&runs, WIDTH, false);
         assert!(
             !text.contains("irtual") && !text.contains("(real)"),

@@ -39,9 +39,10 @@ impl Wanted {
         let is = |wanted: &Option<String>, found: &str| {
             wanted.as_deref().is_none_or(|wanted| wanted == found)
         };
-        is(&self.probe, &recording.probe)
-            && is(&self.load, &recording.load)
-            && is(&self.variant, &recording.variant)
+        is(&self.probe, &recording.key.probe)
+            && is(&self.load, &recording.key.load)
+            && (is(&self.variant, &recording.key.variant)
+                || is(&self.variant, &recording.key.label()))
     }
 
     /// The samples of a run that are meant, the worst first; an error where there is none.
@@ -86,7 +87,7 @@ impl Wanted {
 
 /// No recording is meant: which there are.
 fn none_such(run: &Run) -> String {
-    let kind = |recording: &Recording| format!("{} / {}", recording.probe, recording.load);
+    let kind = |recording: &Recording| format!("{} / {}", recording.key.probe, recording.key.load);
     let mut kinds: Vec<String> = run.recordings.iter().map(kind).collect();
     kinds.dedup();
     if kinds.is_empty() {
@@ -178,7 +179,7 @@ fn programs(machine: &Machine) -> Result<UserSymbols, ScopeError> {
 }
 
 fn scale(run: &Run) -> GuestClock {
-    GuestClock::of_console(&run.console, run.ns_per_insn.unwrap_or(1))
+    GuestClock::of_console(&run.console, run.ns_per_insn().unwrap_or(1))
 }
 
 fn about(run: &Run, chosen: &Chosen) -> Circumstances {

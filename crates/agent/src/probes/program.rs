@@ -4,7 +4,7 @@
 
 use std::io::Read;
 
-use punctual_model::{Nanos, Recorder, Recording};
+use punctual_model::{Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
@@ -49,7 +49,7 @@ impl Measurement for Program {
         Nanos::ZERO
     }
 
-    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+    fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let mut recorder = Recorder::new(self.samples as usize);
         let mut printed = String::new();
         let begin = time::now() + context.phases.below(Nanos::from_millis(4));
@@ -59,16 +59,16 @@ impl Measurement for Program {
             printed.push_str(&run_once(&self.run)?);
             recorder.record(start - begin, time::now() - start);
         }
-        let mut recording = recorder.finish(PROBE.name, context.load, &self.run.join(" "));
+        let mut recording = recorder.finish(RecordingKey::of_variant(&self.run.join(" ")));
         recording.output = Some(printed);
         Ok(vec![recording])
     }
 }
 
 /// Runs a command to its end and returns what it printed; a failure is an error.
-pub fn run_once(command: &[String]) -> Result<String, String> {
+pub fn run_once(command: &[String]) -> Result<String, Reason> {
     let named = |what: &dyn std::fmt::Display| format!("{}: {what}", command.join(" "));
-    let mut child = spawn(command).map_err(|error| named(&error))?;
+    let mut child = spawn(command).map_err(|error| not_started(command, error))?;
     let mut printed = Vec::new();
     if let Some(output) = child.stdout.take() {
         output
@@ -85,19 +85,28 @@ pub fn run_once(command: &[String]) -> Result<String, String> {
         return Err(named(&format!(
             "printed more than {} MiB",
             OUTPUT_LIMIT >> 20
-        )));
+        ))
+        .into());
     }
     if !ended.status.success() {
-        return Err(named(&ended.status));
+        return Err(named(&ended.status).into());
     }
     Ok(String::from_utf8_lossy(&printed).into_owned())
+}
+
+/// Why a command could not be started.
+pub fn not_started(command: &[String], error: impl ToString) -> Reason {
+    Reason::NotFound {
+        program: command.join(" "),
+        error: error.to_string(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn run(words: &[&str]) -> Result<String, String> {
+    fn run(words: &[&str]) -> Result<String, Reason> {
         run_once(
             &words
                 .iter()
@@ -109,11 +118,9 @@ mod tests {
     #[test]
     fn what_a_program_prints_is_kept_and_a_failure_is_a_reason() {
         assert_eq!(run(&["echo", "hello"]).unwrap(), "hello\n");
-        assert!(run(&["false"]).unwrap_err().contains("exit status: 1"));
-        assert!(
-            run(&["no-such-program"])
-                .unwrap_err()
-                .contains("no-such-program")
-        );
+        let reason = run(&["false"]).unwrap_err().to_string();
+        assert!(reason.contains("exit status: 1"), "{reason}");
+        let reason = run(&["no-such-program"]).unwrap_err();
+        assert!(matches!(reason, Reason::NotFound { program, .. } if program == "no-such-program"));
     }
 }

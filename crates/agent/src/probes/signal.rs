@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::thread;
 
 use punctual_model::recording::KEEP_MOST;
-use punctual_model::{CpuId, Nanos, Recorder, Recording};
+use punctual_model::{CpuId, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
@@ -96,7 +96,7 @@ impl Signal {
     }
 
     /// The thread's whole life.
-    fn measure(&self, phase: Nanos) -> Result<[Recording; 2], String> {
+    fn measure(&self, phase: Nanos) -> Result<[Recording; 2], Reason> {
         let kept = self.samples.min(self.keep.into()) as usize;
         let mut recorders = [Recorder::new(kept), Recorder::new(kept)];
         let settings = rt::prepare_thread(self.cpu, self.priority)?;
@@ -133,12 +133,11 @@ impl Signal {
     }
 
     fn recording(&self, recorder: Recorder, variant: &str, settings: &Settings) -> Recording {
-        // The load's name is the caller's to give.
-        let mut recording = recorder.finish(PROBE.name, "", variant);
+        let mut recording = recorder.finish(RecordingKey::of_variant(variant));
         recording.interval = Some(self.interval());
         recording.warmup = self.warmup.into();
         recording.settings.clone_from(settings);
-        let name = NOTED.to_string();
+        let name = NOTED.to_string().into();
         recording.settings.insert("signal".into(), name);
         recording
     }
@@ -153,13 +152,10 @@ impl Measurement for Signal {
         Some(self.interval())
     }
 
-    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+    fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let phase = context.phases.below(LONGEST_PHASE);
         let joined = thread::scope(|scope| scope.spawn(|| self.measure(phase)).join());
-        let mut recordings = joined.map_err(|_| "the measuring thread has panicked")??;
-        for recording in &mut recordings {
-            recording.load = context.load.into();
-        }
+        let recordings = joined.map_err(|_| "the measuring thread has panicked")??;
         Ok(recordings.into())
     }
 }
@@ -172,10 +168,10 @@ pub(crate) struct Backfire {
 }
 
 impl Backfire {
-    pub(crate) fn open() -> Result<Self, String> {
+    pub(crate) fn open() -> Result<Self, Reason> {
         let file = File::options().read(true).write(true).open(DEVICE);
         Ok(Self {
-            file: file.map_err(|error| format!("no {DEVICE}: {error} (module backfire)"))?,
+            file: file.map_err(|error| Reason::no_device(DEVICE, "backfire", error))?,
             number: NOTED.to_string(),
             noted: Noted::begin().map_err(|error| format!("sigaction: {error}"))?,
         })
@@ -251,11 +247,10 @@ mod tests {
         if std::path::Path::new(DEVICE).exists() {
             return;
         }
-        let load = "idle";
         let phases = Phases::new(1, 0);
-        let reason = Signal::default().run(&mut Context { load, phases });
+        let reason = Signal::default().run(&mut Context { phases });
         let reason = reason.unwrap_err();
         let refused = crate::threads::is_refused(&reason);
-        assert!(refused || reason.contains("no /dev/backfire"), "{reason}");
+        assert!(refused || reason.missing_module() == Some("backfire"), "{reason}");
     }
 }

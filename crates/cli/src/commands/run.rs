@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum, value_parser};
 use punctual_agent::probes;
 use punctual_bench::virtual_bench::{NS_PER_INSN_MAX, Start, VirtualBench};
 use punctual_kernels::paths;
-use punctual_model::plan::Step;
+use punctual_model::plan::{SEED_MAX, Step};
 use punctual_model::run::State;
 use punctual_model::suite::{SubjectSpec, Suite};
 use punctual_model::{Nanos, Plan};
@@ -62,7 +62,8 @@ pub struct Run {
     #[arg(long, value_name = "NAME")]
     subject: Vec<String>,
     /// Changes the phase of loads and probes: another seed, another interleaving
-    #[arg(long, default_value_t = 1, conflicts_with = "seeds")]
+    #[arg(long, default_value_t = 1, conflicts_with = "seeds",
+        value_parser = clap::value_parser!(u64).range(..=SEED_MAX))]
     seed: u64,
     /// One run for each seed: `1..5` (the 5 included), or `1,2,7`
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds)]
@@ -218,8 +219,16 @@ impl Run {
         let seeds = match &self.seeds {
             Some(_) if pooled => return Err(too_many_seeds(shards.len()).into()),
             Some(seeds) => seeds.0.clone(),
-            None => (self.seed..).take(shards.len()).collect(),
+            None => (self.seed..=SEED_MAX).take(shards.len()).collect(),
         };
+        if seeds.len() < shards.len() {
+            let runs = shards.len();
+            return Err(UsageError(format!(
+                "so many samples take {runs} runs, and the last would have a seed above \
+                 {SEED_MAX}: choose a lower --seed"
+            ))
+            .into());
+        }
         let plan = |(seed, steps): (u64, &Vec<Step>)| {
             Ok(suite
                 .plan(steps, &loads, seed)
@@ -255,7 +264,7 @@ impl Run {
     fn show(&self, results: Results) -> Result<ExitStatus> {
         let runs = &results.runs;
         if self.json {
-            output::print_json(&output::json(runs, self.raw))?;
+            output::print_json(&punctual_report::runs_json(runs, self.raw))?;
         } else if !runs.is_empty() {
             output::print_table(runs)?;
         }
@@ -323,8 +332,10 @@ const SEEDS_MAX: u64 = 100_000;
 fn parse_seeds(text: &str) -> Result<Seeds, String> {
     let number = |word: &str| {
         let word = word.trim();
-        word.parse::<u64>()
-            .map_err(|_| format!("\"{word}\" is no whole number"))
+        let number: Option<u64> = word.parse().ok();
+        number
+            .filter(|seed| *seed <= SEED_MAX)
+            .ok_or_else(|| format!("\"{word}\" is no whole number from 0 to {SEED_MAX}"))
     };
     if let Some((first, last)) = text.split_once("..") {
         let (first, last) = (number(first)?, number(last.trim_start_matches('='))?);

@@ -12,7 +12,7 @@ const EXAMPLES: &str = "\
 Examples:
   punctual show r3
   punctual show r1 r2 r3 r4 --report four.html
-  punctual show r3 --json --raw | jq '.recordings[0].samples'
+  punctual show r3 --json --raw | jq '.runs[0].recordings[0].samples'
   punctual show r3 --console";
 
 /// Show runs: as a table, as JSON, as a page, or their consoles
@@ -46,7 +46,7 @@ impl Show {
     pub fn run(self) -> Result<ExitStatus> {
         let runs = self.store.load(&self.runs)?;
         if self.json {
-            output::print_json(&output::json(&runs, self.raw))?;
+            output::print_json(&punctual_report::runs_json(&runs, self.raw))?;
         } else if self.console {
             let consoles: Vec<&str> = runs.iter().map(|run| run.console.as_str()).collect();
             output::print(&consoles.join("\n"))?;

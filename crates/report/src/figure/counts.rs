@@ -93,6 +93,7 @@ mod tests {
             probe: "realfeel".into(),
             load: "combined".into(),
             variant: String::new(),
+            repetition: 1,
         };
         let figure = counts(&row, 100_000, &all).unwrap();
         // Two steps and the legend.

@@ -30,7 +30,7 @@ pub fn unmeasured(matrix: &Matrix<'_>) -> Markup {
                     .map(|absent| [row.title(), name(matrix, absent.run), absent.reason()])
                     .collect(),
                 Cell::Unsupported(reason) => {
-                    vec![[row.title(), column.name.clone(), reason.to_owned()]]
+                    vec![[row.title(), column.name.clone(), reason.to_string()]]
                 }
             };
             gaps.extend(absent);
@@ -90,11 +90,11 @@ pub fn work(matrix: &Matrix<'_>) -> Markup {
     let all = recordings(matrix);
     let worked: Vec<_> = all
         .iter()
-        .filter(|(.., recording)| !recording.work.is_empty())
+        .filter(|(_, run, recording)| !run.work(recording).is_empty())
         .collect();
     let silent: Vec<_> = all
         .iter()
-        .filter(|(row, _, recording)| !row.is_idle() && recording.work.is_empty())
+        .filter(|(row, run, recording)| !row.is_idle() && run.work(recording).is_empty())
         .collect();
     html! {
         @if !worked.is_empty() || !silent.is_empty() {
@@ -105,7 +105,7 @@ pub fn work(matrix: &Matrix<'_>) -> Markup {
                     th.number { "rounds" } th.number { "work" } th.number { "CPU time" }
                 } }
                 tbody {
-                    @for (row, run, recording) in &worked { @for work in &recording.work { tr {
+                    @for (row, run, recording) in &worked { @for work in run.work(recording) { tr {
                         td { (row.title()) } td { (name(matrix, run)) } td { code { (work.worker) } }
                         td.number { (thousands(work.rounds)) }
                         td.number { (thousands(work.amount)) " " (work.unit) }
@@ -179,16 +179,15 @@ fn short_identity(run: &Run) -> String {
 
 fn identity(run: &Run) -> Vec<(String, String)> {
     let none = "not read back: the subject never got so far";
-    let read_back = |value: fn(&punctual_model::record::Provenance) -> &String| {
-        run.provenance
-            .as_ref()
-            .map_or_else(|| none.to_owned(), |provenance| value(provenance).clone())
+    let read_back = |value: fn(&punctual_model::record::Provenance) -> String| {
+        let provenance = run.provenance.as_ref();
+        provenance.map_or_else(|| none.to_owned(), value)
     };
     let digest = || {
         run.digest()
             .unwrap_or_else(|| format!("none: {}", fate(run)))
     };
-    let clock = run.ns_per_insn.map_or_else(
+    let clock = run.ns_per_insn().map_or_else(
         || "real time".to_owned(),
         |ns| format!("virtual, {ns} ns per instruction"),
     );
@@ -208,29 +207,26 @@ fn identity(run: &Run) -> Vec<(String, String)> {
         ("bench", run.subject.bench.clone()),
         ("kernel", run.subject.kernel.clone()),
         ("boot arguments asked for", or_none(&run.subject.boot)),
-        ("release", read_back(|provenance| &provenance.release)),
-        ("version", read_back(|provenance| &provenance.version)),
+        ("release", read_back(|provenance| provenance.release.clone())),
+        ("version", read_back(|provenance| provenance.version.clone())),
         (
             "preemption, read back",
-            read_back(|provenance| &provenance.preemption),
+            read_back(|provenance| provenance.preemption.to_string()),
         ),
         (
             "command line, read back",
-            read_back(|provenance| &provenance.cmdline),
+            read_back(|provenance| provenance.cmdline.clone()),
         ),
     ]
     .into_iter()
     .map(|(key, value)| (key.to_owned(), value))
     .collect();
-    let facts = run
-        .provenance
-        .iter()
-        .flat_map(|provenance| &provenance.facts);
-    lines.extend(
-        facts
-            .chain(&run.bench)
-            .map(|(key, value)| (key.clone(), value.clone())),
-    );
+    let facts = run.provenance.iter();
+    let facts = facts.flat_map(|provenance| &provenance.facts);
+    lines.extend(facts.map(|(key, value)| (key.clone(), value.to_string())));
+    let machine = run.machine.facts().into_iter();
+    lines.extend(machine.map(|(key, value)| (key.to_owned(), value)));
+    lines.push(("punctual".to_owned(), run.punctual.clone()));
     lines
 }
 
@@ -303,7 +299,7 @@ fn command(run: &Run) -> String {
         words.push(format!("--boot {}", quoted(&run.subject.boot)));
     }
     words.push(format!("--seed {}", run.seed));
-    if let Some(ns @ 2..) = run.ns_per_insn {
+    if let Some(ns @ 2..) = run.ns_per_insn() {
         words.push(format!("--ns-per-insn {ns}"));
     }
     words.join(" ")
