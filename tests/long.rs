@@ -44,7 +44,10 @@ pub fn store(path: &Path, samples: u64, keep: u32) -> Result<(), StoreError> {
     };
     let store = Store::open(path)?;
     let id = store.begin(&run)?;
-    store.add_recording(&id, &recorder.finish(RecordingKey::new("timer", "idle", "cpu0")))?;
+    store.add_recording(
+        &id,
+        &recorder.finish(RecordingKey::new("timer", "idle", "cpu0")),
+    )?;
     let end = End {
         state: State::Finished,
         error: None,

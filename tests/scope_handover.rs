@@ -97,7 +97,10 @@ fn check_stalls(scratch: &Scratch, run: &Value) -> Vec<String> {
         let sample = samples(&explained).iter().find(is_it);
         let sample = sample.unwrap_or_else(|| panic!("{recording:#}: {explained:#}"));
         check_sum(sample);
-        check_stall(sample, finding(recording, "stall_end") - finding(recording, "stall_start"));
+        check_stall(
+            sample,
+            finding(recording, "stall_end") - finding(recording, "stall_start"),
+        );
         let word = |name: &str| recording[name].as_str().unwrap();
         // The second of two steps of a probe has a number.
         let variant = word("variant").split(" (").next().unwrap();

@@ -82,7 +82,9 @@ fn every_stall_is_found_by_whom_it_delays_and_by_nobody_else() {
                 found.extend(check_within(recording, subject, &stage));
                 continue;
             }
-            let kind = recording["findings"]["stall_kind"]["text"].as_str().unwrap();
+            let kind = recording["findings"]["stall_kind"]["text"]
+                .as_str()
+                .unwrap();
             let mut expected = delays(kind, &stage, subject);
             if word("probe") == "signal" {
                 expected &= ways.next() == Some(&variant);

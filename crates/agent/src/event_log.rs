@@ -184,7 +184,13 @@ mod tests {
         let stamps = stamps.finish().unwrap();
         assert_eq!((stamps[0].event, stamps[1].thread), (7, 2));
         assert!(stamps[0].at <= stamps[1].at);
-        assert!(overfull.finish().unwrap_err().to_string().contains("room for 0"));
+        assert!(
+            overfull
+                .finish()
+                .unwrap_err()
+                .to_string()
+                .contains("room for 0")
+        );
     }
 
     #[test]

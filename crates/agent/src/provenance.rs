@@ -93,14 +93,10 @@ fn preemption(version: &str, dynamic: Result<String, Reason>) -> Preemption {
             .split_whitespace()
             .find_map(|model| model.strip_prefix('(')?.strip_suffix(')'))
             .and_then(Preemption::of_name)
-            .unwrap_or_else(|| {
-                Preemption::Unknown(format!("debugfs says \"{models}\"").into())
-            }),
+            .unwrap_or_else(|| Preemption::Unknown(format!("debugfs says \"{models}\"").into())),
         Err(reason) if has("PREEMPT_DYNAMIC") => Preemption::Unknown(reason),
         Err(_) if has("PREEMPT") => Preemption::Full,
-        Err(_) => {
-            Preemption::Unknown("none or voluntary, fixed when the kernel was built".into())
-        }
+        Err(_) => Preemption::Unknown("none or voluntary, fixed when the kernel was built".into()),
     }
 }
 

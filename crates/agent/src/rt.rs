@@ -48,10 +48,9 @@ pub fn schedule(policy: Policy, priority: u8) -> Result<(), Reason> {
     memory::touch_stack();
     let (told, found) = sched::policy().map_err(|error| format!("sched_getparam: {error}"))?;
     if told != name || found != i32::from(priority) {
-        return Err(format!(
-            "asked for {name} {priority}, but the kernel says {told} {found}"
-        )
-        .into());
+        return Err(
+            format!("asked for {name} {priority}, but the kernel says {told} {found}").into(),
+        );
     }
     Ok(())
 }

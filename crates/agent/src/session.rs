@@ -99,7 +99,9 @@ impl Repetitions {
 
 /// A reason, and the reason for it where a module could not be brought along.
 fn explained(plan: &Plan, reason: Reason) -> Reason {
-    let why = reason.missing_module().and_then(|name| plan.absent.get(name));
+    let why = reason
+        .missing_module()
+        .and_then(|name| plan.absent.get(name));
     match why {
         Some(why) => reason.because(why),
         None => reason,

@@ -152,6 +152,7 @@ impl<'a> Watch<'a> {
             }
             Record::Refused(reason) => return Err(BenchError::Refused(reason.clone())),
             Record::Finished(_) => self.finished = true,
+            Record::Interrupted(_) => return Err(BenchError::Interrupted),
             Record::Provenance(_)
             | Record::Step(_)
             | Record::Recording(_)

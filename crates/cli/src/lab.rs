@@ -148,7 +148,10 @@ impl Lab<'_> {
                 made.run.unsupported.push(unsupported);
                 stored
             }
-            Record::Started(_) | Record::Refused(_) | Record::Finished(_) => Ok(()),
+            Record::Started(_)
+            | Record::Refused(_)
+            | Record::Finished(_)
+            | Record::Interrupted(_) => Ok(()),
         };
         made.note(stored);
     }

@@ -141,6 +141,7 @@ impl Line<'_> {
             Event::Booting => self.at("boots (once: the booted guest is kept)"),
             Event::Resuming => self.at("resumes"),
             Event::Record(record) => self.show_record(record),
+            Event::Progress(_) => {}
         }
     }
 

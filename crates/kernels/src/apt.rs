@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use crate::checksum;
+use crate::id::KernelId;
 
 /// Why a package cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +25,16 @@ pub enum AptError {
         "expected a package that matches {0} in apt's lists, found none: run `apt-get update` as root, or use your own kernel with `punctual kernel add --id NAME /path/to/vmlinuz`"
     )]
     NoPackage(String),
+    /// The package lists have other versions only.
+    #[error(
+        "{id}: expected that version in apt's lists, which have {known}: name one of these, or get the package (older ones are kept by snapshot.debian.org) and use `punctual kernel add --id NAME PACKAGE.deb`"
+    )]
+    NoVersion {
+        /// The kernel's id, with the version.
+        id: String,
+        /// The versions that there are, newest first.
+        known: String,
+    },
     /// A program failed.
     #[error("{program} failed ({status}): {stderr}: {advice}")]
     Failed {
@@ -79,8 +90,9 @@ pub(super) struct Unpacked {
     pub(super) config: PathBuf,
 }
 
-/// Finds the newest package that matches a pattern and can be downloaded.
-pub(super) fn resolve(pattern: &str) -> Result<Candidate, AptError> {
+/// Finds the package that matches a pattern and can be downloaded: of the version that `id`
+/// is pinned to, else the newest.
+pub(super) fn resolve(pattern: &str, id: &str) -> Result<Candidate, AptError> {
     let advice = "run `apt-get update` as root and try again";
     let search = run(
         "apt-cache",
@@ -97,7 +109,24 @@ pub(super) fn resolve(pattern: &str) -> Result<Candidate, AptError> {
         "apt-cache",
         apt_cache().args(["show", "--all-versions"]).args(&names),
     )?;
-    newest(&names, &String::from_utf8_lossy(&show.stdout)).ok_or_else(none)
+    let candidates = candidates(&names, &String::from_utf8_lossy(&show.stdout));
+    if candidates.is_empty() {
+        return Err(none());
+    }
+    choose(candidates, id)
+}
+
+/// The newest candidate that fits an id.
+fn choose(mut candidates: Vec<Candidate>, id: &str) -> Result<Candidate, AptError> {
+    candidates.sort_by(|a, b| compare_versions(&b.version, &a.version));
+    let fits = |one: &&Candidate| KernelId::parse(id).is_ok_and(|id| id.fits(&one.version));
+    candidates.iter().find(fits).cloned().ok_or_else(|| {
+        let known: Vec<&str> = candidates.iter().map(|one| &*one.version).collect();
+        AptError::NoVersion {
+            id: id.to_owned(),
+            known: known.join(", "),
+        }
+    })
 }
 
 fn apt_cache() -> Command {
@@ -115,15 +144,15 @@ fn parse_names(search: &str) -> Vec<String> {
         .collect()
 }
 
-/// The newest of the named packages in the output of `apt-cache show`.
+/// Which of the named packages can be downloaded, by the output of `apt-cache show`.
 ///
 /// Names without a candidate are not shown, and what is merely installed is shown without a
 /// file name: neither can be downloaded.
-fn newest(names: &[String], show: &str) -> Option<Candidate> {
+fn candidates(names: &[String], show: &str) -> Vec<Candidate> {
     show.split("\n\n")
         .filter_map(parse_stanza)
         .filter(|candidate| names.contains(&candidate.package))
-        .max_by(|a, b| compare_versions(&a.version, &b.version))
+        .collect()
 }
 
 fn parse_stanza(stanza: &str) -> Option<Candidate> {
@@ -348,6 +377,10 @@ fn one_line(text: &str) -> String {
 mod tests {
     use super::*;
 
+    fn newest(names: &[String], show: &str) -> Option<Candidate> {
+        choose(candidates(names, show), "k").ok()
+    }
+
     const SEARCH: &str = "\
 linux-image-6.12.99+deb12-amd64-unsigned - Linux 6.12 for 64-bit PCs
 linux-image-6.12.107+deb12-amd64-unsigned - Linux 6.12 for 64-bit PCs
@@ -402,6 +435,19 @@ SHA256: 0000
             size: 107_152_768,
         };
         assert_eq!(newest(&names, SHOW), Some(expected));
+    }
+
+    #[test]
+    fn a_version_can_be_named() {
+        let pinned = |id| choose(candidates(&parse_names(SEARCH), SHOW), id);
+        for id in ["k@6.12.99", "k@6.12.99-1~deb12u1"] {
+            assert_eq!(pinned(id).unwrap().version, "6.12.99-1~deb12u1");
+        }
+        let error = pinned("k@6.12.98").unwrap_err().to_string();
+        assert!(
+            error.contains("6.12.117-1~deb12u1, 6.12.107-1~deb12u1"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -22,8 +22,9 @@ use crate::Kernel;
 use crate::apt;
 use crate::checksum;
 use crate::error::{KernelError, at};
+use crate::id::KernelId;
 use crate::paths::{self, Lock};
-use crate::record::{Record, add_into, fetch_into};
+use crate::record::{Record, add_into, copy_into, fetch_into};
 use crate::source::{self, Source};
 
 /// A kernel as tables show it.
@@ -78,7 +79,8 @@ impl Catalog {
         &self.sources
     }
 
-    /// All kernels: the sources first, then what users added, each sorted by id.
+    /// All kernels: the sources first, then pinned versions and what users added, each sorted
+    /// by id.
     pub fn list(&self) -> Result<Vec<Listed>, KernelError> {
         let sources = self.sources.iter().map(|source| Listed {
             id: source.id.clone(),
@@ -86,13 +88,13 @@ impl Catalog {
             has_source: true,
             state: self.state(&source.id),
         });
-        let added = self.added()?.into_iter().map(|id| Listed {
+        let others = self.others()?.into_iter().map(|id| Listed {
             summary: self.read_record(&id).map_or(String::new(), |r| r.origin),
-            has_source: false,
+            has_source: self.source(&id).is_some(),
             state: self.state(&id),
             id,
         });
-        Ok(sources.chain(added).collect())
+        Ok(sources.chain(others).collect())
     }
 
     fn state(&self, id: &str) -> State {
@@ -109,8 +111,8 @@ impl Catalog {
         }
     }
 
-    /// The ids in the cache that have no source.
-    fn added(&self) -> Result<Vec<String>, KernelError> {
+    /// The ids in the cache beside those of the sources: pinned versions, and users' own.
+    fn others(&self) -> Result<Vec<String>, KernelError> {
         let entries = match fs::read_dir(&self.directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(at(&self.directory))?,
@@ -119,7 +121,8 @@ impl Catalog {
         for entry in entries {
             let name = entry.map_err(at(&self.directory))?.file_name();
             let id = name.to_string_lossy().into_owned();
-            if check_id(&id).is_ok() && self.source(&id).is_none() && self.is_cached(&id) {
+            let is_source = self.sources.iter().any(|source| source.id == id);
+            if KernelId::parse(&id).is_ok() && !is_source && self.is_cached(&id) {
                 ids.push(id);
             }
         }
@@ -129,7 +132,7 @@ impl Catalog {
 
     /// A kernel that is in the cache, after its files have been verified.
     pub fn get(&self, id: &str) -> Result<Kernel, KernelError> {
-        check_id(id)?;
+        KernelId::parse(id)?;
         if !self.is_cached(id) {
             return Err(self.absent(id));
         }
@@ -146,15 +149,16 @@ impl Catalog {
         }
     }
 
-    /// Fetches a kernel from its source. What is in the cache already is returned at once,
-    /// unless it is to be refreshed: then the newest package takes its place.
+    /// Fetches a kernel from its source: the version that the id is pinned to
+    /// (`debian-6.12@6.12.117-1~deb12u1`), else the newest package. What is in the cache
+    /// already is returned at once, unless it is to be refreshed.
     pub fn fetch(
         &self,
         id: &str,
         refresh: bool,
         progress: &mut dyn FnMut(&str),
     ) -> Result<Kernel, KernelError> {
-        check_id(id)?;
+        KernelId::parse(id)?;
         let Some(source) = self.source(id) else {
             // One that a user added is in the cache, and that is all there is to it.
             return self.get(id);
@@ -164,10 +168,11 @@ impl Catalog {
         if !refresh && self.is_cached(id) {
             return self.get(id);
         }
-        progress(&format!("{id}: looking for {}", source.package));
-        let candidate = apt::resolve(&source.package)?;
         let work = self.new_work_dir(id)?;
-        let record = fetch_into(&work, source, &candidate, progress);
+        let record = match self.cached_version(id) {
+            Some(other) if !refresh => copy_into(&work, id, &self.place(&other.id), other),
+            _ => fetch_newest(&work, id, source, progress),
+        };
         self.install(&work, record)?;
         let kernel = self.get(id)?;
         progress(&format!("{id}: {} is ready", kernel.release));
@@ -184,9 +189,12 @@ impl Catalog {
         modules: &[PathBuf],
         replace: bool,
     ) -> Result<Kernel, KernelError> {
-        check_id(id)?;
+        let name = KernelId::parse(id)?.name;
         if self.source(id).is_some() {
-            return Err(KernelError::Reserved(id.to_owned()));
+            return Err(KernelError::Reserved(name.to_owned()));
+        }
+        if name != id {
+            return Err(KernelError::NotPinned(id.to_owned()));
         }
         let _lock = self.lock(id, &mut |_| ())?;
         if self.is_cached(id) && !replace {
@@ -200,7 +208,7 @@ impl Catalog {
 
     /// Removes a kernel from the cache. One that has a source can be fetched again.
     pub fn remove(&self, id: &str) -> Result<(), KernelError> {
-        check_id(id)?;
+        KernelId::parse(id)?;
         if !self.is_cached(id) {
             return Err(self.absent(id));
         }
@@ -212,8 +220,24 @@ impl Catalog {
         self.retire(id)
     }
 
+    /// The source of a kernel, whether its version is pinned or not.
     fn source(&self, id: &str) -> Option<&Source> {
-        self.sources.iter().find(|source| source.id == id)
+        let name = KernelId::parse(id).ok()?.name;
+        self.sources.iter().find(|source| source.id == name)
+    }
+
+    /// A kernel in the cache that is of the version to which `id` is pinned.
+    fn cached_version(&self, id: &str) -> Option<Record> {
+        let pinned = KernelId::parse(id).ok().filter(|id| id.version.is_some())?;
+        let mut records = self.others().ok()?;
+        records.push(pinned.name.to_owned());
+        let mut records = records.iter().filter_map(|id| self.read_record(id).ok());
+        records.find(|record| {
+            let same = KernelId::parse(&record.id).is_ok_and(|id| id.name == pinned.name);
+            let version = record.version.as_deref();
+            same && version.is_some_and(|version| pinned.fits(version))
+                && self.verify(record).is_ok()
+        })
     }
 
     fn is_cached(&self, id: &str) -> bool {
@@ -233,7 +257,7 @@ impl Catalog {
             return KernelError::NotFetched(id.to_owned());
         }
         let mut known: Vec<String> = self.sources.iter().map(|s| s.id.clone()).collect();
-        known.extend(self.added().unwrap_or_default());
+        known.extend(self.others().unwrap_or_default());
         KernelError::Unknown {
             id: id.to_owned(),
             known: known.join(", "),
@@ -355,14 +379,16 @@ impl Catalog {
     }
 }
 
-/// Ids become names of files and parts of command lines.
-pub(super) fn check_id(id: &str) -> Result<(), KernelError> {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let sound = id.starts_with(plain) && id.chars().all(|c| plain(c) || "._+-".contains(c));
-    if sound {
-        return Ok(());
-    }
-    Err(KernelError::BadId(id.to_owned()))
+/// Fetches the package that `id` asks for into `work`.
+fn fetch_newest(
+    work: &Path,
+    id: &str,
+    source: &Source,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Record, KernelError> {
+    progress(&format!("{id}: looking for {}", source.package));
+    let candidate = apt::resolve(&source.package, id)?;
+    fetch_into(work, id, source, &candidate, progress)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! The little that is needed to know of ELF files: what a program needs to be loaded.
+//! The little that is needed to know of ELF files: what a program needs to be loaded, and
+//! where its code is.
 
 use object::Endianness;
-use object::elf::{self, FileHeader64};
+use object::elf::{self, FileHeader64, ProgramHeader64};
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 
 /// What a program or library for x86-64 needs to be loaded.
@@ -62,6 +63,41 @@ fn parse(bytes: &[u8]) -> object::read::Result<Result<Needs, String>> {
         needs.rpath.clear();
     }
     Ok(Ok(needs))
+}
+
+/// An executable segment of a program or library for x86-64.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// Where it is in memory; for code that may be anywhere, counted from its begin.
+    pub address: u64,
+    /// Whether it may be anywhere: of a library, or of a position-independent program.
+    pub movable: bool,
+    /// The instructions' bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// The executable segments of an x86-64 program or library; nothing where the file is none,
+/// or says that a segment is where the file has no bytes.
+pub fn code(file: &[u8]) -> Option<Vec<Code>> {
+    let header = FileHeader64::<Endianness>::parse(file).ok()?;
+    let endian = header.endian().ok()?;
+    if header.e_machine(endian) != elf::EM_X86_64 {
+        return None;
+    }
+    let movable = header.e_type(endian) == elf::ET_DYN;
+    let segments = header.program_headers(endian, file).ok()?.iter();
+    let is_code = |segment: &&ProgramHeader64<_>| {
+        let executable = segment.p_flags(endian) & elf::PF_X == elf::PF_X;
+        segment.p_type(endian) == elf::PT_LOAD && executable
+    };
+    let code = |segment: &ProgramHeader64<_>| {
+        Some(Code {
+            address: segment.p_vaddr(endian),
+            movable,
+            bytes: segment.data(endian, file).ok()?.to_vec(),
+        })
+    };
+    segments.filter(is_code).map(code).collect()
 }
 
 fn text(bytes: &[u8]) -> String {

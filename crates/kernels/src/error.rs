@@ -13,9 +13,14 @@ use crate::source::SourceError;
 pub enum KernelError {
     /// The id is not well-formed.
     #[error(
-        "expected a kernel id of lower-case letters, digits and . _ + - that starts with a letter or digit, found \"{0}\""
+        "expected a kernel id of lower-case letters, digits and . _ + - that starts with a letter or digit, perhaps with @VERSION of a package, found \"{0}\""
     )]
     BadId(String),
+    /// A kernel of the user's own has one version.
+    #[error(
+        "{0}: expected a kernel id without @VERSION, for only packages have versions to choose from: leave it out"
+    )]
+    NotPinned(String),
     /// There is no such kernel.
     #[error(
         "expected one of the kernels {known}, found \"{id}\": choose one of these, or add your own with `punctual kernel add --id {id} /path/to/vmlinuz`"

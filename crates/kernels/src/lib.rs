@@ -10,8 +10,9 @@
 mod apt;
 mod catalog;
 pub mod checksum;
-mod elf;
+pub mod elf;
 mod error;
+mod id;
 pub mod image;
 pub mod initramfs;
 pub mod kmod;

@@ -182,10 +182,10 @@ mod tests {
     fn packed_modules_are_unpacked() {
         let bytes = module_for("6.12.1-test");
         for (program, ending) in [("xz", "xz"), ("gzip", "gz"), ("zstd", "zst")] {
-            let Some(packed) = pack(program, &bytes) else {
-                eprintln!("skipped: no {program} here");
+            if !punctual_skip::program(program) {
                 continue;
-            };
+            }
+            let packed = pack(program, &bytes).unwrap();
             let module = read_bytes(&format!("stall.ko.{ending}"), &packed).unwrap();
             assert_eq!(module.file_name, "stall.ko");
             assert_eq!(module.bytes, bytes);

@@ -48,11 +48,11 @@ pub(super) struct RecordedModule {
 /// Fetches a kernel into `work`.
 pub(super) fn fetch_into(
     work: &Path,
+    id: &str,
     source: &Source,
     candidate: &Candidate,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Record, KernelError> {
-    let id = &source.id;
     let (package, version) = (&candidate.package, &candidate.version);
     let megabytes = candidate.size.div_ceil(1_000_000);
     progress(&format!(
@@ -64,7 +64,7 @@ pub(super) fn fetch_into(
     fs::remove_file(&deb).map_err(at(&deb))?;
     let info = image::inspect(&unpacked.image)?;
     Ok(Record {
-        id: id.clone(),
+        id: id.to_owned(),
         release: info.release,
         banner: info.banner,
         origin: format!("debian package {package} {version}"),
@@ -79,7 +79,21 @@ pub(super) fn fetch_into(
     })
 }
 
-/// Copies a kernel of the user's own into `work`.
+/// Copies a fetched kernel from its place in the cache into `work`, under another id.
+pub(super) fn copy_into(
+    work: &Path,
+    id: &str,
+    place: &Path,
+    record: Record,
+) -> Result<Record, KernelError> {
+    for file in ["vmlinuz", "config"] {
+        copy_file(&place.join(file), &work.join(file))?;
+    }
+    let id = id.to_owned();
+    Ok(Record { id, ..record })
+}
+
+/// Copies a kernel of the user's own into `work`: an image, or a Debian package that has one.
 pub(super) fn add_into(
     work: &Path,
     id: &str,
@@ -87,20 +101,30 @@ pub(super) fn add_into(
     boot: &str,
     modules: &[PathBuf],
 ) -> Result<Record, KernelError> {
-    image::inspect(image)?;
+    let from = std::path::absolute(image).map_err(at(image))?;
     let copy = work.join("vmlinuz");
-    copy_file(image, &copy)?;
+    let is_package = image.extension().is_some_and(|end| end == "deb");
+    if is_package {
+        apt::unpack(image, work)?;
+    } else {
+        image::inspect(image)?;
+        copy_file(image, &copy)?;
+    }
     // What is recorded is told from the copy, for the file may change meanwhile.
     let info = image::inspect(&copy)?;
-    let from = std::path::absolute(image).map_err(at(image))?;
+    let config = if is_package {
+        Some(sum(&work.join("config"))?)
+    } else {
+        copy_config(work, image, &info.release)?
+    };
     Ok(Record {
         id: id.to_owned(),
         origin: format!("file {}", from.display()),
         package: None,
         version: None,
-        deb_sha256: None,
+        deb_sha256: is_package.then(|| sum(image)).transpose()?,
         vmlinuz_sha256: sum(&copy)?,
-        config_sha256: copy_config(work, image, &info.release)?,
+        config_sha256: config,
         fetched_at: now(),
         boot: boot.trim().to_owned(),
         modules: add_modules(work, modules, &info.release)?,

@@ -218,8 +218,15 @@ mod tests {
         assert_eq!(Finding::ratio(1.0, 4.0), Finding::Ratio(0.25));
         assert!(matches!(Finding::ratio(0.0, 0.0), Finding::Absent(_)));
         let estimate = Finding::estimate;
-        assert!(matches!(estimate(1.0, (0.5, 1.5)), Finding::Estimate { .. }));
-        for (value, ends) in [(f64::NAN, (0.0, 1.0)), (1.0, (f64::NAN, 1.0)), (1.0, (2.0, 1.0))] {
+        assert!(matches!(
+            estimate(1.0, (0.5, 1.5)),
+            Finding::Estimate { .. }
+        ));
+        for (value, ends) in [
+            (f64::NAN, (0.0, 1.0)),
+            (1.0, (f64::NAN, 1.0)),
+            (1.0, (2.0, 1.0)),
+        ] {
             assert!(matches!(estimate(value, ends), Finding::Absent(_)));
         }
     }

@@ -15,8 +15,18 @@ impl Run {
             mem::swap(self, &mut other);
         }
         self.shards += other.shards;
-        pool(&mut self.recordings, other.recordings, is_same, Recording::absorb);
-        pool(&mut self.steps, other.steps, is_same_step, StepRecord::absorb);
+        pool(
+            &mut self.recordings,
+            other.recordings,
+            is_same,
+            Recording::absorb,
+        );
+        pool(
+            &mut self.steps,
+            other.steps,
+            is_same_step,
+            StepRecord::absorb,
+        );
         for absent in other.unsupported {
             let known = |own: &_| own == &absent;
             if !self.unsupported.iter().any(known) {

@@ -27,6 +27,9 @@ pub enum Record {
     Refused(String),
     /// Last of all: the plan was carried out to its end.
     Finished(Finished),
+    /// Last of all: the target was asked to end. What was measured until then was sent; the
+    /// step that ran is marked as [interrupted](Recording::interrupted).
+    Interrupted(Finished),
 }
 
 /// Where numbers come from: recorded before the first sample.
@@ -146,7 +149,7 @@ pub struct Unsupported {
     pub reason: Reason,
 }
 
-/// The plan was carried out to its end.
+/// What was sent of a plan that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finished {
     /// How many recordings were sent.

@@ -56,6 +56,10 @@ pub struct Recording {
     /// What a foreign program printed, or what the probe itself tells besides its samples:
     /// a table, events in order.
     pub output: Option<String>,
+    /// Whether the target was asked to end while this was measured: there may be fewer samples
+    /// than the plan asked for.
+    #[serde(default)]
+    pub interrupted: bool,
 }
 
 impl Recording {
@@ -78,20 +82,6 @@ impl Recording {
     /// Whether every sample was kept, not only counted.
     pub fn is_complete(&self) -> bool {
         self.samples.len() as u64 == self.count
-    }
-
-    /// The value that a share `q` of all samples does not exceed: exact where every
-    /// sample was kept, else to the precision of the histogram.
-    pub fn quantile(&self, q: f64) -> Option<Nanos> {
-        if !self.is_complete() {
-            return self.histogram.quantile(q);
-        }
-        let mut values = self.samples.values.clone();
-        let rank = ((q * values.len() as f64).ceil() as usize).clamp(1, values.len().max(1));
-        if values.is_empty() {
-            return None;
-        }
-        Some(*values.select_nth_unstable(rank - 1).1)
     }
 
     /// `probe / load / variant`, the way a reader would name this recording.
@@ -255,6 +245,7 @@ impl Recorder {
             settings: Facts::new(),
             findings: Findings::new(),
             output: None,
+            interrupted: false,
         }
     }
 }
@@ -283,7 +274,6 @@ mod tests {
             sorted.sort_unstable();
             prop_assert_eq!(recording.min(), Some(Nanos(sorted[0])));
             prop_assert_eq!(recording.max(), Some(Nanos(sorted[sorted.len() - 1])));
-            prop_assert_eq!(recording.quantile(0.5), Some(Nanos(sorted[(values.len() - 1) / 2])));
             prop_assert_eq!(recording.count, recording.histogram.count());
             let kept: Vec<i64> = recording.samples.iter().map(|sample| sample.value.0).collect();
             prop_assert_eq!(&kept, &values);
@@ -304,13 +294,11 @@ mod tests {
         assert_eq!((recording.samples.len(), recording.count), (2, 4));
         assert!(!recording.is_complete());
         assert_eq!(recording.max(), Some(Nanos(9)));
-        assert_eq!(recording.quantile(1.0), Some(Nanos(9)));
     }
 
     #[test]
     fn an_empty_recording_has_no_extremes_and_no_mean() {
         let recording = record(&[], 10);
         assert_eq!((recording.extremes, recording.mean()), (None, None));
-        assert_eq!(recording.quantile(0.5), None);
     }
 }

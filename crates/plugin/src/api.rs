@@ -18,16 +18,32 @@
 //! version that QEMU itself says it has, not in the one that was declared to it.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::marker::{PhantomData, PhantomPinned};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::entry;
+/// What only QEMU knows the inside of: it is pointed to, never moved, never sent elsewhere.
+type Opaque = PhantomData<(*mut u8, PhantomPinned)>;
 
 /// A block of instructions, while it is translated.
-pub enum Tb {}
+#[repr(C)]
+pub struct Tb {
+    _inside: [u8; 0],
+    _opaque: Opaque,
+}
+
 /// An instruction, while its block is translated.
-pub enum Insn {}
-enum Scoreboard {}
+#[repr(C)]
+pub struct Insn {
+    _inside: [u8; 0],
+    _opaque: Opaque,
+}
+
+#[repr(C)]
+struct Scoreboard {
+    _inside: [u8; 0],
+    _opaque: Opaque,
+}
 
 /// QEMU's number for this plugin.
 pub type PluginId = u64;
@@ -68,13 +84,35 @@ unsafe extern "C" {
     );
 }
 
-/// The beginning of `qemu_info_t`, the same in all versions.
+/// `qemu_info_t`, the same in all versions.
 #[repr(C)]
 pub struct Info {
-    _target_name: *const c_void,
+    _target_name: *const c_char,
     _oldest_api: c_int,
     /// The version of the API that this QEMU has.
     pub api: c_int,
+    /// Whether it emulates a whole machine, and no user program.
+    pub system_emulation: bool,
+    /// How many virtual CPUs the machine begins with; not set where there is no machine.
+    pub smp_vcpus: c_int,
+    /// How many it may get.
+    pub max_vcpus: c_int,
+}
+
+impl Info {
+    /// Whether QEMU calls the plugin from one thread only: that of the only virtual CPU of a
+    /// machine. An error says what to do.
+    pub fn is_single_threaded(&self) -> Result<(), String> {
+        if !self.system_emulation {
+            return Err("expected qemu-system-x86_64, found QEMU for user programs".to_owned());
+        }
+        match (self.smp_vcpus, self.max_vcpus) {
+            (1, 1) => Ok(()),
+            (now, most) => Err(format!(
+                "expected one virtual CPU, found {now} (at most {most}): give QEMU -smp 1"
+            )),
+        }
+    }
 }
 
 /// `qemu_plugin_u64`: a number in each entry of a scoreboard.
@@ -112,6 +150,24 @@ type TranslatedById = extern "C" fn(PluginId, *mut Tb);
 type ResetById = extern "C" fn(PluginId);
 type TranslatedWithData = extern "C" fn(*mut Tb, *mut c_void);
 type ResetWithData = extern "C" fn(*mut c_void);
+
+/// What QEMU calls for a block that it translates, in the form of each version.
+#[derive(Clone, Copy)]
+pub struct OnTranslated {
+    /// Up to version 6.
+    pub by_id: TranslatedById,
+    /// From version 7 on.
+    pub with_data: TranslatedWithData,
+}
+
+/// What QEMU calls once it has dropped all that was translated, in the form of each version.
+#[derive(Clone, Copy)]
+pub struct OnReset {
+    /// Up to version 6.
+    pub by_id: ResetById,
+    /// From version 7 on.
+    pub with_data: ResetWithData,
+}
 
 #[derive(Clone, Copy)]
 enum Calls {
@@ -202,29 +258,27 @@ impl Qemu {
         }
     }
 
-    /// Has [`entry::translated`] called for each block that is translated from now on.
-    pub fn listen(&self) {
+    /// Has `on` called for each block that is translated from now on.
+    pub fn listen(&self, on: OnTranslated) {
+        let no_data = std::ptr::null_mut();
         // SAFETY: the functions are of the types that this version expects.
         unsafe {
             match self.calls {
-                Calls::ById { listen, .. } => listen(self.id, translated_by_id),
-                Calls::WithData { listen, .. } => {
-                    listen(self.id, translated_with_data, std::ptr::null_mut());
-                }
+                Calls::ById { listen, .. } => listen(self.id, on.by_id),
+                Calls::WithData { listen, .. } => listen(self.id, on.with_data, no_data),
             }
         }
     }
 
-    /// Has all that was translated dropped, once the present block has ended;
-    /// [`entry::reset`] is called then.
-    pub fn reset(&self) {
+    /// Has all that was translated dropped, once the present block has ended; `on` is called
+    /// then.
+    pub fn reset(&self, on: OnReset) {
+        let no_data = std::ptr::null_mut();
         // SAFETY: the functions are of the types that this version expects.
         unsafe {
             match self.calls {
-                Calls::ById { reset, .. } => reset(self.id, reset_by_id),
-                Calls::WithData { reset, .. } => {
-                    reset(self.id, reset_with_data, std::ptr::null_mut());
-                }
+                Calls::ById { reset, .. } => reset(self.id, on.by_id),
+                Calls::WithData { reset, .. } => reset(self.id, on.with_data, no_data),
             }
         }
     }
@@ -282,24 +336,6 @@ impl Qemu {
     }
 }
 
-extern "C" fn translated_by_id(_id: PluginId, tb: *mut Tb) {
-    // SAFETY: QEMU calls, and the block is the one that it translates.
-    unsafe { entry::translated(tb) };
-}
-
-extern "C" fn translated_with_data(tb: *mut Tb, _data: *mut c_void) {
-    // SAFETY: as above.
-    unsafe { entry::translated(tb) };
-}
-
-extern "C" fn reset_by_id(_id: PluginId) {
-    entry::reset();
-}
-
-extern "C" fn reset_with_data(_data: *mut c_void) {
-    entry::reset();
-}
-
 /// A function of the QEMU that has loaded this library.
 ///
 /// # Safety
@@ -313,4 +349,30 @@ unsafe fn function<F: Copy>(name: &CStr) -> Result<F, String> {
     }
     // SAFETY: by this function's contract; a function's pointer is an address that is not 0.
     Ok(unsafe { std::mem::transmute_copy(&address) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_machine_with_one_virtual_cpu_calls_from_one_thread() {
+        let info = |system_emulation, smp_vcpus, max_vcpus| Info {
+            _target_name: std::ptr::null(),
+            _oldest_api: 0,
+            api: 1,
+            system_emulation,
+            smp_vcpus,
+            max_vcpus,
+        };
+        assert_eq!(info(true, 1, 1).is_single_threaded(), Ok(()));
+        for (info, found) in [
+            (info(true, 2, 2), "found 2 (at most 2)"),
+            (info(true, 1, 4), "found 1 (at most 4)"),
+            (info(false, 1, 1), "user programs"),
+        ] {
+            let reason = info.is_single_threaded().unwrap_err();
+            assert!(reason.contains(found), "{reason}");
+        }
+    }
 }

@@ -1,8 +1,9 @@
 //! What QEMU calls, and what it finds in this library.
 //!
-//! The common argument for soundness: QEMU calls from the one thread of its virtual CPU
-//! (`thread=single`), hands over pointers that are valid during the call, and takes pointers
-//! to nothing but a static counter; user data are numbers, not addresses.
+//! The common argument for soundness: QEMU calls from the one thread of its one virtual CPU
+//! (a machine with more of them, or no machine, is refused), hands over pointers that are
+//! valid during the call, and takes pointers to nothing but a static counter; user data are
+//! numbers, not addresses.
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
@@ -15,7 +16,9 @@ use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use punctual_trace::marker::Marker;
 use punctual_trace::{Change, Orders, Watcher};
 
-use crate::api::{self, Code, Info, Insn, NO_REGISTERS, PluginId, Qemu, READ_AND_WRITE, Tb};
+use crate::api::{
+    self, Code, Info, Insn, NO_REGISTERS, OnReset, OnTranslated, PluginId, Qemu, READ_AND_WRITE, Tb,
+};
 
 /// The version of QEMU's API that this is made for, which QEMU reads after it has loaded
 /// this library and before it calls it. It takes no version but those that it knows itself,
@@ -26,7 +29,13 @@ pub static qemu_plugin_version: AtomicI32 = AtomicI32::new(0);
 /// Where the bench says which version that is.
 const API_VARIABLE: &str = "PUNCTUAL_PLUGIN_API";
 
-/// The loader calls this before QEMU gets to see the library.
+/// The loader calls this before QEMU gets to see the library: QEMU reads the version by
+/// `dlsym` before it calls any function, so that none of those that it calls could set it.
+///
+/// Code before `main` is the loader's business, not Rust's: `std` promises nothing there.
+/// What is done here works with glibc and musl, which `dlopen` this library in a process
+/// whose `environ` is long since set: it reads one variable, and stores one number. A panic
+/// would abort QEMU; there is none to be had.
 #[used]
 // SAFETY: this section is an array of pointers to functions which the loader calls.
 #[unsafe(link_section = ".init_array")]
@@ -45,8 +54,9 @@ static WATCHER: OneThread = OneThread(UnsafeCell::new(None));
 /// What only one thread uses. A lock would take longer than what is done under it.
 struct OneThread(UnsafeCell<Option<Watcher>>);
 
-// SAFETY: QEMU calls from one thread only, the virtual CPU's; the one call from another, to
-// install the plugin, is over before that thread begins.
+// SAFETY: QEMU calls from one thread only, that of the only virtual CPU, as
+// `Info::is_single_threaded` has made sure; the one call from another, to install the plugin,
+// is over before that thread begins.
 unsafe impl Sync for OneThread {}
 
 fn with_watcher<T>(body: impl FnOnce(&mut Watcher) -> T) -> Option<T> {
@@ -75,20 +85,27 @@ pub unsafe extern "C" fn qemu_plugin_install(
         // SAFETY: by this function's contract.
         unsafe { CStr::from_ptr(*words.add(number)) }.to_string_lossy()
     };
-    let told: Vec<_> = (0..count as usize).map(word).collect();
+    let count = usize::try_from(count).unwrap_or(0);
+    let told: Vec<_> = (0..count).map(word).collect();
     // SAFETY: by this function's contract.
-    let qemu = unsafe { Qemu::of(id, (*info).api) };
-    let begun = begin(told.first().and_then(|word| word.strip_prefix("orders=")));
-    match qemu.and_then(|qemu| begun.map(|()| QEMU.get_or_init(|| qemu))) {
-        Ok(qemu) => {
-            qemu.listen();
-            0
-        }
+    let info = unsafe { &*info };
+    let orders = told.first().and_then(|word| word.strip_prefix("orders="));
+    match install(id, info, orders) {
+        Ok(()) => 0,
         Err(reason) => {
             eprintln!("punctual-scope: {reason}");
             1
         }
     }
+}
+
+fn install(id: PluginId, info: &Info, orders: Option<&str>) -> Result<(), String> {
+    info.is_single_threaded()?;
+    // SAFETY: QEMU calls, and says that this is its version.
+    let qemu = unsafe { Qemu::of(id, info.api) }?;
+    begin(orders)?;
+    QEMU.get_or_init(|| qemu).listen(TRANSLATED);
+    Ok(())
 }
 
 fn begin(orders: Option<&str>) -> Result<(), String> {
@@ -104,16 +121,39 @@ fn begin(orders: Option<&str>) -> Result<(), String> {
     Ok(())
 }
 
-/// QEMU has dropped all that was translated.
-pub fn reset() {
-    qemu().listen();
+const TRANSLATED: OnTranslated = OnTranslated {
+    by_id: translated_by_id,
+    with_data: translated_with_data,
+};
+
+extern "C" fn translated_by_id(_id: PluginId, tb: *mut Tb) {
+    // SAFETY: QEMU calls, and the block is the one that it translates.
+    unsafe { translated(tb) };
+}
+
+extern "C" fn translated_with_data(tb: *mut Tb, _data: *mut c_void) {
+    // SAFETY: as above.
+    unsafe { translated(tb) };
+}
+
+const RESET: OnReset = OnReset {
+    by_id: reset_by_id,
+    with_data: reset_with_data,
+};
+
+extern "C" fn reset_by_id(_id: PluginId) {
+    qemu().listen(TRANSLATED);
+}
+
+extern "C" fn reset_with_data(_data: *mut c_void) {
+    qemu().listen(TRANSLATED);
 }
 
 /// QEMU has translated a block.
 ///
 /// # Safety
 /// It is QEMU that calls, and with the block at hand.
-pub unsafe fn translated(tb: *mut Tb) {
+unsafe fn translated(tb: *mut Tb) {
     let qemu = qemu();
     // SAFETY: the block and its instructions are valid during this call.
     let insns: Vec<(*mut Insn, u64, Code)> = unsafe {
@@ -129,8 +169,7 @@ pub unsafe fn translated(tb: *mut Tb) {
         .collect();
     for (insn, _, code) in &insns {
         if let Some(marker) = Marker::of(code.bytes()) {
-            let kind = usize::from(marker.kind()) as *mut c_void;
-            let (insn, flags) = (*insn, NO_REGISTERS);
+            let (insn, flags, kind) = (*insn, NO_REGISTERS, data(marker.kind()));
             // SAFETY: the instruction is valid during this call; the data are a number.
             unsafe { api::qemu_plugin_register_vcpu_insn_exec_cb(insn, marked, flags, kind) };
         }
@@ -140,36 +179,47 @@ pub unsafe fn translated(tb: *mut Tb) {
     };
     // SAFETY: as above.
     unsafe {
-        let block = instrument.block as usize as *mut c_void;
+        let block = data(instrument.block);
         api::qemu_plugin_register_vcpu_tb_exec_cb(tb, begins, NO_REGISTERS, block);
         for (insn, ..) in &insns {
             qemu.count(*insn);
         }
         for number in instrument.memory {
             let (insn, ..) = insns[usize::from(number)];
-            let number = usize::from(number) as *mut c_void;
             let (flags, kind) = (NO_REGISTERS, READ_AND_WRITE);
-            api::qemu_plugin_register_vcpu_mem_cb(insn, accesses, flags, kind, number);
+            api::qemu_plugin_register_vcpu_mem_cb(insn, accesses, flags, kind, data(number));
         }
     }
+}
+
+/// User data: a number that is handed back as it is.
+fn data(number: impl Into<u32>) -> *mut c_void {
+    std::ptr::without_provenance_mut(number.into() as usize)
+}
+
+/// The number that [`data`] was made of; `T` is its type.
+fn number<T: TryFrom<usize>>(data: *mut c_void) -> Option<T> {
+    data.addr().try_into().ok()
 }
 
 extern "C" fn begins(cpu: c_uint, block: *mut c_void) {
     // SAFETY: this is the virtual CPU that calls.
     let count = unsafe { qemu().counted(cpu) };
-    with_watcher(|watcher| watcher.begins(block as usize as u32, count));
+    let Some(block) = number(block) else { return };
+    with_watcher(|watcher| watcher.begins(block, count));
 }
 
 extern "C" fn accesses(_cpu: c_uint, _info: u32, address: u64, insn: *mut c_void) {
-    with_watcher(|watcher| watcher.accesses(insn as usize as u8, address));
+    let Some(insn) = number(insn) else { return };
+    with_watcher(|watcher| watcher.accesses(insn, address));
 }
 
 extern "C" fn marked(cpu: c_uint, kind: *mut c_void) {
     // SAFETY: this is the virtual CPU that calls.
     let count = unsafe { qemu().counted(cpu) };
-    let marker = Marker::from_kind(kind as usize as u8);
+    let marker = number(kind).and_then(Marker::from_kind);
     let change = marker.and_then(|marker| with_watcher(|watcher| watcher.reaches(marker, count)));
     if change == Some(Change::Anew) {
-        qemu().reset();
+        qemu().reset(RESET);
     }
 }

@@ -304,7 +304,10 @@ fn notes(matrix: &Matrix<'_>) -> Vec<String> {
     }
     type Version = fn(&Run) -> Option<&str>;
     let kinds: [(Version, &str); 2] = [
-        (|run| run.machine.as_virtual().map(|machine| &*machine.qemu), "QEMU"),
+        (
+            |run| run.machine.as_virtual().map(|machine| &*machine.qemu),
+            "QEMU",
+        ),
         (|run| Some(&run.punctual), "Punctual"),
     ];
     for (version, what) in kinds {

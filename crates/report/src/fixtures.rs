@@ -94,7 +94,10 @@ fn told_by_all_probes(threaded: Finding, threads: u64) -> Vec<Recording> {
         ("real_time_threads", Finding::Count(12)),
     ];
     let mut kthreads = told("kthreads", "", &[], threads_found);
-    kthreads.output = Some(format!("kthreadd\n{}", "rcu\n".repeat(threads as usize - 39)));
+    kthreads.output = Some(format!(
+        "kthreadd\n{}",
+        "rcu\n".repeat(threads as usize - 39)
+    ));
     let sizes = [
         ("kernel_text_bytes", Finding::Bytes(16 << 20)),
         ("kernel_bss_bytes", Finding::Absent("hidden".into())),
@@ -106,7 +109,10 @@ fn told_by_all_probes(threaded: Finding, threads: u64) -> Vec<Recording> {
             ("inverted", Finding::Share { count, of: 10 }),
         ]
     };
-    let slope = [("slope_ns_per_waiter", Finding::estimate(0.02, (-0.01, 0.05)))];
+    let slope = [(
+        "slope_ns_per_waiter",
+        Finding::estimate(0.02, (-0.01, 0.05)),
+    )];
     let mut release = told("semaphore", "release", &[3_000, 3_100, 3_050], slope);
     release.settings.insert("waiters".into(), 3.into());
     vec![
@@ -308,12 +314,9 @@ fn timer(name: &str, load: &str, worst: i64, seed: u64, keep: usize) -> Recordin
     let mut recording = recorder.finish(RecordingKey::new("timer", load, "cpu0"));
     recording.interval = Some(Nanos(997_000));
     recording.warmup = 50;
-    recording.settings = [
-        ("policy", "SCHED_FIFO"),
-        ("affinity", "cpu0"),
-    ]
-    .map(|(key, value)| (key.into(), value.into()))
-    .into();
+    recording.settings = [("policy", "SCHED_FIFO"), ("affinity", "cpu0")]
+        .map(|(key, value)| (key.into(), value.into()))
+        .into();
     recording.settings.insert("priority".into(), 98.into());
     recording
 }

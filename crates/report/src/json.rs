@@ -1,5 +1,8 @@
 //! Runs as JSON, for programs. Every time is an integer number of nanoseconds.
 
+use std::iter;
+
+use punctual_model::Quantiles;
 use punctual_model::histogram::Histogram;
 use punctual_model::record::{StepRecord, Unsupported};
 use punctual_model::recording::{Recording, Work};
@@ -81,6 +84,7 @@ fn recording_json(recording: &Recording, raw: bool) -> Value {
     } else {
         "histogram"
     };
+    let all = Quantiles::of(iter::once(recording));
     let mut value = json!({
         "step": recording.key.step,
         "probe": recording.key.probe,
@@ -97,7 +101,7 @@ fn recording_json(recording: &Recording, raw: bool) -> Value {
         "overflow": recording.histogram.overflow(),
         "negative": recording.histogram.negative(),
         "interval_ns": ns(recording.interval),
-        "quantiles": quantiles(recording.count, |q| recording.quantile(q)),
+        "quantiles": quantiles(recording.count, |q| all.at(q)),
         "quantiles_from": from,
         "corrected": corrected(recording),
         "worst": worst(recording),

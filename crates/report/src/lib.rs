@@ -12,6 +12,7 @@ pub mod matrix;
 pub mod page;
 pub mod published;
 pub mod rows;
+pub mod scope;
 pub mod stats;
 pub mod summary;
 pub mod table;

@@ -1,9 +1,9 @@
 //! Runs side by side: subjects as columns, measurements as rows.
 
-use punctual_model::{Reason, RecordingKey};
 use punctual_model::plan::IDLE;
 use punctual_model::recording::Recording;
 use punctual_model::run::{Run, State, Subject};
+use punctual_model::{Reason, RecordingKey};
 
 use crate::views::{self, Shape, View};
 

@@ -110,7 +110,12 @@ const ALL: &[View] = &[
 /// A probe that has no line above is shown by its worst sample.
 const ANY: View = view("", Shape::Latency, "sample", NONE);
 
-const IRQRATE: &[Finding] = &[finding("shortest_interval", "none lost at", Form::Plain, "")];
+const IRQRATE: &[Finding] = &[finding(
+    "shortest_interval",
+    "none lost at",
+    Form::Plain,
+    "",
+)];
 
 const TICK: &[Finding] = &[
     finding("cpu_lost_to_ticks", "lost to ticks", Form::Plain, "tick"),
@@ -363,9 +368,8 @@ mod tests {
 
     #[test]
     fn only_what_was_expected_to_pass_can() {
-        let result = |passed, expected| {
-            told("inversion", "result", Value::Verdict { passed, expected })
-        };
+        let result =
+            |passed, expected| told("inversion", "result", Value::Verdict { passed, expected });
         assert_eq!(result(true, true), Told::plain("pass"));
         assert_eq!(result(false, true).tone, Tone::Wrong);
         assert_eq!(result(true, false).tone, Tone::Wrong);
@@ -393,13 +397,22 @@ mod tests {
     #[test]
     fn values_are_rounded_here_and_only_here() {
         let why = || "PREEMPT_RT, and 5 of 9 lines".to_owned();
-        let yes = Value::Answer { yes: true, why: why() };
+        let yes = Value::Answer {
+            yes: true,
+            why: why(),
+        };
         let threaded = told("kthreads", "irqs threaded", yes.clone());
         assert_eq!((&*threaded.text, threaded.more), ("yes", Some(why())));
         assert_eq!(told("tick", "kernel's count", yes).text, "agrees");
         let text = |probe, label, value| told(probe, label, value).text;
-        assert_eq!(text("footprint", "text", Value::Bytes(16 << 20)), "16.0 MiB");
-        assert_eq!(text("tick", "lost in all", Value::Ratio(1.0 / 300.0)), "0.3333 %");
+        assert_eq!(
+            text("footprint", "text", Value::Bytes(16 << 20)),
+            "16.0 MiB"
+        );
+        assert_eq!(
+            text("tick", "lost in all", Value::Ratio(1.0 / 300.0)),
+            "0.3333 %"
+        );
         let share = Value::Share { count: 3, of: 100 };
         assert_eq!(text("semaphore", "highest first", share), "3 of 100");
         let limit = Value::Nanos(Nanos(7_300));

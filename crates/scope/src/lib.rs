@@ -7,15 +7,11 @@
 #![forbid(unsafe_code)]
 
 pub mod blocks;
-pub mod chrome;
-pub mod compare;
 pub mod decode;
 pub mod error;
 pub mod explain;
 pub mod guest_clock;
-pub mod json;
 pub mod names;
-pub mod page;
 mod pipe;
 pub mod preemption;
 pub mod probes;
@@ -24,7 +20,6 @@ pub mod story;
 pub mod survey;
 pub mod symbols;
 pub mod tally;
-pub mod text;
 pub mod user_symbols;
 pub mod walk;
 pub mod windows;

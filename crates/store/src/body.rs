@@ -6,9 +6,7 @@
 use std::borrow::Cow;
 
 use punctual_model::recording::Samples;
-use punctual_model::{
-    Facts, Findings, Histogram, Nanos, Recording, RecordingKey, Sample,
-};
+use punctual_model::{Facts, Findings, Histogram, Nanos, Recording, RecordingKey, Sample};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
@@ -23,6 +21,8 @@ struct Body<'a> {
     #[serde(default)]
     extremes: Option<(Nanos, Nanos)>,
     missed: u64,
+    #[serde(default)]
+    interrupted: bool,
     histogram: Cow<'a, Histogram>,
     worst: Cow<'a, [Sample]>,
     samples: Cow<'a, Samples>,
@@ -44,6 +44,7 @@ pub fn encode(recording: &Recording) -> Vec<u8> {
         sum: recording.sum,
         extremes: recording.extremes,
         missed: recording.missed,
+        interrupted: recording.interrupted,
         histogram: Cow::Borrowed(&recording.histogram),
         worst: Cow::Borrowed(&recording.worst),
         samples: Cow::Borrowed(&recording.samples),
@@ -69,6 +70,7 @@ pub fn decode(bytes: &[u8], checksum: u32) -> Result<Recording, String> {
         sum: body.sum,
         extremes: body.extremes,
         missed: body.missed,
+        interrupted: body.interrupted,
         histogram: body.histogram.into_owned(),
         worst: body.worst.into_owned(),
         samples: body.samples.into_owned(),
@@ -84,5 +86,7 @@ pub fn check(bytes: &[u8], expected: u32) -> Result<(), String> {
     if found == expected {
         return Ok(());
     }
-    Err(format!("expected checksum {expected:08x}, found {found:08x}"))
+    Err(format!(
+        "expected checksum {expected:08x}, found {found:08x}"
+    ))
 }

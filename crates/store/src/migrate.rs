@@ -72,7 +72,9 @@ fn run(transaction: &Transaction, number: i64) -> Result<(), Fault> {
     let read_back: Option<Provenance> = old.map(OldProvenance::migrated);
     let facts: Option<Texts> = rows::parsed(&facts);
     let known = facts.map(|facts| machine(&facts, ns_per_insn, read_back.as_ref()));
-    let image = known.as_ref().and_then(|(machine, _)| machine.image_sha256());
+    let image = known
+        .as_ref()
+        .and_then(|(machine, _)| machine.image_sha256());
     let values = named_params! {
         ":run": number,
         ":machine": known.as_ref().map_or_else(String::new, |(machine, _)| rows::json(machine)),
@@ -82,7 +84,10 @@ fn run(transaction: &Transaction, number: i64) -> Result<(), Fault> {
     };
     transaction.execute(sql::MIGRATE_1_RUN, values)?;
     let steps = toml::from_str::<Steps>(&plan).map_or_else(|_| Vec::new(), |plan| plan.step);
-    let steps: Vec<_> = steps.into_iter().map(|step| (step.probe, step.load)).collect();
+    let steps: Vec<_> = steps
+        .into_iter()
+        .map(|step| (step.probe, step.load))
+        .collect();
     recordings(transaction, number, &steps)?;
     unsupported(transaction, number, &steps)
 }

@@ -194,9 +194,25 @@ fn checksum(row: &Row) -> rusqlite::Result<u32> {
 
 /// The columns of a run's row that its checksum covers.
 const COVERED: &[&str] = &[
-    "number", "suite", "plan", "seed", "ns_per_insn", "subject", "kernel", "boot", "bench",
-    "machine", "punctual", "image_sha256", "provenance", "state", "error", "started", "finished",
-    "digest", "console",
+    "number",
+    "suite",
+    "plan",
+    "seed",
+    "ns_per_insn",
+    "subject",
+    "kernel",
+    "boot",
+    "bench",
+    "machine",
+    "punctual",
+    "image_sha256",
+    "provenance",
+    "state",
+    "error",
+    "started",
+    "finished",
+    "digest",
+    "console",
 ];
 
 /// All runs in one line each, newest first.

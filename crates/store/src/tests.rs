@@ -9,11 +9,9 @@ use std::path::PathBuf;
 use std::sync::Barrier;
 use std::thread;
 
-use punctual_model::recording::Work;
 use punctual_model::machine::VirtualMachine;
-use punctual_model::{
-    Finding, MachineRecord, Nanos, Preemption, Reason, Recorder, RecordingKey,
-};
+use punctual_model::recording::Work;
+use punctual_model::{Finding, MachineRecord, Nanos, Preemption, Reason, Recorder, RecordingKey};
 use tempfile::TempDir;
 
 use super::*;
@@ -382,7 +380,9 @@ fn threads_that_write_to_one_run_at_once_lose_nothing() {
     let loaded = store.load(&id).unwrap().recordings;
     assert_eq!(loaded.len(), 40);
     for thread in ["0 ", "1 ", "2 ", "3 "] {
-        let own = loaded.iter().filter(|one| one.key.variant.starts_with(thread));
+        let own = loaded
+            .iter()
+            .filter(|one| one.key.variant.starts_with(thread));
         let expected = (0..10).map(|n| recording(&format!("{thread}{n}")));
         assert!(
             own.cloned().eq(expected),

@@ -46,7 +46,9 @@ impl Repetitions {
     /// only where there was a first.
     fn split(&mut self, probe: &str, load: &str, label: &str) -> (String, u32) {
         let name = |variant: &str| (probe.to_owned(), load.to_owned(), variant.to_owned());
-        let parts = label.strip_suffix(')').and_then(|text| text.rsplit_once('('));
+        let parts = label
+            .strip_suffix(')')
+            .and_then(|text| text.rsplit_once('('));
         if let Some((plain, times)) = parts {
             let plain = plain.trim_end();
             let seen = self.0.get(&name(plain)).copied().unwrap_or(0);
@@ -129,7 +131,9 @@ pub fn machine(
 /// The kernel's command line in QEMU's: the quoted word behind `-append`.
 fn cmdline(qemu: &str) -> String {
     let behind = qemu.split_once("-append ").map_or("", |(_, behind)| behind);
-    let quoted = behind.strip_prefix('\'').and_then(|rest| rest.split_once('\''));
+    let quoted = behind
+        .strip_prefix('\'')
+        .and_then(|rest| rest.split_once('\''));
     let word = || behind.split(' ').next().unwrap_or_default();
     quoted.map_or_else(word, |(line, _)| line).to_owned()
 }
@@ -165,6 +169,7 @@ impl Body {
             sum: self.sum,
             extremes: self.extremes,
             missed: self.missed,
+            interrupted: false,
             histogram: self.histogram,
             worst: self.worst,
             samples: self.samples,
@@ -205,7 +210,10 @@ fn sorted(probe: &str, mut texts: Texts, longest: Option<Nanos>) -> (Facts, Find
         add("result", verdict);
     }
     if texts.remove("shortest_interval").is_some() {
-        add("shortest_interval", longest.map_or_else(absent, Finding::Nanos));
+        add(
+            "shortest_interval",
+            longest.map_or_else(absent, Finding::Nanos),
+        );
     }
     for (old, new, read) in FINDINGS {
         // `threads` is what was asked of `switch`, and what `kthreads` found.
@@ -214,14 +222,27 @@ fn sorted(probe: &str, mut texts: Texts, longest: Option<Nanos>) -> (Facts, Find
         }
         if let Some(text) = texts.remove(*old) {
             let finding = unknown(&text).map(Finding::Absent);
-            add(new, finding.or_else(|| read(&text)).unwrap_or_else(|| Finding::Text(text)));
+            add(
+                new,
+                finding
+                    .or_else(|| read(&text))
+                    .unwrap_or_else(|| Finding::Text(text)),
+            );
         }
     }
-    for name in texts.keys().filter(|name| name.ends_with("_bytes")).cloned().collect::<Vec<_>>() {
+    for name in texts
+        .keys()
+        .filter(|name| name.ends_with("_bytes"))
+        .cloned()
+        .collect::<Vec<_>>()
+    {
         if let Some(text) = texts.remove(&name) {
             let size = || Some(Finding::Bytes(text.parse().ok()?));
             let finding = unknown(&text).map(Finding::Absent).or_else(size);
-            add(&name, finding.unwrap_or_else(|| Finding::Text(text.clone())));
+            add(
+                &name,
+                finding.unwrap_or_else(|| Finding::Text(text.clone())),
+            );
         }
     }
     (facts(texts), findings)
@@ -235,7 +256,11 @@ const FINDINGS: &[(&str, &str, Read)] = &[
     ("inverted", "inverted", share),
     ("same_order", "same_order", share),
     ("inversions", "inversions", count),
-    ("priority_of_owner_while_wanted", "priority_of_owner_while_wanted", count),
+    (
+        "priority_of_owner_while_wanted",
+        "priority_of_owner_while_wanted",
+        count,
+    ),
     ("tick_length_ns", "tick_length", nanos),
     ("tick_phase_ns", "tick_phase", nanos),
     ("clock_step_ns", "clock_step", nanos),
@@ -324,7 +349,9 @@ mod tests {
 
     fn texts(pairs: &[(&str, &str)]) -> Texts {
         let pairs = pairs.iter();
-        pairs.map(|(name, text)| ((*name).into(), (*text).into())).collect()
+        pairs
+            .map(|(name, text)| ((*name).into(), (*text).into()))
+            .collect()
     }
 
     #[test]
@@ -362,14 +389,23 @@ mod tests {
         let slope = Finding::estimate(0.02, (-0.01, 0.05));
         assert_eq!(findings["slope_ns_per_waiter"], slope);
         assert_eq!(findings["inverted"], Finding::Share { count: 3, of: 100 });
-        let control = Finding::Verdict { passed: false, expected: false };
+        let control = Finding::Verdict {
+            passed: false,
+            expected: false,
+        };
         assert_eq!(findings["result"], control);
         assert_eq!(findings["cpu_lost"], Finding::Ratio(0.001_234));
         let agreed = &findings["kernel_counter_agrees"];
         assert!(matches!(agreed, Finding::Answer { yes: true, .. }));
-        assert_eq!(findings["kernel_bss_bytes"], Finding::Absent("hidden".into()));
+        assert_eq!(
+            findings["kernel_bss_bytes"],
+            Finding::Absent("hidden".into())
+        );
         assert_eq!(findings["kernel_text_bytes"], Finding::Bytes(16 << 20));
-        assert!(matches!(findings["interrupts_threaded"], Finding::Absent(_)));
+        assert!(matches!(
+            findings["interrupts_threaded"],
+            Finding::Absent(_)
+        ));
         assert_eq!(findings["threads"], Finding::Count(10));
         let (settings, findings) = sorted("switch", old, None);
         assert_eq!(settings["threads"], Fact::Number(10));
@@ -380,12 +416,18 @@ mod tests {
     fn a_machine_is_read_from_its_facts() {
         let facts = texts(&[
             ("memory", "512 MiB"),
-            ("qemu command line", "qemu -m 512 -append 'quiet preempt=full' -kernel x"),
+            (
+                "qemu command line",
+                "qemu -m 512 -append 'quiet preempt=full' -kernel x",
+            ),
             ("punctual", "0.1.0"),
         ]);
         let (machine, version) = machine(&facts, Some(2), None);
         let machine = machine.as_virtual().unwrap();
         assert_eq!((machine.memory_mib, machine.ns_per_insn), (512, 2));
-        assert_eq!((&*machine.cmdline, &*version), ("quiet preempt=full", "0.1.0"));
+        assert_eq!(
+            (&*machine.cmdline, &*version),
+            ("quiet preempt=full", "0.1.0")
+        );
     }
 }

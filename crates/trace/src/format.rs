@@ -34,14 +34,27 @@ const RAN: u64 = 0;
 const MEMORY: u64 = 1;
 const MARKER: u64 = 2;
 
+/// The most instructions of a block that a word has room for.
+const INSTRUCTIONS_MAX: u32 = 0xff_ffff;
+
 impl Word {
+    /// So many instructions of a block ran; nothing where there is no room for the number.
+    pub fn ran(block: u32, instructions: u64) -> Option<Self> {
+        let instructions = u32::try_from(instructions).ok();
+        let instructions = instructions.filter(|count| *count <= INSTRUCTIONS_MAX)?;
+        Some(Self::Ran {
+            block,
+            instructions,
+        })
+    }
+
     /// As it is written.
     pub fn encode(self) -> u64 {
         match self {
             Self::Ran {
                 block,
                 instructions,
-            } => RAN << 56 | u64::from(block) << 24 | u64::from(instructions & 0xff_ffff),
+            } => RAN << 56 | u64::from(block) << 24 | u64::from(instructions),
             Self::Memory { insn, address } => {
                 MEMORY << 56 | u64::from(insn) << 48 | address & 0xffff_ffff_ffff
             }
@@ -54,7 +67,7 @@ impl Word {
         match word >> 56 {
             RAN => Some(Self::Ran {
                 block: (word >> 24) as u32,
-                instructions: (word & 0xff_ffff) as u32,
+                instructions: (word as u32) & INSTRUCTIONS_MAX,
             }),
             MEMORY => Some(Self::Memory {
                 insn: (word >> 48) as u8,
@@ -76,7 +89,7 @@ mod tests {
         for word in [
             Word::Ran {
                 block: u32::MAX,
-                instructions: 0xff_ffff,
+                instructions: INSTRUCTIONS_MAX,
             },
             Word::Memory {
                 insn: 255,
@@ -91,5 +104,7 @@ mod tests {
             assert_eq!(Word::decode(word.encode()), Some(word));
         }
         assert_eq!(Word::decode(9 << 56), None);
+        assert_eq!(Word::ran(1, 1 << 24), None);
+        assert_eq!(Word::ran(1, 1 << 40), None);
     }
 }

@@ -100,43 +100,45 @@ impl Watcher {
     }
 
     /// Takes note of a block that is translated; says how it is to be instrumented, if at
-    /// all.
+    /// all. A block that does not fit into a trace ends it.
     pub fn translated(&mut self, insns: &[(u64, &[u8])]) -> Option<Instrument> {
         if !self.watching {
             return None;
         }
-        let block = self.number(insns);
+        let block = self.number(insns)?;
         let told = |address: &u64| {
             let within = |(from, to): &(u64, u64)| (from..to).contains(&address);
             self.orders.memory.iter().any(within)
         };
-        let memory = insns.iter().zip(0..=u8::MAX);
-        let memory = memory.filter(|((address, code), _)| told(address) && is_move(code));
-        Some(Instrument {
-            block,
-            memory: memory.map(|(_, number)| number).collect(),
-        })
+        let memory = insns.iter().enumerate();
+        let memory = memory.filter(|(_, (address, code))| told(address) && is_move(code));
+        let memory: Result<_, _> = memory.map(|(number, _)| u8::try_from(number)).collect();
+        if memory.is_err() {
+            self.fail("a block accesses memory behind its 256th instruction");
+        }
+        let memory = memory.ok()?;
+        Some(Instrument { block, memory })
     }
 
-    /// The block's number; a new one is written down.
-    fn number(&mut self, insns: &[(u64, &[u8])]) -> u32 {
-        let mut bytes = Vec::with_capacity(insns.len() * 14);
-        bytes.extend((insns.len() as u16).to_le_bytes());
-        for (address, code) in insns {
-            bytes.extend(address.to_le_bytes());
-            bytes.push(code.len() as u8);
-            bytes.extend_from_slice(code);
-        }
+    /// The block's number; a new one is written down. None where it does not fit.
+    fn number(&mut self, insns: &[(u64, &[u8])]) -> Option<u32> {
+        let Some(bytes) = block(insns) else {
+            self.fail("a block is longer than any that QEMU makes");
+            return None;
+        };
         if let Some(known) = self.blocks.get(bytes.as_slice()) {
-            return *known;
+            return Some(*known);
         }
-        let number = self.blocks.len() as u32;
+        let Ok(number) = u32::try_from(self.blocks.len()) else {
+            self.fail("more blocks than a number counts");
+            return None;
+        };
         self.write(&[tag::BLOCK]);
         self.write(&number.to_le_bytes());
         self.write(&bytes);
         self.blocks.insert(bytes.into(), number);
         self.lengths.push(insns.len() as u64);
-        number
+        Some(number)
     }
 
     /// A block begins; `count` instructions have run before.
@@ -145,7 +147,7 @@ impl Watcher {
         match self.current {
             Some((before, begun))
                 if self.orders.everything
-                    && count - begun == self.lengths[before as usize]
+                    && count.wrapping_sub(begun) == self.lengths[before as usize]
                     && self.whole.len() < PIECE =>
             {
                 self.whole.push(before);
@@ -264,7 +266,8 @@ impl Watcher {
         self.write(&window.index.to_le_bytes());
         self.write(&self.lost.to_le_bytes());
         // The running block is over as far as this window is concerned.
-        let running = self.current.map(|running| ran(running, count).encode());
+        let running = self.current.and_then(|running| self.ran(running, count));
+        let running = running.map(Word::encode);
         let words: Vec<u64> = self.ring.iter().copied().chain(running).collect();
         self.write_words(&words);
         self.flush();
@@ -294,9 +297,19 @@ impl Watcher {
 
     /// The running block is over.
     fn close(&mut self, count: u64) {
-        if let Some(running) = self.current.take() {
-            self.push(ran(running, count));
+        let running = self.current.take();
+        if let Some(word) = running.and_then(|running| self.ran(running, count)) {
+            self.push(word);
         }
+    }
+
+    /// What ran of a block that began at a count.
+    fn ran(&mut self, (block, begun): (u32, u64), count: u64) -> Option<Word> {
+        let word = count.checked_sub(begun).and_then(|n| Word::ran(block, n));
+        if word.is_none() {
+            self.fail("a block ran for longer than it is, or backwards");
+        }
+        word
     }
 
     fn push(&mut self, word: Word) {
@@ -317,22 +330,33 @@ impl Watcher {
     }
 
     fn write_words(&mut self, words: &[u64]) {
-        let mut bytes = Vec::with_capacity(words.len() * 8 + 5);
-        bytes.push(tag::WORDS);
-        bytes.extend((words.len() as u32).to_le_bytes());
-        bytes.extend(words.iter().copied().flat_map(u64::to_le_bytes));
-        self.write(&bytes);
+        let bytes = words.iter().copied().flat_map(u64::to_le_bytes);
+        self.write_piece(tag::WORDS, words.len(), bytes);
     }
 
     fn write_whole(&mut self) {
         if self.whole.is_empty() {
             return;
         }
-        let mut bytes = Vec::with_capacity(self.whole.len() * 4 + 5);
-        bytes.push(tag::WHOLE);
-        bytes.extend((self.whole.len() as u32).to_le_bytes());
-        bytes.extend(self.whole.drain(..).flat_map(u32::to_le_bytes));
+        let whole = std::mem::replace(&mut self.whole, Vec::with_capacity(PIECE));
+        let bytes = whole.iter().copied().flat_map(u32::to_le_bytes);
+        self.write_piece(tag::WHOLE, whole.len(), bytes);
+    }
+
+    fn write_piece(&mut self, tag: u8, count: usize, content: impl Iterator<Item = u8>) {
+        let Ok(count) = u32::try_from(count) else {
+            self.fail("a piece is longer than a number counts");
+            return;
+        };
+        let mut bytes = vec![tag];
+        bytes.extend(count.to_le_bytes());
+        bytes.extend(content);
         self.write(&bytes);
+    }
+
+    /// From here on nothing is written: the reader finds no end.
+    fn fail(&mut self, why: &str) {
+        self.failed.get_or_insert_with(|| io::Error::other(why));
     }
 
     fn write(&mut self, bytes: &[u8]) {
@@ -348,12 +372,16 @@ impl Watcher {
     }
 }
 
-/// What ran of a block that began at a count.
-fn ran((block, begun): (u32, u64), count: u64) -> Word {
-    Word::Ran {
-        block,
-        instructions: (count - begun) as u32,
+/// A block as it is written; nothing where a number in it does not fit.
+fn block(insns: &[(u64, &[u8])]) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(insns.len() * 14);
+    bytes.extend(u16::try_from(insns.len()).ok()?.to_le_bytes());
+    for (address, code) in insns {
+        bytes.extend(address.to_le_bytes());
+        bytes.push(u8::try_from(code.len()).ok()?);
+        bytes.extend_from_slice(code);
     }
+    Some(bytes)
 }
 
 /// Whether an instruction is a plain `mov` between a register and memory (or registers).

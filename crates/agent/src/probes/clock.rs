@@ -127,7 +127,8 @@ mod tests {
     fn the_clock_never_runs_backwards_and_every_read_counts() {
         for body in [bare, recorded] {
             // Of the bare reads more than one run.
-            let recording = body(RUN + 1, Recorder::new(100)).finish(RecordingKey::new("clock", "idle", ""));
+            let recording =
+                body(RUN + 1, Recorder::new(100)).finish(RecordingKey::new("clock", "idle", ""));
             assert_eq!((recording.count, recording.samples.len()), (10_001, 100));
             assert!(recording.min() >= Some(Nanos::ZERO));
         }

@@ -73,7 +73,10 @@ fn image(iomem: &str) -> Result<Vec<Figure>, Reason> {
     };
     let text = total("Kernel code");
     if text <= 1 {
-        return Err(Reason::unreadable("/proc/iomem", "its addresses are shown to root only"));
+        return Err(Reason::unreadable(
+            "/proc/iomem",
+            "its addresses are shown to root only",
+        ));
     }
     Ok(vec![
         ("kernel_text", Ok(text)),
@@ -144,7 +147,10 @@ fn lines(figures: &[Figure]) -> String {
 
 fn findings(figures: Vec<Figure>) -> Findings {
     let finding = |(name, value): Figure| match name {
-        "modules_loaded" => (name.to_owned(), value.map_or_else(Finding::Absent, Finding::Count)),
+        "modules_loaded" => (
+            name.to_owned(),
+            value.map_or_else(Finding::Absent, Finding::Count),
+        ),
         _ => (format!("{name}_bytes"), Finding::bytes(value)),
     };
     figures.into_iter().map(finding).collect()

@@ -133,10 +133,10 @@ fn find() -> Result<(&'static str, String), Reason> {
             Err(_) => {}
         }
     }
-    Err(format!(
-        "{reason}: install imagemagick (in a guest: put it among the suite's programs)"
+    Err(
+        format!("{reason}: install imagemagick (in a guest: put it among the suite's programs)")
+            .into(),
     )
-    .into())
 }
 
 fn convert(command: &[String]) -> Result<Ended, Reason> {

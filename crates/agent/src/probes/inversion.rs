@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
-use punctual_model::{Finding, Findings, CpuId, Nanos, Reason, Recorder, Recording, RecordingKey};
+use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
@@ -131,7 +131,9 @@ impl Inversion {
         )?;
         let mut findings = outcome.findings(protocol)?;
         findings.insert("priority_of_owner_while_wanted".into(), lent);
-        let mut recording = outcome.waited.finish(RecordingKey::of_variant(variant(protocol)));
+        let mut recording = outcome
+            .waited
+            .finish(RecordingKey::of_variant(variant(protocol)));
         recording.warmup = self.warmup.into();
         recording.settings = settings;
         recording.findings = findings;
@@ -425,9 +427,8 @@ mod tests {
             ..Inversion::default()
         };
         let phases = Phases::new(1, 1);
-        let recordings = match probe.run(&mut Context { phases }) {
-            Ok(recordings) => recordings,
-            Err(reason) => return assert!(threads::is_refused(&reason), "{reason}"),
+        let Some(recordings) = threads::measured(probe.run(&mut Context { phases })) else {
+            return;
         };
         let told = |key: &str| {
             recordings

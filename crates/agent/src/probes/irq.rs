@@ -9,7 +9,7 @@ use std::path::Path;
 use std::thread;
 
 use punctual_model::recording::KEEP_MOST;
-use punctual_model::{Finding, Findings, CpuId, Nanos, Reason, Recorder, Recording, RecordingKey};
+use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::thread;
 
-use punctual_model::{Finding, CpuId, Nanos, Reason, Recorder, Recording, RecordingKey};
+use punctual_model::{CpuId, Finding, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, irq, parameters, within};

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
-use punctual_model::{Finding, Findings, CpuId, Nanos, Reason, Recording, RecordingKey};
+use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
@@ -246,17 +246,13 @@ mod tests {
             ..Contention::default()
         };
         let phases = Phases::new(1, 1);
-        match probe.run(&mut Context { phases }) {
-            Ok(recordings) => {
-                for recording in recordings {
-                    assert_eq!((recording.count, recording.missed), (20, 0));
-                    let none = Finding::Share { count: 0, of: 20 };
-                    assert_eq!(recording.findings["inversions"], none);
-                    let lent = &recording.findings["priority_of_owner_while_wanted"];
-                    assert_eq!(*lent, Finding::Count(82));
-                }
-            }
-            Err(reason) => assert!(threads::is_refused(&reason), "{reason}"),
+        let recordings = threads::measured(probe.run(&mut Context { phases }));
+        for recording in recordings.into_iter().flatten() {
+            assert_eq!((recording.count, recording.missed), (20, 0));
+            let none = Finding::Share { count: 0, of: 20 };
+            assert_eq!(recording.findings["inversions"], none);
+            let lent = &recording.findings["priority_of_owner_while_wanted"];
+            assert_eq!(*lent, Finding::Count(82));
         }
     }
 }

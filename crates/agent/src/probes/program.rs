@@ -82,11 +82,7 @@ pub fn run_once(command: &[String]) -> Result<String, Reason> {
     }
     let ended = process::wait(child.id() as process::Pid).map_err(|error| named(&error))?;
     if too_much {
-        return Err(named(&format!(
-            "printed more than {} MiB",
-            OUTPUT_LIMIT >> 20
-        ))
-        .into());
+        return Err(named(&format!("printed more than {} MiB", OUTPUT_LIMIT >> 20)).into());
     }
     if !ended.status.success() {
         return Err(named(&ended.status).into());

@@ -137,10 +137,7 @@ impl Realfeel {
         if clock.comes_within(PATIENCE).map_err(failed)? {
             return Ok(clock);
         }
-        Err(format!(
-            "{device}: no periodic interrupt came in {PATIENCE}"
-        )
-        .into())
+        Err(format!("{device}: no periodic interrupt came in {PATIENCE}").into())
     }
 
     /// Switches the interrupts on, has them read by another thread, and switches them off.
@@ -262,7 +259,10 @@ mod tests {
         let timer = Periodic::timerfd(PERIOD).unwrap();
         let mut recorder = Recorder::new(100);
         let ended_by = sample(&mut recorder, &timer, PERIOD, bounds).unwrap();
-        (recorder.finish(RecordingKey::new("realfeel", "idle", "timerfd")), ended_by)
+        (
+            recorder.finish(RecordingKey::new("realfeel", "idle", "timerfd")),
+            ended_by,
+        )
     }
 
     #[test]

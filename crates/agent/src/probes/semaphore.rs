@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use punctual_model::{Finding, Findings, CpuId, Nanos, Reason, Recording, RecordingKey};
+use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
@@ -155,7 +155,10 @@ impl Contention {
         let ends = [found.first(), found.get(1), found.last()].map(end);
         let mut settings = threads::common(&ends, &["creator", "waiter_lowest", "waiter_highest"]);
         settings.insert("waiters".into(), self.waiters.into());
-        settings.insert("order".into(), format!("{:?}", self.order).to_lowercase().into());
+        settings.insert(
+            "order".into(),
+            format!("{:?}", self.order).to_lowercase().into(),
+        );
         settings
     }
 }
@@ -400,17 +403,13 @@ mod tests {
                 ..Contention::default()
             };
             let phases = Phases::new(1, 1);
-            match probe.run(&mut Context { phases }) {
-                Ok(recordings) => {
-                    for recording in recordings {
-                        assert_eq!((recording.count, recording.missed), (20, 0));
-                        let all = Finding::Share { count: 4, of: 4 };
-                        assert_eq!(recording.findings["woken_highest_first"], all);
-                        let highest = &recording.settings["priority_waiter_highest"];
-                        assert_eq!(highest.number(), Some(10));
-                    }
-                }
-                Err(reason) => assert!(threads::is_refused(&reason), "{reason}"),
+            let recordings = threads::measured(probe.run(&mut Context { phases }));
+            for recording in recordings.into_iter().flatten() {
+                assert_eq!((recording.count, recording.missed), (20, 0));
+                let all = Finding::Share { count: 4, of: 4 };
+                assert_eq!(recording.findings["woken_highest_first"], all);
+                let highest = &recording.settings["priority_waiter_highest"];
+                assert_eq!(highest.number(), Some(10));
             }
         }
     }

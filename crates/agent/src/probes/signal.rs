@@ -245,12 +245,13 @@ mod tests {
     #[test]
     fn without_the_driver_the_reason_names_it() {
         if std::path::Path::new(DEVICE).exists() {
-            return;
+            return punctual_skip::skip("needs a machine without /dev/backfire");
         }
         let phases = Phases::new(1, 0);
         let reason = Signal::default().run(&mut Context { phases });
         let reason = reason.unwrap_err();
-        let refused = crate::threads::is_refused(&reason);
-        assert!(refused || reason.missing_module() == Some("backfire"), "{reason}");
+        if reason.missing_module() != Some("backfire") {
+            crate::threads::measured::<()>(Err(reason));
+        }
     }
 }

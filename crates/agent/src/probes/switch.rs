@@ -93,9 +93,7 @@ impl Switch {
             event_log::record(&spans).finish(RecordingKey::of_variant(&format!("N={threads}")));
         recording.warmup = stamps.iter().filter(|stamp| stamp.event == JOINS).count() as u64;
         recording.settings = settings.into_iter().next().unwrap_or_default();
-        recording
-            .settings
-            .insert("threads".into(), threads.into());
+        recording.settings.insert("threads".into(), threads.into());
         let recordings = std::slice::from_mut(&mut recording);
         stall::tell(stall, event_log::first(&stamps), recordings)?;
         Ok(recording)
@@ -193,8 +191,8 @@ mod tests {
             }
         });
         let stamps = ring.stamps.finish().unwrap();
-        let recording =
-            event_log::record(&event_log::spans(&stamps, YIELDS, RUNS)).finish(RecordingKey::of_variant(""));
+        let recording = event_log::record(&event_log::spans(&stamps, YIELDS, RUNS))
+            .finish(RecordingKey::of_variant(""));
         let counted = recording.count + recording.missed;
         assert!((samples..samples + 6).contains(&counted), "{counted}");
     }
@@ -206,13 +204,10 @@ mod tests {
             samples: 1_000,
             ..Switch::default()
         };
-        match probe.measure(2, Nanos::ZERO) {
-            Ok(recording) => {
-                assert_eq!((recording.count, recording.missed), (1_000, 0));
-                assert_eq!(recording.warmup, 2 * WARMUP_ROUNDS);
-                assert_eq!(recording.settings["policy"].text(), Some("SCHED_FIFO"));
-            }
-            Err(reason) => assert!(threads::is_refused(&reason), "{reason}"),
+        if let Some(recording) = threads::measured(probe.measure(2, Nanos::ZERO)) {
+            assert_eq!((recording.count, recording.missed), (1_000, 0));
+            assert_eq!(recording.warmup, 2 * WARMUP_ROUNDS);
+            assert_eq!(recording.settings["policy"].text(), Some("SCHED_FIFO"));
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::thread;
 
-use punctual_model::{Finding, Findings, CpuId, Nanos, Reason, Recorder, Recording, RecordingKey};
+use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
@@ -309,7 +309,10 @@ impl Sorted {
             ("cpu_lost".into(), share(lost)),
             ("cpu_lost_to_ticks".into(), share(kinds[0])),
             ("preempted".into(), Finding::Count(preempted)),
-            ("kernel_counter_agrees".into(), self.agreement(seen.counted)?),
+            (
+                "kernel_counter_agrees".into(),
+                self.agreement(seen.counted)?,
+            ),
         ]))
     }
 
@@ -454,7 +457,10 @@ mod tests {
         assert_eq!(sorted.preemptions, [preemption]);
         assert_eq!((sorted.ticks.len(), sorted.missed), (87, 13));
         let recordings = report(&seen, TICK).unwrap();
-        let variants: Vec<_> = recordings.iter().map(|one| one.key.variant.as_str()).collect();
+        let variants: Vec<_> = recordings
+            .iter()
+            .map(|one| one.key.variant.as_str())
+            .collect();
         assert_eq!(variants, ["tick", "other", "preempted"]);
         assert_eq!(recordings[0].missed, 13);
     }

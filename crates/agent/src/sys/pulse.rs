@@ -140,8 +140,8 @@ impl Pulse {
     /// Opens the device and chooses a source; an error names what is missing.
     pub fn open(device: &Path, burst: &Burst) -> Result<Self, Reason> {
         let open = File::options().read(true).write(true).open(device);
-        let file = open
-            .map_err(|error| Reason::no_device(&device.to_string_lossy(), "pulse", error))?;
+        let file =
+            open.map_err(|error| Reason::no_device(&device.to_string_lossy(), "pulse", error))?;
         let (hpet, timer) = match burst.source {
             Source::Hpet => hpet().map(|(hpet, timer)| (Some(hpet), timer))?,
             Source::Edu | Source::Ipi => (None, 0),

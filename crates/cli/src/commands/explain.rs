@@ -9,9 +9,9 @@ use clap::Args;
 use punctual_bench::virtual_bench::{Start, VirtualBench};
 use punctual_kernels::paths;
 use punctual_model::Run;
+use punctual_report::scope::{chrome, json, page, text};
 use punctual_scope::explain::{Explained, Wanted, explain};
 use punctual_scope::repeat::Place;
-use punctual_scope::{chrome, json, page, text};
 
 use super::{StoreArgs, catalog};
 use crate::progress::Progress;

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use clap::Args;
+use punctual_report::scope::{json, text};
 use punctual_scope::explain::survey;
-use punctual_scope::{json, text};
 
 use super::explain::RepeatArgs;
 use super::{StoreArgs, catalog};

@@ -151,10 +151,13 @@ fn a_failed_addition_leaves_nothing_and_spoils_nothing() {
 #[test]
 fn ids_are_plain() {
     for id in ["debian-6.12-rt", "6.12", "a", "a_b+c.d-e"] {
-        assert!(check_id(id).is_ok(), "{id}");
+        assert!(KernelId::parse(id).is_ok(), "{id}");
     }
     for id in ["", ".", "..", ".a", "-a", "A", "a/b", "a b", "ä", "a\n"] {
-        assert!(matches!(check_id(id), Err(KernelError::BadId(_))), "{id}");
+        assert!(
+            matches!(KernelId::parse(id), Err(KernelError::BadId(_))),
+            "{id}"
+        );
     }
     assert!(matches!(
         Scratch::new().catalog.get("../etc"),
@@ -237,4 +240,47 @@ fn a_kernel_is_fetched() {
     assert_eq!(names, ["config", "kernel.toml", "vmlinuz"]);
     let again = scratch.catalog.fetch("debian-6.12-rt", false, &mut |_| ());
     assert_eq!(again.unwrap(), kernel);
+}
+
+#[test]
+fn a_pinned_version_that_is_here_is_not_fetched_again() {
+    let scratch = Scratch::new();
+    let catalog = &scratch.catalog;
+    // What fetching would have left: a kernel of the source, with its package's version.
+    scratch.add("mine").unwrap();
+    let (from, to) = (catalog.place("mine"), catalog.place("debian-6.12"));
+    fs::rename(from, to).unwrap();
+    fs::write(catalog.place("debian-6.12").join("config"), "").unwrap();
+    let mut record = catalog.read_record("debian-6.12").unwrap();
+    record.id = "debian-6.12".into();
+    record.version = Some("6.12.1-1~deb12u1".into());
+    let text = toml::to_string(&record).unwrap();
+    fs::write(catalog.record_path("debian-6.12"), text).unwrap();
+
+    let pinned = "debian-6.12@6.12.1";
+    assert!(matches!(
+        catalog.get(pinned),
+        Err(KernelError::NotFetched(_))
+    ));
+    let kernel = catalog.fetch(pinned, false, &mut |_| ()).unwrap();
+    assert_eq!((&*kernel.id, &*kernel.release), (pinned, "6.12.1-test"));
+    assert_eq!(scratch.names(), ["debian-6.12", pinned]);
+    let listed = catalog.list().unwrap();
+    let listed = listed.iter().find(|one| one.id == pinned).unwrap();
+    assert!(listed.has_source && matches!(listed.state, State::Cached { .. }));
+    catalog.remove(pinned).unwrap();
+    assert_eq!(scratch.names(), ["debian-6.12"]);
+}
+
+#[test]
+fn a_kernel_of_ones_own_has_no_version_to_be_pinned_to() {
+    let scratch = Scratch::new();
+    assert!(matches!(
+        scratch.add("mine@1.0"),
+        Err(KernelError::NotPinned(_))
+    ));
+    assert!(matches!(
+        scratch.add("debian-6.12@6.12.1"),
+        Err(KernelError::Reserved(_))
+    ));
 }

@@ -240,6 +240,9 @@ mod tests {
     /// C compiler, and looks where each of them goes.
     #[test]
     fn private_libraries_go_beside_the_c_library() {
+        if !punctual_skip::program("cc") {
+            return;
+        }
         let directory = tempfile::tempdir().unwrap();
         let build = |arguments: &str| {
             let mut command = Command::new("cc");
@@ -252,11 +255,8 @@ mod tests {
         fs::write(directory.path().join("high.c"), high).unwrap();
         let main = "int high(void); int main(void){return high();}";
         fs::write(directory.path().join("main.c"), main).unwrap();
-        if build("-shared -fPIC -o lib/liblow.so low.c").is_err() {
-            eprintln!("skipped: no C compiler here");
-            return;
-        }
         for arguments in [
+            "-shared -fPIC -o lib/liblow.so low.c",
             "-shared -fPIC -o lib/libhigh.so high.c -Llib -llow -Wl,-rpath,$ORIGIN",
             "-o main main.c -Llib -lhigh -Wl,-rpath,$ORIGIN/lib -Wl,-rpath-link,lib",
         ] {

@@ -179,7 +179,8 @@ mod tests {
         let mut run = fixtures::run("rt", 1);
         let mut recorder = Recorder::new(1);
         recorder.record(Nanos::ZERO, Nanos(25_000));
-        run.recordings = vec![recorder.finish(RecordingKey::new("irqrate", "idle", "burst of 1000"))];
+        run.recordings =
+            vec![recorder.finish(RecordingKey::new("irqrate", "idle", "burst of 1000"))];
         let runs = [run];
         let matrix = Matrix::new(&runs);
         let figure = extremes(&matrix, &groups(&matrix).next().unwrap()).unwrap();

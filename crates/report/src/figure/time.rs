@@ -317,7 +317,8 @@ mod tests {
             recorder.record(Nanos(number * 1_000_000), Nanos(value));
         }
         let mut runs = vec![fixtures::run("rt", 1)];
-        runs[0].recordings = vec![recorder.finish(RecordingKey::new("realfeel", "idle", "rtc 2048 Hz"))];
+        runs[0].recordings =
+            vec![recorder.finish(RecordingKey::new("realfeel", "idle", "rtc 2048 Hz"))];
         let matrix = Matrix::new(&runs);
         let figure = over_time(&matrix, &matrix.rows[0]).unwrap();
         assert_eq!(figure.inline().matches("h0").count(), 3);

@@ -85,8 +85,7 @@ fn what_was_not_measured_has_no_number() {
 /// The real program must take every script.
 #[test]
 fn gnuplot_draws_every_figure() {
-    if Command::new("gnuplot").arg("--version").output().is_err() {
-        eprintln!("NOT CHECKED: gnuplot is not installed");
+    if !punctual_skip::program("gnuplot") {
         return;
     }
     let directory = std::env::temp_dir().join(format!("punctual-gnuplot-{}", std::process::id()));

@@ -207,8 +207,14 @@ fn identity(run: &Run) -> Vec<(String, String)> {
         ("bench", run.subject.bench.clone()),
         ("kernel", run.subject.kernel.clone()),
         ("boot arguments asked for", or_none(&run.subject.boot)),
-        ("release", read_back(|provenance| provenance.release.clone())),
-        ("version", read_back(|provenance| provenance.version.clone())),
+        (
+            "release",
+            read_back(|provenance| provenance.release.clone()),
+        ),
+        (
+            "version",
+            read_back(|provenance| provenance.version.clone()),
+        ),
         (
             "preemption, read back",
             read_back(|provenance| provenance.preemption.to_string()),

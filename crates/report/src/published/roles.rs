@@ -87,7 +87,8 @@ mod tests {
         let mut run = fixtures::run(name, 1);
         run.subject.kernel = release.into();
         let provenance = run.provenance.as_mut().unwrap();
-        (provenance.preemption, provenance.release) = (fixtures::preemption(preemption), release.into());
+        (provenance.preemption, provenance.release) =
+            (fixtures::preemption(preemption), release.into());
         run
     }
 

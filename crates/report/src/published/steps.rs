@@ -124,7 +124,8 @@ mod tests {
             recorder.record(Nanos::ZERO, Nanos(value));
         }
         let mut run = fixtures::run("rt", 1);
-        run.recordings = vec![recorder.finish(RecordingKey::new("realfeel", "combined", "rtc 2048 Hz"))];
+        run.recordings =
+            vec![recorder.finish(RecordingKey::new("realfeel", "combined", "rtc 2048 Hz"))];
         let runs = [run];
         let documents = documents().unwrap();
         let matrix = Matrix::new(&runs);
@@ -146,7 +147,8 @@ mod tests {
         recorder.record(Nanos::ZERO, Nanos(-5));
         recorder.record(Nanos::ZERO, Nanos(7));
         let mut run = fixtures::run("rt", 1);
-        run.recordings = vec![recorder.finish(RecordingKey::new("realfeel", "idle", "rtc 2048 Hz"))];
+        run.recordings =
+            vec![recorder.finish(RecordingKey::new("realfeel", "idle", "rtc 2048 Hz"))];
         let runs = [run];
         let documents = documents().unwrap();
         let matrix = Matrix::new(&runs);

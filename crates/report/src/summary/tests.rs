@@ -1,6 +1,6 @@
-use punctual_model::MachineRecord;
 use super::*;
 use crate::fixtures;
+use punctual_model::MachineRecord;
 
 fn pick(runs: &[Run], names: &[&str]) -> Vec<Run> {
     let chosen = names

@@ -108,12 +108,21 @@ fn a_flipped_bit_in_a_recording_is_found_and_named() {
 #[test]
 fn a_change_in_any_part_of_a_run_is_found_and_named() {
     let cases = [
-        ("UPDATE runs SET provenance = '{' WHERE number = 2", "its row"),
+        (
+            "UPDATE runs SET provenance = '{' WHERE number = 2",
+            "its row",
+        ),
         ("UPDATE runs SET machine = '{}' WHERE number = 2", "its row"),
         ("UPDATE runs SET seed = 7 WHERE number = 2", "its row"),
-        ("UPDATE runs SET digest = 'equal' WHERE number = 2", "its row"),
+        (
+            "UPDATE runs SET digest = 'equal' WHERE number = 2",
+            "its row",
+        ),
         ("UPDATE runs SET console = 'x' WHERE number = 2", "its row"),
-        ("UPDATE steps SET body = '[]' WHERE run = 2", "what a load did"),
+        (
+            "UPDATE steps SET body = '[]' WHERE run = 2",
+            "what a load did",
+        ),
         (
             "UPDATE unsupported SET body = '\"x\"' WHERE run = 2",
             "the reason of an unsupported probe",

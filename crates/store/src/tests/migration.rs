@@ -38,7 +38,9 @@ fn all_that_version_1_stored_is_read_with_its_digests_still_found_equal() {
     let (_directory, path) = version_1();
     let digests: Vec<(i64, Option<String>)> = {
         let connection = Connection::open(&path).unwrap();
-        let mut select = connection.prepare("SELECT number, digest FROM runs").unwrap();
+        let mut select = connection
+            .prepare("SELECT number, digest FROM runs")
+            .unwrap();
         let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
         rows.unwrap().collect::<Result<_, _>>().unwrap()
     };
@@ -86,8 +88,14 @@ fn what_version_1_had_as_texts_has_become_values() {
         let found = recordings().find_map(|(_, one)| one.findings.get(name));
         found.unwrap_or_else(|| panic!("no {name}")).clone()
     };
-    assert!(matches!(finding("slope_ns_per_waiter"), Finding::Estimate { .. }));
-    assert!(matches!(finding("woken_highest_first"), Finding::Share { of: 5, .. }));
+    assert!(matches!(
+        finding("slope_ns_per_waiter"),
+        Finding::Estimate { .. }
+    ));
+    assert!(matches!(
+        finding("woken_highest_first"),
+        Finding::Share { of: 5, .. }
+    ));
     assert!(matches!(finding("cpu_lost"), Finding::Ratio(_)));
     assert!(matches!(finding("kernel_text_bytes"), Finding::Bytes(_)));
     for (_, one) in recordings().filter(|(_, one)| one.key.probe == "timer") {
@@ -139,7 +147,8 @@ fn a_damaged_recording_of_version_1_stays_damaged_and_nothing_else_does() {
     let store = Store::open(&path).unwrap();
     for (id, part) in [("r1", "recording \""), ("r2", "provenance")] {
         let error = store.load(id).unwrap_err();
-        let named = matches!(&error, StoreError::Part { part: found, .. } if found.starts_with(part));
+        let named =
+            matches!(&error, StoreError::Part { part: found, .. } if found.starts_with(part));
         assert!(named, "{error}");
     }
     assert!(store.load("r3").is_ok());

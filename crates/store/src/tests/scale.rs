@@ -33,7 +33,10 @@ fn what_is_asked_for_each_run_is_found_by_an_index() {
         sql::DELETE_RUN,
     ] {
         let plan = plan(&store, statement);
-        assert!(plan.contains("SEARCH") && !plan.contains("SCAN"), "{plan}: {statement}");
+        assert!(
+            plan.contains("SEARCH") && !plan.contains("SCAN"),
+            "{plan}: {statement}"
+        );
     }
     let list = plan(&store, sql::SELECT_SUMMARIES);
     assert_eq!(list.matches("SCAN").count(), 1, "{list}");

@@ -240,3 +240,43 @@ fn what_is_armed_again_begins_at_the_last_marker_but_one() {
     });
     assert_eq!(lost.collect::<Vec<_>>(), [0, 0]);
 }
+
+#[test]
+fn what_does_not_fit_into_a_trace_leaves_it_without_an_end() {
+    let ends = |act: &dyn Fn(&mut Watcher, u32)| {
+        let (mut watcher, out) = watch(vec![window(0, 0)], 100);
+        watcher.reaches(Marker::Step, 0);
+        watcher.reaches(Marker::Armed, 0);
+        let block = watcher.translated(&[(0x10, &[0x90])]).unwrap().block;
+        act(&mut watcher, block);
+        watcher.reaches(Marker::End, 1 << 30);
+        items(&out).last() == Some(&Item::End)
+    };
+    assert!(ends(&|watcher, block| watcher.begins(block, 0)));
+    assert!(!ends(&|watcher, block| {
+        watcher.begins(block, 0);
+        watcher.begins(block, 1 << 24);
+    }));
+    assert!(!ends(&|watcher, block| {
+        watcher.begins(block, 5);
+        watcher.begins(block, 4);
+    }));
+    let long: Vec<(u64, &[u8])> = vec![(0, &[0x90]); 1 << 16];
+    assert!(!ends(&|watcher, _| {
+        assert_eq!(watcher.translated(&long), None);
+    }));
+}
+
+#[test]
+fn an_access_that_has_no_number_ends_the_trace_and_is_not_left_out() {
+    let (mut watcher, out) = watch(vec![window(0, 0)], 100);
+    watcher.orders.memory = vec![(0x100, 0x101)];
+    watcher.reaches(Marker::Step, 0);
+    watcher.reaches(Marker::Armed, 0);
+    let mut insns: Vec<(u64, &[u8])> = vec![(0, &[0x90]); 256];
+    assert!(watcher.translated(&insns).is_some());
+    insns.push((0x100, &[0x89, 0x00]));
+    assert_eq!(watcher.translated(&insns), None);
+    watcher.reaches(Marker::End, 0);
+    assert_ne!(items(&out).last(), Some(&Item::End));
+}

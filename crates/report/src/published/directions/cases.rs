@@ -1,7 +1,7 @@
-use punctual_model::{MachineRecord, RecordingKey};
 use punctual_model::Run;
 use punctual_model::recording::Recorder;
 use punctual_model::units::Nanos;
+use punctual_model::{MachineRecord, RecordingKey};
 use punctual_published::documents;
 
 use super::*;
@@ -12,7 +12,8 @@ fn run(name: &str, preemption: &str, release: &str, values: &[(&str, &str, i64)]
     let mut run = fixtures::run(name, 1);
     run.suite = "vub".into();
     let provenance = run.provenance.as_mut().unwrap();
-    (provenance.preemption, provenance.release) = (fixtures::preemption(preemption), release.into());
+    (provenance.preemption, provenance.release) =
+        (fixtures::preemption(preemption), release.into());
     let recording = |(probe, variant, value): &(&str, &str, i64)| {
         let mut recorder = Recorder::new(4);
         recorder.record(Nanos::ZERO, Nanos(*value));

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use inferno::flamegraph::{self, Options};
 use punctual_model::Run;
 
-use crate::explain::Explained;
-use crate::story::{Cause, Measure, Part, Story};
-use crate::tally::tally;
-use crate::text::{number, sentence};
+use super::text::{number, sentence};
+use punctual_scope::explain::Explained;
+use punctual_scope::story::{Cause, Measure, Part, Story};
+use punctual_scope::tally::tally;
 
 const STYLE: &str = include_str!("page.css");
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use serde_json::{Value, json};
 
-use crate::story::{Entered, Story};
+use punctual_scope::story::{Entered, Story};
 
 /// The trace: the parts as one track, each thread's functions as another. Its microseconds are
 /// virtual ones, counted from the moment when the sample was due.
@@ -55,8 +55,8 @@ fn named(what: &str, thread: u32, name: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::story::Measure;
     use punctual_model::Nanos;
+    use punctual_scope::story::Measure;
 
     #[test]
     fn what_was_called_comes_behind_its_caller() {

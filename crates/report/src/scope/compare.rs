@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use punctual_model::Nanos;
 
-use crate::story::{Stage, Story};
-use crate::text::{cut, number};
+use super::text::{cut, number};
+use punctual_scope::story::{Stage, Story};
 
 /// How long each stage took.
 pub fn stages(story: &Story) -> [Nanos; Stage::ALL.len()] {
@@ -71,7 +71,7 @@ pub fn text(names: [&str; 2], one: &Story, other: &Story, top: usize) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::story::Measure;
+    use punctual_scope::story::Measure;
 
     fn story(flame: &[(&str, i64)]) -> Story {
         let late = Nanos(flame.iter().map(|(_, time)| time).sum());

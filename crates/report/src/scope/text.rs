@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use punctual_model::{Nanos, Run};
 
-use crate::compare;
-use crate::explain::Explained;
-use crate::story::{Cause, Measure, Part, Stage, Story};
-use crate::survey::{Survey, What};
-use crate::tally::tally;
+use super::compare;
+use punctual_scope::explain::Explained;
+use punctual_scope::story::{Cause, Measure, Part, Stage, Story};
+use punctual_scope::survey::{Survey, What};
+use punctual_scope::tally::tally;
 
 /// A sample with its story.
 pub fn explained(run: &Run, explained: &Explained, trace: bool) -> String {
@@ -261,7 +261,7 @@ fn details(part: &Part, measure: Measure) -> Vec<String> {
                 String::new()
             }
         };
-        let line = |ran: &crate::story::Ran| {
+        let line = |ran: &punctual_scope::story::Ran| {
             format!(
                 "  {} {}{}",
                 ran.function,

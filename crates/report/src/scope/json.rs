@@ -3,11 +3,11 @@
 use punctual_model::Run;
 use serde_json::{Value, json};
 
-use crate::explain::Explained;
-use crate::story::{Cause, Part, Ran, Story};
-use crate::survey::{Place, Survey};
-use crate::tally::{Tally, tally};
-use crate::text;
+use super::text;
+use punctual_scope::explain::Explained;
+use punctual_scope::story::{Cause, Part, Ran, Story};
+use punctual_scope::survey::{Place, Survey};
+use punctual_scope::tally::{Tally, tally};
 
 /// The stories of a run's samples. All times are integer nanoseconds, virtual ones.
 pub fn explained(run: &Run, explained: &[Explained]) -> Value {
