@@ -9,6 +9,9 @@ use crate::units::Nanos;
 /// The name of the load that is none.
 pub const IDLE: &str = "idle";
 
+/// The largest seed: what a plan as TOML, a store and JSON can all carry.
+pub const SEED_MAX: u64 = i64::MAX as u64;
+
 /// Everything that a target needs to know, as TOML.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

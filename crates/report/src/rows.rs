@@ -234,18 +234,19 @@ fn entry<'a>(column: &'a Column<'a>, row: &Measurement, notes: &mut Notes) -> En
 
 /// Where the figures were measured: on which CPUs, and of real time on which machine.
 pub fn places(matrix: &Matrix<'_>) -> Vec<String> {
-    let mut cpus: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut cpus: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for recording in matrix.runs().flat_map(|run| &run.recordings) {
         if let Some(cpu) = recording.settings.get("affinity") {
-            cpus.entry(&recording.probe).or_default().insert(cpu);
+            let found = cpus.entry(&recording.key.probe).or_default();
+            found.insert(cpu.to_string());
         }
     }
-    let mut probes: BTreeMap<Vec<&str>, Vec<String>> = BTreeMap::new();
+    let mut probes: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
     for (probe, cpus) in cpus {
         let cpus = cpus.into_iter().collect();
         probes.entry(cpus).or_default().push(probe.to_owned());
     }
-    let on = |(cpus, probes): (&Vec<&str>, &Vec<String>)| {
+    let on = |(cpus, probes): (&Vec<String>, &Vec<String>)| {
         format!("{} on {}", list(probes), cpus.join(", "))
     };
     let on: Vec<String> = probes.iter().map(on).collect();
@@ -261,7 +262,10 @@ pub fn places(matrix: &Matrix<'_>) -> Vec<String> {
 fn machine(column: &Column<'_>) -> Option<String> {
     let run = column.runs.first().filter(|_| !column.is_virtual())?;
     let read_back = run.provenance.as_ref()?;
-    let fact = |key: &str| read_back.facts.get(key).map_or("unknown", String::as_str);
+    let fact = |key: &str| {
+        let fact = read_back.facts.get(key);
+        fact.map_or_else(|| "unknown".to_owned(), ToString::to_string)
+    };
     let known = |key: &str| fact(key).split(':').next().unwrap_or_default().to_owned();
     Some(format!(
         "{}: Linux {}, preemption {}; {}; CPUs {}; governor {}; virtualised: {}.",

@@ -22,9 +22,12 @@ const REAL_KHZ: i128 = 1_000_000;
 impl GuestClock {
     /// That of a run's guest; an error is the reason why it is not known.
     pub fn of_run(run: &Run) -> Result<Self, String> {
-        let ns_per_insn = run.ns_per_insn.ok_or("it was measured in real time")?;
-        let khz = run.console.lines().rev().find_map(rate);
-        let khz = khz.ok_or("its kernel did not say at which rate it takes the time stamp counter to run: measure again, without \"quiet\"")?;
+        let ns_per_insn = run.ns_per_insn().ok_or("it was measured in real time")?;
+        // The kernel may have measured it once more after the target did.
+        let said = run.console.lines().rev().find_map(rate);
+        let read_back = || run.provenance.as_ref()?.tsc_khz;
+        let khz = said.or_else(read_back);
+        let khz = khz.ok_or("neither its kernel nor the target has said at which rate the time stamp counter runs: measure again")?;
         Self::new(ns_per_insn, khz)
     }
 
