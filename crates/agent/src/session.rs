@@ -44,6 +44,9 @@ pub fn carry_out(plan: &Plan, stream: &mut Stream) -> io::Result<()> {
     let mut repetitions = Repetitions::default();
     for ((step, measurement), number) in plan.steps.iter().zip(&measurements).zip(0..) {
         marker::step();
+        if step.skip {
+            continue;
+        }
         stream.send(&Record::Started(Started {
             step: number,
             probe: step.probe.clone(),

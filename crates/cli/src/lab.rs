@@ -58,6 +58,11 @@ impl Job<'_> {
     fn name(&self) -> String {
         format!("{} (seed {})", self.subject.name, self.plan.seed)
     }
+
+    /// How many steps are carried out.
+    fn steps(&self) -> usize {
+        self.plan.steps.iter().filter(|step| !step.skip).count()
+    }
 }
 
 impl Lab<'_> {
@@ -104,7 +109,7 @@ impl Lab<'_> {
         if self.resume {
             if let Some(kept) = self.store.find_equal(&run)? {
                 let name = job.name();
-                self.progress.keep(&name, job.plan.steps.len(), &kept.id);
+                self.progress.keep(&name, job.steps(), &kept.id);
                 return Ok(Begun::Kept(Box::new(kept)));
             }
         }
@@ -113,7 +118,7 @@ impl Lab<'_> {
     }
 
     fn make(&self, job: &Job, run: Box<Run>) -> Made {
-        let line = self.progress.line(job.name(), job.plan.steps.len());
+        let line = self.progress.line(job.name(), job.steps());
         let plan = run.plan.clone();
         let mut made = Made::of(run);
         let on = &mut |event| self.take(&mut made, &line, event);
