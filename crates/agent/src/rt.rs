@@ -1,6 +1,7 @@
 //! Preparing a thread for measuring: memory, CPU, policy, priority, and reading them back.
 
 use std::fs;
+use std::sync::OnceLock;
 
 use punctual_model::{CpuId, Facts, Finding, Reason};
 
@@ -10,10 +11,11 @@ use crate::sys::sched::{self, Policy};
 /// How a measuring thread was really scheduled, as the kernel tells it.
 pub type Settings = Facts;
 
-/// Prepares the calling thread: bound to `cpu`, `SCHED_FIFO` with `priority`, timer slack
-/// 1 ns, stack touched. Returns what the kernel says when asked; an error is the reason
-/// why the thread cannot measure. There is no fallback to another policy.
+/// Prepares the calling thread: memory locked, bound to `cpu`, `SCHED_FIFO` with `priority`,
+/// timer slack 1 ns, stack touched. Returns what the kernel says when asked; an error is the
+/// reason why the thread cannot measure. There is no fallback.
 pub fn prepare_thread(cpu: CpuId, priority: u8) -> Result<Settings, Reason> {
+    let locked = lock_memory()?;
     pin(cpu)?;
     let slack = sched::minimise_timer_slack()
         .map_err(|error| format!("cannot set the timer slack: {error}"))?;
@@ -23,7 +25,33 @@ pub fn prepare_thread(cpu: CpuId, priority: u8) -> Result<Settings, Reason> {
         ("priority".into(), priority.into()),
         ("affinity".into(), cpu.to_string().into()),
         ("timer_slack_ns".into(), slack.into()),
+        ("memory_locked_kib".into(), locked.into()),
     ]))
+}
+
+/// Locks all memory of the process, present and future, when it is first called; an error
+/// where that is refused. Returns how many KiB of it the kernel says are locked now.
+pub fn lock_memory() -> Result<u64, Reason> {
+    static LOCKED: OnceLock<Result<(), Reason>> = OnceLock::new();
+    let refused = |error: std::io::Error| Reason::NoMemoryLock {
+        error: error.to_string(),
+    };
+    let lock = || memory::lock_all().map_err(refused);
+    LOCKED.get_or_init(lock).clone()?;
+    let path = "/proc/self/status";
+    let status = fs::read_to_string(path).map_err(|error| Reason::unreadable(path, error))?;
+    match parse_locked_kib(&status) {
+        Some(kib) if kib > 0 => Ok(kib),
+        _ => Err(format!("memory was to be locked, but {path} says that none is").into()),
+    }
+}
+
+/// `VmLck` of proc(5)'s `status`, in KiB.
+fn parse_locked_kib(status: &str) -> Option<u64> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmLck:"))?;
+    line.trim().strip_suffix(" kB")?.parse().ok()
 }
 
 /// Binds the calling thread to `cpu`; an error where the kernel then says otherwise.
@@ -84,6 +112,13 @@ pub const CONTROL_PRIORITY: u8 = 1;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn locked_memory_is_what_the_kernel_says() {
+        let status = "VmPeak:\t  100 kB\nVmLck:\t    4096 kB\nVmPin:\t       0 kB\n";
+        assert_eq!(parse_locked_kib(status), Some(4096));
+        assert_eq!(parse_locked_kib("VmPeak:\t 100 kB\n"), None);
+    }
 
     #[test]
     fn the_effective_priority_is_found_behind_a_name_with_spaces_and_parentheses() {

@@ -4,45 +4,41 @@ use std::collections::BTreeMap;
 use std::io;
 
 use punctual_model::plan::{IDLE, Load, Plan, Step};
-use punctual_model::record::{Finished, Started, StepRecord, Unsupported};
+use punctual_model::record::{Finished, Provenance, Started, StepRecord, Unsupported};
 use punctual_model::recording::Work;
-use punctual_model::{Nanos, Reason, Record, Recording, RecordingKey};
+use punctual_model::{Fact, Facts, Nanos, Reason, Record, Recording, RecordingKey};
 
 use crate::loads::RunningLoad;
 use crate::phases::Phases;
 use crate::probes::{self, Context, Measurement};
-use crate::provenance;
-use crate::rt::CONTROL_PRIORITY;
-use crate::setting;
+use crate::rt::{self, CONTROL_PRIORITY};
 use crate::stream::Stream;
-use crate::sys::{marker, memory, process, sched, time};
+use crate::sys::{marker, process, sched, time};
+use crate::{provenance, scratch, setting, status_page};
 
 /// How long a load runs before a probe is started beside it: longer than the longest
 /// phase with which one of its workers may begin.
 const SETTLING: Nanos = Nanos::from_millis(100);
 
-/// Carries out a plan and sends what comes of it; an error only where sending fails.
-pub fn carry_out(plan: &Plan, stream: &mut Stream) -> io::Result<()> {
+/// Carries out a plan and sends what comes of it; an error only where sending fails. `facts`
+/// are what the caller adds to the provenance. Where the target is asked to end, the step that
+/// runs ends after its sample, and no further one is begun.
+pub fn carry_out(plan: &Plan, facts: Facts, stream: &mut Stream) -> io::Result<()> {
     let measurements = match understand(plan) {
         Ok(measurements) => measurements,
         Err(reason) => return stream.send(&Record::Refused(reason)),
     };
-    let restored = setting::restore_left_behind();
-    let mut provenance = provenance::read();
-    if !restored.is_empty() {
-        let text = restored.join(", ");
-        provenance
-            .facts
-            .insert("restored_after_crash".into(), text.into());
-    }
-    stream.send(&Record::Provenance(provenance))?;
+    stream.send(&Record::Provenance(provenance(facts)))?;
     prepare_control_thread();
-    let mut finished = Finished {
+    let mut sent = Finished {
         recordings: 0,
         unsupported: 0,
     };
     let mut repetitions = Repetitions::default();
     for ((step, measurement), number) in plan.steps.iter().zip(&measurements).zip(0..) {
+        if status_page::is_stop_requested() {
+            break;
+        }
         marker::step();
         if step.skip {
             continue;
@@ -53,6 +49,7 @@ pub fn carry_out(plan: &Plan, stream: &mut Stream) -> io::Result<()> {
             load: step.load.clone(),
             nominal: measurement.nominal(),
         }))?;
+        status_page::begin_step(number);
         match measure(plan, step, number, measurement.as_ref()) {
             Ok((recordings, work)) => {
                 stream.send(&Record::Step(StepRecord {
@@ -64,9 +61,11 @@ pub fn carry_out(plan: &Plan, stream: &mut Stream) -> io::Result<()> {
                 for mut recording in recordings {
                     repetitions.complete(&mut recording.key, step, number);
                     stream.send(&Record::Recording(Box::new(recording)))?;
-                    finished.recordings += 1;
+                    sent.recordings += 1;
                 }
             }
+            // It is no property of the subject that the step was cut short.
+            Err(_) if status_page::is_stop_requested() => {}
             Err(reason) => {
                 stream.send(&Record::Unsupported(Unsupported {
                     step: number,
@@ -74,12 +73,30 @@ pub fn carry_out(plan: &Plan, stream: &mut Stream) -> io::Result<()> {
                     load: step.load.clone(),
                     reason: explained(plan, reason),
                 }))?;
-                finished.unsupported += 1;
+                sent.unsupported += 1;
             }
         }
     }
     marker::end();
-    stream.send(&Record::Finished(finished))
+    stream.send(&if status_page::is_stop_requested() {
+        Record::Interrupted(sent)
+    } else {
+        Record::Finished(sent)
+    })
+}
+
+/// What is judged, and what was put in order before.
+fn provenance(facts: Facts) -> Provenance {
+    scratch::remove_left_behind();
+    let restored = setting::restore_left_behind();
+    let mut provenance = provenance::read();
+    provenance.facts.extend(facts);
+    if !restored.is_empty() {
+        let text = restored.join(", ");
+        let text = Fact::from(text);
+        provenance.facts.insert("restored_after_crash".into(), text);
+    }
+    provenance
 }
 
 /// How often each probe, load and variant has been recorded: a plan may measure the same
@@ -128,9 +145,9 @@ fn understand(plan: &Plan) -> Result<Vec<Box<dyn Measurement>>, String> {
 /// Lets the calling thread start and stop loads while these take all the CPU there is.
 fn prepare_control_thread() {
     // Without the right to do so loads may start and stop late, but the probes, which
-    // insist on their own scheduling, will say so themselves.
+    // insist on their own scheduling and on locked memory, will say so themselves.
     let _ = sched::set_fifo(CONTROL_PRIORITY);
-    let _ = memory::lock_all();
+    let _ = rt::lock_memory();
     let _ = process::adopt_orphans();
 }
 
@@ -146,7 +163,14 @@ fn measure(
     let running = load.map(|load| start(load, &mut phases)).transpose()?;
     let result = measurement.run(&mut Context { phases });
     let work = running.map(RunningLoad::stop).transpose();
-    Ok((result?, work?.unwrap_or_default()))
+    let (mut recordings, work) = (result?, work?.unwrap_or_default());
+    let interrupted = status_page::is_stop_requested();
+    // What was cut short before its first sample was not measured.
+    recordings.retain(|recording| !interrupted || recording.count > 0);
+    for recording in &mut recordings {
+        recording.interrupted = interrupted;
+    }
+    Ok((recordings, work))
 }
 
 fn start(load: &Load, phases: &mut Phases) -> Result<RunningLoad, String> {

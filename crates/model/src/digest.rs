@@ -13,7 +13,7 @@ use crate::run::work_of;
 /// Covered: per recording its names, counts, every kept sample, every bin, the worst
 /// samples and its load's work; per unsupported probe its name. Not covered: dates, host
 /// names, file names, program output and whatever else may differ between two machines that
-/// saw the same behaviour. The exact bytes are given in `docs/json.md`.
+/// saw the same behaviour. The exact bytes are given in `docs/method/digest.md`.
 pub fn digest(
     recordings: &[Recording],
     steps: &[StepRecord],

@@ -19,6 +19,7 @@ pub mod reason;
 pub mod record;
 pub mod recording;
 pub mod run;
+pub mod status_page;
 pub mod suite;
 pub mod units;
 
@@ -32,4 +33,5 @@ pub use reason::Reason;
 pub use record::{Preemption, Record};
 pub use recording::{Recorder, Recording, Sample};
 pub use run::{Run, Subject};
+pub use status_page::Progress;
 pub use units::{CpuId, Nanos};

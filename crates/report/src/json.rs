@@ -133,10 +133,10 @@ fn quantiles(count: u64, quantile: impl Fn(f64) -> Option<Nanos>) -> Value {
 
 /// The view that accounts for the samples which a late one displaced.
 fn corrected(recording: &Recording) -> Value {
-    let Some(interval) = recording.interval else {
+    let interval = recording.interval;
+    let Some(histogram) = interval.and_then(|span| recording.histogram.corrected_for(span)) else {
         return Value::Null;
     };
-    let histogram = recording.histogram.corrected_for(interval);
     let count = histogram.count();
     json!({
         "count": count,
@@ -272,7 +272,9 @@ mod tests {
     fn schema() -> impl Fn(&Value) -> Result<(), String> {
         let schema = serde_json::from_str(include_str!("../../../docs/schema/run-2.json"));
         let mut compiler = boon::Compiler::new();
-        compiler.add_resource("run-2.json", schema.unwrap()).unwrap();
+        compiler
+            .add_resource("run-2.json", schema.unwrap())
+            .unwrap();
         let mut schemas = boon::Schemas::new();
         let index = compiler.compile("run-2.json", &mut schemas).unwrap();
         move |value| {
