@@ -4,8 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use punctual_model::Facts;
-use punctual_model::Record;
+use punctual_model::{Facts, Record};
 
 use crate::stream::Stream;
 use crate::sys::{mount, net, process};

@@ -105,7 +105,7 @@ fn run_plan(arguments: &mut Parser) -> Result<()> {
     }
     shutdown::watch().context("cannot watch for signals")?;
     let (_held, told) = DmaLatency::for_run(plan.allow_idle_states);
-    let facts = Facts::from([("cpu_dma_latency_us".into(), told.into())]);
+    let facts = Facts::from([("cpu_dma_latency_us".into(), told)]);
     session::carry_out(&plan, facts, &mut Stream::new(io::stdout()))
         .context("cannot write the stream")
 }

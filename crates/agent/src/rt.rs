@@ -39,12 +39,10 @@ pub fn lock_memory() -> Result<u64, Reason> {
     let lock = || memory::lock_all().map_err(refused);
     LOCKED.get_or_init(lock).clone()?;
     let path = "/proc/self/status";
-    let status = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+    let status = fs::read_to_string(path).map_err(|error| Reason::unreadable(path, error))?;
     match parse_locked_kib(&status) {
         Some(kib) if kib > 0 => Ok(kib),
-        _ => Err(Reason::NoMemoryLock {
-            error: format!("{path} says that none is locked"),
-        }),
+        _ => Err(format!("memory was to be locked, but {path} says that none is").into()),
     }
 }
 

@@ -6,7 +6,7 @@ use std::io;
 use punctual_model::plan::{IDLE, Load, Plan, Step};
 use punctual_model::record::{Finished, Provenance, Started, StepRecord, Unsupported};
 use punctual_model::recording::Work;
-use punctual_model::{Facts, Nanos, Reason, Record, Recording, RecordingKey};
+use punctual_model::{Fact, Facts, Nanos, Reason, Record, Recording, RecordingKey};
 
 use crate::loads::RunningLoad;
 use crate::phases::Phases;
@@ -40,6 +40,9 @@ pub fn carry_out(plan: &Plan, facts: Facts, stream: &mut Stream) -> io::Result<(
             break;
         }
         marker::step();
+        if step.skip {
+            continue;
+        }
         stream.send(&Record::Started(Started {
             step: number,
             probe: step.probe.clone(),
@@ -90,9 +93,8 @@ fn provenance(facts: Facts) -> Provenance {
     provenance.facts.extend(facts);
     if !restored.is_empty() {
         let text = restored.join(", ");
-        provenance
-            .facts
-            .insert("restored_after_crash".into(), text.into());
+        let text = Fact::from(text);
+        provenance.facts.insert("restored_after_crash".into(), text);
     }
     provenance
 }

@@ -97,7 +97,8 @@ pub fn common(found: &[Settings], roles: &[&str]) -> Settings {
 pub fn measured<T>(result: Result<T, Reason>) -> Option<T> {
     let skipped = |reason: Reason| {
         let text = reason.to_string();
-        let is_refused = matches!(reason, Reason::Refused { .. }) || text.contains("cannot bind");
+        let is_refused = matches!(reason, Reason::Refused { .. } | Reason::NoMemoryLock { .. })
+            || text.contains("cannot bind");
         assert!(is_refused, "{text}");
         punctual_skip::skip(&text);
     };

@@ -55,6 +55,10 @@ pub struct Step {
     /// How many samples the document took whose experiment this step repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full: Option<u64>,
+    /// Whether it is left out: another run of the same measurement has it. It keeps its
+    /// number, so that the steps of all these runs have the same ones.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skip: bool,
     /// The probe's own parameters; each probe says which it knows.
     #[serde(flatten)]
     pub params: toml::Table,

@@ -108,7 +108,8 @@ impl fmt::Display for Reason {
             }
             Self::NoMemoryLock { error } => write!(
                 f,
-                "memory cannot be locked ({error}): run as root, or raise RLIMIT_MEMLOCK"
+                "locking memory is refused ({error}): run as root, or raise RLIMIT_MEMLOCK \
+                 (ulimit -l unlimited)"
             ),
             Self::NotFound { program, error } => write!(f, "{program}: {error}"),
             Self::Unreadable { path, error } => write!(f, "{path}: {error}"),

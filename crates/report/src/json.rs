@@ -98,6 +98,7 @@ fn recording_json(recording: &Recording, raw: bool) -> Value {
         "mean": ns(recording.mean()),
         "max": ns(recording.max()),
         "missed": recording.missed,
+        "interrupted": recording.interrupted,
         "overflow": recording.histogram.overflow(),
         "negative": recording.histogram.negative(),
         "interval_ns": ns(recording.interval),
@@ -237,5 +238,48 @@ mod tests {
         );
         assert!(corrected["count"].as_u64() > plain["count"].as_u64());
         assert_eq!(corrected["max"], plain["max"]);
+    }
+
+    /// Real runs, and ones with everything that a run can have, against the schema; it names
+    /// each field, so that one that is added here must be added there.
+    #[test]
+    fn what_is_printed_is_what_the_schema_describes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.db");
+        let stored = include_bytes!("../../store/tests/fixtures/version-1.db");
+        std::fs::write(&path, stored).unwrap();
+        let store = punctual_store::Store::open(&path).unwrap();
+        let stored = store.list().unwrap();
+        let mut runs: Vec<Run> = stored
+            .iter()
+            .map(|run| store.load(&run.id).unwrap())
+            .collect();
+        runs.extend(fixtures::with_gaps());
+        runs.extend(fixtures::all_probes());
+        let validate = schema();
+        for raw in [false, true] {
+            validate(&runs_json(&runs, raw)).unwrap();
+        }
+        validate(&runs_json(&[], false)).unwrap();
+        let mut wrong = runs_json(&runs[..1], false);
+        wrong["runs"][0]["more"] = json!(1);
+        assert!(validate(&wrong).is_err());
+        let mut wrong = runs_json(&runs, false);
+        wrong["runs"][8]["recordings"][1]["count"] = json!("many");
+        assert!(validate(&wrong).is_err());
+    }
+
+    fn schema() -> impl Fn(&Value) -> Result<(), String> {
+        let schema = serde_json::from_str(include_str!("../../../docs/schema/run-2.json"));
+        let mut compiler = boon::Compiler::new();
+        compiler
+            .add_resource("run-2.json", schema.unwrap())
+            .unwrap();
+        let mut schemas = boon::Schemas::new();
+        let index = compiler.compile("run-2.json", &mut schemas).unwrap();
+        move |value| {
+            let found = schemas.validate(value, index);
+            found.map_err(|error| format!("{error:#}"))
+        }
     }
 }

@@ -4,6 +4,7 @@ mod lines;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use punctual_model::Fact;
 use punctual_model::histogram::HIGHEST;
 use punctual_model::run::State;
 
@@ -237,8 +238,8 @@ pub fn places(matrix: &Matrix<'_>) -> Vec<String> {
     let mut cpus: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for recording in matrix.runs().flat_map(|run| &run.recordings) {
         if let Some(cpu) = recording.settings.get("affinity") {
-            let found = cpus.entry(&recording.key.probe).or_default();
-            found.insert(cpu.to_string());
+            let cpus = cpus.entry(&recording.key.probe).or_default();
+            cpus.insert(cpu.to_string());
         }
     }
     let mut probes: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
@@ -262,20 +263,19 @@ pub fn places(matrix: &Matrix<'_>) -> Vec<String> {
 fn machine(column: &Column<'_>) -> Option<String> {
     let run = column.runs.first().filter(|_| !column.is_virtual())?;
     let read_back = run.provenance.as_ref()?;
-    let fact = |key: &str| {
-        let fact = read_back.facts.get(key);
-        fact.map_or_else(|| "unknown".to_owned(), ToString::to_string)
+    let known = |key: &str| match read_back.facts.get(key) {
+        None | Some(Fact::Unknown { .. }) => "unknown".to_owned(),
+        Some(fact) => fact.to_string(),
     };
-    let known = |key: &str| fact(key).split(':').next().unwrap_or_default().to_owned();
     Some(format!(
         "{}: Linux {}, preemption {}; {}; CPUs {}; governor {}; virtualised: {}.",
         column.name,
         read_back.release,
         read_back.preemption,
-        fact("cpu"),
-        fact("cpus_online"),
+        known("cpu"),
+        known("cpus_online"),
         known("governor"),
-        fact("virtualised"),
+        known("virtualised"),
     ))
 }
 

@@ -23,11 +23,9 @@ impl GuestClock {
     /// That of a run's guest; an error is the reason why it is not known.
     pub fn of_run(run: &Run) -> Result<Self, String> {
         let ns_per_insn = run.ns_per_insn().ok_or("it was measured in real time")?;
-        // The kernel may have measured it once more after the target did.
-        let said = run.console.lines().rev().find_map(rate);
-        let read_back = || run.provenance.as_ref()?.tsc_khz;
-        let khz = said.or_else(read_back);
-        let khz = khz.ok_or("neither its kernel nor the target has said at which rate the time stamp counter runs: measure again")?;
+        let read_back = run.provenance.as_ref().and_then(|found| found.tsc_khz);
+        let khz = read_back.or_else(|| run.console.lines().rev().find_map(rate));
+        let khz = khz.ok_or("its kernel did not say at which rate it takes the time stamp counter to run: measure again, without \"quiet\"")?;
         Self::new(ns_per_insn, khz)
     }
 

@@ -394,7 +394,7 @@ mod tests {
             expected: false,
         };
         assert_eq!(findings["result"], control);
-        assert_eq!(findings["cpu_lost"], Finding::Ratio(0.001_234));
+        assert_eq!(findings["cpu_lost"], Finding::Ratio(0.1234 / 100.0));
         let agreed = &findings["kernel_counter_agrees"];
         assert!(matches!(agreed, Finding::Answer { yes: true, .. }));
         assert_eq!(

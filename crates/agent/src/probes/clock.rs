@@ -133,8 +133,8 @@ mod tests {
     fn the_clock_never_runs_backwards_and_every_read_counts() {
         for body in [bare, recorded] {
             // Of the bare reads more than one run.
-            let recording =
-                body(RUN + 1, SeenRecorder::new(100, 0)).finish(RecordingKey::of_variant(""));
+            let recording = body(RUN + 1, SeenRecorder::new(100, 0))
+                .finish(RecordingKey::new("clock", "idle", ""));
             assert_eq!((recording.count, recording.samples.len()), (10_001, 100));
             assert!(recording.min() >= Some(Nanos::ZERO));
         }

@@ -118,8 +118,8 @@ impl Measurement for Image {
             Command::Resize => time.to_owned(),
             Command::AsPublished => format!("{time}, as published"),
         };
-        let user = user.finish(RecordingKey::of_variant(&variant("user")));
-        let system = system.finish(RecordingKey::of_variant(&variant("system")));
+        let user = user.finish(RecordingKey::of_variant(variant("user")));
+        let system = system.finish(RecordingKey::of_variant(variant("system")));
         let mut recordings = vec![user, system];
         for recording in &mut recordings {
             recording.settings.clone_from(&settings);

@@ -295,8 +295,9 @@ impl Recorders {
 
     fn finish(self) -> Vec<Recording> {
         let stages = self.stages.into_iter().zip(STAGES);
-        let finish =
-            |(recorder, variant): (Recorder, _)| recorder.finish(RecordingKey::of_variant(variant));
+        let finish = |(recorder, variant): (Recorder, &str)| {
+            recorder.finish(RecordingKey::of_variant(variant))
+        };
         let whole = self.whole.finish(RecordingKey::of_variant("whole"));
         stages.map(finish).chain([whole]).collect()
     }

@@ -121,7 +121,6 @@ impl Signal {
         let range = (due, self.interval(), self.samples);
         sample((&mut to, &mut from), &backfire, range, stalled).map_err(failed)?;
 
-        // The load's name is the caller's to give.
         let to = to.finish(RecordingKey::of_variant("to"));
         let from = from.finish(RecordingKey::of_variant("from"));
         let mut recordings = [to, from].map(|recording| self.described(recording, &settings));

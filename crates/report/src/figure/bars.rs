@@ -141,7 +141,6 @@ fn draw(canvas: &mut Canvas, plot: &Plot, rows: &[BarRow]) {
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::RecordingKey;
     use punctual_model::recording::Recorder;
 
     use super::*;
@@ -177,8 +176,11 @@ mod tests {
         let mut run = fixtures::run("rt", 1);
         let mut recorder = Recorder::new(1);
         recorder.record(Nanos::ZERO, Nanos(25_000));
-        run.recordings =
-            vec![recorder.finish(RecordingKey::new("irqrate", "idle", "burst of 1000"))];
+        run.recordings = vec![recorder.finish(punctual_model::RecordingKey::new(
+            "irqrate",
+            "idle",
+            "burst of 1000",
+        ))];
         assert!(drawn(&[run], "irqrate").contains(">25.0 µs<"));
     }
 }

@@ -43,10 +43,11 @@ fn what_is_asked_for_each_run_is_found_by_an_index() {
     assert!(plan(&store, "SELECT plan FROM runs").contains("SCAN"));
 }
 
-/// With so many runs a question that looks at all of them for each of them takes hours.
+/// With so many runs a question that looks at all of them for each of them takes minutes;
+/// `benches/store.rs` takes ten times as many.
 #[test]
-fn a_hundred_thousand_runs_are_stored_found_and_listed() {
-    const RUNS: u64 = 100_000;
+fn ten_thousand_runs_are_stored_found_and_listed() {
+    const RUNS: u64 = 10_000;
     let (_directory, store) = fresh();
     let digest = "0".repeat(64);
     let owner = Owner::this().unwrap();
