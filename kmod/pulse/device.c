@@ -15,10 +15,14 @@
 
 #include "pulse.h"
 
+/* Who has which source; see pulse.h. */
 DEFINE_MUTEX(pulse_sources_lock);
 
-/* Counts where others may read meanwhile. */
-#define pulse_count(counter)	WRITE_ONCE(counter, (counter) + 1)
+/* Others may read meanwhile. */
+static void pulse_count(u64 *counter)
+{
+	WRITE_ONCE(*counter, *counter + 1);
+}
 
 static noinline void pulse_spin(u64 length_ns)
 {
@@ -48,7 +52,7 @@ static void pulse_keep(struct pulse *p, u64 seq, u64 asserted_ns, u64 hard_ns)
 		return;
 	/* The reader is through with a slot before it is written again. */
 	if (ring->head - smp_load_acquire(&ring->tail) >= ring->size) {
-		pulse_count(p->dropped);
+		pulse_count(&p->dropped);
 		return;
 	}
 	ring->slots[ring->head & (ring->size - 1)] = (struct pulse_record){
@@ -63,10 +67,10 @@ static void pulse_keep(struct pulse *p, u64 seq, u64 asserted_ns, u64 hard_ns)
 irqreturn_t pulse_hard(struct pulse *p, u64 last, u64 asserted_ns, u64 hard_ns)
 {
 	if (last == p->seen) {
-		pulse_count(p->extra);
+		pulse_count(&p->extra);
 		return IRQ_HANDLED;
 	}
-	pulse_count(p->handled);
+	pulse_count(&p->handled);
 	pulse_keep(p, p->seen + 1, asserted_ns, hard_ns);
 	p->seen = last;
 	if (p->setup.hard_spin_ns)
@@ -103,7 +107,7 @@ irqreturn_t pulse_thread(int irq, void *data)
 	u64 thread_ns = ktime_get_ns();
 	u64 i;
 
-	pulse_count(p->threaded);
+	pulse_count(&p->threaded);
 	if (!p->thread_pid)
 		WRITE_ONCE(p->thread_pid, task_pid_nr(current));
 	for (i = ring->published; i != head; i++)

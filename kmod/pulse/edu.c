@@ -75,7 +75,8 @@ static int pulse_edu_claim(struct pulse *p)
 		return ret;
 
 	writel(readl(pulse_edu_mmio + PULSE_EDU_STATUS), pulse_edu_mmio + PULSE_EDU_ACK);
-	ret = pulse_request_irq(p, pci_irq_vector(pulse_edu_pci, 0), pulse_edu_hard, intx ? IRQF_SHARED : 0);
+	ret = pulse_request_irq(p, pci_irq_vector(pulse_edu_pci, 0), pulse_edu_hard,
+				intx ? IRQF_SHARED : 0);
 	if (ret) {
 		pci_free_irq_vectors(pulse_edu_pci);
 		return ret;

@@ -164,7 +164,8 @@ static void pulse_hpet_stop(struct pulse *p)
 	if (READ_ONCE(p->over))
 		return;
 	/* Those that were due and no handler has seen. */
-	last = div_u64(pulse_hpet_elapsed(hpet, pulse_hpet_read(hpet, HPET_COUNTER)), hpet->interval);
+	last = div_u64(pulse_hpet_elapsed(hpet, pulse_hpet_read(hpet, HPET_COUNTER)),
+		       hpet->interval);
 	if (p->setup.count && last > p->setup.count)
 		last = p->setup.count;
 	WRITE_ONCE(p->raised, last);

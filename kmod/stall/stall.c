@@ -408,9 +408,9 @@ static int stall_parse(char *text, u64 now_ns, struct stall_plan *plan)
 		plan->count = 1;
 		return 0;
 	}
-	plan->share = DIV64_U64_ROUND_UP(plan->length_ns * STALL_SHARE_ALL, plan->every_ns);
-	if (plan->share > STALL_SHARE_MAX)
+	if (plan->every_ns < 2 * plan->length_ns)
 		return -EINVAL;
+	plan->share = div64_u64(plan->length_ns * STALL_SHARE_ALL, plan->every_ns);
 	if (!plan->begin_ns)
 		plan->begin_ns = now_ns + plan->every_ns;
 	return 0;

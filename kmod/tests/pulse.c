@@ -293,16 +293,6 @@ static void hpet(void)
 	stalled("softirq", setup, false);
 	stalled("raw-spinlock", setup, false);
 
-	/* A descriptor that is the device's, but has no comparator of its own. */
-	fd = open_pulse();
-	other = open_pulse();
-	full.hpet_fd = fd;
-	full.interval_ns = KHZ_NS;
-	check(ioctl(other, PULSE_SETUP, &full) < 0 && errno == EINVAL, "%s", strerror(errno));
-	full.hpet_fd = setup.hpet_fd;
-	close(fd);
-	close(other);
-
 	/* One at a time. */
 	fd = open_pulse();
 	other = open_pulse();

@@ -198,7 +198,8 @@ static void bad_input(void)
 		"irqs-off 1000001", "irqs-off 18446744073709551616", "irqs-off 5 5", "none 5",
 		"irqs-off 500 after=", "irqs-off 500 after", "irqs-off 500 after=x",
 		"irqs-off 500 after=1 at=1", "irqs-off 500 at=1 after=1", "irqs-off 500 count=2",
-		"irqs-off 500 every=999", "irqs-off 1000000 every=100", "irqs-off 1 every=99", "irqs-off 500 every=3600000001",
+		"irqs-off 500 every=999", "irqs-off 1000000 every=100",
+		"irqs-off 1 every=99", "irqs-off 500 every=3600000001",
 		"irqs-off 500 after=3600000001", "irqs-off 500 at=9223372036854775807",
 		"irqs-off 500 count=1 count=1", "stop now", "irqs-off 500 every=2000 every=2000",
 		"irqs-off 500 count=4294967296 every=2000", "IRQS-OFF 5", "irqs-off 500 =5" };
