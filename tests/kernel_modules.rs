@@ -26,12 +26,11 @@ fn the_modules_work_on_every_kernel_and_leave_no_warning() {
             .join("punctual/kernels")
             .join(kernel)
             .join("vmlinuz");
-        let boot = Ended::of(
-            Command::new(kmod.join("tests/boot"))
-                .arg(image)
-                .arg(&modules),
-        );
-        let said = format!("{}{}", boot.stdout, boot.stderr);
-        assert_eq!(boot.status, Some(0), "{kernel}: {said}");
+        for cpus in ["1", "2"] {
+            let mut boot = Command::new(kmod.join("tests/boot"));
+            let boot = Ended::of(boot.args([&image, &modules]).arg(cpus));
+            let said = format!("{}{}", boot.stdout, boot.stderr);
+            assert_eq!(boot.status, Some(0), "{kernel}, {cpus} CPUs: {said}");
+        }
     }
 }

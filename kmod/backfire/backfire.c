@@ -7,6 +7,7 @@
  * two programs cannot read each other's times.
  */
 
+#include <linux/cred.h>
 #include <linux/fs.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
@@ -39,6 +40,18 @@ static int backfire_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
+/*
+ * Whoever opened the file may have handed it on to somebody who does not know
+ * what it is, and would die of a text: a program that is more than its user.
+ */
+static bool backfire_is_openers(const struct file *file)
+{
+	const struct cred *opener = file->f_cred, *writer = current_cred();
+
+	return uid_eq(writer->uid, opener->uid) && uid_eq(writer->euid, opener->euid) &&
+	       uid_eq(writer->suid, opener->suid);
+}
+
 static ssize_t backfire_write(struct file *file, const char __user *text,
 			      size_t len, loff_t *pos)
 {
@@ -46,6 +59,8 @@ static ssize_t backfire_write(struct file *file, const char __user *text,
 	unsigned int signo;
 	int ret;
 
+	if (!backfire_is_openers(file))
+		return -EPERM;
 	/* kstrtouint_from_user() would cut a longer text, and take its head. */
 	if (len > BACKFIRE_TEXT_MAX)
 		return -EINVAL;
@@ -103,4 +118,4 @@ module_misc_device(backfire_device);
 MODULE_LICENSE("GPL");
 MODULE_AUTHOR("The Punctual authors");
 MODULE_DESCRIPTION("Sends a signal back to the thread that asks for it");
-MODULE_VERSION("0.1.0");
+MODULE_VERSION(PUNCTUAL_VERSION);

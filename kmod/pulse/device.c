@@ -4,14 +4,25 @@
 #include <linux/cpumask.h>
 #include <linux/fs.h>
 #include <linux/log2.h>
+#include <linux/math64.h>
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "pulse.h"
+
+/* Who has which source; see pulse.h. */
+DEFINE_MUTEX(pulse_sources_lock);
+
+/* Others may read meanwhile. */
+static void pulse_count(u64 *counter)
+{
+	WRITE_ONCE(*counter, *counter + 1);
+}
 
 static noinline void pulse_spin(u64 length_ns)
 {
@@ -41,7 +52,7 @@ static void pulse_keep(struct pulse *p, u64 seq, u64 asserted_ns, u64 hard_ns)
 		return;
 	/* The reader is through with a slot before it is written again. */
 	if (ring->head - smp_load_acquire(&ring->tail) >= ring->size) {
-		p->dropped++;
+		pulse_count(&p->dropped);
 		return;
 	}
 	ring->slots[ring->head & (ring->size - 1)] = (struct pulse_record){
@@ -56,10 +67,10 @@ static void pulse_keep(struct pulse *p, u64 seq, u64 asserted_ns, u64 hard_ns)
 irqreturn_t pulse_hard(struct pulse *p, u64 last, u64 asserted_ns, u64 hard_ns)
 {
 	if (last == p->seen) {
-		p->extra++;
+		pulse_count(&p->extra);
 		return IRQ_HANDLED;
 	}
-	p->handled++;
+	pulse_count(&p->handled);
 	pulse_keep(p, p->seen + 1, asserted_ns, hard_ns);
 	p->seen = last;
 	if (p->setup.hard_spin_ns)
@@ -84,7 +95,7 @@ irqreturn_t pulse_hard_raised(struct pulse *p, u64 hard_ns)
 	/* If more than these are waiting, the times of the first are gone. */
 	if (last - p->seen > PULSE_ASSERTED)
 		first = last - PULSE_ASSERTED + 1;
-	return pulse_hard(p, last, p->asserted_ns[first % PULSE_ASSERTED], hard_ns);
+	return pulse_hard(p, last, READ_ONCE(p->asserted_ns[first % PULSE_ASSERTED]), hard_ns);
 }
 
 irqreturn_t pulse_thread(int irq, void *data)
@@ -96,9 +107,9 @@ irqreturn_t pulse_thread(int irq, void *data)
 	u64 thread_ns = ktime_get_ns();
 	u64 i;
 
-	p->threaded++;
+	pulse_count(&p->threaded);
 	if (!p->thread_pid)
-		p->thread_pid = task_pid_nr(current);
+		WRITE_ONCE(p->thread_pid, task_pid_nr(current));
 	for (i = ring->published; i != head; i++)
 		ring->slots[i & (ring->size - 1)].thread_ns = thread_ns;
 	if (p->setup.thread_spin_ns)
@@ -139,7 +150,7 @@ static void pulse_raise(struct pulse *p)
 {
 	u64 seq = p->raised + 1;
 
-	p->asserted_ns[seq % PULSE_ASSERTED] = ktime_get_ns();
+	WRITE_ONCE(p->asserted_ns[seq % PULSE_ASSERTED], ktime_get_ns());
 	/* The handler that sees the number sees the time, too. */
 	smp_store_release(&p->raised, seq);
 	p->ops->raise(p);
@@ -148,11 +159,13 @@ static void pulse_raise(struct pulse *p)
 static enum hrtimer_restart pulse_due(struct hrtimer *timer)
 {
 	struct pulse *p = container_of(timer, struct pulse, timer);
+	u64 periods;
 
 	pulse_raise(p);
 	if (p->setup.count && p->raised >= p->setup.count)
 		return HRTIMER_NORESTART;
-	p->skipped += hrtimer_forward_now(timer, ns_to_ktime(p->setup.interval_ns)) - 1;
+	periods = hrtimer_forward_now(timer, ns_to_ktime(p->setup.interval_ns));
+	WRITE_ONCE(p->skipped, p->skipped + periods - 1);
 	return HRTIMER_RESTART;
 }
 
@@ -182,12 +195,24 @@ static u32 pulse_flags_of(u32 source)
 	}
 }
 
+/* Whether the CPU would have time for nothing else, for longer than is bearable. */
+static bool pulse_is_too_much(const struct pulse_setup *setup, bool raised)
+{
+	u64 free_ns = (u64)PULSE_INTERVAL_NS_FREE + setup->hard_spin_ns + setup->thread_spin_ns;
+
+	if (setup->interval_ns >= free_ns)
+		return false;
+	return raised || !setup->count ||
+	       setup->count > div64_u64(PULSE_BURST_NS_MAX, setup->interval_ns);
+}
+
 static int pulse_check(const struct pulse_setup *setup)
 {
 	const struct pulse_ops *ops = pulse_ops_of(setup->source);
-	u64 free_ns = PULSE_INTERVAL_NS_FREE + (u64)setup->hard_spin_ns;
 
 	if (!ops || setup->flags & ~pulse_flags_of(setup->source))
+		return -EINVAL;
+	if (memchr_inv(setup->reserved, 0, sizeof(setup->reserved)))
 		return -EINVAL;
 	if (setup->cpu != PULSE_ANY_CPU &&
 	    (setup->cpu >= nr_cpu_ids || !cpu_online(setup->cpu)))
@@ -204,10 +229,7 @@ static int pulse_check(const struct pulse_setup *setup)
 	if (setup->interval_ns < PULSE_INTERVAL_NS_MIN ||
 	    setup->interval_ns > PULSE_INTERVAL_NS_MAX)
 		return -EINVAL;
-	/* Otherwise the CPU might do nothing else, for ever. */
-	if (setup->interval_ns < free_ns && (ops->raise || !setup->count))
-		return -EINVAL;
-	return 0;
+	return pulse_is_too_much(setup, ops->raise) ? -EINVAL : 0;
 }
 
 static void pulse_stop(struct pulse *p)
@@ -228,8 +250,20 @@ static void pulse_release_source(struct pulse *p)
 		return;
 	p->ops->release(p);
 	p->ops = NULL;
+}
+
+static void pulse_drop_ring(struct pulse *p)
+{
 	kvfree(p->ring.slots);
 	p->ring = (struct pulse_ring){};
+}
+
+void pulse_revoke(struct pulse *p)
+{
+	mutex_lock(&p->lock);
+	pulse_stop(p);
+	pulse_release_source(p);
+	mutex_unlock(&p->lock);
 }
 
 static int pulse_setup(struct pulse *p, const struct pulse_setup *setup)
@@ -239,6 +273,7 @@ static int pulse_setup(struct pulse *p, const struct pulse_setup *setup)
 	int ret;
 
 	pulse_release_source(p);
+	pulse_drop_ring(p);
 	if (setup->records) {
 		slots = kvcalloc(setup->records, sizeof(*slots), GFP_KERNEL_ACCOUNT);
 		if (!slots)
@@ -249,13 +284,11 @@ static int pulse_setup(struct pulse *p, const struct pulse_setup *setup)
 	p->ring.slots = slots;
 	p->ring.size = setup->records;
 	ret = ops->claim(p);
-	if (ret) {
-		kvfree(slots);
-		p->ring = (struct pulse_ring){};
-		return ret;
-	}
-	p->ops = ops;
-	return 0;
+	if (ret)
+		pulse_drop_ring(p);
+	else
+		p->ops = ops;
+	return ret;
 }
 
 static int pulse_start(struct pulse *p)
@@ -282,7 +315,7 @@ static int pulse_start(struct pulse *p)
 		hrtimer_start(&p->timer, ns_to_ktime(ktime_get_ns() + p->setup.interval_ns),
 			      HRTIMER_MODE_ABS_PINNED_HARD);
 	if (ret)
-		p->over = true;
+		WRITE_ONCE(p->over, true);
 	else
 		p->started = true;
 	return ret;
@@ -350,35 +383,40 @@ static long pulse_ioctl_stats(struct pulse *p, void __user *arg)
 	return copy_to_user(arg, &stats, sizeof(stats)) ? -EFAULT : 0;
 }
 
+static long pulse_ioctl_locked(struct pulse *p, unsigned int cmd, void __user *arg)
+{
+	switch (cmd) {
+	case PULSE_SETUP:
+		return pulse_ioctl_setup(p, arg);
+	case PULSE_START:
+		return pulse_ioctl_start(p);
+	case PULSE_STOP:
+		pulse_stop(p);
+		return 0;
+	case PULSE_TRIGGER:
+		return pulse_ioctl_trigger(p);
+	case PULSE_STATS:
+		return pulse_ioctl_stats(p, arg);
+	default:
+		return -ENOTTY;
+	}
+}
+
 static long pulse_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct pulse *p = file->private_data;
+	bool claims = cmd == PULSE_SETUP;
 	long ret;
 
+	if (claims && mutex_lock_interruptible(&pulse_sources_lock))
+		return -EINTR;
 	ret = mutex_lock_interruptible(&p->lock);
-	if (ret)
-		return ret;
-	switch (cmd) {
-	case PULSE_SETUP:
-		ret = pulse_ioctl_setup(p, (const void __user *)arg);
-		break;
-	case PULSE_START:
-		ret = pulse_ioctl_start(p);
-		break;
-	case PULSE_STOP:
-		pulse_stop(p);
-		ret = 0;
-		break;
-	case PULSE_TRIGGER:
-		ret = pulse_ioctl_trigger(p);
-		break;
-	case PULSE_STATS:
-		ret = pulse_ioctl_stats(p, (void __user *)arg);
-		break;
-	default:
-		ret = -ENOTTY;
+	if (!ret) {
+		ret = pulse_ioctl_locked(p, cmd, (void __user *)arg);
+		mutex_unlock(&p->lock);
 	}
-	mutex_unlock(&p->lock);
+	if (claims)
+		mutex_unlock(&pulse_sources_lock);
 	return ret;
 }
 
@@ -460,8 +498,12 @@ static int pulse_release(struct inode *inode, struct file *file)
 {
 	struct pulse *p = file->private_data;
 
+	/* Who is to revoke the source is through with it, or will not find it. */
+	mutex_lock(&pulse_sources_lock);
 	pulse_stop(p);
 	pulse_release_source(p);
+	mutex_unlock(&pulse_sources_lock);
+	pulse_drop_ring(p);
 	kfree(p);
 	return 0;
 }

@@ -10,7 +10,7 @@
 
 #include "pulse.h"
 
-struct ipi {
+struct pulse_ipi {
 	struct pulse *pulse;
 	call_single_data_t csd;		/* to another CPU */
 	atomic_t csd_under_way;
@@ -19,7 +19,7 @@ struct ipi {
 	struct kthread_work work;
 };
 
-static void ipi_hard(struct ipi *ipi)
+static void pulse_ipi_hard(struct pulse_ipi *ipi)
 {
 	u64 hard_ns = ktime_get_ns();
 
@@ -27,31 +27,31 @@ static void ipi_hard(struct ipi *ipi)
 		kthread_queue_work(ipi->worker, &ipi->work);
 }
 
-static void ipi_hard_csd(void *data)
+static void pulse_ipi_hard_csd(void *data)
 {
-	struct ipi *ipi = data;
+	struct pulse_ipi *ipi = data;
 
-	ipi_hard(ipi);
+	pulse_ipi_hard(ipi);
 	atomic_dec_return_release(&ipi->csd_under_way);
 }
 
-static void ipi_hard_irq_work(struct irq_work *irq_work)
+static void pulse_ipi_hard_irq_work(struct irq_work *irq_work)
 {
-	ipi_hard(container_of(irq_work, struct ipi, irq_work));
+	pulse_ipi_hard(container_of(irq_work, struct pulse_ipi, irq_work));
 }
 
-static void ipi_thread(struct kthread_work *work)
+static void pulse_ipi_thread(struct kthread_work *work)
 {
-	pulse_thread(0, container_of(work, struct ipi, work)->pulse);
+	pulse_thread(0, container_of(work, struct pulse_ipi, work)->pulse);
 }
 
 /*
  * Either refuses if the one before has not been delivered yet; then that one's
  * handler will see both, and this one is lost in it.
  */
-static void ipi_raise(struct pulse *p)
+static void pulse_ipi_raise(struct pulse *p)
 {
-	struct ipi *ipi = p->source;
+	struct pulse_ipi *ipi = p->source;
 
 	preempt_disable();
 	if (p->setup.cpu == smp_processor_id()) {
@@ -64,9 +64,9 @@ static void ipi_raise(struct pulse *p)
 	preempt_enable();
 }
 
-static int ipi_claim(struct pulse *p)
+static int pulse_ipi_claim(struct pulse *p)
 {
-	struct ipi *ipi;
+	struct pulse_ipi *ipi;
 	unsigned int cpu;
 	int ret;
 
@@ -78,10 +78,10 @@ static int ipi_claim(struct pulse *p)
 	if (!ipi)
 		return -ENOMEM;
 	ipi->pulse = p;
-	ipi->csd.func = ipi_hard_csd;
+	ipi->csd.func = pulse_ipi_hard_csd;
 	ipi->csd.info = ipi;
-	compat_irq_work_init_hard(&ipi->irq_work, ipi_hard_irq_work);
-	kthread_init_work(&ipi->work, ipi_thread);
+	compat_irq_work_init_hard(&ipi->irq_work, pulse_ipi_hard_irq_work);
+	kthread_init_work(&ipi->work, pulse_ipi_thread);
 
 	ipi->worker = compat_kthread_run_worker_on_cpu(cpu, "pulse/%u");
 	if (IS_ERR(ipi->worker)) {
@@ -98,9 +98,9 @@ err_worker:
 	return ret;
 }
 
-static void ipi_stop(struct pulse *p)
+static void pulse_ipi_stop(struct pulse *p)
 {
-	struct ipi *ipi = p->source;
+	struct pulse_ipi *ipi = p->source;
 
 	irq_work_sync(&ipi->irq_work);
 	while (atomic_read_acquire(&ipi->csd_under_way))
@@ -108,17 +108,17 @@ static void ipi_stop(struct pulse *p)
 	kthread_flush_work(&ipi->work);
 }
 
-static void ipi_release(struct pulse *p)
+static void pulse_ipi_release(struct pulse *p)
 {
-	struct ipi *ipi = p->source;
+	struct pulse_ipi *ipi = p->source;
 
 	kthread_destroy_worker(ipi->worker);
 	kfree(ipi);
 }
 
 const struct pulse_ops pulse_ipi_ops = {
-	.claim		= ipi_claim,
-	.release	= ipi_release,
-	.stop		= ipi_stop,
-	.raise		= ipi_raise,
+	.claim		= pulse_ipi_claim,
+	.release	= pulse_ipi_release,
+	.stop		= pulse_ipi_stop,
+	.raise		= pulse_ipi_raise,
 };

@@ -11,17 +11,11 @@ static int __init pulse_init(void)
 
 	ret = pulse_edu_init();
 	if (ret)
-		goto err_edu;
+		return ret;
 
 	ret = pulse_device_init();
 	if (ret)
-		goto err_device;
-
-	return 0;
-
-err_device:
-	pulse_edu_exit();
-err_edu:
+		pulse_edu_exit();
 	return ret;
 }
 
@@ -37,4 +31,4 @@ module_exit(pulse_exit);
 MODULE_LICENSE("GPL");
 MODULE_AUTHOR("The Punctual authors");
 MODULE_DESCRIPTION("Makes interrupts and takes their times");
-MODULE_VERSION("0.1.0");
+MODULE_VERSION(PUNCTUAL_VERSION);

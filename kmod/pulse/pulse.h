@@ -13,6 +13,12 @@
 
 struct pulse;
 
+/*
+ * Who has which source: held where one is claimed, released or comes and goes.
+ * Taken before the lock of an open file.
+ */
+extern struct mutex pulse_sources_lock;
+
 /* A kind of source: one file each. */
 struct pulse_ops {
 	/* Makes the source this open file's, as p->setup says. May sleep. */
@@ -46,7 +52,7 @@ struct pulse_ring {
 struct pulse {
 	struct mutex lock;		/* of the calls */
 	struct mutex read_lock;		/* of @ring.tail and of the ring's memory */
-	const struct pulse_ops *ops;	/* NULL: not set up */
+	const struct pulse_ops *ops;	/* NULL: not set up, or the source went away */
 	void *source;			/* the source's own */
 	struct pulse_setup setup;
 	bool started;
@@ -91,6 +97,9 @@ irqreturn_t pulse_hard_raised(struct pulse *p, u64 hard_ns);
 
 /* What a source's threaded handler is. */
 irqreturn_t pulse_thread(int irq, void *data);
+
+/* Ends what the open file does with its source, because the source goes away. */
+void pulse_revoke(struct pulse *p);
 
 /* Asks for @irq with these handlers, and has it where the setup says. */
 int pulse_request_irq(struct pulse *p, unsigned int irq, irq_handler_t hard, unsigned long flags);

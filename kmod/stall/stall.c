@@ -13,6 +13,7 @@
 #include <linux/irq_work.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
+#include <linux/math64.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -25,6 +26,10 @@
 
 #include "compat.h"
 #include "uapi/stall.h"
+
+/* Periodic stalls of all open files together take no more than half of the time. */
+#define STALL_SHARE_ALL	1000000
+#define STALL_SHARE_MAX	(STALL_SHARE_ALL / 2)
 
 struct stall;
 
@@ -47,16 +52,22 @@ struct stall_plan {
 	u64 begin_ns;			/* 0: at once, by the thread that writes */
 	u64 every_ns;			/* 0: once */
 	u32 count;			/* 0: until stopped */
+	u64 share;			/* of the time that it takes, of STALL_SHARE_ALL */
 };
 
 /* One open file. */
 struct stall {
-	struct mutex lock;		/* of all but the record */
+	struct mutex lock;		/* of all but the record and @share */
 	struct stall_plan plan;
+	u64 share;			/* what it has of stall_shares */
 	u32 left;
 	atomic_t busy;			/* a stall has begun and is not over */
 	struct hrtimer timer;
 	struct irq_work irq_work;
+	/*
+	 * Deprecated; but what is to replace it, a workqueue in soft interrupts,
+	 * there is only from Linux 6.9 on.
+	 */
 	struct tasklet_struct tasklet;
 	struct kthread_work work;
 	struct kthread_worker *worker;	/* bound to worker_cpu */
@@ -68,6 +79,9 @@ struct stall {
 	u64 done;
 	u64 skipped;
 };
+
+static DEFINE_MUTEX(stall_shares_lock);
+static u64 stall_shares;
 
 static DEFINE_RAW_SPINLOCK(stall_raw_lock);
 static DEFINE_SPINLOCK(stall_lock);
@@ -234,9 +248,12 @@ static void stall_disarm(struct stall *stall)
 
 static void stall_drop_worker(struct stall *stall)
 {
-	if (stall->worker)
-		kthread_destroy_worker(stall->worker);
+	if (!stall->worker)
+		return;
+	kthread_destroy_worker(stall->worker);
 	stall->worker = NULL;
+	/* It remembers the worker that it was last queued on: that one is gone. */
+	kthread_init_work(&stall->work, stall_run_work);
 }
 
 static int stall_have_worker(struct stall *stall, unsigned int cpu)
@@ -290,6 +307,24 @@ static int stall_now(struct stall *stall)
 	tasklet_schedule(&stall->tasklet);
 	local_bh_enable();
 	return wait_for_completion_killable(&stall->over);
+}
+
+/* Has the open file take this share in place of the one that it has. */
+static int stall_take_share(struct stall *stall, u64 share)
+{
+	int ret = 0;
+	u64 shares;
+
+	mutex_lock(&stall_shares_lock);
+	shares = stall_shares - stall->share + share;
+	if (share && shares > STALL_SHARE_MAX) {
+		ret = -EBUSY;
+	} else {
+		stall_shares = shares;
+		stall->share = share;
+	}
+	mutex_unlock(&stall_shares_lock);
+	return ret;
 }
 
 /* The next word, or NULL. */
@@ -373,9 +408,9 @@ static int stall_parse(char *text, u64 now_ns, struct stall_plan *plan)
 		plan->count = 1;
 		return 0;
 	}
-	/* Half of the time must be left to everybody else. */
 	if (plan->every_ns < 2 * plan->length_ns)
 		return -EINVAL;
+	plan->share = div64_u64(plan->length_ns * STALL_SHARE_ALL, plan->every_ns);
 	if (!plan->begin_ns)
 		plan->begin_ns = now_ns + plan->every_ns;
 	return 0;
@@ -403,6 +438,9 @@ static ssize_t stall_write(struct file *file, const char __user *buf, size_t len
 	ret = mutex_lock_interruptible(&stall->lock);
 	if (ret)
 		return ret;
+	ret = stall_take_share(stall, plan.share);
+	if (ret)
+		goto out;
 	stall_disarm(stall);
 	*pos = 0;
 	/* Nothing is under way: plan and record are this thread's. */
@@ -414,6 +452,9 @@ static ssize_t stall_write(struct file *file, const char __user *buf, size_t len
 	atomic_set(&stall->busy, 0);
 	if (plan.kind)
 		ret = plan.begin_ns ? stall_arm(stall) : stall_now(stall);
+	if (ret)
+		stall_take_share(stall, 0);
+out:
 	mutex_unlock(&stall->lock);
 	return ret ? ret : len;
 }
@@ -461,6 +502,7 @@ static int stall_release(struct inode *inode, struct file *file)
 
 	stall_disarm(stall);
 	stall_drop_worker(stall);
+	stall_take_share(stall, 0);
 	kfree(stall);
 	return 0;
 }
@@ -485,4 +527,4 @@ module_misc_device(stall_device);
 MODULE_LICENSE("GPL");
 MODULE_AUTHOR("The Punctual authors");
 MODULE_DESCRIPTION("Holds a CPU for a given time");
-MODULE_VERSION("0.1.0");
+MODULE_VERSION(PUNCTUAL_VERSION);

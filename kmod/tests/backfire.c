@@ -65,6 +65,48 @@ static void refuses(int fd, const char *text, size_t len)
 	check(ret == -1 && errno == EINVAL, "'%.16s' gave %zd, %s", text, ret, strerror(errno));
 }
 
+/* Opens the device as another user; user IDs are the thread's, below libc. */
+static void *open_as_another(void *fd)
+{
+	must(syscall(SYS_setresuid, 1000, 1000, 1000));
+	*(int *)fd = open(BACKFIRE_DEVICE, O_RDWR);
+	return NULL;
+}
+
+/* Who got the file from another user is not signalled, nor is who has become another. */
+static void users(void)
+{
+	int fd = open(BACKFIRE_DEVICE, O_RDWR), given = -1, status;
+	pthread_t thread;
+	pid_t child;
+
+	must(fd);
+	/* The device node is this guest's own: nobody else could see it otherwise. */
+	must(chmod(BACKFIRE_DEVICE, 0666));
+	pthread_create(&thread, NULL, open_as_another, &given);
+	pthread_join(thread, NULL);
+	must(given);
+	signal(SIGTERM, handler);
+	handled_at = 0;
+	check(write(given, "15", 2) == -1 && errno == EPERM && !handled_at, "%s", strerror(errno));
+	close(given);
+
+	child = fork();
+	must(child);
+	if (!child) {
+		ssize_t ret;
+
+		signal(SIGTERM, SIG_DFL);
+		must(setresuid(1000, 1000, 1000));
+		ret = write(fd, "15", 2);
+		_exit(ret == -1 && errno == EPERM ? 0 : 1);
+	}
+	must(waitpid(child, &status, 0));
+	check(status == 0, "status %x", status);
+	check(write(fd, "15", 2) == 2 && handled_at, "its own");
+	close(fd);
+}
+
 int main(void)
 {
 	static char long_text[1 << 20];
@@ -93,6 +135,8 @@ int main(void)
 	signal(SIGUSR1, handler);
 	check(write(fd, "10\n", 3) == 3 && handled_at, "with a newline");
 	check(read(fd, long_text, 64) > 0 && read(fd, long_text, 64) == 0, "end of file");
+
+	users();
 
 	round_trips((void *)1000);
 	/* The signal is the thread's, not the process's. */

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Does /dev/pulse make the interrupts that it is asked for, and lose none in silence? */
 
+#include "check.h"
+
+#include <dirent.h>
 #include <linux/hpet.h>
 
-#include "check.h"
 #include "../pulse/uapi/pulse.h"
 #include "../stall/uapi/stall.h"
 
@@ -162,13 +164,55 @@ static struct pulse_setup hpet_setup(void)
 {
 	struct pulse_setup setup = { .source = PULSE_SOURCE_HPET, .records = 4096,
 				     .cpu = PULSE_ANY_CPU };
-	struct hpet_info info;
 
 	setup.hpet_fd = open("/dev/hpet", O_RDONLY);
 	must(setup.hpet_fd);
-	must(ioctl(setup.hpet_fd, HPET_INFO, &info));
-	setup.hpet_timer = info.hi_timer;
 	return setup;
+}
+
+/* Has the device edu driven by the module, or no longer. */
+static void edu_driver(const char *verb)
+{
+	DIR *driver = opendir("/sys/bus/pci/drivers/pulse");
+	/* While it is not bound, its name is not there. */
+	static char device[NAME_MAX + 1];
+	struct dirent *entry;
+	int fd;
+
+	must(driver ? 0 : -1);
+	while ((entry = readdir(driver)))
+		if (strchr(entry->d_name, ':'))
+			strcpy(device, entry->d_name);
+	fd = openat(dirfd(driver), verb, O_WRONLY);
+	must(fd);
+	must(write(fd, device, strlen(device)));
+	close(fd);
+	closedir(driver);
+}
+
+/* A device that is taken away while it interrupts: its user is told, and keeps its records. */
+static void unbound(struct pulse_setup setup)
+{
+	int fd = open_pulse();
+	struct stages stages = {};
+	struct pulse_stats stats;
+
+	setup.interval_ns = KHZ_NS;
+	must(ioctl(fd, PULSE_SETUP, &setup));
+	must(ioctl(fd, PULSE_START));
+	sleep_until(now() + 10 * KHZ_NS);
+	edu_driver("unbind");
+	read_burst(fd, &stages);
+	stats = stats_of(fd);
+	check(stages.records >= 9 && stats.over && !stats.irq, "%ld records, over %u, irq %u",
+	      stages.records, stats.over, stats.irq);
+	check(ioctl(fd, PULSE_START) < 0 && errno == EINVAL, "%s", strerror(errno));
+	check(ioctl(fd, PULSE_SETUP, &setup) < 0 && errno == ENODEV, "%s", strerror(errno));
+	edu_driver("bind");
+	must(ioctl(fd, PULSE_SETUP, &setup));
+	close(fd);
+	triggered("edu, bound again, triggered", (struct pulse_setup){
+		.source = PULSE_SOURCE_EDU, .records = 4096, .cpu = PULSE_ANY_CPU });
 }
 
 /* The shortest interval, to 0.1 us, at which none of count is lost. */
@@ -343,6 +387,11 @@ static void bad_input(void)
 	REFUSES(bad.source = PULSE_SOURCE_HPET; bad.hpet_fd = -1);
 	REFUSES(bad.source = PULSE_SOURCE_HPET; bad.interval_ns = 1000000; bad.hpet_fd = fd);
 	REFUSES(bad.source = PULSE_SOURCE_HPET; bad.interval_ns = 10000);
+	REFUSES(bad.source = PULSE_SOURCE_HPET; bad.interval_ns = 19999; bad.count = 3000151);
+	REFUSES(bad.source = PULSE_SOURCE_HPET; bad.interval_ns = 1000; bad.count = -1ULL);
+	REFUSES(bad.interval_ns = 1000000; bad.thread_spin_ns = 980001);
+	REFUSES(bad.reserved[0] = 1);
+	REFUSES(bad.reserved[6] = 1);
 	REFUSES(bad.flags = PULSE_INTX);
 	REFUSES(bad.flags = PULSE_ONE_SHOT);
 	REFUSES(bad.flags = 0x80000000);
@@ -426,6 +475,8 @@ int main(void)
 		triggered("edu, MSI, hard only", edu);
 		edu.flags = PULSE_INTX;
 		triggered("edu, INTx, triggered", edu);
+		edu.flags = 0;
+		unbound(edu);
 	}
 	if (access("/dev/hpet", F_OK))
 		printf("  HPET: there is none\n");

@@ -161,6 +161,30 @@ static void periodic(const char *kind)
 	close(fd);
 }
 
+/* Periodic stalls of all open files together leave half of the time. */
+static void shares(void)
+{
+	static const char half[] = "irqs-off 100 every=200 count=3";
+	static const char third[] = "irqs-off 100 every=300 after=1000000";
+	int first = open_stall(), second = open_stall();
+
+	command(first, third);
+	check(write(second, half, sizeof(half) - 1) == -1 && errno == EBUSY, "%s", strerror(errno));
+	check(write(second, third, sizeof(third) - 1) == -1 && errno == EBUSY, "%s",
+	      strerror(errno));
+	check(result(second).done == 0, "a stall that was refused");
+	command(second, "irqs-off 100 every=600 after=1000000");
+	/* Each has its own share anew, and gives it back: by stop, another kind, or close. */
+	command(second, "irqs-off 100 every=600 after=1000000");
+	command(second, "irqs-off 100");
+	command(first, half);
+	command(first, "stop");
+	command(second, half);
+	close(second);
+	command(first, half);
+	close(first);
+}
+
 static void refuses(int fd, const char *text, size_t len)
 {
 	ssize_t ret = write(fd, text, len);
@@ -174,7 +198,8 @@ static void bad_input(void)
 		"irqs-off 1000001", "irqs-off 18446744073709551616", "irqs-off 5 5", "none 5",
 		"irqs-off 500 after=", "irqs-off 500 after", "irqs-off 500 after=x",
 		"irqs-off 500 after=1 at=1", "irqs-off 500 at=1 after=1", "irqs-off 500 count=2",
-		"irqs-off 500 every=999", "irqs-off 1 every=99", "irqs-off 500 every=3600000001",
+		"irqs-off 500 every=999", "irqs-off 1000000 every=100",
+		"irqs-off 1 every=99", "irqs-off 500 every=3600000001",
 		"irqs-off 500 after=3600000001", "irqs-off 500 at=9223372036854775807",
 		"irqs-off 500 count=1 count=1", "stop now", "irqs-off 500 every=2000 every=2000",
 		"irqs-off 500 count=4294967296 every=2000", "IRQS-OFF 5", "irqs-off 500 =5" };
@@ -223,5 +248,6 @@ int main(void)
 		contender(kinds[i]);
 	for (i = 0; i < KINDS; i++)
 		periodic(kinds[i]);
+	shares();
 	return conclude("stall");
 }

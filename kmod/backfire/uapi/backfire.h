@@ -3,7 +3,8 @@
  * /dev/backfire sends a signal back to the thread that asks for it.
  *
  * Write: the number of a signal, 1 to 31, as decimal text of at most
- * BACKFIRE_TEXT_MAX bytes, with or without a newline. Nothing else is taken.
+ * BACKFIRE_TEXT_MAX bytes, with or without a newline. Nothing else is taken, nor
+ * from a thread whose user IDs are not those that the file was opened with (EPERM).
  *
  * Read: two lines of text about the last signal that was sent through this
  * open file, or zeros if there was none:

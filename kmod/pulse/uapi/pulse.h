@@ -48,10 +48,12 @@ enum pulse_source {
 #define PULSE_INTERVAL_NS_MIN	1000
 #define PULSE_INTERVAL_NS_MAX	10000000000
 /*
- * hpet: an interval below this and hard_spin_ns together needs a burst with an
- * end. edu, ipi: no interval may be shorter than that.
+ * hpet: an interval below this, hard_spin_ns and thread_spin_ns together needs a
+ * burst with an end. edu, ipi: no interval may be shorter than that.
  */
 #define PULSE_INTERVAL_NS_FREE	20000
+/* The longest that such a burst may be, count * interval_ns. */
+#define PULSE_BURST_NS_MAX	60000000000
 #define PULSE_SPIN_NS_MAX	10000000
 #define PULSE_RECORDS_MAX	(1 << 20)
 
@@ -64,8 +66,8 @@ struct pulse_setup {
 	__u32 cpu;		/* the CPU that is interrupted, or PULSE_ANY_CPU */
 	__u32 hard_spin_ns;	/* make the hard handler so much longer, at its end */
 	__u32 thread_spin_ns;	/* make the threaded handler so much longer */
-	__s32 hpet_fd;		/* hpet: a descriptor of /dev/hpet, else -1 */
-	__u32 hpet_timer;	/* hpet: hi_timer, as its HPET_INFO says */
+	__s32 hpet_fd;		/* hpet: the descriptor of /dev/hpet that it was lent to */
+	__u32 reserved[7];	/* must be 0 */
 };
 
 struct pulse_record {
@@ -96,11 +98,21 @@ struct pulse_stats {
 	__s32 thread_pid;	/* the threaded handler's; 0: it has not run */
 	__u32 over;		/* 1: stopped, or the burst has ended */
 	__u32 flags;		/* those that are in force */
+	__u64 reserved[3];	/* 0 */
 };
 
-#define PULSE_IOC_MAGIC	0xb5
+/* One of those that Linux's Documentation/userspace-api/ioctl/ioctl-number.rst leaves free. */
+#define PULSE_IOC_MAGIC	0xd0
 
-/* Chooses a source. Not while it is started (EBUSY). */
+/*
+ * Chooses a source. Not while it is started (EBUSY). What this header does not
+ * define is refused (EINVAL): flags, and reserved fields that are not 0. So new
+ * fields take the place of reserved ones, 0 means what was before them, and who
+ * asks for them where there are none is told.
+ *
+ * A source that goes away, as edu does when it is unbound, ends the burst; its
+ * records can still be read. PULSE_START then gives EINVAL until another set-up.
+ */
 #define PULSE_SETUP	_IOW(PULSE_IOC_MAGIC, 1, struct pulse_setup)
 /* Begins a burst: counts, sequence and records from the start. */
 #define PULSE_START	_IO(PULSE_IOC_MAGIC, 2)

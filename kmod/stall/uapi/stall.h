@@ -25,7 +25,9 @@
  *
  *	after=US	begin so many microseconds from now
  *	at=NS		begin at this time of CLOCK_MONOTONIC, in nanoseconds
- *	every=US	and again at this period, at least twice the length
+ *	every=US	and again at this period, at least twice the length; the
+ *			periodic stalls of all open files, each at length / period,
+ *			may not take more than half of the time together (EBUSY)
  *	count=N		so many stalls; 1 without every=, no end with it
  *
  * Without after=, at= and every= the writing thread itself is held, and write()

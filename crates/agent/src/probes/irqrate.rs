@@ -14,7 +14,7 @@ use serde::Deserialize;
 use super::{Context, Measurement, Probe, each, irq, parameters, within};
 use crate::rt::{self, Settings};
 use crate::status_page;
-use crate::sys::pulse::{Burst, Pulse, Source, Stats};
+use crate::sys::pulse::{BURST_MAX, Burst, INTERVAL_FREE, Pulse, Source, Stats};
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -63,10 +63,12 @@ impl Default for Irqrate {
 impl Irqrate {
     fn check(&self) -> Result<(), String> {
         within("the number of bursts", self.bursts.len(), 1, 10)?;
-        for burst in &self.bursts {
-            within("bursts", *burst, 10, 1_000_000_000)?;
-        }
         within("handler_ns", self.handler_ns, 0, 1_000_000)?;
+        let free = INTERVAL_FREE + Nanos(self.handler_ns.into());
+        let most = BURST_MAX.0 / free.0;
+        for burst in &self.bursts {
+            within("bursts", *burst, 10, most as u64)?;
+        }
         within("priority", self.priority, 1, 99)
     }
 

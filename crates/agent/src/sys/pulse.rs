@@ -20,6 +20,13 @@ pub enum Source {
     Ipi = 3,
 }
 
+/// An interval shorter than this, and what the handlers are made longer by, leaves too little
+/// time to everybody else: a burst of such is at most [`BURST_MAX`] long.
+pub const INTERVAL_FREE: Nanos = Nanos::from_micros(20);
+
+/// The longest such burst.
+pub const BURST_MAX: Nanos = Nanos::from_millis(60_000);
+
 const HARD_ONLY: u32 = 0x1;
 const ANY_CPU: u32 = u32::MAX;
 
@@ -35,7 +42,7 @@ struct Setup {
     hard_spin_ns: u32,
     thread_spin_ns: u32,
     hpet_fd: i32,
-    hpet_timer: u32,
+    reserved: [u32; 7],
 }
 
 /// An interrupt, in the module's own form.
@@ -74,26 +81,15 @@ pub struct Stats {
     pub over: u32,
     /// Those that are in force.
     pub flags: u32,
+    reserved: [u64; 3],
 }
 
-const MAGIC: u32 = 0xb5;
+const MAGIC: u32 = 0xd0;
 const SETUP: libc::Ioctl = libc::_IOW::<Setup>(MAGIC, 1);
 const START: libc::Ioctl = libc::_IO(MAGIC, 2);
 const STOP: libc::Ioctl = libc::_IO(MAGIC, 3);
 const TRIGGER: libc::Ioctl = libc::_IO(MAGIC, 4);
 const STATS: libc::Ioctl = libc::_IOR::<Stats>(MAGIC, 5);
-
-/// `struct hpet_info` of the kernel's `uapi/linux/hpet.h`.
-#[repr(C)]
-#[derive(Default)]
-struct HpetInfo {
-    frequency: libc::c_ulong,
-    flags: libc::c_ulong,
-    number: u16,
-    timer: u16,
-}
-
-const HPET_INFO: libc::Ioctl = libc::_IOR::<HpetInfo>(b'h' as u32, 3);
 
 /// What is asked of a source.
 #[derive(Clone, Copy, Debug)]
@@ -142,9 +138,9 @@ impl Pulse {
         let open = File::options().read(true).write(true).open(device);
         let file =
             open.map_err(|error| Reason::no_device(&device.to_string_lossy(), "pulse", error))?;
-        let (hpet, timer) = match burst.source {
-            Source::Hpet => hpet().map(|(hpet, timer)| (Some(hpet), timer))?,
-            Source::Edu | Source::Ipi => (None, 0),
+        let hpet = match burst.source {
+            Source::Hpet => Some(hpet()?),
+            Source::Edu | Source::Ipi => None,
         };
         let setup = Setup {
             source: burst.source as u32,
@@ -156,7 +152,7 @@ impl Pulse {
             hard_spin_ns: burst.handler.0 as u32,
             thread_spin_ns: 0,
             hpet_fd: hpet.as_ref().map_or(-1, AsRawFd::as_raw_fd),
-            hpet_timer: timer,
+            reserved: [0; 7],
         };
         // SAFETY: the descriptor is open; the request reads the live `setup`.
         let chosen =
@@ -220,15 +216,9 @@ impl Pulse {
     }
 }
 
-/// Borrows a comparator of the HPET: the descriptor that it is lent to, and its number.
-fn hpet() -> Result<(File, u32), String> {
-    let missing = |error| format!("no comparator of /dev/hpet: {error}");
-    let file = File::open("/dev/hpet").map_err(missing)?;
-    let mut info = HpetInfo::default();
-    // SAFETY: the descriptor is open; the request writes the live `info`.
-    let told = unsafe { libc::ioctl(file.as_raw_fd(), HPET_INFO, &raw mut info) };
-    super::check(told).map_err(missing)?;
-    Ok((file, info.timer.into()))
+/// Borrows a comparator of the HPET: the descriptor that it is lent to.
+fn hpet() -> Result<File, String> {
+    File::open("/dev/hpet").map_err(|error| format!("no comparator of /dev/hpet: {error}"))
 }
 
 #[cfg(test)]
@@ -237,10 +227,9 @@ mod tests {
 
     #[test]
     fn the_structures_are_as_long_as_the_module_has_them() {
-        assert_eq!(size_of::<Setup>(), 48);
+        assert_eq!(size_of::<Setup>(), 72);
         assert_eq!(size_of::<RawRecord>(), 32);
-        assert_eq!(size_of::<Stats>(), 72);
-        assert_eq!(size_of::<HpetInfo>(), 24);
+        assert_eq!(size_of::<Stats>(), 96);
     }
 
     #[test]
