@@ -58,13 +58,10 @@ fn every_load_of_a_guest_proves_its_work() {
                 worker["cpu_ns"].as_i64().unwrap() > 10_000_000,
                 "{load}: {worker}"
             );
-            let long = ["celf", "hackbench", "storm", "osadl"]
-                .iter()
-                .any(|l| load.starts_with(l));
-            assert!(
-                long || worker["amount"].as_i64().unwrap() > 0,
-                "{load}: {worker}"
-            );
+            // Its 2,000 processes are hardly started when this step is over.
+            let starts = load == "celf-50" && worker["unit"] == "messages";
+            let amount = worker["amount"].as_i64().unwrap();
+            assert!(starts || amount > 0, "{load}: {worker}");
         }
     }
 }

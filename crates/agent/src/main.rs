@@ -31,10 +31,11 @@ Example:
 ";
 
 fn main() -> ExitCode {
-    if std::process::id() == 1 {
+    let called = std::env::args_os().next().unwrap_or_default();
+    // In a container any program may be process 1.
+    if std::process::id() == 1 && called == "/init" {
         init::run();
     }
-    let called = std::env::args_os().next().unwrap_or_default();
     let parser = &mut Parser::from_env();
     let (name, result) = match programs::called(&called) {
         Some(program) => (program.name, (program.run)(parser)),

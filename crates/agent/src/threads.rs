@@ -91,7 +91,10 @@ pub fn common(found: &[Settings], roles: &[&str]) -> Settings {
 }
 
 /// What a test of a probe has measured; `None`, and the test is skipped, where this machine
-/// does not let it run real-time threads on its first CPU. There is no other excuse.
+/// does not let it run real-time threads on its first CPU.
+///
+/// # Panics
+/// For any other reason.
 #[cfg(test)]
 #[track_caller]
 pub fn measured<T>(result: Result<T, Reason>) -> Option<T> {
