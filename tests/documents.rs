@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The documents: each probe has a page with its parameters, and no link leads nowhere.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes anew what documents quote: runs the command of each quoted output, and puts what it
 //! prints into the document.
 //!
