@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The project's documents: where they are, and what is code in them.
 
 use std::fs;

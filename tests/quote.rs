@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes anew what documents quote: runs the command of each quoted output, and puts what it
 //! prints into the document.
 //!
@@ -117,8 +118,8 @@ fn document(path: &Path, mode: Mode) -> Result<bool> {
         }
         return Ok(true);
     }
-    let made = carry_out(&steps, &lines)?;
-    let new = replaced(&lines, &made);
+    let outputs = carry_out(&steps, &lines)?;
+    let new = replaced(&lines, &outputs);
     if new == text {
         return Ok(true);
     }
@@ -177,7 +178,7 @@ fn block(lines: &[&str], fence: usize) -> Result<Range<usize>> {
 /// Runs all commands; returns what is to stand in which lines.
 fn carry_out(steps: &[Step], lines: &[&str]) -> Result<Vec<(Range<usize>, String)>> {
     let scratch = Scratch::new();
-    let mut made = Vec::new();
+    let mut outputs = Vec::new();
     for step in steps {
         match step {
             Step::File { name, lines: block } => {
@@ -194,11 +195,11 @@ fn carry_out(steps: &[Step], lines: &[&str]) -> Result<Vec<(Range<usize>, String
                 ensure!(!printed.is_empty(), "`{command}` prints nothing");
                 let is_shown = |line: &&&str| line.starts_with("$ ");
                 let shown = lines[block.clone()].iter().take_while(is_shown).count();
-                made.push((block.start + shown..block.end, printed));
+                outputs.push((block.start + shown..block.end, printed));
             }
         }
     }
-    Ok(made)
+    Ok(outputs)
 }
 
 /// What a shell command prints, which must end well.
@@ -223,7 +224,7 @@ fn print(scratch: &Scratch, command: &str) -> Result<String> {
 }
 
 /// The document with other lines in these places, which are in its order.
-fn replaced(lines: &[&str], made: &[(Range<usize>, String)]) -> String {
+fn replaced(lines: &[&str], outputs: &[(Range<usize>, String)]) -> String {
     let mut new = String::new();
     let mut done = 0;
     let keep = |new: &mut String, range: Range<usize>| {
@@ -232,7 +233,7 @@ fn replaced(lines: &[&str], made: &[(Range<usize>, String)]) -> String {
             new.push('\n');
         }
     };
-    for (range, text) in made {
+    for (range, text) in outputs {
         keep(&mut new, done..range.start);
         new.push_str(text.trim_end());
         new.push('\n');
@@ -266,8 +267,8 @@ More.
         let lines: Vec<&str> = DOCUMENT.lines().collect();
         let steps = steps(&lines).unwrap();
         assert_eq!(steps.len(), 2);
-        let made = carry_out(&steps, &lines).unwrap();
-        let new = replaced(&lines, &made);
+        let outputs = carry_out(&steps, &lines).unwrap();
+        let new = replaced(&lines, &outputs);
         assert_eq!(new, DOCUMENT.replace("old\nolder", "name = \"loop\""));
     }
 
@@ -275,8 +276,8 @@ More.
     fn a_comment_without_a_block_and_a_command_that_fails_are_errors() {
         let error = |text: &str| {
             let lines: Vec<&str> = text.lines().collect();
-            let made = steps(&lines).and_then(|steps| carry_out(&steps, &lines));
-            format!("{:#}", made.unwrap_err())
+            let outputs = steps(&lines).and_then(|steps| carry_out(&steps, &lines));
+            format!("{:#}", outputs.unwrap_err())
         };
         let no_block = "<!-- output of: true -->\n\n```\n```\n";
         assert_eq!(

@@ -15,8 +15,8 @@ pub type Quotes = Spanned<Vec<String>>;
 pub struct Document {
     /// The suite that repeats it.
     pub suite: String,
-    /// Its short name: `S0` to `S4`.
-    pub seed: String,
+    /// Its short name, such as `OSADL`.
+    pub name: String,
     /// The name of the file that holds its text.
     pub file: String,
     /// Its title.

@@ -10,7 +10,7 @@ use crate::document::{Document, Unit};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure<'a> {
     /// The document's short name.
-    pub seed: &'a str,
+    pub document: &'a str,
     /// Where it stands there.
     pub section: &'a str,
     /// The table's name.
@@ -48,7 +48,7 @@ pub fn figures(document: &Document) -> Vec<Figure<'_>> {
                 }
                 let picture = value == PICTURE;
                 figures.push(Figure {
-                    seed: &document.seed,
+                    document: &document.name,
                     section: &table.section,
                     table: &table.id,
                     system: &table.hardware,

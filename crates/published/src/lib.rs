@@ -51,7 +51,10 @@ pub enum PublishedError {
     },
 }
 
-/// The documents that come with Punctual, in the order of their seeds.
+/// The suites of the documents, in the order in which these are listed; others come last.
+const ORDER: [&str; 5] = ["osadl", "linux-journal", "patch-review", "vub", "celf"];
+
+/// The documents that come with Punctual, in a fixed order.
 pub fn documents() -> Result<Vec<Document>, PublishedError> {
     let mut documents = Vec::new();
     for file in FILES.files() {
@@ -64,7 +67,10 @@ pub fn documents() -> Result<Vec<Document>, PublishedError> {
             documents.push(parse(&path, text)?);
         }
     }
-    documents.sort_by(|one: &Document, other| one.seed.cmp(&other.seed));
+    documents.sort_by_key(|document: &Document| {
+        let place = ORDER.iter().position(|suite| *suite == document.suite);
+        place.unwrap_or(ORDER.len())
+    });
     Ok(documents)
 }
 

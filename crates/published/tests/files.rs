@@ -33,19 +33,20 @@ fn quotes(document: &Document) -> Vec<&String> {
 #[test]
 fn each_of_the_five_documents_is_there_once() {
     let documents = documents().unwrap();
-    let seeds: Vec<&str> = documents.iter().map(|one| one.seed.as_str()).collect();
-    assert_eq!(seeds, ["S0", "S1", "S2", "S3", "S4"]);
+    let names: Vec<&str> = documents.iter().map(|one| one.name.as_str()).collect();
+    let expected = ["OSADL", "Linux Journal", "Patch review", "VUB", "CELF"];
+    assert_eq!(names, expected);
     for document in &documents {
-        assert!(!document.directions.is_empty(), "{}", document.seed);
-        assert!(document.method.len() > 300, "{}", document.seed);
+        assert!(!document.directions.is_empty(), "{}", document.name);
+        assert!(document.method.len() > 300, "{}", document.name);
     }
 }
 
 #[test]
 fn the_numbers_that_matter_most_are_as_printed() {
     let documents = documents().unwrap();
-    let value = |seed: &str, kernel: &str, table: &str, place: usize| {
-        let document = documents.iter().find(|one| one.seed == seed).unwrap();
+    let value = |name: &str, kernel: &str, table: &str, place: usize| {
+        let document = documents.iter().find(|one| one.name == name).unwrap();
         let mut all = figures(document).into_iter();
         let figure = all
             .by_ref()
@@ -57,19 +58,22 @@ fn the_numbers_that_matter_most_are_as_printed() {
             .unwrap()
     };
     let printed = |text: &str| Some(text.to_owned());
-    assert_eq!(value("S0", "2.6.26.8-rt16", "sendme", 7), printed("290"));
-    assert_eq!(value("S0", "2.6.29", "image", 1), printed("0.23"));
+    assert_eq!(value("OSADL", "2.6.26.8-rt16", "sendme", 7), printed("290"));
+    assert_eq!(value("OSADL", "2.6.29", "image", 1), printed("0.23"));
     assert_eq!(
-        value("S4", "Realtime-preempt", "ten-hours", 0),
+        value("CELF", "Realtime-preempt", "ten-hours", 0),
         printed("33.7593")
     );
     assert_eq!(
-        value("S4", "Realtime-preemption", "hackbench", 6),
+        value("CELF", "Realtime-preemption", "hackbench", 6),
         printed("13.713")
     );
-    assert_eq!(value("S3", "2.6.33.7-rt30", "tests", 9), printed("47.4"));
-    assert_eq!(value("S3", "2.6.33.7-rt30", "tests", 0), None);
-    let review = documents.iter().find(|one| one.seed == "S2").unwrap();
+    assert_eq!(value("VUB", "2.6.33.7-rt30", "tests", 9), printed("47.4"));
+    assert_eq!(value("VUB", "2.6.33.7-rt30", "tests", 0), None);
+    let review = documents
+        .iter()
+        .find(|one| one.name == "Patch review")
+        .unwrap();
     let counts: Vec<u64> = review
         .histograms
         .iter()

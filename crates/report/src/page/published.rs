@@ -275,7 +275,7 @@ mod tests {
             assert!(
                 text.contains(&document.title.replace('"', "&quot;")),
                 "{}",
-                document.seed
+                document.name
             );
         }
         assert!(!of_suite("demo", fixtures::whole()).contains("Beside what was published"));

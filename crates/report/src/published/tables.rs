@@ -80,7 +80,7 @@ pub fn table(document: &Document, published: &Published, matrix: Option<&Matrix<
         title: published.title.clone(),
         about: format!(
             "{}, section “{}”. Load: {}{stress}. Amount: {}.",
-            document.seed, published.section, published.load, published.amount
+            document.name, published.section, published.load, published.amount
         ),
         heads: published
             .columns

@@ -17,9 +17,9 @@ pub fn directions_text(runs: &[Run], documents: &[Document], width: usize) -> St
     let matrix = Matrix::new(runs);
     let mut lines = Vec::new();
     for document in repeated(&matrix, documents) {
-        let (seed, title, year) = (&document.seed, &document.title, &document.year);
+        let (name, title, year) = (&document.name, &document.title, &document.year);
         lines.push(String::new());
-        lines.extend(wrap(&format!("{seed}: {title} ({year})"), "", "", width));
+        lines.extend(wrap(&format!("{name}: {title} ({year})"), "", "", width));
         for scaled in scaled(&matrix) {
             lines.extend(wrap(&clean(&scaled.text()), "", "  ", width));
         }
@@ -110,7 +110,7 @@ fn document_text(document: &Document, width: usize) -> String {
 
 fn heading(document: &Document, width: usize) -> Vec<String> {
     let mut lines = wrap(
-        &format!("{}: {}", document.seed, document.title),
+        &format!("{}: {}", document.name, document.title),
         "",
         "    ",
         width,
