@@ -173,15 +173,15 @@ struct Guest {
 }
 
 /// This machine, as it is.
-pub fn host(cache: PathBuf, silence: Duration) -> Result<PreparedSite, Error> {
-    Ok(PreparedSite {
+pub fn host(cache: PathBuf, silence: Duration) -> PreparedSite {
+    PreparedSite {
         site: Box::new(HostSite {
             target: Companion::Target.find(),
             cache,
             silence,
         }),
         absent: BTreeMap::new(),
-    })
+    }
 }
 
 fn put(initramfs: &mut Initramfs, file: &Path) -> Result<(), Error> {

@@ -225,7 +225,7 @@ impl Run {
         let cache = paths::cache_dir()?;
         let silence = Duration::from_secs(self.patience);
         if self.bench == Bench::Host {
-            return Ok(vec![sites::host(cache, silence)?]);
+            return Ok(vec![sites::host(cache, silence)]);
         }
         let mut bench = VirtualBench::open(&cache)?;
         bench.silence = silence;
