@@ -67,7 +67,7 @@ pub enum ScopeError {
         "the run's program did not mark where its plan ends, as a Punctual with the scope does ({0}): measure again"
     )]
     NoEnd(ReadError),
-    /// The guest's kernel does not tell its symbols.
+    /// The guest's kernel does not show its symbols.
     #[error("no names for the guest's code: {0}")]
     NoSymbols(String),
     /// The run that repeats it did not get to its end.

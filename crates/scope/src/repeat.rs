@@ -26,7 +26,7 @@ use crate::symbols::Symbols;
 const RING: usize = 4_000_000;
 
 /// Where a run is lived through again.
-pub struct Place {
+pub struct Repeater {
     /// The bench, without the plugin.
     pub bench: VirtualBench,
     /// Punctual's cache directory.
@@ -40,7 +40,7 @@ pub struct Place {
 /// Who is told what happens while a run is repeated.
 pub type Watcher<'a> = &'a mut (dyn FnMut(&Event) + Send);
 
-impl Place {
+impl Repeater {
     /// The machine of a run, which must be what it was.
     pub fn machine(&self, run: &Run, kernel: Kernel) -> Result<Machine, ScopeError> {
         let ns_per_insn = run

@@ -123,8 +123,8 @@ impl Explain {
         if let Some(path) = &self.report {
             write(path, page::page(run, explained))?;
         }
-        let mut stories = explained.iter().filter_map(|one| one.story.as_ref().ok());
-        if let (Some(path), Some(story)) = (&self.perfetto, stories.next()) {
+        let mut breakdowns = explained.iter().filter_map(|one| one.breakdown.as_ref().ok());
+        if let (Some(path), Some(story)) = (&self.perfetto, breakdowns.next()) {
             write(path, chrome::trace(&run.id, story).to_string())?;
         }
         Ok(())
@@ -150,7 +150,7 @@ impl Explain {
 
 /// What could be told of all samples, of some, or of none.
 fn status(explained: &[Explained]) -> ExitStatus {
-    if explained.iter().all(|explained| explained.story.is_err()) {
+    if explained.iter().all(|explained| explained.breakdown.is_err()) {
         ExitStatus::Incomplete
     } else {
         ExitStatus::Done

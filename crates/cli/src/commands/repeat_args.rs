@@ -11,7 +11,7 @@ use punctual_kernels::paths;
 use punctual_model::{Plan, Run};
 use punctual_runner::Companion;
 use punctual_scope::error::ScopeError;
-use punctual_scope::repeat::Place;
+use punctual_scope::repeat::Repeater;
 
 use super::catalog;
 use crate::UsageError;
@@ -34,7 +34,7 @@ pub struct RepeatArgs {
 
 impl RepeatArgs {
     /// The bench on which a run is repeated, and its machine there.
-    pub fn machine(&self, run: &Run) -> Result<(Place, Machine)> {
+    pub fn machine(&self, run: &Run) -> Result<(Repeater, Machine)> {
         if !run.is_virtual() {
             return Err(UsageError(format!(
                 "{id} was measured on this machine, in real time: only runs of the virtual bench \
@@ -47,7 +47,7 @@ impl RepeatArgs {
         }
         let cache = paths::cache_dir()?;
         let plugin = self.plugin.clone();
-        let place = Place {
+        let place = Repeater {
             bench: VirtualBench::open(&cache)?,
             plugin: plugin.unwrap_or_else(|| Companion::ScopePlugin.find()),
             start: if self.cold {

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use punctual_model::Nanos;
 
 use super::attribution::{Attribution, end_of};
-use super::{Cause, MOST, Part, Stage};
-use crate::names::Kind;
+use super::{Cause, MOST, Part, PathStage};
+use crate::names::CodeKind;
 use crate::walk::{Number, Task};
 
 /// A part on its way.
 pub(super) struct Piece {
-    pub(super) stage: Stage,
+    pub(super) stage: PathStage,
     pub(super) cause: Cause,
     pub(super) site: Option<Number>,
     pub(super) task: Task,
@@ -45,7 +45,7 @@ fn goes_on(before: &Piece, piece: &Piece) -> bool {
             Cause::PreemptOff,
             Cause::Lock,
         ];
-        piece.stage == Stage::Switch && held.contains(&piece.cause)
+        piece.stage == PathStage::Switch && held.contains(&piece.cause)
     };
     waits(before) && waits(piece) && before.task == piece.task
 }
@@ -63,7 +63,7 @@ fn as_one(stretch: Vec<Piece>) -> Vec<Piece> {
         return stretch;
     }
     vec![Piece {
-        stage: Stage::Switch,
+        stage: PathStage::Switch,
         cause: Cause::OtherThread,
         site: None,
         task: first.task,
@@ -80,7 +80,7 @@ impl Attribution<'_> {
         if self.slept || watched > self.begin {
             let first = self.at(self.begin.max(watched));
             pieces.push(Piece {
-                stage: Stage::Interrupt,
+                stage: PathStage::Interrupt,
                 cause: if self.slept {
                     Cause::Idle
                 } else {
@@ -143,7 +143,7 @@ impl Attribution<'_> {
                 .max_by_key(|(site, length)| (*length, *site));
             if let Some((site, length)) = longest {
                 let whole = (piece.to - piece.from).0 as f64;
-                if self.about.scale.time(length).0 as f64 >= MOST * whole {
+                if self.about.clock.time(length).0 as f64 >= MOST * whole {
                     (piece.cause, piece.site) = (self.preempt_hold(site), Some(site));
                 }
             }
@@ -166,7 +166,8 @@ impl Attribution<'_> {
 
     /// The function that did it itself, or had it done by a lock or the like.
     fn site(&self, site: Number) -> String {
-        let helper = |number: &Number| !matches!(self.kind(*number), Kind::Lock | Kind::Switch);
+        let helper =
+            |number: &Number| !matches!(self.kind(*number), CodeKind::Lock | CodeKind::Switch);
         let own = self.walk.chain(site).find(helper).unwrap_or(site);
         if own == site {
             return self.text(site).to_owned();
@@ -186,7 +187,7 @@ mod tests {
             let from = at;
             at += length;
             Piece {
-                stage: Stage::Switch,
+                stage: PathStage::Switch,
                 cause: *cause,
                 site: None,
                 task: *task,
@@ -198,9 +199,9 @@ mod tests {
         of.iter().enumerate().map(piece).collect()
     }
 
-    fn told(of: &[(Task, Cause, i64)]) -> Vec<(Task, Cause, i64)> {
-        let told = |piece: &Piece| (piece.task, piece.cause, (piece.to - piece.from).0);
-        together(pieces(of)).iter().map(told).collect()
+    fn shape(of: &[(Task, Cause, i64)]) -> Vec<(Task, Cause, i64)> {
+        let shape = |piece: &Piece| (piece.task, piece.cause, (piece.to - piece.from).0);
+        together(pieces(of)).iter().map(shape).collect()
     }
 
     #[test]
@@ -222,7 +223,7 @@ mod tests {
             (2, Cause::OtherThread, 50),
             (3, Cause::OtherThread, 60),
         ];
-        assert_eq!(told(&stretch), expected);
+        assert_eq!(shape(&stretch), expected);
         let first = &together(pieces(&stretch))[0];
         assert_eq!(first.spans, 0..6);
     }
@@ -235,6 +236,6 @@ mod tests {
             (1, Cause::OtherThread, 26),
             (1, Cause::Scheduler, 900),
         ];
-        assert_eq!(told(&stretch), stretch);
+        assert_eq!(shape(&stretch), stretch);
     }
 }

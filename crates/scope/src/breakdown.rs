@@ -1,4 +1,4 @@
-//! The story of a sample: what stood between the moment when it was due and the moment when
+//! The breakdown of a sample: what stood between the moment when it was due and the moment when
 //! it was taken, in parts that add up to its lateness exactly.
 
 mod attribution;
@@ -21,7 +21,7 @@ use attribution::Attribution;
 
 /// How far the sample has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
+pub enum PathStage {
     /// It is due; the interrupt that says so is not taken yet.
     Interrupt,
     /// The interrupt is handled; the thread is not woken yet.
@@ -36,7 +36,7 @@ pub enum Stage {
     User,
 }
 
-impl Stage {
+impl PathStage {
     /// All, in their order.
     pub const ALL: [Self; 6] = [
         Self::Interrupt,
@@ -67,8 +67,8 @@ pub enum Cause {
     Unseen,
     /// The CPU slept until the interrupt came.
     Idle,
-    /// Interrupts were open: the interrupt was on its way.
-    Coming,
+    /// Interrupts were open: the interrupt was pending.
+    Pending,
     /// Interrupts were masked.
     IrqsOff,
     /// An interrupt was handled.
@@ -89,8 +89,8 @@ pub enum Cause {
     CleanUp,
     /// The scheduler was at work.
     Scheduler,
-    /// Nothing: this is the way itself.
-    Way,
+    /// Nothing: this is the path itself.
+    Path,
 }
 
 impl Cause {
@@ -99,7 +99,7 @@ impl Cause {
         match self {
             Self::Unseen => "not watched",
             Self::Idle => "idle",
-            Self::Coming => "on its way",
+            Self::Pending => "pending",
             Self::IrqsOff => "interrupts off",
             Self::HardIrq => "interrupt",
             Self::Exception => "exception",
@@ -110,22 +110,22 @@ impl Cause {
             Self::OtherThread => "another thread",
             Self::CleanUp => "cleaning up",
             Self::Scheduler => "scheduler",
-            Self::Way => "the way itself",
+            Self::Path => "the path itself",
         }
     }
 
-    /// Whether it stood in the way, rather than being the way.
+    /// Whether it stood in the way, rather than being the path.
     pub fn is_in_the_way(self) -> bool {
         !matches!(
             self,
-            Self::Way | Self::Scheduler | Self::Coming | Self::Idle
+            Self::Path | Self::Scheduler | Self::Pending | Self::Idle
         )
     }
 }
 
 /// A function, and how long it ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ran {
+pub struct FunctionTime {
     /// The function.
     pub function: String,
     /// What called it.
@@ -142,7 +142,7 @@ pub struct Ran {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// How far the sample has come.
-    pub stage: Stage,
+    pub stage: PathStage,
     /// What kept it.
     pub cause: Cause,
     /// Where it begins, counted from the moment when the sample was due.
@@ -154,9 +154,9 @@ pub struct Part {
     /// For whom the CPU worked.
     pub thread: String,
     /// The innermost function that filled most of it.
-    pub main: Option<Ran>,
+    pub main: Option<FunctionTime>,
     /// What took most of the time within that.
-    pub within: Vec<Ran>,
+    pub within: Vec<FunctionTime>,
 }
 
 /// From when to when a sample is.
@@ -170,9 +170,9 @@ pub enum Measure {
     Gap,
 }
 
-/// The story of a sample.
+/// The breakdown of a sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Story {
+pub struct Breakdown {
     /// From when to when it is.
     pub measure: Measure,
     /// How late it was, or how long.
@@ -184,7 +184,7 @@ pub struct Story {
     /// The threads' functions, the outermost first, parted by `;`, and their own time.
     pub flame: Vec<(String, Nanos)>,
     /// Functions as they were entered and left: for a viewer.
-    pub functions: Vec<Entered>,
+    pub functions: Vec<FunctionSpan>,
     /// Each block that ran: when, the number of its instructions, where it is, and
     /// its function.
     pub blocks: Vec<(Nanos, u32, u64, String)>,
@@ -194,7 +194,7 @@ pub struct Story {
 
 /// A function from where it was entered to where it was left.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entered {
+pub struct FunctionSpan {
     /// The function.
     pub function: String,
     /// For whom it ran.
@@ -207,9 +207,9 @@ pub struct Entered {
 
 /// What is known of the sample and its subject.
 #[derive(Clone, Copy, Debug)]
-pub struct Circumstances {
+pub struct SampleContext {
     /// Instructions and time.
-    pub scale: GuestClock,
+    pub clock: GuestClock,
     /// From when to when it is.
     pub measure: Measure,
     /// How late it was, or how long.
@@ -220,9 +220,9 @@ pub struct Circumstances {
     pub preemption: Preemption,
 }
 
-/// Why there is no story.
+/// Why there is no breakdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Untold {
+pub enum Unexplained {
     /// Nothing was read in the window.
     #[error("the clock was not read in the window")]
     NoClock,
@@ -237,19 +237,23 @@ pub enum Untold {
 /// Most of a part is this share of it.
 const MOST: f64 = 0.8;
 
-/// Tells the story of a window.
-pub fn tell(walk: &Walk, names: &[Name], about: Circumstances) -> Result<Story, Untold> {
+/// The breakdown of the sample in a window.
+pub fn breakdown(
+    walk: &Walk,
+    names: &[Name],
+    about: SampleContext,
+) -> Result<Breakdown, Unexplained> {
     if about.late.0 <= 0 {
-        return Err(Untold::NotLate);
+        return Err(Unexplained::NotLate);
     }
-    let clock = *walk.clocks.last().ok_or(Untold::NoClock)?;
-    let end = clock.saturating_sub(about.scale.instructions(about.ends_before));
+    let clock = *walk.clocks.last().ok_or(Unexplained::NoClock)?;
+    let end = clock.saturating_sub(about.clock.instructions(about.ends_before));
     let attribution = Attribution::new(walk, names, about, end)?;
     let mut parts = attribution.parts();
     attribution.mend(&mut parts);
     let parts: Vec<Part> = parts.iter().map(|piece| attribution.part(piece)).collect();
     let culprit = culprit(&parts).filter(|number| held(&parts, *number).0 * 5 >= about.late.0);
-    Ok(Story {
+    Ok(Breakdown {
         measure: about.measure,
         late: about.late,
         culprit,
@@ -281,7 +285,7 @@ fn held(parts: &[Part], number: usize) -> Nanos {
     alike.fold(Nanos::ZERO, |sum, part| sum + part.length)
 }
 
-impl Story {
+impl Breakdown {
     /// How long the culprit stood in the way, all its parts together.
     pub fn held(&self) -> Nanos {
         self.culprit

@@ -1,8 +1,8 @@
 //! How far the sample has come, and when.
 
 use super::attribution::{Attribution, end_of};
-use super::{Measure, Stage};
-use crate::names::Kind;
+use super::{Measure, PathStage};
+use crate::names::CodeKind;
 use crate::walk::{Number, Span, Task, Wake};
 
 impl Attribution<'_> {
@@ -16,20 +16,25 @@ impl Attribution<'_> {
     }
 
     /// From the call, through the kernel, to the thread that takes the sample.
-    fn handover(&self) -> Vec<(u64, Stage)> {
+    fn handover(&self) -> Vec<(u64, PathStage)> {
         let switched = self.switch_to(self.task, self.end);
-        let ends = switched.map(|at| [(at, Stage::Call), (self.user_from(at), Stage::Return)]);
+        let ends = switched.map(|at| {
+            [
+                (at, PathStage::Call),
+                (self.user_from(at), PathStage::Return),
+            ]
+        });
         ends.into_iter().flatten().collect()
     }
 
     /// From the interrupt to the way back.
-    fn gap(&self) -> Vec<(u64, Stage)> {
+    fn gap(&self) -> Vec<(u64, PathStage)> {
         let spans = &self.walk.spans[self.spans.clone()];
         let kernel = |span: &&Span| !span.user;
         let (first, last) = (spans.iter().find(kernel), spans.iter().rfind(kernel));
         let ends = first.zip(last).map(|(first, last)| {
-            let entered = (first.from, Stage::Interrupt);
-            [entered, (end_of(last), Stage::Return)]
+            let entered = (first.from, PathStage::Interrupt);
+            [entered, (end_of(last), PathStage::Return)]
         });
         ends.into_iter().flatten().collect()
     }
@@ -46,19 +51,19 @@ impl Attribution<'_> {
     fn go_back(&mut self) {
         let switched = self.switch_to(self.task, self.end);
         let user = self.user_from(switched.unwrap_or(self.begin));
-        let mut found = vec![(user, Stage::Return)];
+        let mut found = vec![(user, PathStage::Return)];
         let (mut task, mut switched) = (self.task, switched);
         while let Some(at) = switched {
-            found.push((at, Stage::Switch));
+            found.push((at, PathStage::Switch));
             let ours =
                 |wake: &&Wake| wake.at < at && wake.at >= self.begin && wake.bases.contains(&task);
             let Some(wake) = self.walk.wakes.iter().rfind(ours) else {
                 break;
             };
             self.woken = true;
-            found.push((wake.at, Stage::Handler));
+            found.push((wake.at, PathStage::Handler));
             if let Some(entry) = self.interrupt_of(wake.by) {
-                found.push((entry, Stage::Interrupt));
+                found.push((entry, PathStage::Interrupt));
                 break;
             }
             // A thread did it, which was itself woken for that, it may be.
@@ -83,25 +88,28 @@ impl Attribution<'_> {
     fn interrupt_of(&self, function: Number) -> Option<u64> {
         let chain = self.walk.chain(function);
         let entry = chain
-            .filter(|number| self.is(*number, Kind::Interrupt))
+            .filter(|number| self.is(*number, CodeKind::Interrupt))
             .last()?;
         self.walk.activation(entry).begin
     }
 
     /// Where it ends in an interrupt's handler, nobody need be woken for it.
-    fn find_handler(&self) -> Vec<(u64, Stage)> {
+    fn find_handler(&self) -> Vec<(u64, PathStage)> {
         let last = self.walk.spans[self.spans.clone()].last();
         let entry = last.and_then(|last| self.interrupt_of(last.top));
         entry.map_or_else(Vec::new, |entry| {
-            vec![(self.end, Stage::Handler), (entry, Stage::Interrupt)]
+            vec![
+                (self.end, PathStage::Handler),
+                (entry, PathStage::Interrupt),
+            ]
         })
     }
 
-    pub(super) fn stage(&self, position: u64) -> Stage {
-        let passed = |(until, _): &(u64, Stage)| *until <= position;
+    pub(super) fn stage(&self, position: u64) -> PathStage {
+        let passed = |(until, _): &(u64, PathStage)| *until <= position;
         let next = self.milestones.partition_point(passed);
         self.milestones
             .get(next)
-            .map_or(Stage::User, |(_, stage)| *stage)
+            .map_or(PathStage::User, |(_, stage)| *stage)
     }
 }

@@ -1,28 +1,28 @@
 //! What keeps the sample from going on.
 
 use super::attribution::Attribution;
-use super::{Cause, Measure, Stage};
-use crate::names::Kind;
+use super::{Cause, Measure, PathStage};
+use crate::names::CodeKind;
 use crate::preemption::Preemption;
 use crate::walk::{Number, Span};
 
 impl Attribution<'_> {
-    pub(super) fn cause(&self, span: &Span, stage: Stage) -> (Cause, Option<Number>) {
+    pub(super) fn cause(&self, span: &Span, stage: PathStage) -> (Cause, Option<Number>) {
         let masked = (Cause::IrqsOff, span.irqs_off);
         match stage {
-            Stage::Interrupt if self.about.measure == Measure::Gap => (Cause::Way, None),
-            Stage::Interrupt if span.irqs_off.is_some() => masked,
-            Stage::Interrupt => (Cause::Coming, None),
-            Stage::Switch => self.cause_of_switch(span),
-            Stage::Call => self.cause_of_call(span),
-            Stage::Return if self.about.measure == Measure::Gap => self.cause_of_call(span),
-            Stage::Handler | Stage::Return | Stage::User => match self.context(span) {
-                Kind::Interrupt => (Cause::HardIrq, None),
-                Kind::Exception => (Cause::Exception, None),
-                Kind::Softirq => (Cause::Softirq, None),
+            PathStage::Interrupt if self.about.measure == Measure::Gap => (Cause::Path, None),
+            PathStage::Interrupt if span.irqs_off.is_some() => masked,
+            PathStage::Interrupt => (Cause::Pending, None),
+            PathStage::Switch => self.cause_of_switch(span),
+            PathStage::Call => self.cause_of_call(span),
+            PathStage::Return if self.about.measure == Measure::Gap => self.cause_of_call(span),
+            PathStage::Handler | PathStage::Return | PathStage::User => match self.context(span) {
+                CodeKind::Interrupt => (Cause::HardIrq, None),
+                CodeKind::Exception => (Cause::Exception, None),
+                CodeKind::Softirq => (Cause::Softirq, None),
                 _ => match self.clean_up(span) {
                     Some(function) => (Cause::CleanUp, Some(function)),
-                    None => (Cause::Way, None),
+                    None => (Cause::Path, None),
                 },
             },
         }
@@ -33,9 +33,9 @@ impl Attribution<'_> {
     fn clean_up(&self, span: &Span) -> Option<Number> {
         let mut chain = self.walk.chain(span.top).peekable();
         while let Some(number) = chain.next() {
-            let end = |caller: &Number| self.is(*caller, Kind::SwitchEnd);
+            let end = |caller: &Number| self.is(*caller, CodeKind::SwitchEnd);
             if chain.peek().is_some_and(end) {
-                return Some(number).filter(|number| self.is(*number, Kind::Plain));
+                return Some(number).filter(|number| self.is(*number, CodeKind::Plain));
             }
         }
         None
@@ -44,11 +44,11 @@ impl Attribution<'_> {
     /// What the threads that take part do themselves is the way.
     fn cause_of_call(&self, span: &Span) -> (Cause, Option<Number>) {
         match self.context(span) {
-            Kind::Interrupt => (Cause::HardIrq, None),
-            Kind::Exception => (Cause::Exception, None),
-            Kind::Softirq => (Cause::Softirq, None),
-            Kind::Scheduler => (Cause::Scheduler, None),
-            _ if self.takes_part(span) => (Cause::Way, None),
+            CodeKind::Interrupt => (Cause::HardIrq, None),
+            CodeKind::Exception => (Cause::Exception, None),
+            CodeKind::Softirq => (Cause::Softirq, None),
+            CodeKind::Scheduler => (Cause::Scheduler, None),
+            _ if self.takes_part(span) => (Cause::Path, None),
             _ => (Cause::OtherThread, None),
         }
     }
@@ -60,9 +60,9 @@ impl Attribution<'_> {
 
     fn cause_of_switch(&self, span: &Span) -> (Cause, Option<Number>) {
         match self.context(span) {
-            Kind::Interrupt => return (Cause::HardIrq, None),
-            Kind::Softirq => return (Cause::Softirq, None),
-            Kind::Scheduler => return (Cause::Scheduler, None),
+            CodeKind::Interrupt => return (Cause::HardIrq, None),
+            CodeKind::Softirq => return (Cause::Softirq, None),
+            CodeKind::Scheduler => return (Cause::Scheduler, None),
             _ => {}
         }
         if span.user {
@@ -79,7 +79,7 @@ impl Attribution<'_> {
     }
 
     pub(super) fn preempt_hold(&self, site: Number) -> Cause {
-        if self.is(site, Kind::Lock) {
+        if self.is(site, CodeKind::Lock) {
             Cause::Lock
         } else {
             Cause::PreemptOff
@@ -88,19 +88,20 @@ impl Attribution<'_> {
 
     /// In what the CPU is: the innermost that is an interrupt, an exception, a soft
     /// interrupt or the scheduler. On RT a soft interrupt is a thread's work like any other.
-    fn context(&self, span: &Span) -> Kind {
+    fn context(&self, span: &Span) -> CodeKind {
         let kinds = self.walk.chain(span.top).map(|number| self.kind(number));
-        let telling = [
-            Kind::Interrupt,
-            Kind::Exception,
-            Kind::Softirq,
-            Kind::Scheduler,
-            Kind::Syscall,
-            Kind::User,
+        let contexts = [
+            CodeKind::Interrupt,
+            CodeKind::Exception,
+            CodeKind::Softirq,
+            CodeKind::Scheduler,
+            CodeKind::Syscall,
+            CodeKind::User,
         ];
         let rt = self.about.preemption == Preemption::Rt;
-        let tells = |kind: &Kind| telling.contains(kind) && !(rt && *kind == Kind::Softirq);
-        let mut kinds = kinds.filter(tells);
-        kinds.next().unwrap_or(Kind::Plain)
+        let is_context =
+            |kind: &CodeKind| contexts.contains(kind) && !(rt && *kind == CodeKind::Softirq);
+        let mut kinds = kinds.filter(is_context);
+        kinds.next().unwrap_or(CodeKind::Plain)
     }
 }

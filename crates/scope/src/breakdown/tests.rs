@@ -1,20 +1,20 @@
-//! Stories of walks that are made up.
+//! Breakdowns of walks that are made up.
 
 use super::*;
-use crate::names::Kind;
+use crate::names::CodeKind;
 use crate::walk::{Activation, Number, Span, Task};
 
-const NAMES: [(&str, Kind); 10] = [
-    ("program", Kind::User),
-    ("entry_SYSCALL_64", Kind::Syscall),
-    ("futex_lock_pi", Kind::Plain),
-    ("__schedule", Kind::Scheduler),
-    ("asm_sysvec_apic_timer_interrupt", Kind::Interrupt),
-    ("asm_exc_page_fault", Kind::Exception),
-    ("handle_softirqs", Kind::Softirq),
-    ("finish_task_switch.isra.0", Kind::SwitchEnd),
-    ("_raw_spin_unlock", Kind::Lock),
-    ("__mmdrop", Kind::Plain),
+const NAMES: [(&str, CodeKind); 10] = [
+    ("program", CodeKind::User),
+    ("entry_SYSCALL_64", CodeKind::Syscall),
+    ("futex_lock_pi", CodeKind::Plain),
+    ("__schedule", CodeKind::Scheduler),
+    ("asm_sysvec_apic_timer_interrupt", CodeKind::Interrupt),
+    ("asm_exc_page_fault", CodeKind::Exception),
+    ("handle_softirqs", CodeKind::Softirq),
+    ("finish_task_switch.isra.0", CodeKind::SwitchEnd),
+    ("_raw_spin_unlock", CodeKind::Lock),
+    ("__mmdrop", CodeKind::Plain),
 ];
 const USER: usize = 0;
 const FUTEX: usize = 2;
@@ -62,7 +62,7 @@ fn walk(ran: &[(Task, usize, u32)]) -> Walk {
     walk
 }
 
-fn story(walk: &Walk, measure: Measure, late: i64) -> Result<Story, Untold> {
+fn breakdown(walk: &Walk, measure: Measure, late: i64) -> Result<Breakdown, Unexplained> {
     story_on(Preemption::Full, walk, measure, late)
 }
 
@@ -71,23 +71,23 @@ fn story_on(
     walk: &Walk,
     measure: Measure,
     late: i64,
-) -> Result<Story, Untold> {
+) -> Result<Breakdown, Unexplained> {
     let names = NAMES.map(|(text, kind)| Name {
         text: text.to_owned(),
         kind,
     });
-    let about = Circumstances {
-        scale: GuestClock::of_console("", 1),
+    let about = SampleContext {
+        clock: GuestClock::new(1, 1_000_000).unwrap(),
         measure,
         late: Nanos(late),
         ends_before: Nanos::ZERO,
         preemption,
     };
-    tell(walk, &names, about)
+    super::breakdown(walk, &names, about)
 }
 
-fn told(story: &Story) -> Vec<(Stage, Cause, i64)> {
-    let parts = story.parts.iter();
+fn shape(breakdown: &Breakdown) -> Vec<(PathStage, Cause, i64)> {
+    let parts = breakdown.parts.iter();
     parts
         .map(|part| (part.stage, part.cause, part.length.0))
         .collect()
@@ -110,29 +110,29 @@ fn what_two_threads_do_for_a_handover_is_the_way_and_all_else_stands_in_it() {
     ]);
     // The clock is read before the window's sample begins, too.
     walk.clocks = vec![3, 10, 420];
-    let story = story(&walk, Measure::Handover, 410).unwrap();
+    let breakdown = breakdown(&walk, Measure::Handover, 410).unwrap();
     assert_eq!(
-        told(&story),
+        shape(&breakdown),
         [
-            (Stage::Call, Cause::Way, 105),
-            (Stage::Call, Cause::HardIrq, 80),
-            (Stage::Call, Cause::Way, 30),
-            (Stage::Call, Cause::Scheduler, 30),
-            (Stage::Call, Cause::OtherThread, 100),
-            (Stage::Call, Cause::Scheduler, 20),
-            (Stage::Return, Cause::Way, 35),
-            (Stage::User, Cause::Way, 10),
+            (PathStage::Call, Cause::Path, 105),
+            (PathStage::Call, Cause::HardIrq, 80),
+            (PathStage::Call, Cause::Path, 30),
+            (PathStage::Call, Cause::Scheduler, 30),
+            (PathStage::Call, Cause::OtherThread, 100),
+            (PathStage::Call, Cause::Scheduler, 20),
+            (PathStage::Return, Cause::Path, 35),
+            (PathStage::User, Cause::Path, 10),
         ]
     );
-    let threads: Vec<&str> = story
+    let threads: Vec<&str> = breakdown
         .parts
         .iter()
         .map(|part| part.thread.as_str())
         .collect();
     assert_eq!((threads[0], threads[4]), ("program (begins)", "program"));
     assert_eq!(threads[7], "program (ends)");
-    assert_eq!(story.culprit, Some(4));
-    assert_eq!(story.notes, Vec::<String>::new());
+    assert_eq!(breakdown.culprit, Some(4));
+    assert_eq!(breakdown.notes, Vec::<String>::new());
 }
 
 #[test]
@@ -145,18 +145,18 @@ fn a_gap_is_the_way_but_for_what_interrupts_it() {
         (ONE, USER, 5),
     ]);
     walk.clocks = vec![5, 10, 142];
-    let story = story(&walk, Measure::Gap, 132).unwrap();
+    let breakdown = breakdown(&walk, Measure::Gap, 132).unwrap();
     assert_eq!(
-        told(&story),
+        shape(&breakdown),
         [
-            (Stage::Interrupt, Cause::Way, 5),
-            (Stage::Return, Cause::HardIrq, 80),
-            (Stage::Return, Cause::Way, 2),
-            (Stage::Return, Cause::Exception, 40),
-            (Stage::User, Cause::Way, 5),
+            (PathStage::Interrupt, Cause::Path, 5),
+            (PathStage::Return, Cause::HardIrq, 80),
+            (PathStage::Return, Cause::Path, 2),
+            (PathStage::Return, Cause::Exception, 40),
+            (PathStage::User, Cause::Path, 5),
         ]
     );
-    assert_eq!(story.culprit, Some(1));
+    assert_eq!(breakdown.culprit, Some(1));
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn two_interrupts_are_two_culprits_but_what_they_part_is_one() {
         (ONE, USER, 5),
     ]);
     gap.clocks = vec![5, 137];
-    let of_gap = story(&gap, Measure::Gap, 132).unwrap();
+    let of_gap = breakdown(&gap, Measure::Gap, 132).unwrap();
     assert_eq!((of_gap.culprit, of_gap.held()), (Some(1), Nanos(80)));
 
     let mut handover = walk(&[
@@ -180,8 +180,8 @@ fn two_interrupts_are_two_culprits_but_what_they_part_is_one() {
         (OTHER, USER, 10),
     ]);
     handover.clocks = vec![5, 200];
-    let story = story(&handover, Measure::Handover, 195).unwrap();
-    assert_eq!((story.culprit, story.held()), (Some(1), Nanos(100)));
+    let breakdown = breakdown(&handover, Measure::Handover, 195).unwrap();
+    assert_eq!((breakdown.culprit, breakdown.held()), (Some(1), Nanos(100)));
 }
 
 #[test]
@@ -192,8 +192,8 @@ fn soft_interrupts_are_a_threads_work_on_rt() {
         (Preemption::Full, Cause::Softirq),
         (Preemption::Rt, Cause::OtherThread),
     ] {
-        let story = story_on(preemption, &walk, Measure::Handover, 65).unwrap();
-        assert_eq!(told(&story)[1], (Stage::Call, cause, 50));
+        let breakdown = story_on(preemption, &walk, Measure::Handover, 65).unwrap();
+        assert_eq!(shape(&breakdown)[1], (PathStage::Call, cause, 50));
     }
 }
 
@@ -217,34 +217,34 @@ fn what_the_end_of_a_switch_calls_cleans_up_but_for_its_lock() {
         walk.activations.push(end);
     }
     walk.clocks = vec![10, 441];
-    let story = story(&walk, Measure::Handover, 431).unwrap();
+    let breakdown = breakdown(&walk, Measure::Handover, 431).unwrap();
     assert_eq!(
-        told(&story)[1..],
+        shape(&breakdown)[1..],
         [
-            (Stage::Return, Cause::Way, 12),
-            (Stage::Return, Cause::CleanUp, 300),
-            (Stage::Return, Cause::HardIrq, 80),
-            (Stage::Return, Cause::Way, 9),
-            (Stage::User, Cause::Way, 10),
+            (PathStage::Return, Cause::Path, 12),
+            (PathStage::Return, Cause::CleanUp, 300),
+            (PathStage::Return, Cause::HardIrq, 80),
+            (PathStage::Return, Cause::Path, 9),
+            (PathStage::User, Cause::Path, 10),
         ]
     );
-    assert_eq!(story.culprit, Some(2));
-    assert_eq!(story.parts[2].by.as_deref(), Some("__mmdrop"));
+    assert_eq!(breakdown.culprit, Some(2));
+    assert_eq!(breakdown.parts[2].by.as_deref(), Some("__mmdrop"));
 }
 
 #[test]
 fn a_window_that_is_not_the_samples_tells_nothing() {
     let mut walk = walk(&[(ONE, USER, 100), (OTHER, USER, 100)]);
     walk.clocks = vec![20, 150];
-    assert!(story(&walk, Measure::Handover, 130).is_ok());
-    assert!(story(&walk, Measure::Handover, 133).is_ok(), "rounding");
+    assert!(breakdown(&walk, Measure::Handover, 130).is_ok());
+    assert!(breakdown(&walk, Measure::Handover, 133).is_ok(), "rounding");
     for late in [100, 134, 200] {
-        let untold = story(&walk, Measure::Handover, late).map(|_| ());
-        assert_eq!(untold, Err(Untold::NoBegin), "{late}");
+        let unexplained = breakdown(&walk, Measure::Handover, late).map(|_| ());
+        assert_eq!(unexplained, Err(Unexplained::NoBegin), "{late}");
     }
     walk.clocks.clear();
     assert_eq!(
-        story(&walk, Measure::Gap, 10).map(|_| ()),
-        Err(Untold::NoClock)
+        breakdown(&walk, Measure::Gap, 10).map(|_| ()),
+        Err(Unexplained::NoClock)
     );
 }

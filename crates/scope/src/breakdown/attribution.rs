@@ -1,11 +1,11 @@
-//! What is known while a story is told.
+//! What is known while a sample is broken down.
 
 use std::collections::HashMap;
 
 use punctual_model::Nanos;
 
-use super::{Circumstances, Measure, Stage, Untold};
-use crate::names::{Kind, Name};
+use super::{Measure, PathStage, SampleContext, Unexplained};
+use crate::names::{CodeKind, Name};
 use crate::walk::{Number, Span, Task, Walk};
 
 /// A timer that an idle CPU waits for comes so much after it is due, at most: the clocks that
@@ -20,7 +20,7 @@ const SHARE: i64 = 500_000;
 pub(super) struct Attribution<'a> {
     pub(super) walk: &'a Walk,
     pub(super) names: &'a [Name],
-    pub(super) about: Circumstances,
+    pub(super) about: SampleContext,
     /// Where it was taken.
     pub(super) end: u64,
     /// Where it was due, or the CPU woke up thereafter.
@@ -31,7 +31,7 @@ pub(super) struct Attribution<'a> {
     pub(super) spans: std::ops::Range<usize>,
     pub(super) task: Task,
     /// The stages, each with where it ends.
-    pub(super) milestones: Vec<(u64, Stage)>,
+    pub(super) milestones: Vec<(u64, PathStage)>,
     pub(super) switched: bool,
     pub(super) woken: bool,
     pub(super) threads: HashMap<Task, String>,
@@ -48,9 +48,9 @@ impl<'a> Attribution<'a> {
     pub(super) fn new(
         walk: &'a Walk,
         names: &'a [Name],
-        about: Circumstances,
+        about: SampleContext,
         end: u64,
-    ) -> Result<Self, Untold> {
+    ) -> Result<Self, Unexplained> {
         let begin = match about.measure {
             Measure::Lateness => due(walk, about, end),
             Measure::Handover | Measure::Gap => read(walk, about, end)?,
@@ -89,11 +89,11 @@ impl<'a> Attribution<'a> {
         first.map_or(self.walk.first, |span| span.task)
     }
 
-    pub(super) fn is(&self, number: Number, kind: Kind) -> bool {
+    pub(super) fn is(&self, number: Number, kind: CodeKind) -> bool {
         self.kind(number) == kind
     }
 
-    pub(super) fn kind(&self, number: Number) -> Kind {
+    pub(super) fn kind(&self, number: Number) -> CodeKind {
         self.names[self.walk.activation(number).func as usize].kind
     }
 
@@ -102,7 +102,7 @@ impl<'a> Attribution<'a> {
     }
 
     pub(super) fn at(&self, position: u64) -> Nanos {
-        let before = self.about.scale.time(self.end.saturating_sub(position));
+        let before = self.about.clock.time(self.end.saturating_sub(position));
         (self.about.late - before).max(Nanos::ZERO)
     }
 
@@ -127,8 +127,8 @@ impl<'a> Attribution<'a> {
 }
 
 /// Where it was due, or the CPU woke up thereafter.
-fn due(walk: &Walk, about: Circumstances, end: u64) -> Begin {
-    let due = end.saturating_sub(about.scale.instructions(about.late));
+fn due(walk: &Walk, about: SampleContext, end: u64) -> Begin {
+    let due = end.saturating_sub(about.clock.instructions(about.late));
     let halt = walk.halts.iter().copied().rfind(|at| *at < end);
     // An interrupt that is pending when the CPU would sleep wakes it at once: then it did
     // not sleep, and what ran before counts.
@@ -137,7 +137,7 @@ fn due(walk: &Walk, about: Circumstances, end: u64) -> Begin {
             .get(spans_after(walk, due))
             .is_some_and(|span| span.irqs_off.is_some())
     };
-    let slept = halt.filter(|at| *at > due && (about.scale.time(*at - due) <= GRAIN || !masked()));
+    let slept = halt.filter(|at| *at > due && (about.clock.time(*at - due) <= GRAIN || !masked()));
     Begin {
         at: slept.unwrap_or(due),
         slept: slept.is_some(),
@@ -145,12 +145,12 @@ fn due(walk: &Walk, about: Circumstances, end: u64) -> Begin {
 }
 
 /// The reading of the clock with which it began.
-fn read(walk: &Walk, about: Circumstances, end: u64) -> Result<Begin, Untold> {
-    let distance = |at: &u64| (about.scale.time(end - at) - about.late).0.abs();
+fn read(walk: &Walk, about: SampleContext, end: u64) -> Result<Begin, Unexplained> {
+    let distance = |at: &u64| (about.clock.time(end - at) - about.late).0.abs();
     let readings = walk.clocks.iter().copied().filter(|at| *at < end);
     let nearest = readings.min_by_key(distance);
     let exact = |at: &u64| distance(at) <= ROUNDING.0 + about.late.0 / SHARE;
-    let at = nearest.filter(exact).ok_or(Untold::NoBegin)?;
+    let at = nearest.filter(exact).ok_or(Unexplained::NoBegin)?;
     Ok(Begin { at, slept: false })
 }
 

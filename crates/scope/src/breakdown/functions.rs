@@ -6,16 +6,16 @@ use punctual_model::Nanos;
 
 use super::attribution::{Attribution, end_of};
 use super::parts::Piece;
-use super::{Entered, MOST, Ran};
-use crate::names::Kind;
+use super::{FunctionSpan, FunctionTime, MOST};
+use crate::names::CodeKind;
 use crate::walk::{Number, Span, Task};
 
-/// How many functions are told within a culprit.
-const TOLD: usize = 4;
+/// How many functions are listed within a part.
+const LISTED: usize = 4;
 
 impl Attribution<'_> {
     /// The innermost function that filled most of a part, and what took the time in it.
-    pub(super) fn main(&self, piece: &Piece) -> (Option<Ran>, Vec<Ran>) {
+    pub(super) fn main(&self, piece: &Piece) -> (Option<FunctionTime>, Vec<FunctionTime>) {
         let mut times: HashMap<Number, u64> = HashMap::new();
         for span in &self.walk.spans[piece.spans.clone()] {
             for number in self.walk.chain(span.top) {
@@ -23,7 +23,7 @@ impl Attribution<'_> {
             }
         }
         let whole = (piece.to - piece.from).0 as f64;
-        let most = |length: &u64| self.about.scale.time(*length).0 as f64 >= MOST * whole;
+        let most = |length: &u64| self.about.clock.time(*length).0 as f64 >= MOST * whole;
         let depth = |number: Number| self.walk.chain(number).count();
         let filling = times.iter().filter(|(_, length)| most(length));
         let main = filling.max_by_key(|(number, _)| (depth(**number), **number));
@@ -31,11 +31,11 @@ impl Attribution<'_> {
             return (None, self.most(&times, None, whole));
         };
         let caller = self.walk.activation(main).parent;
-        let ran = Ran {
+        let ran = FunctionTime {
             function: self.text(main).to_owned(),
             caller: caller.map(|caller| self.text(caller).to_owned()),
-            time: self.about.scale.time(length),
-            whole: self.about.scale.time(self.whole(main)),
+            time: self.about.clock.time(length),
+            whole: self.about.clock.time(self.whole(main)),
             times: 1,
         };
         (Some(ran), self.most(&times, Some(main), whole))
@@ -49,25 +49,32 @@ impl Attribution<'_> {
     }
 
     /// The functions that took most of the time, by name: those called by `within` itself.
-    fn most(&self, times: &HashMap<Number, u64>, within: Option<Number>, whole: f64) -> Vec<Ran> {
+    fn most(
+        &self,
+        times: &HashMap<Number, u64>,
+        within: Option<Number>,
+        whole: f64,
+    ) -> Vec<FunctionTime> {
         let mut by_name: HashMap<&str, (u64, u32)> = HashMap::new();
         for (number, length) in times {
             let parent = self.walk.activation(*number).parent;
             if parent == within
-                || within.is_none() && !self.is(*number, Kind::User) && parent.is_some()
+                || within.is_none() && !self.is(*number, CodeKind::User) && parent.is_some()
             {
                 let sum = by_name.entry(self.text(*number)).or_default();
                 *sum = (sum.0 + length, sum.1 + 1);
             }
         }
-        let ran = by_name.into_iter().map(|(function, (length, times))| Ran {
-            function: function.to_owned(),
-            caller: None,
-            time: self.about.scale.time(length),
-            whole: self.about.scale.time(length),
-            times,
-        });
-        let mut ran: Vec<Ran> = ran
+        let ran = by_name
+            .into_iter()
+            .map(|(function, (length, times))| FunctionTime {
+                function: function.to_owned(),
+                caller: None,
+                time: self.about.clock.time(length),
+                whole: self.about.clock.time(length),
+                times,
+            });
+        let mut ran: Vec<FunctionTime> = ran
             .filter(|ran| ran.time.0 as f64 >= 0.05 * whole)
             .collect();
         ran.sort_by(|a, b| {
@@ -75,7 +82,7 @@ impl Attribution<'_> {
                 .cmp(&a.time)
                 .then_with(|| a.function.cmp(&b.function))
         });
-        ran.truncate(TOLD);
+        ran.truncate(LISTED);
         ran
     }
 
@@ -104,19 +111,19 @@ impl Attribution<'_> {
             frames.dedup();
             *folded.entry(frames.join(";")).or_default() += length;
         }
-        let time = |(stack, length)| (stack, self.about.scale.time(length));
+        let time = |(stack, length)| (stack, self.about.clock.time(length));
         let mut folded: Vec<(String, Nanos)> = folded.into_iter().map(time).collect();
         folded.sort();
         folded
     }
 
-    pub(super) fn functions(&self) -> Vec<Entered> {
+    pub(super) fn functions(&self) -> Vec<FunctionSpan> {
         let mut found = Vec::new();
         for activation in &self.walk.activations {
             let begin = activation.begin.unwrap_or(0).max(self.begin);
             let end = activation.end.unwrap_or(self.end).min(self.end);
             if end > begin {
-                found.push(Entered {
+                found.push(FunctionSpan {
                     function: self.names[activation.func as usize].text.clone(),
                     thread: self.thread(activation.task).to_owned(),
                     from: self.at(begin),
