@@ -123,7 +123,9 @@ impl Explain {
         if let Some(path) = &self.report {
             write(path, page::page(run, explained))?;
         }
-        let mut breakdowns = explained.iter().filter_map(|one| one.breakdown.as_ref().ok());
+        let mut breakdowns = explained
+            .iter()
+            .filter_map(|one| one.breakdown.as_ref().ok());
         if let (Some(path), Some(story)) = (&self.perfetto, breakdowns.next()) {
             write(path, chrome::trace(&run.id, story).to_string())?;
         }
@@ -150,7 +152,10 @@ impl Explain {
 
 /// What could be told of all samples, of some, or of none.
 fn status(explained: &[Explained]) -> ExitStatus {
-    if explained.iter().all(|explained| explained.breakdown.is_err()) {
+    if explained
+        .iter()
+        .all(|explained| explained.breakdown.is_err())
+    {
         ExitStatus::Incomplete
     } else {
         ExitStatus::Done
