@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 use punctual_bench::site::Event;
 use punctual_bench::virtual_bench::VirtualBench;
 use punctual_kernels::{Catalog, paths};
+use punctual_model::run::Request;
 use punctual_model::{Record, Run};
 use punctual_runner::sites::{Builder, Equipment};
 use punctual_runner::{Choice, Job, Observer, Runner, choose, loads, suites};
@@ -64,6 +65,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         subject: &subjects[0],
         site: sites[0].site.as_ref(),
         plan,
+        request: Request::default(),
     };
     for run in runner.carry_out(&[job], 1)?.runs {
         for recording in &run.recordings {

@@ -10,6 +10,7 @@
 //!
 //! use punctual_bench::site::SILENCE;
 //! use punctual_kernels::paths;
+//! use punctual_model::run::Request;
 //! use punctual_model::suite::SubjectSpec;
 //! use punctual_runner::{Job, Runner, loads, sites, suites};
 //! use punctual_store::Store;
@@ -35,6 +36,7 @@
 //!     subject: &subject,
 //!     site: site.site.as_ref(),
 //!     plan,
+//!     request: Request::default(),
 //! };
 //! for recording in &runner.carry_out(&[job], 1)?.runs[0].recordings {
 //!     println!("{}: {:?}", recording.title(), recording.max());

@@ -13,8 +13,8 @@ use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum, value_parser};
 use punctual_bench::virtual_bench::{Start, VirtualBench};
 use punctual_kernels::paths;
-use punctual_model::plan::Step;
-use punctual_model::run::State;
+use punctual_model::plan::{SEED_MAX, Step};
+use punctual_model::run::{Request, State};
 use punctual_model::suite::{SubjectSpec, Suite};
 use punctual_model::{Nanos, Plan};
 use punctual_runner::sites::{self, Builder, Equipment, PreparedSite};
@@ -149,7 +149,9 @@ impl Run {
             for (number, (subject, site)) in subjects.iter().zip(&sites).enumerate() {
                 let mut plan = plan.clone();
                 plan.absent.clone_from(&site.absent);
+                let request = self.request(&suite, number)?;
                 jobs.push(Job {
+                    request,
                     group: if pooled { number } else { jobs.len() },
                     suite: &suite.name,
                     subject,
@@ -179,6 +181,47 @@ impl Run {
             names: &self.subject,
         };
         Ok(choose(suite, &choice)?)
+    }
+
+    /// What asks for the subject of this number again, in the order of [`choose`].
+    fn request(&self, suite: &Suite, number: usize) -> Result<Request> {
+        let word = |word: &str| word.to_owned();
+        let boot = self.boot.get(number % self.boot.len().max(1));
+        let base = number / self.boot.len().max(1);
+        let names = if self.subject.is_empty() {
+            suite.subjects.get(base).map(|subject| &subject.name)
+        } else {
+            self.subject.get(base)
+        };
+        let mut subject = Vec::new();
+        if self.bench == Bench::Virtual {
+            match self.kernel.get(base) {
+                Some(kernel) => subject.extend([word("--kernel"), kernel.clone()]),
+                None => subject.extend(
+                    names
+                        .into_iter()
+                        .flat_map(|name| [word("--subject"), name.clone()]),
+                ),
+            }
+            subject.extend(
+                boot.into_iter()
+                    .flat_map(|boot| [word("--boot"), boot.clone()]),
+            );
+        }
+        let is_all = self.kernel.is_empty() && self.boot.is_empty() && self.subject.is_empty();
+        let mut options = self.scale.words();
+        if let Some(mib) = self.memory {
+            options.extend([word("--memory"), mib.to_string()]);
+        }
+        if self.patience != PATIENCE {
+            options.extend([word("--patience"), self.patience.to_string()]);
+        }
+        Ok(Request {
+            what: self.what.words()?,
+            subject,
+            all_subjects: is_all.then_some(suite.subjects.len() as u32),
+            options,
+        })
     }
 
     /// What can be known to be wrong before anything is looked up or measured.
@@ -255,8 +298,16 @@ impl Run {
         let seeds = match &self.seeds {
             Some(_) if pooled => return Err(too_many_seeds(shards.len()).into()),
             Some(seeds) => seeds.0.clone(),
-            None => (self.seed..).take(shards.len()).collect(),
+            None => (self.seed..=SEED_MAX).take(shards.len()).collect(),
         };
+        if seeds.len() < shards.len() {
+            let runs = shards.len();
+            return Err(UsageError(format!(
+                "so many samples take {runs} runs, and the last would have a seed above \
+                 {SEED_MAX}: choose a lower --seed"
+            ))
+            .into());
+        }
         let plan = |(seed, steps): (u64, &Vec<Step>)| suites::plan(suite, steps, &loads, seed);
         let plans: Result<_, _> = seeds
             .into_iter()
@@ -288,7 +339,7 @@ impl Run {
     fn show(&self, results: Results) -> Result<ExitStatus> {
         let runs = &results.runs;
         if self.json {
-            output::print_json(&output::json(runs, self.raw))?;
+            output::print_json(&punctual_report::runs_json(runs, self.raw))?;
         } else if !runs.is_empty() {
             output::print_table(runs)?;
         }
