@@ -1,5 +1,8 @@
 //! The command line as a user meets it.
 
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
 use punctual_tests::{Scratch, runs};
 
 const QUICK: &str = r#"
@@ -78,6 +81,41 @@ fn likely_mistakes_end_with_advice_and_status_two() {
         (&["run", &unknown_load], "stress"),
         (&["run", "demo", "--ns-per-insn", "3"], "power of two"),
         (&["run", "demo", "--seeds", "5..1"], "FIRST..LAST"),
+        (&["run", "demo", "--seeds", "5..1"], "1..5"),
+        (&["run", "demo", "--seed", "-1"], "from 0 to"),
+        (&["run", "demo", "--jobs", "0"], "from 1"),
+        (&["run", "demo", "--patience", "0"], "from 1"),
+        (&["run", "demo", "--samples", "1.5"], "such as 5000 or 1e6"),
+        (&["run", "demo", "--duration", "soon"], "12h or 1d"),
+        (
+            &["run", "demo", "--kernel", "debian-6.12-tr"],
+            "did you mean debian-6.12-rt?",
+        ),
+        (
+            &["run", "demo", "--kernel", "a", "--kernel", "a"],
+            "named twice",
+        ),
+        (
+            &["run", "demo", "--boot", "preempt=fulll"],
+            "did you mean full?",
+        ),
+        (&["run", "demo", "--load", "strss"], "did you mean stress?"),
+        (&["run", "demo", "--cpus", "0"], "--bench host"),
+        (&["run", "--probe", "timr"], "did you mean timer?"),
+        (
+            &["run", "--probe", "timer", "-p", "sampls=5"],
+            "did you mean samples?",
+        ),
+        (
+            &["run", "--probe", "timer", "-p", "samples=x"],
+            "a whole number",
+        ),
+        (&["run"], "<SUITE>"),
+        (&["show"], "there are no runs yet"),
+        (
+            &["show", "r1", "--db", "/nowhere/runs.db"],
+            "found none of this name",
+        ),
         (
             &["run", "demo", "--seed", "9223372036854775808"],
             "9223372036854775807",
@@ -154,8 +192,12 @@ fn a_run_is_shown_listed_reported_and_removed() {
     );
 
     assert!(scratch.run(&["runs"]).stdout.contains("finished"));
+    let shown = |names: &[&str]| scratch.run(&[&["show"], names].concat()).stdout;
+    for names in [&["1"][..], &["R1"], &["last"], &[]] {
+        assert_eq!(shown(names), table, "{names:?}");
+    }
     let missing = scratch.run(&["show", "r2"]);
-    assert_eq!(missing.status, Some(1));
+    assert_eq!(missing.status, Some(2));
     assert!(
         missing.stderr.contains("did you mean r1?"),
         "{}",
@@ -204,4 +246,72 @@ fn a_users_own_load_and_suite_are_found_by_name() {
     let work = &runs[0]["steps"][0]["work"][0];
     assert!(work["amount"].as_u64().unwrap() > 0, "{work}");
     assert_eq!(work["unit"], "lines");
+}
+
+const LISTING: &str = "summary = \"a listing\"\n[[worker]]\nrun = [\"ls\", \"-lR\", \"/proc\"]\n\
+    unit = \"lines\"\ncount = \"lines\"\n";
+
+#[test]
+fn probes_and_loads_can_be_named_without_a_suite() {
+    let scratch = Scratch::new();
+    let load = &scratch.file("mine.toml", LISTING);
+    let probe = ["--probe", "timer", "-p", "samples=50", "--subject", "rt"];
+    let runs = scratch.measure(&[&probe[..], &["--load", "idle", "--load", load]].concat());
+    assert_eq!(runs.len(), 1);
+    let recordings = runs[0]["recordings"].as_array().unwrap();
+    let of = |field: &str| {
+        recordings
+            .iter()
+            .map(|r| r[field].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of("load"), ["idle", "mine"]);
+    assert_eq!(of("count"), [50, 50]);
+}
+
+#[test]
+fn what_cannot_be_written_is_said_before_anything_is_measured() {
+    let scratch = Scratch::new();
+    let file = &scratch.file("file", "");
+    for arguments in [["--report", "/nowhere/page.html"], ["--data", file]] {
+        let ended = scratch.run(&[&["run", "demo"][..], &arguments].concat());
+        assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+        assert!(ended.stderr.contains(arguments[1]), "{}", ended.stderr);
+    }
+    let runs = scratch.run(&["runs"]);
+    assert!(runs.stderr.contains("no runs yet"), "{}", runs.stderr);
+    assert!(!scratch.path("data").exists(), "reading makes no store");
+}
+
+#[test]
+fn a_kernel_that_runs_another_preemption_model_than_asked_for_is_not_measured() {
+    let scratch = Scratch::new();
+    let suite = &scratch.file("quick.toml", QUICK.replace("debian-6.12", "debian-6.12-rt"));
+    let ended = scratch.run(&["run", suite]);
+    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+    assert!(
+        ended
+            .stderr
+            .contains("asked for preempt=none, the kernel runs rt"),
+        "{}",
+        ended.stderr
+    );
+    let run = &runs(&scratch.run(&["show", "--json"]).stdout)[0];
+    assert_eq!(run["state"], "failed");
+    assert_eq!(run["recordings"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn nothing_panics_where_standard_error_is_closed() {
+    let scratch = Scratch::new();
+    for arguments in [&["run", "dmeo"][..], &["runs"]] {
+        let mut command = scratch.punctual(arguments);
+        let (reader, writer) = UnixStream::pair().unwrap();
+        drop(reader);
+        let status = command.stderr(OwnedFd::from(writer)).status().unwrap();
+        assert!(
+            matches!(status.code(), Some(0 | 2)),
+            "{arguments:?}: {status}"
+        );
+    }
 }

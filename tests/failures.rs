@@ -59,10 +59,12 @@ fn a_kernel_that_is_none_is_refused() {
         &["kernel", "add", "--id", "none", "/nowhere"],
         &["/nowhere"],
     );
-    fails(
-        &scratch,
-        &["run", "demo", "--kernel", "text"],
-        &["text", "punctual kernel"],
+    let ended = scratch.run(&["run", "demo", "--kernel", "text"]);
+    assert_eq!(ended.status, Some(2), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("punctual kernel add --id text"),
+        "{}",
+        ended.stderr
     );
 }
 
@@ -220,6 +222,12 @@ fn ctrl_c_ends_a_run_in_good_order() {
         let ended: Ended = child.wait_with_output().unwrap().into();
         assert_eq!(ended.status, Some(3));
         assert!(ended.stdout.contains("interrupted"), "{}", ended.stdout);
+        // What was measured until then is shown.
+        assert!(
+            ended.stdout.contains("timer, idle, cpu0"),
+            "{}",
+            ended.stdout
+        );
         assert_gone(&qemus);
         assert_kept_what_it_had(&scratch);
     }
@@ -277,4 +285,34 @@ fn a_damaged_snapshot_is_made_anew() {
         punctual_tests::digests(&scratch.measure(&[suite])),
         expected
     );
+}
+
+#[test]
+fn ctrl_c_ends_a_survey_at_once_and_tells_how_far_it_was() {
+    let scratch = Scratch::new();
+    let suite = &scratch.file("short.toml", LONG.replace("1000000000", "20000"));
+    scratch.measure(&[suite]);
+    let mut child = scratch
+        .punctual(&["survey", "r1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let mut progress = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(
+        progress.any(|line| line.unwrap().contains("2/2  timer / stress")),
+        "it has begun"
+    );
+    let qemus = qemus_of(child.id());
+    signal(&child, Signal::INT);
+    let rest: Vec<String> = progress.map_while(Result::ok).collect();
+    let ended: Ended = child.wait_with_output().unwrap().into();
+    assert_eq!(ended.status, Some(3), "{rest:?}");
+    assert!(rest.join("\n").contains("in step 2/2"), "{rest:?}");
+    assert!(
+        ended.stdout.is_empty(),
+        "a survey of a part would look like one of all"
+    );
+    assert_gone(&qemus);
 }

@@ -36,6 +36,7 @@ pub fn store(path: &Path, samples: u64, keep: u32) -> Result<(), StoreError> {
         punctual: String::new(),
         machine: MachineRecord::default(),
         shards: 1,
+        request: punctual_model::run::Request::default(),
         provenance: None,
         steps: Vec::new(),
         recordings: Vec::new(),

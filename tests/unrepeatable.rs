@@ -66,7 +66,7 @@ fn what_cannot_be_repeated_is_said_and_nothing_is_lost() {
 
     // What there is not is told with what there is.
     let misspelt = scratch.run(&["explain", "r1", "--probe", "tmer"]);
-    refused(&misspelt, &["no such recording", "timer / idle"]);
+    refused(&misspelt, &["no recording with", "timer / idle"]);
     let beyond = scratch.run(&["explain", "r1", "--sample", "20"]);
     refused(&beyond, &["no such sample"]);
 

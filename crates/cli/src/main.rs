@@ -13,6 +13,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use punctual_kernels::KernelError;
+use punctual_runner as runner;
 use punctual_store::StoreError;
 
 use commands::Cli;
@@ -31,16 +32,10 @@ fn main() -> ExitCode {
 /// An error in what was asked for is the user's; all others are not.
 fn status(error: &anyhow::Error) -> ExitStatus {
     let is_usage = error.chain().any(|cause| {
-        cause.is::<UsageError>()
-            || matches!(
-                cause.downcast_ref(),
-                Some(punctual_runner::Error::Request(_))
-            )
-            || matches!(
-                cause.downcast_ref(),
-                Some(KernelError::Unknown { .. } | KernelError::BadId(_))
-            )
-            || matches!(cause.downcast_ref(), Some(StoreError::Unknown { .. }))
+        let of_runner = cause.downcast_ref().is_some_and(runner::Error::is_request);
+        let of_kernels = cause.downcast_ref().is_some_and(KernelError::is_request);
+        let of_store = matches!(cause.downcast_ref(), Some(StoreError::Unknown { .. }));
+        cause.is::<UsageError>() || of_runner || of_kernels || of_store
     });
     if is_usage {
         ExitStatus::Usage

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, HumanDuration, MultiProgress, ProgressBar, ProgressStyle};
 use punctual_bench::site::{Event, Outcome};
-use punctual_bench::tail;
+use punctual_bench::{RunError, tail};
 use punctual_model::record::Started;
 use punctual_model::run::State;
 use punctual_model::{Plan, Progress as Progressed, Record, Run};
@@ -240,10 +240,8 @@ impl Observer for Progress {
                 outcome.measuring.as_secs_f64()
             ),
         );
-        if let (State::Failed, Err(error)) = (run.state, &outcome.result) {
-            let (name, tail) = (&run.subject.name, tail(&run.console));
-            let hint = hints::of_run(error);
-            self.complain(&format!("punctual: {name}: {error}{hint}{tail}"));
+        if run.state == State::Failed {
+            self.complain(&failure(run, outcome));
         }
     }
 
@@ -317,6 +315,19 @@ fn samples(progress: &Progressed) -> String {
         .worst
         .map_or(String::new(), |worst| format!(", worst {worst}"));
     format!("{count}{of}{worst}")
+}
+
+/// Why a run has failed, what helps, and what its console showed last. One that the bench
+/// ended as it was told to has not failed there.
+fn failure(run: &Run, outcome: &Outcome) -> String {
+    let (name, reason) = (&run.subject.name, run.error.as_deref().unwrap_or_default());
+    match &outcome.result {
+        Ok(()) | Err(RunError::Interrupted) => format!("punctual: {name}: {reason}"),
+        Err(error) => {
+            let (hint, tail) = (hints::of_run(error), tail(&run.console));
+            format!("punctual: {name}: {reason}{hint}{tail}")
+        }
+    }
 }
 
 fn name(run: &Run) -> String {

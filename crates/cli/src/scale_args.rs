@@ -24,6 +24,25 @@ pub struct ScaleArgs {
 }
 
 impl ScaleArgs {
+    /// The words of a command line that ask for the same.
+    pub fn words(&self) -> Vec<String> {
+        let share = self
+            .scale
+            .map(|share| ["--scale".into(), share.to_string()]);
+        let samples = self
+            .samples
+            .map(|samples| ["--samples".into(), samples.to_string()]);
+        let duration = self.duration.map(|time| {
+            let time = SignedDuration::from_nanos(time.0);
+            ["--duration".into(), format!("{time:#}").replace(' ', "")]
+        });
+        [share, samples, duration]
+            .into_iter()
+            .flatten()
+            .flatten()
+            .collect()
+    }
+
     /// What is asked for.
     pub fn scale(&self) -> Scale {
         match (self.scale, self.samples, self.duration) {
@@ -84,6 +103,28 @@ mod tests {
         for wrong in ["10", "-1s", "0s", "-1d", "soon"] {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn what_is_asked_for_can_be_asked_for_again() {
+        for nanos in [90_000_000_000, 1_500_000_000, 43_200_000_000_000, 7] {
+            let duration = Some(Nanos(nanos));
+            let args = ScaleArgs {
+                duration,
+                ..ScaleArgs::default()
+            };
+            assert_eq!(
+                parse_duration(&args.words()[1]),
+                Ok(Nanos(nanos)),
+                "{:?}",
+                args.words()
+            );
+        }
+        let args = ScaleArgs {
+            scale: Some(0.01),
+            ..ScaleArgs::default()
+        };
+        assert_eq!(args.words(), ["--scale", "0.01"]);
     }
 
     #[test]

@@ -90,6 +90,13 @@ pub enum KernelError {
     },
 }
 
+impl KernelError {
+    /// Whether a kernel was named that does not exist: the fault is in what was asked for.
+    pub fn is_request(&self) -> bool {
+        matches!(self, Self::Unknown { .. } | Self::BadId(_))
+    }
+}
+
 /// Makes an error of [`io::Error`] that names the path.
 pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> KernelError + '_ {
     move |error| KernelError::Io {

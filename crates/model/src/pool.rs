@@ -134,6 +134,7 @@ mod tests {
             punctual: String::new(),
             machine: MachineRecord::default(),
             shards: 1,
+            request: crate::run::Request::default(),
             provenance: None,
             steps: Vec::new(),
             recordings: vec![recorder.finish(RecordingKey::new("timer", "idle", "cpu0"))],

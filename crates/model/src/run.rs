@@ -71,6 +71,21 @@ impl FromStr for State {
     }
 }
 
+/// What a run was asked for, as words of a command line, as far as nothing else in it says
+/// so: enough to ask for the same again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Request {
+    /// What is measured: `demo`, the absolute path of a suite, or `--probe timer`.
+    pub what: Vec<String>,
+    /// Which subject: `--subject rt`, or `--kernel mine --boot preempt=full`; none on a host.
+    pub subject: Vec<String>,
+    /// How many subjects the suite has, where all of them were asked for.
+    pub all_subjects: Option<u32>,
+    /// How much and how: `--samples 50 --memory 256`.
+    pub options: Vec<String>,
+}
+
 /// One suite on one subject.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
@@ -82,6 +97,9 @@ pub struct Run {
     pub plan: String,
     /// The seed.
     pub seed: u64,
+    /// What was asked for.
+    #[serde(default)]
+    pub request: Request,
     /// What was judged.
     pub subject: Subject,
     /// How far it got.

@@ -203,6 +203,7 @@ fn run_keeping(name: &str, seed: u64, keep: usize) -> Run {
         punctual: "0.1.0".into(),
         machine: machine(release, &boot),
         shards: 1,
+        request: punctual_model::run::Request::default(),
         provenance: Some(provenance(name, release, &boot)),
         steps: steps(),
         recordings: recordings(name, seed, keep),

@@ -1,40 +1,103 @@
 //! The commands that repeat runs: they lead to the same digests.
 
-use std::collections::BTreeMap;
-
 use punctual_model::run::Run;
 
-use crate::matrix::Matrix;
-
-/// The commands that repeat these runs, a line for each subject; its seeds in one.
+/// The commands that repeat these runs: one for all subjects of a suite where all of them were
+/// asked for, else one for each; the seeds of a subject in one.
 pub fn commands(runs: &[Run]) -> Vec<String> {
-    let matrix = Matrix::new(runs);
-    let mut commands: BTreeMap<(usize, String), Vec<u64>> = BTreeMap::new();
-    for (number, column) in matrix.columns.iter().enumerate() {
-        for run in &column.runs {
-            let seeds = commands.entry((number, command(run))).or_default();
-            seeds.push(run.seed);
-        }
+    let mut groups: Vec<Group> = Vec::new();
+    for run in runs {
+        let (what, options) = (what(run), options(run));
+        let same = |group: &&mut Group| group.what == what && group.options == options;
+        let group = if let Some(group) = groups.iter_mut().find(same) {
+            group
+        } else {
+            groups.push(Group {
+                what,
+                options,
+                all_subjects: run.request.all_subjects,
+                subjects: Vec::new(),
+            });
+            groups.last_mut().expect("one was just added")
+        };
+        group.add(subject(run), run.seed);
     }
-    let all = commands.into_iter();
-    all.map(|((_, command), seeds)| format!("{command} {}", option(&seeds)))
-        .collect()
+    groups.iter().flat_map(Group::commands).collect()
 }
 
-fn command(run: &Run) -> String {
-    let mut words = vec!["punctual run".to_owned(), quoted(&run.suite)];
+/// Runs that differ in subject and seed only.
+struct Group {
+    what: String,
+    options: String,
+    all_subjects: Option<u32>,
+    /// The subjects, in words, with their seeds.
+    subjects: Vec<(String, Vec<u64>)>,
+}
+
+impl Group {
+    fn add(&mut self, subject: String, seed: u64) {
+        match self.subjects.iter_mut().find(|(name, _)| *name == subject) {
+            Some((_, seeds)) => seeds.push(seed),
+            None => self.subjects.push((subject, vec![seed])),
+        }
+    }
+
+    fn commands(&self) -> Vec<String> {
+        let command = |subject: &str, seeds: &[u64]| {
+            let words = [&self.what, subject, &self.options, &option(seeds)];
+            let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+            format!("punctual run {}", words.join(" "))
+        };
+        let seeds = option(&self.subjects[0].1);
+        let alike = self
+            .subjects
+            .iter()
+            .all(|(_, other)| option(other) == seeds);
+        let is_all = self.all_subjects == Some(self.subjects.len() as u32);
+        if is_all && alike {
+            return vec![command("", &self.subjects[0].1)];
+        }
+        let each = self.subjects.iter();
+        each.map(|(subject, seeds)| command(subject, seeds))
+            .collect()
+    }
+}
+
+/// What is measured; a run of an earlier version knows the suite's name only.
+fn what(run: &Run) -> String {
+    if run.request.what.is_empty() {
+        return quoted(&run.suite);
+    }
+    words(&run.request.what)
+}
+
+fn subject(run: &Run) -> String {
+    if !run.request.subject.is_empty() {
+        return words(&run.request.subject);
+    }
     if !run.is_virtual() {
-        words.push("--bench host".to_owned());
-        return words.join(" ");
+        return String::new();
     }
-    words.push(format!("--kernel {}", quoted(&run.subject.kernel)));
-    if !run.subject.boot.is_empty() {
-        words.push(format!("--boot {}", quoted(&run.subject.boot)));
+    let kernel = format!("--kernel {}", quoted(&run.subject.kernel));
+    if run.subject.boot.is_empty() {
+        return kernel;
     }
-    if let Some(ns @ 2..) = run.ns_per_insn() {
-        words.push(format!("--ns-per-insn {ns}"));
+    format!("{kernel} --boot {}", quoted(&run.subject.boot))
+}
+
+fn options(run: &Run) -> String {
+    let mut options = run.request.options.clone();
+    match run.ns_per_insn() {
+        Some(ns @ 2..) => options.extend(["--ns-per-insn".to_owned(), ns.to_string()]),
+        Some(_) => {}
+        None => options.extend(["--bench".to_owned(), "host".to_owned()]),
     }
-    words.join(" ")
+    words(&options)
+}
+
+fn words(words: &[String]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    quoted.join(" ")
 }
 
 /// `--seed 1`, `--seeds 2..5`, `--seeds 1,7`.
@@ -77,6 +140,32 @@ mod tests {
         let first =
             "punctual run demo --kernel debian-6.12.90-amd64 --boot preempt=none --seeds 1..3";
         assert_eq!(commands[0], first);
+    }
+
+    #[test]
+    fn what_was_asked_for_is_asked_for_again() {
+        let mut runs = fixtures::seeds(2);
+        for run in &mut runs {
+            run.request.what = vec!["/home/me/my loop.toml".into()];
+            run.request.subject = vec!["--subject".into(), run.subject.name.clone()];
+            run.request.options = vec!["--samples".into(), "50".into()];
+            run.request.all_subjects = Some(4);
+        }
+        let all = "punctual run '/home/me/my loop.toml' --samples 50 --seeds 1..2";
+        assert_eq!(commands(&runs), [all]);
+        let one = commands(&runs[..1]);
+        let expected = "punctual run '/home/me/my loop.toml' --subject none --samples 50 --seed 1";
+        assert_eq!(one, [expected], "not all subjects, where one is shown");
+    }
+
+    #[test]
+    fn a_run_in_real_time_is_repeated_in_real_time() {
+        let mut run = fixtures::run("host", 1);
+        run.machine = punctual_model::MachineRecord::default();
+        assert_eq!(
+            commands(&[run]),
+            ["punctual run demo --bench host --seed 1"]
+        );
     }
 
     #[test]

@@ -51,6 +51,15 @@ impl Error {
         move |error| Self::Io { path, error }
     }
 
+    /// Whether the fault is in what was asked for.
+    pub fn is_request(&self) -> bool {
+        match self {
+            Self::Request(_) => true,
+            Self::Kernel(error) => error.is_request(),
+            _ => false,
+        }
+    }
+
     /// There is no such thing; tells which there are, and which was probably meant.
     pub fn unknown(kind: &str, name: &str, known: &[&str]) -> Self {
         let hint = did_you_mean(name, known);

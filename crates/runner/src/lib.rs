@@ -1,4 +1,51 @@
 //! Runs suites on subjects and stores what comes: what `punctual run` does, as a library.
+//!
+//! A suite ([`suites`]) and the loads that it names ([`loads`]) become plans; subjects
+//! ([`choose`]) become sites, ready to run ([`sites`]); a [`Runner`] carries out [`Job`]s, a
+//! plan on a site each, and an [`Observer`] is told what happens. On this machine:
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::sync::atomic::AtomicBool;
+//!
+//! use punctual_bench::site::SILENCE;
+//! use punctual_kernels::paths;
+//! use punctual_model::run::Request;
+//! use punctual_model::suite::SubjectSpec;
+//! use punctual_runner::{Job, Runner, loads, sites, suites};
+//! use punctual_store::Store;
+//!
+//! let suite = suites::find("demo")?;
+//! let plan = suites::plan(&suite, &suite.steps, &loads::of(&suite)?, 1)?;
+//! let subject = SubjectSpec {
+//!     name: "host".into(),
+//!     kernel: "as it runs".into(),
+//!     boot: String::new(),
+//! };
+//! let site = sites::host(paths::cache_dir()?, SILENCE);
+//! let store = Store::open("runs.db".as_ref())?;
+//! let runner = Runner {
+//!     store: &store,
+//!     observer: &(),
+//!     cancel: &AtomicBool::new(false),
+//!     resume: false,
+//! };
+//! let job = Job {
+//!     group: 0,
+//!     suite: &suite.name,
+//!     subject: &subject,
+//!     site: site.site.as_ref(),
+//!     plan,
+//!     request: Request::default(),
+//! };
+//! for recording in &runner.carry_out(&[job], 1)?.runs[0].recordings {
+//!     println!("{}: {:?}", recording.title(), recording.max());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! `examples/worst.rs` does the same on the virtual bench.
 #![forbid(unsafe_code)]
 
 mod companion;

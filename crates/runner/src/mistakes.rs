@@ -5,26 +5,29 @@ use crate::error::did_you_mean;
 /// The text of an error in `text`, with the word that was probably meant.
 pub(crate) fn explain(text: &str, error: &toml::de::Error) -> String {
     let said = plain(error.to_string().trim_end());
-    let quoted: Vec<&str> = error.message().split('`').skip(1).step_by(2).collect();
-    let hint = match quoted.as_slice() {
-        [found, known @ ..] if error.message().starts_with("unknown") => did_you_mean(found, known),
-        [missing] if error.message().starts_with("missing") => {
-            let part = error.span().and_then(|span| text.get(span)).unwrap_or(text);
-            let close = did_you_mean(missing, &keys(part));
-            close.replace("did you mean", "did you mean it by")
-        }
-        _ => String::new(),
+    let missing = error.message().strip_prefix("missing field `");
+    let Some((missing, _)) = missing.and_then(|rest| rest.split_once('`')) else {
+        return said;
     };
-    format!("{said}{hint}")
+    let part = error.span().and_then(|span| text.get(span)).unwrap_or(text);
+    let hint = did_you_mean(missing, &keys(part));
+    said + &hint.replace("did you mean", "did you mean it by")
 }
 
-/// The words of Rust for kinds of values, in ordinary words.
+/// An error of a TOML reader in ordinary words, with the word that was probably meant.
 pub(crate) fn plain(said: &str) -> String {
+    let hint = said
+        .split_once("unknown ")
+        .map_or(String::new(), |(_, rest)| {
+            let mut quoted = rest.split('`').skip(1).step_by(2);
+            let found = quoted.next().unwrap_or_default();
+            did_you_mean(found, &quoted.collect::<Vec<_>>())
+        });
     let mut said = said.to_owned();
     for word in ["u8", "u16", "u32", "u64", "usize", "i64"] {
         said = said.replace(&format!("expected {word}"), "expected a whole number");
     }
-    said.replace("expected f64", "expected a number")
+    said.replace("expected f64", "expected a number") + &hint
 }
 
 /// The keys that are set in a piece of TOML.
@@ -54,6 +57,13 @@ mod tests {
         assert!(missing.contains("did you mean it by prob?"), "{missing}");
         let unknown = said(&text.replace("summary", "sumary"));
         assert!(unknown.contains("did you mean summary?"), "{unknown}");
+    }
+
+    #[test]
+    fn a_misspelt_parameter_is_named_with_the_one_that_was_meant() {
+        let said =
+            plain("probe \"timer\": unknown field `sampls`, expected one of `samples`, `cpus`");
+        assert!(said.ends_with("did you mean samples?"), "{said}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::thread;
 use jiff::Timestamp;
 use punctual_bench::RunError;
 use punctual_bench::site::{Event, Outcome, Site};
-use punctual_model::run::State;
+use punctual_model::run::{Request, State};
 use punctual_model::suite::SubjectSpec;
 use punctual_model::{Plan, Record, Run, Subject};
 use punctual_store::{End, Store, StoreError};
@@ -29,6 +29,8 @@ pub struct Job<'a> {
     pub site: &'a dyn Site,
     /// What is measured.
     pub plan: Plan,
+    /// What was asked for, for the record.
+    pub request: Request,
 }
 
 /// Carries out jobs, side by side, and stores what they deliver while they deliver it.
@@ -207,6 +209,7 @@ fn new_run(job: &Job) -> Run {
         punctual: env!("CARGO_PKG_VERSION").into(),
         machine,
         shards: 1,
+        request: job.request.clone(),
         provenance: None,
         steps: Vec::new(),
         recordings: Vec::new(),

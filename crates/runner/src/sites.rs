@@ -10,11 +10,11 @@ use punctual_bench::site::Site;
 use punctual_bench::virtual_bench::{Machine, Start, VirtualBench, VirtualSite, cmdline};
 use punctual_kernels::initramfs::{self, Initramfs};
 use punctual_kernels::kmod;
-use punctual_kernels::{Catalog, Kernel};
+use punctual_kernels::{Catalog, Kernel, KernelError};
 use punctual_model::plan::Load;
 use punctual_model::suite::{SubjectSpec, Suite};
 
-use crate::{Companion, Error};
+use crate::{Companion, Error, did_you_mean};
 
 /// A subject that is ready to run.
 pub struct PreparedSite {
@@ -105,7 +105,8 @@ impl Builder<'_> {
         busybox: &Path,
         progress: &mut dyn FnMut(&str),
     ) -> Result<Guest, Error> {
-        let kernel = self.catalog.ensure(kernel, progress)?;
+        let kernel = self.catalog.ensure(kernel, progress);
+        let kernel = kernel.map_err(with_likely_name)?;
         let (own, absent) = self.modules(&kernel, progress)?;
         let modules = [kernel.modules.clone(), own].concat();
         let programs = &self.equipment.programs;
@@ -164,6 +165,15 @@ impl Builder<'_> {
     }
 }
 
+/// An unknown kernel, with the name that was probably meant.
+fn with_likely_name(error: KernelError) -> Error {
+    let KernelError::Unknown { id, known } = &error else {
+        return error.into();
+    };
+    let known: Vec<&str> = known.split(", ").collect();
+    Error::Request(format!("{error}{}", did_you_mean(id, &known)))
+}
+
 /// What subjects with the same kernel have in common.
 struct Guest {
     kernel: Kernel,
@@ -173,15 +183,15 @@ struct Guest {
 }
 
 /// This machine, as it is.
-pub fn host(cache: PathBuf, silence: Duration) -> Result<PreparedSite, Error> {
-    Ok(PreparedSite {
+pub fn host(cache: PathBuf, silence: Duration) -> PreparedSite {
+    PreparedSite {
         site: Box::new(HostSite {
             target: Companion::Target.find(),
             cache,
             silence,
         }),
         absent: BTreeMap::new(),
-    })
+    }
 }
 
 fn put(initramfs: &mut Initramfs, file: &Path) -> Result<(), Error> {

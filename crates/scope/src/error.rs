@@ -17,6 +17,9 @@ pub enum ScopeError {
     /// The run's plan or provenance is not what this program writes.
     #[error("{0} cannot be repeated: {1}")]
     Unreadable(String, String),
+    /// What is to be explained is not part of the run.
+    #[error("{0} has {1}")]
+    NoSuch(String, String),
     /// Something is not as it was.
     #[error("{run} cannot be repeated: {what} was {then}, and is now {now}: measure again")]
     Changed {

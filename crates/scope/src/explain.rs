@@ -48,9 +48,30 @@ impl Wanted {
                 || is(&self.variant, &recording.key.label()))
     }
 
+    /// No recording is meant: what was asked for, and what the run has.
+    fn none_such(&self, run: &Run) -> String {
+        let asked = [
+            ("probe", &self.probe),
+            ("load", &self.load),
+            ("variant", &self.variant),
+        ];
+        let asked = asked.into_iter().filter_map(|(what, name)| {
+            let name = name.as_ref()?;
+            Some(format!(" with {what} \"{name}\""))
+        });
+        let titles: Vec<String> = run.recordings.iter().map(Recording::title).collect();
+        if titles.is_empty() {
+            return "no recordings".to_owned();
+        }
+        format!(
+            "no recording{}; it has {}",
+            asked.collect::<String>(),
+            titles.join(", ")
+        )
+    }
+
     /// The samples of a run that are meant, the worst first; an error where there is none.
     pub fn choose(&self, run: &Run) -> Result<Vec<Chosen>, ScopeError> {
-        let unreadable = |what: &str| ScopeError::Unreadable(run.id.clone(), what.to_owned());
         let mut worst = Worst::new(self.worst);
         let (mut found, mut explained, mut why) = (false, false, None);
         let numbered = run.recordings.iter().enumerate();
@@ -64,13 +85,14 @@ impl Wanted {
             self.offer(number, recording, &mut worst);
         }
         match why {
-            _ if !found => return Err(unreadable(&none_such(run))),
+            _ if !found => return Err(ScopeError::NoSuch(run.id.clone(), self.none_such(run))),
             Some(why) if !explained => return Err(why),
             _ => {}
         }
         let samples = worst.into_sorted();
         if samples.is_empty() {
-            return Err(unreadable("it has no such sample, or did not keep it"));
+            let none = "no such sample, or did not keep it".to_owned();
+            return Err(ScopeError::NoSuch(run.id.clone(), none));
         }
         let chosen = samples.into_iter();
         let chosen = chosen.map(|(recording, sample)| choose(run, recording, sample));
@@ -130,17 +152,6 @@ impl Worst {
         };
         sorted.map(sample).collect()
     }
-}
-
-/// No recording is meant: which there are.
-fn none_such(run: &Run) -> String {
-    let kind = |recording: &Recording| format!("{} / {}", recording.key.probe, recording.key.load);
-    let mut kinds: Vec<String> = run.recordings.iter().map(kind).collect();
-    kinds.dedup();
-    if kinds.is_empty() {
-        return "it has no recordings".to_owned();
-    }
-    format!("it has no such recording; it has {}", kinds.join(", "))
 }
 
 /// A sample with its breakdown.

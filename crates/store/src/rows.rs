@@ -66,7 +66,7 @@ pub fn insert_run(transaction: &Transaction, run: &Run, owner: &Owner) -> Result
         ":subject": run.subject.name, ":kernel": run.subject.kernel,
         ":boot": run.subject.boot, ":bench": run.subject.bench,
         ":machine": json(&run.machine), ":punctual": run.punctual,
-        ":image_sha256": run.machine.image_sha256(), ":state": State::Running.name(),
+        ":request": json(&run.request), ":image_sha256": run.machine.image_sha256(), ":state": State::Running.name(),
         ":error": run.error, ":started": run.started, ":console": run.console,
         ":owner_pid": owner.pid, ":owner_start": owner.start as i64,
         ":owner_boot": owner.boot,
@@ -285,6 +285,7 @@ fn select_head(transaction: &Transaction, number: i64) -> Result<Run, Fault> {
         punctual: row.get("punctual")?,
         machine: from_json(number, "machine", &row.get::<_, String>("machine")?)?,
         shards: 1,
+        request: from_json(number, "request", &row.get::<_, String>("request")?)?,
         provenance: provenance
             .map(|text| from_json(number, "provenance", &text))
             .transpose()?,

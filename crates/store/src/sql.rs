@@ -35,6 +35,7 @@ CREATE TABLE runs (
     machine     TEXT NOT NULL DEFAULT '', -- JSON
     punctual    TEXT NOT NULL DEFAULT '', -- the version that made it
     image_sha256 TEXT,            -- of the kernel's image; null on a host
+    request     TEXT NOT NULL DEFAULT '{}', -- JSON: words that ask for the same again
     crc         INTEGER NOT NULL DEFAULT 0 -- CRC-32 of the row's other columns
 ) STRICT;
 CREATE INDEX runs_by_seed ON runs (seed, suite, subject);
@@ -89,9 +90,9 @@ pub const COUNT_OBJECTS: &str = "SELECT count(*) FROM sqlite_schema";
 /// A run, as it begins.
 pub const INSERT_RUN: &str = "
 INSERT INTO runs (suite, plan, seed, ns_per_insn, subject, kernel, boot, bench, machine,
-    punctual, image_sha256, state, error, started, console, owner_pid, owner_start, owner_boot)
+    punctual, image_sha256, request, state, error, started, console, owner_pid, owner_start, owner_boot)
 VALUES (:suite, :plan, :seed, :ns_per_insn, :subject, :kernel, :boot, :bench, :machine,
-    :punctual, :image_sha256, :state, :error, :started, :console, :owner_pid, :owner_start,
+    :punctual, :image_sha256, :request, :state, :error, :started, :console, :owner_pid, :owner_start,
     :owner_boot)";
 
 /// The checksum of a run's row.
@@ -172,6 +173,7 @@ pub const MIGRATE_1_BEGIN: &str = "
 ALTER TABLE runs ADD COLUMN machine TEXT NOT NULL DEFAULT '';
 ALTER TABLE runs ADD COLUMN punctual TEXT NOT NULL DEFAULT '';
 ALTER TABLE runs ADD COLUMN image_sha256 TEXT;
+ALTER TABLE runs ADD COLUMN request TEXT NOT NULL DEFAULT '{}';
 ALTER TABLE runs ADD COLUMN crc INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE recordings ADD COLUMN step INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE recordings ADD COLUMN repetition INTEGER NOT NULL DEFAULT 1;

@@ -57,6 +57,7 @@ fn begun() -> Run {
             ..VirtualMachine::default()
         }),
         shards: 1,
+        request: punctual_model::run::Request::default(),
         provenance: None,
         steps: Vec::new(),
         recordings: Vec::new(),

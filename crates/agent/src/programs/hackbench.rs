@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use lexopt::{Arg, Parser, ValueExt as _};
 use punctual_formats::hackbench::{self as format, Work};
 
@@ -19,7 +19,7 @@ pub const PROGRAM: Program = Program {
 const HELP: &str = "\
 hackbench of Punctual, with the options and the output of rt-tests'.
 
-Usage: hackbench [OPTIONS] [GROUPS]
+Usage: hackbench [OPTIONS] [GROUPS [process|thread [LOOPS]]]
 
   -p, --pipe          pipes instead of sockets
   -P, --process       processes as workers (default)
@@ -80,28 +80,51 @@ fn run(arguments: &mut Parser) -> Result<()> {
 fn parse(arguments: &mut Parser) -> Result<Options> {
     let mut options = Options::default();
     let job = &mut options.job;
+    let mut words = 0;
     while let Some(argument) = arguments.next()? {
         match argument {
             Arg::Short('p') | Arg::Long("pipe") => job.ipc = Ipc::Pipe,
             Arg::Short('P') | Arg::Long("process" | "processes") => job.mode = Mode::Process,
             Arg::Short('T') | Arg::Long("threads") => job.mode = Mode::Thread,
-            Arg::Short('g') | Arg::Long("groups") => job.groups = arguments.value()?.parse()?,
-            Arg::Short('f') | Arg::Long("fds") => job.fds = arguments.value()?.parse()?,
-            Arg::Short('l') | Arg::Long("loops") => job.loops = arguments.value()?.parse()?,
-            Arg::Short('s') | Arg::Long("datasize") => job.size = arguments.value()?.parse()?,
+            Arg::Short('g') | Arg::Long("groups") => job.groups = count(arguments, "--groups")?,
+            Arg::Short('f') | Arg::Long("fds") => job.fds = count(arguments, "--fds")?,
+            Arg::Short('l') | Arg::Long("loops") => job.loops = count(arguments, "--loops")?,
+            Arg::Short('s') | Arg::Long("datasize") => job.size = count(arguments, "--datasize")?,
             Arg::Short('F') | Arg::Long("fifo") => job.fifo = true,
             Arg::Short('h') | Arg::Long("help") => options.help = true,
             Arg::Long("nanoseconds") => options.nanoseconds = true,
             Arg::Long("messages") => job.tell = true,
-            // `hackbench 25`, as before there were options.
-            Arg::Value(word) => job.groups = word.parse()?,
+            Arg::Value(word) => {
+                positional(job, words, &word.string()?)?;
+                words += 1;
+            }
             other => return Err(getopt::unknown("hackbench", &other, REFUSED)),
         }
     }
-    if job.groups == 0 || job.fds == 0 || job.loops == 0 || job.size == 0 {
-        bail!("groups, fds, loops and datasize must be at least 1");
-    }
     Ok(options)
+}
+
+/// A number of which there must be at least one.
+fn count<T: TryFrom<u64>>(arguments: &mut Parser, name: &str) -> Result<T> {
+    let number = getopt::within(arguments, name, 1, i32::MAX as u64)?;
+    T::try_from(number).map_err(|_| anyhow!("{name} {number}: too many"))
+}
+
+/// `hackbench 2 process 100`, as before there were options: groups, mode, loops.
+fn positional(job: &mut Job, index: usize, word: &str) -> Result<()> {
+    let number = || {
+        let number = word.parse().ok().filter(|number| *number > 0);
+        number.with_context(|| format!("\"{word}\": expected a whole number from 1"))
+    };
+    match (index, word) {
+        (0, _) => job.groups = number()?,
+        (1, "process") => job.mode = Mode::Process,
+        (1, "thread") => job.mode = Mode::Thread,
+        (1, _) => bail!("\"{word}\": expected process or thread"),
+        (2, _) => job.loops = number()?,
+        _ => bail!("\"{word}\": expected no more than groups, mode and loops"),
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -117,7 +140,23 @@ mod tests {
         assert_eq!(job(&["25"]).unwrap().groups, 25);
         assert_eq!(job(&["-g25", "-T"]).unwrap().groups, 25);
         assert_eq!(job(&["-pl", "7"]).unwrap().loops, 7);
-        assert!(job(&["-g", "0"]).is_err() && job(&["-g", "x"]).is_err());
+        let old = job(&["2", "process", "100"]).unwrap();
+        assert_eq!((old.groups, old.mode, old.loops), (2, Mode::Process, 100));
+        assert_eq!(job(&["2", "thread"]).unwrap().mode, Mode::Thread);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_once() {
+        let said = |words: &[&str]| format!("{:#}", job(words).unwrap_err());
+        assert!(
+            said(&["-g", "0"]).contains("-groups 0: must be from 1"),
+            "{}",
+            said(&["-g", "0"])
+        );
+        let number = said(&["-g", "abc"]);
+        assert_eq!(number.matches("abc").count(), 1, "{number}");
+        assert_eq!(said(&["x"]), "\"x\": expected a whole number from 1");
+        assert_eq!(said(&["2", "x"]), "\"x\": expected process or thread");
     }
 
     #[test]

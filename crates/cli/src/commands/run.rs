@@ -14,7 +14,7 @@ use clap::{Args, ValueEnum, value_parser};
 use punctual_bench::virtual_bench::{Start, VirtualBench};
 use punctual_kernels::paths;
 use punctual_model::plan::{SEED_MAX, Step};
-use punctual_model::run::State;
+use punctual_model::run::{Request, State};
 use punctual_model::suite::{SubjectSpec, Suite};
 use punctual_model::{Nanos, Plan};
 use punctual_runner::sites::{self, Builder, Equipment, PreparedSite};
@@ -149,7 +149,9 @@ impl Run {
             for (number, (subject, site)) in subjects.iter().zip(&sites).enumerate() {
                 let mut plan = plan.clone();
                 plan.absent.clone_from(&site.absent);
+                let request = self.request(&suite, number)?;
                 jobs.push(Job {
+                    request,
                     group: if pooled { number } else { jobs.len() },
                     suite: &suite.name,
                     subject,
@@ -179,6 +181,47 @@ impl Run {
             names: &self.subject,
         };
         Ok(choose(suite, &choice)?)
+    }
+
+    /// What asks for the subject of this number again, in the order of [`choose`].
+    fn request(&self, suite: &Suite, number: usize) -> Result<Request> {
+        let word = |word: &str| word.to_owned();
+        let boot = self.boot.get(number % self.boot.len().max(1));
+        let base = number / self.boot.len().max(1);
+        let names = if self.subject.is_empty() {
+            suite.subjects.get(base).map(|subject| &subject.name)
+        } else {
+            self.subject.get(base)
+        };
+        let mut subject = Vec::new();
+        if self.bench == Bench::Virtual {
+            match self.kernel.get(base) {
+                Some(kernel) => subject.extend([word("--kernel"), kernel.clone()]),
+                None => subject.extend(
+                    names
+                        .into_iter()
+                        .flat_map(|name| [word("--subject"), name.clone()]),
+                ),
+            }
+            subject.extend(
+                boot.into_iter()
+                    .flat_map(|boot| [word("--boot"), boot.clone()]),
+            );
+        }
+        let is_all = self.kernel.is_empty() && self.boot.is_empty() && self.subject.is_empty();
+        let mut options = self.scale.words();
+        if let Some(mib) = self.memory {
+            options.extend([word("--memory"), mib.to_string()]);
+        }
+        if self.patience != PATIENCE {
+            options.extend([word("--patience"), self.patience.to_string()]);
+        }
+        Ok(Request {
+            what: self.what.words()?,
+            subject,
+            all_subjects: is_all.then_some(suite.subjects.len() as u32),
+            options,
+        })
     }
 
     /// What can be known to be wrong before anything is looked up or measured.
@@ -225,7 +268,7 @@ impl Run {
         let cache = paths::cache_dir()?;
         let silence = Duration::from_secs(self.patience);
         if self.bench == Bench::Host {
-            return Ok(vec![sites::host(cache, silence)?]);
+            return Ok(vec![sites::host(cache, silence)]);
         }
         let mut bench = VirtualBench::open(&cache)?;
         bench.silence = silence;
