@@ -9,7 +9,8 @@ use clap::Args;
 use punctual_bench::virtual_bench::{Start, VirtualBench};
 use punctual_kernels::paths;
 use punctual_model::Run;
-use punctual_report::scope::{chrome, json, page, text};
+use punctual_report::scope::page::{Other, page};
+use punctual_report::scope::{chrome, json, text};
 use punctual_scope::explain::{Explained, Wanted, explain};
 use punctual_scope::repeat::Place;
 
@@ -55,7 +56,7 @@ pub struct Explain {
     #[arg(long, value_name = "OTHER")]
     compare: Option<String>,
     /// Print JSON
-    #[arg(long, conflicts_with = "compare")]
+    #[arg(long)]
     json: bool,
     /// Print each block that ran, instead of a timeline
     #[arg(long, conflicts_with_all = ["json", "compare"])]
@@ -120,35 +121,39 @@ impl Explain {
         let other = self.compare.as_ref().map(|id| store.load(id)).transpose()?;
         let cancel = interrupt::flag()?;
         let explained = self.explain(&run, cancel)?;
-        self.write_files(&run, &explained)?;
-        if let Some(other) = &other {
-            let others = self.explain(other, cancel)?;
-            output::print(&text::compared([&run, other], &explained, &others))?;
-            return Ok(ExitStatus::Done);
-        }
+        let others = other.as_ref().map(|other| self.explain(other, cancel));
+        let others = others.transpose()?.unwrap_or_default();
+        let other = other.as_ref().map(|run| Other {
+            run,
+            explained: &others,
+        });
+        self.write_files(&run, &explained, other)?;
+        let width = output::text_width();
         if self.json {
-            output::print_json(&json::explained(&run, &explained))?;
-            return Ok(ExitStatus::Done);
+            output::print_json(&json::explained(&run, &explained, other))?;
+        } else if let Some(other) = other {
+            output::print(&text::compared(&run, &explained, other, width))?;
+        } else if self.trace {
+            output::print(&text::traced(&run, &explained))?;
+        } else {
+            output::print(&text::explained(&run, &explained, width))?;
         }
-        let mut shown = String::new();
-        for explained in &explained {
-            shown.push_str(&text::explained(&run, explained, self.trace));
-        }
-        if explained.len() > 1 && !self.trace {
-            shown.push_str(&text::in_the_way(&explained));
-        }
-        output::print(&shown)?;
         Ok(ExitStatus::Done)
     }
 
-    fn write_files(&self, run: &Run, explained: &[Explained]) -> Result<()> {
+    fn write_files(
+        &self,
+        run: &Run,
+        explained: &[Explained],
+        other: Option<Other<'_>>,
+    ) -> Result<()> {
         let write = |path: &PathBuf, content: String| {
             fs::write(path, content).with_context(|| path.display().to_string())?;
             eprintln!("Written to {}", path.display());
             Ok::<_, anyhow::Error>(())
         };
         if let Some(path) = &self.report {
-            write(path, page::page(run, explained))?;
+            write(path, page(run, explained, other))?;
         }
         let story = explained
             .iter()
