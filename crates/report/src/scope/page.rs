@@ -47,7 +47,7 @@ pub fn page(run: &Run, explained: &[Explained], other: Option<Other<'_>>) -> Str
         runs.push(other.run.clone());
     }
     let samples = html! { @for (number, one) in explained.iter().enumerate() {
-        (sample(run, one, number < OPEN))
+        (sample(run, one, number))
     } };
     chapters.push(Chapter::new("Sample by sample", samples));
     let repeat = html! {
@@ -113,23 +113,23 @@ fn in_the_way(explained: &[Explained]) -> Markup {
     html! { @if explained.len() > 1 { (wide(&table)) } }
 }
 
-fn sample(run: &Run, explained: &Explained, open: bool) -> Markup {
+fn sample(run: &Run, explained: &Explained, number: usize) -> Markup {
     let title = super::title(run, explained);
     let story = match &explained.story {
         Ok(story) => story,
         Err(why) => return html! { h3 { (title) } p { "Not explained: " (why) "." } },
     };
     let sentence = code(&sentence(story));
-    if open {
-        return html! { h3 { (title) } p { (sentence) } (story_body(story)) };
+    if number < OPEN {
+        return html! { h3 { (title) } p { (sentence) } (story_body(story, number == 0)) };
     }
     html! { details {
         summary { (title) ": " span { (sentence) } }
-        (story_body(story))
+        (story_body(story, false))
     } }
 }
 
-fn story_body(story: &Story) -> Markup {
+fn story_body(story: &Story, is_open: bool) -> Markup {
     let between = match story.measure {
         Measure::Lateness => "between due and taken",
         Measure::Handover | Measure::Gap => "between the two readings of the clock",
@@ -138,7 +138,10 @@ fn story_body(story: &Story) -> Markup {
         (timeline(story))
         @for note in &story.notes { p.soft { "Note: " (note) "." } }
         (folded("Parts", &format!("{}, to the nanosecond", story.parts.len()), &wide(&parts(story))))
-        (folded("Flame graph", &format!("what ran {between}"), &wide(&flame(story))))
+        details open[is_open] {
+            summary { "Flame graph " span { "what ran " (between) } }
+            (wide(&flame(story)))
+        }
     }
 }
 
