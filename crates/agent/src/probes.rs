@@ -9,7 +9,7 @@ mod irq;
 mod irqrate;
 mod kthreads;
 mod mutex;
-mod program;
+pub(crate) mod program;
 pub(crate) mod realfeel;
 mod semaphore;
 pub(crate) mod signal;
@@ -22,6 +22,7 @@ use serde::de::DeserializeOwned;
 use toml::Table;
 
 use crate::phases::Phases;
+use crate::status_page;
 
 /// A kind of measurement.
 pub struct Probe {
@@ -54,7 +55,7 @@ pub const ALL: &[Probe] = &[
 ];
 
 /// A probe with its parameters.
-pub trait Measurement {
+pub trait Measurement: std::fmt::Debug {
     /// How long the subject will be busy with it at least, as far as the parameters tell.
     fn nominal(&self) -> Nanos;
 
@@ -74,6 +75,23 @@ pub struct Context<'a> {
     pub load: &'a str,
     /// Spans that depend on the seed.
     pub phases: Phases,
+}
+
+/// Measures variants one after the other. Where the target is asked to end, those that were
+/// measured by then are kept.
+fn each<V>(
+    variants: impl IntoIterator<Item = V>,
+    mut measure: impl FnMut(V) -> Result<Recording, String>,
+) -> Result<Vec<Recording>, String> {
+    let mut recordings = Vec::new();
+    for variant in variants {
+        let measured = measure(variant);
+        if measured.is_err() && status_page::is_stop_requested() {
+            break;
+        }
+        recordings.push(measured?);
+    }
+    Ok(recordings)
 }
 
 /// The measurement that a step asks for.

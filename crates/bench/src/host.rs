@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -16,20 +18,55 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use punctual_model::Progress;
+use punctual_model::status_page::BYTES;
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::error::BenchError;
-use crate::site::{Event, Outcome, Site};
+use crate::error::RunError;
+use crate::site::{Listener, Outcome, Site};
 use crate::watch::{Until, Watch, Watched};
 use crate::workdir::WorkDir;
 use punctual_kernels::checksum;
 
-/// How long a target that is told to end may take to stop its loads and turn back what it
-/// has turned.
+/// How long a target that is asked to end may take to end its step and to send what it has:
+/// after 5 s it gives up by itself.
+const GRACE_OF_STEP: Duration = Duration::from_secs(15);
+
+/// How long a target that is told to end at once may take to stop its loads and restore what
+/// it has changed.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Who holds the socket of this name measures on this machine.
 const ALONE: &[u8] = b"punctual-host";
+
+/// Why the host bench does not work.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Somebody measures on this machine already.
+    #[error(
+        "another run is measuring on this machine, and two at a time would measure one another: wait until it has ended"
+    )]
+    NotAlone,
+    /// `setpriv` sees to it that the target does not outlive its parent.
+    #[error("expected setpriv in the PATH, found none: install it (`apt-get install util-linux`)")]
+    NoSetpriv,
+    /// A file of the bench cannot be used.
+    #[error("{}: {error}", .path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What is wrong.
+        error: io::Error,
+    },
+}
+
+impl Error {
+    fn at(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |error| Self::Io { path, error }
+    }
+}
 
 /// This machine.
 #[derive(Clone, Debug)]
@@ -59,11 +96,11 @@ impl Site for HostSite {
         BTreeMap::from([("host".into(), host), ("target sha256".into(), target)])
     }
 
-    fn run(&self, plan: &str, on: &mut dyn FnMut(Event), cancel: &AtomicBool) -> Outcome {
+    fn run(&self, plan: &str, on: Listener, cancel: &AtomicBool) -> Outcome {
         let begun = Instant::now();
         let (console, result) = match self.start(plan) {
             Ok((work, mut process)) => self.watch(&work, &mut process, on, cancel),
-            Err(error) => (String::new(), Err(error)),
+            Err(error) => (String::new(), Err(RunError::bench(error))),
         };
         Outcome {
             console,
@@ -75,17 +112,19 @@ impl Site for HostSite {
 }
 
 impl HostSite {
-    fn start(&self, plan: &str) -> Result<(WorkDir, Process), BenchError> {
+    fn start(&self, plan: &str) -> Result<(WorkDir, Process), Error> {
         let alone = alone()?;
-        let work = WorkDir::new(&self.cache).map_err(BenchError::at(&self.cache))?;
+        let work = WorkDir::new(&self.cache).map_err(Error::at(&self.cache))?;
         let directory = work.path().to_owned();
-        let at = || BenchError::at(&directory);
+        let at = || Error::at(&directory);
         fs::write(directory.join("plan"), plan).map_err(at())?;
         let file = |name: &str| File::create(directory.join(name)).map_err(at());
+        let status_page = status_page().map_err(at())?;
         let child = Command::new("setpriv")
             .args(["--pdeathsig", "TERM", "--"])
             .arg(&self.target)
             .args([Path::new("run"), &directory.join("plan")])
+            .env("PUNCTUAL_STATUS_PAGE", path_of(&status_page))
             .stdin(Stdio::null())
             .stdout(file("stream")?)
             .stderr(file("console")?)
@@ -93,13 +132,14 @@ impl HostSite {
             .process_group(0)
             .spawn()
             .map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => BenchError::NoSetpriv,
-                _ => BenchError::at(&self.target)(error),
+                io::ErrorKind::NotFound => Error::NoSetpriv,
+                _ => Error::at(&self.target)(error),
             })?;
         let begun = Instant::now();
         let process = Process {
             child,
             begun,
+            status_page,
             _alone: alone,
         };
         Ok((work, process))
@@ -109,9 +149,9 @@ impl HostSite {
         &self,
         work: &WorkDir,
         process: &mut Process,
-        on: &mut dyn FnMut(Event),
+        on: Listener,
         cancel: &AtomicBool,
-    ) -> (String, Result<(), BenchError>) {
+    ) -> (String, Result<(), RunError>) {
         let mut watch = match Watch::begin(work.path(), self.silence, on, cancel) {
             Ok(watch) => watch,
             Err(error) => return (String::new(), Err(error.into())),
@@ -124,32 +164,53 @@ impl HostSite {
 
 /// Two runs at a time would measure one another. The name is the machine's, whoever's the
 /// runs are, and the kernel gives it back when its holder dies.
-fn alone() -> Result<UnixListener, BenchError> {
-    let name = SocketAddr::from_abstract_name(ALONE)?;
+fn alone() -> Result<UnixListener, Error> {
+    let at = |error| Error::at(Path::new("@punctual-host"))(error);
+    let name = SocketAddr::from_abstract_name(ALONE).map_err(at)?;
     UnixListener::bind_addr(&name).map_err(|error| match error.kind() {
-        io::ErrorKind::AddrInUse => BenchError::NotAlone,
-        _ => error.into(),
+        io::ErrorKind::AddrInUse => Error::NotAlone,
+        _ => at(error),
     })
+}
+
+/// A file in memory: a page of a file on a disk would be written back now and then, and its
+/// next writer, a thread that measures, would wait for that.
+fn status_page() -> io::Result<File> {
+    let file = File::from(memfd_create("punctual-status", MemfdFlags::CLOEXEC)?);
+    file.set_len(BYTES as u64)?;
+    Ok(file)
+}
+
+/// By which a process of the same user can open a file that has no name.
+fn path_of(file: &File) -> PathBuf {
+    format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into()
 }
 
 /// A target on its way.
 struct Process {
     child: Child,
     begun: Instant,
+    /// Where it leaves how far it is.
+    status_page: File,
     /// Held until the target has ended.
     _alone: UnixListener,
 }
 
 impl Process {
-    /// Tells it to end, and makes it if it does not.
-    fn end(&mut self) {
+    /// Asks it once to end; asked twice it ends at once.
+    fn terminate(&self) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if let Some(pid) = pid {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+    }
+
+    /// Has it end at once, and makes it if it does not.
+    fn end(&mut self) {
         let until = Instant::now() + GRACE;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
             // One that has finished ends by itself, and is not there any more to be told.
-            if let Some(pid) = pid {
-                let _ = kill_process(pid, Signal::TERM);
-            }
+            self.terminate();
             thread::sleep(Duration::from_millis(10));
         }
         let _ = self.child.kill();
@@ -166,8 +227,19 @@ impl Watched for Process {
         false
     }
 
-    fn go_on(&mut self) -> Result<(), BenchError> {
+    fn go_on(&mut self) -> Result<(), RunError> {
         Ok(())
+    }
+
+    fn ask_to_end(&mut self) -> Option<Duration> {
+        self.terminate();
+        Some(GRACE_OF_STEP)
+    }
+
+    fn progress(&mut self) -> Option<Progress> {
+        let mut bytes = [0; BYTES];
+        self.status_page.read_exact_at(&mut bytes, 0).ok()?;
+        Progress::read(&bytes)
     }
 
     fn spent(&self) -> Duration {

@@ -1,12 +1,13 @@
 //! A subject at its place, ready to carry out plans: what all benches have in common.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use punctual_model::{Nanos, Record};
+use punctual_model::{Progress, Record};
 
-use crate::error::BenchError;
+use crate::error::RunError;
 
 /// The time that a subject may keep silent beside what its step takes, unless said otherwise:
 /// CPU time of QEMU, time on the wall on a host.
@@ -23,10 +24,13 @@ pub trait Site: Sync {
     /// What the bench adds to a run's provenance.
     fn facts(&self) -> BTreeMap<String, String>;
 
-    /// Carries out a plan. `on` is told what happens; the run ends soon after `cancel`
-    /// becomes true.
-    fn run(&self, plan: &str, on: &mut dyn FnMut(Event), cancel: &AtomicBool) -> Outcome;
+    /// Carries out a plan. `on` is told what happens; the run ends as interrupted where it
+    /// breaks off, and soon after `cancel` becomes true.
+    fn run(&self, plan: &str, on: Listener, cancel: &AtomicBool) -> Outcome;
 }
+
+/// Who is told what happens in a run; a break ends it.
+pub type Listener<'a> = &'a mut dyn FnMut(Event) -> ControlFlow<()>;
 
 /// What happens while a subject carries out a plan.
 #[derive(Debug)]
@@ -41,23 +45,6 @@ pub enum Event {
     Progress(Progress),
 }
 
-/// How far a step is. It is read while the step measures, from memory that its threads write
-/// to as they go: no thread that measures does any input or output for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// The step's number in the plan, from 0.
-    pub step: u32,
-    /// How many samples were taken so far, by all of its threads; warm-up not counted.
-    pub count: u64,
-    /// How many it is to take; `None` where the probe cannot tell.
-    pub of: Option<u64>,
-    /// The largest sample so far; `None` before the first, and where the probe works its
-    /// samples out only in the end.
-    pub worst: Option<Nanos>,
-    /// Periods so far in which no sample could be taken.
-    pub missed: u64,
-}
-
 /// What came of a run, besides its records.
 #[derive(Debug)]
 pub struct Outcome {
@@ -68,5 +55,5 @@ pub struct Outcome {
     /// From there to its last record.
     pub measuring: Duration,
     /// Why it did not get to its end.
-    pub result: Result<(), BenchError>,
+    pub result: Result<(), RunError>,
 }

@@ -2,18 +2,22 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use punctual_model::Record;
 use punctual_model::frame::Decoder;
+use punctual_model::{Progress, Record};
 
 use crate::console::Console;
-use crate::error::BenchError;
-use crate::site::Event;
+use crate::error::RunError;
+use crate::site::{Event, Listener};
+
+/// How often it is looked how far a step is.
+const LOOK_AT_PROGRESS: Duration = Duration::from_millis(200);
 
 /// How often is looked.
 const LOOK: Duration = Duration::from_millis(10);
@@ -34,7 +38,14 @@ pub trait Watched {
     fn has_paused(&mut self) -> bool;
 
     /// Lets a paused subject go on.
-    fn go_on(&mut self) -> Result<(), BenchError>;
+    fn go_on(&mut self) -> Result<(), RunError>;
+
+    /// Asks the subject to end after its sample and to send what it has; says how long it may
+    /// take, or `None` where it cannot be asked.
+    fn ask_to_end(&mut self) -> Option<Duration>;
+
+    /// How far the step is that runs, where that can be seen.
+    fn progress(&mut self) -> Option<Progress>;
 
     /// The time that it has spent: CPU time where its clock stands still while it does not
     /// run, time on the wall elsewhere.
@@ -59,9 +70,13 @@ pub struct Watch<'a> {
     pub console: Console,
     patience: Patience,
     finished: bool,
+    /// Until when a subject that was asked to end is waited for.
+    ends_by: Option<Instant>,
+    progress: Option<Progress>,
+    progress_at: Instant,
     /// When the guest was let go on from its pause.
     pub went_on: Option<Instant>,
-    on: &'a mut dyn FnMut(Event),
+    on: Listener<'a>,
     cancel: &'a AtomicBool,
 }
 
@@ -71,7 +86,7 @@ impl<'a> Watch<'a> {
     pub fn begin(
         directory: &Path,
         silence: Duration,
-        on: &'a mut dyn FnMut(Event),
+        on: Listener<'a>,
         cancel: &'a AtomicBool,
     ) -> io::Result<Self> {
         Ok(Self {
@@ -81,18 +96,20 @@ impl<'a> Watch<'a> {
             console: Console::default(),
             patience: Patience::new(silence),
             finished: false,
+            ends_by: None,
+            progress: None,
+            progress_at: Instant::now(),
             went_on: None,
             on,
             cancel,
         })
     }
 
-    /// Watches until it is so far; whatever else ends the guest is an error.
-    pub fn until(&mut self, end: Until, process: &mut dyn Watched) -> Result<(), BenchError> {
+    /// Watches until it is so far; whatever else ends the guest is an error. A subject that
+    /// measures when the run is cancelled is asked to end, and heard out.
+    pub fn until(&mut self, end: Until, process: &mut dyn Watched) -> Result<(), RunError> {
         loop {
-            if self.cancel.load(Ordering::SeqCst) {
-                return Err(BenchError::Interrupted);
-            }
+            self.heed_cancel(end, process)?;
             // The order matters: what a guest said before it ended is there when its end is
             // seen, and is taken after.
             let exited = process.status()?;
@@ -100,37 +117,67 @@ impl<'a> Watch<'a> {
             let heard = self.listen()?;
             if let Some(meaning) = self.console.sign() {
                 self.hear_out(process)?;
-                return Err(BenchError::Guest(meaning));
+                return Err(RunError::Guest(meaning));
             }
             if self.finished && end == Until::Finished {
                 return Ok(());
             }
             if let Some(status) = exited {
+                if self.ends_by.is_some() {
+                    return Err(RunError::Interrupted);
+                }
                 self.decoder.finish()?;
-                return Err(match end {
-                    Until::Paused if !self.console.has_kernel_spoken() => BenchError::Mute,
-                    _ => BenchError::ended(status),
-                });
+                return Err(RunError::ended(status));
             }
             if paused {
                 return match end {
                     Until::Paused => Ok(()),
-                    Until::Finished => Err(BenchError::Guest("the guest has paused again")),
+                    Until::Finished => Err(RunError::Guest("the guest has paused again")),
                 };
             }
-            self.patience.look(heard, process.spent())?;
+            let is_alive = self.look_at_progress(process)?;
+            self.patience.look(heard || is_alive, process.spent())?;
             thread::sleep(LOOK);
         }
     }
 
+    /// An error as soon as a run that was cancelled has ended, or takes too long to.
+    fn heed_cancel(&mut self, end: Until, process: &mut dyn Watched) -> Result<(), RunError> {
+        if !self.cancel.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        if self.ends_by.is_none() && end == Until::Finished {
+            self.ends_by = process.ask_to_end().map(|grace| Instant::now() + grace);
+        }
+        match self.ends_by {
+            Some(ends_by) if Instant::now() < ends_by => Ok(()),
+            _ => Err(RunError::Interrupted),
+        }
+    }
+
+    /// Says how far the step is, if it is farther than before.
+    fn look_at_progress(&mut self, process: &mut dyn Watched) -> Result<bool, RunError> {
+        if self.progress_at.elapsed() < LOOK_AT_PROGRESS {
+            return Ok(false);
+        }
+        self.progress_at = Instant::now();
+        let progress = process.progress();
+        let is_new = progress.is_some() && progress != self.progress;
+        if let Some(progress) = progress.filter(|_| is_new) {
+            self.progress = Some(progress);
+            self.tell(Event::Progress(progress))?;
+        }
+        Ok(is_new)
+    }
+
     /// Lets a paused guest go on.
-    pub fn go_on(&mut self, process: &mut dyn Watched) -> Result<(), BenchError> {
+    pub fn go_on(&mut self, process: &mut dyn Watched) -> Result<(), RunError> {
         self.went_on = Some(Instant::now());
         process.go_on()
     }
 
     /// Takes what is new on both ports; says whether there was anything.
-    fn listen(&mut self) -> Result<bool, BenchError> {
+    fn listen(&mut self) -> Result<bool, RunError> {
         let mut piece = Vec::new();
         self.console_file.read_to_end(&mut piece)?;
         self.console.feed(&piece);
@@ -145,23 +192,29 @@ impl<'a> Watch<'a> {
         Ok(heard)
     }
 
-    fn take(&mut self, record: Record) -> Result<(), BenchError> {
+    fn take(&mut self, record: Record) -> Result<(), RunError> {
         match &record {
             Record::Started(started) => {
                 self.patience.expect(started.nominal.as_secs_f64());
             }
-            Record::Refused(reason) => return Err(BenchError::Refused(reason.clone())),
+            Record::Refused(reason) => return Err(RunError::Refused(reason.clone())),
             Record::Finished(_) => self.finished = true,
-            Record::Interrupted(_) => return Err(BenchError::Interrupted),
+            Record::Interrupted(_) => return Err(RunError::Interrupted),
             Record::Provenance(_) | Record::Recording(_) | Record::Unsupported(_) => {}
         }
-        (self.on)(Event::Record(Box::new(record)));
-        Ok(())
+        self.tell(Event::Record(Box::new(record)))
+    }
+
+    fn tell(&mut self, event: Event) -> Result<(), RunError> {
+        match (self.on)(event) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(RunError::Interrupted),
+        }
     }
 
     /// Gives a guest in trouble a moment to say all of it: after a panic it switches itself
     /// off at once.
-    fn hear_out(&mut self, process: &mut dyn Watched) -> Result<(), BenchError> {
+    fn hear_out(&mut self, process: &mut dyn Watched) -> Result<(), RunError> {
         let until = Instant::now() + Duration::from_secs(2);
         while process.status()?.is_none() && Instant::now() < until {
             thread::sleep(LOOK);
@@ -199,7 +252,7 @@ impl Patience {
         self.allowed = self.silence + busy.unwrap_or(Duration::MAX / 2);
     }
 
-    fn look(&mut self, heard: bool, used: Duration) -> Result<(), BenchError> {
+    fn look(&mut self, heard: bool, used: Duration) -> Result<(), RunError> {
         if heard {
             self.heard_at = used;
         }
@@ -207,10 +260,10 @@ impl Patience {
             (self.used, self.used_since) = (used, Instant::now());
         }
         if used.saturating_sub(self.heard_at) > self.allowed {
-            return Err(BenchError::Silent(self.allowed.as_secs()));
+            return Err(RunError::Silent(self.allowed.as_secs()));
         }
         if self.used_since.elapsed() > STOPPED {
-            return Err(BenchError::Stopped(STOPPED.as_secs()));
+            return Err(RunError::Stopped(STOPPED.as_secs()));
         }
         Ok(())
     }
@@ -229,7 +282,7 @@ mod tests {
         patience.look(true, 20 * SECOND).unwrap();
         patience.look(false, 30 * SECOND).unwrap();
         let error = patience.look(false, 31 * SECOND).unwrap_err();
-        assert!(matches!(error, BenchError::Silent(10)), "{error}");
+        assert!(matches!(error, RunError::Silent(10)), "{error}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod pool;
 pub mod record;
 pub mod recording;
 pub mod run;
+pub mod status_page;
 pub mod suite;
 pub mod units;
 
@@ -22,4 +23,5 @@ pub use plan::Plan;
 pub use record::Record;
 pub use recording::{Recorder, Recording, Sample};
 pub use run::{Run, Subject};
+pub use status_page::Progress;
 pub use units::{CpuId, Nanos};

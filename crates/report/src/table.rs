@@ -322,13 +322,8 @@ mod tests {
             text.contains("(virtual)") && text.contains("(real)"),
             "{text}"
         );
-        assert!(
-            text.split_whitespace()
-                .collect::<Vec<_>>()
-                .join(" ")
-                .contains("must not be compared"),
-            "{text}"
-        );
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert!(words.join(" ").contains("must not be compared"), "{text}");
         runs[0].ns_per_insn = None;
         let text = table(&runs, WIDTH, false);
         assert!(

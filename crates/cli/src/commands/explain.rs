@@ -6,20 +6,16 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use punctual_bench::virtual_bench::{Start, VirtualBench};
-use punctual_kernels::paths;
 use punctual_model::Run;
 use punctual_report::scope::page::{Other, page};
 use punctual_report::scope::{chrome, json, text};
 use punctual_scope::explain::{Explained, Wanted, explain};
-use punctual_scope::repeat::Place;
+use punctual_scope::repeat::Watcher;
 
-use super::{StoreArgs, catalog};
-use crate::progress::Progress;
+use super::repeat_args::RepeatArgs;
+use super::{StoreArgs, load};
+use crate::output::say;
 use crate::{ExitStatus, interrupt, output};
-
-/// Names the scope's plugin where it is not beside this program.
-const PLUGIN_VARIABLE: &str = "PUNCTUAL_PLUGIN";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,72 +69,50 @@ pub struct Explain {
     store: StoreArgs,
 }
 
-/// How a run is lived through again.
-#[derive(Debug, Args)]
-pub struct RepeatArgs {
-    /// Boot afresh instead of resuming a booted guest from the cache
-    #[arg(long)]
-    cold: bool,
-    /// The scope's plugin, if it is not beside this program
-    #[arg(long, value_name = "FILE", env = PLUGIN_VARIABLE)]
-    plugin: Option<PathBuf>,
-    /// Show no progress
-    #[arg(short, long)]
-    quiet: bool,
-}
-
-impl RepeatArgs {
-    /// Where runs are lived through again.
-    pub fn place(&self) -> Result<Place> {
-        let cache = paths::cache_dir()?;
-        let beside = || -> Result<PathBuf> {
-            let this = std::env::current_exe().context("cannot find out where this program is")?;
-            Ok(this.with_file_name("libpunctual_scope.so"))
-        };
-        Ok(Place {
-            bench: VirtualBench::open(&cache)?,
-            plugin: self.plugin.clone().map_or_else(beside, Ok)?,
-            start: if self.cold {
-                Start::Cold
-            } else {
-                Start::Resumed
-            },
-            cache,
-        })
-    }
-
-    /// Where progress is shown.
-    pub fn progress(&self) -> Progress {
-        Progress::new(0, 1, self.quiet)
-    }
-}
-
 impl Explain {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
         let store = self.store.open()?;
-        let run = store.load(&self.run)?;
-        let other = self.compare.as_ref().map(|id| store.load(id)).transpose()?;
+        let run = load(&store, &self.run)?;
+        let other = self
+            .compare
+            .as_ref()
+            .map(|name| load(&store, name))
+            .transpose()?;
+        output::check_file(self.report.as_deref())?;
+        output::check_file(self.perfetto.as_deref())?;
         let cancel = interrupt::flag()?;
-        let explained = self.explain(&run, cancel)?;
-        let others = other.as_ref().map(|other| self.explain(other, cancel));
-        let others = others.transpose()?.unwrap_or_default();
-        let other = other.as_ref().map(|run| Other {
-            run,
-            explained: &others,
-        });
+        let Some(explained) = self.explain(&run, cancel)? else {
+            return Ok(ExitStatus::Incomplete);
+        };
+        let others = match &other {
+            Some(other) => self.explain(other, cancel)?,
+            None => None,
+        };
+        // Without what it was to be compared with this is a part only.
+        let is_part = other.is_some() && others.is_none();
+        let other = other.as_ref().zip(others.as_deref());
+        let other = other.map(|(run, explained)| Other { run, explained });
         self.write_files(&run, &explained, other)?;
-        let width = output::text_width();
-        if self.json {
-            output::print_json(&json::explained(&run, &explained, other))?;
-        } else if let Some(other) = other {
-            output::print(&text::compared(&run, &explained, other, width))?;
-        } else if self.trace {
-            output::print(&text::traced(&run, &explained))?;
+        self.show(&run, &explained, other)?;
+        let all = [&explained[..], other.map_or(&[], |other| other.explained)].concat();
+        Ok(if is_part {
+            ExitStatus::Incomplete
         } else {
-            output::print(&text::explained(&run, &explained, width))?;
+            status(&all)
+        })
+    }
+
+    fn show(&self, run: &Run, explained: &[Explained], other: Option<Other<'_>>) -> Result<()> {
+        if self.json {
+            return output::print_json(&json::explained(run, explained, other));
         }
-        Ok(ExitStatus::Done)
+        let width = output::text_width();
+        output::print(&match other {
+            Some(other) => text::compared(run, explained, other, width),
+            None if self.trace => text::traced(run, explained),
+            None => text::explained(run, explained, width),
+        })
     }
 
     fn write_files(
@@ -149,22 +123,22 @@ impl Explain {
     ) -> Result<()> {
         let write = |path: &PathBuf, content: String| {
             fs::write(path, content).with_context(|| path.display().to_string())?;
-            eprintln!("Written to {}", path.display());
+            say!("Written to {}", path.display());
             Ok::<_, anyhow::Error>(())
         };
         if let Some(path) = &self.report {
             write(path, page(run, explained, other))?;
         }
-        let story = explained
+        let mut breakdowns = explained
             .iter()
-            .find_map(|explained| explained.story.as_ref().ok());
-        if let (Some(path), Some(story)) = (&self.perfetto, story) {
+            .filter_map(|one| one.breakdown.as_ref().ok());
+        if let (Some(path), Some(story)) = (&self.perfetto, breakdowns.next()) {
             write(path, chrome::trace(&run.id, story).to_string())?;
         }
         Ok(())
     }
 
-    fn explain(&self, run: &Run, cancel: &AtomicBool) -> Result<Vec<Explained>> {
+    fn explain(&self, run: &Run, cancel: &AtomicBool) -> Result<Option<Vec<Explained>>> {
         let wanted = Wanted {
             probe: self.probe.clone(),
             load: self.load.clone(),
@@ -174,13 +148,22 @@ impl Explain {
                 .worst
                 .unwrap_or(if self.sample.is_some() { usize::MAX } else { 1 }),
         };
-        let place = self.repeat.place()?;
-        let kernel = catalog()?.get(&run.subject.kernel)?;
-        let machine = place.machine(run, kernel)?;
+        let (place, machine) = self.repeat.machine(run)?;
         let chosen = wanted.choose(run)?;
-        let progress = self.repeat.progress();
-        let name = format!("{} again", run.id);
-        let say = &mut |message: &str| progress.say(&format!("{name}: {message}"));
-        Ok(explain(&place, run, &machine, &chosen, cancel, say)?)
+        let last = chosen.iter().map(|chosen| chosen.window.step).max();
+        let body = |on: Watcher| explain(&place, run, &machine, &chosen, cancel, on);
+        self.repeat.repeat(run, last, body)
+    }
+}
+
+/// What could be told of all samples, of some, or of none.
+fn status(explained: &[Explained]) -> ExitStatus {
+    if explained
+        .iter()
+        .all(|explained| explained.breakdown.is_err())
+    {
+        ExitStatus::Incomplete
+    } else {
+        ExitStatus::Done
     }
 }

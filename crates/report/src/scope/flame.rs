@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use maud::{Markup, html};
 use punctual_model::Nanos;
-use punctual_scope::story::{Cause, Story};
+use punctual_scope::breakdown::{Breakdown, Cause};
 
 use super::page::class;
 use crate::text::exact;
@@ -31,7 +31,7 @@ impl Frame<'_> {
 }
 
 /// The flame graph of a sample, each function in the colour of what it mostly was.
-pub fn flame(story: &Story) -> Markup {
+pub fn flame(story: &Breakdown) -> Markup {
     let mut root = Frame::default();
     for (stack, time) in &story.flame {
         root.time += time.0;
@@ -56,7 +56,7 @@ pub fn flame(story: &Story) -> Markup {
 }
 
 /// What each function mostly was, by the parts that it ran in.
-fn causes(story: &Story) -> HashMap<&str, Cause> {
+fn causes(story: &Breakdown) -> HashMap<&str, Cause> {
     let mut times: HashMap<&str, HashMap<Cause, i64>> = HashMap::new();
     for entered in &story.functions {
         let end = entered.from + entered.length;
@@ -128,14 +128,14 @@ fn begin(name: &str, letters: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use punctual_scope::story::{Entered, Measure, Part, Stage};
+    use punctual_scope::breakdown::{FunctionSpan, Measure, Part, PathStage};
 
     use super::*;
 
     #[test]
     fn frames_are_as_wide_as_they_took_and_in_the_colour_of_their_cause() {
         let part = |cause, from, length| Part {
-            stage: Stage::Switch,
+            stage: PathStage::Switch,
             cause,
             from: Nanos(from),
             length: Nanos(length),
@@ -144,16 +144,16 @@ mod tests {
             main: None,
             within: Vec::new(),
         };
-        let entered = |function: &str, from, length| Entered {
+        let entered = |function: &str, from, length| FunctionSpan {
             function: function.to_owned(),
             thread: "t".to_owned(),
             from: Nanos(from),
             length: Nanos(length),
         };
-        let story = Story {
+        let story = Breakdown {
             measure: Measure::Lateness,
             late: Nanos(1_000),
-            parts: vec![part(Cause::IrqsOff, 0, 750), part(Cause::Way, 750, 250)],
+            parts: vec![part(Cause::IrqsOff, 0, 750), part(Cause::Path, 750, 250)],
             culprit: Some(0),
             flame: vec![
                 ("t;work;<inner>".to_owned(), Nanos(750)),

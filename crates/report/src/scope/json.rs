@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use super::compare::differences;
 use super::page::Other;
 use super::text;
+use punctual_scope::breakdown::{Breakdown, Cause, FunctionTime, Part};
 use punctual_scope::explain::Explained;
-use punctual_scope::story::{Cause, Part, Ran, Story};
-use punctual_scope::survey::{Place, Survey};
+use punctual_scope::survey::{Hotspot, Survey};
 use punctual_scope::tally::{Tally, tally};
 
 /// The stories of a run's samples, beside another run's where there is one. All times are
@@ -18,7 +18,10 @@ pub fn explained(run: &Run, explained: &[Explained], other: Option<Other<'_>>) -
     if let Some(other) = other {
         let pairs = explained.iter().zip(other.explained);
         let pairs = pairs.filter_map(|(one, against)| {
-            Some((one.story.as_ref().ok()?, against.story.as_ref().ok()?))
+            Some((
+                one.breakdown.as_ref().ok()?,
+                against.breakdown.as_ref().ok()?,
+            ))
         });
         let mut against = stories(other.run, other.explained);
         against["differences"] = pairs.map(|(one, other)| difference(one, other)).collect();
@@ -28,7 +31,7 @@ pub fn explained(run: &Run, explained: &[Explained], other: Option<Other<'_>>) -
 }
 
 /// How long each function ran itself in either of two samples.
-fn difference(one: &Story, other: &Story) -> Value {
+fn difference(one: &Breakdown, other: &Breakdown) -> Value {
     let function = |(name, here, there): (&str, Nanos, Nanos)| json!({ "function": name, "here_ns": here, "there_ns": there });
     differences(one, other).into_iter().map(function).collect()
 }
@@ -48,7 +51,7 @@ fn stories(run: &Run, explained: &[Explained]) -> Value {
             "at_ns": chosen.sample.at,
             "late_ns": chosen.sample.value,
         });
-        match &explained.story {
+        match &explained.breakdown {
             Ok(told) => value["story"] = story(told),
             Err(why) => value["not_explained"] = json!(why),
         }
@@ -74,7 +77,7 @@ fn in_the_way(tally: &Tally) -> Value {
     })
 }
 
-fn story(story: &Story) -> Value {
+fn story(story: &Breakdown) -> Value {
     json!({
         "sentence": text::sentence(story),
         "culprit": story.culprit,
@@ -97,7 +100,7 @@ fn part(part: &Part) -> Value {
     })
 }
 
-fn ran(ran: &Ran) -> Value {
+fn ran(ran: &FunctionTime) -> Value {
     json!({
         "function": ran.function,
         "caller": ran.caller,
@@ -109,7 +112,7 @@ fn ran(ran: &Ran) -> Value {
 
 /// What a survey found.
 pub fn survey(run: &Run, survey: &Survey, digest: &str) -> Value {
-    let place = |place: &Place| {
+    let place = |place: &Hotspot| {
         json!({
             "what": place.what.name(),
             "function": place.function,
@@ -131,6 +134,6 @@ pub fn survey(run: &Run, survey: &Survey, digest: &str) -> Value {
         "digest_watched": digest,
         "instructions": survey.instructions,
         "mended": survey.mended,
-        "places": survey.places.iter().map(place).collect::<Vec<_>>(),
+        "places": survey.hotspots.iter().map(place).collect::<Vec<_>>(),
     })
 }

@@ -3,9 +3,9 @@
 
 use maud::{Markup, PreEscaped, html};
 use punctual_model::{Nanos, Run};
+use punctual_scope::breakdown::{Breakdown, Cause, Measure, Part, PathStage};
 use punctual_scope::explain::Explained;
-use punctual_scope::story::{Cause, Measure, Part, Stage, Story};
-use punctual_scope::survey::{Survey, What};
+use punctual_scope::survey::{SectionKind, Survey};
 use punctual_scope::tally::tally;
 
 use super::compare::{differences, stages};
@@ -61,8 +61,11 @@ pub fn page(run: &Run, explained: &[Explained], other: Option<Other<'_>>) -> Str
 
 /// The page about the places of a run that could hurt.
 pub fn survey_page(run: &Run, survey: &Survey, top: usize) -> String {
-    let of = |what: What| {
-        let places = survey.places.iter().filter(move |place| place.what == what);
+    let of = |what: SectionKind| {
+        let places = survey
+            .hotspots
+            .iter()
+            .filter(move |place| place.what == what);
         let table = html! { table.text.kept {
             thead { tr {
                 th { "function" } th.number { "longest, ns" } th.number { "times" }
@@ -79,7 +82,7 @@ pub fn survey_page(run: &Run, survey: &Survey, top: usize) -> String {
         let some = places.clone().next().is_some();
         Chapter::new(what.name(), html! { @if some { (wide(&table)) } })
     };
-    let mut chapters: Vec<Chapter> = What::ALL.into_iter().map(of).collect();
+    let mut chapters: Vec<Chapter> = SectionKind::ALL.into_iter().map(of).collect();
     let runs = [run.clone()];
     let repeat = html! {
         (commands(&runs))
@@ -115,7 +118,7 @@ fn in_the_way(explained: &[Explained]) -> Markup {
 
 fn sample(run: &Run, explained: &Explained, number: usize) -> Markup {
     let title = super::title(run, explained);
-    let story = match &explained.story {
+    let story = match &explained.breakdown {
         Ok(story) => story,
         Err(why) => return html! { h3 { (title) } p { "Not explained: " (why) "." } },
     };
@@ -129,7 +132,7 @@ fn sample(run: &Run, explained: &Explained, number: usize) -> Markup {
     } }
 }
 
-fn story_body(story: &Story, is_open: bool) -> Markup {
+fn story_body(story: &Breakdown, is_open: bool) -> Markup {
     let between = match story.measure {
         Measure::Lateness => "between due and taken",
         Measure::Handover | Measure::Gap => "between the two readings of the clock",
@@ -146,7 +149,7 @@ fn story_body(story: &Story, is_open: bool) -> Markup {
 }
 
 /// The parts as a bar, to scale; what is too short to be seen is in the table.
-fn timeline(story: &Story) -> Markup {
+fn timeline(story: &Breakdown) -> Markup {
     let scale = WIDTH / story.late.0.max(1) as f64;
     let begin = match story.measure {
         Measure::Lateness => "due",
@@ -172,17 +175,17 @@ fn timeline(story: &Story) -> Markup {
 /// How causes are painted: the classes of the style sheet.
 pub fn class(cause: Cause) -> &'static str {
     match cause {
-        Cause::Idle | Cause::Coming | Cause::Unseen => "idle",
+        Cause::Idle | Cause::Pending | Cause::Unseen => "idle",
         Cause::IrqsOff => "irqs",
         Cause::HardIrq | Cause::Exception => "hard",
         Cause::Softirq => "soft-irq",
         Cause::PreemptOff | Cause::Lock | Cause::NotPreemptible => "preempt",
         Cause::OtherThread | Cause::CleanUp => "other",
-        Cause::Scheduler | Cause::Way => "way",
+        Cause::Scheduler | Cause::Path => "way",
     }
 }
 
-fn parts(story: &Story) -> Markup {
+fn parts(story: &Breakdown) -> Markup {
     let function = |part: &Part| match &part.main {
         None => String::new(),
         Some(main) => match &main.caller {
@@ -215,7 +218,7 @@ fn compared(run: &Run, explained: &[Explained], other: Other<'_>) -> Markup {
     let names = [run, other.run].map(|run| format!("{} {}", run.id, run.subject.name));
     html! { @for (one, against) in explained.iter().zip(other.explained) {
         h3 { (super::title(run, one)) "; " (super::title(other.run, against)) }
-        @match (&one.story, &against.story) {
+        @match (&one.breakdown, &against.breakdown) {
             (Ok(one), Ok(other)) => {
                 p { (code(&sentence(one))) }
                 p { (code(&sentence(other))) }
@@ -226,9 +229,9 @@ fn compared(run: &Run, explained: &[Explained], other: Other<'_>) -> Markup {
     } }
 }
 
-fn difference(names: &[String; 2], one: &Story, other: &Story) -> Markup {
+fn difference(names: &[String; 2], one: &Breakdown, other: &Breakdown) -> Markup {
     let (a, b) = (stages(one), stages(other));
-    let stages = Stage::ALL.iter().enumerate();
+    let stages = PathStage::ALL.iter().enumerate();
     let stages = stages.filter(|(at, _)| (a[*at], b[*at]) != (Nanos::ZERO, Nanos::ZERO));
     let row = |name: &str, a: Nanos, b: Nanos| {
         html! { tr {

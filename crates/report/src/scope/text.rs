@@ -7,9 +7,9 @@ use punctual_model::{Nanos, Run};
 use super::compare;
 use super::page::Other;
 use crate::text::{cut, exact, thousands, wrap};
+use punctual_scope::breakdown::{Breakdown, Cause, Measure, Part, PathStage};
 use punctual_scope::explain::Explained;
-use punctual_scope::story::{Cause, Measure, Part, Stage, Story};
-use punctual_scope::survey::{Survey, What};
+use punctual_scope::survey::{SectionKind, Survey};
 use punctual_scope::tally::tally;
 
 /// Samples with their stories, no line longer than `width`: what they have in common first.
@@ -20,7 +20,7 @@ pub fn explained(run: &Run, explained: &[Explained], width: usize) -> String {
     }
     for one in explained {
         text.push_str(&heading(run, one));
-        match &one.story {
+        match &one.breakdown {
             Ok(story) => {
                 text.push_str(&paragraph(&sentence(story), width));
                 text.push('\n');
@@ -36,7 +36,7 @@ pub fn explained(run: &Run, explained: &[Explained], width: usize) -> String {
 /// Samples with each block that ran, one to a line.
 pub fn traced(run: &Run, explained: &[Explained]) -> String {
     let one = |one: &Explained| {
-        let body = match &one.story {
+        let body = match &one.breakdown {
             Ok(story) => sentence(story) + "\n\n" + &blocks(story),
             Err(why) => not_explained(why, usize::MAX),
         };
@@ -72,7 +72,7 @@ pub fn compared(run: &Run, explained: &[Explained], other: Other<'_>, width: usi
     for (one, against) in explained.iter().zip(other.explained) {
         text.push_str(&heading(run, one));
         text.push_str(&heading(other.run, against));
-        match (&one.story, &against.story) {
+        match (&one.breakdown, &against.breakdown) {
             (Ok(one), Ok(against)) => {
                 for story in [one, against] {
                     text.push_str(&paragraph(&sentence(story), width));
@@ -90,7 +90,7 @@ pub fn compared(run: &Run, explained: &[Explained], other: Other<'_>, width: usi
 }
 
 /// Each block that ran, one to a line.
-fn blocks(story: &Story) -> String {
+fn blocks(story: &Breakdown) -> String {
     let mut text = String::from("       at ns  instructions  address           function\n");
     for (at, ran, address, function) in &story.blocks {
         let at = exact(*at);
@@ -100,7 +100,7 @@ fn blocks(story: &Story) -> String {
 }
 
 /// The culprit in one sentence.
-pub fn sentence(story: &Story) -> String {
+pub fn sentence(story: &Breakdown) -> String {
     let Some(part) = story.culprit.map(|number| &story.parts[number]) else {
         let longest = story.parts.iter().max_by_key(|part| part.length);
         let told = longest.map_or(String::new(), |part| {
@@ -116,7 +116,7 @@ pub fn sentence(story: &Story) -> String {
         let verdict = if in_the_way * 5 >= story.late * 2 {
             "much stood in the way, nothing for long"
         } else {
-            "nothing stood in the way: this is the way itself"
+            "nothing stood in the way: this is the path itself"
         };
         return format!("{}: {verdict}{told}.", story.late);
     };
@@ -171,8 +171,8 @@ pub fn survey(run: &Run, survey: &Survey, top: usize, width: usize) -> String {
     let (id, subject) = (&run.id, &run.subject.name);
     let instructions = thousands(survey.instructions);
     let mut text = format!("{id}, {subject}: the whole run, {instructions} instructions\n");
-    for what in What::ALL {
-        let places: Vec<_> = survey.places.iter().filter(|p| p.what == what).collect();
+    for what in SectionKind::ALL {
+        let places: Vec<_> = survey.hotspots.iter().filter(|p| p.what == what).collect();
         if places.is_empty() {
             continue;
         }
@@ -201,13 +201,13 @@ pub fn survey(run: &Run, survey: &Survey, top: usize, width: usize) -> String {
 }
 
 /// The timeline; numbers are never cut.
-fn timeline(story: &Story, width: usize) -> String {
+fn timeline(story: &Breakdown, width: usize) -> String {
     let mut text = String::new();
     let line = |from: Nanos, length: &str, rest: &str| {
         format!("{:>12} {length:>12}  {rest}\n", exact(from))
     };
     text.push_str("       at ns       for ns  until\n");
-    let mut stage: Option<Stage> = None;
+    let mut stage: Option<PathStage> = None;
     for part in &story.parts {
         let name = if stage == Some(part.stage) {
             ""
