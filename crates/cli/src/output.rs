@@ -37,9 +37,27 @@ pub fn print_json(value: &Value) -> Result<()> {
     print(&format!("{value:#}\n"))
 }
 
-/// The terminal's width; 80 where there is none.
+/// The width of tables: `COLUMNS`, where it is set, else the terminal's; 80 where there is none.
 pub fn width() -> usize {
-    terminal_size::terminal_size().map_or(WIDTH, |(width, _)| width.0.into())
+    known_width().unwrap_or(WIDTH)
+}
+
+/// The width of text whose lines may be cut: without a terminal they are not.
+pub fn text_width() -> usize {
+    known_width().unwrap_or(usize::MAX)
+}
+
+fn known_width() -> Option<usize> {
+    let columns = std::env::var("COLUMNS").ok();
+    let columns = columns.and_then(|columns| columns.trim().parse().ok());
+    let terminal = || {
+        let size = terminal_size::terminal_size_of(io::stdout());
+        size.map(|(width, _)| width.0.into())
+    };
+    columns
+        .filter(|columns| *columns > 0)
+        .or_else(terminal)
+        .map(|width: usize| width.max(40))
 }
 
 /// Prints the table of runs, as wide as the terminal, with colour only there; below it what

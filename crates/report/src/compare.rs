@@ -153,15 +153,9 @@ type Figure = (&'static str, fn(&Stats) -> Option<Nanos>);
 const LATENCY: &[Figure] = &[
     ("worst", Stats::worst),
     ("mean", |stats| stats.mean),
-    ("p99", |stats| stats.quantile(0.99)),
+    ("p99.9", |stats| stats.quantile(0.999)),
 ];
-const JITTER: &[Figure] = &[
-    ("farthest", |stats| {
-        let (low, high) = stats.extremes?;
-        Some(Nanos(low.0.abs().max(high.0.abs())))
-    }),
-    ("longest", Stats::worst),
-];
+const JITTER: &[Figure] = &[("farthest", Stats::farthest), ("longest", Stats::worst)];
 const WORK: &[Figure] = &[("median", Stats::median), ("longest", Stats::worst)];
 
 fn section(matrix: &Matrix<'_>, row: &Measurement) -> Section {
@@ -178,7 +172,7 @@ fn section(matrix: &Matrix<'_>, row: &Measurement) -> Section {
         .map(|column| stats(column, row))
         .collect();
     let fewest = stats.iter().flatten().map(|stats| stats.count).min();
-    let told = |name: &str| name != "p99" || fewest.is_some_and(|count| supports(count, 0.99));
+    let told = |name: &str| name != "p99.9" || fewest.is_some_and(|count| supports(count, 0.999));
     let all: Vec<&Figure> = all.iter().filter(|(name, _)| told(name)).collect();
     let findings: Vec<_> = row.view().findings(&row.variant).collect();
     let cells = matrix.columns.iter().zip(&stats).map(|(column, own)| {

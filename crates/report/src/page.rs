@@ -12,7 +12,7 @@ use punctual_model::run::Run;
 use punctual_published::Document;
 
 use crate::compare::Comparison;
-use crate::figure::{self, Figure, Group};
+use crate::figure::{self, Figure, Group, Kind};
 use crate::matrix::Matrix;
 use crate::repeat;
 use crate::rows::{Line, Range, Rank, Section, Sheet, Shown, clock_note};
@@ -25,6 +25,9 @@ use crate::text::unbroken;
 const ONE_DRAW: &str = "A worst case is the worst that was seen: one draw, which the next seed \
     changes. The largest of a line is marked where it is at least one and a half times the \
     smallest; that is no test of statistics.";
+
+/// A table with more lines than this is shown in two.
+const LONGEST: usize = 70;
 
 /// Runs side by side as a page, beside the documents that they repeat.
 pub fn page(runs: &[Run], documents: &[Document]) -> String {
@@ -63,7 +66,12 @@ fn chapters(runs: &[Run], matrix: &Matrix<'_>, documents: &[Document]) -> Vec<Ch
     }
     let figures = figure::of_matrix(matrix);
     chapters.extend([
-        Chapter::new("Figures", html! { @for one in &figures { (group(one)) } }),
+        Chapter::new(
+            "Figures",
+            html! { @if !figures.is_empty() {
+                div.figures { @for one in &figures { (group(one)) } }
+            } },
+        ),
         Chapter::new("What could not be measured", evidence::unmeasured(matrix)),
         Chapter::new("What differs between lists", told::differences(matrix)),
         Chapter::new("Evidence", evidence(matrix)),
@@ -78,7 +86,7 @@ fn chapters(runs: &[Run], matrix: &Matrix<'_>, documents: &[Document]) -> Vec<Ch
 fn measured(matrix: &Matrix<'_>) -> Markup {
     html! {
         p.soft { (head_line(matrix)) }
-        (table(&Sheet::new(matrix, Range::Beside)))
+        (tables(Sheet::new(matrix, Range::Beside), matrix))
         @for place in crate::rows::places(matrix) { p.soft { (place) } }
         p.soft { (ONE_DRAW) }
         @if let Some(note) = clock_note(matrix) { p.soft { (note) } }
@@ -102,6 +110,28 @@ pub fn commands(runs: &[Run]) -> Markup {
     }
 }
 
+/// A table; a long one in two, of which that of what was measured idle is folded.
+fn tables(mut sheet: Sheet, matrix: &Matrix<'_>) -> Markup {
+    let lines: usize = sheet.sections.iter().map(|one| one.lines.len() + 1).sum();
+    let groups = matrix.groups();
+    let loaded = groups.iter().filter(|group| !group[0].is_idle()).count();
+    let notes = html! { @if !sheet.notes.is_empty() {
+        ol.notes { @for note in &sheet.notes { li { (note) } } }
+    } };
+    if lines <= LONGEST || loaded == 0 || loaded == groups.len() {
+        return html! { (table(&sheet)) (notes) };
+    }
+    let idle = sheet.sections.split_off(loaded);
+    let size = evidence::counted(idle.len(), "measurement");
+    let under_load = table(&sheet);
+    sheet.sections = idle;
+    html! {
+        (under_load)
+        (folded("What was measured idle", &size, &table(&sheet)))
+        (notes)
+    }
+}
+
 fn table(sheet: &Sheet) -> Markup {
     let columns = sheet.heads.len() + 1;
     let table = html! {
@@ -118,12 +148,7 @@ fn table(sheet: &Sheet) -> Markup {
             @for section in &sheet.sections { (rows(section, columns)) }
         }
     };
-    html! {
-        (wide(&table))
-        @if !sheet.notes.is_empty() {
-            ol.notes { @for note in &sheet.notes { li { (note) } } }
-        }
-    }
+    wide(&table)
 }
 
 fn rows(section: &Section, columns: usize) -> Markup {
@@ -158,17 +183,21 @@ fn marks(notes: &[usize]) -> Markup {
     html! { @if !numbers.is_empty() { sup { (numbers.join(",")) } } }
 }
 
-/// A group's figures beside each other; those that say it in another way are folded.
+/// A group's first figure and its seeds; those that say more, or it in another way, are folded.
 fn group(group: &Group) -> Markup {
-    let (details, shown): (Vec<&Figure>, Vec<&Figure>) =
-        group.figures.iter().partition(|one| one.kind.is_detail());
-    let mut kinds: Vec<&str> = details.iter().map(|one| one.kind.name()).collect();
+    let is_shown = |(at, one): &(usize, &Figure)| *at == 0 || one.kind == Kind::Seeds;
+    let figures = group.figures.iter().enumerate();
+    let (shown, more): (Vec<_>, Vec<_>) = figures.partition(is_shown);
+    let mut kinds: Vec<&str> = more.iter().map(|(_, one)| one.kind.name()).collect();
     kinds.dedup();
-    let drawn = html! { div.figures { @for one in &details { (figure(one)) } } };
+    let drawn = html! { @for (_, one) in &more { (figure(one)) } };
     html! {
-        h3 { (group.title) }
-        div.figures { @for one in shown { (figure(one)) } }
-        @if !details.is_empty() { (folded("The same samples", &kinds.join("; "), &drawn)) }
+        section {
+            @for (_, one) in &shown { (figure(one)) }
+            @if !more.is_empty() {
+                (folded(&format!("More of {}", group.title), &kinds.join("; "), &drawn))
+            }
+        }
     }
 }
 

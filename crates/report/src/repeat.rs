@@ -118,7 +118,7 @@ fn option(seeds: &[u64]) -> String {
 }
 
 /// A word that a shell takes as it is.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_owned();

@@ -53,6 +53,12 @@ impl Stats {
         self.extremes.map(|(_, worst)| worst)
     }
 
+    /// How far a sample is from zero at most, to either side.
+    pub fn farthest(&self) -> Option<Nanos> {
+        let (low, high) = self.extremes?;
+        Some(Nanos(low.0.abs().max(high.0.abs())))
+    }
+
     /// The lowest and the highest worst case, where there are several seeds.
     pub fn worst_range(&self) -> Option<(Nanos, Nanos)> {
         let worst = || self.worst_by_seed.iter().map(|(_, worst)| *worst);

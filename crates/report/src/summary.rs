@@ -8,6 +8,7 @@ use punctual_model::units::Nanos;
 use crate::matrix::{Cell, Column, Matrix, Measured, Measurement, fate};
 use crate::stats::Stats;
 use crate::text::{list, seconds};
+use crate::views::Shape;
 
 /// The runs in plain words: the worst case under load, the lowest against the first
 /// subject's (or, where the first has the lowest, against the highest); throughput of
@@ -42,6 +43,9 @@ pub fn summary(runs: &[Run]) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
+/// What is so many times the headline's figure is mentioned with it.
+const FAR: i64 = 5;
+
 /// Subjects whose times may be compared.
 struct Group<'a> {
     columns: Vec<&'a Column<'a>>,
@@ -56,6 +60,8 @@ struct Figure {
     name: String,
     value: Nanos,
     seeds: usize,
+    /// The kernel's version; empty where it is not known.
+    version: String,
 }
 
 impl Group<'_> {
@@ -66,10 +72,11 @@ impl Group<'_> {
         if let Some(row) = latency {
             let figures = self.figures(
                 |one| (&one.probe, &one.load) == (&row.probe, &row.load),
-                Stats::worst,
+                worst_of(row),
             );
             pair = compared(&figures);
             sentences.extend(worst_cases(row, &figures, pair.as_ref()));
+            sentences.extend(pair.as_ref().and_then(|(low, _)| self.elsewhere(row, low)));
         }
         if let Some(row) = self.spoken_of(Measurement::is_throughput) {
             let figures = self.figures(|one| one == row, Stats::median);
@@ -86,10 +93,16 @@ impl Group<'_> {
         sentences
     }
 
-    /// The measurement to speak of: one under load before an idle one, the timer before
-    /// others.
+    /// The measurement to speak of: of the timer before others, under the load under which the
+    /// worst of all was.
     fn latency(&self) -> Option<&Measurement> {
-        self.spoken_of(|row| !row.is_throughput())
+        let first = self.spoken_of(|row| !row.is_throughput())?;
+        let same = self.rows.iter().filter(|row| row.probe == first.probe);
+        // Of equals, and where nothing was measured, the first.
+        same.rev().max_by_key(|row| {
+            let figures = self.figures(|one| one == *row, worst_of(row));
+            figures.into_iter().map(|figure| figure.value).max()
+        })
     }
 
     fn spoken_of(&self, kind: impl Fn(&Measurement) -> bool) -> Option<&Measurement> {
@@ -133,9 +146,26 @@ impl Group<'_> {
                 name: column.name.clone(),
                 value: value(&Stats::of(&found))?,
                 seeds: seeds.len(),
+                version: version(column),
             })
         };
         self.columns.iter().enumerate().filter_map(figure).collect()
+    }
+
+    /// What another probe found on the subject that is called the lowest, where it is far more:
+    /// the headline must not hide it.
+    fn elsewhere(&self, row: &Measurement, low: &Figure) -> Option<String> {
+        let others = self.rows.iter().filter(|other| {
+            other.probe != row.probe && !other.is_throughput() && !other.view().spoken.is_empty()
+        });
+        let worst = others.filter_map(|other| {
+            let figures = self.figures(|one| one == other, worst_of(other));
+            let figure = figures.into_iter().find(|one| one.column == low.column)?;
+            Some((figure.value, other))
+        });
+        let (value, other) = worst.max_by_key(|(value, _)| *value)?;
+        let told = format!("On {}, {} had {value}.", low.name, probe_and_load(other));
+        (value > low.value * FAR).then_some(told)
     }
 
     /// Which subjects lack the measurement spoken of, unless their run says why.
@@ -213,14 +243,40 @@ fn unfinished(column: &Column<'_>) -> Vec<String> {
     .collect()
 }
 
-/// The lowest, and what it is compared with.
+/// The lowest, and what it is compared with: the first subject, or where that is the lowest, the
+/// highest; of the same kernel version, where there is one.
 fn compared(figures: &[Figure]) -> Option<(Figure, Figure)> {
     let lowest = figures.iter().min_by_key(|figure| figure.value)?;
-    let first = figures
-        .first()
-        .filter(|first| first.column != lowest.column);
-    let other = first.or_else(|| figures.iter().max_by_key(|figure| figure.value))?;
-    (other.column != lowest.column).then(|| (lowest.clone(), other.clone()))
+    let others = figures.iter().filter(|one| one.column != lowest.column);
+    let alike = others.clone().filter(|one| one.version == lowest.version);
+    let others: Vec<&Figure> = if alike.clone().next().is_some() {
+        alike.collect()
+    } else {
+        others.collect()
+    };
+    let is_first = figures[0].column == lowest.column;
+    let other = if is_first {
+        others.iter().max_by_key(|figure| figure.value)
+    } else {
+        others.first()
+    };
+    Some((lowest.clone(), (*other?).clone()))
+}
+
+/// How far a subject was from where it should have been, at worst.
+fn worst_of(row: &Measurement) -> fn(&Stats) -> Option<Nanos> {
+    match row.view().shape {
+        Shape::Jitter => Stats::farthest,
+        _ => Stats::worst,
+    }
+}
+
+/// The first two numbers of the kernel's version: `6.12`.
+fn version(column: &Column<'_>) -> String {
+    let read_back = column.runs.iter().find_map(|run| run.provenance.as_ref());
+    let release = read_back.map_or("", |read_back| &read_back.release);
+    let numbers: Vec<&str> = release.split('.').take(2).collect();
+    numbers.join(".")
 }
 
 fn worst_cases(
@@ -258,7 +314,13 @@ fn worst_cases(
         Times::Unknown => ".".to_owned(),
     };
     let told = |figure: &Figure| format!("{} on {}{}", figure.value, figure.name, each(figure));
-    let comparison = format!("{opening} {} and {}{ending}", told(low), told(high));
+    let mut comparison = format!("{opening} {} and {}{ending}", told(low), told(high));
+    if low.version != high.version {
+        comparison.push_str(&format!(
+            " They are different kernels: {} and {}.",
+            low.version, high.version
+        ));
+    }
     let highest = figures.iter().max_by_key(|figure| figure.value)?;
     if highest.value > high.value {
         return Some(format!("{comparison} The highest was {}.", told(highest)));

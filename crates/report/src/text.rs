@@ -12,6 +12,15 @@ pub fn seconds(time: Nanos) -> String {
     format!("{seconds:.decimals$} s")
 }
 
+/// A time as tables write it: that of work in seconds, others in the unit that suits.
+pub fn time(time: Nanos, is_work: bool) -> String {
+    if is_work {
+        seconds(time)
+    } else {
+        time.to_string()
+    }
+}
+
 /// The span between two times, the unit written once: `355–381 µs`.
 pub fn span(low: Nanos, high: Nanos) -> String {
     let (low, high) = (low.to_string(), high.to_string());

@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use punctual_model::Run;
-use punctual_report::scope::{chrome, json, page, text};
+use punctual_report::scope::page::{Other, page};
+use punctual_report::scope::{chrome, json, text};
 use punctual_scope::explain::{Explained, Wanted, explain};
 use punctual_scope::repeat::Watcher;
 
@@ -51,7 +52,7 @@ pub struct Explain {
     #[arg(long, value_name = "OTHER")]
     compare: Option<String>,
     /// Print JSON
-    #[arg(long, conflicts_with = "compare")]
+    #[arg(long)]
     json: bool,
     /// Print each block that ran, instead of a timeline
     #[arg(long, conflicts_with_all = ["json", "compare"])]
@@ -84,44 +85,49 @@ impl Explain {
         let Some(explained) = self.explain(&run, cancel)? else {
             return Ok(ExitStatus::Incomplete);
         };
-        self.write_files(&run, &explained)?;
-        if let Some(other) = &other {
-            if let Some(others) = self.explain(other, cancel)? {
-                output::print(&text::compared([&run, other], &explained, &others))?;
-                return Ok(status(&[&explained[..], &others].concat()));
-            }
-        }
-        self.show(&run, &explained)?;
+        let others = match &other {
+            Some(other) => self.explain(other, cancel)?,
+            None => None,
+        };
         // Without what it was to be compared with this is a part only.
-        Ok(if other.is_some() {
+        let is_part = other.is_some() && others.is_none();
+        let other = other.as_ref().zip(others.as_deref());
+        let other = other.map(|(run, explained)| Other { run, explained });
+        self.write_files(&run, &explained, other)?;
+        self.show(&run, &explained, other)?;
+        let all = [&explained[..], other.map_or(&[], |other| other.explained)].concat();
+        Ok(if is_part {
             ExitStatus::Incomplete
         } else {
-            status(&explained)
+            status(&all)
         })
     }
 
-    fn show(&self, run: &Run, explained: &[Explained]) -> Result<()> {
+    fn show(&self, run: &Run, explained: &[Explained], other: Option<Other<'_>>) -> Result<()> {
         if self.json {
-            return output::print_json(&json::explained(run, explained));
+            return output::print_json(&json::explained(run, explained, other));
         }
-        let mut shown = String::new();
-        for explained in explained {
-            shown.push_str(&text::explained(run, explained, self.trace));
-        }
-        if explained.len() > 1 && !self.trace {
-            shown.push_str(&text::in_the_way(explained));
-        }
-        output::print(&shown)
+        let width = output::text_width();
+        output::print(&match other {
+            Some(other) => text::compared(run, explained, other, width),
+            None if self.trace => text::traced(run, explained),
+            None => text::explained(run, explained, width),
+        })
     }
 
-    fn write_files(&self, run: &Run, explained: &[Explained]) -> Result<()> {
+    fn write_files(
+        &self,
+        run: &Run,
+        explained: &[Explained],
+        other: Option<Other<'_>>,
+    ) -> Result<()> {
         let write = |path: &PathBuf, content: String| {
             fs::write(path, content).with_context(|| path.display().to_string())?;
             say!("Written to {}", path.display());
             Ok::<_, anyhow::Error>(())
         };
         if let Some(path) = &self.report {
-            write(path, page::page(run, explained))?;
+            write(path, page(run, explained, other))?;
         }
         let mut breakdowns = explained
             .iter()

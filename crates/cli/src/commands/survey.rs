@@ -1,7 +1,10 @@
 //! `punctual survey`: the places of a run that could hurt.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use clap::Args;
+use punctual_report::scope::page::survey_page;
 use punctual_report::scope::{json, text};
 use punctual_scope::explain::survey;
 use punctual_scope::repeat::Watcher;
@@ -28,6 +31,9 @@ pub struct Survey {
     /// Print JSON, with all places
     #[arg(long)]
     json: bool,
+    /// Write a page about the places (HTML, one file) to FILE
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     #[command(flatten)]
     repeat: RepeatArgs,
     #[command(flatten)]
@@ -47,7 +53,11 @@ impl Survey {
         if self.json {
             output::print_json(&json::survey(&run, &found, &digest))?;
         } else {
-            output::print(&text::survey(&run, &found, self.top))?;
+            let width = output::text_width();
+            output::print(&text::survey(&run, &found, self.top, width))?;
+        }
+        if let Some(path) = &self.report {
+            output::write_page(&survey_page(&run, &found, self.top), path)?;
         }
         Ok(ExitStatus::Done)
     }

@@ -3,7 +3,7 @@
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{Cell, Comparison, Section};
-use crate::text::{clean, wrap};
+use crate::text::{clean, cut, time, times, wrap};
 
 /// How many columns a subject's name may take.
 const NAME: usize = 20;
@@ -59,8 +59,12 @@ fn section_lines(comparison: &Comparison, section: &Section, width: usize) -> (V
             .map(|(at, name)| head(section, at, name)),
     );
     for (name, cells) in comparison.subjects.iter().zip(&section.cells) {
-        let mut row = vec![format!("  {}", short(&clean(name)))];
-        row.extend(cells.iter().map(cell_text));
+        let mut row = vec![format!("  {}", cut(&clean(name), NAME))];
+        row.extend(
+            cells
+                .iter()
+                .map(|cell| cell_text(cell, section.row.is_throughput())),
+        );
         rows.push(row);
     }
     // Figures that do not fit are left to --json and --report, the first never.
@@ -112,25 +116,17 @@ fn head(section: &Section, at: usize, name: &str) -> String {
     format!("{name}{}", " ".repeat(room))
 }
 
-fn short(name: &str) -> String {
-    if name.width() <= NAME {
-        return name.to_owned();
-    }
-    let start: String = name.chars().take(NAME - 1).collect();
-    format!("{start}…")
-}
-
-/// `8.07 µs  0.02× -97.9 %`; the first one's figure stands alone.
-pub(crate) fn cell_text(cell: &Cell) -> String {
+/// `8.07 µs  1/47 -97.9 %`; the first one's figure stands alone.
+fn cell_text(cell: &Cell, is_work: bool) -> String {
     match cell {
         Cell::Time { value, ratio } => {
             let change = match (ratio, cell.percent()) {
                 (Some(ratio), Some(percent)) => {
-                    format!("{ratio:>8.2}× {:>9}", format!("{percent:+.1} %"))
+                    format!("{:>9} {:>9}", times(*ratio), format!("{percent:+.1} %"))
                 }
                 _ => " ".repeat(CHANGE),
             };
-            format!("{value}{change}")
+            format!("{}{change}", time(*value, is_work))
         }
         Cell::Word(text) => text.clone(),
         Cell::Absent(why) => format!("({why})"),

@@ -12,7 +12,7 @@ use crate::text::{seconds, seconds_span, span};
 /// The probes of whose services the average and the maximum are wanted, beside all work.
 const PROBES: [&str; 5] = ["tick", "irq", "irqrate", "semaphore", "mutex"];
 const NAMES: i32 = 158;
-const FIGURES: i32 = 196;
+const FIGURES: i32 = 232;
 const ROW: i32 = 30;
 const TITLE: i32 = 24;
 const TOP: i32 = 4;

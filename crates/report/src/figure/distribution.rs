@@ -11,6 +11,8 @@ use crate::text::thousands;
 use crate::views::Shape;
 
 const HEIGHT: i32 = 320;
+/// Values so many times smaller than the largest lie on the left edge.
+const REACH: f64 = 20_000.0;
 
 /// A subject's values: how many samples have each, rising.
 struct Tail {
@@ -35,12 +37,9 @@ pub fn distribution(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     let places = || tails.iter().flat_map(|tail| &tail.values);
     let drawn = || places().filter_map(|(value, _)| drawable(*value));
     let most = tails.iter().map(Tail::count).max()?;
+    let (least, highest) = (drawn().reduce(f64::min)?, drawn().reduce(f64::max)?);
     let plot = Plot {
-        x: Axis::logarithmic(
-            drawn().reduce(f64::min)?,
-            drawn().reduce(f64::max)?,
-            (LEFT, RIGHT),
-        ),
+        x: Axis::logarithmic(least.max(highest / REACH), highest, (LEFT, RIGHT)),
         y: Axis::logarithmic(1.0 / most as f64, 1.0, (HEIGHT - 50, 26)),
     };
     let mut canvas = Canvas::new(HEIGHT);

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::compare::{Cell, Comparison, Section};
-use crate::text::times;
+use crate::text::{time, times};
 
 /// The section about a comparison.
 pub fn against(comparison: &Comparison) -> Markup {
@@ -33,17 +33,20 @@ fn block(comparison: &Comparison, section: &Section) -> Markup {
                 @for figure in &section.figures { th.title scope="col" { (figure) } }
             }
             @for (name, cells) in comparison.subjects.iter().zip(&section.cells) {
-                tr { th scope="row" { (name) } @for one in cells { (cell(one)) } }
+                tr {
+                    th scope="row" { (name) }
+                    @for one in cells { (cell(one, section.row.is_throughput())) }
+                }
             }
         }
     }
 }
 
-fn cell(cell: &Cell) -> Markup {
+fn cell(cell: &Cell, is_work: bool) -> Markup {
     match cell {
         Cell::Time { value, ratio } => html! {
             td {
-                (value)
+                (time(*value, is_work))
                 @if let (Some(ratio), Some(percent)) = (ratio, cell.percent()) {
                     " " span.soft { (times(*ratio)) ", " (format!("{percent:+.1} %")) }
                 }

@@ -74,7 +74,7 @@ pub fn difference(pair: &Pair<'_>) -> Markup {
     let (gone, come) = (only_in(left, right), only_in(right, left));
     let same = gone.is_empty() && come.is_empty();
     html! {
-        details open[!same] {
+        details {
             summary {
                 (pair.title) ": " (first) " and " (other) " "
                 span {

@@ -8,7 +8,7 @@ use punctual_published::{
 };
 
 use super::improvement::{Test, average, tests};
-use super::measure::{figure, loads, rows};
+use super::measure::{Basis, basis, figure, loads, rows, too_few};
 use super::roles::subjects;
 use crate::matrix::{Cell, Column, Matrix};
 use crate::text::thousands;
@@ -102,7 +102,10 @@ impl Found {
     fn concluded(self) -> (Outcome, String) {
         let gaps = self.gaps.join("; ");
         let outcome = match self.shown {
-            _ if self.all == 0 => return (Outcome::Unchecked, gaps),
+            _ if self.all == 0 => {
+                let told = self.parts.into_iter().chain(self.gaps);
+                return (Outcome::Unchecked, told.collect::<Vec<_>>().join("; "));
+            }
             0 => Outcome::Gone,
             shown if shown == self.all => Outcome::Shown,
             _ => Outcome::Partly,
@@ -182,26 +185,32 @@ fn compare_by(
         }
         rows => format!("{}{}", measure.name(), loads(rows)),
     };
-    let mut values = |columns: &[&Column<'_>]| -> Vec<(String, Nanos)> {
+    let mut values = |columns: &[&Column<'_>]| -> Vec<(String, Nanos, Basis)> {
         let mut values = Vec::new();
         for column in columns {
             match figure(column, rows, measure.statistic) {
-                Ok(value) => values.push((column.name.clone(), value)),
+                Ok(value) => {
+                    let known = basis(column, rows).map(|one| (column.name.clone(), value, one));
+                    values.extend(known);
+                }
                 Err(why) => found.gap(format!("{}, {}: {why}", column.name, measure.probe)),
             }
         }
         values
     };
     let (of, than) = (values(of), values(than));
-    for (_, one) in &of {
-        for (_, other) in &than {
-            found.count(holds(*one, *other));
+    for (_, one, basis) in &of {
+        for (_, other, against) in &than {
+            match too_few(rows, measure.statistic, [*basis, *against]) {
+                None => found.count(holds(*one, *other)),
+                Some(why) => found.gap(format!("{name}: {why}")),
+            }
         }
     }
     if !of.is_empty() && !than.is_empty() {
         let named = of.iter().chain(&than);
         let named: Vec<String> = named
-            .map(|(name, value)| format!("{name} {value}"))
+            .map(|(name, value, _)| format!("{name} {value}"))
             .collect();
         found.parts.push(format!("{name}: {}", named.join(", ")));
     }

@@ -5,6 +5,7 @@ use punctual_published::{Measure, Statistic};
 
 use crate::matrix::{Cell, Column, Matrix, Measured, Measurement};
 use crate::stats::Stats;
+use crate::text::thousands;
 
 /// The rows that are meant: under the load that is named; without a name under any load,
 /// and idle where there are no others.
@@ -44,6 +45,53 @@ pub fn loads(rows: &[&Measurement]) -> String {
     format!(" ({})", loads.join(", "))
 }
 
+/// From fewer samples than this no worst case is compared.
+const ENOUGH: u64 = 1_000;
+/// From fewer runs of some work than this nothing is compared whose ranges overlap.
+const RUNS: u64 = 5;
+
+/// What figures rest on: how many samples, and how far they reach.
+#[derive(Clone, Copy, Debug)]
+pub struct Basis {
+    count: u64,
+    reach: (Nanos, Nanos),
+}
+
+/// What a subject's figure rests on; `None` where there are no samples.
+pub fn basis(column: &Column<'_>, rows: &[&Measurement]) -> Option<Basis> {
+    let cells = rows.iter().map(|row| column.cell(row));
+    let found = cells.filter_map(|cell| match cell {
+        Cell::Measured { found, .. } => Some(found),
+        _ => None,
+    });
+    let found: Vec<Measured<'_>> = found.flatten().collect();
+    let stats = Stats::of(&found);
+    let (count, reach) = (stats.count, stats.extremes?);
+    Some(Basis { count, reach })
+}
+
+/// Why two figures cannot be told apart: there are too few samples.
+pub fn too_few(rows: &[&Measurement], statistic: Statistic, pair: [Basis; 2]) -> Option<String> {
+    let count = pair[0].count.min(pair[1].count);
+    // What has a value for each run by design is no worst of many.
+    if rows.iter().any(|row| row.view().is_without_samples()) {
+        return None;
+    }
+    let is_work = rows.iter().all(|row| row.is_throughput());
+    let is_extreme = matches!(statistic, Statistic::Max | Statistic::Farthest);
+    let [one, other] = pair.map(|basis| basis.reach);
+    let overlap = one.0 <= other.1 && other.0 <= one.1;
+    let expected = match (is_work, is_extreme) {
+        (true, _) if count < RUNS && (overlap || count < 2) => RUNS,
+        (false, true) if count < ENOUGH => ENOUGH,
+        _ => return None,
+    };
+    let (count, expected) = (thousands(count), thousands(expected));
+    Some(format!(
+        "too few samples to tell: {count}, expected {expected} or more"
+    ))
+}
+
 /// The figure, or why there is none.
 pub fn figure(
     column: &Column<'_>,
@@ -81,10 +129,7 @@ fn of(found: &[Measured<'_>], statistic: Statistic) -> Option<Nanos> {
             let samples = last.is_complete().then(|| last.samples.iter());
             samples?.last().map(|sample| sample.value)
         }
-        Statistic::Farthest => {
-            let (min, max) = stats.extremes?;
-            Some(Nanos(min.0.abs().max(max.0.abs())))
-        }
+        Statistic::Farthest => stats.farthest(),
         Statistic::MedianDistance => {
             let all = found.iter().map(|one| one.recording);
             let mut distances = Vec::new();

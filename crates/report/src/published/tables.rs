@@ -79,8 +79,8 @@ pub fn table(document: &Document, published: &Published, matrix: Option<&Matrix<
     Table {
         title: published.title.clone(),
         about: format!(
-            "{}, section “{}”. Load: {}{stress}. Amount: {}.",
-            document.name, published.section, published.load, published.amount
+            "Section “{}”. Load: {}{stress}. Amount: {}.",
+            published.section, published.load, published.amount
         ),
         heads: published
             .columns

@@ -185,8 +185,16 @@ fn samples(entries: &[Entry<'_>]) -> Line {
 /// An interval that is too long is as far off as the one after it is too short.
 fn jitter_lines(entries: &[Entry<'_>], style: Style) -> Vec<Line> {
     let mut lines = latency_lines("longest", entries, style);
-    let lowest = |stats: &Stats| or_unknown(stats.extremes.map(|(lowest, _)| lowest));
-    lines.insert(1, line("shortest", entries, lowest));
+    let longest = |stats: &Stats| or_unknown(stats.worst());
+    let shortest = |stats: &Stats| or_unknown(stats.extremes.map(|(lowest, _)| lowest));
+    lines[0] = line("longest", entries, longest);
+    lines.insert(1, line("shortest", entries, shortest));
+    let farthest = |stats: &Stats| stats.farthest();
+    let shown = |stats: &Stats| or_unknown(stats.farthest());
+    lines.insert(
+        0,
+        ranked_line("farthest", entries, style.ranked, farthest, shown),
+    );
     lines
 }
 

@@ -5,8 +5,12 @@ use std::fmt::Write as _;
 
 use punctual_model::Nanos;
 
-use super::text::{cut, number};
 use punctual_scope::breakdown::{Breakdown, PathStage};
+
+use crate::text::{cut, exact};
+
+/// How wide a column of times is.
+const COLUMN: usize = 14;
 
 /// How long each stage took.
 pub fn stages(story: &Breakdown) -> [Nanos; PathStage::ALL.len()] {
@@ -42,16 +46,25 @@ pub fn differences<'a>(one: &'a Breakdown, other: &'a Breakdown) -> Vec<(&'a str
     found
 }
 
-/// Both, side by side, 80 columns wide; `names` are what the two are called.
-pub fn text(names: [&str; 2], one: &Breakdown, other: &Breakdown, top: usize) -> String {
+/// Both, side by side, no line longer than `width`; `names` are what the two are called.
+pub fn text(
+    names: [&str; 2],
+    one: &Breakdown,
+    other: &Breakdown,
+    top: usize,
+    width: usize,
+) -> String {
     let head = |title: &str| {
-        let [a, b] = names.map(|name| cut(name, 14));
-        format!("{a:>14} {b:>14} {:>14}  {title}\n", "difference")
+        let [a, b] = names.map(|name| cut(name, COLUMN));
+        format!(
+            "{a:>COLUMN$} {b:>COLUMN$} {:>COLUMN$}  {title}\n",
+            "difference"
+        )
     };
     let line = |a: Nanos, b: Nanos, name: &str| {
-        let difference = number((b - a).0);
-        let (a, b) = (number(a.0), number(b.0));
-        cut(&format!("{a:>14} {b:>14} {difference:>14}  {name}"), 80) + "\n"
+        let [a, b, difference] = [a, b, b - a].map(exact);
+        let name = cut(name, width.saturating_sub(3 * COLUMN + 4).max(8));
+        format!("{a:>COLUMN$} {b:>COLUMN$} {difference:>COLUMN$}  {name}\n")
     };
     let mut text = head("stage, ns");
     let (a, b) = (stages(one), stages(other));
@@ -103,7 +116,7 @@ mod tests {
                 ("f", ns(15), ns(16))
             ]
         );
-        let text = text(["none", "rt"], &one, &other, 1);
+        let text = text(["none", "rt"], &one, &other, 1, 80);
         assert!(text.contains("40             40  h"), "{text}");
     }
 }

@@ -1,16 +1,42 @@
 //! Stories as JSON.
 
-use punctual_model::Run;
+use punctual_model::{Nanos, Run};
 use serde_json::{Value, json};
 
+use super::compare::differences;
+use super::page::Other;
 use super::text;
 use punctual_scope::breakdown::{Breakdown, Cause, FunctionTime, Part};
 use punctual_scope::explain::Explained;
 use punctual_scope::survey::{Hotspot, Survey};
 use punctual_scope::tally::{Tally, tally};
 
-/// The stories of a run's samples. All times are integer nanoseconds, virtual ones.
-pub fn explained(run: &Run, explained: &[Explained]) -> Value {
+/// The stories of a run's samples, beside another run's where there is one. All times are
+/// integer nanoseconds, virtual ones.
+pub fn explained(run: &Run, explained: &[Explained], other: Option<Other<'_>>) -> Value {
+    let mut value = stories(run, explained);
+    if let Some(other) = other {
+        let pairs = explained.iter().zip(other.explained);
+        let pairs = pairs.filter_map(|(one, against)| {
+            Some((
+                one.breakdown.as_ref().ok()?,
+                against.breakdown.as_ref().ok()?,
+            ))
+        });
+        let mut against = stories(other.run, other.explained);
+        against["differences"] = pairs.map(|(one, other)| difference(one, other)).collect();
+        value["compared_with"] = against;
+    }
+    value
+}
+
+/// How long each function ran itself in either of two samples.
+fn difference(one: &Breakdown, other: &Breakdown) -> Value {
+    let function = |(name, here, there): (&str, Nanos, Nanos)| json!({ "function": name, "here_ns": here, "there_ns": there });
+    differences(one, other).into_iter().map(function).collect()
+}
+
+fn stories(run: &Run, explained: &[Explained]) -> Value {
     let sample = |explained: &Explained| {
         let (chosen, recording) = (
             &explained.chosen,
@@ -20,6 +46,7 @@ pub fn explained(run: &Run, explained: &[Explained]) -> Value {
             "probe": recording.key.probe,
             "load": recording.key.load,
             "variant": recording.key.label(),
+            "cpu": recording.settings.get("affinity"),
             "seq": chosen.sample.seq,
             "at_ns": chosen.sample.at,
             "late_ns": chosen.sample.value,

@@ -1,268 +1,271 @@
-//! Stories as a page: one HTML file with timelines and flame graphs.
+//! Stories as a page: what stood in the way of the samples, then each sample with its timeline
+//! and its flame graph.
 
-use std::fmt::Write as _;
-
-use inferno::flamegraph::{self, Options};
-use punctual_model::Run;
-
-use super::text::{number, sentence};
-use punctual_scope::breakdown::{Breakdown, Cause, Measure, Part};
+use maud::{Markup, PreEscaped, html};
+use punctual_model::{Nanos, Run};
+use punctual_scope::breakdown::{Breakdown, Cause, Measure, Part, PathStage};
 use punctual_scope::explain::Explained;
+use punctual_scope::survey::{SectionKind, Survey};
 use punctual_scope::tally::tally;
 
-const STYLE: &str = include_str!("page.css");
+use super::compare::{differences, stages};
+use super::flame::flame;
+use super::text::{described, sentence, told};
+use crate::page::commands;
+use crate::shell::{self, Chapter, folded, wide};
+use crate::text::{exact, thousands};
 
-/// The page about a run's samples.
-pub fn page(run: &Run, explained: &[Explained]) -> String {
-    let title = escape(&format!(
-        "{}, {}: where did the time go?",
-        run.id, run.subject.name
-    ));
-    let mut html = format!(
-        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{title}</title>\n\
-         <style>{STYLE}</style>\n<h1>{title}</h1>\n"
-    );
+/// So many samples are shown at length; the others are folded.
+const OPEN: usize = 3;
+/// How many functions a comparison names.
+const FUNCTIONS: usize = 25;
+/// A timeline's width, in units.
+const WIDTH: f64 = 1100.0;
+
+/// Another run's samples, beside which those of the page's run stand.
+#[derive(Clone, Copy, Debug)]
+pub struct Other<'a> {
+    /// The other run.
+    pub run: &'a Run,
+    /// Its samples, in the order of those that they are compared with.
+    pub explained: &'a [Explained],
+}
+
+/// The page about a run's samples, beside another run's where there is one.
+pub fn page(run: &Run, explained: &[Explained], other: Option<Other<'_>>) -> String {
+    let mut chapters = vec![Chapter::new(
+        format!(
+            "In the way of {} samples",
+            thousands(explained.len() as u64)
+        ),
+        in_the_way(explained),
+    )];
+    let mut runs = vec![run.clone()];
+    if let Some(other) = other {
+        let title = format!("Against {} ({})", other.run.id, other.run.subject.name);
+        chapters.push(Chapter::new(title, compared(run, explained, other)));
+        runs.push(other.run.clone());
+    }
+    let samples = html! { @for (number, one) in explained.iter().enumerate() {
+        (sample(run, one, number))
+    } };
+    chapters.push(Chapter::new("Sample by sample", samples));
+    let repeat = html! {
+        (commands(&runs))
+        p.soft { "Then, with the run's own number: " code { (super::command(run, explained)) } }
+    };
+    chapters.push(Chapter::new("To repeat it", repeat));
+    let title = format!("{}, {}: where did the time go?", run.id, run.subject.name);
+    shell::page(&title, &facts(run), chapters)
+}
+
+/// The page about the places of a run that could hurt.
+pub fn survey_page(run: &Run, survey: &Survey, top: usize) -> String {
+    let of = |what: SectionKind| {
+        let places = survey
+            .hotspots
+            .iter()
+            .filter(move |place| place.what == what);
+        let table = html! { table.text.kept {
+            thead { tr {
+                th { "function" } th.number { "longest, ns" } th.number { "times" }
+                th.number { "in all, ns" } th { "most of the longest in" }
+            } }
+            tbody { @for place in places.clone().take(top) { tr {
+                td { code { (place.function) } }
+                td.number { (exact(place.longest)) }
+                td.number { (thousands(place.count)) }
+                td.number { (exact(place.sum)) }
+                td { code { (place.most.0) } ", " (exact(place.most.1)) }
+            } } }
+        } };
+        let some = places.clone().next().is_some();
+        Chapter::new(what.name(), html! { @if some { (wide(&table)) } })
+    };
+    let mut chapters: Vec<Chapter> = SectionKind::ALL.into_iter().map(of).collect();
+    let runs = [run.clone()];
+    let repeat = html! {
+        (commands(&runs))
+        p.soft { "Then, with the run's own number: " code { "punctual survey " (run.id) } }
+    };
+    chapters.push(Chapter::new("To repeat it", repeat));
+    let title = format!("{}, {}: the longest sections", run.id, run.subject.name);
+    shell::page(&title, &facts(run), chapters)
+}
+
+fn facts(run: &Run) -> Markup {
     let subject = &run.subject;
-    let kernel = format!("{} {}", subject.kernel, subject.boot);
-    let kernel = escape(kernel.trim_end());
     let digest = run.digest().unwrap_or_default();
-    let _ = writeln!(
-        html,
-        "<p class=\"facts\">{kernel}; suite {}, seed {}; digest {digest:.12}. Times are \
-         virtual nanoseconds: lengths of code paths, not times of a certain CPU.</p>",
-        escape(&run.suite),
-        run.seed
-    );
-    if explained.len() > 1 {
-        in_the_way(&mut html, explained);
-    }
-    for explained in explained {
-        section(&mut html, run, explained);
-    }
-    html
+    html! { p.soft {
+        (subject.kernel) " " (subject.boot) "; suite " (run.suite) ", seed " (run.seed)
+        "; digest " (format!("{digest:.12}")) ". Times are virtual nanoseconds: lengths of code "
+        "paths, not times of a certain CPU."
+    } }
 }
 
 /// What stood in the way of the samples, all together.
-fn in_the_way(html: &mut String, explained: &[Explained]) {
-    let _ = writeln!(
-        html,
-        "<h2>In the way of {} samples</h2>\n<table class=\"tally\"><tr><th class=\"n\">times\
-         <th class=\"n\">longest, ns<th>what",
-        explained.len()
-    );
-    for tally in tally(explained) {
-        let _ = writeln!(
-            html,
-            "<tr><td class=\"n\">{}<td class=\"n\">{}<td>{}",
-            tally.times,
-            tally
-                .longest
-                .map_or_else(String::new, |time| number(time.0)),
-            escape(&tally.name())
-        );
-    }
-    html.push_str("</table>\n");
+fn in_the_way(explained: &[Explained]) -> Markup {
+    let table = html! { table.text {
+        thead { tr { th.number { "samples" } th.number { "longest, ns" } th { "what" } } }
+        tbody { @for tally in tally(explained) { tr {
+            td.number { (tally.times) }
+            td.number { (tally.longest.map_or_else(|| "–".to_owned(), exact)) }
+            td { (tally.name()) }
+        } } }
+    } };
+    html! { @if explained.len() > 1 { (wide(&table)) } }
 }
 
-fn section(html: &mut String, run: &Run, explained: &Explained) {
-    let recording = &run.recordings[explained.chosen.recording];
-    let title = escape(&recording.title());
-    let _ = writeln!(
-        html,
-        "<h2>{title}, sample {}</h2>",
-        explained.chosen.sample.seq
-    );
-    match &explained.breakdown {
-        Ok(story) => told(html, story),
-        Err(why) => {
-            let _ = writeln!(html, "<p>not explained: {}</p>", escape(why));
-        }
+fn sample(run: &Run, explained: &Explained, number: usize) -> Markup {
+    let title = super::title(run, explained);
+    let story = match &explained.breakdown {
+        Ok(story) => story,
+        Err(why) => return html! { h3 { (title) } p { "Not explained: " (why) "." } },
+    };
+    let sentence = code(&sentence(story));
+    if number < OPEN {
+        return html! { h3 { (title) } p { (sentence) } (story_body(story, number == 0)) };
     }
+    html! { details {
+        summary { (title) ": " span { (sentence) } }
+        (story_body(story, false))
+    } }
 }
 
-fn told(html: &mut String, story: &Breakdown) {
-    let _ = writeln!(html, "<p class=\"culprit\">{}</p>", code(&sentence(story)));
-    timeline(html, story);
-    table(html, story);
-    for note in &story.notes {
-        let _ = writeln!(html, "<p class=\"facts\">Note: {}.</p>", escape(note));
-    }
-    match flame(story) {
-        Ok(svg) => {
-            let _ = writeln!(
-                html,
-                "<iframe title=\"flame graph\" height=\"{}\" srcdoc=\"{}\"></iframe>",
-                height(&svg) + MARGIN,
-                escape(&svg)
-            );
-        }
-        Err(why) => {
-            let _ = writeln!(html, "<p>no flame graph: {}</p>", escape(&why));
+fn story_body(story: &Breakdown, is_open: bool) -> Markup {
+    let between = match story.measure {
+        Measure::Lateness => "between due and taken",
+        Measure::Handover | Measure::Gap => "between the two readings of the clock",
+    };
+    html! {
+        (timeline(story))
+        @for note in &story.notes { p.soft { "Note: " (note) "." } }
+        (folded("Parts", &format!("{}, to the nanosecond", story.parts.len()), &wide(&parts(story))))
+        details open[is_open] {
+            summary { "Flame graph " span { "what ran " (between) } }
+            (wide(&flame(story)))
         }
     }
 }
 
 /// The parts as a bar, to scale; what is too short to be seen is in the table.
-fn timeline(html: &mut String, story: &Breakdown) {
-    const WIDTH: f64 = 1000.0;
-    let scale = WIDTH / story.late.0 as f64;
-    let _ = write!(
-        html,
-        "<svg viewBox=\"0 0 {WIDTH} 46\" role=\"img\" aria-label=\"timeline\">"
-    );
-    for (number, part) in story.parts.iter().enumerate() {
-        let (x, width) = (part.from.0 as f64 * scale, part.length.0 as f64 * scale);
-        let culprit = if story.culprit == Some(number) {
-            " culprit"
-        } else {
-            ""
-        };
-        let _ = write!(
-            html,
-            "<rect class=\"{}{culprit}\" x=\"{x:.2}\" y=\"4\" width=\"{width:.2}\" height=\"24\">\
-             <title>{}</title></rect>",
-            class(part.cause),
-            escape(&described(part))
-        );
-        if width > 90.0 {
-            let _ = write!(
-                html,
-                "<text x=\"{:.2}\" y=\"20\">{}</text>",
-                x + 4.0,
-                part.cause.name()
-            );
-        }
-    }
-    let _ = writeln!(
-        html,
-        "<text class=\"axis\" x=\"0\" y=\"43\">{}</text><text class=\"axis end\" x=\"{WIDTH}\" \
-         y=\"43\">sample: {} ns</text></svg>",
-        begin(story.measure),
-        number(story.late.0)
-    );
-}
-
-/// What a sample begins with.
-fn begin(measure: Measure) -> &'static str {
-    match measure {
+fn timeline(story: &Breakdown) -> Markup {
+    let scale = WIDTH / story.late.0.max(1) as f64;
+    let begin = match story.measure {
         Measure::Lateness => "due",
         Measure::Handover | Measure::Gap => "begun",
+    };
+    html! {
+        svg.timeline viewBox=(format!("0 0 {WIDTH} 46")) role="img" aria-label="timeline" {
+            @for (number, part) in story.parts.iter().enumerate() {
+                @let (x, width) = (part.from.0 as f64 * scale, part.length.0 as f64 * scale);
+                @let culprit = story.culprit == Some(number);
+                rect.(class(part.cause)).culprit[culprit] x=(format!("{x:.1}")) y="4"
+                    width=(format!("{width:.1}")) height="24" { title { (described(part)) } }
+                @if width > 110.0 {
+                    text x=(format!("{:.1}", x + 4.0)) y="20" { (part.cause.name()) }
+                }
+            }
+            text.axis x="0" y="43" { (begin) }
+            text.axis x=(WIDTH) y="43" text-anchor="end" { "sample: " (exact(story.late)) " ns" }
+        }
     }
 }
 
-fn class(cause: Cause) -> &'static str {
+/// How causes are painted: the classes of the style sheet.
+pub fn class(cause: Cause) -> &'static str {
     match cause {
         Cause::Idle | Cause::Pending | Cause::Unseen => "idle",
         Cause::IrqsOff => "irqs",
         Cause::HardIrq | Cause::Exception => "hard",
-        Cause::Softirq => "soft",
+        Cause::Softirq => "soft-irq",
         Cause::PreemptOff | Cause::Lock | Cause::NotPreemptible => "preempt",
         Cause::OtherThread | Cause::CleanUp => "other",
         Cause::Scheduler | Cause::Path => "way",
     }
 }
 
-fn described(part: &Part) -> String {
-    let by = part
-        .by
-        .as_ref()
-        .map_or(String::new(), |by| format!(", by {by}"));
-    let main = part
-        .main
-        .as_ref()
-        .map_or(String::new(), |main| format!(": {}", main.function));
-    format!(
-        "{} ns {}{by}{main}",
-        number(part.length.0),
-        part.cause.name()
-    )
-}
-
-fn table(html: &mut String, story: &Breakdown) {
-    html.push_str(
-        "<table><tr><th>at, ns<th>for, ns<th>until<th>what<th>by<th>thread<th>function\n",
-    );
-    for (place, part) in story.parts.iter().enumerate() {
-        let culprit = if story.culprit == Some(place) {
-            " class=\"culprit\""
-        } else {
-            ""
-        };
-        let main = part.main.as_ref();
-        let function = main.map_or(String::new(), |main| {
-            let caller = main
-                .caller
-                .as_ref()
-                .map_or(String::new(), |c| format!(" ← {c}"));
-            format!("{}{caller}", main.function)
-        });
-        let _ = writeln!(
-            html,
-            "<tr{culprit}><td class=\"n\">{}<td class=\"n\">{}<td>{}<td>{}<td><code>{}</code>\
-             <td>{}<td><code>{}</code>",
-            number(part.from.0),
-            number(part.length.0),
-            part.stage.name(),
-            part.cause.name(),
-            escape(part.by.as_deref().unwrap_or_default()),
-            escape(&part.thread),
-            escape(&function)
-        );
-    }
-    html.push_str("</table>\n");
-}
-
-/// The flame graph of all that ran in the sample.
-pub fn flame(story: &Breakdown) -> Result<String, String> {
-    let lines: Vec<String> = story
-        .flame
-        .iter()
-        .map(|(stack, time)| format!("{stack} {}", time.0))
-        .collect();
-    let mut options = Options::default();
-    let between = match story.measure {
-        Measure::Lateness => "due and taken",
-        Measure::Handover | Measure::Gap => "the two readings of the clock",
+fn parts(story: &Breakdown) -> Markup {
+    let function = |part: &Part| match &part.main {
+        None => String::new(),
+        Some(main) => match &main.caller {
+            Some(caller) => format!("{} ← {caller}", main.function),
+            None => main.function.clone(),
+        },
     };
-    options.title = format!("what ran between {between}");
-    "ns".clone_into(&mut options.count_name);
-    options.deterministic = true;
-    options.image_width = Some(1120);
-    let mut svg = Vec::new();
-    let lines = lines.iter().map(String::as_str);
-    flamegraph::from_lines(&mut options, lines, &mut svg).map_err(|error| error.to_string())?;
-    String::from_utf8(svg).map_err(|error| error.to_string())
+    html! { table.text.kept {
+        thead { tr {
+            th.number { "at, ns" } th.number { "for, ns" } th { "until" } th { "what" } th { "by" }
+            th { "thread" } th { "function" } th { "within it" }
+        } }
+        tbody { @for (place, part) in story.parts.iter().enumerate() {
+            tr.culprit[story.culprit == Some(place)] {
+                td.number { (exact(part.from)) }
+                td.number { (exact(part.length)) }
+                td { (part.stage.name()) }
+                td { (part.cause.name()) }
+                td { code { (part.by.as_deref().unwrap_or_default()) } }
+                td { (part.thread) }
+                td { code { (function(part)) } }
+                td { @for line in told(part, story.measure, usize::MAX) { code { (line) } br; } }
+            }
+        } }
+    } }
 }
 
-/// The margins of a document in a frame, above and below.
-const MARGIN: u32 = 20;
-
-/// The height that an image says that it has, in pixels.
-fn height(svg: &str) -> u32 {
-    let behind = svg.split_once(" height=\"").map(|(_, behind)| behind);
-    let number = behind.and_then(|behind| behind.split_once('"'));
-    number
-        .and_then(|(number, _)| number.parse().ok())
-        .unwrap_or(500)
+/// Samples in pairs, stage by stage and function by function.
+fn compared(run: &Run, explained: &[Explained], other: Other<'_>) -> Markup {
+    let names = [run, other.run].map(|run| format!("{} {}", run.id, run.subject.name));
+    html! { @for (one, against) in explained.iter().zip(other.explained) {
+        h3 { (super::title(run, one)) "; " (super::title(other.run, against)) }
+        @match (&one.breakdown, &against.breakdown) {
+            (Ok(one), Ok(other)) => {
+                p { (code(&sentence(one))) }
+                p { (code(&sentence(other))) }
+                (wide(&difference(&names, one, other)))
+            }
+            (Err(why), _) | (_, Err(why)) => { p { "Not explained: " (why) "." } }
+        }
+    } }
 }
 
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
+fn difference(names: &[String; 2], one: &Breakdown, other: &Breakdown) -> Markup {
+    let (a, b) = (stages(one), stages(other));
+    let stages = PathStage::ALL.iter().enumerate();
+    let stages = stages.filter(|(at, _)| (a[*at], b[*at]) != (Nanos::ZERO, Nanos::ZERO));
+    let row = |name: &str, a: Nanos, b: Nanos| {
+        html! { tr {
+            td { (name) } td.number { (exact(a)) } td.number { (exact(b)) }
+            td.number { (exact(b - a)) }
+        } }
+    };
+    html! { table.text.kept {
+        thead { tr {
+            th { "stage, ns" }
+            @for name in names { th.number { (name) } }
+            th.number { "difference" }
+        } }
+        tbody {
+            @for (at, stage) in stages { (row(stage.name(), a[at], b[at])) }
+            (row("all", one.late, other.late))
+            tr { th { "function itself, ns" } th {} th {} th {} }
+            @for (name, a, b) in differences(one, other).into_iter().take(FUNCTIONS) {
+                (row(name, a, b))
+            }
+        }
+    } }
 }
 
 /// What is between back-ticks is code.
-fn code(text: &str) -> String {
+fn code(text: &str) -> Markup {
     let mut html = String::new();
-    for (number, piece) in escape(text).split('`').enumerate() {
+    for (number, piece) in text.split('`').enumerate() {
         if number > 0 {
             html.push_str(if number % 2 == 1 { "<code>" } else { "</code>" });
         }
-        html.push_str(piece);
+        html.push_str(&html! { (piece) }.0);
     }
-    html
+    PreEscaped(html)
 }
 
 #[cfg(test)]
@@ -271,12 +274,6 @@ mod tests {
 
     #[test]
     fn text_is_escaped_and_code_is_marked() {
-        assert_eq!(code("`f` < 3"), "<code>f</code> &lt; 3");
-        assert_eq!(escape("\"a&b\""), "&quot;a&amp;b&quot;");
-    }
-
-    #[test]
-    fn a_frame_is_as_high_as_its_image() {
-        assert_eq!(height("<svg width=\"1120\" height=\"326\" x>"), 326);
+        assert_eq!(code("`f` < 3").0, "<code>f</code> &lt; 3");
     }
 }

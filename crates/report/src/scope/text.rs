@@ -5,74 +5,84 @@ use std::fmt::Write as _;
 use punctual_model::{Nanos, Run};
 
 use super::compare;
+use super::page::Other;
+use crate::text::{cut, exact, thousands, wrap};
 use punctual_scope::breakdown::{Breakdown, Cause, Measure, Part, PathStage};
 use punctual_scope::explain::Explained;
 use punctual_scope::survey::{SectionKind, Survey};
 use punctual_scope::tally::tally;
 
-/// A sample with its story.
-pub fn explained(run: &Run, explained: &Explained, trace: bool) -> String {
-    let mut text = title(run, explained);
-    match &explained.breakdown {
-        Ok(story) => {
-            text.push_str(&wrap(&sentence(story), 80));
-            text.push('\n');
-            text.push_str(&if trace {
-                blocks(story)
-            } else {
-                timeline(story)
-            });
-        }
-        Err(why) => text.push_str(&wrap(&format!("not explained: {why}"), 80)),
+/// Samples with their stories, no line longer than `width`: what they have in common first.
+pub fn explained(run: &Run, explained: &[Explained], width: usize) -> String {
+    let mut text = String::new();
+    if explained.len() > 1 {
+        text = in_the_way(explained, width) + "\n";
     }
-    text.push('\n');
+    for one in explained {
+        text.push_str(&heading(run, one));
+        match &one.breakdown {
+            Ok(story) => {
+                text.push_str(&paragraph(&sentence(story), width));
+                text.push('\n');
+                text.push_str(&timeline(story, width));
+            }
+            Err(why) => text.push_str(&not_explained(why, width)),
+        }
+        text.push('\n');
+    }
     text
 }
 
-/// What stood in the way of several samples, 80 columns wide.
-pub fn in_the_way(explained: &[Explained]) -> String {
+/// Samples with each block that ran, one to a line.
+pub fn traced(run: &Run, explained: &[Explained]) -> String {
+    let one = |one: &Explained| {
+        let body = match &one.breakdown {
+            Ok(story) => sentence(story) + "\n\n" + &blocks(story),
+            Err(why) => not_explained(why, usize::MAX),
+        };
+        heading(run, one) + &body + "\n"
+    };
+    explained.iter().map(one).collect()
+}
+
+fn heading(run: &Run, explained: &Explained) -> String {
+    let title = super::title(run, explained);
+    format!("{}, {}: {title}\n", run.id, run.subject.name)
+}
+
+fn not_explained(why: &str, width: usize) -> String {
+    paragraph(&format!("not explained: {why}"), width)
+}
+
+/// What stood in the way of several samples.
+fn in_the_way(explained: &[Explained], width: usize) -> String {
     let count = explained.len();
     let mut text = format!("In the way of {count} samples\n   times    longest ns\n");
     for tally in tally(explained) {
-        let times = number(tally.times as i64);
-        let longest = tally
-            .longest
-            .map_or_else(String::new, |time| number(time.0));
-        let line = format!("{times:>8} {longest:>13}  {}", tally.name());
-        let _ = writeln!(text, "{}", cut(&line, 80));
+        let longest = tally.longest.map_or_else(String::new, exact);
+        let name = cut(&tally.name(), width.saturating_sub(24));
+        let _ = writeln!(text, "{:>8} {longest:>13}  {name}", tally.times);
     }
     text
 }
 
-fn title(run: &Run, explained: &Explained) -> String {
-    let recording = &run.recordings[explained.chosen.recording];
-    let (id, subject, title) = (&run.id, &run.subject.name, recording.title());
-    format!(
-        "{id}, {subject}: {title}, sample {}\n",
-        explained.chosen.sample.seq
-    )
-}
-
 /// Samples of two runs, in pairs, side by side.
-pub fn compared(runs: [&Run; 2], ones: &[Explained], others: &[Explained]) -> String {
+pub fn compared(run: &Run, explained: &[Explained], other: Other<'_>, width: usize) -> String {
     let mut text = String::new();
-    for (one, other) in ones.iter().zip(others) {
-        text.push_str(&title(runs[0], one));
-        text.push_str(&title(runs[1], other));
-        match (&one.breakdown, &other.breakdown) {
-            (Ok(one), Ok(other)) => {
-                for story in [one, other] {
-                    text.push_str(&wrap(&sentence(story), 80));
+    for (one, against) in explained.iter().zip(other.explained) {
+        text.push_str(&heading(run, one));
+        text.push_str(&heading(other.run, against));
+        match (&one.breakdown, &against.breakdown) {
+            (Ok(one), Ok(against)) => {
+                for story in [one, against] {
+                    text.push_str(&paragraph(&sentence(story), width));
                 }
-                let name = |run: &Run| format!("{} {}", run.id, run.subject.name);
-                let names = runs.map(name);
+                let names = [run, other.run].map(|run| format!("{} {}", run.id, run.subject.name));
                 let names = [names[0].as_str(), names[1].as_str()];
                 text.push('\n');
-                text.push_str(&compare::text(names, one, other, 25));
+                text.push_str(&compare::text(names, one, against, 25, width));
             }
-            (Err(why), _) | (_, Err(why)) => {
-                text.push_str(&wrap(&format!("not explained: {why}"), 80));
-            }
+            (Err(why), _) | (_, Err(why)) => text.push_str(&not_explained(why, width)),
         }
         text.push('\n');
     }
@@ -83,7 +93,7 @@ pub fn compared(runs: [&Run; 2], ones: &[Explained], others: &[Explained]) -> St
 fn blocks(story: &Breakdown) -> String {
     let mut text = String::from("       at ns  instructions  address           function\n");
     for (at, ran, address, function) in &story.blocks {
-        let at = number(at.0);
+        let at = exact(*at);
         let _ = writeln!(text, "{at:>12} {ran:>13}  {address:016x}  {function}");
     }
     text
@@ -108,14 +118,14 @@ pub fn sentence(story: &Breakdown) -> String {
         } else {
             "nothing stood in the way: this is the path itself"
         };
-        return format!("{}: {verdict}{told}", story.late);
+        return format!("{}: {verdict}{told}.", story.late);
     };
     let total = story.late;
     let Some(main) = &part.main else {
         let most = part.within.first().map_or(String::new(), |ran| {
             format!(", most of all `{}`: {}", ran.function, ran.time)
         });
-        return format!("{total}: {} for {}{most}", what(part), story.held());
+        return format!("{total}: {} for {}{most}.", what(part), story.held());
     };
     let from = main
         .caller
@@ -138,11 +148,11 @@ pub fn sentence(story: &Breakdown) -> String {
         _ => format!("ran {time} without a preemption point"),
     };
     let whole = if (main.whole - time).0 * 20 > time.0 {
-        format!("; it ran {} in all", main.whole)
+        format!("; that function ran {} in all", main.whole)
     } else {
         String::new()
     };
-    format!("{total}: `{function}`{from} {how}{whole}")
+    format!("{total}: `{function}`{from} {how}{whole}.")
 }
 
 fn what(part: &Part) -> String {
@@ -156,10 +166,10 @@ fn what(part: &Part) -> String {
     }
 }
 
-/// A survey's longest places of each kind, 80 columns wide.
-pub fn survey(run: &Run, survey: &Survey, top: usize) -> String {
+/// A survey's longest places of each kind, no line longer than `width`.
+pub fn survey(run: &Run, survey: &Survey, top: usize, width: usize) -> String {
     let (id, subject) = (&run.id, &run.subject.name);
-    let instructions = number(survey.instructions as i64);
+    let instructions = thousands(survey.instructions);
     let mut text = format!("{id}, {subject}: the whole run, {instructions} instructions\n");
     for what in SectionKind::ALL {
         let places: Vec<_> = survey.hotspots.iter().filter(|p| p.what == what).collect();
@@ -167,16 +177,16 @@ pub fn survey(run: &Run, survey: &Survey, top: usize) -> String {
             continue;
         }
         let count: u64 = places.iter().map(|place| place.count).sum();
-        let _ = writeln!(text, "\n{}: {} sections", what.name(), number(count as i64));
+        let _ = writeln!(text, "\n{}: {} sections", what.name(), thousands(count));
         text.push_str("  longest ns        times  function\n");
         for place in places.iter().take(top) {
-            let (longest, times) = (number(place.longest.0), number(place.count as i64));
-            let line = format!("{longest:>12} {times:>12}  {}", place.function);
-            let _ = writeln!(text, "{}", cut(&line, 80));
-            if place.most.0 != place.function {
-                let (most, time) = &place.most;
-                let line = format!("{:27}  most of it in {most}: {}", "", number(time.0));
-                let _ = writeln!(text, "{}", cut(&line, 80));
+            let (longest, times) = (exact(place.longest), thousands(place.count));
+            let function = cut(&place.function, width.saturating_sub(27));
+            let _ = writeln!(text, "{longest:>12} {times:>12}  {function}");
+            let (most, time) = (&place.most.0, exact(place.most.1));
+            if *most != place.function {
+                let most = cut(most, width.saturating_sub(44 + time.len()));
+                let _ = writeln!(text, "{:27}  most of it in {most}: {time}", "");
             }
         }
     }
@@ -185,29 +195,16 @@ pub fn survey(run: &Run, survey: &Survey, top: usize) -> String {
             "Note: {} times the state that was followed had to be mended by what the code proved; sections open then are not counted.",
             survey.mended
         );
-        let _ = write!(text, "\n{}", wrap(&note, 80));
+        let _ = write!(text, "\n{}", paragraph(&note, width));
     }
     text
 }
 
-/// A number with its thousands apart.
-pub fn number(value: i64) -> String {
-    let digits = value.unsigned_abs().to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    if value < 0 { format!("-{text}") } else { text }
-}
-
-/// The timeline, 80 columns wide.
-pub fn timeline(story: &Breakdown) -> String {
+/// The timeline; numbers are never cut.
+fn timeline(story: &Breakdown, width: usize) -> String {
     let mut text = String::new();
     let line = |from: Nanos, length: &str, rest: &str| {
-        format!("{:>12} {length:>12}  {rest}\n", number(from.0))
+        format!("{:>12} {length:>12}  {rest}\n", exact(from))
     };
     text.push_str("       at ns       for ns  until\n");
     let mut stage: Option<PathStage> = None;
@@ -218,15 +215,15 @@ pub fn timeline(story: &Breakdown) -> String {
             part.stage.name()
         };
         stage = Some(part.stage);
-        let rest = format!("{name:10} {}", short(part, 42));
-        text.push_str(&line(part.from, &number(part.length.0), rest.trim_end()));
-        for told in details(part, story.measure) {
-            let _ = writeln!(text, "{:39}{}", "", cut(&told, 41));
+        let rest = format!("{name:10} {}", short(part, width.saturating_sub(38)));
+        text.push_str(&line(part.from, &exact(part.length), rest.trim_end()));
+        for told in told(part, story.measure, width.saturating_sub(39)) {
+            let _ = writeln!(text, "{:39}{told}", "");
         }
     }
     text.push_str(&line(story.late, "", "sample taken"));
     for note in &story.notes {
-        text.push_str(&wrap(&format!("Note: {note}."), 80));
+        text.push_str(&paragraph(&format!("Note: {note}."), width));
     }
     text
 }
@@ -243,78 +240,46 @@ fn short(part: &Part, width: usize) -> String {
     cut(&format!("{}{by}{who}", part.cause.name()), width)
 }
 
-/// Functions are told where a part is long enough to matter.
-fn details(part: &Part, measure: Measure) -> Vec<String> {
+/// A part in one line: `999,680 ns spinning lock, by f: g`.
+pub fn described(part: &Part) -> String {
+    let by = part
+        .by
+        .as_ref()
+        .map_or(String::new(), |by| format!(", by {by}"));
+    let main = part
+        .main
+        .as_ref()
+        .map_or(String::new(), |main| format!(": {}", main.function));
+    format!("{} ns {}{by}{main}", exact(part.length), part.cause.name())
+}
+
+/// Functions are told where a part is long enough to matter; their times are never cut.
+pub fn told(part: &Part, measure: Measure, width: usize) -> Vec<String> {
     if part.length.0 < 1000 {
         return Vec::new();
     }
+    let line = |indent: &str, function: &str, rest: String| {
+        let room = width.saturating_sub(indent.len() + rest.len()).max(8);
+        format!("{indent}{}{rest}", cut(function, room))
+    };
     let mut told = Vec::new();
     if let Some(main) = &part.main {
-        told.push(format!("{} {}", main.function, number(main.time.0)));
+        told.push(line("", &main.function, format!(" {}", exact(main.time))));
     }
     let is_telling = measure == Measure::Handover && part.main.is_some();
     if part.cause.is_in_the_way() || is_telling {
-        let times = |n: u32| {
-            if n > 1 {
-                format!(" ({n}x)")
-            } else {
-                String::new()
-            }
-        };
-        let line = |ran: &punctual_scope::breakdown::FunctionTime| {
-            format!(
-                "  {} {}{}",
-                ran.function,
-                number(ran.time.0),
-                times(ran.times)
-            )
-        };
-        told.extend(part.within.iter().map(line));
+        told.extend(part.within.iter().map(|ran| {
+            let times = match ran.times {
+                0 | 1 => String::new(),
+                times => format!(" ({times}x)"),
+            };
+            line("  ", &ran.function, format!(" {}{times}", exact(ran.time)))
+        }));
     }
     told
 }
 
-/// At most so many characters.
-pub fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    let kept: String = text.chars().take(width - 1).collect();
-    format!("{kept}…")
-}
-
-/// Lines of at most so many characters, broken between words.
-pub fn wrap(text: &str, width: usize) -> String {
-    let mut lines = String::new();
-    let mut length = 0;
-    for word in text.split(' ') {
-        let word_length = word.chars().count();
-        if length > 0 && length + 1 + word_length > width {
-            lines.push('\n');
-            length = 0;
-        } else if length > 0 {
-            lines.push(' ');
-            length += 1;
-        }
-        lines.push_str(word);
-        length += word_length;
-    }
-    lines.push('\n');
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_and_lines_are_easy_to_read() {
-        assert_eq!(number(1_234_567), "1,234,567");
-        assert_eq!(
-            (number(999), number(-1_000)),
-            ("999".into(), "-1,000".into())
-        );
-        assert_eq!(wrap("one two three", 7), "one two\nthree\n");
-        assert_eq!(cut("abcdef", 4), "abc…");
-    }
+/// Text broken into lines.
+fn paragraph(text: &str, width: usize) -> String {
+    wrap(text, "", "", width).join("\n") + "\n"
 }

@@ -7,7 +7,7 @@ use punctual_published::documents;
 use super::*;
 use crate::fixtures;
 
-/// A run that says so much of itself, with one sample of each of these probes and variants.
+/// A run that says so much of itself, with a thousand samples of each of these probes and variants.
 fn run(name: &str, preemption: &str, release: &str, values: &[(&str, &str, i64)]) -> Run {
     let mut run = fixtures::run(name, 1);
     run.suite = "vub".into();
@@ -16,7 +16,9 @@ fn run(name: &str, preemption: &str, release: &str, values: &[(&str, &str, i64)]
         (fixtures::preemption(preemption), release.into());
     let recording = |(probe, variant, value): &(&str, &str, i64)| {
         let mut recorder = Recorder::new(4);
-        recorder.record(Nanos::ZERO, Nanos(*value));
+        for _ in 0..1_000 {
+            recorder.record(Nanos::ZERO, Nanos(*value));
+        }
         recorder.finish(RecordingKey::new(probe, "idle", variant))
     };
     run.recordings = values.iter().map(recording).collect();
@@ -63,6 +65,30 @@ fn a_direction_comes_out_whichever_way_the_figures_go() {
     let same = two_rt(10_000, 10_000);
     assert_eq!(outcome(&same, 3, "tick-newer-lower").0, Outcome::Gone);
     assert_eq!(outcome(&same, 3, "switch-newer-dearer").0, Outcome::Gone);
+}
+
+#[test]
+fn too_few_samples_tell_nothing() {
+    let mut few = two_rt(20_000, 10_000);
+    for run in &mut few {
+        for recording in &mut run.recordings {
+            recording.count = 999;
+        }
+    }
+    let (found, evidence) = outcome(&few, 3, "tick-newer-lower");
+    assert_eq!(found, Outcome::Shown, "the averages can be compared");
+    let why = "tick tick, max: too few samples to tell: 999, expected 1,000 or more";
+    assert!(evidence.ends_with(why), "{evidence}");
+    assert_eq!(outcome(&few, 3, "switch-newer-dearer").0, Outcome::Gone);
+    // Three executions whose ranges do not overlap do tell, one never does.
+    let mut runs = fixtures::whole();
+    assert_eq!(outcome(&runs, 4, "rt-throughput-lower").0, Outcome::Shown);
+    for run in &mut runs {
+        run.recordings[2].count = 1;
+    }
+    let (found, evidence) = outcome(&runs, 4, "rt-throughput-lower");
+    assert_eq!(found, Outcome::Unchecked, "{evidence}");
+    assert!(evidence.contains("1, expected 5 or more"), "{evidence}");
 }
 
 #[test]

@@ -1,0 +1,176 @@
+//! Flame graphs: all that ran in a sample, callers below what they called, as wide as it took.
+
+use std::collections::{BTreeMap, HashMap};
+
+use maud::{Markup, html};
+use punctual_model::Nanos;
+use punctual_scope::breakdown::{Breakdown, Cause};
+
+use super::page::class;
+use crate::text::exact;
+
+const WIDTH: f64 = 1100.0;
+const ROW: usize = 17;
+/// What is narrower cannot be seen.
+const NARROWEST: f64 = 0.4;
+/// The width of a letter.
+const LETTER: f64 = 6.4;
+
+/// A function as it was called from the same callers.
+#[derive(Default)]
+struct Frame<'a> {
+    time: i64,
+    called: BTreeMap<&'a str, Frame<'a>>,
+}
+
+impl Frame<'_> {
+    fn depth(&self) -> usize {
+        let deepest = self.called.values().map(Frame::depth).max();
+        deepest.map_or(0, |deepest| deepest + 1)
+    }
+}
+
+/// The flame graph of a sample, each function in the colour of what it mostly was.
+pub fn flame(story: &Breakdown) -> Markup {
+    let mut root = Frame::default();
+    for (stack, time) in &story.flame {
+        root.time += time.0;
+        let mut frame = &mut root;
+        for function in stack.split(';') {
+            frame = frame.called.entry(function).or_default();
+            frame.time += time.0;
+        }
+    }
+    let depth = root.depth();
+    let mut drawing = Drawing {
+        causes: causes(story),
+        scale: WIDTH / root.time.max(1) as f64,
+        bottom: depth * ROW,
+        boxes: Vec::new(),
+    };
+    drawing.called(&root, 0.0, 0);
+    html! {
+        svg.flame viewBox=(format!("0 0 {WIDTH} {}", depth * ROW + 1)) role="img"
+            aria-label="flame graph" { @for one in &drawing.boxes { (one) } }
+    }
+}
+
+/// What each function mostly was, by the parts that it ran in.
+fn causes(story: &Breakdown) -> HashMap<&str, Cause> {
+    let mut times: HashMap<&str, HashMap<Cause, i64>> = HashMap::new();
+    for entered in &story.functions {
+        let end = entered.from + entered.length;
+        for part in &story.parts {
+            let both = end.min(part.from + part.length) - entered.from.max(part.from);
+            if both > Nanos::ZERO {
+                let of = times.entry(&entered.function).or_default();
+                *of.entry(part.cause).or_default() += both.0;
+            }
+        }
+    }
+    let most = |of: HashMap<Cause, i64>| {
+        let longest = of
+            .into_iter()
+            .max_by_key(|(cause, time)| (*time, cause.name()));
+        longest.map(|(cause, _)| cause)
+    };
+    let all = times.into_iter();
+    all.filter_map(|(function, of)| Some((function, most(of)?)))
+        .collect()
+}
+
+struct Drawing<'a> {
+    causes: HashMap<&'a str, Cause>,
+    scale: f64,
+    bottom: usize,
+    boxes: Vec<Markup>,
+}
+
+impl Drawing<'_> {
+    /// Draws what a frame called, beside each other from `left`.
+    fn called(&mut self, frame: &Frame<'_>, mut left: f64, row: usize) {
+        for (function, one) in &frame.called {
+            let width = one.time as f64 * self.scale;
+            if width >= NARROWEST {
+                self.one(function, one.time, (left, width), row);
+                self.called(one, left, row + 1);
+            }
+            left += width;
+        }
+    }
+
+    fn one(&mut self, function: &str, time: i64, (x, width): (f64, f64), row: usize) {
+        let y = self.bottom - (row + 1) * ROW;
+        let class = self
+            .causes
+            .get(function)
+            .map_or("idle", |cause| class(*cause));
+        let letters = (width / LETTER) as usize;
+        let name = (letters > 3).then(|| begin(function, letters));
+        self.boxes.push(html! {
+            rect class=(class) x=(format!("{x:.1}")) y=(y) width=(format!("{width:.1}"))
+                height=(ROW) { title { (function) ": " (exact(Nanos(time))) " ns" } }
+            @if let Some(name) = name {
+                text x=(format!("{:.1}", x + 3.0)) y=(y + 12) { (name) }
+            }
+        });
+    }
+}
+
+/// As many letters of a name's begin as there is room for.
+fn begin(name: &str, letters: usize) -> String {
+    if name.chars().count() <= letters {
+        return name.to_owned();
+    }
+    let kept: String = name.chars().take(letters - 1).collect();
+    format!("{kept}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_scope::breakdown::{FunctionSpan, Measure, Part, PathStage};
+
+    use super::*;
+
+    #[test]
+    fn frames_are_as_wide_as_they_took_and_in_the_colour_of_their_cause() {
+        let part = |cause, from, length| Part {
+            stage: PathStage::Switch,
+            cause,
+            from: Nanos(from),
+            length: Nanos(length),
+            by: None,
+            thread: "t".to_owned(),
+            main: None,
+            within: Vec::new(),
+        };
+        let entered = |function: &str, from, length| FunctionSpan {
+            function: function.to_owned(),
+            thread: "t".to_owned(),
+            from: Nanos(from),
+            length: Nanos(length),
+        };
+        let story = Breakdown {
+            measure: Measure::Lateness,
+            late: Nanos(1_000),
+            parts: vec![part(Cause::IrqsOff, 0, 750), part(Cause::Path, 750, 250)],
+            culprit: Some(0),
+            flame: vec![
+                ("t;work;<inner>".to_owned(), Nanos(750)),
+                ("t;go_on".to_owned(), Nanos(250)),
+            ],
+            functions: vec![entered("<inner>", 0, 750), entered("go_on", 750, 250)],
+            blocks: Vec::new(),
+            notes: Vec::new(),
+        };
+        let svg = flame(&story).into_string();
+        let inner = "<rect class=\"irqs\" x=\"275.0\" y=\"0\" width=\"825.0\" height=\"17\">\
+                     <title>&lt;inner&gt;: 750 ns</title>";
+        assert!(svg.contains(inner), "{svg}");
+        assert!(
+            svg.contains("<rect class=\"way\" x=\"0.0\" y=\"17\" width=\"275.0\""),
+            "{svg}"
+        );
+        assert_eq!(svg.matches("<rect").count(), 4);
+    }
+}
