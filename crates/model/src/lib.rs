@@ -11,6 +11,7 @@ pub mod frame;
 pub mod histogram;
 pub mod plan;
 pub mod pool;
+pub mod probe;
 pub mod record;
 pub mod recording;
 pub mod run;

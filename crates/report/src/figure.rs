@@ -14,7 +14,7 @@ mod time;
 use punctual_model::run::Run;
 
 use crate::matrix::{Cell, Column, Matrix, Measured, Measurement};
-use crate::views::Shape;
+use punctual_model::probe::Shape;
 
 pub use against::against;
 pub use bars::bars;

@@ -1,214 +1,25 @@
-//! How each probe's recordings are shown: one line per probe in [`ALL`].
+//! How recordings are shown, by what their probes say of it.
 //!
 //! What a probe tells besides its samples stands in its recording's settings. A finding
 //! takes one of them into the table. A setting that is missing is `unknown`, never a pass.
 
 use std::collections::BTreeMap;
 
-/// How a probe's recordings are shown.
-#[derive(Debug)]
-pub struct View {
-    /// The probe's name.
-    pub probe: &'static str,
-    /// Which of its figures count.
-    pub shape: Shape,
-    /// What a sample is, as the summary calls it; empty where it speaks of none.
-    pub spoken: &'static str,
-    /// What it tells besides its samples.
-    pub findings: &'static [Finding],
-}
+use punctual_agent::probes;
+use punctual_model::probe::{FindingView, Form, Shape, View};
 
-/// Which figures of a recording count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
-    /// How late or how long something was: the worst counts.
-    Latency,
-    /// How far an interval was from its nominal length, signed: both ends count.
-    Jitter,
-    /// As a latency, where variants differ by a number only: one line for each.
-    Steps,
-    /// The time that some work took: the middle counts.
-    Work,
-    /// It takes no samples: what counts are the findings.
-    Findings,
-    /// The same, and what it printed is a list that can be compared line by line.
-    List,
-}
-
-/// A setting that is a result.
-#[derive(Debug)]
-pub struct Finding {
-    /// The setting's name.
-    key: &'static str,
-    /// What the table calls it.
-    pub label: &'static str,
-    /// How its value is written.
-    form: Form,
-    /// The only variant that shows it, where all have the same; empty for each its own.
-    variant: &'static str,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    /// As it is.
-    Text,
-    /// A number of bytes.
-    Bytes,
-    /// `pass` or `fail`, beside what was to be expected.
-    Verdict,
-    /// A slope in nanoseconds, beside its interval.
-    Slope,
-    /// Whether a slope's interval leaves zero out.
-    Matters,
-}
-
-const NONE: &[Finding] = &[];
-
-/// All views, in the order in which the summary prefers to speak of them.
-const ALL: &[View] = &[
-    view("timer", Shape::Latency, "wake-up latency", NONE),
-    view(
-        "realfeel",
-        Shape::Jitter,
-        "jitter of a periodic interrupt",
-        NONE,
-    ),
-    view(
-        "tick",
-        Shape::Latency,
-        "interruption of a running thread",
-        TICK,
-    ),
-    view("irq", Shape::Latency, "interrupt latency", NONE),
-    view("irqrate", Shape::Findings, "", IRQRATE),
-    view("signal", Shape::Latency, "signal travel", NONE),
-    view("switch", Shape::Steps, "thread switch", NONE),
-    view(
-        "semaphore",
-        Shape::Latency,
-        "acquire or release of a semaphore",
-        SEMAPHORE,
-    ),
-    view(
-        "mutex",
-        Shape::Latency,
-        "acquire or release of a contended mutex",
-        MUTEX,
-    ),
-    view(
-        "clock",
-        Shape::Latency,
-        "step between two readings of the clock",
-        NONE,
-    ),
-    view("inversion", Shape::Latency, "", INVERSION),
-    view("hackbench", Shape::Work, "hackbench", NONE),
-    view("image", Shape::Work, "image", NONE),
-    view("program", Shape::Work, "", NONE),
-    view("kthreads", Shape::List, "", KTHREADS),
-    view("footprint", Shape::Findings, "", FOOTPRINT),
-];
-
-/// A probe that has no line above is shown by its worst sample.
-const ANY: View = view("", Shape::Latency, "sample", NONE);
-
-const IRQRATE: &[Finding] = &[finding("shortest_interval", "none lost at", Form::Text, "")];
-
-const TICK: &[Finding] = &[
-    finding("cpu_lost_to_ticks", "lost to ticks", Form::Text, "tick"),
-    finding("cpu_lost", "lost in all", Form::Text, "tick"),
-    finding("kernel_counter", "kernel's count", Form::Text, "tick"),
-];
-
-const SEMAPHORE: &[Finding] = &[
-    finding("slope_interval_95", "waiters matter", Form::Matters, ""),
-    finding("slope_ns_per_waiter", "ns per waiter", Form::Slope, ""),
-    finding(
-        "woken_highest_first",
-        "highest first",
-        Form::Text,
-        "release",
-    ),
-];
-
-const MUTEX: &[Finding] = &[finding("inversions", "inversions", Form::Text, "release")];
-
-const INVERSION: &[Finding] = &[
-    finding("result", "result", Form::Verdict, ""),
-    finding("inverted", "inverted", Form::Text, ""),
-];
-
-const KTHREADS: &[Finding] = &[
-    finding("interrupts_threaded", "irqs threaded", Form::Text, ""),
-    finding("threads", "threads", Form::Text, ""),
-    finding("real_time_threads", "real-time", Form::Text, ""),
-];
-
-const FOOTPRINT: &[Finding] = &[
-    finding("kernel_text_bytes", "text", Form::Bytes, ""),
-    finding("kernel_rodata_bytes", "rodata", Form::Bytes, ""),
-    finding("kernel_data_bytes", "data", Form::Bytes, ""),
-    finding("kernel_bss_bytes", "bss", Form::Bytes, ""),
-    finding("modules_bytes", "modules", Form::Bytes, ""),
-    finding("memory_in_use_bytes", "memory in use", Form::Bytes, ""),
-];
-
-const fn view(
-    probe: &'static str,
-    shape: Shape,
-    spoken: &'static str,
-    findings: &'static [Finding],
-) -> View {
-    View {
-        probe,
-        shape,
-        spoken,
-        findings,
-    }
-}
-
-const fn finding(
-    key: &'static str,
-    label: &'static str,
-    form: Form,
-    variant: &'static str,
-) -> Finding {
-    Finding {
-        key,
-        label,
-        form,
-        variant,
-    }
-}
+/// A probe that is not known is shown by its worst sample.
+static ANY: View = View::of_samples(Shape::Latency, "sample");
 
 /// The view of a probe.
 pub fn of(probe: &str) -> &'static View {
-    ALL.iter().find(|view| view.probe == probe).unwrap_or(&ANY)
+    probes::info(probe).map_or(&ANY, |info| &info.view)
 }
 
-impl View {
-    /// Its place in the order in which the summary prefers to speak.
-    pub fn rank(&self) -> usize {
-        let place = ALL.iter().position(|view| view.probe == self.probe);
-        place.unwrap_or(ALL.len())
-    }
-
-    /// Whether it takes no samples by design.
-    pub fn is_without_samples(&self) -> bool {
-        matches!(self.shape, Shape::Findings | Shape::List)
-    }
-
-    /// The finding that says whether the subject did as it must, if it has one.
-    pub fn verdict(&self) -> Option<&'static Finding> {
-        self.findings.iter().find(|finding| finding.leads())
-    }
-
-    /// The findings that a variant shows.
-    pub fn findings(&self, variant: &str) -> impl Iterator<Item = &'static Finding> {
-        let variant = variant.to_owned();
-        let shown = move |finding: &&Finding| ["", variant.as_str()].contains(&finding.variant);
-        self.findings.iter().filter(shown)
-    }
+/// A probe's place in the order in which the summary prefers to speak.
+pub fn rank(probe: &str) -> usize {
+    let place = probes::INFOS.iter().position(|info| info.name == probe);
+    place.unwrap_or(probes::INFOS.len())
 }
 
 /// What a finding says.
@@ -260,41 +71,34 @@ impl Told {
 
 type Settings = BTreeMap<String, String>;
 
-impl Finding {
-    /// Whether it is what counts, more than any time does.
-    pub fn leads(&self) -> bool {
-        self.form == Form::Verdict
+/// What a recording's settings say of a finding.
+pub fn told(finding: &FindingView, settings: &Settings) -> Told {
+    let Some(value) = settings.get(finding.key).filter(|value| !value.is_empty()) else {
+        return Told::unknown(None);
+    };
+    // Targets write "unknown: this kernel does not tell Slab".
+    if let Some(why) = value.strip_prefix("unknown") {
+        return Told::unknown(why.strip_prefix(": "));
     }
-
-    /// What a recording's settings say of it.
-    pub fn told(&self, settings: &Settings) -> Told {
-        let Some(value) = settings.get(self.key).filter(|value| !value.is_empty()) else {
-            return Told::unknown(None);
-        };
-        // Targets write "unknown: this kernel does not tell Slab".
-        if let Some(why) = value.strip_prefix("unknown") {
-            return Told::unknown(why.strip_prefix(": "));
-        }
-        let setting = |key: &str| settings.get(key).map_or("", String::as_str);
-        match self.form {
-            Form::Text => text(value),
-            Form::Bytes => value.parse().map_or_else(
-                |_| Told::unknown(Some(value)),
-                |size| Told::plain(bytes(size)),
-            ),
-            Form::Verdict => verdict(value, setting("expected")),
-            Form::Slope => slope(value, setting("slope_interval_95")),
-            Form::Matters => interval(value).map_or_else(
-                || Told::unknown(Some(value)),
-                |(low, high)| {
-                    Told::plain(if low <= 0.0 && high >= 0.0 {
-                        "no"
-                    } else {
-                        "yes"
-                    })
-                },
-            ),
-        }
+    let setting = |key: &str| settings.get(key).map_or("", String::as_str);
+    match finding.form {
+        Form::Text => text(value),
+        Form::Bytes => value.parse().map_or_else(
+            |_| Told::unknown(Some(value)),
+            |size| Told::plain(bytes(size)),
+        ),
+        Form::Verdict => verdict(value, setting("expected")),
+        Form::Slope => slope(value, setting("slope_interval_95")),
+        Form::Matters => interval(value).map_or_else(
+            || Told::unknown(Some(value)),
+            |(low, high)| {
+                Told::plain(if low <= 0.0 && high >= 0.0 {
+                    "no"
+                } else {
+                    "yes"
+                })
+            },
+        ),
     }
 }
 
@@ -359,17 +163,17 @@ mod tests {
         let settings = settings
             .iter()
             .map(|(key, value)| ((*key).into(), (*value).into()));
-        finding.unwrap().told(&settings.collect())
+        super::told(finding.unwrap(), &settings.collect())
     }
 
     #[test]
     fn nothing_told_is_unknown_everywhere() {
-        for finding in ALL.iter().flat_map(|view| view.findings) {
-            assert_eq!(finding.told(&Settings::new()), Told::unknown(None));
+        for finding in probes::INFOS.iter().flat_map(|info| info.view.findings) {
+            assert_eq!(super::told(finding, &Settings::new()), Told::unknown(None));
             let empty = Settings::from([(finding.key.into(), String::new())]);
-            assert_eq!(finding.told(&empty).tone, Tone::Unknown);
+            assert_eq!(super::told(finding, &empty).tone, Tone::Unknown);
             let said = Settings::from([(finding.key.into(), "unknown: no /proc".into())]);
-            assert_eq!(finding.told(&said), Told::unknown(Some("no /proc")));
+            assert_eq!(super::told(finding, &said), Told::unknown(Some("no /proc")));
         }
     }
 

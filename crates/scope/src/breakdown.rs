@@ -11,6 +11,7 @@ mod tests;
 mod threads;
 
 use punctual_model::Nanos;
+use punctual_model::probe::SampleSpan;
 
 use crate::guest_clock::GuestClock;
 use crate::names::Name;
@@ -159,22 +160,11 @@ pub struct Part {
     pub within: Vec<FunctionTime>,
 }
 
-/// From when to when a sample is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
-    /// From the moment when it was due to the one when it was taken: an interrupt begins it.
-    Lateness,
-    /// From a thread's reading of the clock to another thread's.
-    Handover,
-    /// From a thread's reading of the clock to its next one.
-    Gap,
-}
-
 /// The breakdown of a sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breakdown {
     /// From when to when it is.
-    pub measure: Measure,
+    pub span: SampleSpan,
     /// How late it was, or how long.
     pub late: Nanos,
     /// The parts, without gaps.
@@ -211,7 +201,7 @@ pub struct SampleContext {
     /// Instructions and time.
     pub clock: GuestClock,
     /// From when to when it is.
-    pub measure: Measure,
+    pub span: SampleSpan,
     /// How late it was, or how long.
     pub late: Nanos,
     /// How long before the clock was read it ended: where other stages follow.
@@ -254,7 +244,7 @@ pub fn breakdown(
     let parts: Vec<Part> = parts.iter().map(|piece| attribution.part(piece)).collect();
     let culprit = culprit(&parts).filter(|number| held(&parts, *number).0 * 5 >= about.late.0);
     Ok(Breakdown {
-        measure: about.measure,
+        span: about.span,
         late: about.late,
         culprit,
         flame: attribution.flame(),

@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io;
 
+use punctual_model::probe::{FindingView, Form, ProbeInfo, Shape, View};
 use punctual_model::{Nanos, Recorder, Recording};
 use serde::Deserialize;
 
@@ -21,6 +22,21 @@ pub const PROBE: Probe = Probe {
     name: "kthreads",
     summary: "the kernel's threads with policy and priority; are interrupts threaded?",
     parse: |table| parameters::<Kthreads>(table, |_| Ok(())),
+};
+
+/// How it is shown and explained.
+pub const INFO: ProbeInfo = ProbeInfo {
+    name: PROBE.name,
+    view: View {
+        shape: Shape::List,
+        spoken: "",
+        findings: &[
+            FindingView::new("interrupts_threaded", "irqs threaded", Form::Text),
+            FindingView::new("threads", "threads", Form::Text),
+            FindingView::new("real_time_threads", "real-time", Form::Text),
+        ],
+    },
+    scope: Err("has no samples of the time between two moments"),
 };
 
 /// Marks a kernel thread among the flags in `/proc/PID/stat` (the kernel's `PF_KTHREAD`).

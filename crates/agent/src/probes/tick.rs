@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::thread;
 
+use punctual_model::probe::{
+    FindingView, Form, ProbeInfo, SampleSpan, Shape, View, Watched, Windows,
+};
 use punctual_model::{CpuId, Nanos, Recorder, Recording};
 use serde::Deserialize;
 
@@ -19,6 +22,25 @@ pub const PROBE: Probe = Probe {
     name: "tick",
     summary: "how long the clock tick, and what else interrupts, holds up a running thread",
     parse: |table| parameters::<Tick>(table, Tick::check),
+};
+
+/// How it is shown and explained.
+pub const INFO: ProbeInfo = ProbeInfo {
+    name: PROBE.name,
+    view: View {
+        shape: Shape::Latency,
+        spoken: "interruption of a running thread",
+        findings: &[
+            FindingView::new("cpu_lost_to_ticks", "lost to ticks", Form::Text).only_of("tick"),
+            FindingView::new("cpu_lost", "lost in all", Form::Text).only_of("tick"),
+            FindingView::new("kernel_counter", "kernel's count", Form::Text).only_of("tick"),
+        ],
+    },
+    scope: Ok(Watched {
+        span: SampleSpan::Gap,
+        windows: Windows::ByTime,
+        stages: &[],
+    }),
 };
 
 /// What turning the guards has started (the kernel logs it) is over after this.

@@ -12,7 +12,7 @@ use super::canvas::{Area, Drawn, LEGEND, WIDTH, colour, drawing, line, marker, w
 use super::{Figure, Kind, Series, series, without};
 use crate::matrix::{Matrix, Measurement};
 use crate::stats::Stats;
-use crate::views::Shape;
+use punctual_model::probe::Shape;
 
 const PANEL: i32 = 260;
 const GAP: i32 = 84;

@@ -12,7 +12,7 @@ use super::canvas::{Area, DOT, Drawn, INK, LEGEND, WIDTH, colour, drawing, write
 use super::{Figure, Kind, Series, series, without};
 use crate::matrix::{Matrix, Measurement};
 use crate::stats::{list, thousands};
-use crate::views::Shape;
+use punctual_model::probe::Shape;
 
 const PANEL: i32 = 190;
 const GAP: i32 = 26;

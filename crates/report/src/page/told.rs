@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::evidence::{lines, name, recordings};
 use crate::matrix::{Cell, Column, Matrix, Measurement};
 use crate::stats::thousands;
-use crate::views::Shape;
+use punctual_model::probe::Shape;
 
 /// What was printed beside the samples, folded.
 pub fn outputs(matrix: &Matrix<'_>) -> Markup {

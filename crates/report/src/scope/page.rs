@@ -6,7 +6,8 @@ use inferno::flamegraph::{self, Options};
 use punctual_model::Run;
 
 use super::text::{number, sentence};
-use punctual_scope::breakdown::{Breakdown, Cause, Measure, Part};
+use punctual_model::probe::SampleSpan;
+use punctual_scope::breakdown::{Breakdown, Cause, Part};
 use punctual_scope::explain::Explained;
 use punctual_scope::tally::tally;
 
@@ -137,16 +138,16 @@ fn timeline(html: &mut String, story: &Breakdown) {
         html,
         "<text class=\"axis\" x=\"0\" y=\"43\">{}</text><text class=\"axis end\" x=\"{WIDTH}\" \
          y=\"43\">sample: {} ns</text></svg>",
-        begin(story.measure),
+        begin(story.span),
         number(story.late.0)
     );
 }
 
 /// What a sample begins with.
-fn begin(measure: Measure) -> &'static str {
-    match measure {
-        Measure::Lateness => "due",
-        Measure::Handover | Measure::Gap => "begun",
+fn begin(span: SampleSpan) -> &'static str {
+    match span {
+        SampleSpan::Lateness => "due",
+        SampleSpan::Handover | SampleSpan::Gap => "begun",
     }
 }
 
@@ -220,9 +221,9 @@ pub fn flame(story: &Breakdown) -> Result<String, String> {
         .map(|(stack, time)| format!("{stack} {}", time.0))
         .collect();
     let mut options = Options::default();
-    let between = match story.measure {
-        Measure::Lateness => "due and taken",
-        Measure::Handover | Measure::Gap => "the two readings of the clock",
+    let between = match story.span {
+        SampleSpan::Lateness => "due and taken",
+        SampleSpan::Handover | SampleSpan::Gap => "the two readings of the clock",
     };
     options.title = format!("what ran between {between}");
     "ns".clone_into(&mut options.count_name);

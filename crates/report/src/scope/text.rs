@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use punctual_model::{Nanos, Run};
 
 use super::compare;
-use punctual_scope::breakdown::{Breakdown, Cause, Measure, Part, PathStage};
+use punctual_model::probe::SampleSpan;
+use punctual_scope::breakdown::{Breakdown, Cause, Part, PathStage};
 use punctual_scope::explain::Explained;
 use punctual_scope::survey::{SectionKind, Survey};
 use punctual_scope::tally::tally;
@@ -220,7 +221,7 @@ pub fn timeline(story: &Breakdown) -> String {
         stage = Some(part.stage);
         let rest = format!("{name:10} {}", short(part, 42));
         text.push_str(&line(part.from, &number(part.length.0), rest.trim_end()));
-        for told in details(part, story.measure) {
+        for told in details(part, story.span) {
             let _ = writeln!(text, "{:39}{}", "", cut(&told, 41));
         }
     }
@@ -244,7 +245,7 @@ fn short(part: &Part, width: usize) -> String {
 }
 
 /// Functions are told where a part is long enough to matter.
-fn details(part: &Part, measure: Measure) -> Vec<String> {
+fn details(part: &Part, span: SampleSpan) -> Vec<String> {
     if part.length.0 < 1000 {
         return Vec::new();
     }
@@ -252,7 +253,7 @@ fn details(part: &Part, measure: Measure) -> Vec<String> {
     if let Some(main) = &part.main {
         told.push(format!("{} {}", main.function, number(main.time.0)));
     }
-    let is_telling = measure == Measure::Handover && part.main.is_some();
+    let is_telling = span == SampleSpan::Handover && part.main.is_some();
     if part.cause.is_in_the_way() || is_telling {
         let times = |n: u32| {
             if n > 1 {

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use punctual_model::Nanos;
 
-use super::{Measure, PathStage, SampleContext, Unexplained};
+use super::{PathStage, SampleContext, Unexplained};
 use crate::names::{CodeKind, Name};
 use crate::walk::{Number, Span, Task, Walk};
+use punctual_model::probe::SampleSpan;
 
 /// A timer that an idle CPU waits for comes so much after it is due, at most: the clocks that
 /// it is programmed in are coarser than a nanosecond.
@@ -51,9 +52,9 @@ impl<'a> Attribution<'a> {
         about: SampleContext,
         end: u64,
     ) -> Result<Self, Unexplained> {
-        let begin = match about.measure {
-            Measure::Lateness => due(walk, about, end),
-            Measure::Handover | Measure::Gap => read(walk, about, end)?,
+        let begin = match about.span {
+            SampleSpan::Lateness => due(walk, about, end),
+            SampleSpan::Handover | SampleSpan::Gap => read(walk, about, end)?,
         };
         let spans = spans_after(walk, begin.at)..walk.spans.partition_point(|span| span.from < end);
         let mut attribution = Self {
@@ -114,7 +115,7 @@ impl<'a> Attribution<'a> {
                 self.walk.mended
             ));
         }
-        if self.about.measure != Measure::Lateness {
+        if self.about.span != SampleSpan::Lateness {
             return notes;
         }
         if !self.switched {
