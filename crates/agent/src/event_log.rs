@@ -188,11 +188,11 @@ mod tests {
     #[test]
     fn taking_a_stamp_allocates_nothing() {
         let stamps = EventLog::new(10);
-        let before = crate::counting_allocator::allocations();
+        let before = crate::sys::counting_allocator::allocations();
         // Twice as many as there is room for, so that both sides of the limit are seen.
         for _ in 0..20 {
             stamps.mark(1, 1);
         }
-        assert_eq!(crate::counting_allocator::allocations(), before);
+        assert_eq!(crate::sys::counting_allocator::allocations(), before);
     }
 }

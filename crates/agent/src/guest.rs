@@ -5,24 +5,18 @@ use std::io;
 
 use punctual_model::{Nanos, Plan};
 
-use crate::sys::port::Ports;
+use crate::sys::port::{Port, Ports};
 use crate::sys::time;
 
 /// The name under which the bench hands over the plan.
 pub const PLAN_ITEM: &str = "opt/punctual/plan";
 
-/// The ports of QEMU's `ib700` watchdog (its `hw/watchdog/wdt_ib700.c`): a write to the first
-/// sets it going, one to the second stops it.
-const WATCHDOG_START: u16 = 0x443;
-const WATCHDOG_STOP: u16 = 0x441;
-/// The shortest span that it knows: 2 s.
+/// The shortest span that the watchdog knows: 2 s.
 const WATCHDOG_SPAN: u8 = 14;
 /// Longer than that span.
 const SLEEP: Nanos = Nanos::from_millis(2_500);
 
-/// The ports and keys of QEMU's `fw_cfg` (see QEMU's `docs/specs/fw_cfg.rst`).
-const FW_CFG_SELECTOR: u16 = 0x510;
-const FW_CFG_DATA: u16 = 0x511;
+/// Keys of `fw_cfg`.
 const FW_CFG_SIGNATURE: u16 = 0x00;
 const FW_CFG_DIRECTORY: u16 = 0x19;
 const DIRECTORY_ENTRY: usize = 64;
@@ -34,9 +28,9 @@ const DIRECTORY_ENTRY: usize = 64;
 /// `pvpanic` for instance, does not: QEMU's main loop may or may not believe for a moment
 /// that the stopped CPU sleeps, and may or may not leap to the next timer.)
 pub fn pause() -> io::Result<()> {
-    Ports::open()?.write(WATCHDOG_START, WATCHDOG_SPAN);
+    Ports::open()?.write(Port::WatchdogStart, WATCHDOG_SPAN);
     time::sleep(SLEEP);
-    Ports::open()?.write(WATCHDOG_STOP, 0);
+    Ports::open()?.write(Port::WatchdogStop, 0);
     Ok(())
 }
 
@@ -52,7 +46,7 @@ fn item(name: &str) -> io::Result<Vec<u8>> {
     let ports = Ports::open()?;
     let mut signature = [0; 4];
     select(&ports, FW_CFG_SIGNATURE);
-    ports.read_all(FW_CFG_DATA, &mut signature);
+    ports.read_all(Port::FwCfgData, &mut signature);
     if &signature != b"QEMU" {
         return Err(io::Error::new(
             io::ErrorKind::NotFound,
@@ -63,22 +57,22 @@ fn item(name: &str) -> io::Result<Vec<u8>> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("no item {name}")))?;
     let mut content = vec![0; size];
     select(&ports, key);
-    ports.read_all(FW_CFG_DATA, &mut content);
+    ports.read_all(Port::FwCfgData, &mut content);
     Ok(content)
 }
 
 fn select(ports: &Ports, key: u16) {
-    ports.write_u16(FW_CFG_SELECTOR, key);
+    ports.write_u16(Port::FwCfgSelector, key);
 }
 
 /// The key and the size of the item called `name`.
 fn find(ports: &Ports, name: &str) -> Option<(u16, usize)> {
     let mut count = [0; 4];
     select(ports, FW_CFG_DIRECTORY);
-    ports.read_all(FW_CFG_DATA, &mut count);
+    ports.read_all(Port::FwCfgData, &mut count);
     (0..u32::from_be_bytes(count)).find_map(|_| {
         let mut entry = [0; DIRECTORY_ENTRY];
-        ports.read_all(FW_CFG_DATA, &mut entry);
+        ports.read_all(Port::FwCfgData, &mut entry);
         let size = u32::from_be_bytes([entry[0], entry[1], entry[2], entry[3]]) as usize;
         let key = u16::from_be_bytes([entry[4], entry[5]]);
         let end = entry[8..].iter().position(|byte| *byte == 0)? + 8;

@@ -9,14 +9,13 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use punctual_model::Nanos;
 use serde::Deserialize;
 
-use crate::sys::memory::SharedCounter;
-use crate::sys::{pipe, process, sched, signal, time};
+use crate::sys::{memory, pipe, process, sched, signal, time};
 
 /// How messages travel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -97,14 +96,14 @@ pub struct Outcome {
 /// Does the work once.
 pub fn run(job: &Job) -> io::Result<Outcome> {
     let gate = Gate::new()?;
-    let counter = SharedCounter::new()?;
+    let counter = &memory::shared_words(1)?[0];
     let elapsed = match job.mode {
         Mode::Process => run_processes(job, &gate, counter)?,
         Mode::Thread => run_threads(job, &gate, counter)?,
     };
     Ok(Outcome {
         elapsed,
-        messages: counter.get().load(Ordering::SeqCst),
+        messages: counter.load(Ordering::SeqCst),
     })
 }
 
@@ -155,16 +154,14 @@ fn channel(ipc: Ipc) -> io::Result<(File, File)> {
     }
 }
 
-fn send(job: &Job, gate: &Gate, outputs: &[File], counter: SharedCounter) -> io::Result<()> {
+fn send(job: &Job, gate: &Gate, outputs: &[File], counter: &AtomicU64) -> io::Result<()> {
     let message = vec![b'-'; job.size];
     gate.wait()?;
     for _ in 0..job.loops {
         for mut output in outputs {
             output.write_all(&message)?;
         }
-        counter
-            .get()
-            .fetch_add(outputs.len() as u64, Ordering::Relaxed);
+        counter.fetch_add(outputs.len() as u64, Ordering::Relaxed);
     }
     Ok(())
 }
@@ -178,7 +175,7 @@ fn receive(job: &Job, gate: &Gate, mut input: &File) -> io::Result<()> {
     Ok(())
 }
 
-fn run_processes(job: &Job, gate: &Gate, counter: SharedCounter) -> io::Result<Option<Nanos>> {
+fn run_processes(job: &Job, gate: &Gate, counter: &AtomicU64) -> io::Result<Option<Nanos>> {
     let mut workers = Vec::new();
     for _ in 0..job.groups {
         if let Err(error) = fork_group(job, gate, counter, &mut workers) {
@@ -213,7 +210,7 @@ fn take_priority(job: &Job) -> io::Result<()> {
 fn fork_group(
     job: &Job,
     gate: &Gate,
-    counter: SharedCounter,
+    counter: &AtomicU64,
     workers: &mut Vec<process::Pid>,
 ) -> io::Result<()> {
     let parent = std::process::id();
@@ -221,25 +218,27 @@ fn fork_group(
     for _ in 0..job.fds {
         let (input, output) = channel(job.ipc)?;
         workers.push(process::fork(|| {
-            end_with(parent);
-            or_die(receive(job, gate, &input));
+            end_with(parent)?;
+            receive(job, gate, &input)
         })?);
         outputs.push(output);
     }
     for _ in 0..job.fds {
         workers.push(process::fork(|| {
-            end_with(parent);
-            or_die(send(job, gate, &outputs, counter));
+            end_with(parent)?;
+            send(job, gate, &outputs, counter)
         })?);
     }
     Ok(())
 }
 
-/// The calling worker ends when its parent does, also if it has ended already.
-fn end_with(parent: u32) {
-    or_die(signal::die_with_parent());
-    if std::os::unix::process::parent_id() != parent {
-        std::process::exit(1);
+/// The calling worker ends when its parent does; an error if that has ended already.
+fn end_with(parent: u32) -> io::Result<()> {
+    signal::die_with_parent()?;
+    if std::os::unix::process::parent_id() == parent {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::BrokenPipe.into())
     }
 }
 
@@ -247,7 +246,7 @@ fn or_die<T>(result: io::Result<T>) -> T {
     result.unwrap_or_else(|_| std::process::exit(1))
 }
 
-fn run_threads(job: &Job, gate: &Gate, counter: SharedCounter) -> io::Result<Option<Nanos>> {
+fn run_threads(job: &Job, gate: &Gate, counter: &AtomicU64) -> io::Result<Option<Nanos>> {
     let mut groups = Vec::new();
     for _ in 0..job.groups {
         let pairs = (0..job.fds)

@@ -9,6 +9,7 @@
 //! Between arming a probe and its last sample nothing here allocates, locks, prints or
 //! does I/O.
 
+pub mod dma_latency;
 pub mod event_log;
 pub mod guest;
 pub mod hackbench_workers;
@@ -26,9 +27,7 @@ pub mod setting;
 pub mod shutdown;
 pub mod sink;
 pub mod stall;
+pub mod status_page;
 pub mod stream;
 pub mod sys;
 pub mod threads;
-
-#[cfg(test)]
-mod counting_allocator;

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ use punctual_model::recording::Work;
 use crate::phases::Phases;
 use crate::scratch::ScratchDirectory;
 use crate::shutdown;
-use crate::sys::{pipe, process, time};
+use crate::sys::process::{self, Group};
+use crate::sys::{pipe, time};
 
 /// A worker begins this long after the load is started, at most; the seed says when.
 const LONGEST_PHASE: Nanos = Nanos::from_millis(50);
@@ -44,27 +45,30 @@ struct RunningWorker {
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
-    /// The process group of the round that runs; 0 where none does.
-    group: AtomicI32,
+    /// The processes of the round that runs.
+    group: Group,
 }
 
 impl RunningLoad {
-    /// Starts all workers of a load.
+    /// Starts all workers of a load; where one cannot be started, those before it are stopped.
     pub fn start(load: &Load, phases: &mut Phases) -> Result<Self, String> {
         let directory = ScratchDirectory::enter()
             .map_err(|error| format!("no directory for the load's files: {error}"))?;
-        let workers = load
-            .workers
-            .iter()
-            .map(|worker| {
-                let phase = phases.below(LONGEST_PHASE);
-                RunningWorker::start(worker.clone(), phase)
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(Self {
-            workers,
+        let mut running = Self {
+            workers: Vec::new(),
             _directory: directory,
-        })
+        };
+        for worker in &load.workers {
+            let phase = phases.below(LONGEST_PHASE);
+            match RunningWorker::start(worker.clone(), phase) {
+                Ok(worker) => running.workers.push(worker),
+                Err(reason) => {
+                    let _ = running.stop();
+                    return Err(reason);
+                }
+            }
+        }
+        Ok(running)
     }
 
     /// Stops all workers, and tells what each of them did. A worker that did nothing is an
@@ -75,13 +79,15 @@ impl RunningLoad {
         }
         for worker in &self.workers {
             worker.thread.thread().unpark();
+            worker.shared.group.stop(worker.stop);
         }
-        self.signal(process::stop_group);
         let end_of_grace = time::now() + GRACE;
         while self.is_running() && time::now() < end_of_grace {
             time::sleep(Nanos::from_millis(1));
         }
-        self.signal(|group, _| process::kill_group(group));
+        for worker in &self.workers {
+            worker.shared.group.kill();
+        }
         self.workers.into_iter().map(RunningWorker::join).collect()
     }
 
@@ -89,15 +95,6 @@ impl RunningLoad {
         self.workers
             .iter()
             .any(|worker| !worker.thread.is_finished())
-    }
-
-    fn signal(&self, signal: fn(process::Pid, Stop)) {
-        for worker in &self.workers {
-            let group = worker.shared.group.load(Ordering::SeqCst);
-            if group != 0 {
-                signal(group, worker.stop);
-            }
-        }
     }
 }
 
@@ -171,22 +168,24 @@ struct Round {
 /// Runs the worker's command once, to its end or to the end of the load.
 fn round(worker: &Worker, shared: &Shared) -> io::Result<Round> {
     let mut child = spawn(&worker.run)?;
-    let group = child.id() as i32;
-    shared.group.store(group, Ordering::SeqCst);
+    let group = &shared.group;
+    group.led_by(process::id(&child));
     // The load may have been stopped between the two.
     if shared.stop.load(Ordering::SeqCst) {
-        process::stop_group(group, worker.stop);
+        group.stop(worker.stop);
     }
     let limit = (worker.limit_ms > 0).then(|| Nanos::from_millis(worker.limit_ms.into()));
     let mut counter = Counter::new(&worker.count);
-    if let Some(output) = child.stdout.take() {
-        listen(output, limit, group, &mut counter)?;
+    let listened = child
+        .stdout
+        .take()
+        .map_or(Ok(()), |output| listen(output, limit, group, &mut counter));
+    if listened.is_err() {
+        group.kill();
     }
-    let ended = process::wait(group)?;
-    // A command's own children may outlive it.
-    process::kill_group(group);
-    let orphans = process::reap_group(group);
-    shared.group.store(0, Ordering::SeqCst);
+    // A command's own children may outlive it: they end here too.
+    let (ended, orphans) = group.wait()?;
+    listened?;
     let by_itself = ended.status.code().is_some();
     let amount = counter.amount(by_itself);
     if amount == 0 && ended.status.code().is_some_and(|code| code != 0) {
@@ -205,7 +204,7 @@ fn round(worker: &Worker, shared: &Shared) -> io::Result<Round> {
 fn listen(
     mut output: ChildStdout,
     limit: Option<Nanos>,
-    group: i32,
+    group: &Group,
     counter: &mut Counter,
 ) -> io::Result<()> {
     let deadline = limit.map(|span| time::now() + span);
@@ -213,7 +212,7 @@ fn listen(
     loop {
         let left = deadline.map(|end| end - time::now());
         if !pipe::wait_readable(output.as_fd(), left)? {
-            process::kill_group(group);
+            group.kill();
         }
         match output.read(&mut piece)? {
             0 => return Ok(()),

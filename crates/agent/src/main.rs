@@ -1,13 +1,16 @@
 //! The program on the target side. See `punctual-target --help`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use lexopt::{Arg, Parser};
+use punctual_agent::dma_latency::DmaLatency;
 use punctual_agent::stream::Stream;
-use punctual_agent::{init, programs, session, shutdown};
+use punctual_agent::{init, programs, session, shutdown, status_page};
 use punctual_model::Plan;
 
 const HELP: &str = "\
@@ -19,7 +22,7 @@ Usage:
   punctual-target NAME [OPTIONS]       do as a program that is known by this name:
                                        cyclictest, hackbench, realfeel, sendme;
                                        a link of that name does the same
-  punctual-target restore              turn back settings that a killed target left turned
+  punctual-target restore              restore settings that a killed target left changed
   punctual-target --help | --version
 
 As process 1 of a guest it takes its plan from the virtual bench.
@@ -98,6 +101,12 @@ fn run_plan(arguments: &mut Parser) -> Result<()> {
         }
     }
     let plan: Plan = toml::from_str(&text).context("the plan cannot be read")?;
+    if let Some(file) = std::env::var_os(status_page::FILE_VARIABLE) {
+        status_page::map(Path::new(&file)).with_context(|| file.to_string_lossy().into_owned())?;
+    }
     shutdown::watch().context("cannot watch for signals")?;
-    session::carry_out(&plan, &mut Stream::new(io::stdout())).context("cannot write the stream")
+    let (_held, told) = DmaLatency::for_run(plan.allow_idle_states);
+    let facts = BTreeMap::from([("cpu_dma_latency_us".into(), told)]);
+    session::carry_out(&plan, facts, &mut Stream::new(io::stdout()))
+        .context("cannot write the stream")
 }

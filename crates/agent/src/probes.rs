@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use toml::Table;
 
 use crate::phases::Phases;
+use crate::status_page;
 
 /// A kind of measurement.
 pub struct Probe {
@@ -45,6 +46,7 @@ probes! {
     mutex,
     clock,
     inversion,
+    eventfd,
     hackbench,
     image,
     program,
@@ -78,6 +80,23 @@ pub struct Context<'a> {
     pub load: &'a str,
     /// Spans that depend on the seed.
     pub phases: Phases,
+}
+
+/// Measures variants one after the other. Where the target is asked to end, those that were
+/// measured by then are kept.
+fn each<V>(
+    variants: impl IntoIterator<Item = V>,
+    mut measure: impl FnMut(V) -> Result<Recording, String>,
+) -> Result<Vec<Recording>, String> {
+    let mut recordings = Vec::new();
+    for variant in variants {
+        let measured = measure(variant);
+        if measured.is_err() && status_page::is_stop_requested() {
+            break;
+        }
+        recordings.push(measured?);
+    }
+    Ok(recordings)
 }
 
 /// The measurement that a step asks for.

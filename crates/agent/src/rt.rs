@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::OnceLock;
 
 use punctual_model::CpuId;
 
@@ -11,10 +12,11 @@ use crate::sys::sched::{self, Policy};
 /// How a measuring thread was really scheduled, as the kernel tells it.
 pub type Settings = BTreeMap<String, String>;
 
-/// Prepares the calling thread: bound to `cpu`, `SCHED_FIFO` with `priority`, timer slack
-/// 1 ns, stack touched. Returns what the kernel says when asked; an error is the reason
-/// why the thread cannot measure. There is no fallback to another policy.
+/// Prepares the calling thread: memory locked, bound to `cpu`, `SCHED_FIFO` with `priority`,
+/// timer slack 1 ns, stack touched. Returns what the kernel says when asked; an error is the
+/// reason why the thread cannot measure. There is no fallback.
 pub fn prepare_thread(cpu: CpuId, priority: u8) -> Result<Settings, String> {
+    let locked = lock_memory()?;
     pin(cpu)?;
     let slack = sched::minimise_timer_slack()
         .map_err(|error| format!("cannot set the timer slack: {error}"))?;
@@ -24,7 +26,40 @@ pub fn prepare_thread(cpu: CpuId, priority: u8) -> Result<Settings, String> {
         ("priority".into(), priority.to_string()),
         ("affinity".into(), cpu.to_string()),
         ("timer_slack_ns".into(), slack.to_string()),
+        ("memory_locked_kib".into(), locked.to_string()),
     ]))
+}
+
+/// Locks all memory of the process, present and future, when it is first called; an error
+/// where that is refused. Returns how many KiB of it the kernel says are locked now.
+pub fn lock_memory() -> Result<u64, String> {
+    static LOCKED: OnceLock<Result<(), String>> = OnceLock::new();
+    let lock = || {
+        let refused = |error| {
+            format!(
+                "locking memory is refused ({error}): run as root, or raise RLIMIT_MEMLOCK \
+                 (ulimit -l unlimited)"
+            )
+        };
+        memory::lock_all().map_err(refused)
+    };
+    LOCKED.get_or_init(lock).clone()?;
+    let path = "/proc/self/status";
+    let status = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+    match parse_locked_kib(&status) {
+        Some(kib) if kib > 0 => Ok(kib),
+        _ => Err(format!(
+            "memory was to be locked, but {path} says that none is"
+        )),
+    }
+}
+
+/// `VmLck` of proc(5)'s `status`, in KiB.
+fn parse_locked_kib(status: &str) -> Option<u64> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmLck:"))?;
+    line.trim().strip_suffix(" kB")?.parse().ok()
 }
 
 /// Binds the calling thread to `cpu`; an error where the kernel then says otherwise.
@@ -76,6 +111,13 @@ pub const CONTROL_PRIORITY: u8 = 1;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn locked_memory_is_what_the_kernel_says() {
+        let status = "VmPeak:\t  100 kB\nVmLck:\t    4096 kB\nVmPin:\t       0 kB\n";
+        assert_eq!(parse_locked_kib(status), Some(4096));
+        assert_eq!(parse_locked_kib("VmPeak:\t 100 kB\n"), None);
+    }
 
     #[test]
     fn the_effective_priority_is_found_behind_a_name_with_spaces_and_parentheses() {

@@ -4,42 +4,44 @@ use std::collections::BTreeMap;
 use std::io;
 
 use punctual_model::plan::{IDLE, Load, Plan, Step};
-use punctual_model::record::{Finished, Started, Unsupported};
+use punctual_model::record::{Finished, Provenance, Started, Unsupported};
 use punctual_model::{Nanos, Record, Recording};
 
 use crate::loads::RunningLoad;
 use crate::phases::Phases;
 use crate::probes::{self, Context, Measurement};
-use crate::provenance;
-use crate::rt::CONTROL_PRIORITY;
-use crate::setting;
+use crate::rt::{self, CONTROL_PRIORITY};
 use crate::stream::Stream;
-use crate::sys::{marker, memory, process, sched, time};
+use crate::sys::{marker, process, sched, time};
+use crate::{provenance, scratch, setting, status_page};
 
 /// How long a load runs before a probe is started beside it: longer than the longest
 /// phase with which one of its workers may begin.
 const SETTLING: Nanos = Nanos::from_millis(100);
 
-/// Carries out a plan and sends what comes of it; an error only where sending fails.
-pub fn carry_out(plan: &Plan, stream: &mut Stream) -> io::Result<()> {
+/// Carries out a plan and sends what comes of it; an error only where sending fails. `facts`
+/// are what the caller adds to the provenance. Where the target is asked to end, the step that
+/// runs ends after its sample, and no further one is begun.
+pub fn carry_out(
+    plan: &Plan,
+    facts: BTreeMap<String, String>,
+    stream: &mut Stream,
+) -> io::Result<()> {
     let measurements = match understand(plan) {
         Ok(measurements) => measurements,
         Err(reason) => return stream.send(&Record::Refused(reason)),
     };
-    let restored = setting::restore_left_behind();
-    let mut provenance = provenance::read();
-    if !restored.is_empty() {
-        let text = restored.join(", ");
-        provenance.facts.insert("restored_after_crash".into(), text);
-    }
-    stream.send(&Record::Provenance(provenance))?;
+    stream.send(&Record::Provenance(provenance(facts)))?;
     prepare_control_thread();
-    let mut finished = Finished {
+    let mut sent = Finished {
         recordings: 0,
         unsupported: 0,
     };
     let mut titles = BTreeMap::new();
     for ((step, measurement), number) in plan.steps.iter().zip(&measurements).zip(0..) {
+        if status_page::is_stop_requested() {
+            break;
+        }
         marker::step();
         stream.send(&Record::Started(Started {
             step: number,
@@ -47,28 +49,46 @@ pub fn carry_out(plan: &Plan, stream: &mut Stream) -> io::Result<()> {
             load: step.load.clone(),
             nominal: measurement.nominal(),
         }))?;
+        status_page::begin_step(number);
         match measure(plan, step, number, measurement.as_ref()) {
             Ok(recordings) => {
                 for mut recording in recordings {
                     tell_apart(&mut recording, &mut titles);
                     stream.send(&Record::Recording(Box::new(recording)))?;
-                    finished.recordings += 1;
+                    sent.recordings += 1;
                 }
             }
+            // It is no property of the subject that the step was cut short.
+            Err(_) if status_page::is_stop_requested() => {}
             Err(reason) => {
-                let (probe, load) = (step.probe.clone(), step.load.clone());
-                let reason = explained(plan, reason);
                 stream.send(&Record::Unsupported(Unsupported {
-                    probe,
-                    load,
-                    reason,
+                    probe: step.probe.clone(),
+                    load: step.load.clone(),
+                    reason: explained(plan, reason),
                 }))?;
-                finished.unsupported += 1;
+                sent.unsupported += 1;
             }
         }
     }
     marker::end();
-    stream.send(&Record::Finished(finished))
+    stream.send(&if status_page::is_stop_requested() {
+        Record::Interrupted(sent)
+    } else {
+        Record::Finished(sent)
+    })
+}
+
+/// What is judged, and what was put in order before.
+fn provenance(facts: BTreeMap<String, String>) -> Provenance {
+    scratch::remove_left_behind();
+    let restored = setting::restore_left_behind();
+    let mut provenance = provenance::read();
+    provenance.facts.extend(facts);
+    if !restored.is_empty() {
+        let text = restored.join(", ");
+        provenance.facts.insert("restored_after_crash".into(), text);
+    }
+    provenance
 }
 
 /// Numbers recordings of the same name: a plan may measure the same twice, in two ways.
@@ -104,9 +124,9 @@ fn understand(plan: &Plan) -> Result<Vec<Box<dyn Measurement>>, String> {
 /// Lets the calling thread start and stop loads while these take all the CPU there is.
 fn prepare_control_thread() {
     // Without the right to do so loads may start and stop late, but the probes, which
-    // insist on their own scheduling, will say so themselves.
+    // insist on their own scheduling and on locked memory, will say so themselves.
     let _ = sched::set_fifo(CONTROL_PRIORITY);
-    let _ = memory::lock_all();
+    let _ = rt::lock_memory();
     let _ = process::adopt_orphans();
 }
 
@@ -125,7 +145,11 @@ fn measure(
     });
     let work = running.map(RunningLoad::stop).transpose();
     let (mut recordings, work) = (result?, work?.unwrap_or_default());
+    let interrupted = status_page::is_stop_requested();
+    // What was cut short before its first sample was not measured.
+    recordings.retain(|recording| !interrupted || recording.count > 0);
     for recording in &mut recordings {
+        recording.interrupted = interrupted;
         recording.step = Some(number);
         recording.work.clone_from(&work);
     }

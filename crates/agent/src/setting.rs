@@ -1,16 +1,16 @@
 //! Settings of the kernel that a probe changes for as long as it measures.
 //!
-//! A [`SettingGuard`] is turned back when it is dropped. What was there is noted in a file before
-//! the setting is turned, so that it can also be turned back when the target was killed: by
-//! the next one, when it starts. The notes lie where a reboot clears them, as it clears the
+//! A [`SettingGuard`] restores the setting when it is dropped. What was there is noted in a file
+//! before the setting is changed, so that it can also be restored when the target was killed:
+//! by the next one, when it starts. The notes lie where a reboot clears them, as it clears the
 //! settings. A note is locked for as long as its owner lives, so that nobody takes it for
-//! one that was left behind, and no two targets turn the same setting.
+//! one that was left behind, and no two targets change the same setting.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::sys::lock;
+use rustix::fs::{FlockOperation, flock};
 
 /// Where the notes are: one file per setting, named like it, containing what was there.
 const NOTES: &str = "/run/punctual/settings";
@@ -74,7 +74,7 @@ fn note(notes: &Path, path: &Path) -> io::Result<SettingGuard> {
         .create(true)
         .truncate(false)
         .open(&note)?;
-    lock::try_exclusive(&file)?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
     let mut before = String::new();
     file.read_to_string(&mut before)?;
     if before.is_empty() {
@@ -95,7 +95,7 @@ fn write(path: &Path, value: &str) -> io::Result<()> {
     file.write_all(value.as_bytes())
 }
 
-/// Turns back every setting whose owner died, and says which.
+/// Restores every setting whose owner died, and says which.
 pub fn restore_left_behind() -> Vec<String> {
     restore(Path::new(NOTES))
 }
@@ -108,27 +108,28 @@ fn restore(notes: &Path) -> Vec<String> {
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .collect();
     names.sort();
-    let turn = |name: String| {
+    let restore = |name: String| {
         let path = name.replace('!', "/");
-        // Dropping it is what turns it back.
+        // Dropping it is what restores it.
         let setting = note(notes, Path::new(&path)).ok()?;
         Some(format!("{path} = {}", setting.before()))
     };
-    names.into_iter().filter_map(turn).collect()
+    names.into_iter().filter_map(restore).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use tempfile::TempDir;
+
     use super::*;
 
     /// A directory of its own for each test, with a setting in it that says 950000.
-    fn scratch(name: &str) -> (PathBuf, PathBuf) {
-        let unique = format!("punctual-setting-{name}-{}", std::process::id());
-        let directory = std::env::temp_dir().join(unique);
-        fs::create_dir_all(&directory).unwrap();
-        let setting = directory.join("sched_rt_runtime_us");
+    fn scratch() -> (TempDir, PathBuf, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let setting = directory.path().join("sched_rt_runtime_us");
         fs::write(&setting, "950000").unwrap();
-        (directory.join("notes"), setting)
+        let notes = directory.path().join("notes");
+        (directory, notes, setting)
     }
 
     fn says(setting: &Path) -> String {
@@ -136,8 +137,8 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_is_turned_back_and_its_note_is_gone() {
-        let (notes, path) = scratch("drop");
+    fn a_setting_is_restored_and_its_note_is_gone() {
+        let (_directory, notes, path) = scratch();
         let setting = SettingGuard::set_noted(&notes, &path, "100000").unwrap();
         assert_eq!(
             (says(&path).as_str(), setting.before()),
@@ -149,8 +150,8 @@ mod tests {
     }
 
     #[test]
-    fn after_a_crash_the_next_start_turns_it_back() {
-        let (notes, path) = scratch("crash");
+    fn after_a_crash_the_next_start_restores_it() {
+        let (_directory, notes, path) = scratch();
         // What one leaves behind that is killed: a note that nobody holds.
         fs::create_dir(&notes).unwrap();
         let note = path.to_string_lossy().replace('/', "!");
@@ -163,7 +164,7 @@ mod tests {
 
     #[test]
     fn the_setting_of_a_living_target_is_left_alone() {
-        let (notes, path) = scratch("living");
+        let (_directory, notes, path) = scratch();
         let setting = SettingGuard::set_noted(&notes, &path, "100000").unwrap();
         assert!(restore(&notes).is_empty());
         let refused = SettingGuard::set_noted(&notes, &path, "200000").unwrap_err();
@@ -175,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_value_that_is_not_taken_is_an_error_and_changes_nothing() {
-        let (notes, path) = scratch("refused");
+        let (_directory, notes, path) = scratch();
         // A file takes what is written but keeps what is longer.
         let refused = SettingGuard::set_noted(&notes, &path, "-1").unwrap_err();
         assert!(refused.contains("after -1 was written"), "{refused}");

@@ -1,13 +1,13 @@
-//! An end in good order on a host: loads are stopped and settings turned back, whatever ends
-//! the target.
+//! Shutdown of a target on a host: loads are stopped and settings restored, whatever ends it.
 //!
-//! A signal that asks for the end is taken by a thread of its own. It kills the loads and
-//! becomes another program (`punctual-target turn-back`): then no thread measures any more,
-//! and no lock on a note of a setting is held. What nobody can take, `SIGKILL`, ends the loads
+//! The signals that ask for the end are taken by a thread of its own. At the first, what
+//! measures ends after its sample, and the plan after its step: what was measured is kept. At
+//! the second, or where the first has not helped for a while, that thread kills the loads and
+//! becomes another program (`punctual-target restore`): then no thread measures any more, and
+//! no lock on the note of a setting is held. What nobody can take, `SIGKILL`, ends the loads
 //! with the threads that started them, and leaves the settings to the next target.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -15,26 +15,40 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use punctual_model::Nanos;
+
+use crate::probes::program::MEASURED;
 use crate::scratch;
 use crate::setting;
+use crate::status_page;
 use crate::sys::{process, signal};
 
-/// The subcommand that turns back what a dead target left turned.
+/// The subcommand that restores what a dead target left changed.
 pub const RESTORE: &str = "restore";
 
 /// The subcommand that starts a program which ends with its parent.
 pub const WITH_PARENT: &str = "with-parent";
 
+/// A signal is waited for in stretches of this.
+const HOUR: Nanos = Nanos::from_millis(3_600_000);
+
 static WATCHES: AtomicBool = AtomicBool::new(false);
 
-/// From now on this process ends in good order. To be called before it has other threads.
+/// How long the step that runs may take to end after the first signal. A sample of a probe
+/// that runs whole programs may take longer, and is then lost.
+const GRACE: Nanos = Nanos::from_millis(5_000);
+
+/// From now on signals shut this process down. To be called before it has other threads.
 pub fn watch() -> io::Result<()> {
-    signal::hold_ending()?;
+    signal::hold(&signal::ENDING)?;
     WATCHES.store(true, Ordering::SeqCst);
     thread::Builder::new().spawn(|| {
-        if signal::wait_for_ending().is_ok() {
-            end();
-        }
+        while !matches!(signal::wait_for(&signal::ENDING, HOUR), Ok(Some(_))) {}
+        status_page::request_stop();
+        MEASURED.kill();
+        // Whether it is a signal or the end of the time that ends this is the same.
+        let _ = signal::wait_for(&signal::ENDING, GRACE);
+        end_at_once();
     })?;
     Ok(())
 }
@@ -70,37 +84,19 @@ fn find(program: &str) -> Option<PathBuf> {
     candidates.into_iter().find(|path| path.is_file())
 }
 
-fn end() {
-    for child in children() {
-        process::kill_group(child);
-    }
+fn end_at_once() {
+    process::kill_children();
     let error = Command::new("/proc/self/exe").arg(RESTORE).exec();
-    eprintln!("punctual-target: cannot turn back settings: {error}");
+    eprintln!("punctual-target: cannot restore settings: {error}");
     std::process::exit(1);
 }
 
-/// The processes that this one has started; each leads a group of its own.
-fn children() -> Vec<process::Pid> {
-    let threads = fs::read_dir("/proc/self/task")
-        .into_iter()
-        .flatten()
-        .flatten();
-    let lists = threads.flat_map(|thread| fs::read_to_string(thread.path().join("children")));
-    lists
-        .flat_map(|list| {
-            list.split_whitespace()
-                .flat_map(str::parse)
-                .collect::<Vec<_>>()
-        })
-        .collect()
-}
-
-/// Turns back what a dead target left turned, and says what that was; removes the files of
-/// the loads of the target that became this program.
+/// Restores what a dead target left changed, and says what that was; removes the files of
+/// loads that have ended with their targets.
 pub fn restore() {
     scratch::remove_left_behind();
     for setting in setting::restore_left_behind() {
-        eprintln!("punctual-target: turned back {setting}");
+        eprintln!("punctual-target: restored {setting}");
     }
 }
 

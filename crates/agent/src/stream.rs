@@ -5,12 +5,7 @@ use std::io::{self, Write};
 use punctual_model::Record;
 use punctual_model::frame::Encoder;
 
-use crate::sys::port::Ports;
-
-/// The port of QEMU's `isa-debugcon`. Each byte written there is in the host's file when
-/// the instruction ends; there is no interrupt and no buffer, so nothing of the host's
-/// time leaks into the guest.
-const DEBUG_CONSOLE: u16 = 0xE9;
+use crate::sys::port::{Port, Ports};
 
 /// Sends records, one frame each.
 pub struct Stream {
@@ -30,9 +25,12 @@ impl Stream {
     /// A stream over the guest's debug console; an error where there is none.
     pub fn over_debug_console() -> io::Result<Self> {
         // The device answers a read with its own address.
-        let answer = Ports::open()?.read(DEBUG_CONSOLE);
-        if answer != DEBUG_CONSOLE as u8 {
-            let text = format!("port {DEBUG_CONSOLE:#x} answers {answer:#x}: no debug console");
+        let (own, answer) = (
+            Port::DebugConsole as u8,
+            Ports::open()?.read(Port::DebugConsole),
+        );
+        if answer != own {
+            let text = format!("port {own:#x} answers {answer:#x}: no debug console");
             return Err(io::Error::new(io::ErrorKind::NotFound, text));
         }
         Ok(Self::new(DebugConsole))
@@ -45,11 +43,13 @@ impl Stream {
     }
 }
 
+/// QEMU's `isa-debugcon`. There is no interrupt and no buffer, so nothing of the host's time
+/// leaks into the guest.
 struct DebugConsole;
 
 impl Write for DebugConsole {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ports::open()?.write_all(DEBUG_CONSOLE, bytes);
+        Ports::open()?.write_all(Port::DebugConsole, bytes);
         Ok(bytes.len())
     }
 

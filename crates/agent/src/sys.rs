@@ -7,7 +7,8 @@
 //! checked. What goes beyond that is said at the block.
 #![allow(unsafe_code)]
 
-pub mod lock;
+#[cfg(test)]
+pub mod counting_allocator;
 pub mod marker;
 pub mod memory;
 pub mod mount;

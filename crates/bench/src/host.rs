@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -16,6 +18,9 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use punctual_model::Progress;
+use punctual_model::status_page::BYTES;
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::BenchError;
@@ -24,8 +29,12 @@ use crate::watch::{Until, Watch, Watched};
 use crate::workdir::WorkDir;
 use punctual_kernels::checksum;
 
-/// How long a target that is told to end may take to stop its loads and turn back what it
-/// has turned.
+/// How long a target that is asked to end may take to end its step and to send what it has:
+/// after 5 s it gives up by itself.
+const GRACE_OF_STEP: Duration = Duration::from_secs(15);
+
+/// How long a target that is told to end at once may take to stop its loads and restore what
+/// it has changed.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Who holds the socket of this name measures on this machine.
@@ -82,10 +91,12 @@ impl HostSite {
         let at = || BenchError::at(&directory);
         fs::write(directory.join("plan"), plan).map_err(at())?;
         let file = |name: &str| File::create(directory.join(name)).map_err(at());
+        let status_page = status_page()?;
         let child = Command::new("setpriv")
             .args(["--pdeathsig", "TERM", "--"])
             .arg(&self.target)
             .args([Path::new("run"), &directory.join("plan")])
+            .env("PUNCTUAL_STATUS_PAGE", path_of(&status_page))
             .stdin(Stdio::null())
             .stdout(file("stream")?)
             .stderr(file("console")?)
@@ -100,6 +111,7 @@ impl HostSite {
         let process = Process {
             child,
             begun,
+            status_page,
             _alone: alone,
         };
         Ok((work, process))
@@ -132,24 +144,44 @@ fn alone() -> Result<UnixListener, BenchError> {
     })
 }
 
+/// A file in memory: a page of a file on a disk would be written back now and then, and its
+/// next writer, a thread that measures, would wait for that.
+fn status_page() -> io::Result<File> {
+    let file = File::from(memfd_create("punctual-status", MemfdFlags::CLOEXEC)?);
+    file.set_len(BYTES as u64)?;
+    Ok(file)
+}
+
+/// By which a process of the same user can open a file that has no name.
+fn path_of(file: &File) -> PathBuf {
+    format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into()
+}
+
 /// A target on its way.
 struct Process {
     child: Child,
     begun: Instant,
+    /// Where it leaves how far it is.
+    status_page: File,
     /// Held until the target has ended.
     _alone: UnixListener,
 }
 
 impl Process {
-    /// Tells it to end, and makes it if it does not.
-    fn end(&mut self) {
+    /// Asks it once to end; asked twice it ends at once.
+    fn terminate(&self) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if let Some(pid) = pid {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+    }
+
+    /// Has it end at once, and makes it if it does not.
+    fn end(&mut self) {
         let until = Instant::now() + GRACE;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
             // One that has finished ends by itself, and is not there any more to be told.
-            if let Some(pid) = pid {
-                let _ = kill_process(pid, Signal::TERM);
-            }
+            self.terminate();
             thread::sleep(Duration::from_millis(10));
         }
         let _ = self.child.kill();
@@ -168,6 +200,17 @@ impl Watched for Process {
 
     fn go_on(&mut self) -> Result<(), BenchError> {
         Ok(())
+    }
+
+    fn ask_to_end(&mut self) -> Option<Duration> {
+        self.terminate();
+        Some(GRACE_OF_STEP)
+    }
+
+    fn progress(&mut self) -> Option<Progress> {
+        let mut bytes = [0; BYTES];
+        self.status_page.read_exact_at(&mut bytes, 0).ok()?;
+        Progress::read(&bytes)
     }
 
     fn spent(&self) -> Duration {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use punctual_model::{Nanos, Record};
+use punctual_model::{Progress, Record};
 
 use crate::error::BenchError;
 
@@ -39,23 +39,6 @@ pub enum Event {
     Record(Box<Record>),
     /// How far the step is that runs; told some times a second where the bench can see it.
     Progress(Progress),
-}
-
-/// How far a step is. It is read while the step measures, from memory that its threads write
-/// to as they go: no thread that measures does any input or output for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// The step's number in the plan, from 0.
-    pub step: u32,
-    /// How many samples were taken so far, by all of its threads; warm-up not counted.
-    pub count: u64,
-    /// How many it is to take; `None` where the probe cannot tell.
-    pub of: Option<u64>,
-    /// The largest sample so far; `None` before the first, and where the probe works its
-    /// samples out only in the end.
-    pub worst: Option<Nanos>,
-    /// Periods so far in which no sample could be taken.
-    pub missed: u64,
 }
 
 /// What came of a run, besides its records.

@@ -8,12 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use punctual_model::Record;
 use punctual_model::frame::Decoder;
+use punctual_model::{Progress, Record};
 
 use crate::console::Console;
 use crate::error::BenchError;
 use crate::site::Event;
+
+/// How often it is looked how far a step is.
+const LOOK_AT_PROGRESS: Duration = Duration::from_millis(200);
 
 /// How often is looked.
 const LOOK: Duration = Duration::from_millis(10);
@@ -35,6 +38,13 @@ pub trait Watched {
 
     /// Lets a paused subject go on.
     fn go_on(&mut self) -> Result<(), BenchError>;
+
+    /// Asks the subject to end after its sample and to send what it has; says how long it may
+    /// take, or `None` where it cannot be asked.
+    fn ask_to_end(&mut self) -> Option<Duration>;
+
+    /// How far the step is that runs, where that can be seen.
+    fn progress(&mut self) -> Option<Progress>;
 
     /// The time that it has spent: CPU time where its clock stands still while it does not
     /// run, time on the wall elsewhere.
@@ -59,6 +69,10 @@ pub struct Watch<'a> {
     pub console: Console,
     patience: Patience,
     finished: bool,
+    /// Until when a subject that was asked to end is waited for.
+    ends_by: Option<Instant>,
+    progress: Option<Progress>,
+    progress_at: Instant,
     /// When the guest was let go on from its pause.
     pub went_on: Option<Instant>,
     on: &'a mut dyn FnMut(Event),
@@ -81,18 +95,20 @@ impl<'a> Watch<'a> {
             console: Console::default(),
             patience: Patience::new(silence),
             finished: false,
+            ends_by: None,
+            progress: None,
+            progress_at: Instant::now(),
             went_on: None,
             on,
             cancel,
         })
     }
 
-    /// Watches until it is so far; whatever else ends the guest is an error.
+    /// Watches until it is so far; whatever else ends the guest is an error. A subject that
+    /// measures when the run is cancelled is asked to end, and heard out.
     pub fn until(&mut self, end: Until, process: &mut dyn Watched) -> Result<(), BenchError> {
         loop {
-            if self.cancel.load(Ordering::SeqCst) {
-                return Err(BenchError::Interrupted);
-            }
+            self.heed_cancel(end, process)?;
             // The order matters: what a guest said before it ended is there when its end is
             // seen, and is taken after.
             let exited = process.status()?;
@@ -106,6 +122,9 @@ impl<'a> Watch<'a> {
                 return Ok(());
             }
             if let Some(status) = exited {
+                if self.ends_by.is_some() {
+                    return Err(BenchError::Interrupted);
+                }
                 self.decoder.finish()?;
                 return Err(match end {
                     Until::Paused if !self.console.has_kernel_spoken() => BenchError::Mute,
@@ -118,9 +137,39 @@ impl<'a> Watch<'a> {
                     Until::Finished => Err(BenchError::Guest("the guest has paused again")),
                 };
             }
-            self.patience.look(heard, process.spent())?;
+            let is_alive = self.look_at_progress(process);
+            self.patience.look(heard || is_alive, process.spent())?;
             thread::sleep(LOOK);
         }
+    }
+
+    /// An error as soon as a run that was cancelled has ended, or takes too long to.
+    fn heed_cancel(&mut self, end: Until, process: &mut dyn Watched) -> Result<(), BenchError> {
+        if !self.cancel.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        if self.ends_by.is_none() && end == Until::Finished {
+            self.ends_by = process.ask_to_end().map(|grace| Instant::now() + grace);
+        }
+        match self.ends_by {
+            Some(ends_by) if Instant::now() < ends_by => Ok(()),
+            _ => Err(BenchError::Interrupted),
+        }
+    }
+
+    /// Says how far the step is, if it is farther than before.
+    fn look_at_progress(&mut self, process: &mut dyn Watched) -> bool {
+        if self.progress_at.elapsed() < LOOK_AT_PROGRESS {
+            return false;
+        }
+        self.progress_at = Instant::now();
+        let progress = process.progress();
+        let is_new = progress.is_some() && progress != self.progress;
+        if let Some(progress) = progress.filter(|_| is_new) {
+            self.progress = Some(progress);
+            (self.on)(Event::Progress(progress));
+        }
+        is_new
     }
 
     /// Lets a paused guest go on.

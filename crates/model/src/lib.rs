@@ -15,6 +15,7 @@ pub mod probe;
 pub mod record;
 pub mod recording;
 pub mod run;
+pub mod status_page;
 pub mod suite;
 pub mod units;
 
@@ -23,4 +24,5 @@ pub use plan::Plan;
 pub use record::Record;
 pub use recording::{Recorder, Recording, Sample};
 pub use run::{Run, Subject};
+pub use status_page::Progress;
 pub use units::{CpuId, Nanos};

@@ -19,6 +19,10 @@ pub struct Plan {
     /// The loads that the steps name; `idle` need not be among them.
     #[serde(default)]
     pub loads: BTreeMap<String, Load>,
+    /// Whether CPUs of a host may enter idle states while it is measured; by default
+    /// `/dev/cpu_dma_latency` is held at 0.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_idle_states: bool,
     /// Kernel modules that could not be brought along, with the reasons.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub absent: BTreeMap<String, String>,

@@ -105,6 +105,7 @@ impl Suite {
             loads.insert(step.load.clone(), load.clone());
         }
         Ok(Plan {
+            allow_idle_states: false,
             seed,
             loads,
             absent: BTreeMap::new(),

@@ -4,11 +4,13 @@ use std::thread;
 
 use punctual_model::probe::{ProbeInfo, Shape, View};
 use punctual_model::recording::KEEP_MOST;
-use punctual_model::{CpuId, Nanos, Recorder, Recording};
+use punctual_model::{CpuId, Nanos, Recording};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
 use crate::rt::{self, Settings};
+use crate::sink::Sink as _;
+use crate::status_page::SeenRecorder;
 use crate::sys::time::now;
 
 /// This probe.
@@ -62,13 +64,14 @@ impl Clock {
     /// Runs `body` on a thread that is prepared for measuring.
     fn on_prepared_thread(
         &self,
-        body: fn(usize, Recorder) -> Recorder,
-    ) -> Result<(Recorder, Settings), String> {
+        body: fn(usize, SeenRecorder) -> SeenRecorder,
+    ) -> Result<(SeenRecorder, Settings), String> {
         let (cpu, priority, samples) = (self.cpu, self.priority, self.samples as usize);
         let kept = self.samples.min(self.keep) as usize;
         let thread = thread::spawn(move || {
             let settings = rt::prepare_thread(cpu, priority)?;
-            Ok((body(samples, Recorder::new(kept)), settings))
+            let recorder = SeenRecorder::new(kept, samples as u64);
+            Ok((body(samples, recorder), settings))
         });
         thread
             .join()
@@ -83,7 +86,7 @@ impl Measurement for Clock {
 
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
         let measure =
-            |variant, body: fn(usize, Recorder) -> Recorder| -> Result<Recording, String> {
+            |variant, body: fn(usize, SeenRecorder) -> SeenRecorder| -> Result<Recording, String> {
                 let (recorder, settings) = self.on_prepared_thread(body)?;
                 let mut recording = recorder.finish(PROBE.name, context.load, variant);
                 recording.settings = settings;
@@ -97,11 +100,11 @@ impl Measurement for Clock {
 }
 
 /// Reads the clock again and again; works out the differences only afterwards.
-fn bare(samples: usize, mut recorder: Recorder) -> Recorder {
+fn bare(samples: usize, mut recorder: SeenRecorder) -> SeenRecorder {
     let mut stamps = vec![Nanos(-1); samples.min(RUN) + 1];
     let mut first = None;
     let mut left = samples;
-    while left > 0 {
+    while left > 0 && !recorder.is_over() {
         let stamps = &mut stamps[..=left.min(RUN)];
         left -= stamps.len() - 1;
         for stamp in &mut *stamps {
@@ -116,13 +119,16 @@ fn bare(samples: usize, mut recorder: Recorder) -> Recorder {
 }
 
 /// The same with what a probe does for each sample between two reads.
-fn recorded(samples: usize, mut recorder: Recorder) -> Recorder {
+fn recorded(samples: usize, mut recorder: SeenRecorder) -> SeenRecorder {
     let first = now();
     let mut before = first;
     for _ in 0..samples {
         let stamp = now();
         recorder.record(before - first, stamp - before);
         before = stamp;
+        if recorder.is_over() {
+            break;
+        }
     }
     recorder
 }
@@ -135,7 +141,7 @@ mod tests {
     fn the_clock_never_runs_backwards_and_every_read_counts() {
         for body in [bare, recorded] {
             // Of the bare reads more than one run.
-            let recording = body(RUN + 1, Recorder::new(100)).finish("clock", "idle", "");
+            let recording = body(RUN + 1, SeenRecorder::new(100, 0)).finish("clock", "idle", "");
             assert_eq!((recording.count, recording.samples.len()), (10_001, 100));
             assert!(recording.min() >= Some(Nanos::ZERO));
         }

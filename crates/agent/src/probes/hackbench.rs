@@ -1,13 +1,15 @@
 //! Probe `hackbench`: scheduler throughput, as seconds for groups of senders and receivers.
 
 use punctual_model::probe::{ProbeInfo, Shape, View};
-use punctual_model::{Nanos, Recorder, Recording};
+use punctual_model::{Nanos, Recording};
 use serde::Deserialize;
 
 use super::program::run_once;
 use super::{Context, Measurement, Probe, parameters, within};
 use crate::hackbench_workers::{Ipc, Mode};
 use crate::loads::SELF;
+use crate::sink::Sink as _;
+use crate::status_page::{self, SeenRecorder};
 use crate::sys::time;
 
 /// This probe.
@@ -96,13 +98,17 @@ impl Measurement for Hackbench {
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
-        let mut recorder = Recorder::new(self.samples as usize);
+        let mut recorder = SeenRecorder::new(self.samples as usize, self.samples.into());
         let command = self.command();
         let begin = time::now() + context.phases.below(Nanos::from_millis(4));
         time::sleep_until(begin);
         for _ in 0..self.samples {
             let at = time::now() - begin;
-            recorder.record(at, elapsed(&run_once(&command)?)?);
+            let output = run_once(&command);
+            if status_page::is_stop_requested() {
+                break;
+            }
+            recorder.record(at, elapsed(&output?)?);
         }
         let mut recording = recorder.finish(PROBE.name, context.load, &self.variant());
         recording

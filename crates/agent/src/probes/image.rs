@@ -8,10 +8,13 @@ use punctual_model::probe::{ProbeInfo, Shape, View};
 use punctual_model::{Nanos, Recorder, Recording};
 use serde::Deserialize;
 
-use super::program::run_once;
+use super::program::{MEASURED, run_once};
 use super::{Context, Measurement, Probe, parameters, within};
 use crate::loads::spawn;
 use crate::rt::Settings;
+use crate::scratch::PrivateDirectory;
+use crate::sink::Sink as _;
+use crate::status_page::{self, SeenRecorder};
 use crate::sys::process::{self, Ended};
 use crate::sys::time;
 
@@ -101,11 +104,16 @@ impl Measurement for Image {
         let images = Images::new(&self.directory)?;
         let command = self.command(program, &images);
         let samples = self.samples as usize;
-        let (mut user, mut system) = (Recorder::new(samples), Recorder::new(samples));
+        let mut user = SeenRecorder::new(samples, self.samples.into());
+        let mut system = Recorder::new(samples);
         let begin = time::now();
         for _ in 0..self.samples {
             let at = time::now() - begin;
-            let ended = convert(&command)?;
+            let ended = convert(&command);
+            if status_page::is_stop_requested() {
+                break;
+            }
+            let ended = ended?;
             images.verify(self.dimensions())?;
             user.record(at, ended.user);
             system.record(at, ended.system);
@@ -114,16 +122,17 @@ impl Measurement for Image {
             ("command".into(), command.join(" ")),
             ("version".into(), version),
         ]);
-        let finish = |recorder: Recorder, time: &str| {
-            let variant = match self.command {
-                Command::Resize => time.to_owned(),
-                Command::AsPublished => format!("{time}, as published"),
-            };
-            let mut recording = recorder.finish(PROBE.name, context.load, &variant);
-            recording.settings = settings.clone();
-            recording
+        let variant = |time: &str| match self.command {
+            Command::Resize => time.to_owned(),
+            Command::AsPublished => format!("{time}, as published"),
         };
-        Ok(vec![finish(user, "user"), finish(system, "system")])
+        let user = user.finish(PROBE.name, context.load, &variant("user"));
+        let system = system.finish(PROBE.name, context.load, &variant("system"));
+        let mut recordings = vec![user, system];
+        for recording in &mut recordings {
+            recording.settings.clone_from(&settings);
+        }
+        Ok(recordings)
     }
 }
 
@@ -149,7 +158,8 @@ fn find() -> Result<(&'static str, String), String> {
 fn convert(command: &[String]) -> Result<Ended, String> {
     let named = |what: &dyn std::fmt::Display| format!("{}: {what}", command.join(" "));
     let child = spawn(command).map_err(|error| named(&error))?;
-    let ended = process::wait(child.id() as process::Pid).map_err(|error| named(&error))?;
+    MEASURED.led_by(process::id(&child));
+    let (ended, _) = MEASURED.wait().map_err(|error| named(&error))?;
     if ended.status.success() {
         Ok(ended)
     } else {
@@ -158,29 +168,29 @@ fn convert(command: &[String]) -> Result<Ended, String> {
     }
 }
 
-/// The image and what is made of it; both are removed in the end.
+/// The image and what is made of it, in a directory that is removed in the end.
 struct Images {
-    directory: PathBuf,
+    directory: PrivateDirectory,
 }
 
 impl Images {
     /// Draws the image.
     fn new(parent: &Path) -> Result<Self, String> {
-        let directory = parent.join(format!("punctual-image-{}", std::process::id()));
+        let directory = PrivateDirectory::new_in(parent);
+        let directory = directory.map_err(|error| format!("{}: {error}", parent.display()))?;
         let images = Self { directory };
         let failed = |error| format!("{}: {error}", images.source().display());
-        fs::create_dir_all(&images.directory).map_err(failed)?;
         let file = File::create(images.source()).map_err(failed)?;
         draw(&mut BufWriter::new(file), WIDTH, HEIGHT).map_err(failed)?;
         Ok(images)
     }
 
     fn source(&self) -> PathBuf {
-        self.directory.join("test-3264x2448.ppm")
+        self.directory.path().join("test-3264x2448.ppm")
     }
 
     fn scaled(&self) -> PathBuf {
-        self.directory.join("test-1024x768.ppm")
+        self.directory.path().join("test-1024x768.ppm")
     }
 
     /// Whether what was made is an image of this size; then removes it.
@@ -196,12 +206,6 @@ impl Images {
             return Err(named(&format!("is no image of {dimensions}: {found:?}")));
         }
         fs::remove_file(&path).map_err(|error| named(&error))
-    }
-}
-
-impl Drop for Images {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
@@ -235,22 +239,24 @@ mod tests {
 
     #[test]
     fn what_is_not_scaled_is_refused_and_nothing_stays() {
-        let images = Images::new(&std::env::temp_dir()).unwrap();
+        let parent = tempfile::tempdir().unwrap();
+        let images = Images::new(parent.path()).unwrap();
         assert!(images.verify("1024 768").is_err());
         fs::copy(images.source(), images.scaled()).unwrap();
         assert!(images.verify("1024 768").unwrap_err().contains("3264"));
         assert!(images.verify("3264 2448").is_ok());
         assert!(!images.scaled().exists());
-        let directory = images.directory.clone();
+        let directory = images.directory.path().to_owned();
         drop(images);
         assert!(!directory.exists());
     }
 
     #[test]
     fn the_command_is_the_seeds_but_for_one_word() {
-        let images = Images {
-            directory: "/tmp/i".into(),
-        };
+        let parent = tempfile::tempdir().unwrap();
+        let directory = PrivateDirectory::new_in(parent.path()).unwrap();
+        let images = Images { directory };
+        let inside = images.directory.path().display().to_string();
         let with = |command| {
             Image {
                 command,
@@ -259,7 +265,8 @@ mod tests {
             .command("convert", &images)
         };
         let words = "convert /tmp/i/test-3264x2448.ppm -resize 1024x768 /tmp/i/test-1024x768.ppm";
-        assert_eq!(with(Command::Resize).join(" "), words);
+        let shown = with(Command::Resize).join(" ").replace(&inside, "/tmp/i");
+        assert_eq!(shown, words);
         assert_eq!(with(Command::AsPublished)[2], "-size");
     }
 }

@@ -11,9 +11,10 @@ use punctual_model::probe::{FindingView, Form, ProbeInfo, Shape, View, Watched, 
 use punctual_model::{CpuId, Nanos, Recorder, Recording};
 use serde::Deserialize;
 
-use super::{Context, Measurement, Probe, parameters, within};
+use super::{Context, Measurement, Probe, each, parameters, within};
 use crate::event_log::{Event, EventLog, Stamp};
 use crate::rt::{self, Settings};
+use crate::status_page::Slot;
 use crate::sys::mutex::{Mutex, Protocol};
 use crate::sys::semaphore::Semaphore;
 use crate::sys::time::{now, sleep};
@@ -164,7 +165,7 @@ impl Measurement for Inversion {
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
         let phase = context.phases.below(LONGEST_PHASE);
         let measure = |protocol| self.measure(protocol, phase, context.load);
-        self.protocols().into_iter().map(measure).collect()
+        each(self.protocols(), measure)
     }
 }
 
@@ -212,9 +213,14 @@ impl Stage {
             let found = rt::effective_priority().unwrap_or(-1);
             self.priority_of_owner.store(found, Relaxed);
         });
+        let mut slot = Slot::take(rounds as u64 - 1);
         for _ in 1..rounds {
+            if slot.is_stopped() {
+                break;
+            }
             sleep(PAUSE);
             self.round(|| ());
+            slot.count();
         }
         self.over.store(true, Relaxed);
         self.start_medium.post();

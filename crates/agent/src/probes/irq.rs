@@ -15,7 +15,9 @@ use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
 use crate::rt::{self, Settings};
+use crate::sink::Sink as _;
 use crate::stall::{self, Stall};
+use crate::status_page::{self, SeenRecorder};
 use crate::sys::marker;
 use crate::sys::pulse::{Burst, Interrupt, Pulse, Source};
 use crate::sys::time::{self, now, sleep_until};
@@ -47,7 +49,7 @@ const TRIGGER_PRIORITY: u8 = 10;
 const ROOM: u32 = 4096;
 /// A stall begins so long before its interrupt is due: its thread must get the CPU first.
 const STALL_OFFSET: Nanos = Nanos(-50_000);
-const VARIANTS: [&str; 4] = ["hard", "thread", "reader", "whole"];
+const STAGES: [&str; 3] = ["hard", "thread", "reader"];
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -140,6 +142,9 @@ impl Irq {
         rt::prepare_thread(self.cpu, TRIGGER_PRIORITY)?;
         let mut due = now();
         for _ in 0..self.all() {
+            if status_page::is_stop_requested() {
+                break;
+            }
             due += self.interval();
             sleep_until(due);
             pulse
@@ -154,7 +159,10 @@ impl Irq {
     /// The reading thread's whole life.
     fn read(&self, phase: Nanos, load: &str) -> Result<Vec<Recording>, String> {
         let kept = self.samples.min(self.keep.into()) as usize;
-        let mut recorders = [(); 4].map(|()| Recorder::new(kept));
+        let mut recorders = Recorders {
+            stages: [(); 3].map(|()| Recorder::new(kept)),
+            whole: SeenRecorder::new(kept, self.samples),
+        };
         let mut settings = rt::prepare_thread(self.cpu, self.priority)?;
         let pulse = Pulse::open(Path::new(DEVICE), &self.burst())?;
         let stall = self.stall.map(Stall::open).transpose()?;
@@ -173,8 +181,7 @@ impl Irq {
             found
         })?;
         settings.extend(self.told(&pulse).map_err(failed)?);
-        let finish = |(recorder, variant): (Recorder, &str)| {
-            let mut recording = recorder.finish(PROBE.name, load, variant);
+        let describe = |mut recording: Recording| {
             recording.interval = Some(self.interval());
             recording.warmup = self.warmup.into();
             recording.settings.clone_from(&settings);
@@ -183,7 +190,7 @@ impl Irq {
             }
             Ok(recording)
         };
-        recorders.into_iter().zip(VARIANTS).map(finish).collect()
+        recorders.finish(load).into_iter().map(describe).collect()
     }
 
     /// Goes through the burst. Returns when its first sample was asserted, and when the one
@@ -192,7 +199,7 @@ impl Irq {
         &self,
         pulse: &Pulse,
         stall: Option<&stall::Device>,
-        recorders: &mut [Recorder; 4],
+        recorders: &mut Recorders,
     ) -> Result<(Nanos, Nanos), String> {
         let failed = |error| format!("{DEVICE}: {error}");
         let next = || {
@@ -253,7 +260,7 @@ impl Measurement for Irq {
 /// The measurement itself: wait for an interrupt, see when it came by where. A gap in the
 /// sequence is interrupts that were lost. Returns when the first one was asserted.
 #[inline(never)]
-fn sample(recorders: &mut [Recorder; 4], pulse: &Pulse, before: u64) -> io::Result<Nanos> {
+fn sample(recorders: &mut Recorders, pulse: &Pulse, before: u64) -> io::Result<Nanos> {
     let mut before = before;
     let mut first = None;
     marker::armed();
@@ -261,14 +268,40 @@ fn sample(recorders: &mut [Recorder; 4], pulse: &Pulse, before: u64) -> io::Resu
         let read = now();
         marker::taken();
         let at = interrupt.asserted - *first.get_or_insert(interrupt.asserted);
-        for (recorder, stage) in recorders.iter_mut().zip(stages(&interrupt, read)) {
-            recorder.record(at, stage);
-            recorder.miss(interrupt.seq - before - 1);
-        }
+        recorders.record(at, stages(&interrupt, read), interrupt.seq - before - 1);
         before = interrupt.seq;
+        if recorders.whole.is_over() {
+            break;
+        }
         marker::armed();
     }
     Ok(first.unwrap_or(Nanos::ZERO))
+}
+
+/// Recorders of the stages, and of the whole.
+struct Recorders {
+    stages: [Recorder; 3],
+    whole: SeenRecorder,
+}
+
+impl Recorders {
+    #[inline]
+    fn record(&mut self, at: Nanos, [hard, thread, reader, whole]: [Nanos; 4], missed: u64) {
+        for (recorder, stage) in self.stages.iter_mut().zip([hard, thread, reader]) {
+            recorder.record(at, stage);
+            recorder.miss(missed);
+        }
+        self.whole.record(at, whole);
+        self.whole.miss(missed);
+    }
+
+    fn finish(self, load: &str) -> Vec<Recording> {
+        let stages = self.stages.into_iter().zip(STAGES);
+        let finish =
+            |(recorder, variant): (Recorder, _)| recorder.finish(PROBE.name, load, variant);
+        let whole = self.whole.finish(PROBE.name, load, "whole");
+        stages.map(finish).chain([whole]).collect()
+    }
 }
 
 /// What the variants are, in their order.

@@ -12,8 +12,9 @@ use punctual_model::probe::{FindingView, Form, ProbeInfo, Shape, View};
 use punctual_model::{CpuId, Nanos, Recorder, Recording};
 use serde::Deserialize;
 
-use super::{Context, Measurement, Probe, irq, parameters, within};
+use super::{Context, Measurement, Probe, each, irq, parameters, within};
 use crate::rt::{self, Settings};
+use crate::status_page;
 use crate::sys::pulse::{Burst, Pulse, Source, Stats};
 
 /// This probe.
@@ -112,12 +113,15 @@ impl Irqrate {
     fn measure(&self, load: &str) -> Result<Vec<Recording>, String> {
         let settings = rt::prepare_thread(self.cpu, self.priority)?;
         let burst = |count: &u64| self.narrow(*count, load, &settings);
-        self.bursts.iter().map(burst).collect()
+        each(&self.bursts, burst)
     }
 
     fn narrow(&self, count: u64, load: &str, settings: &Settings) -> Result<Recording, String> {
         let mut tried = "interval_us  lost\n".to_owned();
         let interval = shortest(|interval| {
+            if status_page::is_stop_requested() {
+                return Err("it was interrupted".to_owned());
+            }
             let stats = self.attempt(count, interval)?;
             let lost = stats.raised - stats.handled;
             let micros = interval.0 as f64 / 1_000.0;

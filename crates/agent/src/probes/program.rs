@@ -5,12 +5,15 @@
 use std::io::Read;
 
 use punctual_model::probe::{ProbeInfo, Shape, View};
-use punctual_model::{Nanos, Recorder, Recording};
+use punctual_model::{Nanos, Recording};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
 use crate::loads::spawn;
-use crate::sys::{process, time};
+use crate::sink::Sink as _;
+use crate::status_page::{self, SeenRecorder};
+use crate::sys::process::{self, Group};
+use crate::sys::time;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -25,6 +28,9 @@ pub const INFO: ProbeInfo = ProbeInfo {
     view: View::of_samples(Shape::Work, ""),
     scope: Err("is the time that whole programs take, which is throughput, not a latency"),
 };
+
+/// The program that runs: each probe that measures programs runs one at a time.
+pub static MEASURED: Group = Group::new();
 
 /// More than this of a program's output is not kept, which is an error, not a silent cut.
 const OUTPUT_LIMIT: u64 = 64 << 20;
@@ -58,13 +64,17 @@ impl Measurement for Program {
     }
 
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
-        let mut recorder = Recorder::new(self.samples as usize);
+        let mut recorder = SeenRecorder::new(self.samples as usize, self.samples.into());
         let mut printed = String::new();
         let begin = time::now() + context.phases.below(Nanos::from_millis(4));
         time::sleep_until(begin);
         for _ in 0..self.samples {
             let start = time::now();
-            printed.push_str(&run_once(&self.run)?);
+            let output = run_once(&self.run);
+            if status_page::is_stop_requested() {
+                break;
+            }
+            printed.push_str(&output?);
             recorder.record(start - begin, time::now() - start);
         }
         let mut recording = recorder.finish(PROBE.name, context.load, &self.run.join(" "));
@@ -77,6 +87,7 @@ impl Measurement for Program {
 pub fn run_once(command: &[String]) -> Result<String, String> {
     let named = |what: &dyn std::fmt::Display| format!("{}: {what}", command.join(" "));
     let mut child = spawn(command).map_err(|error| named(&error))?;
+    MEASURED.led_by(process::id(&child));
     let mut printed = Vec::new();
     if let Some(output) = child.stdout.take() {
         output
@@ -86,9 +97,9 @@ pub fn run_once(command: &[String]) -> Result<String, String> {
     }
     let too_much = printed.len() as u64 > OUTPUT_LIMIT;
     if too_much {
-        process::kill_group(child.id() as process::Pid);
+        MEASURED.kill();
     }
-    let ended = process::wait(child.id() as process::Pid).map_err(|error| named(&error))?;
+    let (ended, _) = MEASURED.wait().map_err(|error| named(&error))?;
     if too_much {
         return Err(named(&format!(
             "printed more than {} MiB",

@@ -10,12 +10,13 @@ use std::thread;
 
 use punctual_model::probe::{ProbeInfo, Shape, View, Watched};
 use punctual_model::recording::KEEP_MOST;
-use punctual_model::{CpuId, Nanos, Recorder, Recording};
+use punctual_model::{CpuId, Nanos, Recording};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
 use crate::rt::{self, Settings};
 use crate::sink::Sink;
+use crate::status_page::SeenRecorder;
 use crate::sys::periodic::Periodic;
 use crate::sys::time::{self, now};
 use crate::sys::{marker, sched};
@@ -178,7 +179,8 @@ impl Realfeel {
     /// A whole recording.
     fn record(&self, phase: Nanos, load: &str) -> Result<Recording, String> {
         let kept = self.samples.min(self.keep.into()) as usize;
-        let (recorder, conducted) = self.conduct(phase, Recorder::new(kept))?;
+        let recorder = SeenRecorder::new(kept, self.samples);
+        let (recorder, conducted) = self.conduct(phase, recorder)?;
         let variant = format!("{} {} Hz", conducted.source, self.hertz);
         let mut recording = recorder.finish(PROBE.name, load, &variant);
         recording.interval = Some(self.period());
@@ -261,6 +263,8 @@ impl Measurement for Realfeel {
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::Recorder;
+
     use super::*;
 
     const PERIOD: Nanos = Nanos::from_millis(2);
@@ -294,9 +298,9 @@ mod tests {
     fn the_measuring_loop_allocates_nothing() {
         let timer = Periodic::timerfd(PERIOD).unwrap();
         let mut recorder = Recorder::new(5);
-        let before = crate::counting_allocator::allocations();
+        let before = crate::sys::counting_allocator::allocations();
         sample(&mut recorder, &timer, PERIOD, (10, PERIOD * 1_000)).unwrap();
-        assert_eq!(crate::counting_allocator::allocations(), before);
+        assert_eq!(crate::sys::counting_allocator::allocations(), before);
     }
 
     #[test]

@@ -19,6 +19,7 @@ use super::{Context, Measurement, Probe, parameters, within};
 use crate::rt::{self, Settings};
 use crate::sink::Sink;
 use crate::stall::{self, Stall};
+use crate::status_page::SeenRecorder;
 use crate::sys::marker;
 use crate::sys::signal::{NOTED, Noted};
 use crate::sys::time::{now, sleep_until};
@@ -109,7 +110,8 @@ impl Signal {
     /// The thread's whole life.
     fn measure(&self, phase: Nanos) -> Result<[Recording; 2], String> {
         let kept = self.samples.min(self.keep.into()) as usize;
-        let mut recorders = [Recorder::new(kept), Recorder::new(kept)];
+        let mut to = Recorder::new(kept);
+        let mut from = SeenRecorder::new(kept, self.samples);
         let settings = rt::prepare_thread(self.cpu, self.priority)?;
         let backfire = Backfire::open()?;
         let stall = self.stall.map(Stall::open).transpose()?;
@@ -128,13 +130,12 @@ impl Signal {
             backfire.trip().map_err(failed)?;
         }
         let range = (due, self.interval(), self.samples);
-        sample(&mut recorders, &backfire, range, stalled).map_err(failed)?;
+        sample((&mut to, &mut from), &backfire, range, stalled).map_err(failed)?;
 
-        let [to, from] = recorders;
-        let mut recordings = [
-            self.recording(to, "to", &settings),
-            self.recording(from, "from", &settings),
-        ];
+        // The load's name is the caller's to give.
+        let to = to.finish(PROBE.name, "", "to");
+        let from = from.finish(PROBE.name, "", "from");
+        let mut recordings = [to, from].map(|recording| self.described(recording, &settings));
         if let (Some(device), Some((_, moment))) = (&stall, stalled) {
             for recording in &mut recordings {
                 device.tell(moment, moment - SPIN - due, recording)?;
@@ -143,9 +144,7 @@ impl Signal {
         Ok(recordings)
     }
 
-    fn recording(&self, recorder: Recorder, variant: &str, settings: &Settings) -> Recording {
-        // The load's name is the caller's to give.
-        let mut recording = recorder.finish(PROBE.name, "", variant);
+    fn described(&self, mut recording: Recording, settings: &Settings) -> Recording {
         recording.interval = Some(self.interval());
         recording.warmup = self.warmup.into();
         recording.settings.clone_from(settings);
@@ -218,7 +217,7 @@ fn second_line(text: &[u8]) -> Option<Nanos> {
 /// The measurement itself. A period that is over when a signal is back has been missed.
 #[inline(never)]
 pub(crate) fn sample(
-    [to, from]: &mut [impl Sink; 2],
+    (to, from): (&mut impl Sink, &mut impl Sink),
     backfire: &Backfire,
     (first, interval, samples): (Nanos, Nanos, u64),
     stalled: Option<(u64, Nanos)>,

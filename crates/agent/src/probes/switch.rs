@@ -1,16 +1,17 @@
 //! Probe `switch`: thread switch latency among threads of equal priority that yield in turn.
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 use punctual_model::probe::{ProbeInfo, Shape, View, Watched, Windows};
 use punctual_model::{CpuId, Nanos, Recording};
 use serde::Deserialize;
 
-use super::{Context, Measurement, Probe, parameters, within};
+use super::{Context, Measurement, Probe, each, parameters, within};
 use crate::event_log::{self, Event, EventLog};
 use crate::stall::{self, Stall};
+use crate::status_page;
 use crate::threads::{self, ThreadSpec};
 
 /// This probe.
@@ -121,7 +122,7 @@ impl Measurement for Switch {
     fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
         let phase = context.phases.below(LONGEST_PHASE);
         let measure = |threads: &u32| self.measure(*threads, phase, context.load);
-        self.threads.iter().map(measure).collect()
+        each(&self.threads, measure)
     }
 }
 
@@ -130,6 +131,8 @@ struct Ring {
     samples: u64,
     pause: Nanos,
     start: Barrier,
+    /// Whether all of them end before the next burst.
+    over: AtomicBool,
     /// How many switches were begun that count.
     taken: AtomicU64,
     stamps: EventLog,
@@ -144,6 +147,7 @@ impl Ring {
             samples,
             pause: PAUSE + phase,
             start: Barrier::new(threads as usize),
+            over: AtomicBool::new(false),
             taken: AtomicU64::new(0),
             stamps: EventLog::new(room as usize),
         }
@@ -157,10 +161,14 @@ impl Ring {
             end = self.samples.min(end + BURST);
             if me == 0 {
                 stall::pause(stall, burst, self.pause);
+                self.over.store(status_page::is_stop_requested(), Relaxed);
             }
             // The last to come, most likely the one that has slept, wakes all others. Being
             // of equal priority they do not preempt it, so that none is left behind.
             self.start.wait();
+            if self.over.load(Relaxed) {
+                break;
+            }
             self.take_turns(me, end);
         }
     }

@@ -14,6 +14,7 @@ use super::{Context, Measurement, Probe, parameters, within};
 use crate::rt::{self, Settings};
 use crate::setting::SettingGuard;
 use crate::stall::{self, Stall};
+use crate::status_page;
 use crate::sys::time::{self, now};
 use crate::sys::{marker, sched};
 
@@ -162,7 +163,7 @@ impl Interruption {
 fn watch(found: &mut Vec<Interruption>, threshold: Nanos, begin: Nanos, end: Nanos) -> Nanos {
     let mut preemptions = sched::preemptions().unwrap_or(0);
     let mut before = begin;
-    while before < end && found.len() < ROOM {
+    while before < end && found.len() < ROOM && !status_page::is_stop_requested() {
         marker::armed();
         let mut after = now();
         let length = after - before;
@@ -519,10 +520,10 @@ mod tests {
     fn the_watching_loop_allocates_nothing() {
         let mut found = Vec::with_capacity(ROOM);
         let begin = now();
-        let before = crate::counting_allocator::allocations();
+        let before = crate::sys::counting_allocator::allocations();
         // So low a threshold makes an interruption of nearly every read.
         watch(&mut found, Nanos(1), begin, begin + Nanos::from_millis(2));
-        assert_eq!(crate::counting_allocator::allocations(), before);
+        assert_eq!(crate::sys::counting_allocator::allocations(), before);
         assert!(!found.is_empty());
         assert!(
             found

@@ -5,13 +5,14 @@ use std::thread;
 
 use punctual_model::probe::{ProbeInfo, Shape, View, Watched};
 use punctual_model::recording::KEEP_MOST;
-use punctual_model::{CpuId, Nanos, Recorder, Recording};
+use punctual_model::{CpuId, Nanos, Recording};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
 use crate::rt;
 use crate::sink::Sink;
 use crate::stall::{self, Stall};
+use crate::status_page::{self, SeenRecorder};
 use crate::sys::time::{now, sleep_until};
 use crate::sys::{marker, sched};
 
@@ -98,7 +99,7 @@ impl Timer {
         stall: Option<&stall::Device>,
     ) -> Result<Recording, String> {
         let kept = self.samples.min(self.keep.into()) as usize;
-        let mut recorder = Recorder::new(kept);
+        let mut recorder = SeenRecorder::new(kept, self.samples);
         let settings = rt::prepare_thread(cpu, self.priority);
         // Also a thread that cannot measure comes to the barrier, so that the others go on.
         start.wait();
@@ -161,6 +162,9 @@ impl Measurement for Timer {
 fn warm_up(first: Nanos, interval: Nanos, periods: u32) -> Nanos {
     let mut due = first;
     for _ in 0..periods {
+        if status_page::is_stop_requested() {
+            break;
+        }
         sleep_until(due);
         due += interval * ((now() - due).0 / interval.0 + 1);
     }
@@ -191,6 +195,8 @@ pub(crate) fn sample(sink: &mut impl Sink, first: Nanos, interval: Nanos, sample
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::Recorder;
+
     use super::*;
     use crate::sys::time;
 
@@ -231,13 +237,13 @@ mod tests {
     fn the_measuring_loop_allocates_nothing() {
         let mut recorder = Recorder::new(50);
         let first = time::now();
-        let before = crate::counting_allocator::allocations();
+        let before = crate::sys::counting_allocator::allocations();
         // Twice as many as are kept raw, so that the loop is seen on both sides of the limit.
         sample(&mut recorder, first, Nanos::from_micros(100), 100);
-        assert_eq!(crate::counting_allocator::allocations(), before);
+        assert_eq!(crate::sys::counting_allocator::allocations(), before);
         drop(std::hint::black_box(Box::new(first)));
         assert_ne!(
-            crate::counting_allocator::allocations(),
+            crate::sys::counting_allocator::allocations(),
             before,
             "the counter counts"
         );

@@ -4,7 +4,6 @@
 mod options;
 mod output;
 
-use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::sync::Barrier;
 use std::sync::atomic::AtomicI64;
@@ -18,6 +17,7 @@ use punctual_model::{CpuId, Nanos};
 use super::live::{Common, Limit, Live, Shared, Table};
 use super::tracing::Tracing;
 use super::{Program, cpus};
+use crate::dma_latency::{DEVICE, DmaLatency};
 use crate::probes::timer;
 use crate::rt;
 use crate::sys::signal::{self, SNAPSHOT, STATUS};
@@ -33,7 +33,6 @@ pub const PROGRAM: Program = Program {
 
 /// How often it is looked after the threads, and the screen shown anew.
 const PACE: Nanos = Nanos::from_millis(10);
-const PM_QOS: &str = "/dev/cpu_dma_latency";
 
 /// One thread's part.
 #[derive(Debug)]
@@ -69,8 +68,7 @@ fn run(arguments: &mut Parser) -> Result<()> {
         writeln!(out, "Max CPUs = {}", count("present")?)?;
         writeln!(out, "Online CPUs = {}", count("online")?)?;
     }
-    // Closing it ends the request.
-    let _awake = keep_awake(&options, &mut out)?;
+    let _held = hold_dma_latency(&options, &mut out)?;
     let common = Common {
         limit: limit(&options)?,
         ..Common::default()
@@ -141,27 +139,18 @@ fn limit(options: &Options) -> Result<Option<Limit>> {
     }))
 }
 
-/// Keeps the CPUs from sleeping deeply while the file is open.
-fn keep_awake(options: &Options, out: &mut io::StdoutLock) -> Result<Option<File>> {
+/// Keeps CPUs out of idle states that take long to leave, as long as what it returns lives.
+fn hold_dma_latency(options: &Options, out: &mut io::StdoutLock) -> Result<Option<DmaLatency>> {
     let Some(micros) = options.pm_qos_us else {
         return Ok(None);
     };
-    if fs::metadata(PM_QOS).is_err() {
-        eprintln!("cyclictest: there is no {PM_QOS}: CPUs sleep as deeply as ever");
-        return Ok(None);
-    }
-    let opened = fs::OpenOptions::new().write(true).open(PM_QOS);
-    let asked = opened.and_then(|mut file| {
-        file.write_all(&micros.to_ne_bytes())?;
-        Ok(file)
-    });
-    match asked {
-        Ok(file) => {
-            writeln!(out, "# {PM_QOS} set to {micros}us")?;
-            Ok(Some(file))
+    match DmaLatency::hold(micros) {
+        Ok(held) => {
+            writeln!(out, "# {DEVICE} set to {micros}us")?;
+            Ok(Some(held))
         }
         Err(error) => {
-            eprintln!("cyclictest: {PM_QOS}: {error}: CPUs sleep as deeply as ever (run as root)");
+            eprintln!("cyclictest: {DEVICE}: {error}: CPUs use all idle states (run as root)");
             Ok(None)
         }
     }

@@ -293,10 +293,10 @@ mod tests {
     fn taking_a_sample_allocates_nothing() {
         let (common, shared) = (Common::default(), Shared::new(true));
         let mut live = Live::new(&common, &shared, Table::new(1_000, 3), None);
-        let before = crate::counting_allocator::allocations();
+        let before = crate::sys::counting_allocator::allocations();
         for value in 0..10_000 {
             live.record(Nanos(value), Nanos(value));
         }
-        assert_eq!(crate::counting_allocator::allocations(), before);
+        assert_eq!(crate::sys::counting_allocator::allocations(), before);
     }
 }

@@ -65,7 +65,7 @@ fn parse(arguments: &mut Parser) -> Result<Options> {
             Arg::Short('a') | Arg::Long("affinity") => {
                 options.cpu = Some(match getopt::optional(arguments)? {
                     Some(cpu) => one_cpu(&cpu)?,
-                    None => sched::current_cpu()?,
+                    None => sched::current_cpu(),
                 });
             }
             Arg::Short('b') | Arg::Long("breaktrace") => {
@@ -164,7 +164,7 @@ fn measure(options: &Options, commons: &[Common; 2], ways: &[Shared; 2]) -> Resu
     };
     let first = time::now() + options.interval;
     let range = (first, options.interval, samples);
-    let measured = probe::sample(&mut [live(0), live(1)], &backfire, range, None);
+    let measured = probe::sample((&mut live(0), &mut live(1)), &backfire, range, None);
     measured.context("/dev/backfire")
 }
 

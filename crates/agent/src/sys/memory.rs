@@ -1,13 +1,16 @@
 //! Memory that stays where it is.
 
+use std::fs::File;
+use std::hint::black_box;
 use std::io;
+use std::ptr::null_mut;
 use std::sync::atomic::AtomicU64;
+
+use rustix::mm::{MapFlags, MlockAllFlags, ProtFlags, mlockall, mmap, mmap_anonymous};
 
 /// Locks all memory of the process, present and future.
 pub fn lock_all() -> io::Result<()> {
-    // SAFETY: the call takes plain numbers and changes no content.
-    super::check(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) })?;
-    Ok(())
+    Ok(mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)?)
 }
 
 /// Touches the next 16 KiB of the calling thread's stack, so that no sample meets a page fault.
@@ -15,39 +18,36 @@ pub fn lock_all() -> io::Result<()> {
 pub fn touch_stack() {
     let mut pages = [0_u8; 16 * 1024];
     for byte in pages.iter_mut().step_by(4096) {
-        // SAFETY: the reference is to a live byte; volatile, so that it is not optimised away.
-        unsafe { std::ptr::write_volatile(byte, 1) };
+        *black_box(byte) = 1;
+    }
+    black_box(&pages);
+}
+
+/// New words, all zero, that a process shares with the children that it forks.
+pub fn shared_words(count: usize) -> io::Result<&'static [AtomicU64]> {
+    let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+    // SAFETY: a new mapping at an address of the kernel's choice touches no other memory; it
+    // is as long as the words, page-aligned, readable, writable, and never unmapped. All
+    // access to it is atomic, in the children too.
+    unsafe {
+        let words = mmap_anonymous(null_mut(), count * 8, access, flags)?;
+        Ok(std::slice::from_raw_parts(words.cast(), count))
     }
 }
 
-/// A counter that a process shares with the children that it forks.
-#[derive(Clone, Copy, Debug)]
-pub struct SharedCounter(&'static AtomicU64);
-
-impl SharedCounter {
-    /// A new counter at zero; its page lives as long as the process.
-    pub fn new() -> io::Result<Self> {
-        // SAFETY: a new anonymous mapping at an address of the kernel's choice.
-        let page = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                4096,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        if page == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the page is zeroed, aligned, writable, and never unmapped; all access
-        // to it is atomic.
-        Ok(Self(unsafe { &*page.cast::<AtomicU64>() }))
+/// The words of a file, shared with whoever maps it too; an error where it is shorter.
+pub fn words_of(file: &File, count: usize) -> io::Result<&'static [AtomicU64]> {
+    if file.metadata()?.len() < count as u64 * 8 {
+        let text = format!(
+            "expected a file of {} bytes, found a shorter one",
+            count * 8
+        );
+        return Err(io::Error::new(io::ErrorKind::InvalidData, text));
     }
-
-    /// The counter itself.
-    pub fn get(self) -> &'static AtomicU64 {
-        self.0
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: as for `shared_words`. The file is that long; who cuts it off ends this process.
+    unsafe {
+        let words = mmap(null_mut(), count * 8, access, MapFlags::SHARED, file, 0)?;
+        Ok(std::slice::from_raw_parts(words.cast(), count))
     }
 }

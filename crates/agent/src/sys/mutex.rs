@@ -3,7 +3,7 @@
 use std::cell::UnsafeCell;
 use std::io;
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
 
 /// What a mutex does against priority inversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ unsafe extern "C" {
 /// A mutex of the C library, for the threads of this process.
 pub struct Mutex {
     // Boxed, because its address is its identity.
-    raw: Box<UnsafeCell<libc::pthread_mutex_t>>,
+    raw: ManuallyDrop<Box<UnsafeCell<libc::pthread_mutex_t>>>,
 }
 
 // SAFETY: a mutex is made for use by several threads at once.
@@ -79,6 +79,7 @@ impl Mutex {
         let raw = Box::new(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER));
         // SAFETY: the memory is live, and stays where it is until it is destroyed.
         outcome(unsafe { libc::pthread_mutex_init(raw.get(), attributes) })?;
+        let raw = ManuallyDrop::new(raw);
         Ok(Self { raw })
     }
 
@@ -112,8 +113,18 @@ impl Mutex {
 
 impl Drop for Mutex {
     fn drop(&mut self) {
-        // SAFETY: initialised, and with `&mut self` nobody owns it.
-        unsafe { libc::pthread_mutex_destroy(self.raw.get()) };
+        // It may be locked for ever, by an `Owned` that was forgotten; to destroy it then is
+        // undefined (POSIX), and its memory must stay as it is.
+        // SAFETY: the mutex is initialised and live; a normal one may be tried by any thread.
+        if unsafe { libc::pthread_mutex_trylock(self.raw.get()) } == 0 {
+            // SAFETY: the calling thread owns it, as of the line above.
+            unsafe { libc::pthread_mutex_unlock(self.raw.get()) };
+            // SAFETY: nobody owns it, nobody can any more, and it is not used again.
+            unsafe {
+                libc::pthread_mutex_destroy(self.raw.get());
+                ManuallyDrop::drop(&mut self.raw);
+            }
+        }
     }
 }
 
@@ -142,6 +153,9 @@ fn set_protocol(attributes: &mut libc::pthread_mutexattr_t, protocol: Protocol) 
     let mut found = -1;
     // SAFETY: the attributes are initialised, and `found` is live.
     unsafe {
+        // Whoever locks a normal mutex twice waits for ever; with the default it is undefined.
+        let normal = libc::PTHREAD_MUTEX_NORMAL;
+        outcome(libc::pthread_mutexattr_settype(attributes, normal))?;
         outcome(libc::pthread_mutexattr_setprotocol(
             attributes,
             protocol.number(),
@@ -184,6 +198,17 @@ mod tests {
             assert!(Mutex::new(protocol).is_ok(), "{}", protocol.name());
         }
         assert!(Mutex::new(Protocol::Protect(100)).is_err());
+    }
+
+    #[test]
+    fn a_mutex_that_was_forgotten_while_locked_is_left_as_it_is() {
+        let mutex = Mutex::new(Protocol::Inherit).unwrap();
+        let raw: *const libc::pthread_mutex_t = mutex.raw.get();
+        std::mem::forget(mutex.lock());
+        drop(mutex);
+        // SAFETY: a locked mutex is never freed.
+        let result = unsafe { libc::pthread_mutex_trylock(raw.cast_mut()) };
+        assert_eq!(result, libc::EBUSY);
     }
 
     #[test]

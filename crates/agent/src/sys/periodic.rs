@@ -2,10 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 
 use punctual_model::Nanos;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
 
 use super::pipe;
 
@@ -48,31 +51,14 @@ impl Periodic {
 
     /// A timer of the kernel's that a descriptor stands for.
     pub fn timerfd(period: Nanos) -> io::Result<Self> {
-        let period = libc::timespec {
-            tv_sec: period.0 / 1_000_000_000,
-            tv_nsec: period.0 % 1_000_000_000,
-        };
-        let setting = libc::itimerspec {
+        let period = pipe::timespec(period);
+        let setting = Itimerspec {
             it_interval: period,
             it_value: period,
         };
-        // SAFETY: the descriptor is new and nobody else has it; `setting` is live, and what
-        // was set before is not asked for.
-        let file = unsafe {
-            let descriptor = super::check(libc::timerfd_create(
-                libc::CLOCK_MONOTONIC,
-                libc::TFD_CLOEXEC,
-            ))?;
-            let file = File::from_raw_fd(descriptor);
-            super::check(libc::timerfd_settime(
-                file.as_raw_fd(),
-                0,
-                &raw const setting,
-                std::ptr::null_mut(),
-            ))?;
-            file
-        };
-        let kind = Kind::Timerfd;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
+        timerfd_settime(&timer, TimerfdTimerFlags::empty(), &setting)?;
+        let (file, kind) = (timer.into(), Kind::Timerfd);
         Ok(Self { file, kind })
     }
 

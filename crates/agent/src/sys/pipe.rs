@@ -1,34 +1,59 @@
 //! Pipes, and waiting for a descriptor.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use punctual_model::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::time::now;
 
 /// A pipe: its reading end, its writing end.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let mut ends = [0; 2];
-    // SAFETY: `ends` has room for two descriptors.
-    super::check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;
-    // SAFETY: both descriptors were just made and nobody else has them.
-    Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
+    Ok(pipe_with(PipeFlags::CLOEXEC)?)
 }
 
 /// Waits until there is something to read, or the other end is gone; at most for `limit`
-/// (for ever if `None`). Says whether there is.
+/// (for ever if `None`), signals or not. Says whether there is.
 pub fn wait_readable(fd: BorrowedFd<'_>, limit: Option<Nanos>) -> io::Result<bool> {
-    let timeout = limit.map_or(-1, |span| (span.0.max(0) / 1_000_000) as libc::c_int);
-    let mut entry = libc::pollfd {
-        fd: fd.as_raw_fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    };
+    let deadline = limit.map(|span| now() + span);
     loop {
-        // SAFETY: `entry` is live, and one is its number.
-        match super::check(unsafe { libc::poll(&raw mut entry, 1, timeout) }) {
+        let left = deadline.map(|deadline| timespec((deadline - now()).max(Nanos::ZERO)));
+        let mut wanted = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+        match poll(&mut wanted, left.as_ref()) {
             Ok(ready) => return Ok(ready > 0),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
+    }
+}
+
+/// A span as system calls take it.
+pub(super) fn timespec(span: Nanos) -> Timespec {
+    Timespec {
+        tv_sec: span.0 / 1_000_000_000,
+        tv_nsec: span.0 % 1_000_000_000,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::os::fd::AsFd as _;
+
+    use super::*;
+
+    #[test]
+    fn a_wait_lasts_as_long_as_it_is_told_below_a_millisecond_and_above_a_month_too() {
+        let (reader, writer) = pipe().unwrap();
+        let limit = Nanos(900_000);
+        let begun = now();
+        assert!(!wait_readable(reader.as_fd(), Some(limit)).unwrap());
+        assert!(now() - begun >= limit);
+        std::fs::File::from(writer).write_all(b"x").unwrap();
+        let month = Nanos::from_millis(1_000 * 86_400 * 40);
+        assert!(wait_readable(reader.as_fd(), Some(month)).unwrap());
     }
 }

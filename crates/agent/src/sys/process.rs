@@ -1,28 +1,46 @@
 //! Processes: forking, waiting, ending.
 
+use std::fs;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitStatus;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use punctual_model::Nanos;
 use punctual_model::plan::Stop;
+use rustix::io::Errno;
+use rustix::process::{Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
+use rustix::system::{RebootCommand, reboot};
 
 /// A process's number.
 pub type Pid = libc::pid_t;
 
-/// Runs `body` in a forked child, which then ends with status 0, and returns the child's number.
+/// The number of a child that was started.
+pub fn id(child: &std::process::Child) -> Pid {
+    // The kernel's numbers are positive and below 2^22.
+    child.id() as Pid
+}
+
+/// Runs `body` in a forked child, which then ends: with status 0, or with 1 where `body` fails
+/// or panics. Returns the child's number.
 ///
-/// # Panics
-/// If the calling process has more than one thread: the child would inherit locks that
-/// nobody gives back.
-pub fn fork(body: impl FnOnce()) -> io::Result<Pid> {
-    assert_eq!(threads(), 1, "only a process with a single thread may fork");
+/// An error if the calling process has more than one thread, or if that cannot be told: the
+/// child would inherit locks that nobody gives back.
+pub fn fork(body: impl FnOnce() -> io::Result<()>) -> io::Result<Pid> {
+    let threads = fs::read_dir("/proc/self/task")?.count();
+    if threads != 1 {
+        let text = format!("a process with {threads} threads cannot fork");
+        return Err(io::Error::other(text));
+    }
     // SAFETY: the process has one thread, so no lock is held by another one.
     match super::check(unsafe { libc::fork() })? {
         0 => {
-            body();
+            // A panic must not unwind into what belongs to the parent.
+            let done = matches!(catch_unwind(AssertUnwindSafe(body)), Ok(Ok(())));
             // SAFETY: ends the child at once, without running its parent's exit handlers.
-            unsafe { libc::_exit(0) }
+            unsafe { libc::_exit(i32::from(!done)) }
         }
         child => Ok(child),
     }
@@ -30,12 +48,7 @@ pub fn fork(body: impl FnOnce()) -> io::Result<Pid> {
 
 /// The calling thread's number, as the kernel counts threads.
 pub fn thread_id() -> Pid {
-    // SAFETY: the call takes no argument and cannot fail.
-    unsafe { libc::gettid() }
-}
-
-fn threads() -> usize {
-    std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count)
+    rustix::thread::gettid().as_raw_nonzero().get()
 }
 
 /// How a child ended, and the CPU time that it and its own children took.
@@ -77,49 +90,108 @@ pub fn wait(child: Pid) -> io::Result<Ended> {
     })
 }
 
-/// Collects the processes of a group that was killed, as far as they are this process's
-/// children: those whose parents have died, if it adopts orphans. Returns the CPU time that
-/// they took.
-pub fn reap_group(leader: Pid) -> Nanos {
-    let mut cpu = Nanos::ZERO;
-    while let Ok(ended) = wait(-leader) {
-        cpu += ended.cpu();
+/// A child that leads a process group of its own. Any thread may signal the group; the number
+/// is used only while it is certainly this group's.
+#[derive(Debug, Default)]
+pub struct Group(AtomicI32);
+
+/// Held while a group is signalled, and while its leader is reaped, by which its number may
+/// become another's.
+static REAPING: Mutex<()> = Mutex::new(());
+
+fn nobody_reaps() -> MutexGuard<'static, ()> {
+    REAPING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Group {
+    /// Nobody's.
+    pub const fn new() -> Self {
+        Self(AtomicI32::new(0))
     }
-    cpu
+
+    /// The group of this child, which was started as its leader.
+    pub fn led_by(&self, child: Pid) {
+        self.0.store(child, Ordering::SeqCst);
+    }
+
+    /// Asks all of its processes to end.
+    pub fn stop(&self, stop: Stop) {
+        self.signal(match stop {
+            Stop::Term => Signal::TERM,
+            Stop::Int => Signal::INT,
+        });
+    }
+
+    /// Ends all of its processes.
+    pub fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let _guard = nobody_reaps();
+        signal_group(self.0.load(Ordering::SeqCst), signal);
+    }
+
+    /// Waits until its leader has ended, ends those that outlive it, and collects all of them,
+    /// as far as they are this process's children: the others are, if it adopts orphans.
+    /// Returns how the leader ended, and the CPU time of the others.
+    pub fn wait(&self) -> io::Result<(Ended, Nanos)> {
+        let leader = self.0.load(Ordering::SeqCst);
+        let pid = rustix::process::Pid::from_raw(leader).ok_or(Errno::CHILD)?;
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while let Err(error) = waitid(WaitId::Pid(pid), ended) {
+            if error != Errno::INTR {
+                return Err(error.into());
+            }
+        }
+        // The leader is not reaped yet: its number is still the group's.
+        let guard = nobody_reaps();
+        signal_group(leader, Signal::KILL);
+        let ended = wait(leader);
+        self.0.store(0, Ordering::SeqCst);
+        drop(guard);
+        let mut orphans = Nanos::ZERO;
+        while let Ok(ended) = wait(-leader) {
+            orphans += ended.cpu();
+        }
+        Ok((ended?, orphans))
+    }
+}
+
+/// Ends the groups that the children of this process lead.
+pub fn kill_children() {
+    let _guard = nobody_reaps();
+    let threads = fs::read_dir("/proc/self/task")
+        .into_iter()
+        .flatten()
+        .flatten();
+    for list in threads.flat_map(|thread| fs::read_to_string(thread.path().join("children"))) {
+        for child in list.split_whitespace().flat_map(str::parse) {
+            signal_group(child, Signal::KILL);
+        }
+    }
+}
+
+/// A group that is gone already is what the caller wants.
+fn signal_group(leader: Pid, signal: Signal) {
+    if let Some(leader) = rustix::process::Pid::from_raw(leader) {
+        let _ = kill_process_group(leader, signal);
+    }
 }
 
 /// Makes orphaned grandchildren the children of this process, as they are of process 1.
 pub fn adopt_orphans() -> io::Result<()> {
-    // SAFETY: the call takes plain numbers.
-    super::check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) })?;
-    Ok(())
+    Ok(rustix::process::set_child_subreaper(Some(
+        rustix::process::getpid(),
+    ))?)
 }
 
-/// Asks all processes of a group to end.
-pub fn stop_group(leader: Pid, stop: Stop) {
-    let signal = match stop {
-        Stop::Term => libc::SIGTERM,
-        Stop::Int => libc::SIGINT,
-    };
-    signal_group(leader, signal);
-}
-
-/// Ends all processes of a group.
-pub fn kill_group(leader: Pid) {
-    signal_group(leader, libc::SIGKILL);
-}
-
-/// Ends one process.
+/// Ends one process, a child that was not waited for yet.
 pub fn kill(process: Pid) {
     // A process that is gone already is what the caller wants.
-    // SAFETY: the call takes plain numbers.
-    let _ = unsafe { libc::kill(process, libc::SIGKILL) };
-}
-
-fn signal_group(leader: Pid, signal: libc::c_int) {
-    // A group that is gone already is what the caller wants.
-    // SAFETY: the call takes plain numbers.
-    let _ = unsafe { libc::kill(-leader, signal) };
+    if let Some(process) = rustix::process::Pid::from_raw(process) {
+        let _ = kill_process(process, Signal::KILL);
+    }
 }
 
 /// Lets the calling process survive `SIGTERM`; its system calls go on.
@@ -137,10 +209,46 @@ pub fn survive_termination() {
 
 /// Switches the machine off; only process 1 of a guest calls this.
 pub fn power_off() -> io::Error {
-    // SAFETY: both calls take plain numbers.
-    unsafe {
-        libc::sync();
-        libc::reboot(libc::RB_POWER_OFF);
+    rustix::fs::sync();
+    match reboot(RebootCommand::PowerOff) {
+        Ok(()) => io::Error::other("the machine goes on"),
+        Err(error) => error.into(),
     }
-    io::Error::last_os_error()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt as _;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_group_ends_with_its_leader_and_is_then_nobody() {
+        let group = Group::default();
+        let mut command = Command::new("sh");
+        let child = command.args(["-c", "sleep 1000 & exit 3"]).process_group(0);
+        let child = child.spawn().unwrap().id();
+        group.led_by(Pid::try_from(child).unwrap());
+        let (ended, _) = group.wait().unwrap();
+        assert_eq!(ended.status.code(), Some(3));
+        let members = fs::read_dir("/proc").unwrap().flatten().filter(|process| {
+            let stat = fs::read_to_string(process.path().join("stat")).unwrap_or_default();
+            let fields = stat.rsplit_once(')').unwrap_or_default().1;
+            let mut fields = fields.split_whitespace();
+            let (state, group) = (fields.next(), fields.nth(1));
+            state != Some("Z") && group.and_then(|id| id.parse().ok()) == Some(child)
+        });
+        assert_eq!(members.count(), 0);
+        // Its number may be another's now: nothing is signalled any more.
+        assert_eq!(group.0.load(Ordering::SeqCst), 0);
+        assert!(group.wait().is_err());
+    }
+
+    #[test]
+    fn a_process_with_several_threads_does_not_fork() {
+        let here = std::thread::spawn(|| fork(|| Ok(())).unwrap_err().to_string());
+        let error = here.join().unwrap();
+        assert!(error.contains("threads cannot fork"), "{error}");
+    }
 }

@@ -2,8 +2,13 @@
 
 use std::io;
 use std::mem;
+use std::num::NonZeroU64;
 
 use punctual_model::CpuId;
+use rustix::thread::{
+    CpuSet, current_timer_slack, sched_getaffinity, sched_getcpu, sched_setaffinity,
+    set_current_timer_slack,
+};
 
 /// A scheduling policy that a measuring thread may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,49 +91,35 @@ fn name_of(policy: libc::c_int) -> &'static str {
 }
 
 /// The CPU that the calling thread runs on at this moment.
-pub fn current_cpu() -> io::Result<CpuId> {
-    // SAFETY: the call takes no argument.
-    let cpu = super::check(unsafe { libc::sched_getcpu() })?;
-    Ok(CpuId(cpu as u32))
+pub fn current_cpu() -> CpuId {
+    CpuId(u32::try_from(sched_getcpu()).unwrap_or(u32::MAX))
 }
 
 /// Binds the calling thread to one CPU.
 pub fn pin(cpu: CpuId) -> io::Result<()> {
-    // SAFETY: a cpu_set_t is a bit field for which all zeros is the empty set.
-    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
-    if cpu.0 as usize >= libc::CPU_SETSIZE as usize {
+    let number = usize::try_from(cpu.0).unwrap_or(usize::MAX);
+    if number >= CpuSet::MAX_CPU {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
     }
-    // SAFETY: the CPU's number was checked against the set's size.
-    unsafe { libc::CPU_SET(cpu.0 as usize, &mut set) };
-    // SAFETY: `set` is live and of the size given; 0 is the calling thread.
-    super::check(unsafe { libc::sched_setaffinity(0, mem::size_of_val(&set), &raw const set) })?;
-    Ok(())
+    let mut set = CpuSet::new();
+    set.set(number);
+    Ok(sched_setaffinity(None, &set)?)
 }
 
 /// The CPUs that the calling thread may run on.
 pub fn affinity() -> io::Result<Vec<CpuId>> {
-    // SAFETY: a cpu_set_t is a bit field for which all zeros is the empty set.
-    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
-    // SAFETY: `set` is live and of the size given; 0 is the calling thread.
-    super::check(unsafe { libc::sched_getaffinity(0, mem::size_of_val(&set), &raw mut set) })?;
-    let all = 0..libc::CPU_SETSIZE as u32;
-    // SAFETY: each number is below the set's size.
-    Ok(all
-        .filter(|cpu| unsafe { libc::CPU_ISSET(*cpu as usize, &set) })
-        .map(CpuId)
-        .collect())
+    let set = sched_getaffinity(None)?;
+    let all = (0..CpuSet::MAX_CPU).zip((0..).map(CpuId));
+    let may = all.filter(|(number, _)| set.is_set(*number));
+    Ok(may.map(|(_, cpu)| cpu).collect())
 }
 
 /// Sets the calling thread's timer slack to 1 ns, and returns what the kernel then says.
 ///
 /// Real-time threads have none anyway; this covers those that may not become real-time.
-pub fn minimise_timer_slack() -> io::Result<i32> {
-    // SAFETY: both calls take plain numbers.
-    unsafe {
-        super::check(libc::prctl(libc::PR_SET_TIMERSLACK, 1))?;
-        super::check(libc::prctl(libc::PR_GET_TIMERSLACK))
-    }
+pub fn minimise_timer_slack() -> io::Result<u64> {
+    set_current_timer_slack(Some(NonZeroU64::MIN))?;
+    Ok(current_timer_slack()?)
 }
 
 /// How often another thread took the CPU from the calling one, which was ready to go on.

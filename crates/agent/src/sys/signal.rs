@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use punctual_model::Nanos;
+use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::time;
 
@@ -18,29 +19,12 @@ pub const STATUS: libc::c_int = libc::SIGUSR1;
 /// Asks a measuring program to write down how far it is.
 pub const SNAPSHOT: libc::c_int = libc::SIGUSR2;
 
-/// Keeps the signals that ask for the end away from the calling thread and from those that it
-/// starts; programs that it starts get them as ever.
-pub fn hold_ending() -> io::Result<()> {
-    hold(&ENDING)
-}
-
 /// Keeps signals away from the calling thread and from those that it starts; they wait for
 /// [`wait_for`].
 pub fn hold(signals: &[libc::c_int]) -> io::Result<()> {
     let set = set_of(signals);
     // SAFETY: `set` is live and initialised; the old mask is not asked for.
     match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) } {
-        0 => Ok(()),
-        error => Err(io::Error::from_raw_os_error(error)),
-    }
-}
-
-/// Waits for a signal that asks for the end, and that is held.
-pub fn wait_for_ending() -> io::Result<()> {
-    let set = set_of(&ENDING);
-    let mut signal = 0;
-    // SAFETY: both are live, and `set` is initialised.
-    match unsafe { libc::sigwait(&raw const set, &raw mut signal) } {
         0 => Ok(()),
         error => Err(io::Error::from_raw_os_error(error)),
     }
@@ -67,9 +51,7 @@ pub fn wait_for(signals: &[libc::c_int], limit: Nanos) -> io::Result<Option<libc
 
 /// Has the kernel kill the calling process when the thread that started it ends.
 pub fn die_with_parent() -> io::Result<()> {
-    // SAFETY: the call takes plain numbers.
-    super::check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
-    Ok(())
+    Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
 }
 
 /// The signal that is [noted](Noted).

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use punctual_model::Progress;
 use serde_json::json;
 
 use super::qmp::{Qmp, QmpError};
@@ -130,6 +131,14 @@ impl Watched for Process {
     fn go_on(&mut self) -> Result<(), BenchError> {
         self.qmp.execute("cont", &json!({}))?;
         Ok(())
+    }
+
+    fn ask_to_end(&mut self) -> Option<Duration> {
+        None
+    }
+
+    fn progress(&mut self) -> Option<Progress> {
+        None
     }
 
     fn spent(&self) -> Duration {

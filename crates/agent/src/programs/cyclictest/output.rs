@@ -1,8 +1,9 @@
 //! What cyclictest prints, while it measures and in the end.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -35,8 +36,8 @@ pub struct Screen<'a> {
     highest: Nanos,
     /// With `-v`: up to where each thread's values are printed.
     printed: Vec<Printed>,
-    /// Where `get_cyclictest_snapshot` looks.
-    note: PathBuf,
+    /// What `get_cyclictest_snapshot` reads; without it there are no snapshots.
+    note: Option<Note>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -62,9 +63,6 @@ impl<'a> Screen<'a> {
                 writeln!(out, "Thread {} Interval: {next}", part.index)?;
             }
         }
-        let note = PathBuf::from(format!("/dev/shm/cyclictest{}", std::process::id()));
-        // Without it there are no snapshots, and all else goes on.
-        let _ = fs::write(&note, "");
         Ok(Self {
             options,
             parts,
@@ -74,7 +72,7 @@ impl<'a> Screen<'a> {
             shown: false,
             highest: Nanos(-1),
             printed: vec![Printed::default(); parts.len()],
-            note,
+            note: Note::new().ok(),
         })
     }
 
@@ -180,7 +178,9 @@ impl<'a> Screen<'a> {
 
     /// Writes down for `get_cyclictest_snapshot` how far it is.
     pub fn snapshot(&self) {
-        let _ = fs::write(&self.note, self.status_text());
+        if let Some(note) = &self.note {
+            let _ = note.write(&self.status_text());
+        }
     }
 
     /// All that is printed in the end.
@@ -292,8 +292,29 @@ impl<'a> Screen<'a> {
     }
 }
 
-impl Drop for Screen<'_> {
+/// A file in memory under a name that others know, where anybody may have put something.
+struct Note {
+    path: PathBuf,
+    file: File,
+}
+
+impl Note {
+    fn new() -> io::Result<Self> {
+        let path = PathBuf::from(format!("/dev/shm/cyclictest{}", std::process::id()));
+        // One of this number may have been killed. Neither of the two follows a link.
+        let _ = fs::remove_file(&path);
+        let file = File::options().write(true).create_new(true).open(&path)?;
+        Ok(Self { path, file })
+    }
+
+    fn write(&self, text: &str) -> io::Result<()> {
+        self.file.set_len(0)?;
+        self.file.write_all_at(text.as_bytes(), 0)
+    }
+}
+
+impl Drop for Note {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.note);
+        let _ = fs::remove_file(&self.path);
     }
 }

@@ -1,5 +1,4 @@
 //! The tests' allocator: counts what each thread allocates.
-#![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

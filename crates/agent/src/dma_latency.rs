@@ -1,0 +1,42 @@
+//! `/dev/cpu_dma_latency`: no CPU enters an idle state whose exit takes longer than this.
+//!
+//! The request holds as long as the file is open (the kernel's
+//! `Documentation/power/pm_qos_interface.rst`). cyclictest, rtla and jitterdebugger hold it at
+//! zero, or what they measure would be the way out of an idle state.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+
+/// The device.
+pub const DEVICE: &str = "/dev/cpu_dma_latency";
+
+/// A request, which ends when this is dropped.
+#[derive(Debug)]
+pub struct DmaLatency {
+    _file: File,
+}
+
+impl DmaLatency {
+    /// Asks for exit latencies of `micros` µs at most.
+    pub fn hold(micros: u32) -> io::Result<Self> {
+        let mut file = File::options().write(true).open(DEVICE)?;
+        file.write_all(&micros.to_ne_bytes())?;
+        Ok(Self { _file: file })
+    }
+
+    /// Asks for no idle state at all, unless these are `allowed`; also what a run's provenance
+    /// says of it.
+    pub fn for_run(allowed: bool) -> (Option<Self>, String) {
+        if allowed {
+            return (None, "not held: idle states are allowed".to_owned());
+        }
+        match Self::hold(0) {
+            Ok(held) => (Some(held), "0".to_owned()),
+            Err(error) => {
+                let why =
+                    format!("not held: {DEVICE}: {error}: idle states add to what is measured");
+                (None, why)
+            }
+        }
+    }
+}

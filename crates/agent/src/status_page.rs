@@ -1,0 +1,224 @@
+//! The target's end of the [status page](punctual_model::status_page): where measuring threads
+//! leave how far they are, and where they see that the target is asked to end.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use punctual_model::status_page::{
+    BYTES, COUNT_WORD, MAGIC, MAGIC_WORD, MISSED_WORD, NO_WORST, OF_WORD, SLOT, SLOTS, SLOTS_WORD,
+    STEP_WORD, STOP_WORD, WORDS, WORST_WORD,
+};
+use punctual_model::{Nanos, Recorder, Recording};
+
+use crate::sink::Sink;
+use crate::sys::memory;
+
+/// The environment variable by which a bench names the file to be mapped.
+pub const FILE_VARIABLE: &str = "PUNCTUAL_STATUS_PAGE";
+
+/// A page of this process's own, where no bench has named another.
+#[repr(align(4096))]
+struct OwnPage([AtomicU64; WORDS]);
+
+static OWN: OwnPage = OwnPage([const { AtomicU64::new(0) }; WORDS]);
+static MAPPED: OnceLock<&'static [AtomicU64]> = OnceLock::new();
+
+fn page() -> &'static [AtomicU64] {
+    MAPPED.get().copied().unwrap_or(&OWN.0)
+}
+
+/// Has the bench see the page in a file: of memory, or writing to the page would wait for a
+/// disk. To be called before anything else here, and once.
+pub fn map(path: &Path) -> io::Result<()> {
+    let file = File::options().read(true).write(true).open(path)?;
+    let words = memory::words_of(&file, WORDS)?;
+    MAPPED
+        .set(words)
+        .map_err(|_| io::Error::other("it is mapped already"))
+}
+
+/// Where the page of this process's own is, and how long it is.
+pub fn own_page() -> (usize, usize) {
+    (OWN.0.as_ptr().addr(), BYTES)
+}
+
+/// A step begins: no thread has done anything of it.
+pub fn begin_step(number: u32) {
+    let page = page();
+    page[SLOTS_WORD].store(0, Relaxed);
+    for word in &page[SLOT..] {
+        word.store(0, Relaxed);
+    }
+    page[STEP_WORD].store(u64::from(number) + 1, Relaxed);
+    page[MAGIC_WORD].store(MAGIC, Relaxed);
+}
+
+/// Asks all that measure to end after the sample that they are at.
+pub fn request_stop() {
+    page()[STOP_WORD].store(1, Relaxed);
+}
+
+/// Whether all that measure are asked to end.
+#[inline]
+pub fn is_stop_requested() -> bool {
+    page()[STOP_WORD].load(Relaxed) != 0
+}
+
+/// One thread's slot: nobody else writes to it.
+#[derive(Debug)]
+pub struct Slot {
+    words: &'static [AtomicU64],
+    stop: &'static AtomicU64,
+    count: u64,
+    worst: i64,
+    missed: u64,
+}
+
+impl Slot {
+    /// The next free slot, of a thread that is to take `samples`. Threads that come after all
+    /// slots are taken are not seen.
+    pub fn take(samples: u64) -> Self {
+        static UNSEEN: [AtomicU64; SLOT] = [const { AtomicU64::new(0) }; SLOT];
+        let page = page();
+        let number = page[SLOTS_WORD].fetch_add(1, Relaxed) + 1;
+        let number = usize::try_from(number)
+            .ok()
+            .filter(|number| *number <= SLOTS);
+        let words = number.map_or(&UNSEEN[..], |number| &page[number * SLOT..][..SLOT]);
+        words[OF_WORD].store(samples, Relaxed);
+        words[WORST_WORD].store(NO_WORST as u64, Relaxed);
+        Self {
+            words,
+            stop: &page[STOP_WORD],
+            count: 0,
+            worst: NO_WORST,
+            missed: 0,
+        }
+    }
+
+    /// Counts a sample whose value is not known yet.
+    #[inline]
+    pub fn count(&mut self) {
+        self.count += 1;
+        self.words[COUNT_WORD].store(self.count, Relaxed);
+    }
+
+    /// Whether its thread is asked to end.
+    #[inline]
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Relaxed) != 0
+    }
+}
+
+impl Sink for Slot {
+    #[inline]
+    fn record(&mut self, _at: Nanos, value: Nanos) {
+        if value.0 > self.worst {
+            self.worst = value.0;
+            self.words[WORST_WORD].store(self.worst as u64, Relaxed);
+        }
+        self.count();
+    }
+
+    #[inline]
+    fn miss(&mut self, periods: u64) {
+        if periods > 0 {
+            self.missed += periods;
+            self.words[MISSED_WORD].store(self.missed, Relaxed);
+        }
+    }
+
+    #[inline]
+    fn is_over(&self) -> bool {
+        self.is_stopped()
+    }
+}
+
+/// A recorder whose progress is seen on the page, and which is over when the target is asked
+/// to end.
+#[derive(Debug)]
+pub struct SeenRecorder {
+    recorder: Recorder,
+    slot: Slot,
+}
+
+impl SeenRecorder {
+    /// A recorder for `samples`, of which it keeps the first `keep` raw.
+    pub fn new(keep: usize, samples: u64) -> Self {
+        Self {
+            recorder: Recorder::new(keep),
+            slot: Slot::take(samples),
+        }
+    }
+
+    /// The finished recording.
+    pub fn finish(self, probe: &str, load: &str, variant: &str) -> Recording {
+        self.recorder.finish(probe, load, variant)
+    }
+}
+
+impl Sink for SeenRecorder {
+    #[inline]
+    fn record(&mut self, at: Nanos, value: Nanos) {
+        self.recorder.record(at, value);
+        self.slot.record(at, value);
+    }
+
+    #[inline]
+    fn miss(&mut self, periods: u64) {
+        self.recorder.miss(periods);
+        self.slot.miss(periods);
+    }
+
+    #[inline]
+    fn is_over(&self) -> bool {
+        self.slot.is_stopped()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt as _;
+
+    use punctual_model::Progress;
+
+    use super::*;
+
+    /// The page is the process's: one test, so that no other one writes to it meanwhile, but
+    /// probes in other tests, which take slots of their own.
+    #[test]
+    fn what_a_recorder_takes_is_read_from_the_file() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let short = map(file.path()).unwrap_err();
+        assert!(short.to_string().contains("shorter"), "{short}");
+        file.as_file().set_len(BYTES as u64).unwrap();
+        let words = memory::words_of(file.as_file(), WORDS).unwrap();
+        words[MAGIC_WORD].store(MAGIC, Relaxed);
+        words[STEP_WORD].store(5, Relaxed);
+        words[SLOTS_WORD].store(1, Relaxed);
+        let mut slot = Slot {
+            words: &words[SLOT..2 * SLOT],
+            stop: &words[STOP_WORD],
+            count: 0,
+            worst: NO_WORST,
+            missed: 0,
+        };
+        slot.record(Nanos(0), Nanos(-3));
+        slot.record(Nanos(1), Nanos(9));
+        slot.record(Nanos(2), Nanos(4));
+        slot.miss(7);
+        let mut bytes = vec![0; BYTES];
+        file.as_file().read_exact_at(&mut bytes, 0).unwrap();
+        let seen = Progress::read(&bytes).unwrap();
+        assert_eq!((seen.step, seen.count, seen.missed), (4, 3, 7));
+        assert_eq!(seen.worst, Some(Nanos(9)));
+        assert!(!slot.is_over());
+        file.as_file()
+            .write_all_at(&1_u64.to_ne_bytes(), 8 * STOP_WORD as u64)
+            .unwrap();
+        assert!(slot.is_over());
+    }
+}
