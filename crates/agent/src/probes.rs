@@ -60,7 +60,7 @@ pub fn info(probe: &str) -> Option<&'static ProbeInfo> {
 }
 
 /// A probe with its parameters.
-pub trait Measurement {
+pub trait Measurement: std::fmt::Debug {
     /// How long the subject will be busy with it at least, as far as the parameters tell.
     fn nominal(&self) -> Nanos;
 

@@ -2,8 +2,9 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use punctual_bench::RunError;
 use punctual_bench::virtual_bench::Machine;
 use punctual_model::probe::SampleSpan;
 use punctual_model::recording::WORST_KEPT;
@@ -17,7 +18,7 @@ use crate::guest_clock::GuestClock;
 use crate::names::Names;
 use crate::preemption::Preemption;
 use crate::probes::{Chosen, choose, is_explained};
-use crate::repeat::{Repeater, Say};
+use crate::repeat::{Repeater, Watcher};
 use crate::survey::{Survey, Surveyor};
 use crate::user_symbols::UserSymbols;
 use crate::walk::Walker;
@@ -158,16 +159,19 @@ pub fn explain(
     machine: &Machine,
     chosen: &[Chosen],
     cancel: &AtomicBool,
-    say: Say,
+    on: Watcher,
 ) -> Result<Vec<Explained>, ScopeError> {
     let clock = clock(run)?;
     let symbols = repeater.symbols(machine, cancel)?;
     let programs = programs(machine)?;
     let windows: Vec<_> = chosen.iter().flat_map(watched).collect();
-    let mut trace = repeater.watch(run, machine, &windows, &symbols, cancel, say)?;
+    let mut trace = repeater.watch(run, machine, &windows, &symbols, cancel, on)?;
     let mut library = Blocks::new(Names::new(&symbols, &programs));
     let mut breakdowns = HashMap::new();
     while let Some((window, _, words)) = trace.next_window(|block| library.learn(block))? {
+        if cancel.load(Ordering::SeqCst) {
+            return Err(RunError::Interrupted.into());
+        }
         let walk = Walker::new(&library).window(&words);
         for (number, chosen) in chosen
             .iter()
@@ -208,7 +212,7 @@ pub fn survey(
     run: &Run,
     machine: &Machine,
     cancel: &AtomicBool,
-    say: Say,
+    on: Watcher,
 ) -> Result<(Survey, String), ScopeError> {
     let clock = clock(run)?;
     let symbols = repeater.symbols(machine, cancel)?;
@@ -216,7 +220,7 @@ pub fn survey(
     let names = Names::new(&symbols, &programs);
     let mut surveyor = Surveyor::new(names, Preemption::of(run));
     let take = &mut |item: &Item| surveyor.take(item);
-    let digest = repeater.watch_everything(run, machine, take, cancel, say)?;
+    let digest = repeater.watch_everything(run, machine, take, cancel, on)?;
     Ok((surveyor.finish(clock), digest))
 }
 

@@ -3,7 +3,7 @@
 use punctual_model::probe::FindingView;
 
 use crate::matrix::{Cell, Column, Measurement};
-use crate::stats::list;
+use crate::text::list;
 use crate::views::{self, Told, Tone, of};
 
 /// The protocol that is none: the control.

@@ -1,11 +1,12 @@
-//! Which subjects a run is about: the suite's own, or those that the command line names.
+//! Which subjects a run is about: the suite's own, or others that the caller names.
+
+use std::collections::BTreeSet;
 
 use punctual_model::suite::{SubjectSpec, Suite};
 
-use crate::UsageError;
-use crate::library::unknown;
+use crate::{Error, preemption};
 
-/// What the command line says about subjects.
+/// What the caller says about subjects.
 #[derive(Clone, Debug, Default)]
 pub struct Choice<'a> {
     /// Kernels in place of the suite's.
@@ -17,7 +18,39 @@ pub struct Choice<'a> {
 }
 
 /// The subjects, in the order in which they are shown.
-pub fn choose(suite: &Suite, choice: &Choice) -> Result<Vec<SubjectSpec>, UsageError> {
+///
+/// # Errors
+/// Where a subject is named twice or does not exist, and where its boot arguments ask for a
+/// preemption model that no kernel knows.
+pub fn choose(suite: &Suite, choice: &Choice) -> Result<Vec<SubjectSpec>, Error> {
+    for (what, given) in [
+        ("kernel", choice.kernels),
+        ("subject", choice.names),
+        ("boot argument", choice.boots),
+    ] {
+        once(what, given)?;
+    }
+    let subjects = combine(suite, choice)?;
+    for subject in &subjects {
+        if let Some(mistake) = preemption::mistake(&subject.boot) {
+            let name = &subject.name;
+            return Err(Error::Request(format!("subject \"{name}\": {mistake}")));
+        }
+    }
+    Ok(subjects)
+}
+
+fn once(what: &str, given: &[String]) -> Result<(), Error> {
+    let mut seen = BTreeSet::new();
+    match given.iter().find(|one| !seen.insert(*one)) {
+        Some(twice) => Err(Error::Request(format!(
+            "{what} \"{twice}\" is named twice: it would be measured twice"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn combine(suite: &Suite, choice: &Choice) -> Result<Vec<SubjectSpec>, Error> {
     let bases = if choice.kernels.is_empty() {
         pick(suite, choice.names)?
     } else {
@@ -33,10 +66,10 @@ pub fn choose(suite: &Suite, choice: &Choice) -> Result<Vec<SubjectSpec>, UsageE
     Ok(bases.iter().flat_map(with_boots).collect())
 }
 
-fn pick(suite: &Suite, names: &[String]) -> Result<Vec<SubjectSpec>, UsageError> {
+fn pick(suite: &Suite, names: &[String]) -> Result<Vec<SubjectSpec>, Error> {
     if suite.subjects.is_empty() {
-        return Err(UsageError(format!(
-            "suite \"{}\" names no subject: name a kernel with --kernel ID",
+        return Err(Error::Request(format!(
+            "suite \"{}\" names no subject, and no kernel is named",
             suite.name
         )));
     }
@@ -47,7 +80,7 @@ fn pick(suite: &Suite, names: &[String]) -> Result<Vec<SubjectSpec>, UsageError>
         let found = suite.subjects.iter().find(|subject| subject.name == *name);
         found.cloned().ok_or_else(|| {
             let known: Vec<&str> = suite.subjects.iter().map(|s| s.name.as_str()).collect();
-            unknown("subject", name, &known)
+            Error::unknown("subject", name, &known)
         })
     };
     names.iter().map(find).collect()
@@ -87,7 +120,7 @@ mod tests {
         Suite::parse(text).unwrap()
     }
 
-    fn shown(kernels: &[&str], boots: &[&str], names: &[&str]) -> Result<Vec<String>, UsageError> {
+    fn shown(kernels: &[&str], boots: &[&str], names: &[&str]) -> Result<Vec<String>, Error> {
         let owned = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
         let (kernels, boots, names) = (owned(kernels), owned(boots), owned(names));
         let choice = Choice {
@@ -107,9 +140,18 @@ mod tests {
         assert!(
             shown(&[], &[], &["tr"])
                 .unwrap_err()
-                .0
+                .to_string()
                 .contains("did you mean rt?")
         );
+    }
+
+    #[test]
+    fn what_is_named_twice_or_asks_for_an_unknown_model_is_refused() {
+        let error = |kernels, boots, names| shown(kernels, boots, names).unwrap_err().to_string();
+        assert!(error(&["k", "k"], &[], &[]).contains("kernel \"k\" is named twice"));
+        assert!(error(&[], &[], &["rt", "rt"]).contains("subject \"rt\" is named twice"));
+        assert!(error(&["k"], &["a", "a"], &[]).contains("named twice"));
+        assert!(error(&["k"], &["preempt=fulll"], &[]).contains("did you mean full?"));
     }
 
     #[test]

@@ -2,25 +2,25 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use anyhow::Result;
 use jiff::Timestamp;
+use punctual_bench::RunError;
 use punctual_bench::site::{Event, Outcome, Site};
-use punctual_bench::{BenchError, tail};
 use punctual_model::run::State;
 use punctual_model::suite::SubjectSpec;
 use punctual_model::{Plan, Record, Run, Subject};
 use punctual_store::{Store, StoreError};
 
-use crate::progress::{Line, Progress};
+use crate::{Observer, preemption};
 
 /// One run to be made.
 pub struct Job<'a> {
-    /// Where its results belong; those of jobs with the same place are added up.
-    pub place: usize,
+    /// Its group: the runs of one group are pooled into one, and the groups are the results.
+    pub group: usize,
     /// The suite's name.
     pub suite: &'a str,
     /// What is judged.
@@ -31,12 +31,12 @@ pub struct Job<'a> {
     pub plan: Plan,
 }
 
-/// Where runs are made and kept.
-pub struct Lab<'a> {
+/// Carries out jobs, side by side, and stores what they deliver while they deliver it.
+pub struct Runner<'a> {
     /// The store.
     pub store: &'a Store,
-    /// Where progress is shown.
-    pub progress: &'a Progress,
+    /// Who is told what happens; `&()` where nobody wants to know.
+    pub observer: &'a dyn Observer,
     /// Becomes true when the user wants an end.
     pub cancel: &'a AtomicBool,
     /// Whether a run that the store holds already is taken from there.
@@ -46,7 +46,7 @@ pub struct Lab<'a> {
 /// What came of all jobs.
 #[derive(Debug)]
 pub struct Results {
-    /// The runs that were begun, in the order of their places.
+    /// The runs that were begun, in the order of their groups.
     pub runs: Vec<Run>,
     /// How many jobs were not begun.
     pub left: usize,
@@ -54,26 +54,23 @@ pub struct Results {
     pub unstored: Option<StoreError>,
 }
 
-impl Job<'_> {
-    fn name(&self) -> String {
-        format!("{} (seed {})", self.subject.name, self.plan.seed)
-    }
-}
-
-impl Lab<'_> {
+impl Runner<'_> {
     /// Makes all runs, `side_by_side` of them at a time. What is in memory grows with the
-    /// places, not with the jobs.
-    pub fn carry_out(&self, jobs: &[Job], side_by_side: usize) -> Result<Results> {
+    /// groups, not with the jobs.
+    ///
+    /// # Panics
+    /// Where the observer does.
+    pub fn carry_out(&self, jobs: &[Job], side_by_side: usize) -> Result<Results, StoreError> {
         let queue: Mutex<VecDeque<&Job>> = Mutex::new(jobs.iter().collect());
         // Whoever takes a job begins its run before the next one can be taken, so that the
         // order of ids is that of the jobs.
-        let begin_next = || -> Result<Option<(&Job, Begun)>> {
+        let begin_next = || -> Result<Option<(&Job, Begun)>, StoreError> {
             let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
             let next = queue.pop_front();
             next.map(|job| Ok((job, self.begin(job)?))).transpose()
         };
         let results = Mutex::new(Gathered::default());
-        let work = || -> Result<()> {
+        let work = || -> Result<(), StoreError> {
             while !self.cancel.load(Ordering::SeqCst) {
                 let Some((job, begun)) = begin_next()? else {
                     break;
@@ -83,7 +80,7 @@ impl Lab<'_> {
                     Begun::Kept(run) => Made::of(run),
                 };
                 let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-                results.add(job.place, made);
+                results.add(job.group, made);
             }
             Ok(())
         };
@@ -93,18 +90,17 @@ impl Lab<'_> {
             for thread in threads {
                 thread.join().expect("a worker does not panic")?;
             }
-            Ok::<_, anyhow::Error>(())
+            Ok::<_, StoreError>(())
         })?;
         let gathered = results.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(gathered.results(jobs.len()))
     }
 
-    fn begin(&self, job: &Job) -> Result<Begun> {
+    fn begin(&self, job: &Job) -> Result<Begun, StoreError> {
         let mut run = new_run(job);
         if self.resume {
             if let Some(kept) = self.store.find_equal(&run)? {
-                let name = job.name();
-                self.progress.keep(&name, job.plan.steps.len(), &kept.id);
+                self.observer.kept(&kept, &job.plan);
                 return Ok(Begun::Kept(Box::new(kept)));
             }
         }
@@ -113,23 +109,34 @@ impl Lab<'_> {
     }
 
     fn make(&self, job: &Job, run: Box<Run>) -> Made {
-        let line = self.progress.line(job.name(), job.plan.steps.len());
+        self.observer.begun(&run, &job.plan);
         let plan = run.plan.clone();
         let mut made = Made::of(run);
-        let on = &mut |event| self.take(&mut made, &line, event);
+        let on = &mut |event| self.take(&mut made, event);
         let outcome = job.site.run(&plan, on, self.cancel);
-        self.end(&mut made, line, outcome);
+        self.end(&mut made, outcome);
         made
     }
 
     /// Takes what the target says: into the run, and at once into the store.
-    fn take(&self, made: &mut Made, line: &Line, event: Event) {
-        line.show(&event);
-        let Event::Record(record) = event else { return };
+    fn take(&self, made: &mut Made, event: Event) -> ControlFlow<()> {
+        self.observer.event(&made.run, &event);
+        if let Event::Record(record) = event {
+            self.keep(made, *record);
+        }
+        match made.refused {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        }
+    }
+
+    fn keep(&self, made: &mut Made, record: Record) {
         let (store, id) = (self.store, made.run.id.clone());
-        let stored = match *record {
+        let stored = match record {
             Record::Provenance(provenance) => {
                 let stored = store.set_provenance(&id, &provenance);
+                let boot = &made.run.subject.boot;
+                made.refused = preemption::contradiction(boot, &provenance.preemption);
                 made.run.provenance = Some(provenance);
                 stored
             }
@@ -151,13 +158,14 @@ impl Lab<'_> {
         made.note(stored);
     }
 
-    fn end(&self, made: &mut Made, line: Line, outcome: Outcome) {
+    fn end(&self, made: &mut Made, mut outcome: Outcome) {
         let run = &mut made.run;
-        run.console = outcome.console;
+        run.console = std::mem::take(&mut outcome.console);
         run.finished = Some(now());
         (run.state, run.error) = match &outcome.result {
+            _ if made.refused.is_some() => (State::Failed, made.refused.take()),
             Ok(()) => (State::Finished, None),
-            Err(BenchError::Interrupted) => (State::Interrupted, Some("interrupted".into())),
+            Err(RunError::Interrupted) => (State::Interrupted, Some("interrupted".into())),
             Err(error) => (State::Failed, Some(error.to_string())),
         };
         let stored = self.store.end(
@@ -168,18 +176,7 @@ impl Lab<'_> {
             &run.console,
             run.digest().as_deref(),
         );
-        let spent = format!(
-            "prepared in {:.1} s, measured in {:.1} s",
-            outcome.preparing.as_secs_f64(),
-            outcome.measuring.as_secs_f64()
-        );
-        line.end(&format!("{} is {}; {spent}", run.id, run.state));
-        if run.state == State::Failed {
-            let error = run.error.as_deref().unwrap_or_default();
-            let (name, tail) = (&run.subject.name, tail(&run.console));
-            self.progress
-                .complain(&format!("punctual: {name}: {error}{tail}"));
-        }
+        self.observer.ended(run, &outcome);
         made.note(stored);
     }
 }
@@ -217,7 +214,7 @@ enum Begun {
     Kept(Box<Run>),
 }
 
-/// Runs by their places.
+/// Runs by their groups.
 #[derive(Default)]
 struct Gathered {
     runs: BTreeMap<usize, Run>,
@@ -226,10 +223,10 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn add(&mut self, place: usize, made: Made) {
+    fn add(&mut self, group: usize, made: Made) {
         self.begun += 1;
         self.unstored = self.unstored.take().or(made.unstored);
-        match self.runs.entry(place) {
+        match self.runs.entry(group) {
             Entry::Occupied(mut run) => run.get_mut().absorb(*made.run),
             Entry::Vacant(free) => _ = free.insert(*made.run),
         }
@@ -247,6 +244,8 @@ impl Gathered {
 /// A run, and what kept it from being stored.
 struct Made {
     run: Box<Run>,
+    /// Why it is not the run that was asked for.
+    refused: Option<String>,
     unstored: Option<StoreError>,
 }
 
@@ -254,6 +253,7 @@ impl Made {
     fn of(run: Box<Run>) -> Self {
         Self {
             run,
+            refused: None,
             unstored: None,
         }
     }

@@ -1,11 +1,10 @@
-//! Subjects at their places: what a suite asks for, looked up, built and put together.
+//! Subjects ready to run: what a suite asks for, looked up, built and put together.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
 use punctual_bench::host::HostSite;
 use punctual_bench::site::Site;
 use punctual_bench::virtual_bench::{Machine, Start, VirtualBench, VirtualSite, cmdline};
@@ -15,15 +14,11 @@ use punctual_kernels::{Catalog, Kernel};
 use punctual_model::plan::Load;
 use punctual_model::suite::{SubjectSpec, Suite};
 
-use crate::UsageError;
-use crate::library::unknown;
+use crate::{Companion, Error};
 
-/// Names the target program where it is not beside this one.
-const TARGET_VARIABLE: &str = "PUNCTUAL_TARGET";
-
-/// A subject at its place.
-pub struct Place {
-    /// The place.
+/// A subject that is ready to run.
+pub struct PreparedSite {
+    /// The subject and its bench.
     pub site: Box<dyn Site>,
     /// Kernel modules that could not be brought along, with the reasons.
     pub absent: BTreeMap<String, String>,
@@ -53,10 +48,10 @@ impl Equipment {
         suite: &Suite,
         loads: &BTreeMap<String, Load>,
         say: &mut dyn FnMut(&str),
-    ) -> Result<Self> {
+    ) -> Result<Self, Error> {
         for module in &suite.modules {
             if !kmod::NAMES.contains(&module.as_str()) {
-                return Err(unknown("kernel module", module, &kmod::NAMES).into());
+                return Err(Error::unknown("kernel module", module, &kmod::NAMES));
             }
         }
         Ok(Self {
@@ -70,7 +65,7 @@ impl Equipment {
     }
 }
 
-/// Makes the places of virtual subjects.
+/// Makes virtual subjects ready.
 pub struct Builder<'a> {
     /// The bench.
     pub bench: &'a VirtualBench,
@@ -83,24 +78,24 @@ pub struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// The places, one for each subject; kernels are fetched and modules built where that is
+    /// One for each subject, in their order; kernels are fetched and modules built where that is
     /// needed.
-    pub fn places(
+    pub fn build(
         &self,
         subjects: &[SubjectSpec],
         progress: &mut dyn FnMut(&str),
-    ) -> Result<Vec<Place>> {
-        let (target, busybox) = (target()?, initramfs::find_busybox()?);
+    ) -> Result<Vec<PreparedSite>, Error> {
+        let (target, busybox) = (Companion::Target.find(), initramfs::find_busybox()?);
         let mut guests: BTreeMap<&str, Guest> = BTreeMap::new();
-        let mut places = Vec::new();
+        let mut sites = Vec::new();
         for subject in subjects {
             let id = subject.kernel.as_str();
             if !guests.contains_key(id) {
                 guests.insert(id, self.guest(id, &target, &busybox, progress)?);
             }
-            places.push(self.place(&guests[id], subject));
+            sites.push(self.site(&guests[id], subject));
         }
-        Ok(places)
+        Ok(sites)
     }
 
     fn guest(
@@ -109,7 +104,7 @@ impl Builder<'_> {
         target: &Path,
         busybox: &Path,
         progress: &mut dyn FnMut(&str),
-    ) -> Result<Guest> {
+    ) -> Result<Guest, Error> {
         let kernel = self.catalog.ensure(kernel, progress)?;
         let (own, absent) = self.modules(&kernel, progress)?;
         let modules = [kernel.modules.clone(), own].concat();
@@ -133,7 +128,7 @@ impl Builder<'_> {
         &self,
         kernel: &Kernel,
         progress: &mut dyn FnMut(&str),
-    ) -> Result<(Vec<PathBuf>, BTreeMap<String, String>)> {
+    ) -> Result<(Vec<PathBuf>, BTreeMap<String, String>), Error> {
         let names = &self.equipment.modules;
         if names.is_empty() {
             return Ok(Default::default());
@@ -149,7 +144,7 @@ impl Builder<'_> {
         }
     }
 
-    fn place(&self, guest: &Guest, subject: &SubjectSpec) -> Place {
+    fn site(&self, guest: &Guest, subject: &SubjectSpec) -> PreparedSite {
         let machine = Machine {
             cmdline: cmdline(&guest.kernel, &subject.boot),
             kernel: guest.kernel.clone(),
@@ -158,7 +153,7 @@ impl Builder<'_> {
             memory_mib: self.equipment.memory_mib,
             ns_per_insn: self.equipment.ns_per_insn,
         };
-        Place {
+        PreparedSite {
             site: Box::new(VirtualSite {
                 bench: self.bench.clone(),
                 machine,
@@ -178,10 +173,10 @@ struct Guest {
 }
 
 /// This machine, as it is.
-pub fn host(cache: PathBuf, silence: Duration) -> Result<Place> {
-    Ok(Place {
+pub fn host(cache: PathBuf, silence: Duration) -> Result<PreparedSite, Error> {
+    Ok(PreparedSite {
         site: Box::new(HostSite {
-            target: target()?,
+            target: Companion::Target.find(),
             cache,
             silence,
         }),
@@ -189,18 +184,11 @@ pub fn host(cache: PathBuf, silence: Duration) -> Result<Place> {
     })
 }
 
-/// The static target program: beside this one, or where the environment says.
-fn target() -> Result<PathBuf> {
-    if let Some(path) = std::env::var_os(TARGET_VARIABLE) {
-        return Ok(path.into());
-    }
-    let this = std::env::current_exe().context("cannot find out where this program is")?;
-    Ok(this.with_file_name("punctual-target"))
-}
-
-fn put(initramfs: &mut Initramfs, file: &Path) -> Result<()> {
-    let name = file.to_str().context("a file's name is no UTF-8 text")?;
-    let bytes = fs::read(file).with_context(|| name.to_owned())?;
+fn put(initramfs: &mut Initramfs, file: &Path) -> Result<(), Error> {
+    let name = file
+        .to_str()
+        .ok_or_else(|| Error::Request(format!("{}: expected a name in UTF-8", file.display())))?;
+    let bytes = fs::read(file).map_err(Error::at(file))?;
     initramfs.file(name, 0o644, bytes)?;
     Ok(())
 }
@@ -213,7 +201,10 @@ fn programs(suite: &Suite, loads: &BTreeMap<String, Load>) -> BTreeSet<String> {
 }
 
 /// Programs by name, path or pattern of paths, as paths; a name is looked up along the PATH.
-fn find_programs(programs: &BTreeSet<String>, say: &mut dyn FnMut(&str)) -> Result<Vec<PathBuf>> {
+fn find_programs(
+    programs: &BTreeSet<String>,
+    say: &mut dyn FnMut(&str),
+) -> Result<Vec<PathBuf>, Error> {
     let mut found = Vec::new();
     for name in programs {
         match find_program(name)? {
@@ -226,7 +217,7 @@ fn find_programs(programs: &BTreeSet<String>, say: &mut dyn FnMut(&str)) -> Resu
     Ok(found)
 }
 
-fn find_program(name: &str) -> Result<Option<PathBuf>> {
+fn find_program(name: &str) -> Result<Option<PathBuf>, Error> {
     if name.contains('*') {
         return Ok(find(name)?.pop());
     }
@@ -237,14 +228,18 @@ fn find_program(name: &str) -> Result<Option<PathBuf>> {
 }
 
 /// The files that a pattern names, sorted.
-fn find(pattern: &str) -> Result<Vec<PathBuf>> {
-    let wrong = |error: glob::PatternError| UsageError(format!("{pattern}: {error}"));
-    let paths: Result<Vec<PathBuf>, _> = glob::glob(pattern).map_err(wrong)?.collect();
-    Ok(paths?)
+fn find(pattern: &str) -> Result<Vec<PathBuf>, Error> {
+    let wrong = |error: glob::PatternError| Error::Request(format!("{pattern}: {error}"));
+    let paths = glob::glob(pattern).map_err(wrong)?;
+    let readable = |error: glob::GlobError| Error::Io {
+        path: error.path().to_owned(),
+        error: error.into(),
+    };
+    paths.map(|path| path.map_err(readable)).collect()
 }
 
 /// Files by pattern, sorted.
-fn find_files(patterns: &[String], say: &mut dyn FnMut(&str)) -> Result<Vec<PathBuf>> {
+fn find_files(patterns: &[String], say: &mut dyn FnMut(&str)) -> Result<Vec<PathBuf>, Error> {
     let mut files = Vec::new();
     for pattern in patterns {
         let found = find(pattern)?;
