@@ -113,7 +113,7 @@ impl Measurement for Handover {
         let stamps = pair.stamps.finish()?;
         let measured = stamps.get(2 * self.warmup as usize..).unwrap_or_default();
         let spans = event_log::spans(measured, WRITES, RUNS);
-        let mut recording = event_log::record(&spans).finish(PROBE.name, context.load, "");
+        let mut recording = event_log::record(&spans).finish(PROBE.name, context.load, "reader");
         recording.warmup = self.warmup.into();
         recording.settings = threads::common(&found, &["writer", "reader"]);
         let recordings = std::slice::from_mut(&mut recording);
