@@ -169,7 +169,9 @@ fn the_parts_of_each_sample_add_up_and_what_they_are_is_known() {
         });
         assert_eq!(counts, all.filter(|(_, count)| *count > 0).collect());
         assert!(
-            counts["eventfd reader"] == 100 && counts["mutex release"] == 100 && counts["tick tick"] >= 100,
+            counts["eventfd reader"] == 100
+                && counts["mutex release"] == 100
+                && counts["tick tick"] >= 100,
             "{counts:?}"
         );
     }
@@ -204,7 +206,9 @@ fn check_stages(sample: &Value) {
 fn check_inversion(sample: &Value, variant: &str) {
     let story = &sample["story"];
     let parts = story["parts"].as_array().unwrap();
-    let other = parts.iter().filter(|part| part["cause"] == "another thread");
+    let other = parts
+        .iter()
+        .filter(|part| part["cause"] == "another thread");
     let other: i64 = other.map(|part| number(&part["length_ns"])).sum();
     let interrupts = parts
         .iter()

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use punctual_model::Nanos;
 
-use super::{PathStage, SampleContext, Unexplained};
+use super::context::{SampleContext, Unexplained};
+use super::part::PathStage;
 use crate::names::{CodeKind, Name};
 use crate::walk::{Number, Span, Task, Walk};
 use punctual_model::probe::SampleSpan;
@@ -17,6 +18,9 @@ const GRAIN: Nanos = Nanos(100);
 /// rounding: of each, and of the guest's own idea of its counter's rate.
 const ROUNDING: Nanos = Nanos(3);
 const SHARE: i64 = 500_000;
+
+/// Most of a part is this share of it.
+pub(super) const MOST: f64 = 0.8;
 
 pub(super) struct Attribution<'a> {
     pub(super) walk: &'a Walk,

@@ -1,7 +1,7 @@
 //! What keeps the sample from going on.
 
 use super::attribution::Attribution;
-use super::{Cause, PathStage};
+use super::part::{Cause, PathStage};
 use crate::names::CodeKind;
 use crate::preemption::Preemption;
 use crate::walk::{Number, Span};

@@ -1,7 +1,7 @@
 //! How far the sample has come, and when.
 
-use super::PathStage;
 use super::attribution::{Attribution, end_of};
+use super::part::PathStage;
 use crate::names::CodeKind;
 use crate::walk::{Number, Span, Task, Wake};
 use punctual_model::probe::SampleSpan;

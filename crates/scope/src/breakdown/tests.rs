@@ -1,7 +1,12 @@
 //! Breakdowns of walks that are made up.
 
+use punctual_model::Nanos;
+use punctual_model::probe::SampleSpan;
+
 use super::*;
+use crate::guest_clock::GuestClock;
 use crate::names::CodeKind;
+use crate::preemption::Preemption;
 use crate::walk::{Activation, Number, Span, Task};
 
 const NAMES: [(&str, CodeKind); 10] = [
