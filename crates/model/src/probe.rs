@@ -47,7 +47,7 @@ pub enum Shape {
 /// How a finding is shown.
 #[derive(Debug)]
 pub struct FindingView {
-    /// The finding's name.
+    /// The finding's name among a recording's findings.
     pub key: &'static str,
     /// What the table calls it.
     pub label: &'static str,
@@ -61,15 +61,13 @@ pub struct FindingView {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// As it is.
-    Text,
-    /// A number of bytes.
-    Bytes,
-    /// `pass` or `fail`, beside what was to be expected.
-    Verdict,
-    /// A slope in nanoseconds, beside its interval.
-    Slope,
-    /// Whether a slope's interval leaves zero out.
+    Plain,
+    /// As it is, and it counts more than any time does.
+    Leading,
+    /// Whether an estimate's interval leaves zero out.
     Matters,
+    /// An answer in these words: `yes` and `no` would say too little.
+    Agrees,
 }
 
 /// From when to when a probe's samples are, and where the scope finds them.
@@ -183,6 +181,6 @@ impl FindingView {
 
     /// Whether it is what counts, more than any time does.
     pub fn leads(&self) -> bool {
-        matches!(self.form, Form::Verdict)
+        matches!(self.form, Form::Leading)
     }
 }

@@ -26,8 +26,8 @@ impl Comparable {
     pub fn new(mut runs: Vec<Run>) -> Result<Self, Refusal> {
         refusal::check(&runs)?;
         let same = |one: &Run, other: &Run| {
-            (&one.subject, one.seed, one.ns_per_insn)
-                == (&other.subject, other.seed, other.ns_per_insn)
+            (&one.subject, one.seed, one.ns_per_insn())
+                == (&other.subject, other.seed, other.ns_per_insn())
         };
         let twice: Vec<bool> = runs
             .iter()
@@ -257,7 +257,7 @@ fn word(column: &Column<'_>, row: &Measurement, finding: &FindingView) -> Cell {
     };
     let told = found
         .iter()
-        .map(|one| views::told(finding, &one.recording.settings));
+        .map(|one| views::told(finding, &one.recording.findings));
     let told: Vec<_> = told.collect();
     match told.as_slice() {
         [first, others @ ..] if others.iter().all(|other| other.text == first.text) => {
@@ -303,11 +303,16 @@ fn notes(matrix: &Matrix<'_>) -> Vec<String> {
                 .to_owned(),
         );
     }
-    for (key, what) in [("qemu", "QEMU"), ("punctual", "Punctual")] {
-        let mut versions: Vec<&str> = matrix
-            .runs()
-            .filter_map(|run| run.bench.get(key).map(String::as_str))
-            .collect();
+    type Version = fn(&Run) -> Option<&str>;
+    let kinds: [(Version, &str); 2] = [
+        (
+            |run| run.machine.as_virtual().map(|machine| &*machine.qemu),
+            "QEMU",
+        ),
+        (|run| Some(&run.punctual), "Punctual"),
+    ];
+    for (version, what) in kinds {
+        let mut versions: Vec<&str> = matrix.runs().filter_map(version).collect();
         versions.sort_unstable();
         versions.dedup();
         if versions.len() > 1 {

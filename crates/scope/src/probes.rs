@@ -26,12 +26,12 @@ pub struct Chosen {
 /// What the probe says of a recording's samples; an error is the reason why they cannot be
 /// explained.
 fn watched(recording: &Recording) -> Result<&'static Watched, String> {
-    let (title, probe) = (recording.title(), &recording.probe);
+    let (title, probe) = (recording.title(), &recording.key.probe);
     let info = probes::info(probe)
         .ok_or_else(|| format!("not explained: {title}: unknown probe \"{probe}\""))?;
     let watched = info.scope.as_ref();
     let watched = watched.map_err(|why| format!("not explained: {title} {why}"))?;
-    let variant = recording.plain_variant();
+    let variant = recording.key.variant.as_str();
     let mut stages = watched.stages.iter().copied().flatten();
     if watched.stages.is_empty() || stages.any(|stage| *stage == variant) {
         return Ok(watched);
@@ -45,29 +45,17 @@ fn watched(recording: &Recording) -> Result<&'static Watched, String> {
 pub fn is_explained(run: &Run, recording: usize) -> Result<(), ScopeError> {
     let unreadable = |what: String| ScopeError::Unreadable(run.id.clone(), what);
     let chosen = &run.recordings[recording];
-    watched(chosen).and(step(chosen)).map_err(unreadable)?;
+    watched(chosen).map_err(unreadable)?;
     Ok(())
-}
-
-/// The step that a recording came from; an error is the reason why that is not known.
-fn step(recording: &Recording) -> Result<u32, String> {
-    let unknown = || {
-        format!(
-            "{} does not say of which step it is: measure again",
-            recording.title()
-        )
-    };
-    recording.step.ok_or_else(unknown)
 }
 
 /// A sample of a recording that [`is_explained`], with all that is needed to find it again.
 pub fn choose(run: &Run, recording: usize, sample: Sample) -> Result<Chosen, ScopeError> {
     let unreadable = |what: String| ScopeError::Unreadable(run.id.clone(), what);
     let chosen = &run.recordings[recording];
-    let step = step(chosen).map_err(unreadable)?;
     let watched = watched(chosen).map_err(unreadable)?;
     let numbered = run.recordings.iter().enumerate();
-    let of_step = numbered.filter(|(_, other)| other.step == chosen.step);
+    let of_step = numbered.filter(|(_, other)| other.key.step == chosen.key.step);
     let (numbers, of_step): (Vec<usize>, Vec<&Recording>) = of_step.unzip();
     let place = numbers.iter().position(|number| *number == recording);
     let index = windows::number(watched.windows, &of_step, place.unwrap_or_default(), sample);
@@ -76,7 +64,7 @@ pub fn choose(run: &Run, recording: usize, sample: Sample) -> Result<Chosen, Sco
         sample,
         span: watched.span,
         window: Window {
-            step,
+            step: chosen.key.step,
             index: index.map_err(unreadable)?,
         },
         ends_before: ends_before(watched, &of_step, chosen, sample).map_err(unreadable)?,
@@ -90,13 +78,13 @@ fn ends_before(
     chosen: &Recording,
     sample: Sample,
 ) -> Result<Nanos, String> {
-    let variant = chosen.plain_variant();
+    let variant = chosen.key.variant.as_str();
     let group = watched.stages.iter().find(|group| group.contains(&variant));
     let stages = group.copied().unwrap_or_default();
     let later = stages.iter().skip_while(|stage| **stage != variant).skip(1);
     let mut sum = Nanos::ZERO;
     for stage in later {
-        let found = step.iter().find(|other| other.plain_variant() == *stage);
+        let found = step.iter().find(|other| other.key.variant == *stage);
         let found = found.and_then(|other| other.samples.iter().nth(sample.seq as usize));
         let found =
             found.ok_or_else(|| format!("the same sample's stage \"{stage}\" was not kept"))?;
@@ -109,19 +97,21 @@ fn ends_before(
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::Recorder;
+    use punctual_model::{Recorder, RecordingKey};
 
     use super::*;
 
     #[test]
     fn an_unknown_probe_or_stage_is_not_explained_and_is_named() {
         let reason = |probe: &str, variant: &str| {
-            watched(&Recorder::new(0).finish(probe, "idle", variant)).unwrap_err()
+            watched(&Recorder::new(0).finish(RecordingKey::new(probe, "idle", variant)))
+                .unwrap_err()
         };
         assert!(reason("tmier", "cpu0").contains("unknown probe \"tmier\""));
         assert!(reason("irq", "soft").contains("unknown stage \"soft\""));
         assert!(reason("clock", "").contains("clock / idle /  is the clock read"));
-        let known = Recorder::new(0).finish("irq", "idle", "thread (2)");
+        let mut known = Recorder::new(0).finish(RecordingKey::new("irq", "idle", "thread"));
+        known.key.repetition = 2;
         assert_eq!(watched(&known).unwrap().span, SampleSpan::Lateness);
     }
 
@@ -130,7 +120,7 @@ mod tests {
         let stage = |variant, value| {
             let mut recorder = Recorder::new(1);
             recorder.record(Nanos::ZERO, Nanos(value));
-            recorder.finish("irq", "idle", variant)
+            recorder.finish(RecordingKey::new("irq", "idle", variant))
         };
         let step = [
             stage("hard", 5),
@@ -150,14 +140,5 @@ mod tests {
                 .unwrap_err()
                 .contains("\"reader\" was not kept")
         );
-    }
-
-    #[test]
-    fn a_recording_says_which_step_it_is_of_or_is_not_explained() {
-        let mut recording = Recorder::new(0).finish("timer", "idle", "cpu0");
-        let reason = step(&recording).unwrap_err();
-        assert!(reason.contains("timer / idle / cpu0"), "{reason}");
-        recording.step = Some(3);
-        assert_eq!(step(&recording), Ok(3));
     }
 }

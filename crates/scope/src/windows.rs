@@ -19,9 +19,7 @@ pub fn number(
         Windows::InTurns { variants, length } => {
             nothing_missed(step, recording)?;
             let length = length.map_or(Ok(1), |setting| turn(recording, setting))?;
-            let own = variants
-                .iter()
-                .position(|it| *it == recording.plain_variant());
+            let own = variants.iter().position(|it| *it == recording.key.variant);
             let own = own.ok_or_else(|| {
                 let (title, known) = (recording.title(), variants.join(", "));
                 format!("{title} is of a variant that takes no turn; there are: {known}")
@@ -58,7 +56,7 @@ fn in_turns(counted: u64, length: u64, variants: usize, own: usize) -> Option<u6
 /// How many windows a turn has.
 fn turn(recording: &Recording, setting: &str) -> Result<u64, String> {
     let found = recording.settings.get(setting);
-    let found = found.and_then(|number| number.parse().ok());
+    let found = found.and_then(|number| u64::try_from(number.number()?).ok());
     let some = found.filter(|number| *number > 0);
     some.ok_or_else(|| format!("{}: its {setting} were not noted", recording.title()))
 }
@@ -81,7 +79,7 @@ fn by_time(step: &[&Recording], sample: Sample) -> Result<u64, String> {
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::{Nanos, Recorder};
+    use punctual_model::{Nanos, Recorder, RecordingKey};
 
     use super::*;
 
@@ -97,7 +95,7 @@ mod tests {
         for at in at {
             recorder.record(Nanos(*at), Nanos(5));
         }
-        let mut recording = recorder.finish(probe, "idle", variant);
+        let mut recording = recorder.finish(RecordingKey::new(probe, "idle", variant));
         recording.warmup = warmup;
         recording
     }
@@ -107,7 +105,9 @@ mod tests {
         let of = |place: usize| {
             let samples = step[place].samples.iter();
             samples
-                .map(|sample| number(windows(&step[place].probe), &step, place, sample).unwrap())
+                .map(|sample| {
+                    number(windows(&step[place].key.probe), &step, place, sample).unwrap()
+                })
                 .collect()
         };
         (0..step.len()).map(of).collect()
@@ -118,7 +118,7 @@ mod tests {
         let of = |probe: &str, warmup| {
             ["acquire", "release (2)"].map(|variant| {
                 let mut recording = recording(probe, variant, warmup, &[0, 1, 2, 3]);
-                recording.settings.insert("waiters".into(), "2".into());
+                recording.settings.insert("waiters".into(), 2.into());
                 recording
             })
         };
@@ -177,7 +177,7 @@ mod tests {
             assert!(reason.contains("damaged"), "{reason}");
         }
         let mut nobody = recording("semaphore", "acquire", 0, &[0]);
-        nobody.settings.insert("waiters".into(), "0".into());
+        nobody.settings.insert("waiters".into(), 0_u64.into());
         assert!(number(windows("semaphore"), &[&nobody], 0, sample).is_err());
     }
 }

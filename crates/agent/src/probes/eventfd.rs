@@ -9,7 +9,7 @@ use std::io::{Read as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use punctual_model::probe::{ProbeInfo, Shape, View, Watched, Windows};
-use punctual_model::{CpuId, Nanos, Recording};
+use punctual_model::{CpuId, Nanos, Reason, Recording, RecordingKey};
 use rustix::event::{EventfdFlags, eventfd};
 use serde::Deserialize;
 
@@ -93,7 +93,7 @@ impl Measurement for Handover {
         PAUSE * self.all() as i64
     }
 
-    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+    fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let phase = context.phases.below(LONGEST_PHASE);
         let counter = eventfd(0, EventfdFlags::CLOEXEC).map(File::from);
         let pair = Pair {
@@ -113,7 +113,7 @@ impl Measurement for Handover {
         let stamps = pair.stamps.finish()?;
         let measured = stamps.get(2 * self.warmup as usize..).unwrap_or_default();
         let spans = event_log::spans(measured, WRITES, RUNS);
-        let mut recording = event_log::record(&spans).finish(PROBE.name, context.load, "reader");
+        let mut recording = event_log::record(&spans).finish(RecordingKey::of_variant("reader"));
         recording.warmup = self.warmup.into();
         recording.settings = threads::common(&found, &["writer", "reader"]);
         let recordings = std::slice::from_mut(&mut recording);
@@ -180,13 +180,13 @@ mod tests {
             warmup: 3,
             ..Handover::default()
         };
-        let (load, phases) = ("idle", Phases::new(1, 1));
-        let recordings = threads::measured(probe.run(&mut Context { load, phases }));
+        let phases = Phases::new(1, 1);
+        let recordings = threads::measured(probe.run(&mut Context { phases }));
         for recording in recordings.into_iter().flatten() {
             assert_eq!((recording.count, recording.missed), (50, 0));
             assert_eq!(recording.warmup, 3);
             assert!(recording.min() > Some(Nanos::ZERO));
-            assert_eq!(recording.settings["priority_reader"], "81");
+            assert_eq!(recording.settings["priority_reader"].number(), Some(81));
         }
     }
 }

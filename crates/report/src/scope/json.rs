@@ -17,9 +17,9 @@ pub fn explained(run: &Run, explained: &[Explained]) -> Value {
             &run.recordings[explained.chosen.recording],
         );
         let mut value = json!({
-            "probe": recording.probe,
-            "load": recording.load,
-            "variant": recording.variant,
+            "probe": recording.key.probe,
+            "load": recording.key.load,
+            "variant": recording.key.label(),
             "seq": chosen.sample.seq,
             "at_ns": chosen.sample.at,
             "late_ns": chosen.sample.value,

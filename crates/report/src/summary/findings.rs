@@ -91,7 +91,7 @@ fn told(column: &Column<'_>, row: &Measurement, finding: &FindingView) -> Vec<To
     match column.cell(row) {
         Cell::Measured { found, .. } => found
             .iter()
-            .map(|one| views::told(finding, &one.recording.settings))
+            .map(|one| views::told(finding, &one.recording.findings))
             .collect(),
         _ => Vec::new(),
     }
