@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn nothing_told_is_unknown_everywhere() {
         for finding in probes::INFOS.iter().flat_map(|info| info.view.findings) {
-            assert_eq!(finding.told(&Findings::new()), Told::unknown(None));
+            assert_eq!(super::told(finding, &Findings::new()), Told::unknown(None));
             let told = |value| super::told(finding, &Findings::from([(finding.key.into(), value)]));
             assert_eq!(told(Finding::Text(String::new())).tone, Tone::Unknown);
             let absent = told(Finding::Absent("no /proc".into()));
