@@ -65,6 +65,7 @@ fn store_run(store: &Store, seed: u64) -> Result<()> {
 
 fn run(seed: u64) -> Run {
     Run {
+        request: Default::default(),
         id: String::new(),
         suite: "campaign".into(),
         plan: format!("seed = {seed}\n[[step]]\nprobe = \"timer\"\n"),

@@ -44,7 +44,7 @@ pub fn check_sum(sample: &Value) {
     for part in parts {
         assert_eq!(number(&part["from_ns"]), at, "{sample:#}");
         assert!(number(&part["length_ns"]) > 0, "{sample:#}");
-        assert_ne!(part["hold"], "not watched", "{sample:#}");
+        assert_ne!(part["cause"], "not watched", "{sample:#}");
         at += number(&part["length_ns"]);
     }
     assert_eq!(at, number(&sample["late_ns"]), "{sample:#}");

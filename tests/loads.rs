@@ -90,7 +90,7 @@ fn whoever_measures_has_no_page_fault() {
     for sample in samples(&explained) {
         check_sum(sample);
         let parts = sample["story"]["parts"].as_array().unwrap();
-        let faults = parts.iter().any(|part| part["hold"] == "exception");
+        let faults = parts.iter().any(|part| part["cause"] == "exception");
         assert!(!faults, "{sample:#}");
     }
 }

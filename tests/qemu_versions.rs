@@ -71,7 +71,7 @@ fn the_scope_works_in_another_qemu() {
     let stalled = stalled.expect("the stalled sample is one of the worst");
     let culprit = stalled["story"]["culprit"].as_u64().expect("a culprit");
     let culprit = &stalled["story"]["parts"][culprit as usize];
-    assert_eq!(culprit["hold"], "interrupts off", "{stalled:#}");
+    assert_eq!(culprit["cause"], "interrupts off", "{stalled:#}");
     assert_eq!(
         culprit["main"]["function"], "stall_irqs_off [stall]",
         "{stalled:#}"

@@ -153,7 +153,7 @@ fn check_story(
     let culprit = sample["story"]["culprit"].as_u64();
     let culprit = culprit.unwrap_or_else(|| panic!("{named}: {sample:#}"));
     let culprit = &sample["story"]["parts"][culprit as usize];
-    assert_eq!(culprit["hold"], hold, "{named}: {sample:#}");
+    assert_eq!(culprit["cause"], hold, "{named}: {sample:#}");
     assert_eq!(
         culprit["main"]["function"], kind.function,
         "{named}: {sample:#}"
@@ -161,7 +161,7 @@ fn check_story(
     // From the moment when the sample was due until the stall's end, without the interrupts
     // that came meanwhile.
     let parts = sample["story"]["parts"].as_array().unwrap().iter();
-    let interrupts = parts.filter(|part| part["hold"] == "interrupt");
+    let interrupts = parts.filter(|part| part["cause"] == "interrupt");
     let interrupts: i64 = interrupts.map(|part| number(&part["length_ns"])).sum();
     let length = number(&sample["story"]["held_ns"]) + interrupts;
     let delay = finding(recording, "stall_end");

@@ -24,7 +24,8 @@ kernel = "debian-6.12-rt"
 /// other time goes by: where the stall fell into that, an earlier moment of the turn is tried.
 type Stalled = (&'static str, &'static str, i64);
 
-const STALLS: [Stalled; 7] = [
+const STALLS: [Stalled; 8] = [
+    ("eventfd reader", "samples = 30", 8_000),
     ("mutex acquire", "samples = 30", 9_000),
     ("mutex release", "samples = 30", 17_000),
     ("semaphore acquire", "rounds = 4", 98_000),
@@ -119,7 +120,7 @@ fn check_stall(sample: &Value, told: i64) {
     let culprit = story["culprit"].as_u64();
     let culprit = culprit.unwrap_or_else(|| panic!("{sample:#}"));
     let culprit = &story["parts"][culprit as usize];
-    assert_eq!(culprit["hold"], "interrupt", "{sample:#}");
+    assert_eq!(culprit["cause"], "interrupt", "{sample:#}");
     assert_eq!(
         culprit["main"]["function"], "stall_irqs_off [stall]",
         "{sample:#}"
@@ -131,7 +132,8 @@ fn check_stall(sample: &Value, told: i64) {
     );
 }
 
-const PLAIN: &str = "[[step]]\nprobe = \"mutex\"\nsamples = 100\n\
+const PLAIN: &str = "[[step]]\nprobe = \"eventfd\"\nsamples = 100\n\
+    [[step]]\nprobe = \"mutex\"\nsamples = 100\n\
     [[step]]\nprobe = \"semaphore\"\nrounds = 2\n\
     [[step]]\nprobe = \"switch\"\nthreads = [2, 10]\nsamples = 100\n\
     [[step]]\nprobe = \"inversion\"\nrounds = 20\n\
@@ -166,7 +168,9 @@ fn the_parts_of_each_sample_add_up_and_what_they_are_is_known() {
         });
         assert_eq!(counts, all.filter(|(_, count)| *count > 0).collect());
         assert!(
-            counts["mutex release"] == 100 && counts["tick tick"] >= 100,
+            counts["eventfd reader"] == 100
+                && counts["mutex release"] == 100
+                && counts["tick tick"] >= 100,
             "{counts:?}"
         );
     }
@@ -201,11 +205,13 @@ fn check_stages(sample: &Value) {
 fn check_inversion(sample: &Value, variant: &str) {
     let story = &sample["story"];
     let parts = story["parts"].as_array().unwrap();
-    let other = parts.iter().filter(|part| part["hold"] == "another thread");
+    let other = parts
+        .iter()
+        .filter(|part| part["cause"] == "another thread");
     let other: i64 = other.map(|part| number(&part["length_ns"])).sum();
     let interrupts = parts
         .iter()
-        .filter(|part| ["interrupt", "soft interrupt"].contains(&part["hold"].as_str().unwrap()));
+        .filter(|part| ["interrupt", "soft interrupt"].contains(&part["cause"].as_str().unwrap()));
     let interrupts: i64 = interrupts.map(|part| number(&part["length_ns"])).sum();
     if variant == "none" {
         let all = other + interrupts;

@@ -50,7 +50,7 @@ fn usual(recording: &Value) -> i64 {
 #[test]
 fn every_stall_is_found_by_whom_it_delays_and_by_nobody_else() {
     let scratch = Scratch::new();
-    // A step of `semaphore` or `switch` may be unsupported, which the status tells.
+    // A step of `eventfd`, `semaphore` or `switch` may be unsupported, which the status tells.
     let ended = scratch.run(&["run", "stalls", "--quiet", "--json"]);
     for run in runs(&ended.stdout) {
         assert_eq!(run["state"], "finished", "{}", ended.stderr);
@@ -60,7 +60,7 @@ fn every_stall_is_found_by_whom_it_delays_and_by_nobody_else() {
                 .as_str()
                 .unwrap()
                 .contains("no measured path");
-            let paths = ["semaphore", "switch"];
+            let paths = ["eventfd", "semaphore", "switch"];
             let may = paths.iter().any(|probe| absent["probe"] == *probe);
             assert!(between && may, "{absent}");
         }
@@ -97,8 +97,9 @@ fn every_stall_is_found_by_whom_it_delays_and_by_nobody_else() {
 }
 
 /// The probes into whose paths a stall comes as a hard interrupt, and the stages that it hits.
-const WITHIN: [&str; 4] = ["mutex", "semaphore", "switch", "tick"];
-const STAGES_WITHIN: [&str; 6] = [
+const WITHIN: [&str; 5] = ["eventfd", "mutex", "semaphore", "switch", "tick"];
+const STAGES_WITHIN: [&str; 7] = [
+    "eventfd reader",
     "mutex acquire",
     "mutex release",
     "semaphore acquire",
@@ -109,7 +110,8 @@ const STAGES_WITHIN: [&str; 6] = [
 
 /// Paths between which other time goes by, with their probes' parameters, the sample and the
 /// moment of the stall.
-const BETWEEN: [(&str, &str, u32, i64); 3] = [
+const BETWEEN: [(&str, &str, u32, i64); 4] = [
+    ("eventfd reader", "samples = 40", 20, 2_000),
     ("semaphore acquire", "rounds = 10", 5, 98_000),
     ("semaphore release", "rounds = 10", 5, 946_000),
     (

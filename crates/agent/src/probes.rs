@@ -1,22 +1,6 @@
-//! The probes: one file each, one line each in [`ALL`].
+//! The probes: one file each, one line each in `probes!`.
 
-mod clock;
-mod footprint;
-mod hackbench;
-mod image;
-mod inversion;
-mod irq;
-mod irqrate;
-mod kthreads;
-mod mutex;
-pub(crate) mod program;
-pub(crate) mod realfeel;
-mod semaphore;
-pub(crate) mod signal;
-mod switch;
-mod tick;
-pub(crate) mod timer;
-
+use punctual_model::probe::ProbeInfo;
 use punctual_model::{Nanos, Reason, Recording};
 use serde::de::DeserializeOwned;
 use toml::Table;
@@ -34,25 +18,46 @@ pub struct Probe {
     parse: fn(&Table) -> Result<Box<dyn Measurement>, String>,
 }
 
-/// All probes, in the order in which they are listed.
-pub const ALL: &[Probe] = &[
-    clock::PROBE,
-    tick::PROBE,
-    timer::PROBE,
-    realfeel::PROBE,
-    signal::PROBE,
-    switch::PROBE,
-    irq::PROBE,
-    irqrate::PROBE,
-    semaphore::PROBE,
-    mutex::PROBE,
-    inversion::PROBE,
-    hackbench::PROBE,
-    footprint::PROBE,
-    kthreads::PROBE,
-    image::PROBE,
-    program::PROBE,
-];
+/// From a line for each probe: its module, its place in [`ALL`], and in [`INFOS`]. A probe
+/// that lacks a `PROBE` or an `INFO` does not compile.
+macro_rules! probes {
+    ($($name:ident,)+) => {
+        $(pub(crate) mod $name;)+
+
+        /// All probes, in the order in which they are listed, and in which the summary prefers
+        /// to speak of them.
+        pub const ALL: &[Probe] = &[$($name::PROBE),+];
+
+        /// What the workstation must know of each, in the same order. Nothing on the target
+        /// side refers to it, so that its words are not in the program that measures.
+        pub const INFOS: &[ProbeInfo] = &[$($name::INFO),+];
+    };
+}
+
+probes! {
+    timer,
+    realfeel,
+    tick,
+    irq,
+    irqrate,
+    signal,
+    switch,
+    semaphore,
+    mutex,
+    clock,
+    inversion,
+    eventfd,
+    hackbench,
+    image,
+    program,
+    kthreads,
+    footprint,
+}
+
+/// What the workstation must know of the probe of this name, if there is such a probe.
+pub fn info(probe: &str) -> Option<&'static ProbeInfo> {
+    INFOS.iter().find(|info| info.name == probe)
+}
 
 /// A probe with its parameters.
 pub trait Measurement: std::fmt::Debug {
@@ -151,6 +156,15 @@ mod tests {
         for probe in ALL.iter().filter(|probe| probe.name != "program") {
             assert!(parse(probe.name, &Table::new()).is_ok(), "{}", probe.name);
         }
+    }
+
+    #[test]
+    fn what_is_known_of_a_probe_goes_by_its_name() {
+        for (probe, known) in ALL.iter().zip(INFOS) {
+            assert_eq!(probe.name, known.name);
+            assert_eq!(info(probe.name).unwrap().name, probe.name);
+        }
+        assert!(info("tmier").is_none());
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod key;
 pub mod machine;
 pub mod plan;
 pub mod pool;
+pub mod probe;
 pub mod quantiles;
 pub mod reason;
 pub mod record;

@@ -4,12 +4,13 @@ mod json;
 mod refusal;
 mod text;
 
+use punctual_model::probe::{FindingView, Shape};
 use punctual_model::run::Run;
 use punctual_model::units::Nanos;
 
 use crate::matrix::{Cell as Found, Column, Matrix, Measurement};
 use crate::stats::{Stats, supports};
-use crate::views::{Shape, Tone};
+use crate::views::{self, Tone};
 
 pub use json::comparison_json;
 pub use refusal::Refusal;
@@ -244,13 +245,13 @@ fn time(
     }
 }
 
-fn word(column: &Column<'_>, row: &Measurement, finding: &crate::views::Finding) -> Cell {
+fn word(column: &Column<'_>, row: &Measurement, finding: &FindingView) -> Cell {
     let Found::Measured { found, .. } = column.cell(row) else {
         return Cell::Absent(stats(column, row).err().unwrap_or_default());
     };
     let told = found
         .iter()
-        .map(|one| finding.told(&one.recording.findings));
+        .map(|one| views::told(finding, &one.recording.findings));
     let told: Vec<_> = told.collect();
     match told.as_slice() {
         [first, others @ ..] if others.iter().all(|other| other.text == first.text) => {

@@ -16,7 +16,7 @@ use punctual_model::run::Run;
 
 use crate::matrix::{Cell, Column, Matrix, Measured, Measurement};
 use crate::text::{cut, list, thousands};
-use crate::views::Shape;
+use punctual_model::probe::Shape;
 
 pub use against::against;
 pub use bars::bars;

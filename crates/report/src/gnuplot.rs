@@ -12,7 +12,7 @@ use punctual_model::run::Run;
 
 use crate::matrix::{Cell, Column, Matrix, Measured, Measurement};
 use crate::stats::Stats;
-use crate::views::Shape;
+use punctual_model::probe::Shape;
 
 /// A file to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,11 +1,12 @@
 //! Runs side by side: subjects as columns, measurements as rows.
 
 use punctual_model::plan::IDLE;
+use punctual_model::probe::{Shape, View};
 use punctual_model::recording::Recording;
 use punctual_model::run::{Run, State, Subject};
 use punctual_model::{Reason, RecordingKey};
 
-use crate::views::{self, Shape, View};
+use crate::views;
 
 /// Runs in the order in which a reader compares them.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use punctual_model::run::State;
 use crate::matrix::{Absent, Cell, Column, Matrix, Measured, Measurement, fate};
 use crate::stats::Stats;
 use crate::text::{list, thousands};
-use crate::views::Shape;
+use punctual_model::probe::Shape;
 
 /// Where the range of the worst case over seeds stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

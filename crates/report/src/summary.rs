@@ -2,13 +2,14 @@
 
 mod findings;
 
+use punctual_agent::probes;
 use punctual_model::run::{Run, State};
 use punctual_model::units::Nanos;
 
 use crate::matrix::{Cell, Column, Matrix, Measured, Measurement, fate};
 use crate::stats::Stats;
 use crate::text::{list, seconds};
-use crate::views::Shape;
+use crate::views;
 
 /// The runs in plain words: the worst case under load, the lowest against the first
 /// subject's (or, where the first has the lowest, against the highest); throughput of
@@ -110,7 +111,7 @@ impl Group<'_> {
             kind(row) && !row.view().spoken.is_empty() && self.is_measured(row)
         };
         let rows = self.rows.iter().filter(candidate);
-        rows.min_by_key(|row| (row.is_idle(), row.view().rank()))
+        rows.min_by_key(|row| (row.is_idle(), views::rank(&row.probe)))
     }
 
     fn nothing_spoken_of(&self) -> &'static str {
@@ -285,8 +286,8 @@ fn worst_cases(
     pair: Option<&(Figure, Figure)>,
 ) -> Option<String> {
     let view = row.view();
-    let what = if view.probe.is_empty() {
-        // Of a probe without a view nobody knows what its samples are.
+    let what = if probes::info(&row.probe).is_none() {
+        // Of a probe that is not known nobody knows what its samples are.
         format!("{} of {}", view.spoken, row.probe)
     } else {
         view.spoken.to_owned()

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use punctual_bench::RunError;
 use punctual_bench::virtual_bench::Machine;
+use punctual_model::probe::SampleSpan;
 use punctual_model::recording::WORST_KEPT;
 use punctual_model::{Nanos, Recording, Run, Sample};
 use punctual_trace::{Item, Window};
 
 use crate::blocks::Blocks;
-use crate::breakdown::{Breakdown, Measure, SampleContext, breakdown};
+use crate::breakdown::{Breakdown, SampleContext, breakdown};
 use crate::error::ScopeError;
 use crate::guest_clock::GuestClock;
 use crate::names::Names;
@@ -211,7 +212,7 @@ pub fn explain(
 /// another one.
 fn watched(chosen: &Chosen) -> impl Iterator<Item = Window> + use<> {
     let window = chosen.window;
-    let is_gap = chosen.measure == Measure::Gap;
+    let is_gap = chosen.span == SampleSpan::Gap;
     let before = window.index.checked_sub(1).filter(|_| is_gap);
     let before = before.map(|index| Window { index, ..window });
     before.into_iter().chain([window])
@@ -249,7 +250,7 @@ fn clock(run: &Run) -> Result<GuestClock, ScopeError> {
 fn about(run: &Run, clock: GuestClock, chosen: &Chosen) -> SampleContext {
     SampleContext {
         clock,
-        measure: chosen.measure,
+        span: chosen.span,
         late: chosen.sample.value,
         ends_before: chosen.ends_before,
         preemption: Preemption::of(run),

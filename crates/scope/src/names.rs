@@ -127,26 +127,91 @@ impl<'a> Names<'a> {
     }
 }
 
-const SOFTIRQ: [&str; 4] = [
-    "__do_softirq",
-    "handle_softirqs",
-    "__softirqentry_text_start",
-    "do_softirq",
+/// Functions that are known by their whole names.
+const NAMES: [(CodeKind, &[&str]); 5] = [
+    (
+        CodeKind::Interrupt,
+        &["irq_entries_start", "spurious_entries_start"],
+    ),
+    (
+        CodeKind::Syscall,
+        &[
+            "entry_SYSCALL_64",
+            "entry_SYSCALL_compat",
+            "entry_INT80_compat",
+        ],
+    ),
+    (
+        CodeKind::Softirq,
+        &[
+            "__do_softirq",
+            "handle_softirqs",
+            "__softirqentry_text_start",
+            "do_softirq",
+        ],
+    ),
+    (
+        CodeKind::Scheduler,
+        &[
+            "schedule",
+            "schedule_idle",
+            "schedule_preempt_disabled",
+            "schedule_rtlock",
+            "rt_mutex_schedule",
+            "preempt_schedule",
+            "preempt_schedule_irq",
+            "preempt_schedule_notrace",
+            "preempt_schedule_notrace_thunk",
+            "preempt_schedule_thunk",
+            "__schedule",
+            "__switch_to_asm",
+            "__switch_to",
+        ],
+    ),
+    (CodeKind::SwitchEnd, &["finish_task_switch"]),
 ];
-const SCHEDULER: [&str; 13] = [
-    "schedule",
-    "schedule_idle",
-    "schedule_preempt_disabled",
-    "schedule_rtlock",
-    "rt_mutex_schedule",
-    "preempt_schedule",
-    "preempt_schedule_irq",
-    "preempt_schedule_notrace",
-    "preempt_schedule_notrace_thunk",
-    "preempt_schedule_thunk",
-    "__schedule",
-    "__switch_to_asm",
-    "__switch_to",
+
+/// Functions that are known by how their names begin.
+const BEGINNINGS: [(CodeKind, &[&str]); 5] = [
+    (
+        CodeKind::Interrupt,
+        &[
+            "asm_sysvec_",
+            "asm_common_interrupt",
+            "asm_spurious_interrupt",
+        ],
+    ),
+    (CodeKind::Exception, &["asm_exc_"]),
+    (
+        CodeKind::Thunk,
+        &[
+            "__x86_indirect_",
+            "__x86_return_",
+            "__x86_call_",
+            "srso_",
+            "retbleed_",
+        ],
+    ),
+    (
+        CodeKind::Lock,
+        &[
+            "_raw_spin_",
+            "_raw_read_",
+            "_raw_write_",
+            "queued_spin_",
+            "native_queued_spin",
+        ],
+    ),
+    (
+        CodeKind::Switch,
+        &[
+            "__local_bh_",
+            "preempt_count_",
+            "migrate_disable",
+            "migrate_enable",
+            "__cond_resched",
+        ],
+    ),
 ];
 
 /// Without what a compiler adds to the name of a function that it has changed:
@@ -156,58 +221,11 @@ fn plain(name: &str) -> &str {
 }
 
 fn kind(name: &str) -> CodeKind {
-    let begins = |with: &[&str]| with.iter().any(|with| name.starts_with(with));
-    if begins(&[
-        "asm_sysvec_",
-        "asm_common_interrupt",
-        "asm_spurious_interrupt",
-    ]) || name == "irq_entries_start"
-        || name == "spurious_entries_start"
-    {
-        CodeKind::Interrupt
-    } else if begins(&["asm_exc_"]) {
-        CodeKind::Exception
-    } else if [
-        "entry_SYSCALL_64",
-        "entry_SYSCALL_compat",
-        "entry_INT80_compat",
-    ]
-    .contains(&name)
-    {
-        CodeKind::Syscall
-    } else if begins(&[
-        "__x86_indirect_",
-        "__x86_return_",
-        "__x86_call_",
-        "srso_",
-        "retbleed_",
-    ]) {
-        CodeKind::Thunk
-    } else if SOFTIRQ.contains(&plain(name)) {
-        CodeKind::Softirq
-    } else if SCHEDULER.contains(&plain(name)) {
-        CodeKind::Scheduler
-    } else if plain(name) == "finish_task_switch" {
-        CodeKind::SwitchEnd
-    } else if begins(&[
-        "_raw_spin_",
-        "_raw_read_",
-        "_raw_write_",
-        "queued_spin_",
-        "native_queued_spin",
-    ]) {
-        CodeKind::Lock
-    } else if begins(&[
-        "__local_bh_",
-        "preempt_count_",
-        "migrate_disable",
-        "migrate_enable",
-        "__cond_resched",
-    ]) {
-        CodeKind::Switch
-    } else {
-        CodeKind::Plain
-    }
+    let plain = plain(name);
+    let by_name = NAMES.iter().find(|(_, names)| names.contains(&plain));
+    let begins = |(_, with): &&(CodeKind, &[&str])| with.iter().any(|with| name.starts_with(with));
+    let found = by_name.or_else(|| BEGINNINGS.iter().find(begins));
+    found.map_or(CodeKind::Plain, |(kind, _)| *kind)
 }
 
 #[cfg(test)]

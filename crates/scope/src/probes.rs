@@ -1,9 +1,10 @@
-//! Which probes mark their samples, and how their stages lie within a window.
+//! Which samples can be explained, by what their probes say of them.
 
+use punctual_agent::probes;
+use punctual_model::probe::{SampleSpan, Watched};
 use punctual_model::{Nanos, Recording, Run, Sample};
 use punctual_trace::Window;
 
-use crate::breakdown::Measure;
 use crate::error::ScopeError;
 use crate::windows;
 
@@ -15,44 +16,36 @@ pub struct Chosen {
     /// The sample.
     pub sample: Sample,
     /// From when to when it is.
-    pub measure: Measure,
+    pub span: SampleSpan,
     /// Where the plugin finds it.
     pub window: Window,
     /// How long before the last reading of the clock it ended.
     pub ends_before: Nanos,
 }
 
-/// The stages of a probe that are one after the other in the same window, each a variant.
-fn stages(recording: &Recording) -> &'static [&'static str] {
-    match (recording.key.probe.as_str(), recording.key.variant.as_str()) {
-        ("signal", _) => &["to", "from"],
-        ("irq", "whole") => &["whole"],
-        ("irq", _) => &["hard", "thread", "reader"],
-        _ => &[],
-    }
-}
-
-/// From when to when a recording's samples are; an error is the reason why they cannot be
+/// What the probe says of a recording's samples; an error is the reason why they cannot be
 /// explained.
-pub fn measure(recording: &Recording) -> Result<Measure, String> {
-    let why = match recording.key.probe.as_str() {
-        "timer" | "realfeel" | "signal" | "irq" => return Ok(Measure::Lateness),
-        "mutex" | "semaphore" | "switch" | "inversion" => return Ok(Measure::Handover),
-        "tick" => return Ok(Measure::Gap),
-        "hackbench" | "program" | "image" => {
-            "is the time that whole programs take, which is throughput, not a latency"
-        }
-        "clock" => "is the clock read without a pause, and marks would be in each sample",
-        _ => "has no samples of the time between two moments",
-    };
-    Err(format!("not explained: {} {why}", recording.title()))
+fn watched(recording: &Recording) -> Result<&'static Watched, String> {
+    let (title, probe) = (recording.title(), &recording.key.probe);
+    let info = probes::info(probe)
+        .ok_or_else(|| format!("not explained: {title}: unknown probe \"{probe}\""))?;
+    let watched = info.scope.as_ref();
+    let watched = watched.map_err(|why| format!("not explained: {title} {why}"))?;
+    let variant = recording.key.variant.as_str();
+    let mut stages = watched.stages.iter().copied().flatten();
+    if watched.stages.is_empty() || stages.any(|stage| *stage == variant) {
+        return Ok(watched);
+    }
+    Err(format!(
+        "not explained: {title}: unknown stage \"{variant}\""
+    ))
 }
 
 /// Whether the samples of a recording can be explained: what they are and where is known.
 pub fn is_explained(run: &Run, recording: usize) -> Result<(), ScopeError> {
     let unreadable = |what: String| ScopeError::Unreadable(run.id.clone(), what);
     let chosen = &run.recordings[recording];
-    measure(chosen).map_err(unreadable)?;
+    watched(chosen).map_err(unreadable)?;
     Ok(())
 }
 
@@ -60,34 +53,92 @@ pub fn is_explained(run: &Run, recording: usize) -> Result<(), ScopeError> {
 pub fn choose(run: &Run, recording: usize, sample: Sample) -> Result<Chosen, ScopeError> {
     let unreadable = |what: String| ScopeError::Unreadable(run.id.clone(), what);
     let chosen = &run.recordings[recording];
+    let watched = watched(chosen).map_err(unreadable)?;
     let numbered = run.recordings.iter().enumerate();
     let of_step = numbered.filter(|(_, other)| other.key.step == chosen.key.step);
     let (numbers, of_step): (Vec<usize>, Vec<&Recording>) = of_step.unzip();
     let place = numbers.iter().position(|number| *number == recording);
-    let index = windows::number(&of_step, place.unwrap_or_default(), sample);
+    let index = windows::number(watched.windows, &of_step, place.unwrap_or_default(), sample);
     Ok(Chosen {
         recording,
         sample,
-        measure: measure(chosen).map_err(unreadable)?,
+        span: watched.span,
         window: Window {
             step: chosen.key.step,
             index: index.map_err(unreadable)?,
         },
-        ends_before: ends_before(&of_step, chosen, sample).map_err(unreadable)?,
+        ends_before: ends_before(watched, &of_step, chosen, sample).map_err(unreadable)?,
     })
 }
 
 /// How long the stages of the same sample are that follow its own.
-fn ends_before(step: &[&Recording], chosen: &Recording, sample: Sample) -> Result<Nanos, String> {
-    let own = |stage: &&&str| **stage != chosen.key.variant;
-    let later = stages(chosen).iter().skip_while(own).skip(1);
+fn ends_before(
+    watched: &Watched,
+    step: &[&Recording],
+    chosen: &Recording,
+    sample: Sample,
+) -> Result<Nanos, String> {
+    let variant = chosen.key.variant.as_str();
+    let group = watched.stages.iter().find(|group| group.contains(&variant));
+    let stages = group.copied().unwrap_or_default();
+    let later = stages.iter().skip_while(|stage| **stage != variant).skip(1);
     let mut sum = Nanos::ZERO;
     for stage in later {
         let found = step.iter().find(|other| other.key.variant == *stage);
         let found = found.and_then(|other| other.samples.iter().nth(sample.seq as usize));
         let found =
             found.ok_or_else(|| format!("the same sample's stage \"{stage}\" was not kept"))?;
-        sum += found.value;
+        let value = found.value.0;
+        let longer = sum.0.checked_add(value).filter(|_| value >= 0);
+        sum = Nanos(longer.ok_or_else(|| format!("stage \"{stage}\" took {value} ns"))?);
     }
     Ok(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_model::{Recorder, RecordingKey};
+
+    use super::*;
+
+    #[test]
+    fn an_unknown_probe_or_stage_is_not_explained_and_is_named() {
+        let reason = |probe: &str, variant: &str| {
+            watched(&Recorder::new(0).finish(RecordingKey::new(probe, "idle", variant)))
+                .unwrap_err()
+        };
+        assert!(reason("tmier", "cpu0").contains("unknown probe \"tmier\""));
+        assert!(reason("irq", "soft").contains("unknown stage \"soft\""));
+        assert!(reason("clock", "").contains("clock / idle /  is the clock read"));
+        let mut known = Recorder::new(0).finish(RecordingKey::new("irq", "idle", "thread"));
+        known.key.repetition = 2;
+        assert_eq!(watched(&known).unwrap().span, SampleSpan::Lateness);
+    }
+
+    #[test]
+    fn a_stage_ends_before_the_stages_that_follow_it() {
+        let stage = |variant, value| {
+            let mut recorder = Recorder::new(1);
+            recorder.record(Nanos::ZERO, Nanos(value));
+            recorder.finish(RecordingKey::new("irq", "idle", variant))
+        };
+        let step = [
+            stage("hard", 5),
+            stage("thread", 7),
+            stage("reader", 11),
+            stage("whole", 23),
+        ];
+        let all: Vec<&Recording> = step.iter().collect();
+        let before = |all: &[&Recording], own: usize| {
+            let sample = step[own].samples.iter().next().unwrap();
+            ends_before(watched(&step[own]).unwrap(), all, &step[own], sample)
+        };
+        let ends = [0, 1, 2, 3].map(|own| before(&all, own));
+        assert_eq!(ends, [18, 11, 0, 0].map(|ns| Ok(Nanos(ns))));
+        assert!(
+            before(&all[..2], 0)
+                .unwrap_err()
+                .contains("\"reader\" was not kept")
+        );
+    }
 }

@@ -65,8 +65,10 @@ fn of_breakdowns<'a>(breakdowns: impl Iterator<Item = &'a Breakdown>) -> Vec<Tal
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::probe::SampleSpan;
+
     use super::*;
-    use crate::breakdown::{FunctionTime, Measure, Part, PathStage};
+    use crate::breakdown::{FunctionTime, Part, PathStage};
 
     fn breakdown(culprit: Option<(Cause, &str, i64)>) -> Breakdown {
         let part = |(cause, function, length): (Cause, &str, i64)| Part {
@@ -86,7 +88,7 @@ mod tests {
             within: Vec::new(),
         };
         Breakdown {
-            measure: Measure::Lateness,
+            span: SampleSpan::Lateness,
             late: Nanos(1_000),
             culprit: culprit.map(|_| 0),
             parts: culprit.into_iter().map(part).collect(),

@@ -1,54 +1,76 @@
 //! Which window a sample is in: how many samples the target has marked before it in its step.
 
+use punctual_model::probe::Windows;
 use punctual_model::{Recording, Sample};
 
 /// The number of a sample's window in its step; `step` is what was recorded in it, and
 /// `place` which of that the sample belongs to. An error is the reason why there is none.
-pub fn number(step: &[&Recording], place: usize, sample: Sample) -> Result<u64, String> {
+pub fn number(
+    windows: Windows,
+    step: &[&Recording],
+    place: usize,
+    sample: Sample,
+) -> Result<u64, String> {
     let recording = step[place];
-    let counted = recording.warmup + sample.seq;
-    let counts_switches = |probe: &str| matches!(probe, "mutex" | "semaphore" | "switch");
-    let missed: u64 = step.iter().map(|recording| recording.missed).sum();
-    if missed > 0 && counts_switches(&recording.key.probe) {
-        return Err(format!(
-            "{} missed {missed} of its switches: which samples are between them was not noted",
-            recording.title()
-        ));
-    }
-    match recording.key.probe.as_str() {
-        "mutex" => Ok(in_turns(counted, 1, recording)),
-        "semaphore" => Ok(in_turns(counted, waiters(recording)?, recording)),
-        // Several recordings, one after the other. Whoever joins the ring has not yielded in it.
-        "switch" => Ok(before(&step[..place], |_| 0) + sample.seq),
-        "inversion" => Ok(before(&step[..place], |recording| recording.warmup) + counted),
-        "tick" => in_time(step, sample),
-        _ => Ok(sample.seq),
-    }
+    let counted = recording.warmup.checked_add(sample.seq);
+    let number = match windows {
+        Windows::BySample => return Ok(sample.seq),
+        Windows::ByTime => return by_time(step, sample),
+        Windows::InTurns { variants, length } => {
+            nothing_missed(step, recording)?;
+            let length = length.map_or(Ok(1), |setting| turn(recording, setting))?;
+            let own = variants.iter().position(|it| *it == recording.key.variant);
+            let own = own.ok_or_else(|| {
+                let (title, known) = (recording.title(), variants.join(", "));
+                format!("{title} is of a variant that takes no turn; there are: {known}")
+            })?;
+            counted.and_then(|counted| in_turns(counted, length, variants.len(), own))
+        }
+        Windows::OneAfterTheOther { warmup } => {
+            nothing_missed(step, recording)?;
+            let own = if warmup { counted } else { Some(sample.seq) };
+            own.and_then(|own| before(&step[..place], warmup)?.checked_add(own))
+        }
+    };
+    number.ok_or_else(|| format!("{}: its counts are damaged", recording.title()))
 }
 
-/// So many acquisitions, then as many releases, and again.
-fn in_turns(counted: u64, turn: u64, recording: &Recording) -> u64 {
-    let release = u64::from(recording.key.variant == "release");
-    counted / turn * 2 * turn + release * turn + counted % turn
+/// Where a sample was missed there may have been a window.
+fn nothing_missed(step: &[&Recording], recording: &Recording) -> Result<(), String> {
+    let missed = step.iter().find(|recording| recording.missed > 0);
+    missed.map_or(Ok(()), |found| {
+        let (title, missed) = (recording.title(), found.missed);
+        Err(format!(
+            "{title} missed {missed} of its switches: which samples are between them was not noted"
+        ))
+    })
 }
 
-fn waiters(recording: &Recording) -> Result<u64, String> {
-    let found = recording.settings.get("waiters");
+/// So many windows of the first variant, then as many of each other one, and again.
+fn in_turns(counted: u64, length: u64, variants: usize, own: usize) -> Option<u64> {
+    let (variants, own) = (u64::try_from(variants).ok()?, u64::try_from(own).ok()?);
+    let turns = (counted / length).checked_mul(variants)?.checked_add(own)?;
+    turns.checked_mul(length)?.checked_add(counted % length)
+}
+
+/// How many windows a turn has.
+fn turn(recording: &Recording, setting: &str) -> Result<u64, String> {
+    let found = recording.settings.get(setting);
     let found = found.and_then(|number| u64::try_from(number.number()?).ok());
     let some = found.filter(|number| *number > 0);
-    some.ok_or_else(|| format!("{}: its waiters were not noted", recording.title()))
+    some.ok_or_else(|| format!("{}: its {setting} were not noted", recording.title()))
 }
 
-fn before(recordings: &[&Recording], warmup: impl Fn(&Recording) -> u64) -> u64 {
-    let all = recordings.iter();
-    all.map(|recording| warmup(recording) + recording.count)
-        .sum()
+fn before(recordings: &[&Recording], warmup: bool) -> Option<u64> {
+    recordings.iter().try_fold(0_u64, |sum, recording| {
+        let warmup = if warmup { recording.warmup } else { 0 };
+        sum.checked_add(warmup)?.checked_add(recording.count)
+    })
 }
 
-/// What was found in one loop, and told apart afterwards.
-fn in_time(step: &[&Recording], sample: Sample) -> Result<u64, String> {
-    let whole = |recording: &&&Recording| recording.samples.len() as u64 == recording.count;
-    if step.iter().filter(whole).count() < step.len() {
+/// What was found in one loop, and sorted afterwards.
+fn by_time(step: &[&Recording], sample: Sample) -> Result<u64, String> {
+    if !step.iter().all(|recording| recording.is_complete()) {
         return Err("not all of its step's samples were kept".to_owned());
     }
     let all = step.iter().flat_map(|recording| recording.samples.iter());
@@ -60,6 +82,12 @@ mod tests {
     use punctual_model::{Nanos, Recorder, RecordingKey};
 
     use super::*;
+
+    /// As the probes themselves say it.
+    fn windows(probe: &str) -> Windows {
+        let info = punctual_agent::probes::info(probe).unwrap();
+        info.scope.as_ref().unwrap().windows
+    }
 
     /// A recording with samples at these moments.
     fn recording(probe: &str, variant: &str, warmup: u64, at: &[i64]) -> Recording {
@@ -77,7 +105,9 @@ mod tests {
         let of = |place: usize| {
             let samples = step[place].samples.iter();
             samples
-                .map(|sample| number(&step, place, sample).unwrap())
+                .map(|sample| {
+                    number(windows(&step[place].key.probe), &step, place, sample).unwrap()
+                })
                 .collect()
         };
         (0..step.len()).map(of).collect()
@@ -86,7 +116,7 @@ mod tests {
     #[test]
     fn acquisitions_and_releases_take_turns_from_the_warm_up_on() {
         let of = |probe: &str, warmup| {
-            ["acquire", "release (2)"].map(|variant| {
+            ["acquire", "release"].map(|variant| {
                 let mut recording = recording(probe, variant, warmup, &[0, 1, 2, 3]);
                 recording.settings.insert("waiters".into(), 2.into());
                 recording
@@ -124,12 +154,30 @@ mod tests {
         let mut missed = recording("switch", "N=2", 0, &[0]);
         missed.missed = 1;
         let sample = missed.samples.iter().next().unwrap();
-        let reason = number(&[&missed], 0, sample).unwrap_err();
+        let number_of = |probe, recording| number(windows(probe), &[recording], 0, sample);
+        let reason = number_of("switch", &missed).unwrap_err();
         assert!(reason.contains("missed 1 of its switches"), "{reason}");
-        missed.key.probe = "timer".into();
-        assert_eq!(number(&[&missed], 0, sample), Ok(0));
+        assert_eq!(number_of("timer", &missed), Ok(0));
         let mut cut = recording("tick", "tick", 0, &[0, 1]);
         cut.count += 1;
-        assert!(number(&[&cut], 0, sample).is_err());
+        assert!(number_of("tick", &cut).is_err());
+    }
+
+    #[test]
+    fn a_variant_without_a_turn_and_counts_that_cannot_be_have_no_window() {
+        let odd = recording("mutex", "destroy", 0, &[0]);
+        let sample = odd.samples.iter().next().unwrap();
+        let reason = number(windows("mutex"), &[&odd], 0, sample).unwrap_err();
+        assert!(reason.contains("acquire, release"), "{reason}");
+        for (probe, variant) in [("mutex", "release"), ("inversion", "none")] {
+            let damaged = recording(probe, variant, u64::MAX, &[0]);
+            let seq = u64::MAX / 2;
+            let sample = Sample { seq, ..sample };
+            let reason = number(windows(probe), &[&damaged], 0, sample).unwrap_err();
+            assert!(reason.contains("damaged"), "{reason}");
+        }
+        let mut nobody = recording("semaphore", "acquire", 0, &[0]);
+        nobody.settings.insert("waiters".into(), 0_u64.into());
+        assert!(number(windows("semaphore"), &[&nobody], 0, sample).is_err());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::thread;
 
+use punctual_model::probe::{ProbeInfo, Shape, View};
 use punctual_model::recording::KEEP_MOST;
 use punctual_model::{CpuId, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
@@ -17,6 +18,13 @@ pub const PROBE: Probe = Probe {
     name: "clock",
     summary: "the cost of a time stamp: back-to-back reads, bare and with a probe's bookkeeping",
     parse: |table| parameters::<Clock>(table, Clock::check),
+};
+
+/// How it is shown and explained.
+pub const INFO: ProbeInfo = ProbeInfo {
+    name: PROBE.name,
+    view: View::of_samples(Shape::Latency, "step between two readings of the clock"),
+    scope: Err("is the clock read without a pause, and marks would be in each sample"),
 };
 
 #[derive(Clone, Debug, Deserialize)]

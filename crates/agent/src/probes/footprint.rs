@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 use std::fs;
 
+use punctual_model::probe::{FindingView, Form, ProbeInfo, Shape, View};
 use punctual_model::{Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
@@ -16,6 +17,24 @@ pub const PROBE: Probe = Probe {
     name: "footprint",
     summary: "the memory that the kernel takes: text, data, modules, in use after boot",
     parse: |table| parameters::<Footprint>(table, |_| Ok(())),
+};
+
+/// How it is shown and explained.
+pub const INFO: ProbeInfo = ProbeInfo {
+    name: PROBE.name,
+    view: View {
+        shape: Shape::Findings,
+        spoken: "",
+        findings: &[
+            FindingView::new("kernel_text_bytes", "text", Form::Plain),
+            FindingView::new("kernel_rodata_bytes", "rodata", Form::Plain),
+            FindingView::new("kernel_data_bytes", "data", Form::Plain),
+            FindingView::new("kernel_bss_bytes", "bss", Form::Plain),
+            FindingView::new("modules_bytes", "modules", Form::Plain),
+            FindingView::new("memory_in_use_bytes", "memory in use", Form::Plain),
+        ],
+    },
+    scope: Err("has no samples of the time between two moments"),
 };
 
 /// What is taken over from `/proc/meminfo`, and under which name.

@@ -1,5 +1,6 @@
 //! Probe `hackbench`: scheduler throughput, as seconds for groups of senders and receivers.
 
+use punctual_model::probe::{ProbeInfo, Shape, View};
 use punctual_model::{Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
@@ -16,6 +17,13 @@ pub const PROBE: Probe = Probe {
     name: "hackbench",
     summary: "scheduler throughput: seconds for groups of senders and receivers to pass messages",
     parse: |table| parameters::<Hackbench>(table, Hackbench::check),
+};
+
+/// How it is shown and explained.
+pub const INFO: ProbeInfo = ProbeInfo {
+    name: PROBE.name,
+    view: View::of_samples(Shape::Work, "hackbench"),
+    scope: Err("is the time that whole programs take, which is throughput, not a latency"),
 };
 
 #[derive(Clone, Debug, Deserialize)]

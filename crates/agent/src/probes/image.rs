@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+use punctual_model::probe::{ProbeInfo, Shape, View};
 use punctual_model::{Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
@@ -22,6 +23,13 @@ pub const PROBE: Probe = Probe {
     name: "image",
     summary: "user and system time of ImageMagick scaling a 3264x2448 image to 1024x768",
     parse: |table| parameters::<Image>(table, Image::check),
+};
+
+/// How it is shown and explained.
+pub const INFO: ProbeInfo = ProbeInfo {
+    name: PROBE.name,
+    view: View::of_samples(Shape::Work, "image"),
+    scope: Err("is the time that whole programs take, which is throughput, not a latency"),
 };
 
 const WIDTH: u32 = 3_264;

@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
+use punctual_model::probe::{FindingView, Form, ProbeInfo, Shape, View, Watched, Windows};
 use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
@@ -24,6 +25,22 @@ pub const PROBE: Probe = Probe {
     name: "inversion",
     summary: "does the mutex prevent priority inversion? INHERIT and PROTECT, and NONE as control",
     parse: |table| parameters::<Inversion>(table, Inversion::check),
+};
+
+/// How it is shown and explained.
+pub const INFO: ProbeInfo = ProbeInfo {
+    name: PROBE.name,
+    view: View {
+        shape: Shape::Latency,
+        spoken: "",
+        findings: &[
+            FindingView::new("result", "result", Form::Leading),
+            FindingView::new("inverted", "inverted", Form::Plain),
+        ],
+    },
+    scope: Ok(Watched::handover(Windows::OneAfterTheOther {
+        warmup: true,
+    })),
 };
 
 /// The low thread sleeps so long before each round: no multiple of a tick, and long enough

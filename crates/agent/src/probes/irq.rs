@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 use std::thread;
 
+use punctual_model::probe::{ProbeInfo, Shape, View, Watched};
 use punctual_model::recording::KEEP_MOST;
 use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
@@ -26,6 +27,16 @@ pub const PROBE: Probe = Probe {
     name: "irq",
     summary: "interrupt latency (/dev/pulse): hard handler, threaded handler, reader",
     parse: |table| parameters::<Irq>(table, Irq::check),
+};
+
+/// How it is shown and explained.
+pub const INFO: ProbeInfo = ProbeInfo {
+    name: PROBE.name,
+    view: View::of_samples(Shape::Latency, "interrupt latency"),
+    scope: Ok(Watched {
+        stages: &[&["whole"], &["hard", "thread", "reader"]],
+        ..Watched::LATENESS
+    }),
 };
 
 /// The device that makes the interrupts.

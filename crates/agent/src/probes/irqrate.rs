@@ -8,6 +8,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::thread;
 
+use punctual_model::probe::{FindingView, Form, ProbeInfo, Shape, View};
 use punctual_model::{CpuId, Finding, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
@@ -21,6 +22,21 @@ pub const PROBE: Probe = Probe {
     name: "irqrate",
     summary: "the shortest interval between interrupts at which a burst of them loses none",
     parse: |table| parameters::<Irqrate>(table, Irqrate::check),
+};
+
+/// How it is shown and explained.
+pub const INFO: ProbeInfo = ProbeInfo {
+    name: PROBE.name,
+    view: View {
+        shape: Shape::Findings,
+        spoken: "",
+        findings: &[FindingView::new(
+            "shortest_interval",
+            "none lost at",
+            Form::Plain,
+        )],
+    },
+    scope: Err("has no samples of the time between two moments"),
 };
 
 /// Intervals are tried in steps of this.

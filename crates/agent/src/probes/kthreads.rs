@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io;
 
+use punctual_model::probe::{FindingView, Form, ProbeInfo, Shape, View};
 use punctual_model::{Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
@@ -19,6 +20,21 @@ pub const PROBE: Probe = Probe {
     name: "kthreads",
     summary: "the kernel's threads with policy and priority; are interrupts threaded?",
     parse: |table| parameters::<Kthreads>(table, |_| Ok(())),
+};
+
+/// How it is shown and explained.
+pub const INFO: ProbeInfo = ProbeInfo {
+    name: PROBE.name,
+    view: View {
+        shape: Shape::List,
+        spoken: "",
+        findings: &[
+            FindingView::new("interrupts_threaded", "irqs threaded", Form::Plain),
+            FindingView::new("threads", "threads", Form::Plain),
+            FindingView::new("real_time_threads", "real-time", Form::Plain),
+        ],
+    },
+    scope: Err("has no samples of the time between two moments"),
 };
 
 /// Marks a kernel thread among the flags in `/proc/PID/stat` (the kernel's `PF_KTHREAD`).

@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
+use punctual_model::probe::{FindingView, Form, ProbeInfo, Shape, View, Watched, Windows};
 use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
@@ -24,6 +25,20 @@ pub const PROBE: Probe = Probe {
     name: "mutex",
     summary: "acquire and release of a PTHREAD_PRIO_INHERIT mutex that a lower thread owns",
     parse: |table| parameters::<Contention>(table, Contention::check),
+};
+
+/// How it is shown and explained.
+pub const INFO: ProbeInfo = ProbeInfo {
+    name: PROBE.name,
+    view: View {
+        shape: Shape::Latency,
+        spoken: "acquire or release of a contended mutex",
+        findings: &[FindingView::new("inversions", "inversions", Form::Plain).only_of("release")],
+    },
+    scope: Ok(Watched::handover(Windows::InTurns {
+        variants: &["acquire", "release"],
+        length: None,
+    })),
 };
 
 /// The low thread sleeps so long before each round: no multiple of a tick, and long enough

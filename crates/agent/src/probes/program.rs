@@ -4,6 +4,7 @@
 
 use std::io::Read;
 
+use punctual_model::probe::{ProbeInfo, Shape, View};
 use punctual_model::{Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
@@ -19,6 +20,13 @@ pub const PROBE: Probe = Probe {
     name: "program",
     summary: "any program: its elapsed time, and what it prints, kept word for word",
     parse: |table| parameters::<Program>(table, Program::check),
+};
+
+/// How it is shown and explained.
+pub const INFO: ProbeInfo = ProbeInfo {
+    name: PROBE.name,
+    view: View::of_samples(Shape::Work, ""),
+    scope: Err("is the time that whole programs take, which is throughput, not a latency"),
 };
 
 /// The program that runs: each probe that measures programs runs one at a time.

@@ -8,6 +8,7 @@
 use std::path::Path;
 use std::thread;
 
+use punctual_model::probe::{ProbeInfo, Shape, View, Watched};
 use punctual_model::recording::KEEP_MOST;
 use punctual_model::{CpuId, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
@@ -25,6 +26,13 @@ pub const PROBE: Probe = Probe {
     name: "realfeel",
     summary: "jitter of a periodic interrupt (/dev/rtc): interval minus nominal, signed",
     parse: |table| parameters::<Realfeel>(table, Realfeel::check),
+};
+
+/// How it is shown and explained.
+pub const INFO: ProbeInfo = ProbeInfo {
+    name: PROBE.name,
+    view: View::of_samples(Shape::Jitter, "jitter of a periodic interrupt"),
+    scope: Ok(Watched::LATENESS),
 };
 
 /// Where the real-time clock is looked for.

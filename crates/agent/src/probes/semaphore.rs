@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
+use punctual_model::probe::{FindingView, Form, ProbeInfo, Shape, View, Watched, Windows};
 use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
@@ -24,6 +25,25 @@ pub const PROBE: Probe = Probe {
     name: "semaphore",
     summary: "acquire and release of a semaphore for which up to 90 threads wait",
     parse: |table| parameters::<Contention>(table, Contention::check),
+};
+
+/// How it is shown and explained.
+pub const INFO: ProbeInfo = ProbeInfo {
+    name: PROBE.name,
+    view: View {
+        shape: Shape::Latency,
+        spoken: "acquire or release of a semaphore",
+        findings: &[
+            FindingView::new("slope_ns_per_waiter", "waiters matter", Form::Matters),
+            FindingView::new("slope_ns_per_waiter", "ns per waiter", Form::Plain),
+            FindingView::new("woken_highest_first", "highest first", Form::Plain)
+                .only_of("release"),
+        ],
+    },
+    scope: Ok(Watched::handover(Windows::InTurns {
+        variants: &["acquire", "release"],
+        length: Some("waiters"),
+    })),
 };
 
 /// The creating thread sleeps so long before each round: no multiple of a tick, and long

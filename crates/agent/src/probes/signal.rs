@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::thread;
 
+use punctual_model::probe::{ProbeInfo, Shape, View, Watched};
 use punctual_model::recording::KEEP_MOST;
 use punctual_model::{CpuId, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
@@ -28,6 +29,16 @@ pub const PROBE: Probe = Probe {
     name: "signal",
     summary: "signal travel (/dev/backfire): user write to driver, driver to signal handler",
     parse: |table| parameters::<Signal>(table, Signal::check),
+};
+
+/// How it is shown and explained.
+pub const INFO: ProbeInfo = ProbeInfo {
+    name: PROBE.name,
+    view: View::of_samples(Shape::Latency, "signal travel"),
+    scope: Ok(Watched {
+        stages: &[&["to", "from"]],
+        ..Watched::LATENESS
+    }),
 };
 
 const DEVICE: &str = "/dev/backfire";

@@ -4,6 +4,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 
+use punctual_model::probe::{ProbeInfo, Shape, View, Watched, Windows};
 use punctual_model::{CpuId, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
@@ -18,6 +19,16 @@ pub const PROBE: Probe = Probe {
     name: "switch",
     summary: "thread switch latency: N SCHED_FIFO threads of equal priority yield in turn",
     parse: |table| parameters::<Switch>(table, Switch::check),
+};
+
+/// How it is shown and explained.
+pub const INFO: ProbeInfo = ProbeInfo {
+    name: PROBE.name,
+    view: View::of_samples(Shape::Steps, "thread switch"),
+    // Whoever joins the ring has not yielded in it.
+    scope: Ok(Watched::handover(Windows::OneAfterTheOther {
+        warmup: false,
+    })),
 };
 
 /// Threads that yield to each other leave nothing to others, for which the kernel has two

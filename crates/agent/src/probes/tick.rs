@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::thread;
 
+use punctual_model::probe::{
+    FindingView, Form, ProbeInfo, SampleSpan, Shape, View, Watched, Windows,
+};
 use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
@@ -20,6 +23,26 @@ pub const PROBE: Probe = Probe {
     name: "tick",
     summary: "how long the clock tick, and what else interrupts, holds up a running thread",
     parse: |table| parameters::<Tick>(table, Tick::check),
+};
+
+/// How it is shown and explained.
+pub const INFO: ProbeInfo = ProbeInfo {
+    name: PROBE.name,
+    view: View {
+        shape: Shape::Latency,
+        spoken: "interruption of a running thread",
+        findings: &[
+            FindingView::new("cpu_lost_to_ticks", "lost to ticks", Form::Plain).only_of("tick"),
+            FindingView::new("cpu_lost", "lost in all", Form::Plain).only_of("tick"),
+            FindingView::new("kernel_counter_agrees", "kernel's count", Form::Agrees)
+                .only_of("tick"),
+        ],
+    },
+    scope: Ok(Watched {
+        span: SampleSpan::Gap,
+        windows: Windows::ByTime,
+        stages: &[],
+    }),
 };
 
 /// What turning the guards has started (the kernel logs it) is over after this.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Barrier};
 use std::thread;
 
+use punctual_model::probe::{ProbeInfo, Shape, View, Watched};
 use punctual_model::recording::KEEP_MOST;
 use punctual_model::{CpuId, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
@@ -20,6 +21,13 @@ pub const PROBE: Probe = Probe {
     name: "timer",
     summary: "wake-up latency: how late a SCHED_FIFO thread runs after its timer was due",
     parse: |table| parameters::<Timer>(table, Timer::check),
+};
+
+/// How it is shown and explained.
+pub const INFO: ProbeInfo = ProbeInfo {
+    name: PROBE.name,
+    view: View::of_samples(Shape::Latency, "wake-up latency"),
+    scope: Ok(Watched::LATENESS),
 };
 
 /// The probe's first deadline lies up to a tick of 4 ms off the round moment.

@@ -10,7 +10,7 @@ use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT};
 use super::{Figure, Key, Kind, Series, series, without};
 use crate::matrix::{Matrix, Measurement};
 use crate::stats::Stats;
-use crate::views::Shape;
+use punctual_model::probe::Shape;
 
 const PANEL: i32 = 130;
 const GAP: i32 = 56;

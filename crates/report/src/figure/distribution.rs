@@ -8,7 +8,7 @@ use super::{Figure, Key, Kind, Series, is_drawn, series, without};
 use crate::matrix::{Matrix, Measured, Measurement};
 use crate::stats::Stats;
 use crate::text::thousands;
-use crate::views::Shape;
+use punctual_model::probe::Shape;
 
 const HEIGHT: i32 = 320;
 /// Values so many times smaller than the largest lie on the left edge.

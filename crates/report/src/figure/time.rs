@@ -10,7 +10,7 @@ use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT};
 use super::{Figure, Kind, Series, is_drawn, series, without};
 use crate::matrix::{Matrix, Measurement};
 use crate::text::{list, thousands};
-use crate::views::Shape;
+use punctual_model::probe::Shape;
 
 const PANEL: i32 = 90;
 const GAP: i32 = 30;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::header::plain;
 use crate::matrix::Measurement;
-use crate::views::Shape;
+use punctual_model::probe::Shape;
 
 /// A file of data, and what its line is called.
 pub struct Drawn {

@@ -6,7 +6,7 @@ use super::evidence::{counted, lines, name, recordings};
 use crate::matrix::{Cell, Column, Matrix, Measurement};
 use crate::shell::folded;
 use crate::text::thousands;
-use crate::views::Shape;
+use punctual_model::probe::Shape;
 
 /// What was printed beside the samples, folded.
 pub fn outputs(matrix: &Matrix<'_>) -> Markup {

@@ -6,7 +6,8 @@ use super::{Entry, Line, Notes, Range, Rank, Section, Shown};
 use crate::matrix::Measurement;
 use crate::stats::{Stats, supports};
 use crate::text::{seconds, seconds_span, span, thousands};
-use crate::views::{Finding, Shape, Told, Tone, View};
+use crate::views::{self, Told, Tone};
+use punctual_model::probe::{FindingView, Shape, View};
 
 /// The quantiles shown, best first, and what each is called.
 const QUANTILES: [(f64, &str); 4] = [
@@ -309,14 +310,14 @@ fn line(label: &str, entries: &[Entry<'_>], show: impl Fn(&Stats) -> String) -> 
 /// What the probe told besides its samples.
 fn finding_line(
     row: &Measurement,
-    finding: &Finding,
+    finding: &FindingView,
     entries: &[Entry<'_>],
     notes: &mut Notes,
 ) -> Line {
     let mut cell = |entry: &Entry<'_>| {
         let all = entry.found.iter();
         let told: Vec<(u64, Told)> = all
-            .map(|one| (one.run.seed, finding.told(&one.recording.findings)))
+            .map(|one| (one.run.seed, views::told(finding, &one.recording.findings)))
             .collect();
         let about = || format!("{}, {}, {}", entry.column, row.title(), finding.label);
         told_by_all(&told).map_or_else(

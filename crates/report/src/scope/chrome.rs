@@ -56,7 +56,7 @@ fn named(what: &str, thread: u32, name: &str) -> Value {
 mod tests {
     use super::*;
     use punctual_model::Nanos;
-    use punctual_scope::breakdown::Measure;
+    use punctual_model::probe::SampleSpan;
 
     #[test]
     fn what_was_called_comes_behind_its_caller() {
@@ -67,7 +67,7 @@ mod tests {
             length: Nanos(length),
         };
         let story = Breakdown {
-            measure: Measure::Lateness,
+            span: SampleSpan::Lateness,
             late: Nanos(2_500),
             parts: Vec::new(),
             culprit: None,

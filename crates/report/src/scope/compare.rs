@@ -84,12 +84,12 @@ pub fn text(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use punctual_scope::breakdown::Measure;
+    use punctual_model::probe::SampleSpan;
 
     fn story(flame: &[(&str, i64)]) -> Breakdown {
         let late = Nanos(flame.iter().map(|(_, time)| time).sum());
         Breakdown {
-            measure: Measure::Lateness,
+            span: SampleSpan::Lateness,
             late,
             parts: Vec::new(),
             culprit: None,

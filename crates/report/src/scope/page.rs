@@ -3,7 +3,8 @@
 
 use maud::{Markup, PreEscaped, html};
 use punctual_model::{Nanos, Run};
-use punctual_scope::breakdown::{Breakdown, Cause, Measure, Part, PathStage};
+use punctual_model::probe::SampleSpan;
+use punctual_scope::breakdown::{Breakdown, Cause, Part, PathStage};
 use punctual_scope::explain::Explained;
 use punctual_scope::survey::{SectionKind, Survey};
 use punctual_scope::tally::tally;
@@ -133,9 +134,9 @@ fn sample(run: &Run, explained: &Explained, number: usize) -> Markup {
 }
 
 fn story_body(story: &Breakdown, is_open: bool) -> Markup {
-    let between = match story.measure {
-        Measure::Lateness => "between due and taken",
-        Measure::Handover | Measure::Gap => "between the two readings of the clock",
+    let between = match story.span {
+        SampleSpan::Lateness => "between due and taken",
+        SampleSpan::Handover | SampleSpan::Gap => "between the two readings of the clock",
     };
     html! {
         (timeline(story))
@@ -151,9 +152,9 @@ fn story_body(story: &Breakdown, is_open: bool) -> Markup {
 /// The parts as a bar, to scale; what is too short to be seen is in the table.
 fn timeline(story: &Breakdown) -> Markup {
     let scale = WIDTH / story.late.0.max(1) as f64;
-    let begin = match story.measure {
-        Measure::Lateness => "due",
-        Measure::Handover | Measure::Gap => "begun",
+    let begin = match story.span {
+        SampleSpan::Lateness => "due",
+        SampleSpan::Handover | SampleSpan::Gap => "begun",
     };
     html! {
         svg.timeline viewBox=(format!("0 0 {WIDTH} 46")) role="img" aria-label="timeline" {
@@ -207,7 +208,7 @@ fn parts(story: &Breakdown) -> Markup {
                 td { code { (part.by.as_deref().unwrap_or_default()) } }
                 td { (part.thread) }
                 td { code { (function(part)) } }
-                td { @for line in told(part, story.measure, usize::MAX) { code { (line) } br; } }
+                td { @for line in told(part, story.span, usize::MAX) { code { (line) } br; } }
             }
         } }
     } }

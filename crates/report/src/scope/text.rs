@@ -7,7 +7,8 @@ use punctual_model::{Nanos, Run};
 use super::compare;
 use super::page::Other;
 use crate::text::{cut, exact, thousands, wrap};
-use punctual_scope::breakdown::{Breakdown, Cause, Measure, Part, PathStage};
+use punctual_model::probe::SampleSpan;
+use punctual_scope::breakdown::{Breakdown, Cause, Part, PathStage};
 use punctual_scope::explain::Explained;
 use punctual_scope::survey::{SectionKind, Survey};
 use punctual_scope::tally::tally;
@@ -217,7 +218,7 @@ fn timeline(story: &Breakdown, width: usize) -> String {
         stage = Some(part.stage);
         let rest = format!("{name:10} {}", short(part, width.saturating_sub(38)));
         text.push_str(&line(part.from, &exact(part.length), rest.trim_end()));
-        for told in told(part, story.measure, width.saturating_sub(39)) {
+        for told in told(part, story.span, width.saturating_sub(39)) {
             let _ = writeln!(text, "{:39}{told}", "");
         }
     }
@@ -254,7 +255,7 @@ pub fn described(part: &Part) -> String {
 }
 
 /// Functions are told where a part is long enough to matter; their times are never cut.
-pub fn told(part: &Part, measure: Measure, width: usize) -> Vec<String> {
+pub fn told(part: &Part, span: SampleSpan, width: usize) -> Vec<String> {
     if part.length.0 < 1000 {
         return Vec::new();
     }
@@ -266,7 +267,7 @@ pub fn told(part: &Part, measure: Measure, width: usize) -> Vec<String> {
     if let Some(main) = &part.main {
         told.push(line("", &main.function, format!(" {}", exact(main.time))));
     }
-    let is_telling = measure == Measure::Handover && part.main.is_some();
+    let is_telling = span == SampleSpan::Handover && part.main.is_some();
     if part.cause.is_in_the_way() || is_telling {
         told.extend(part.within.iter().map(|ran| {
             let times = match ran.times {

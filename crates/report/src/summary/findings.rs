@@ -1,8 +1,10 @@
 //! One sentence each for probes whose findings say more than their times.
 
+use punctual_model::probe::FindingView;
+
 use crate::matrix::{Cell, Column, Measurement};
 use crate::text::list;
-use crate::views::{Finding, Told, Tone, of};
+use crate::views::{self, Told, Tone, of};
 
 /// The protocol that is none: the control.
 const CONTROL: &str = "none";
@@ -85,11 +87,11 @@ fn is_measured(column: &Column<'_>, row: &Measurement) -> bool {
 }
 
 /// What each run of a subject says.
-fn told(column: &Column<'_>, row: &Measurement, finding: &Finding) -> Vec<Told> {
+fn told(column: &Column<'_>, row: &Measurement, finding: &FindingView) -> Vec<Told> {
     match column.cell(row) {
         Cell::Measured { found, .. } => found
             .iter()
-            .map(|one| finding.told(&one.recording.findings))
+            .map(|one| views::told(finding, &one.recording.findings))
             .collect(),
         _ => Vec::new(),
     }

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use punctual_model::Nanos;
 
-use super::{Measure, PathStage, SampleContext, Unexplained};
+use super::context::{SampleContext, Unexplained};
+use super::part::PathStage;
 use crate::names::{CodeKind, Name};
 use crate::walk::{Number, Span, Task, Walk};
+use punctual_model::probe::SampleSpan;
 
 /// A timer that an idle CPU waits for comes so much after it is due, at most: the clocks that
 /// it is programmed in are coarser than a nanosecond.
@@ -16,6 +18,9 @@ const GRAIN: Nanos = Nanos(100);
 /// rounding: of each, and of the guest's own idea of its counter's rate.
 const ROUNDING: Nanos = Nanos(3);
 const SHARE: i64 = 500_000;
+
+/// Most of a part is this share of it.
+pub(super) const MOST: f64 = 0.8;
 
 pub(super) struct Attribution<'a> {
     pub(super) walk: &'a Walk,
@@ -51,9 +56,9 @@ impl<'a> Attribution<'a> {
         about: SampleContext,
         end: u64,
     ) -> Result<Self, Unexplained> {
-        let begin = match about.measure {
-            Measure::Lateness => due(walk, about, end),
-            Measure::Handover | Measure::Gap => read(walk, about, end)?,
+        let begin = match about.span {
+            SampleSpan::Lateness => due(walk, about, end),
+            SampleSpan::Handover | SampleSpan::Gap => read(walk, about, end)?,
         };
         let spans = spans_after(walk, begin.at)..walk.spans.partition_point(|span| span.from < end);
         let mut attribution = Self {
@@ -114,7 +119,7 @@ impl<'a> Attribution<'a> {
                 self.walk.mended
             ));
         }
-        if self.about.measure != Measure::Lateness {
+        if self.about.span != SampleSpan::Lateness {
             return notes;
         }
         if !self.switched {

@@ -1,21 +1,22 @@
 //! What keeps the sample from going on.
 
 use super::attribution::Attribution;
-use super::{Cause, Measure, PathStage};
+use super::part::{Cause, PathStage};
 use crate::names::CodeKind;
 use crate::preemption::Preemption;
 use crate::walk::{Number, Span};
+use punctual_model::probe::SampleSpan;
 
 impl Attribution<'_> {
     pub(super) fn cause(&self, span: &Span, stage: PathStage) -> (Cause, Option<Number>) {
         let masked = (Cause::IrqsOff, span.irqs_off);
         match stage {
-            PathStage::Interrupt if self.about.measure == Measure::Gap => (Cause::Path, None),
+            PathStage::Interrupt if self.about.span == SampleSpan::Gap => (Cause::Path, None),
             PathStage::Interrupt if span.irqs_off.is_some() => masked,
             PathStage::Interrupt => (Cause::Pending, None),
             PathStage::Switch => self.cause_of_switch(span),
             PathStage::Call => self.cause_of_call(span),
-            PathStage::Return if self.about.measure == Measure::Gap => self.cause_of_call(span),
+            PathStage::Return if self.about.span == SampleSpan::Gap => self.cause_of_call(span),
             PathStage::Handler | PathStage::Return | PathStage::User => match self.context(span) {
                 CodeKind::Interrupt => (Cause::HardIrq, None),
                 CodeKind::Exception => (Cause::Exception, None),

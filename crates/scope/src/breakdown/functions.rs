@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use punctual_model::Nanos;
 
+use super::attribution::MOST;
 use super::attribution::{Attribution, end_of};
+use super::part::{FunctionSpan, FunctionTime};
 use super::parts::Piece;
-use super::{FunctionSpan, FunctionTime, MOST};
 use crate::names::CodeKind;
 use crate::walk::{Number, Span, Task};
 

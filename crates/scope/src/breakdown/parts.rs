@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use punctual_model::Nanos;
 
+use super::attribution::MOST;
 use super::attribution::{Attribution, end_of};
-use super::{Cause, MOST, Part, PathStage};
+use super::part::{Cause, Part, PathStage};
 use crate::names::CodeKind;
 use crate::walk::{Number, Task};
 

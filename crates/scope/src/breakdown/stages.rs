@@ -1,17 +1,18 @@
 //! How far the sample has come, and when.
 
 use super::attribution::{Attribution, end_of};
-use super::{Measure, PathStage};
+use super::part::PathStage;
 use crate::names::CodeKind;
 use crate::walk::{Number, Span, Task, Wake};
+use punctual_model::probe::SampleSpan;
 
 impl Attribution<'_> {
     /// Where each stage ends, the last one excepted.
     pub(super) fn find_milestones(&mut self) {
-        match self.about.measure {
-            Measure::Lateness => self.go_back(),
-            Measure::Handover => self.milestones = self.handover(),
-            Measure::Gap => self.milestones = self.gap(),
+        match self.about.span {
+            SampleSpan::Lateness => self.go_back(),
+            SampleSpan::Handover => self.milestones = self.handover(),
+            SampleSpan::Gap => self.milestones = self.gap(),
         }
     }
 

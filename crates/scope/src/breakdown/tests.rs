@@ -1,7 +1,12 @@
 //! Breakdowns of walks that are made up.
 
+use punctual_model::Nanos;
+use punctual_model::probe::SampleSpan;
+
 use super::*;
+use crate::guest_clock::GuestClock;
 use crate::names::CodeKind;
+use crate::preemption::Preemption;
 use crate::walk::{Activation, Number, Span, Task};
 
 const NAMES: [(&str, CodeKind); 10] = [
@@ -62,14 +67,14 @@ fn walk(ran: &[(Task, usize, u32)]) -> Walk {
     walk
 }
 
-fn breakdown(walk: &Walk, measure: Measure, late: i64) -> Result<Breakdown, Unexplained> {
-    story_on(Preemption::Full, walk, measure, late)
+fn breakdown(walk: &Walk, span: SampleSpan, late: i64) -> Result<Breakdown, Unexplained> {
+    breakdown_on(Preemption::Full, walk, span, late)
 }
 
-fn story_on(
+fn breakdown_on(
     preemption: Preemption,
     walk: &Walk,
-    measure: Measure,
+    span: SampleSpan,
     late: i64,
 ) -> Result<Breakdown, Unexplained> {
     let names = NAMES.map(|(text, kind)| Name {
@@ -78,7 +83,7 @@ fn story_on(
     });
     let about = SampleContext {
         clock: GuestClock::new(1, 1_000_000).unwrap(),
-        measure,
+        span,
         late: Nanos(late),
         ends_before: Nanos::ZERO,
         preemption,
@@ -110,7 +115,7 @@ fn what_two_threads_do_for_a_handover_is_the_way_and_all_else_stands_in_it() {
     ]);
     // The clock is read before the window's sample begins, too.
     walk.clocks = vec![3, 10, 420];
-    let breakdown = breakdown(&walk, Measure::Handover, 410).unwrap();
+    let breakdown = breakdown(&walk, SampleSpan::Handover, 410).unwrap();
     assert_eq!(
         shape(&breakdown),
         [
@@ -145,7 +150,7 @@ fn a_gap_is_the_way_but_for_what_interrupts_it() {
         (ONE, USER, 5),
     ]);
     walk.clocks = vec![5, 10, 142];
-    let breakdown = breakdown(&walk, Measure::Gap, 132).unwrap();
+    let breakdown = breakdown(&walk, SampleSpan::Gap, 132).unwrap();
     assert_eq!(
         shape(&breakdown),
         [
@@ -169,7 +174,7 @@ fn two_interrupts_are_two_culprits_but_what_they_part_is_one() {
         (ONE, USER, 5),
     ]);
     gap.clocks = vec![5, 137];
-    let of_gap = breakdown(&gap, Measure::Gap, 132).unwrap();
+    let of_gap = breakdown(&gap, SampleSpan::Gap, 132).unwrap();
     assert_eq!((of_gap.culprit, of_gap.held()), (Some(1), Nanos(80)));
 
     let mut handover = walk(&[
@@ -180,7 +185,7 @@ fn two_interrupts_are_two_culprits_but_what_they_part_is_one() {
         (OTHER, USER, 10),
     ]);
     handover.clocks = vec![5, 200];
-    let breakdown = breakdown(&handover, Measure::Handover, 195).unwrap();
+    let breakdown = breakdown(&handover, SampleSpan::Handover, 195).unwrap();
     assert_eq!((breakdown.culprit, breakdown.held()), (Some(1), Nanos(100)));
 }
 
@@ -192,7 +197,7 @@ fn soft_interrupts_are_a_threads_work_on_rt() {
         (Preemption::Full, Cause::Softirq),
         (Preemption::Rt, Cause::OtherThread),
     ] {
-        let breakdown = story_on(preemption, &walk, Measure::Handover, 65).unwrap();
+        let breakdown = breakdown_on(preemption, &walk, SampleSpan::Handover, 65).unwrap();
         assert_eq!(shape(&breakdown)[1], (PathStage::Call, cause, 50));
     }
 }
@@ -217,7 +222,7 @@ fn what_the_end_of_a_switch_calls_cleans_up_but_for_its_lock() {
         walk.activations.push(end);
     }
     walk.clocks = vec![10, 441];
-    let breakdown = breakdown(&walk, Measure::Handover, 431).unwrap();
+    let breakdown = breakdown(&walk, SampleSpan::Handover, 431).unwrap();
     assert_eq!(
         shape(&breakdown)[1..],
         [
@@ -236,15 +241,18 @@ fn what_the_end_of_a_switch_calls_cleans_up_but_for_its_lock() {
 fn a_window_that_is_not_the_samples_tells_nothing() {
     let mut walk = walk(&[(ONE, USER, 100), (OTHER, USER, 100)]);
     walk.clocks = vec![20, 150];
-    assert!(breakdown(&walk, Measure::Handover, 130).is_ok());
-    assert!(breakdown(&walk, Measure::Handover, 133).is_ok(), "rounding");
+    assert!(breakdown(&walk, SampleSpan::Handover, 130).is_ok());
+    assert!(
+        breakdown(&walk, SampleSpan::Handover, 133).is_ok(),
+        "rounding"
+    );
     for late in [100, 134, 200] {
-        let unexplained = breakdown(&walk, Measure::Handover, late).map(|_| ());
+        let unexplained = breakdown(&walk, SampleSpan::Handover, late).map(|_| ());
         assert_eq!(unexplained, Err(Unexplained::NoBegin), "{late}");
     }
     walk.clocks.clear();
     assert_eq!(
-        breakdown(&walk, Measure::Gap, 10).map(|_| ()),
+        breakdown(&walk, SampleSpan::Gap, 10).map(|_| ()),
         Err(Unexplained::NoClock)
     );
 }

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use super::Measure;
 use super::attribution::Attribution;
 use crate::walk::Task;
+use punctual_model::probe::SampleSpan;
 
 impl Attribution<'_> {
     /// Names for threads: the program in user space, or a kernel thread's own function.
@@ -42,7 +42,7 @@ impl Attribution<'_> {
 
     /// Both threads of a handover are the probe's, most likely.
     fn name_parts(&self, threads: &mut HashMap<Task, String>) {
-        if self.about.measure != Measure::Handover {
+        if self.about.span != SampleSpan::Handover {
             return;
         }
         for (task, part) in [(self.beginner(), "begins"), (self.task, "ends")] {

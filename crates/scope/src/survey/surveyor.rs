@@ -6,12 +6,12 @@ use iced_x86::Register;
 use punctual_trace::marker::Marker;
 use punctual_trace::{Item, Word};
 
+use super::section::{Hotspot, SectionKind, Survey};
 use crate::blocks::Blocks;
 use crate::decode::{Op, Transfer};
 use crate::guest_clock::GuestClock;
 use crate::names::{CodeKind, Func, KERNEL, Names};
 use crate::preemption::Preemption;
-use crate::survey::{Hotspot, SectionKind, Survey};
 
 const PREEMPT_BITS: i64 = 0xff;
 const SOFTIRQ_OFF: i64 = 0x200;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use iced_x86::Register;
 use punctual_trace::Word;
 
-use super::{Activation, Number, Span, Task, Wake, Walk};
+use super::path::{Activation, Number, Span, Task, Wake, Walk};
 use crate::blocks::Blocks;
 use crate::decode::{Op, Transfer};
 use crate::names::{CodeKind, Func, KERNEL};
