@@ -9,8 +9,8 @@ pub(crate) fn explain(text: &str, error: &toml::de::Error) -> String {
     let hint = match quoted.as_slice() {
         [found, known @ ..] if error.message().starts_with("unknown") => did_you_mean(found, known),
         [missing] if error.message().starts_with("missing") => {
-            let part = error.span().and_then(|span| text.get(span)).unwrap_or(text);
-            let close = did_you_mean(missing, &keys(part));
+            let begin = error.span().map_or(0, |span| span.start);
+            let close = did_you_mean(missing, &keys(table(text, begin)));
             close.replace("did you mean", "did you mean it by")
         }
         _ => String::new(),
@@ -25,6 +25,13 @@ pub(crate) fn plain(said: &str) -> String {
         said = said.replace(&format!("expected {word}"), "expected a whole number");
     }
     said.replace("expected f64", "expected a number")
+}
+
+/// The table that begins there, up to the next one.
+fn table(text: &str, begin: usize) -> &str {
+    let rest = text.get(begin..).unwrap_or(text);
+    let behind = rest.match_indices("\n[").map(|(place, _)| place);
+    behind.min().map_or(rest, |end| &rest[..end])
 }
 
 /// The keys that are set in a piece of TOML.
