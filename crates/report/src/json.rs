@@ -265,7 +265,8 @@ mod tests {
         wrong["runs"][0]["more"] = json!(1);
         assert!(validate(&wrong).is_err());
         let mut wrong = runs_json(&runs, false);
-        wrong["runs"][8]["recordings"][1]["count"] = json!("many");
+        let last = runs.len() - 1;
+        wrong["runs"][last]["recordings"][1]["count"] = json!("many");
         assert!(validate(&wrong).is_err());
     }
 

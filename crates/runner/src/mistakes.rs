@@ -9,8 +9,8 @@ pub(crate) fn explain(text: &str, error: &toml::de::Error) -> String {
     let Some((missing, _)) = missing.and_then(|rest| rest.split_once('`')) else {
         return said;
     };
-    let part = error.span().and_then(|span| text.get(span)).unwrap_or(text);
-    let hint = did_you_mean(missing, &keys(part));
+    let begin = error.span().map_or(0, |span| span.start);
+    let hint = did_you_mean(missing, &keys(table(text, begin)));
     said + &hint.replace("did you mean", "did you mean it by")
 }
 
@@ -28,6 +28,13 @@ pub(crate) fn plain(said: &str) -> String {
         said = said.replace(&format!("expected {word}"), "expected a whole number");
     }
     said.replace("expected f64", "expected a number") + &hint
+}
+
+/// The table that begins there, up to the next one.
+fn table(text: &str, begin: usize) -> &str {
+    let rest = text.get(begin..).unwrap_or(text);
+    let behind = rest.match_indices("\n[").map(|(place, _)| place);
+    behind.min().map_or(rest, |end| &rest[..end])
 }
 
 /// The keys that are set in a piece of TOML.

@@ -118,6 +118,7 @@ mod tests {
         let of = |probe: &str, warmup| {
             ["acquire", "release"].map(|variant| {
                 let mut recording = recording(probe, variant, warmup, &[0, 1, 2, 3]);
+                recording.key.repetition = 2;
                 recording.settings.insert("waiters".into(), 2.into());
                 recording
             })

@@ -128,7 +128,8 @@ fn begin(name: &str, letters: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use punctual_scope::breakdown::{FunctionSpan, Measure, Part, PathStage};
+    use punctual_model::probe::SampleSpan;
+    use punctual_scope::breakdown::{FunctionSpan, Part, PathStage};
 
     use super::*;
 
@@ -151,7 +152,7 @@ mod tests {
             length: Nanos(length),
         };
         let story = Breakdown {
-            measure: Measure::Lateness,
+            span: SampleSpan::Lateness,
             late: Nanos(1_000),
             parts: vec![part(Cause::IrqsOff, 0, 750), part(Cause::Path, 750, 250)],
             culprit: Some(0),
