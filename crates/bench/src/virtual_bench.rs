@@ -6,6 +6,7 @@
 //! apart; both are files in a [`WorkDir`], so nothing that the guest says waits for the host
 //! or is lost with it. A [`Watch`] tells a guest that is slow from one that is lost.
 
+mod guest_memory;
 mod plugin;
 mod qemu;
 mod qemu_args;
@@ -43,6 +44,15 @@ pub enum Start {
     Resumed,
     /// By a boot of its own.
     Cold,
+}
+
+/// What becomes of the step that runs when a run is cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cancel {
+    /// Its samples are kept: the guest is asked to end, and has its time for it.
+    Keep,
+    /// It is of no use.
+    Discard,
 }
 
 /// The place where virtual subjects run.
@@ -93,7 +103,7 @@ impl VirtualBench {
         ])
     }
 
-    /// Carries out a plan on a machine. `on` is told what happens; the run ends soon after
+    /// Carries out a plan on a machine. `on` is told what happens; the run ends at once when
     /// `cancel` becomes true.
     pub fn run(
         &self,
@@ -103,11 +113,23 @@ impl VirtualBench {
         on: &mut dyn FnMut(Event),
         cancel: &AtomicBool,
     ) -> Outcome {
+        self.carry_out(machine, plan, (start, Cancel::Discard), on, cancel)
+    }
+
+    fn carry_out(
+        &self,
+        machine: &Machine,
+        plan: &str,
+        (start, on_cancel): (Start, Cancel),
+        on: &mut dyn FnMut(Event),
+        cancel: &AtomicBool,
+    ) -> Outcome {
         let mut session = Session {
             bench: self,
             machine,
             on,
             cancel,
+            on_cancel,
             console: Console::default(),
             went_on: None,
         };
@@ -177,7 +199,8 @@ impl Site for VirtualSite {
     }
 
     fn run(&self, plan: &str, on: &mut dyn FnMut(Event), cancel: &AtomicBool) -> Outcome {
-        self.bench.run(&self.machine, plan, self.start, on, cancel)
+        let how = (self.start, Cancel::Keep);
+        self.bench.carry_out(&self.machine, plan, how, on, cancel)
     }
 }
 
@@ -187,6 +210,7 @@ struct Session<'a> {
     machine: &'a Machine,
     on: &'a mut dyn FnMut(Event),
     cancel: &'a AtomicBool,
+    on_cancel: Cancel,
     /// All that the console has shown.
     console: Console,
     /// When the guest began to carry out its plan.
@@ -294,7 +318,11 @@ impl Session<'_> {
             arguments.extend(plugin.arguments());
             environment = Some(Plugin::environment(&qemu.version)?);
         }
-        Process::start(qemu, &arguments, environment, work.path())
+        let mut process = Process::start(qemu, &arguments, environment, work.path())?;
+        if self.on_cancel == Cancel::Keep && memory != Memory::Kept {
+            process.watch_memory(self.machine.memory_mib);
+        }
+        Ok(process)
     }
 
     /// Watches over a guest, and keeps what its console shows, however it goes.
