@@ -5,7 +5,7 @@
 use std::process::Command;
 
 use anyhow::Result;
-use punctual_benches::{Cost, peak_mib, watch};
+use punctual_benches::{Cost, figure, peak_mib, watch};
 use punctual_model::recording::KEEP_MOST;
 use punctual_tests::{Scratch, long, programs};
 
@@ -20,6 +20,10 @@ fn main() -> Result<()> {
     ] {
         let (mib, seconds) = target(samples, keep)?;
         println!("  N = {samples:>11}, {keep:>10} kept  {mib:6} MiB  {seconds:6.2} s");
+        figure(
+            &format!("long_recording/target-{samples}-{keep}-mib"),
+            mib as f64,
+        );
     }
     println!("punctual show --report, one recording of {LONG} samples");
     for keep in [0, 1_000_000, KEEP_MOST] {
@@ -37,6 +41,7 @@ fn main() -> Result<()> {
             "  {keep:>10} kept  {mib:6} MiB  {seconds:6.2} s  store {size} MiB on disk, {} MiB to write",
             stored - before
         );
+        figure(&format!("long_recording/show-{keep}-mib"), mib as f64);
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
 use punctual_bench::virtual_bench::{Machine, Memory, PROGRAM, Start, VirtualBench, cmdline};
-use punctual_benches::{median, time};
+use punctual_benches::{figure, median, time};
 use punctual_kernels::Catalog;
 use punctual_kernels::initramfs;
 use punctual_kernels::paths;
@@ -95,6 +95,10 @@ fn main() -> Result<()> {
     );
     println!("  resuming                 {:6.2} s", median(&resuming));
     println!("  outside of measuring     {:6.2} s", warm - measuring);
+    figure("overhead/cold-by-hand", cold / by_hand);
+    figure("overhead/warm-by-hand", warm / by_hand);
+    figure("overhead/boot-share", booting / cold);
+    figure("overhead/report-share", median(&show) / cold);
     Ok(())
 }
 

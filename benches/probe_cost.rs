@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use punctual_benches::median;
+use punctual_benches::{figure, median};
 use punctual_tests::{Scratch, programs};
 
 const ROUNDS: usize = 3;
@@ -52,6 +52,8 @@ fn main() -> Result<()> {
         wall(&theirs) / wall(&ours),
         cpu(&ours) / cpu(&theirs)
     );
+    figure("probe_cost/rate", wall(&theirs) / wall(&ours));
+    figure("probe_cost/cpu", cpu(&ours) / cpu(&theirs));
     Ok(())
 }
 

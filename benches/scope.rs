@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use punctual_benches::{Cost, median, time, watch};
+use punctual_benches::{Cost, figure, median, time, watch};
 use punctual_tests::Scratch;
 
 const ROUNDS: usize = 3;
@@ -62,6 +62,7 @@ fn main() -> Result<()> {
             most(|cost| cost.mib).unwrap_or_default(),
             most(|cost| cost.children_mib).unwrap_or_default(),
         );
+        figure(&format!("scope/{name}"), seconds / plain);
     }
     Ok(())
 }

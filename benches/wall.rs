@@ -22,6 +22,12 @@ pub fn time(command: &mut Command) -> Result<Duration> {
     Ok(begun.elapsed())
 }
 
+/// Prints a figure once more, for programs: `bench overhead/cold 1.043`. What is kept of a
+/// bench is these lines (`grep '^bench '`); only ratios can be compared with another day's.
+pub fn figure(name: &str, value: f64) {
+    println!("bench {} {value:.3}", name.replace(' ', "-"));
+}
+
 /// The middle one, in seconds.
 pub fn median(times: &[Duration]) -> f64 {
     let mut times = times.to_vec();

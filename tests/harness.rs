@@ -7,6 +7,7 @@
 
 pub mod explained;
 pub mod long;
+pub mod markdown;
 
 use std::ffi::OsString;
 use std::fs;

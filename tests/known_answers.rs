@@ -159,7 +159,7 @@ fn mean_of_times(run: &Value) -> f64 {
 fn priority_inheritance_prevents_inversion_and_no_protocol_does_not() {
     const SUITE: &str = r#"
         name = "inversion"
-        summary = "priority inversion, as S3 tells it"
+        summary = "priority inversion, as the VUB paper has it"
         [[step]]
         probe = "inversion"
         rounds = 20

@@ -1,7 +1,7 @@
 //! The table of stalls × probes: a delay of 500 µs is found as 500 µs by each probe that it
 //! can delay, and moves no other.
 //!
-//! `docs/METHOD.md` has the table with its numbers, and says where the rest comes from.
+//! `docs/method/stalls.md` has the table with its numbers, and says where the rest comes from.
 
 use std::collections::BTreeSet;
 use std::fs;

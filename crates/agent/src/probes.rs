@@ -55,7 +55,7 @@ pub const ALL: &[Probe] = &[
 ];
 
 /// A probe with its parameters.
-pub trait Measurement {
+pub trait Measurement: std::fmt::Debug {
     /// How long the subject will be busy with it at least, as far as the parameters tell.
     fn nominal(&self) -> Nanos;
 

@@ -21,6 +21,8 @@ pub struct Entry {
     pub what: String,
     /// The space that it takes.
     pub bytes: u64,
+    /// When it was made or, for a snapshot, last resumed.
+    pub used: SystemTime,
 }
 
 /// All that is in the cache: kernels by name, the others those used last first.
@@ -32,6 +34,7 @@ pub fn list(cache: &Path) -> io::Result<Vec<Entry>> {
                 kind: "kernel",
                 what: name(&path),
                 bytes: size(&path)?,
+                used: modified(&path)?,
             });
         }
     }
@@ -40,19 +43,23 @@ pub fn list(cache: &Path) -> io::Result<Vec<Entry>> {
         entries.push(Entry {
             kind: "snapshot",
             what: format!(
-                "{}, {} MiB: {}",
+                "{}, {} MiB, {} ns, initramfs {:.8}: {}",
                 record.kernel,
                 record.memory_mib,
+                record.ns_per_insn,
+                record.initramfs_sha256,
                 own(&record.cmdline)
             ),
             bytes: snapshot.space(),
+            used: snapshot.used,
         });
     }
     for path in children(&cache.join("initramfs"))? {
         entries.push(Entry {
             kind: "initramfs",
-            what: name(&path).chars().take(12).collect(),
+            what: name(&path).chars().take(8).collect(),
             bytes: size(&path)?,
+            used: modified(&path)?,
         });
     }
     Ok(entries)
@@ -81,7 +88,7 @@ pub fn prune(cache: &Path, limit: SystemTime) -> io::Result<u64> {
         snapshot::remove(path)?;
     }
     for path in children(&cache.join("initramfs"))? {
-        let recent = fs::metadata(&path)?.modified()? > limit;
+        let recent = modified(&path)? > limit;
         if !recent && !in_use.iter().any(|sha256| name(&path).starts_with(sha256)) {
             removed += size(&path)?;
             fs::remove_file(&path)?;
@@ -116,6 +123,10 @@ fn children(directory: &Path) -> io::Result<Vec<std::path::PathBuf>> {
 fn name(path: &Path) -> String {
     path.file_name()
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+fn modified(path: &Path) -> io::Result<SystemTime> {
+    fs::metadata(path)?.modified()
 }
 
 /// The space on the disk, in bytes.
@@ -169,6 +180,9 @@ mod tests {
         make(cache, "a", "aa");
         assert_eq!(prune(cache, SystemTime::now() - HOUR).unwrap(), 0);
         assert_eq!(kinds(cache), ["kernel", "snapshot", "initramfs"]);
+        let snapshot = &list(cache).unwrap()[1];
+        assert_eq!(snapshot.what, "k, 64 MiB, 1 ns, initramfs aa: quiet");
+        assert!(snapshot.used > SystemTime::now() - HOUR);
         let removed = prune(cache, SystemTime::now() + HOUR).unwrap();
         assert!(removed > 8, "{removed}");
         assert_eq!(kinds(cache), ["kernel"]);

@@ -9,7 +9,9 @@ const MARKERS: &[(&str, &str)] = &[
     ("Internal error: Oops", "the kernel has had an oops"),
     ("Oops: ", "the kernel has had an oops"),
     ("BUG: unable to handle", "the kernel has had an oops"),
-    ("general protection fault", "the kernel has had an oops"),
+    // Of a process in user space the kernel says `traps: prog[12] general protection fault ip:…`.
+    ("general protection fault, ", "the kernel has had an oops"),
+    ("general protection fault: ", "the kernel has had an oops"),
     ("kernel BUG at", "the kernel has found a bug in itself"),
     ("BUG: soft lockup", "the kernel has locked up"),
     ("BUG: workqueue lockup", "the kernel has locked up"),
@@ -39,10 +41,18 @@ const MARKERS: &[(&str, &str)] = &[
         "the guest has too little memory",
     ),
     (
+        HALTED,
+        "the kernel could not be unpacked or started, and has halted",
+    ),
+    (
         "Initramfs unpacking failed",
         "the guest cannot unpack its initramfs: has it enough memory?",
     ),
 ];
+
+/// What the decompressor of an x86 kernel says last, without an end of the line
+/// (`arch/x86/boot/compressed/error.c`).
+const HALTED: &str = "-- System halted";
 
 /// How many lines of the console an error shows.
 const TAIL_LINES: usize = 12;
@@ -80,8 +90,10 @@ impl Console {
             .rposition(|byte| *byte == b'\n')
             .map_or(0, |end| end + 1);
         let text = String::from_utf8_lossy(&new[..whole]).into_owned();
+        let rest = String::from_utf8_lossy(&new[whole..]).into_owned();
         self.searched += whole;
-        text.lines().find_map(meaning)
+        let halted = || meaning(&rest).filter(|_| rest.contains(HALTED));
+        text.lines().find_map(meaning).or_else(halted)
     }
 
     /// All of it, as text.
@@ -126,6 +138,36 @@ mod tests {
         assert_eq!(console.sign(), Some("the kernel has panicked"));
         assert_eq!(console.sign(), None);
         assert_eq!(console.text().lines().count(), 2);
+    }
+
+    #[test]
+    fn a_fault_of_a_process_is_none_of_the_kernel() {
+        let mut console = Console::default();
+        let process = "[    3.1] traps: prog[12] general protection fault ip:401136 \
+            sp:7ffd0f5e2c10 error:0 in prog[401000+1000]\n";
+        console.feed(process.as_bytes());
+        assert_eq!(console.sign(), None);
+        for kernel in [
+            "[    3.2] general protection fault: 0000 [#1] SMP PTI\n",
+            "[    3.2] general protection fault, probably for non-canonical address 0x6b6b: \
+                0000 [#1] PREEMPT SMP\n",
+        ] {
+            console.feed(kernel.as_bytes());
+            assert_eq!(
+                console.sign(),
+                Some("the kernel has had an oops"),
+                "{kernel}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_cannot_be_unpacked_has_halted_without_an_end_of_its_line() {
+        let mut console = Console::default();
+        console.feed(b"\r\nXZ-compressed data is corrupt\r\n\r\n -- System halt");
+        assert_eq!(console.sign(), None);
+        console.feed(b"ed");
+        assert!(console.sign().is_some_and(|sign| sign.contains("halted")));
     }
 
     #[test]

@@ -23,8 +23,8 @@ use punctual_model::status_page::BYTES;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::error::BenchError;
-use crate::site::{Event, Outcome, Site};
+use crate::error::RunError;
+use crate::site::{Listener, Outcome, Site};
 use crate::watch::{Until, Watch, Watched};
 use crate::workdir::WorkDir;
 use punctual_kernels::checksum;
@@ -39,6 +39,34 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// Who holds the socket of this name measures on this machine.
 const ALONE: &[u8] = b"punctual-host";
+
+/// Why the host bench does not work.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Somebody measures on this machine already.
+    #[error(
+        "another run is measuring on this machine, and two at a time would measure one another: wait until it has ended"
+    )]
+    NotAlone,
+    /// `setpriv` sees to it that the target does not outlive its parent.
+    #[error("expected setpriv in the PATH, found none: install it (`apt-get install util-linux`)")]
+    NoSetpriv,
+    /// A file of the bench cannot be used.
+    #[error("{}: {error}", .path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What is wrong.
+        error: io::Error,
+    },
+}
+
+impl Error {
+    fn at(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |error| Self::Io { path, error }
+    }
+}
 
 /// This machine.
 #[derive(Clone, Debug)]
@@ -68,11 +96,11 @@ impl Site for HostSite {
         BTreeMap::from([("host".into(), host), ("target sha256".into(), target)])
     }
 
-    fn run(&self, plan: &str, on: &mut dyn FnMut(Event), cancel: &AtomicBool) -> Outcome {
+    fn run(&self, plan: &str, on: Listener, cancel: &AtomicBool) -> Outcome {
         let begun = Instant::now();
         let (console, result) = match self.start(plan) {
             Ok((work, mut process)) => self.watch(&work, &mut process, on, cancel),
-            Err(error) => (String::new(), Err(error)),
+            Err(error) => (String::new(), Err(RunError::bench(error))),
         };
         Outcome {
             console,
@@ -84,14 +112,14 @@ impl Site for HostSite {
 }
 
 impl HostSite {
-    fn start(&self, plan: &str) -> Result<(WorkDir, Process), BenchError> {
+    fn start(&self, plan: &str) -> Result<(WorkDir, Process), Error> {
         let alone = alone()?;
-        let work = WorkDir::new(&self.cache).map_err(BenchError::at(&self.cache))?;
+        let work = WorkDir::new(&self.cache).map_err(Error::at(&self.cache))?;
         let directory = work.path().to_owned();
-        let at = || BenchError::at(&directory);
+        let at = || Error::at(&directory);
         fs::write(directory.join("plan"), plan).map_err(at())?;
         let file = |name: &str| File::create(directory.join(name)).map_err(at());
-        let status_page = status_page()?;
+        let status_page = status_page().map_err(at())?;
         let child = Command::new("setpriv")
             .args(["--pdeathsig", "TERM", "--"])
             .arg(&self.target)
@@ -104,8 +132,8 @@ impl HostSite {
             .process_group(0)
             .spawn()
             .map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => BenchError::NoSetpriv,
-                _ => BenchError::at(&self.target)(error),
+                io::ErrorKind::NotFound => Error::NoSetpriv,
+                _ => Error::at(&self.target)(error),
             })?;
         let begun = Instant::now();
         let process = Process {
@@ -121,9 +149,9 @@ impl HostSite {
         &self,
         work: &WorkDir,
         process: &mut Process,
-        on: &mut dyn FnMut(Event),
+        on: Listener,
         cancel: &AtomicBool,
-    ) -> (String, Result<(), BenchError>) {
+    ) -> (String, Result<(), RunError>) {
         let mut watch = match Watch::begin(work.path(), self.silence, on, cancel) {
             Ok(watch) => watch,
             Err(error) => return (String::new(), Err(error.into())),
@@ -136,11 +164,12 @@ impl HostSite {
 
 /// Two runs at a time would measure one another. The name is the machine's, whoever's the
 /// runs are, and the kernel gives it back when its holder dies.
-fn alone() -> Result<UnixListener, BenchError> {
-    let name = SocketAddr::from_abstract_name(ALONE)?;
+fn alone() -> Result<UnixListener, Error> {
+    let at = |error| Error::at(Path::new("@punctual-host"))(error);
+    let name = SocketAddr::from_abstract_name(ALONE).map_err(at)?;
     UnixListener::bind_addr(&name).map_err(|error| match error.kind() {
-        io::ErrorKind::AddrInUse => BenchError::NotAlone,
-        _ => error.into(),
+        io::ErrorKind::AddrInUse => Error::NotAlone,
+        _ => at(error),
     })
 }
 
@@ -198,7 +227,7 @@ impl Watched for Process {
         false
     }
 
-    fn go_on(&mut self) -> Result<(), BenchError> {
+    fn go_on(&mut self) -> Result<(), RunError> {
         Ok(())
     }
 

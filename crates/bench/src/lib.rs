@@ -11,5 +11,5 @@ mod watch;
 mod workdir;
 
 pub use console::tail;
-pub use error::BenchError;
+pub use error::RunError;
 pub use workdir::WorkDir;

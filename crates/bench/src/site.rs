@@ -1,12 +1,13 @@
 //! A subject at its place, ready to carry out plans: what all benches have in common.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use punctual_model::{Progress, Record};
 
-use crate::error::BenchError;
+use crate::error::RunError;
 
 /// The time that a subject may keep silent beside what its step takes, unless said otherwise:
 /// CPU time of QEMU, time on the wall on a host.
@@ -23,10 +24,13 @@ pub trait Site: Sync {
     /// What the bench adds to a run's provenance.
     fn facts(&self) -> BTreeMap<String, String>;
 
-    /// Carries out a plan. `on` is told what happens; the run ends soon after `cancel`
-    /// becomes true.
-    fn run(&self, plan: &str, on: &mut dyn FnMut(Event), cancel: &AtomicBool) -> Outcome;
+    /// Carries out a plan. `on` is told what happens; the run ends as interrupted where it
+    /// breaks off, and soon after `cancel` becomes true.
+    fn run(&self, plan: &str, on: Listener, cancel: &AtomicBool) -> Outcome;
 }
+
+/// Who is told what happens in a run; a break ends it.
+pub type Listener<'a> = &'a mut dyn FnMut(Event) -> ControlFlow<()>;
 
 /// What happens while a subject carries out a plan.
 #[derive(Debug)]
@@ -51,5 +55,5 @@ pub struct Outcome {
     /// From there to its last record.
     pub measuring: Duration,
     /// Why it did not get to its end.
-    pub result: Result<(), BenchError>,
+    pub result: Result<(), RunError>,
 }

@@ -6,6 +6,7 @@
 //! apart; both are files in a [`WorkDir`], so nothing that the guest says waits for the host
 //! or is lost with it. A [`Watch`] tells a guest that is slow from one that is lost.
 
+mod error;
 mod guest_memory;
 mod plugin;
 mod qemu;
@@ -15,24 +16,25 @@ pub mod snapshot;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+pub use error::Error;
 pub use plugin::Plugin;
 pub use qemu::PROGRAM;
 pub use qemu_args::{BOOT_ARGUMENTS, Machine, Memory, NS_PER_INSN_MAX, cmdline};
 pub use qmp::QmpError;
 
 use crate::console::Console;
-use crate::error::BenchError;
-use crate::site::{Event, Outcome, SILENCE, Site};
+use crate::error::RunError;
+use crate::site::{Event, Listener, Outcome, SILENCE, Site};
 use crate::watch::{Until, Watch};
 use crate::workdir::WorkDir;
 use punctual_kernels::checksum;
-use punctual_kernels::initramfs::{Initramfs, InitramfsError};
+use punctual_kernels::initramfs::Initramfs;
 use punctual_kernels::paths::{Lock, write_atomically};
 use qemu::{Process, Qemu};
 use snapshot::{Files, Snapshot, SnapshotRecord};
@@ -69,7 +71,7 @@ pub struct VirtualBench {
 impl VirtualBench {
     /// The bench that keeps its files in Punctual's cache directory; an error where QEMU is
     /// missing.
-    pub fn open(cache: &Path) -> Result<Self, BenchError> {
+    pub fn open(cache: &Path) -> Result<Self, Error> {
         Ok(Self {
             qemu: Qemu::find()?,
             cache: cache.to_owned(),
@@ -79,13 +81,13 @@ impl VirtualBench {
     }
 
     /// Puts an initramfs where QEMU finds it; returns its path and its SHA-256.
-    pub fn keep_initramfs(&self, initramfs: &Initramfs) -> Result<(PathBuf, String), KeepError> {
+    pub fn keep_initramfs(&self, initramfs: &Initramfs) -> Result<(PathBuf, String), Error> {
         let bytes = initramfs.finish()?;
         let sha256 = checksum::of_bytes(&bytes);
         let path = self.initramfs(&sha256);
         let there = fs::metadata(&path).is_ok_and(|meta| meta.len() == bytes.len() as u64);
         if !there {
-            write_atomically(&path, &bytes).map_err(BenchError::at(&path))?;
+            write_atomically(&path, &bytes).map_err(Error::at(&path))?;
         }
         Ok((path, sha256))
     }
@@ -103,14 +105,14 @@ impl VirtualBench {
         ])
     }
 
-    /// Carries out a plan on a machine. `on` is told what happens; the run ends at once when
-    /// `cancel` becomes true.
+    /// Carries out a plan on a machine. `on` is told what happens; the run ends as
+    /// interrupted where it breaks off, and at once when `cancel` becomes true.
     pub fn run(
         &self,
         machine: &Machine,
         plan: &str,
         start: Start,
-        on: &mut dyn FnMut(Event),
+        on: Listener,
         cancel: &AtomicBool,
     ) -> Outcome {
         self.carry_out(machine, plan, (start, Cancel::Discard), on, cancel)
@@ -121,7 +123,7 @@ impl VirtualBench {
         machine: &Machine,
         plan: &str,
         (start, on_cancel): (Start, Cancel),
-        on: &mut dyn FnMut(Event),
+        on: Listener,
         cancel: &AtomicBool,
     ) -> Outcome {
         let mut session = Session {
@@ -163,17 +165,6 @@ impl VirtualBench {
     }
 }
 
-/// Why an initramfs cannot be made or kept.
-#[derive(Debug, thiserror::Error)]
-pub enum KeepError {
-    /// It cannot be made.
-    #[error(transparent)]
-    Make(#[from] InitramfsError),
-    /// It cannot be written.
-    #[error(transparent)]
-    Write(#[from] BenchError),
-}
-
 /// A machine on the virtual bench.
 #[derive(Clone, Debug)]
 pub struct VirtualSite {
@@ -198,7 +189,7 @@ impl Site for VirtualSite {
         self.bench.facts(&self.machine)
     }
 
-    fn run(&self, plan: &str, on: &mut dyn FnMut(Event), cancel: &AtomicBool) -> Outcome {
+    fn run(&self, plan: &str, on: Listener, cancel: &AtomicBool) -> Outcome {
         let how = (self.start, Cancel::Keep);
         self.bench.carry_out(&self.machine, plan, how, on, cancel)
     }
@@ -208,7 +199,7 @@ impl Site for VirtualSite {
 struct Session<'a> {
     bench: &'a VirtualBench,
     machine: &'a Machine,
-    on: &'a mut dyn FnMut(Event),
+    on: Listener<'a>,
     cancel: &'a AtomicBool,
     on_cancel: Cancel,
     /// All that the console has shown.
@@ -219,22 +210,23 @@ struct Session<'a> {
 
 impl Session<'_> {
     /// Boots with the plan at hand, and goes on where a snapshot would have been taken.
-    fn cold(&mut self, plan: &str) -> Result<(), BenchError> {
+    fn cold(&mut self, plan: &str) -> Result<(), RunError> {
         let work = self.work_dir(plan)?;
-        (self.on)(Event::Booting);
+        self.tell(Event::Booting)?;
         let mut process = self.start(&work, Memory::Fresh)?;
         self.watching(&work, |watch| {
             watch.until(Until::Paused, &mut process)?;
             watch.go_on(&mut process)?;
             watch.until(Until::Finished, &mut process)
         })
+        .map_err(|error| self.silent_from_the_first(error))
     }
 
     /// Resumes from a snapshot, which is made first if there is none.
-    fn resumed(&mut self, plan: &str) -> Result<(), BenchError> {
+    fn resumed(&mut self, plan: &str) -> Result<(), RunError> {
         let work = self.work_dir(plan)?;
         self.console = self.take_snapshot(&work)?;
-        (self.on)(Event::Resuming);
+        self.tell(Event::Resuming)?;
         let mut process = self.start(&work, Memory::Resumed)?;
         while process.guest_status()? == "inmigrate" {
             thread::sleep(POLL);
@@ -247,7 +239,7 @@ impl Session<'_> {
 
     /// Links the files of this machine's snapshot, made if need be, into `work`; returns
     /// what the guest had said until then. Whoever prunes the cache meanwhile does no harm.
-    fn take_snapshot(&mut self, work: &WorkDir) -> Result<Console, BenchError> {
+    fn take_snapshot(&mut self, work: &WorkDir) -> Result<Console, RunError> {
         let directory = self
             .bench
             .snapshots()
@@ -257,22 +249,39 @@ impl Session<'_> {
             Some(snapshot) if snapshot.is_sound() => snapshot,
             _ => self.make_snapshot(&directory)?,
         };
-        snapshot.touch().map_err(unusable)?;
-        snapshot.link(work.path()).map_err(unusable)?;
+        snapshot.touch().map_err(Error::Snapshot)?;
+        snapshot.link(work.path()).map_err(Error::Snapshot)?;
         let mut console = Console::default();
-        console.feed(&snapshot.console().map_err(unusable)?);
+        console.feed(&snapshot.console().map_err(Error::Snapshot)?);
         Ok(console)
     }
 
     /// Boots this machine up to the point where it stops itself, and keeps it.
-    fn make_snapshot(&mut self, directory: &Path) -> Result<Snapshot, BenchError> {
+    fn make_snapshot(&mut self, directory: &Path) -> Result<Snapshot, RunError> {
         let work = self.work_dir("")?;
-        (self.on)(Event::Booting);
+        self.tell(Event::Booting)?;
         let mut process = self.start(&work, Memory::Kept)?;
-        self.watching(&work, |watch| watch.until(Until::Paused, &mut process))?;
+        self.watching(&work, |watch| watch.until(Until::Paused, &mut process))
+            .map_err(|error| self.silent_from_the_first(error))?;
         process.save_devices()?;
         drop(process);
-        Snapshot::keep(work.path(), directory, |files| self.describe(files)).map_err(unusable)
+        let snapshot = Snapshot::keep(work.path(), directory, |files| self.describe(files));
+        Ok(snapshot.map_err(Error::Snapshot)?)
+    }
+
+    fn tell(&mut self, event: Event) -> Result<(), RunError> {
+        match (self.on)(event) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(RunError::Interrupted),
+        }
+    }
+
+    /// A guest that ends before its kernel has said its name has another reason than others.
+    fn silent_from_the_first(&self, error: RunError) -> RunError {
+        match error {
+            RunError::Ended(_) if !self.console.has_kernel_spoken() => Error::Mute.into(),
+            error => error,
+        }
     }
 
     fn describe(&self, files: Files) -> SnapshotRecord {
@@ -288,29 +297,29 @@ impl Session<'_> {
     }
 
     /// Waits until no other process makes this snapshot.
-    fn lock(&self, path: &Path) -> Result<Lock, BenchError> {
+    fn lock(&self, path: &Path) -> Result<Lock, RunError> {
         loop {
             if self.cancel.load(Ordering::SeqCst) {
-                return Err(BenchError::Interrupted);
+                return Err(RunError::Interrupted);
             }
-            match Lock::try_acquire(path).map_err(BenchError::at(path))? {
+            match Lock::try_acquire(path).map_err(Error::at(path))? {
                 Some(lock) => return Ok(lock),
                 None => thread::sleep(POLL),
             }
         }
     }
 
-    fn work_dir(&self, plan: &str) -> Result<WorkDir, BenchError> {
+    fn work_dir(&self, plan: &str) -> Result<WorkDir, Error> {
         let cache = &self.bench.cache;
-        let work = WorkDir::new(cache).map_err(BenchError::at(cache))?;
+        let work = WorkDir::new(cache).map_err(Error::at(cache))?;
         let path = work.path().join("plan");
         // QEMU does not take an empty file; white space is no plan either.
         let plan = if plan.is_empty() { "\n" } else { plan };
-        fs::write(&path, plan).map_err(BenchError::at(&path))?;
+        fs::write(&path, plan).map_err(Error::at(&path))?;
         Ok(work)
     }
 
-    fn start(&self, work: &WorkDir, memory: Memory) -> Result<Process, BenchError> {
+    fn start(&self, work: &WorkDir, memory: Memory) -> Result<Process, Error> {
         let qemu = &self.bench.qemu;
         let mut arguments = self.machine.arguments(memory);
         let mut environment = None;
@@ -329,8 +338,8 @@ impl Session<'_> {
     fn watching(
         &mut self,
         work: &WorkDir,
-        body: impl FnOnce(&mut Watch) -> Result<(), BenchError>,
-    ) -> Result<(), BenchError> {
+        body: impl FnOnce(&mut Watch) -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
         let silence = self.bench.silence;
         let mut watch = Watch::begin(work.path(), silence, self.on, self.cancel)?;
         let result = body(&mut watch);
@@ -342,8 +351,3 @@ impl Session<'_> {
 
 /// How often QEMU is asked whether it is done.
 const POLL: Duration = Duration::from_millis(5);
-
-#[expect(clippy::needless_pass_by_value, reason = "the form that map_err takes")]
-fn unusable(error: io::Error) -> BenchError {
-    BenchError::Snapshot(error.to_string())
-}

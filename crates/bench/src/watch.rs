@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,8 +13,8 @@ use punctual_model::frame::Decoder;
 use punctual_model::{Progress, Record};
 
 use crate::console::Console;
-use crate::error::BenchError;
-use crate::site::Event;
+use crate::error::RunError;
+use crate::site::{Event, Listener};
 
 /// How often it is looked how far a step is.
 const LOOK_AT_PROGRESS: Duration = Duration::from_millis(200);
@@ -37,7 +38,7 @@ pub trait Watched {
     fn has_paused(&mut self) -> bool;
 
     /// Lets a paused subject go on.
-    fn go_on(&mut self) -> Result<(), BenchError>;
+    fn go_on(&mut self) -> Result<(), RunError>;
 
     /// Asks the subject to end after its sample and to send what it has; says how long it may
     /// take, or `None` where it cannot be asked.
@@ -75,7 +76,7 @@ pub struct Watch<'a> {
     progress_at: Instant,
     /// When the guest was let go on from its pause.
     pub went_on: Option<Instant>,
-    on: &'a mut dyn FnMut(Event),
+    on: Listener<'a>,
     cancel: &'a AtomicBool,
 }
 
@@ -85,7 +86,7 @@ impl<'a> Watch<'a> {
     pub fn begin(
         directory: &Path,
         silence: Duration,
-        on: &'a mut dyn FnMut(Event),
+        on: Listener<'a>,
         cancel: &'a AtomicBool,
     ) -> io::Result<Self> {
         Ok(Self {
@@ -106,7 +107,7 @@ impl<'a> Watch<'a> {
 
     /// Watches until it is so far; whatever else ends the guest is an error. A subject that
     /// measures when the run is cancelled is asked to end, and heard out.
-    pub fn until(&mut self, end: Until, process: &mut dyn Watched) -> Result<(), BenchError> {
+    pub fn until(&mut self, end: Until, process: &mut dyn Watched) -> Result<(), RunError> {
         loop {
             self.heed_cancel(end, process)?;
             // The order matters: what a guest said before it ended is there when its end is
@@ -116,35 +117,32 @@ impl<'a> Watch<'a> {
             let heard = self.listen()?;
             if let Some(meaning) = self.console.sign() {
                 self.hear_out(process)?;
-                return Err(BenchError::Guest(meaning));
+                return Err(RunError::Guest(meaning));
             }
             if self.finished && end == Until::Finished {
                 return Ok(());
             }
             if let Some(status) = exited {
                 if self.ends_by.is_some() {
-                    return Err(BenchError::Interrupted);
+                    return Err(RunError::Interrupted);
                 }
                 self.decoder.finish()?;
-                return Err(match end {
-                    Until::Paused if !self.console.has_kernel_spoken() => BenchError::Mute,
-                    _ => BenchError::ended(status),
-                });
+                return Err(RunError::ended(status));
             }
             if paused {
                 return match end {
                     Until::Paused => Ok(()),
-                    Until::Finished => Err(BenchError::Guest("the guest has paused again")),
+                    Until::Finished => Err(RunError::Guest("the guest has paused again")),
                 };
             }
-            let is_alive = end == Until::Finished && self.look_at_progress(process);
+            let is_alive = end == Until::Finished && self.look_at_progress(process)?;
             self.patience.look(heard || is_alive, process.spent())?;
             thread::sleep(LOOK);
         }
     }
 
     /// An error as soon as a run that was cancelled has ended, or takes too long to.
-    fn heed_cancel(&mut self, end: Until, process: &mut dyn Watched) -> Result<(), BenchError> {
+    fn heed_cancel(&mut self, end: Until, process: &mut dyn Watched) -> Result<(), RunError> {
         if !self.cancel.load(Ordering::SeqCst) {
             return Ok(());
         }
@@ -153,33 +151,33 @@ impl<'a> Watch<'a> {
         }
         match self.ends_by {
             Some(ends_by) if Instant::now() < ends_by => Ok(()),
-            _ => Err(BenchError::Interrupted),
+            _ => Err(RunError::Interrupted),
         }
     }
 
     /// Says how far the step is, if it is farther than before.
-    fn look_at_progress(&mut self, process: &mut dyn Watched) -> bool {
+    fn look_at_progress(&mut self, process: &mut dyn Watched) -> Result<bool, RunError> {
         if self.progress_at.elapsed() < LOOK_AT_PROGRESS {
-            return false;
+            return Ok(false);
         }
         self.progress_at = Instant::now();
         let progress = process.progress();
         let is_new = progress.is_some() && progress != self.progress;
         if let Some(progress) = progress.filter(|_| is_new) {
             self.progress = Some(progress);
-            (self.on)(Event::Progress(progress));
+            self.tell(Event::Progress(progress))?;
         }
-        is_new
+        Ok(is_new)
     }
 
     /// Lets a paused guest go on.
-    pub fn go_on(&mut self, process: &mut dyn Watched) -> Result<(), BenchError> {
+    pub fn go_on(&mut self, process: &mut dyn Watched) -> Result<(), RunError> {
         self.went_on = Some(Instant::now());
         process.go_on()
     }
 
     /// Takes what is new on both ports; says whether there was anything.
-    fn listen(&mut self) -> Result<bool, BenchError> {
+    fn listen(&mut self) -> Result<bool, RunError> {
         let mut piece = Vec::new();
         self.console_file.read_to_end(&mut piece)?;
         self.console.feed(&piece);
@@ -194,23 +192,29 @@ impl<'a> Watch<'a> {
         Ok(heard)
     }
 
-    fn take(&mut self, record: Record) -> Result<(), BenchError> {
+    fn take(&mut self, record: Record) -> Result<(), RunError> {
         match &record {
             Record::Started(started) => {
                 self.patience.expect(started.nominal.as_secs_f64());
             }
-            Record::Refused(reason) => return Err(BenchError::Refused(reason.clone())),
+            Record::Refused(reason) => return Err(RunError::Refused(reason.clone())),
             Record::Finished(_) => self.finished = true,
-            Record::Interrupted(_) => return Err(BenchError::Interrupted),
+            Record::Interrupted(_) => return Err(RunError::Interrupted),
             Record::Provenance(_) | Record::Recording(_) | Record::Unsupported(_) => {}
         }
-        (self.on)(Event::Record(Box::new(record)));
-        Ok(())
+        self.tell(Event::Record(Box::new(record)))
+    }
+
+    fn tell(&mut self, event: Event) -> Result<(), RunError> {
+        match (self.on)(event) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(RunError::Interrupted),
+        }
     }
 
     /// Gives a guest in trouble a moment to say all of it: after a panic it switches itself
     /// off at once.
-    fn hear_out(&mut self, process: &mut dyn Watched) -> Result<(), BenchError> {
+    fn hear_out(&mut self, process: &mut dyn Watched) -> Result<(), RunError> {
         let until = Instant::now() + Duration::from_secs(2);
         while process.status()?.is_none() && Instant::now() < until {
             thread::sleep(LOOK);
@@ -248,7 +252,7 @@ impl Patience {
         self.allowed = self.silence + busy.unwrap_or(Duration::MAX / 2);
     }
 
-    fn look(&mut self, heard: bool, used: Duration) -> Result<(), BenchError> {
+    fn look(&mut self, heard: bool, used: Duration) -> Result<(), RunError> {
         if heard {
             self.heard_at = used;
         }
@@ -256,10 +260,10 @@ impl Patience {
             (self.used, self.used_since) = (used, Instant::now());
         }
         if used.saturating_sub(self.heard_at) > self.allowed {
-            return Err(BenchError::Silent(self.allowed.as_secs()));
+            return Err(RunError::Silent(self.allowed.as_secs()));
         }
         if self.used_since.elapsed() > STOPPED {
-            return Err(BenchError::Stopped(STOPPED.as_secs()));
+            return Err(RunError::Stopped(STOPPED.as_secs()));
         }
         Ok(())
     }
@@ -278,7 +282,7 @@ mod tests {
         patience.look(true, 20 * SECOND).unwrap();
         patience.look(false, 30 * SECOND).unwrap();
         let error = patience.look(false, 31 * SECOND).unwrap_err();
-        assert!(matches!(error, BenchError::Silent(10)), "{error}");
+        assert!(matches!(error, RunError::Silent(10)), "{error}");
     }
 
     #[test]

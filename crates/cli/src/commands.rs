@@ -9,6 +9,7 @@ mod list;
 mod man;
 mod published;
 mod remove;
+mod repeat_args;
 mod run;
 mod runs;
 mod show;
@@ -23,7 +24,7 @@ use punctual_kernels::paths;
 use punctual_model::Run;
 use punctual_store::Store;
 
-use crate::ExitStatus;
+use crate::{ExitStatus, UsageError};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,12 +37,24 @@ Examples:
   punctual compare r1 r4                   one run against another
   punctual published celf                  what a suite's document says
 
-Exit status: 0 all measured; 1 an error; 2 a wrong command line;
-3 measured, but something was unsupported or interrupted.
+A run is named r3 or 3; `last` is the newest one.
 
-Environment: XDG_CACHE_HOME (kernels, booted guests), XDG_DATA_HOME (runs),
-XDG_CONFIG_HOME (suites and loads of your own), NO_COLOR, PUNCTUAL_TARGET (the
-target program, where it is not beside this one).";
+Exit status:
+  0    all that was asked for was measured, explained or done
+  1    an error: of a file, a kernel, the bench, the store
+  2    the command line asks for something wrong or unknown
+  3    measured or explained in part: unsupported, or interrupted by Ctrl-C
+  130  a second Ctrl-C has ended it at once
+
+Environment:
+  XDG_CACHE_HOME   kernels and booted guests [~/.cache], in punctual/
+  XDG_DATA_HOME    runs [~/.local/share], in punctual/runs.db
+  XDG_CONFIG_HOME  your own punctual/suites/NAME.toml, punctual/loads/NAME.toml
+                   and punctual/published/NAME.toml [~/.config]
+  NO_COLOR         no colour in tables
+  PUNCTUAL_TARGET  the program that measures, if not beside this one or in
+                   ../lib/punctual
+  PUNCTUAL_PLUGIN  the scope's plugin, likewise";
 
 /// How late can this Linux kernel be? Real-time measurements with evidence.
 #[derive(Debug, Parser)]
@@ -99,17 +112,62 @@ struct StoreArgs {
 }
 
 impl StoreArgs {
-    fn open(&self) -> Result<Store> {
-        let path = self.db.clone().map_or_else(Store::default_path, Ok)?;
-        Ok(Store::open(&path)?)
+    fn path(&self) -> Result<PathBuf> {
+        Ok(self.db.clone().map_or_else(Store::default_path, Ok)?)
     }
 
-    /// The runs of these names, in their order.
+    /// The store, which is made where there is none.
+    fn open_or_make(&self) -> Result<Store> {
+        Ok(Store::open(&self.path()?)?)
+    }
+
+    /// The store, which must be there.
+    fn open(&self) -> Result<Store> {
+        let path = self.path()?;
+        if path.exists() {
+            return Ok(Store::open(&path)?);
+        }
+        let path = path.display();
+        Err(UsageError(match self.db {
+            Some(_) => format!("{path}: expected a file with runs, found none of this name"),
+            None => NO_RUNS.to_owned(),
+        })
+        .into())
+    }
+
+    /// The runs of these names, in their order; the last one where none is named.
     fn load(&self, names: &[String]) -> Result<Vec<Run>> {
         let store = self.open()?;
-        let runs = names.iter().map(|name| store.load(name));
-        Ok(runs.collect::<Result<_, _>>()?)
+        let last = [LAST.to_owned()];
+        let names = if names.is_empty() { &last } else { names };
+        let runs = names.iter().map(|name| load(&store, name));
+        runs.collect()
     }
+}
+
+/// What is said where nothing was measured yet.
+const NO_RUNS: &str = "there are no runs yet: `punctual run demo` makes some";
+
+/// Stands for the newest run.
+const LAST: &str = "last";
+
+/// The run of this name: `r3`, `R3`, `3`, or `last`.
+fn load(store: &Store, name: &str) -> Result<Run> {
+    Ok(store.load(&id(store, name)?)?)
+}
+
+/// The id of the run of this name.
+fn id(store: &Store, name: &str) -> Result<String> {
+    if name.eq_ignore_ascii_case(LAST) {
+        let newest = store.list()?.into_iter().next();
+        let newest = newest.ok_or_else(|| UsageError(NO_RUNS.to_owned()))?;
+        return Ok(newest.id);
+    }
+    let number = name.strip_prefix(['r', 'R']).unwrap_or(name);
+    Ok(match number.parse::<u64>() {
+        Ok(number) => format!("r{number}"),
+        Err(_) => name.to_owned(),
+    })
 }
 
 fn catalog() -> Result<Catalog> {

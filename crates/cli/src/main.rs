@@ -2,18 +2,18 @@
 #![forbid(unsafe_code)]
 
 mod commands;
+mod hints;
 mod interrupt;
-mod lab;
-mod library;
 mod output;
 mod progress;
-mod scale;
-mod sites;
-mod subjects;
+mod scale_args;
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use punctual_kernels::KernelError;
+use punctual_store::StoreError;
 
 use commands::Cli;
 
@@ -21,14 +21,31 @@ fn main() -> ExitCode {
     match Cli::parse().run() {
         Ok(status) => ExitCode::from(status as u8),
         Err(error) => {
-            eprintln!("punctual: {error:#}");
-            let status = if error.is::<UsageError>() {
-                ExitStatus::Usage
-            } else {
-                ExitStatus::Error
-            };
-            ExitCode::from(status as u8)
+            // Where standard error is closed nobody wants to know.
+            _ = writeln!(io::stderr(), "punctual: {error:#}");
+            ExitCode::from(status(&error) as u8)
         }
+    }
+}
+
+/// An error in what was asked for is the user's; all others are not.
+fn status(error: &anyhow::Error) -> ExitStatus {
+    let is_usage = error.chain().any(|cause| {
+        cause.is::<UsageError>()
+            || matches!(
+                cause.downcast_ref(),
+                Some(punctual_runner::Error::Request(_))
+            )
+            || matches!(
+                cause.downcast_ref(),
+                Some(KernelError::Unknown { .. } | KernelError::BadId(_))
+            )
+            || matches!(cause.downcast_ref(), Some(StoreError::Unknown { .. }))
+    });
+    if is_usage {
+        ExitStatus::Usage
+    } else {
+        ExitStatus::Error
     }
 }
 
@@ -39,13 +56,13 @@ enum ExitStatus {
     Done = 0,
     /// Something failed.
     Error = 1,
-    /// The command line asks for something that there is not.
+    /// The command line is wrong.
     Usage = 2,
     /// Measured, but something was unsupported or interrupted.
     Incomplete = 3,
 }
 
-/// The command line asks for something that there is not.
+/// The command line asks for something that does not exist.
 #[derive(Debug)]
 struct UsageError(String);
 

@@ -6,10 +6,20 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use punctual_model::Run;
-use punctual_report::table::WIDTH;
+use punctual_report::text::{WIDTH, wrap};
+use punctual_runner::documents;
 use serde_json::Value;
 
-use crate::library;
+/// Writes a line to standard error. A reader that has gone, like `head`, is no error.
+macro_rules! say {
+    ($($what:tt)*) => {
+        _ = std::io::Write::write_fmt(
+            &mut std::io::stderr(),
+            format_args!("{}\n", format_args!($($what)*)),
+        )
+    };
+}
+pub(crate) use say;
 
 /// Writes text to standard output. A reader that has gone, like `head`, is no error.
 pub fn print(text: &str) -> Result<()> {
@@ -36,7 +46,7 @@ pub fn width() -> usize {
 /// the document says that they repeat, and whether they show it.
 pub fn print_table(runs: &[Run]) -> Result<()> {
     let width = width();
-    let documents = library::published()?;
+    let documents = documents::all()?;
     let table = punctual_report::table(runs, width, has_colour());
     print(&(table + &punctual_report::directions_text(runs, &documents, width)))
 }
@@ -58,7 +68,7 @@ pub fn json(runs: &[Run], raw: bool) -> Value {
 
 /// Writes the page about runs to a file.
 pub fn write_report(runs: &[Run], path: &Path) -> Result<()> {
-    let documents = library::published()?;
+    let documents = documents::all()?;
     write_page(&punctual_report::page(runs, &documents), path)
 }
 
@@ -66,7 +76,7 @@ pub fn write_report(runs: &[Run], path: &Path) -> Result<()> {
 pub fn write_page(page: &str, path: &Path) -> Result<()> {
     fs::write(path, page)
         .with_context(|| format!("cannot write the report to {}", path.display()))?;
-    eprintln!("The report is in {}", path.display());
+    say!("The report is in {}", path.display());
     Ok(())
 }
 
@@ -87,34 +97,68 @@ pub fn write_data(runs: &[Run], directory: &Path) -> Result<()> {
         written.with_context(|| named(&path))?;
     }
     let (count, directory) = (files.len(), directory.display());
-    eprintln!("{count} files are in {directory}: `cd {directory} && gnuplot *.gp` draws them");
+    say!("{count} files are in {directory}: `cd {directory} && gnuplot *.gp` draws them");
     Ok(())
 }
 
-/// Rows as columns of equal width, two spaces between them.
-pub fn columns(rows: &[Vec<String>]) -> String {
+/// Whether a file can be written, before anything is done whose results it is to take.
+pub fn check_file(path: Option<&Path>) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    let was_there = path.exists();
+    let opened = fs::OpenOptions::new().append(true).create(true).open(path);
+    let opened = opened.with_context(|| format!("{} cannot be written", path.display()))?;
+    drop(opened);
+    if !was_there {
+        // It was made for this check only.
+        _ = fs::remove_file(path);
+    }
+    Ok(())
+}
+
+/// Whether a directory can be made and written to, before anything is done whose results it
+/// is to take.
+pub fn check_directory(path: Option<&Path>) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    let made = fs::create_dir_all(path).and_then(|()| tempfile::tempfile_in(path));
+    made.with_context(|| format!("{} cannot be written to", path.display()))?;
+    Ok(())
+}
+
+/// Rows as columns of equal width, two spaces between them. Where a terminal or a page has
+/// only `width` columns, the last column of a row goes on below itself.
+pub fn columns(rows: &[Vec<String>], width: usize) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let length = |text: &String| text.chars().count();
-    let width = |column: usize| {
-        rows.iter()
-            .filter_map(|row| row.get(column))
-            .map(length)
-            .max()
+    let widest = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|text| text.chars().count()).max().unwrap_or(0)
     };
-    let widths: Vec<usize> = (0..count)
-        .map(|column| width(column).unwrap_or(0))
-        .collect();
+    let widths: Vec<usize> = (0..count).map(widest).collect();
     let mut text = String::new();
     for row in rows {
-        let cells = row.iter().zip(&widths);
-        let line: Vec<String> = cells
-            .map(|(cell, width)| format!("{cell:width$}"))
+        let Some((last, others)) = row.split_last() else {
+            continue;
+        };
+        let cells = others.iter().zip(&widths);
+        let cells: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell:width$}  "))
             .collect();
-        text.push_str(line.join("  ").trim_end());
-        text.push('\n');
+        let first = cells.concat();
+        let indent = first.chars().count();
+        let lines = if width > indent + LEAST {
+            wrap(last, &first, &" ".repeat(indent), width)
+        } else {
+            vec![first + last]
+        };
+        for line in lines {
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
     }
     text
 }
+
+/// A column narrower than this is not wrapped: it would be a word a line.
+const LEAST: usize = 20;
 
 #[cfg(test)]
 mod tests {
@@ -123,7 +167,35 @@ mod tests {
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
         let row = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
-        let text = columns(&[row(["a", "b"]), row(["µsec", "d"])]);
+        let text = columns(&[row(["a", "b"]), row(["µsec", "d"])], 80);
         assert_eq!(text, "a     b\nµsec  d\n");
+    }
+
+    #[test]
+    fn a_long_cell_goes_on_below_itself() {
+        let row = ["timer", "how late is a thread that sleeps"]
+            .map(str::to_owned)
+            .to_vec();
+        let text = columns(&[row], 32);
+        assert_eq!(text, "timer  how late is a thread that\n       sleeps\n");
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_written_is_found_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let page = directory.path().join("page.html");
+        check_file(Some(&page)).unwrap();
+        assert!(!page.exists(), "the check leaves nothing");
+        fs::write(&page, "old").unwrap();
+        check_file(Some(&page)).unwrap();
+        assert_eq!(fs::read(&page).unwrap(), b"old");
+        for wrong in [
+            directory.path().join("none/page.html"),
+            directory.path().to_owned(),
+        ] {
+            assert!(check_file(Some(&wrong)).is_err(), "{}", wrong.display());
+        }
+        check_directory(Some(directory.path())).unwrap();
+        assert!(check_directory(Some(&page)).is_err());
     }
 }

@@ -1,12 +1,23 @@
 //! Progress on standard error: bars on a terminal, a line for each step elsewhere.
 
-use std::io::{self, IsTerminal as _};
+mod estimate;
+
+use std::collections::HashMap;
+use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressStyle};
-use punctual_bench::site::Event;
-use punctual_model::Record;
+use indicatif::{HumanCount, HumanDuration, MultiProgress, ProgressBar, ProgressStyle};
+use punctual_bench::site::{Event, Outcome};
+use punctual_bench::tail;
+use punctual_model::record::Started;
+use punctual_model::run::State;
+use punctual_model::{Plan, Progress as Progressed, Record, Run};
+use punctual_runner::Observer;
+
+use crate::hints;
+use estimate::{Estimate, expected};
 
 /// From so many runs on it is told after each one how many are left.
 const MANY: usize = 5;
@@ -20,6 +31,9 @@ pub struct Progress {
     /// How many were made.
     made: AtomicUsize,
     begun: Instant,
+    estimate: Mutex<Estimate>,
+    /// The runs that go on just now, by id.
+    lines: Mutex<HashMap<String, Line>>,
 }
 
 enum Form {
@@ -32,39 +46,164 @@ enum Form {
     None,
 }
 
+/// Progress on one run.
+struct Line {
+    name: String,
+    /// What each step is expected to take.
+    expected: Vec<Duration>,
+    /// What is counted as done of it.
+    done: Duration,
+    /// The probe and load of the step that runs.
+    step: String,
+    spinner: Option<ProgressBar>,
+}
+
 impl Progress {
-    /// Progress on `steps` steps in `runs` runs altogether; none at all if `quiet`.
-    pub fn new(steps: u64, runs: usize, quiet: bool) -> Self {
-        let form = if quiet {
-            Form::None
-        } else if io::stderr().is_terminal() {
-            let bars = MultiProgress::new();
-            let style = style(
-                "{wide_bar:.cyan/blue} {pos}/{len} steps  {elapsed_precise}, about {eta} left",
-            );
-            let total = bars.add(ProgressBar::new(steps).with_style(style));
-            total.enable_steady_tick(Duration::from_millis(250));
-            Form::Bars { bars, total }
-        } else {
-            Form::Lines
-        };
+    /// Progress on these plans, `side_by_side` at a time; none at all if `quiet`.
+    pub fn new<'a>(
+        plans: impl Iterator<Item = &'a Plan>,
+        is_virtual: bool,
+        side_by_side: usize,
+        quiet: bool,
+    ) -> Self {
+        let expected: Vec<Duration> = plans
+            .map(|plan| expected(plan, is_virtual).iter().sum())
+            .collect();
+        let runs = expected.len();
+        let estimate = Estimate::new(expected.iter().sum(), side_by_side.clamp(1, runs.max(1)));
         Self {
-            form,
+            form: Form::new(&estimate, quiet),
             runs,
             kept: AtomicUsize::new(0),
             made: AtomicUsize::new(0),
             begun: Instant::now(),
+            estimate: Mutex::new(estimate),
+            lines: Mutex::default(),
         }
     }
 
-    /// A run of `steps` steps need not be made: the store has it, as the run `id`.
-    pub fn keep(&self, name: &str, steps: usize, id: &str) {
-        if let Form::Bars { total, .. } = &self.form {
-            total.inc(steps as u64);
-            total.reset_eta();
+    /// Shows a message that stays.
+    pub fn say(&self, message: &str) {
+        if !matches!(self.form, Form::None) {
+            self.complain(message);
         }
-        self.kept.fetch_add(1, Ordering::SeqCst);
-        self.say(&format!("{name}: {id} is taken from the store"));
+    }
+
+    /// Shows an error, which is never kept quiet.
+    pub fn complain(&self, message: &str) {
+        // A reader that has gone, like `head`, is no error.
+        let show = || _ = writeln!(io::stderr(), "{message}");
+        match &self.form {
+            Form::Bars { bars, .. } => bars.suspend(show),
+            Form::Lines | Form::None => show(),
+        }
+    }
+
+    /// Takes the bars away, so that results stand alone.
+    pub fn clear(&self) {
+        for (_, line) in self.lines().drain() {
+            line.clear();
+        }
+        if let Form::Bars { bars, total } = &self.form {
+            total.finish_and_clear();
+            // Where the terminal has gone there is nothing to be cleared.
+            let _ = bars.clear();
+        }
+    }
+
+    /// Something begins that carries out this plan; `id` names it from now on.
+    pub fn begin(&self, id: &str, name: String, plan: &Plan, is_virtual: bool) {
+        let spinner = self.form.spinner(&name);
+        let line = Line {
+            name,
+            expected: expected(plan, is_virtual),
+            done: Duration::ZERO,
+            step: String::new(),
+            spinner,
+        };
+        self.lines().insert(id.to_owned(), line);
+    }
+
+    /// Something happens in what is called `id`.
+    pub fn show(&self, id: &str, event: &Event) {
+        let mut lines = self.lines();
+        let Some(line) = lines.get_mut(id) else {
+            return;
+        };
+        match event {
+            Event::Booting => self.at(line, "boots (once: the booted guest is kept)"),
+            Event::Resuming => self.at(line, "resumes"),
+            Event::Record(record) => {
+                if let Record::Started(started) = &**record {
+                    self.show_step(line, started);
+                }
+            }
+            Event::Progress(progress) => self.show_samples(line, progress),
+        }
+    }
+
+    fn show_step(&self, line: &mut Line, started: &Started) {
+        let step = started.step as usize;
+        let (number, all) = (step + 1, line.expected.len());
+        line.step = format!("{number}/{all}  {} / {}", started.probe, started.load);
+        self.at(line, &line.step);
+        self.advance(line, line.up_to(step));
+    }
+
+    /// The samples so far, where there is a line that can change.
+    fn show_samples(&self, line: &mut Line, progress: &Progressed) {
+        if let Some(spinner) = &line.spinner {
+            spinner.set_message(format!("{}  {}", line.step, samples(progress)));
+        }
+        let step = progress.step as usize;
+        let share = progress
+            .of
+            .map_or(0.0, |of| progress.count as f64 / of.max(1) as f64);
+        let expected = line.expected.get(step).copied().unwrap_or_default();
+        self.advance(line, line.up_to(step) + expected.mul_f64(share.min(1.0)));
+    }
+
+    /// The step in which what is called `id` is just now; empty before the first.
+    pub fn step(&self, id: &str) -> String {
+        let lines = self.lines();
+        lines
+            .get(id)
+            .map_or_else(String::new, |line| line.step.clone())
+    }
+
+    /// What is called `id` has ended, as `message` says.
+    pub fn end(&self, id: &str, message: &str) {
+        let Some(mut line) = self.lines().remove(id) else {
+            return;
+        };
+        let all = line.expected.iter().sum();
+        self.advance(&mut line, all);
+        line.clear();
+        self.say(&format!("{}: {message}", line.name));
+    }
+
+    fn at(&self, line: &Line, message: &str) {
+        match &line.spinner {
+            Some(spinner) => spinner.set_message(message.to_owned()),
+            None => self.say(&format!("{}: {message}", line.name)),
+        }
+    }
+
+    /// Counts so much of a run as done.
+    fn advance(&self, line: &mut Line, done: Duration) {
+        let more = done.saturating_sub(line.done);
+        line.done += more;
+        let mut estimate = self.estimate.lock().unwrap_or_else(PoisonError::into_inner);
+        estimate.done += more;
+        if let Form::Bars { total, .. } = &self.form {
+            total.set_position(units(estimate.done));
+            let left = estimate.left(self.begun.elapsed());
+            total.set_message(format!("about {} left", HumanDuration(left)));
+        }
+    }
+
+    fn lines(&self) -> MutexGuard<'_, HashMap<String, Line>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How many runs have ended, and when the others may, if there are many.
@@ -74,112 +213,119 @@ impl Progress {
         if self.runs < MANY {
             return String::new();
         }
-        let each = self.begun.elapsed().as_secs_f64() / made as f64;
-        let left = Duration::from_secs_f64(each * self.runs.saturating_sub(ended) as f64);
-        let left = HumanDuration(left);
+        let estimate = self.estimate.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = HumanDuration(estimate.left(self.begun.elapsed()));
         format!("; {ended} of {} runs, about {left} left", self.runs)
     }
+}
 
-    /// Shows a message that stays.
-    pub fn say(&self, message: &str) {
-        match &self.form {
-            Form::Bars { bars, .. } => bars.suspend(|| eprintln!("{message}")),
-            Form::Lines => eprintln!("{message}"),
-            Form::None => {}
+impl Observer for Progress {
+    fn begun(&self, run: &Run, plan: &Plan) {
+        self.begin(&run.id, name(run), plan, run.is_virtual());
+    }
+
+    fn event(&self, run: &Run, event: &Event) {
+        self.show(&run.id, event);
+    }
+
+    fn ended(&self, run: &Run, outcome: &Outcome) {
+        let so_far = self.so_far();
+        self.end(
+            &run.id,
+            &format!(
+                "{} is {}; prepared in {:.1} s, measured in {:.1} s{so_far}",
+                run.id,
+                run.state,
+                outcome.preparing.as_secs_f64(),
+                outcome.measuring.as_secs_f64()
+            ),
+        );
+        if let (State::Failed, Err(error)) = (run.state, &outcome.result) {
+            let (name, tail) = (&run.subject.name, tail(&run.console));
+            let hint = hints::of_run(error);
+            self.complain(&format!("punctual: {name}: {error}{hint}{tail}"));
         }
     }
 
-    /// Shows an error, which is never kept quiet.
-    pub fn complain(&self, message: &str) {
-        match &self.form {
-            Form::Bars { bars, .. } => bars.suspend(|| eprintln!("{message}")),
-            Form::Lines | Form::None => eprintln!("{message}"),
+    fn kept(&self, run: &Run, plan: &Plan) {
+        self.kept.fetch_add(1, Ordering::SeqCst);
+        // It takes no time, so it is not part of what there is to do either.
+        let expected: Duration = expected(plan, run.is_virtual()).iter().sum();
+        let mut estimate = self.estimate.lock().unwrap_or_else(PoisonError::into_inner);
+        estimate.total = estimate.total.saturating_sub(expected);
+        if let Form::Bars { total, .. } = &self.form {
+            total.set_length(units(estimate.total));
         }
+        drop(estimate);
+        self.say(&format!(
+            "{}: {} is taken from the store",
+            name(run),
+            run.id
+        ));
+    }
+}
+
+impl Form {
+    fn new(estimate: &Estimate, quiet: bool) -> Self {
+        if quiet {
+            return Self::None;
+        }
+        if !io::stderr().is_terminal() {
+            return Self::Lines;
+        }
+        let bars = MultiProgress::new();
+        let style = style("{wide_bar:.cyan/blue} {percent:>3} %  {elapsed_precise}, {msg}");
+        let total = ProgressBar::new(units(estimate.total)).with_style(style);
+        let left = HumanDuration(estimate.left(Duration::ZERO));
+        let total = bars.add(total.with_message(format!("about {left} left")));
+        total.enable_steady_tick(Duration::from_millis(250));
+        Self::Bars { bars, total }
     }
 
-    /// Progress on one run of `steps` steps.
-    pub fn line(&self, name: String, steps: usize) -> Line<'_> {
-        let spinner = match &self.form {
-            Form::Bars { bars, total } => {
-                let style = style("{spinner} {prefix}  {msg}  {elapsed}");
-                let spinner = ProgressBar::new_spinner().with_style(style);
-                let spinner = bars.insert_before(total, spinner.with_prefix(name.clone()));
-                spinner.enable_steady_tick(Duration::from_millis(250));
-                Some(spinner)
-            }
-            Form::Lines | Form::None => None,
+    fn spinner(&self, name: &str) -> Option<ProgressBar> {
+        let Self::Bars { bars, total } = self else {
+            return None;
         };
-        Line {
-            progress: self,
-            name,
-            steps,
-            spinner,
-        }
-    }
-
-    /// Takes the bars away, so that results stand alone.
-    pub fn clear(&self) {
-        if let Form::Bars { bars, .. } = &self.form {
-            // Where the terminal has gone there is nothing to be cleared.
-            let _ = bars.clear();
-        }
+        let style = style("{spinner} {prefix}  {msg}  {elapsed}");
+        let spinner = ProgressBar::new_spinner().with_style(style);
+        let spinner = bars.insert_before(total, spinner.with_prefix(name.to_owned()));
+        spinner.enable_steady_tick(Duration::from_millis(250));
+        Some(spinner)
     }
 }
 
-/// Progress on one run.
-pub struct Line<'a> {
-    progress: &'a Progress,
-    name: String,
-    steps: usize,
-    spinner: Option<ProgressBar>,
-}
-
-impl Line<'_> {
-    /// Shows what has happened, if it says where the run is.
-    pub fn show(&self, event: &Event) {
-        match event {
-            Event::Booting => self.at("boots (once: the booted guest is kept)"),
-            Event::Resuming => self.at("resumes"),
-            Event::Record(record) => self.show_record(record),
-            Event::Progress(_) => {}
-        }
+impl Line {
+    /// What the steps before this one are expected to take.
+    fn up_to(&self, step: usize) -> Duration {
+        self.expected.iter().take(step).sum()
     }
 
-    fn show_record(&self, record: &Record) {
-        if let Record::Started(started) = record {
-            // Steps before this one are done.
-            if started.step > 0 {
-                self.step_done();
-            }
-            let number = started.step + 1;
-            let (probe, load) = (&started.probe, &started.load);
-            self.at(&format!("{number}/{}  {probe} / {load}", self.steps));
-        }
-    }
-
-    fn at(&self, message: &str) {
-        match &self.spinner {
-            Some(spinner) => spinner.set_message(message.to_owned()),
-            None => self.progress.say(&format!("{}: {message}", self.name)),
-        }
-    }
-
-    fn step_done(&self) {
-        if let Form::Bars { total, .. } = &self.progress.form {
-            total.inc(1);
-        }
-    }
-
-    /// The run has ended, as `message` says.
-    pub fn end(self, message: &str) {
-        self.step_done();
+    fn clear(&self) {
         if let Some(spinner) = &self.spinner {
             spinner.finish_and_clear();
         }
-        let so_far = self.progress.so_far();
-        self.progress
-            .say(&format!("{}: {message}{so_far}", self.name));
     }
+}
+
+/// `1,234 of 2,000, worst 6.44 µs`.
+fn samples(progress: &Progressed) -> String {
+    let count = HumanCount(progress.count);
+    let of = progress
+        .of
+        .map_or(String::new(), |of| format!(" of {}", HumanCount(of)));
+    let worst = progress
+        .worst
+        .map_or(String::new(), |worst| format!(", worst {worst}"));
+    format!("{count}{of}{worst}")
+}
+
+fn name(run: &Run) -> String {
+    format!("{} (seed {})", run.subject.name, run.seed)
+}
+
+/// Thousandths of a second.
+fn units(time: Duration) -> u64 {
+    time.as_millis() as u64
 }
 
 fn style(template: &str) -> ProgressStyle {

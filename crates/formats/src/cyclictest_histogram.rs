@@ -8,6 +8,12 @@ use std::fmt::Write as _;
 
 use crate::FormatError;
 
+/// `cyclictest -h` takes no more bins (`HIST_MAX` in rt-tests).
+const BINS_MAX: usize = 1_000_000;
+
+/// As many bins of all columns together are taken for granted, however short the file is.
+const FREE_CELLS: usize = 8_000_000;
+
 /// One thread's column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Column {
@@ -106,7 +112,8 @@ fn overflow_line(index: usize, column: &Column) -> String {
     for cycle in &column.overflow_cycles {
         let _ = write!(text, " {cycle:05}");
     }
-    let others = column.overflows - column.overflow_cycles.len() as u64;
+    let listed = column.overflow_cycles.len() as u64;
+    let others = column.overflows.saturating_sub(listed);
     if others > 0 {
         let _ = write!(text, " # {others:05} others");
     }
@@ -128,31 +135,36 @@ pub fn read(text: &str) -> Result<Vec<Column>, FormatError> {
             let row = crate::numbers(line.split_whitespace());
             let row = row.filter(|row| row.len() > 1);
             let row = row.ok_or_else(|| wrong("a bin and its counts"))?;
-            read_bin(&mut columns, &row).ok_or_else(|| wrong("as many counts as before"))?;
+            let largest = largest_bin(row.len() - 1, text.len());
+            read_bin(&mut columns, &row, largest).map_err(wrong)?;
         }
     }
     Ok(columns)
 }
 
-fn read_bin(columns: &mut Vec<Column>, row: &[u64]) -> Option<()> {
-    let (bin, counts) = row.split_first()?;
+fn read_bin(columns: &mut Vec<Column>, row: &[u64], largest: usize) -> Result<(), &'static str> {
+    let (bin, counts) = row.split_first().ok_or("a bin and its counts")?;
     if columns.is_empty() {
         columns.resize(counts.len(), Column::default());
     }
-    // A bin's number is a latency in µs or ns that somebody gave a table for.
-    let bin = usize::try_from(*bin)
-        .ok()
-        .filter(|bin| *bin < 100_000_000)?;
     if counts.len() != columns.len() {
-        return None;
+        return Err("as many counts as before");
     }
+    let bin = usize::try_from(*bin).ok().filter(|bin| *bin <= largest);
+    let bin = bin.ok_or("a bin below 1000000, and no more bins than a file of this size has")?;
     for (column, count) in columns.iter_mut().zip(counts) {
         if column.bins.len() <= bin {
             column.bins.resize(bin + 1, 0);
         }
         column.bins[bin] = *count;
     }
-    Some(())
+    Ok(())
+}
+
+/// The largest bin that a file of `length` bytes with so many columns is believed to have:
+/// memory is taken for each bin up to it, whether the file names it or not.
+fn largest_bin(columns: usize, length: usize) -> usize {
+    (FREE_CELLS.saturating_add(length) / columns.max(1)).min(BINS_MAX)
 }
 
 fn read_comment(columns: &mut Vec<Column>, name: &str, values: &str) -> Option<()> {
@@ -241,5 +253,21 @@ mod tests {
         assert_eq!(read(&text).unwrap_err().line, 3);
         let text = "000001 000003\n000002 000003\t000000\n";
         assert_eq!(read(text).unwrap_err().line, 2);
+    }
+
+    #[test]
+    fn a_short_file_does_not_claim_gigabytes() {
+        let many = format!("999999{}\n", " 1".repeat(900));
+        let error = read(&many).unwrap_err();
+        assert!(error.expected.contains("a file of this size"), "{error}");
+        assert!(read("100000000 1\n").is_err());
+        assert_eq!(read("999999 1\n").unwrap()[0].bins.len(), 1_000_000);
+    }
+
+    #[test]
+    fn more_overflows_listed_than_counted_are_written_without_a_fuss() {
+        let odd = "1 1\n# Histogram Overflows: 00000\n# Thread 0: 00004 00005\n";
+        let columns = read(odd).unwrap();
+        assert!(write(&columns, Bins::All, false).contains("# Thread 0: 00004 00005\n"));
     }
 }

@@ -67,7 +67,8 @@ pub fn read(text: &str) -> Result<Vec<(usize, u64)>, FormatError> {
 fn parse(line: &str) -> Option<(usize, u64)> {
     let (bin, count) = line.split_once(' ')?;
     let (whole, tenth) = bin.split_once('.').filter(|(_, tenth)| tenth.len() == 1)?;
-    let bin = whole.parse::<usize>().ok()?.checked_mul(10)? + tenth.parse::<usize>().ok()?;
+    let tenths = whole.parse::<usize>().ok()?.checked_mul(10)?;
+    let bin = tenths.checked_add(tenth.parse().ok()?)?;
     Some((bin, count.trim().parse().ok()?)).filter(|_| bin <= BINS)
 }
 
@@ -102,6 +103,7 @@ mod tests {
     #[test]
     fn damage_is_told_with_its_line() {
         assert_eq!(read("50.3 1\n50 1\n").unwrap_err().line, 2);
+        assert!(read("1844674407370955161.9 1\n").is_err());
         assert!(read("50.31 1\n").is_err() && read("1000.1 1\n").is_err());
     }
 }

@@ -235,8 +235,7 @@ fn recognise_elf(head: &[u8]) -> Finding {
     }
 }
 
-const OTHER_MACHINE: &str =
-    "the virtual bench runs x86-64 only; judge this kernel on a board over ssh";
+const OTHER_MACHINE: &str = "Punctual judges x86-64 kernels only";
 const COMPRESSED: &str = "an x86-64 bzImage decompresses itself and is never packed again; unpack it if it was, \
      else take a distribution's vmlinuz";
 const NAME_THE_KERNEL: &str = "name the kernel's vmlinuz instead";

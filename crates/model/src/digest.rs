@@ -12,7 +12,7 @@ use crate::recording::{Recording, Sample, Work};
 /// Covered: per recording its names, counts, every kept sample, every bin, the worst
 /// samples and the load's work; per unsupported probe its name. Not covered: dates, host
 /// names, file names, program output and whatever else may differ between two machines that
-/// saw the same behaviour. The exact bytes are given in `docs/METHOD.md`.
+/// saw the same behaviour. The exact bytes are given in `docs/method/digest.md`.
 pub fn digest(recordings: &[Recording], unsupported: &[Unsupported]) -> String {
     let mut hasher = Hasher(Sha256::new());
     hasher.text("punctual.digest/1");

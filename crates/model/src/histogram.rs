@@ -8,6 +8,10 @@ use crate::units::Nanos;
 /// Values above this are counted in [`Histogram::overflow`] instead of a bin.
 pub const HIGHEST: Nanos = Nanos(1 << 40); // 18 minutes
 
+/// A [correction](Histogram::corrected_for) adds so many bins at most: a thousand stalls of
+/// ten seconds at 1 kHz.
+pub const CORRECTIONS_MAX: u64 = 10_000_000;
+
 /// A value is kept to this many significant decimal digits.
 ///
 /// With three digits a bin is never wider than 0.1 % of its value, and values
@@ -48,9 +52,9 @@ impl Histogram {
     /// Counts one value `n` times.
     pub fn record_n(&mut self, value: Nanos, n: u64) {
         if value < Nanos::ZERO {
-            self.negative += n;
+            self.negative = self.negative.saturating_add(n);
         } else if value > HIGHEST || self.bins.record_n(value.0 as u64, n).is_err() {
-            self.overflow += n;
+            self.overflow = self.overflow.saturating_add(n);
         }
     }
 
@@ -62,13 +66,14 @@ impl Histogram {
         self.bins
             .add(&other.bins)
             .expect("all histograms have the same bounds");
-        self.overflow += other.overflow;
-        self.negative += other.negative;
+        self.overflow = self.overflow.saturating_add(other.overflow);
+        self.negative = self.negative.saturating_add(other.negative);
     }
 
     /// How many values were recorded, those outside of the bins included.
     pub fn count(&self) -> u64 {
-        self.bins.len() + self.overflow + self.negative
+        let outside = self.overflow.saturating_add(self.negative);
+        self.bins.len().saturating_add(outside)
     }
 
     /// How many values were above [`HIGHEST`].
@@ -108,13 +113,18 @@ impl Histogram {
     /// intervals also counts as 2.2, 1.2 and 0.2 intervals.
     ///
     /// This is the correction for coordinated omission of Gil Tene's `HdrHistogram`
-    /// (`recordValueWithExpectedInterval`), made from the bins after the fact.
-    #[must_use]
-    pub fn corrected_for(&self, interval: Nanos) -> Self {
-        let mut corrected = self.clone();
+    /// (`recordValueWithExpectedInterval`), made from the bins after the fact. `None` where
+    /// there is no interval, or where more than [`CORRECTIONS_MAX`] samples would have to be
+    /// added: such values are no latencies of that interval.
+    pub fn corrected_for(&self, interval: Nanos) -> Option<Self> {
         if interval <= Nanos::ZERO {
-            return corrected;
+            return None;
         }
+        let steps = |bin: Bin| ((bin.high.0 - 1) / interval.0).unsigned_abs();
+        if self.bins().map(steps).sum::<u64>() > CORRECTIONS_MAX {
+            return None;
+        }
+        let mut corrected = self.clone();
         for bin in self.bins() {
             let mut omitted = bin.high - interval;
             while omitted > Nanos::ZERO {
@@ -122,7 +132,7 @@ impl Histogram {
                 omitted = omitted - interval;
             }
         }
-        corrected
+        Some(corrected)
     }
 }
 
@@ -174,7 +184,7 @@ impl<'de> Deserialize<'de> for Histogram {
             }
             histogram.record_n(Nanos(low), count);
         }
-        histogram.overflow += sparse.overflow;
+        histogram.overflow = histogram.overflow.saturating_add(sparse.overflow);
         histogram.negative = sparse.negative;
         Ok(histogram)
     }
@@ -244,9 +254,29 @@ mod tests {
         let mut histogram = Histogram::new();
         histogram.record(Nanos(100));
         histogram.record(Nanos(3_200));
-        let corrected = histogram.corrected_for(Nanos(1_000));
+        let corrected = histogram.corrected_for(Nanos(1_000)).unwrap();
         let values: Vec<i64> = corrected.bins().map(|bin| bin.high.0).collect();
         assert_eq!(values, [100, 201, 1_201, 2_201, 3_201]);
         assert_eq!(corrected.count(), 5);
+    }
+
+    #[test]
+    fn a_correction_without_end_is_refused() {
+        let mut histogram = Histogram::new();
+        histogram.record(HIGHEST);
+        assert_eq!(histogram.corrected_for(Nanos(1)), None);
+        assert_eq!(histogram.corrected_for(Nanos::ZERO), None);
+        assert!(histogram.corrected_for(Nanos(1_000_000)).is_some());
+    }
+
+    #[test]
+    fn counts_at_the_end_of_their_range_do_not_wrap() {
+        let mut histogram = Histogram::new();
+        for value in [-1, 5, i64::MAX] {
+            histogram.record_n(Nanos(value), u64::MAX);
+        }
+        histogram.add(&histogram.clone());
+        assert_eq!(histogram.count(), u64::MAX);
+        assert!(histogram.bins().count() == 1);
     }
 }

@@ -28,6 +28,9 @@ pub struct Suite {
     /// Punctual's own kernel modules that a virtual subject gets: `stall`, `pulse`, ….
     #[serde(default)]
     pub modules: Vec<String>,
+    /// Loads of its own, by name; they take the place of others of the same name.
+    #[serde(default, rename = "load")]
+    pub loads: BTreeMap<String, Load>,
     /// What is judged where the caller names nothing else.
     #[serde(default, rename = "subject")]
     pub subjects: Vec<SubjectSpec>,

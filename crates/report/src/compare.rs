@@ -320,7 +320,7 @@ fn notes(matrix: &Matrix<'_>) -> Vec<String> {
         for column in &matrix.columns {
             if let Ok(stats) = stats(column, row) {
                 if stats.missed > 0 {
-                    let missed = crate::stats::thousands(stats.missed);
+                    let missed = crate::text::thousands(stats.missed);
                     notes.push(format!(
                         "{}, {}: {missed} missed.",
                         column.name,

@@ -5,42 +5,47 @@ mod axis;
 mod bars;
 mod canvas;
 mod counts;
+mod distribution;
 mod each;
-mod extremes;
 mod histogram;
 mod seeds;
 mod time;
 
+use maud::Markup;
 use punctual_model::run::Run;
 
 use crate::matrix::{Cell, Column, Matrix, Measured, Measurement};
+use crate::text::{cut, list, thousands};
 use crate::views::Shape;
 
 pub use against::against;
 pub use bars::bars;
 pub use counts::counts;
+pub use distribution::distribution;
 pub use each::each;
-pub use extremes::extremes;
 pub use histogram::histogram;
 pub use seeds::seeds;
 pub use time::over_time;
 
-/// What a figure is about.
+/// A subject with fewer samples than this is not drawn: the table says all of them.
+const FEWEST: u64 = 20;
+
+/// What a figure shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// Which share of samples was at least so late.
+    Distribution,
     /// How often each latency occurred.
     Histogram,
     /// Each sample at its time.
     OverTime,
     /// Each signed sample by its number.
     Jitter,
-    /// The average and the maximum of each subject.
-    Extremes,
     /// The worst case and the middle against the number of threads.
     Against,
     /// The worst case of each seed.
     Seeds,
-    /// How long work took.
+    /// The middle of each subject's samples, and how far they reach.
     Bars,
     /// How long each execution took.
     Each,
@@ -48,76 +53,141 @@ pub enum Kind {
     Counts,
 }
 
-/// A figure and what is to be said about it.
-#[derive(Clone, Debug)]
-pub struct Figure {
-    /// What it is about.
-    pub kind: Kind,
-    /// Which measurement it shows.
-    pub subject: String,
-    /// What it shows of which measurement.
-    pub title: String,
-    /// How to read it, and what it leaves out.
-    pub caption: String,
-    svg: String,
-}
-
-impl Figure {
-    fn new(kind: Kind, row: &Measurement, caption: String, drawing: &str) -> Self {
-        let subject = row.title();
-        let what = match kind {
-            Kind::Histogram => "How often each latency occurred",
-            Kind::OverTime => "Latency against time",
-            Kind::Jitter => "Jitter against sample number",
-            Kind::Extremes => "Average and maximum",
-            Kind::Against => "Against the number of threads",
-            Kind::Seeds => "Worst case of each seed",
-            Kind::Bars => "How long it took",
-            Kind::Each => "Each execution",
-            Kind::Counts => "In the steps of the published histogram",
-        };
-        let title = format!("{what}: {subject}");
-        let svg = canvas::finish(drawing, &title);
-        Self {
-            kind,
-            subject,
-            title,
-            caption,
-            svg,
+impl Kind {
+    /// What it shows, in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Distribution => "Share of samples at least so late",
+            Self::Histogram => "How often each latency occurred",
+            Self::OverTime => "Latency against time",
+            Self::Jitter => "Jitter against sample number",
+            Self::Against => "Against the number of threads",
+            Self::Seeds => "Worst case of each seed",
+            Self::Bars => "Average and reach",
+            Self::Each => "Each execution",
+            Self::Counts => "In the steps of the published histogram",
         }
     }
 
-    /// The `svg` element, for a page.
-    pub fn inline(&self) -> &str {
-        &self.svg
-    }
-
-    /// The figure as a file of its own.
-    pub fn file(&self) -> String {
-        let name_space = "<svg xmlns=\"http://www.w3.org/2000/svg\"";
-        self.svg.replacen("<svg", name_space, 1)
+    /// Whether a page shows it only when asked to.
+    pub fn is_detail(self) -> bool {
+        matches!(self, Self::Histogram | Self::OverTime | Self::Jitter)
     }
 }
 
-/// All figures that these runs have matter for, in the order in which they are read.
-pub fn figures(runs: &[Run]) -> Vec<Figure> {
-    let matrix = Matrix::new(runs);
-    let groups = matrix.groups();
-    // Of steps the first is drawn alone; all of them are in the figure against their number.
-    let rows = || groups.iter().map(|group| &group[0]);
+/// What a sign of a figure stands for.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// The sign.
+    pub swatch: Markup,
+    /// Whose it is.
+    pub text: String,
+}
+
+impl Key {
+    /// A subject's, by the number of its column.
+    fn of(column: usize, text: String) -> Self {
+        let swatch = canvas::swatch(column);
+        Self { swatch, text }
+    }
+
+    /// One with a sign of its own.
+    fn drawn(sign: canvas::Canvas, text: String) -> Self {
+        let swatch = sign.swatch();
+        Self { swatch, text }
+    }
+}
+
+/// A figure and what is to be said about it.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// What it shows.
+    pub kind: Kind,
+    /// Which measurement it shows.
+    pub subject: String,
+    /// Whose lines are whose.
+    pub keys: Vec<Key>,
+    /// How to read it, and what it leaves out.
+    pub caption: String,
+    /// The `svg` element.
+    pub svg: Markup,
+}
+
+impl Figure {
+    fn new(
+        kind: Kind,
+        row: &Measurement,
+        keys: Vec<Key>,
+        caption: &[String],
+        canvas: canvas::Canvas,
+    ) -> Self {
+        let subject = row.title();
+        let svg = canvas.finish(&format!("{}: {subject}", kind.name()));
+        Self {
+            kind,
+            subject,
+            keys,
+            caption: caption.join(" "),
+            svg,
+        }
+    }
+}
+
+/// All figures of one probe under one load, those that count first.
+#[derive(Debug)]
+pub struct Group {
+    /// Which probe, under which load.
+    pub title: String,
+    /// The figures.
+    pub figures: Vec<Figure>,
+}
+
+/// All figures for which these runs have samples.
+pub fn groups(runs: &[Run]) -> Vec<Group> {
+    of_matrix(&Matrix::new(runs))
+}
+
+/// The same, in the order of a matrix's rows.
+pub fn of_matrix(matrix: &Matrix<'_>) -> Vec<Group> {
+    let alike = |one: &Measurement, other: &Measurement| {
+        (&one.probe, &one.load) == (&other.probe, &other.load)
+    };
+    let groups = matrix.rows.chunk_by(alike).map(|rows| Group {
+        title: format!("{}, {}", rows[0].probe, rows[0].load),
+        figures: figures(matrix, rows),
+    });
+    groups.filter(|group| !group.figures.is_empty()).collect()
+}
+
+fn figures(matrix: &Matrix<'_>, rows: &[Measurement]) -> Vec<Figure> {
+    let view = rows[0].view();
     // Where a verdict counts, the times are few and say little.
-    let latencies = || rows().filter(|row| !row.is_throughput() && row.view().verdict().is_none());
-    let unsigned = latencies().filter(|row| row.view().shape != Shape::Jitter);
-    let work = rows().filter(|row| row.is_throughput());
-    let mut figures: Vec<Figure> = unsigned.filter_map(|row| histogram(&matrix, row)).collect();
-    figures.extend(latencies().filter_map(|row| over_time(&matrix, row)));
-    figures.extend(groups.iter().filter_map(|group| against(&matrix, group)));
-    figures.extend(extremes::groups(&matrix).filter_map(|group| extremes(&matrix, &group)));
-    figures.extend(latencies().filter_map(|row| seeds(&matrix, row)));
-    figures.extend(work.clone().filter_map(|row| bars(&matrix, row)));
-    figures.extend(work.filter_map(|row| each(&matrix, row)));
+    let latencies = || {
+        let is_latency = !rows[0].is_throughput() && view.verdict().is_none();
+        rows.iter().filter(move |_| is_latency)
+    };
+    let is_steps = view.shape == Shape::Steps;
+    let each_alone = || latencies().filter(|_| !is_steps);
+    let mut figures: Vec<Figure> = each_alone()
+        .filter_map(|row| distribution(matrix, row))
+        .collect();
+    if is_steps {
+        figures.extend(against(matrix, rows));
+    } else {
+        let alone = latencies().filter_map(|row| against(matrix, std::slice::from_ref(row)));
+        figures.extend(alone);
+    }
+    figures.extend(bars(matrix, rows));
+    figures.extend(latencies().filter_map(|row| seeds(matrix, row)));
+    figures.extend(rows.iter().filter_map(|row| each(matrix, row)));
+    let unsigned = each_alone().filter(|row| row.view().shape != Shape::Jitter);
+    figures.extend(unsigned.filter_map(|row| histogram(matrix, row)));
+    figures.extend(each_alone().filter_map(|row| over_time(matrix, row)));
     figures
 }
+
+/// A name that fits beside a bar.
+const NAME: usize = 18;
 
 /// A subject that has samples to draw.
 struct Series<'a> {
@@ -127,11 +197,28 @@ struct Series<'a> {
     found: Vec<Measured<'a>>,
 }
 
+impl Series<'_> {
+    /// How many samples there are.
+    fn count(&self) -> u64 {
+        self.found.iter().map(|one| one.recording.count).sum()
+    }
+
+    /// Its name, and how many samples there are.
+    fn counted(&self) -> String {
+        format!("{}, n = {}", self.name, thousands(self.count()))
+    }
+}
+
+/// Whether there are enough samples for a line of their own.
+fn is_drawn(series: &Series<'_>) -> bool {
+    series.count() >= FEWEST
+}
+
 /// The subjects with samples of a measurement.
 fn series<'a>(matrix: &Matrix<'a>, row: &Measurement) -> Vec<Series<'a>> {
     let mixed = matrix.is_mixed();
     let name = |column: &Column<'_>| {
-        let name = canvas::short(&column.name);
+        let name = cut(&column.name, NAME);
         if mixed {
             format!("{name} ({})", column.clock())
         } else {
@@ -158,7 +245,7 @@ fn without(matrix: &Matrix<'_>, drawn: &[Series<'_>]) -> Option<String> {
         .filter(|at| drawn.iter().all(|series| series.column != *at))
         .map(|at| matrix.columns[at].name.clone())
         .collect();
-    (!absent.is_empty()).then(|| format!("Without samples: {}.", crate::stats::list(&absent)))
+    (!absent.is_empty()).then(|| format!("Not drawn, without enough samples: {}.", list(&absent)))
 }
 
 #[cfg(test)]
@@ -166,49 +253,49 @@ mod tests {
     use super::*;
     use crate::fixtures;
 
+    fn all(runs: &[Run]) -> Vec<Figure> {
+        let groups = groups(runs).into_iter();
+        groups.flat_map(|group| group.figures).collect()
+    }
+
     #[test]
     fn every_measurement_has_its_figures() {
-        let kinds = |runs: &[Run]| {
-            figures(runs)
-                .iter()
-                .map(|figure| figure.kind)
-                .collect::<Vec<_>>()
-        };
+        let kinds = |runs: &[Run]| all(runs).iter().map(|one| one.kind).collect::<Vec<_>>();
+        let timer = [Kind::Distribution, Kind::Histogram, Kind::OverTime];
         assert_eq!(
             kinds(&fixtures::whole()),
-            [
-                Kind::Histogram,
-                Kind::Histogram,
-                Kind::OverTime,
-                Kind::OverTime,
-                Kind::Bars
-            ]
+            [&timer[..], &timer, &[Kind::Bars]].concat()
         );
+        let timer = [
+            Kind::Distribution,
+            Kind::Seeds,
+            Kind::Histogram,
+            Kind::OverTime,
+        ];
         assert_eq!(
-            kinds(&fixtures::seeds(2))[4..],
-            [Kind::Seeds, Kind::Seeds, Kind::Bars]
+            kinds(&fixtures::seeds(2)),
+            [&timer[..], &timer, &[Kind::Bars]].concat()
         );
         assert!(kinds(&[]).is_empty());
     }
 
     #[test]
+    fn few_samples_are_not_drawn() {
+        let runs = fixtures::all_probes();
+        let titles: Vec<String> = groups(&runs).into_iter().map(|group| group.title).collect();
+        assert_eq!(titles, ["switch, idle", "semaphore, idle", "image, idle"]);
+    }
+
+    #[test]
     fn figures_suit_light_and_dark_paper_and_need_nothing_else() {
-        for figure in figures(&fixtures::seeds(2)) {
-            let svg = figure.inline();
+        for figure in all(&fixtures::seeds(2)) {
+            let svg = figure.svg.0;
             assert!(
                 svg.starts_with("<svg viewBox=") && svg.contains("role=\"img\""),
                 "{svg}"
             );
-            assert!(
-                svg.contains("currentColor") && !svg.contains("#0102"),
-                "{svg}"
-            );
-            assert!(!svg.contains("http") && !svg.contains("#FFFFFF"), "{svg}");
-            assert!(
-                figure
-                    .file()
-                    .contains("xmlns=\"http://www.w3.org/2000/svg\"")
-            );
+            assert!(svg.contains("currentColor"), "{svg}");
+            assert!(!svg.contains("http") && !svg.contains("#fff"), "{svg}");
         }
     }
 
@@ -217,18 +304,18 @@ mod tests {
         let mut runs = fixtures::whole();
         runs[0].subject.name = "<script>".into();
         runs[0].recordings[1].variant = "\"><script>".into();
-        for figure in figures(&runs) {
-            assert!(!figure.inline().contains("<script"), "{}", figure.title);
+        for figure in all(&runs) {
+            assert!(!figure.svg.0.contains("<script"), "{}", figure.subject);
         }
     }
 
     #[test]
     fn subjects_without_samples_are_named() {
-        for figure in figures(&fixtures::with_gaps()) {
+        for figure in all(&fixtures::with_gaps()) {
+            let caption = figure.caption;
             assert!(
-                figure.caption.contains("Without samples: full."),
-                "{}",
-                figure.caption
+                caption.contains("without enough samples: full."),
+                "{caption}"
             );
         }
     }

@@ -132,10 +132,10 @@ fn quantiles(count: u64, quantile: impl Fn(f64) -> Option<Nanos>) -> Value {
 
 /// The view that accounts for the samples which a late one displaced.
 fn corrected(recording: &Recording) -> Value {
-    let Some(interval) = recording.interval else {
+    let interval = recording.interval;
+    let Some(histogram) = interval.and_then(|span| recording.histogram.corrected_for(span)) else {
         return Value::Null;
     };
-    let histogram = recording.histogram.corrected_for(interval);
     let count = histogram.count();
     json!({
         "count": count,

@@ -11,17 +11,20 @@ pub mod json;
 pub mod matrix;
 pub mod page;
 pub mod published;
+pub mod repeat;
 pub mod rows;
 pub mod scope;
+mod shell;
 pub mod stats;
 pub mod summary;
 pub mod table;
+pub mod text;
 pub mod views;
 
 #[cfg(test)]
 mod fixtures;
 
-pub use figure::{Figure, figures};
+pub use figure::Figure;
 pub use json::{run_json, runs_json};
 pub use matrix::{Cell, Column, Matrix, Measurement};
 pub use page::{comparison_page, page};

@@ -207,6 +207,13 @@ impl<'a> Matrix<'a> {
         }
     }
 
+    /// The same; what was measured under load before what was measured idle.
+    pub fn loaded_first(runs: &'a [Run]) -> Self {
+        let mut matrix = Self::new(runs);
+        matrix.rows.sort_by_key(Measurement::is_idle);
+        matrix
+    }
+
     /// Whether it holds virtual and real times side by side.
     pub fn is_mixed(&self) -> bool {
         self.columns

@@ -1,104 +1,111 @@
-//! The page: one HTML file that needs no network, no script and no other file.
+//! The page about runs: what they say first, where it comes from last.
 
 mod against;
 mod evidence;
 mod improved;
+mod provenance;
 mod published;
 mod told;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use punctual_model::run::Run;
 use punctual_published::Document;
 
 use crate::compare::Comparison;
-use crate::figure::{Figure, Kind, figures};
+use crate::figure::{self, Figure, Group};
 use crate::matrix::Matrix;
+use crate::repeat;
 use crate::rows::{Line, Range, Rank, Section, Sheet, Shown, clock_note};
+use crate::shell::{self, Chapter, folded, wide};
 use crate::summary::summary;
 use crate::table::head_line;
+use crate::text::unbroken;
 
-/// The sections of figures, in their order on the page.
-const FIGURES: [(&str, Kind); 8] = [
-    ("How often each latency occurred", Kind::Histogram),
-    ("Latency against time", Kind::OverTime),
-    ("Jitter against sample number", Kind::Jitter),
-    ("Average and maximum", Kind::Extremes),
-    ("Against the number of threads", Kind::Against),
-    ("Spread over seeds", Kind::Seeds),
-    ("Throughput", Kind::Bars),
-    ("Each execution", Kind::Each),
-];
+/// What must be known of each table of worst cases.
+const ONE_DRAW: &str = "A worst case is the worst that was seen: one draw, which the next seed \
+    changes. The largest of a line is marked where it is at least one and a half times the \
+    smallest; that is no test of statistics.";
 
-/// Runs side by side as a page: what they say first, beside the documents that they repeat;
-/// where it comes from last.
+/// Runs side by side as a page, beside the documents that they repeat.
 pub fn page(runs: &[Run], documents: &[Document]) -> String {
-    whole(runs, documents, None)
+    let matrix = Matrix::loaded_first(runs);
+    let title = format!("Punctual: {}", matrix.suites().join(" and "));
+    shell::page(&title, &lead(runs), chapters(runs, &matrix, documents))
 }
 
 /// The same, with each subject's figures against the first one's.
 pub fn comparison_page(runs: &[Run], documents: &[Document], comparison: &Comparison) -> String {
-    whole(runs, documents, Some(comparison))
-}
-
-fn whole(runs: &[Run], documents: &[Document], comparison: Option<&Comparison>) -> String {
-    let matrix = Matrix::new(runs);
-    let title = format!("Punctual: {}", matrix.suites().join(" and "));
-    let head = PreEscaped(include_str!("page/style.css"));
-    let markup = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (title) }
-                style { (head) }
-            }
-            body {
-                h1 { (title) }
-                p.lead { (unbroken(&summary(runs))) }
-                @if let Some(comparison) = comparison { (against::against(comparison)) }
-                @if !matrix.columns.is_empty() { (contents(runs, &matrix, documents)) }
-            }
-        }
+    let matrix = Matrix::loaded_first(runs);
+    let ids: Vec<String> = runs.iter().map(|run| run.id.clone()).collect();
+    let title = match ids.split_first() {
+        Some((first, others)) => format!("Punctual: {first} against {}", others.join(", ")),
+        None => "Punctual".to_owned(),
     };
-    markup.into_string()
+    let first = comparison.subjects.first().map_or("", String::as_str);
+    let mut all = chapters(runs, &matrix, documents);
+    let against = Chapter::new(format!("Against {first}"), against::against(comparison));
+    all.insert(0, against);
+    shell::page(&title, &lead(runs), all)
 }
 
-/// Keeps numbers and their units on one line.
-fn unbroken(text: &str) -> String {
-    let units = ["ns", "µs", "ms", "s", "%"];
-    units.iter().fold(text.to_owned(), |text, unit| {
-        text.replace(&format!(" {unit} "), &format!("\u{a0}{unit} "))
-    })
+fn lead(runs: &[Run]) -> Markup {
+    html! { p.lead { (unbroken(&summary(runs))) } }
 }
 
-fn contents(runs: &[Run], matrix: &Matrix<'_>, documents: &[Document]) -> Markup {
-    let sheet = Sheet::new(matrix, Range::Beside);
-    let drawn = figures(runs);
-    let of = |kind: Kind| drawn.iter().filter(move |figure| figure.kind == kind);
+fn chapters(runs: &[Run], matrix: &Matrix<'_>, documents: &[Document]) -> Vec<Chapter> {
+    if matrix.columns.is_empty() {
+        return Vec::new();
+    }
+    let mut chapters = vec![Chapter::new("All that was measured", measured(matrix))];
+    for document in published::repeated(matrix, documents) {
+        let body = published::beside(matrix, document);
+        chapters.push(Chapter::new("Beside what was published", body));
+    }
+    let figures = figure::of_matrix(matrix);
+    chapters.extend([
+        Chapter::new("Figures", html! { @for one in &figures { (group(one)) } }),
+        Chapter::new("What could not be measured", evidence::unmeasured(matrix)),
+        Chapter::new("What differs between lists", told::differences(matrix)),
+        Chapter::new("Evidence", evidence(matrix)),
+        Chapter::new("To repeat it", commands(runs)),
+    ]);
+    if clock_note(matrix).is_some() {
+        chapters.push(Chapter::new("How to read virtual time", virtual_time()));
+    }
+    chapters
+}
+
+fn measured(matrix: &Matrix<'_>) -> Markup {
     html! {
         p.soft { (head_line(matrix)) }
-        (published::beside(matrix, documents))
-        @if !published::repeated(matrix, documents).is_empty() { h2 { "All that was measured" } }
-        (table(&sheet))
+        (table(&Sheet::new(matrix, Range::Beside)))
+        @for place in crate::rows::places(matrix) { p.soft { (place) } }
+        p.soft { (ONE_DRAW) }
         @if let Some(note) = clock_note(matrix) { p.soft { (note) } }
-        @for (title, kind) in FIGURES { (section(title, of(kind))) }
-        @if clock_note(matrix).is_some() { (virtual_time()) }
-        (evidence::unmeasured(matrix))
-        (told::differences(matrix))
+    }
+}
+
+fn evidence(matrix: &Matrix<'_>) -> Markup {
+    html! {
         (told::outputs(matrix))
         (evidence::work(matrix))
         (evidence::worst(matrix))
-        (evidence::provenance(matrix))
+        (provenance::provenance(matrix))
         (evidence::consoles(matrix))
-        (evidence::repeat(matrix))
+    }
+}
+
+/// The commands that lead to the same digests.
+pub fn commands(runs: &[Run]) -> Markup {
+    html! {
+        pre { (repeat::commands(runs).join("\n")) }
     }
 }
 
 fn table(sheet: &Sheet) -> Markup {
     let columns = sheet.heads.len() + 1;
-    html! {
-        div.wide { table {
+    let table = html! {
+        table.kept {
             thead { tr {
                 th {}
                 @for head in &sheet.heads {
@@ -109,7 +116,10 @@ fn table(sheet: &Sheet) -> Markup {
                 }
             } }
             @for section in &sheet.sections { (rows(section, columns)) }
-        } }
+        }
+    };
+    html! {
+        (wide(&table))
         @if !sheet.notes.is_empty() {
             ol.notes { @for note in &sheet.notes { li { (note) } } }
         }
@@ -119,7 +129,7 @@ fn table(sheet: &Sheet) -> Markup {
 fn rows(section: &Section, columns: usize) -> Markup {
     html! {
         tbody {
-            tr { th.title scope="rowgroup" colspan=(columns) { (section.title) } }
+            tr { th.title scope="rowgroup" colspan=(columns) { span { (section.title) } } }
             @for line in &section.lines { (row(line)) }
         }
     }
@@ -148,23 +158,28 @@ fn marks(notes: &[usize]) -> Markup {
     html! { @if !numbers.is_empty() { sup { (numbers.join(",")) } } }
 }
 
-fn section<'a>(title: &str, figures: impl Iterator<Item = &'a Figure>) -> Markup {
-    let figures: Vec<&Figure> = figures.collect();
+/// A group's figures beside each other; those that say it in another way are folded.
+fn group(group: &Group) -> Markup {
+    let (details, shown): (Vec<&Figure>, Vec<&Figure>) =
+        group.figures.iter().partition(|one| one.kind.is_detail());
+    let mut kinds: Vec<&str> = details.iter().map(|one| one.kind.name()).collect();
+    kinds.dedup();
+    let drawn = html! { div.figures { @for one in &details { (figure(one)) } } };
     html! {
-        @if !figures.is_empty() {
-            h2 { (title) }
-            @for drawn in figures {
-                (figure(drawn))
-            }
-        }
+        h3 { (group.title) }
+        div.figures { @for one in shown { (figure(one)) } }
+        @if !details.is_empty() { (folded("The same samples", &kinds.join("; "), &drawn)) }
     }
 }
 
 fn figure(drawn: &Figure) -> Markup {
     html! {
         figure {
-            h3 { (drawn.subject) }
-            div.wide { (PreEscaped(drawn.inline())) }
+            h4 { (drawn.subject) ": " span { (drawn.kind.name()) } }
+            @if !drawn.keys.is_empty() {
+                ul.key { @for key in &drawn.keys { li { (key.swatch) " " (key.text) } } }
+            }
+            (drawn.svg)
             figcaption { (drawn.caption) }
         }
     }
@@ -172,14 +187,14 @@ fn figure(drawn: &Figure) -> Markup {
 
 fn virtual_time() -> Markup {
     html! {
-        h2 { "How to read virtual time" }
         p {
             "Virtual time counts instructions. It says how long a code path is, exactly and for "
             "everybody alike; it does not say how many microseconds a certain CPU needs for it: "
             "caches, memory, firmware and other cores are not modelled. Use it to see which kernel, "
             "option, driver or patch has the longer path where the CPU cannot be had, and whether "
             "tomorrow's kernel still has it. One run's worst case is the worst of one interleaving; "
-            "several seeds say more."
+            "several seeds say more. “Missed” are periods in which no sample was taken, because the "
+            "one before it was late by more than a period."
         }
     }
 }
@@ -220,17 +235,19 @@ mod tests {
         let order = [
             "Punctual: demo</h1>",
             "rt is 47 times lower",
+            "<nav>",
             "<table",
-            ">How often each latency occurred<",
-            ">Latency against time<",
-            ">Spread over seeds<",
-            ">Throughput<",
-            ">How to read virtual time<",
-            ">What the loads did<",
-            ">Worst samples<",
-            ">Provenance<",
-            ">Consoles<",
-            ">To repeat it<",
+            ">timer, stress, cpu0<",
+            ">timer, idle, cpu0<",
+            ">Share of samples at least so late<",
+            ">Worst case of each seed<",
+            ">Average and reach<",
+            ">What the loads did ",
+            ">Worst samples ",
+            ">Provenance ",
+            ">Consoles ",
+            "\">To repeat it</h2>",
+            "\">How to read virtual time</h2>",
         ];
         let places: Vec<usize> = order
             .iter()
@@ -271,9 +288,9 @@ mod tests {
     #[test]
     fn what_was_printed_is_folded_and_lists_are_compared() {
         let text = page_of(&fixtures::all_probes());
-        assert!(text.contains("<h2>What was printed</h2>"), "{text}");
+        assert!(text.contains("<summary>What was printed "), "{text}");
         assert!(
-            text.contains("0 lines only on none, 19 only on rt"),
+            text.contains("0 lines on none only, 19 on rt only"),
             "{text}"
         );
         assert!(text.contains("<ins>+ rcu</ins>"), "{text}");
@@ -330,11 +347,7 @@ mod tests {
         run.ns_per_insn = None;
         let text = page_of(&[run.clone()]);
         assert!(text.contains("no sample") && text.contains("-7 ns"));
-        assert!(
-            text.contains(
-                "Samples of rt at or below zero, or past the last bin, are not drawn: 1."
-            )
-        );
+        assert!(!text.contains(">odd, idle, [-7]: "), "too few samples");
         assert!(text.contains("1 of 2 samples are longer than"));
         assert!(!text.contains("Virtual time") && !text.contains("virtual s"));
         let many: Vec<Run> = (0..30)

@@ -2,11 +2,14 @@
 
 mod lines;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use punctual_model::histogram::HIGHEST;
 use punctual_model::run::State;
 
 use crate::matrix::{Absent, Cell, Column, Matrix, Measured, Measurement, fate};
-use crate::stats::{Stats, thousands};
+use crate::stats::Stats;
+use crate::text::{list, thousands};
 use crate::views::Shape;
 
 /// Where the range of the worst case over seeds stands.
@@ -227,6 +230,49 @@ fn entry<'a>(column: &'a Column<'a>, row: &Measurement, notes: &mut Notes) -> En
         content: content.map_err(str::to_owned),
         notes,
     }
+}
+
+/// Where the figures were measured: on which CPUs, and of real time on which machine.
+pub fn places(matrix: &Matrix<'_>) -> Vec<String> {
+    let mut cpus: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for recording in matrix.runs().flat_map(|run| &run.recordings) {
+        if let Some(cpu) = recording.settings.get("affinity") {
+            cpus.entry(&recording.probe).or_default().insert(cpu);
+        }
+    }
+    let mut probes: BTreeMap<Vec<&str>, Vec<String>> = BTreeMap::new();
+    for (probe, cpus) in cpus {
+        let cpus = cpus.into_iter().collect();
+        probes.entry(cpus).or_default().push(probe.to_owned());
+    }
+    let on = |(cpus, probes): (&Vec<&str>, &Vec<String>)| {
+        format!("{} on {}", list(probes), cpus.join(", "))
+    };
+    let on: Vec<String> = probes.iter().map(on).collect();
+    let mut places = Vec::new();
+    if !on.is_empty() {
+        places.push(format!("Measured {}.", on.join("; ")));
+    }
+    places.extend(matrix.columns.iter().filter_map(machine));
+    places
+}
+
+/// What times of a host are times of.
+fn machine(column: &Column<'_>) -> Option<String> {
+    let run = column.runs.first().filter(|_| !column.is_virtual())?;
+    let read_back = run.provenance.as_ref()?;
+    let fact = |key: &str| read_back.facts.get(key).map_or("unknown", String::as_str);
+    let known = |key: &str| fact(key).split(':').next().unwrap_or_default().to_owned();
+    Some(format!(
+        "{}: Linux {}, preemption {}; {}; CPUs {}; governor {}; virtualised: {}.",
+        column.name,
+        read_back.release,
+        read_back.preemption,
+        fact("cpu"),
+        fact("cpus_online"),
+        known("governor"),
+        fact("virtualised"),
+    ))
 }
 
 /// What must stand below a table of these runs; `None` where all times are real.

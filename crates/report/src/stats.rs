@@ -1,4 +1,4 @@
-//! The figures of one cell, over all of its seeds, and how they are written.
+//! The figures of one cell, over all of its seeds.
 
 use punctual_model::histogram::Histogram;
 use punctual_model::recording::Recording;
@@ -124,61 +124,6 @@ pub fn supports(count: u64, q: f64) -> bool {
     count as f64 * (1.0 - q) >= 1.0 - 1e-9
 }
 
-/// Seconds with three or four digits: `0.301 s`.
-pub fn seconds(time: Nanos) -> String {
-    let (seconds, decimals) = seconds_parts(time);
-    format!("{seconds:.decimals$} s")
-}
-
-/// The span between two times, the unit written once: `355–381 µs`.
-pub fn span(low: Nanos, high: Nanos) -> String {
-    let (low, high) = (low.to_string(), high.to_string());
-    match (low.split_once(' '), high.split_once(' ')) {
-        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number}–{high}"),
-        _ => format!("{low}–{high}"),
-    }
-}
-
-/// The span between two times in seconds: `0.301–0.310 s`.
-pub fn seconds_span(low: Nanos, high: Nanos) -> String {
-    let (_, decimals) = seconds_parts(low);
-    let (low, high) = (low.as_secs_f64(), high.as_secs_f64());
-    format!("{low:.decimals$}–{high:.decimals$} s")
-}
-
-fn seconds_parts(time: Nanos) -> (f64, usize) {
-    let seconds = time.as_secs_f64();
-    let decimals = match seconds.abs() {
-        x if x < 0.1 => 4,
-        x if x < 10.0 => 3,
-        x if x < 100.0 => 2,
-        _ => 1,
-    };
-    (seconds, decimals)
-}
-
-/// A count with its thousands apart: `16,000`.
-pub fn thousands(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A list in words: `a, b and c`.
-pub fn list(words: &[String]) -> String {
-    match words {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,21 +136,6 @@ mod tests {
         assert!(!supports(999, 0.999));
         assert!(!supports(1_000, 0.9999));
         assert!(!supports(0, 0.5));
-    }
-
-    #[test]
-    fn times_are_written_shortly() {
-        assert_eq!(seconds(Nanos(301_234_567)), "0.301 s");
-        assert_eq!(seconds(Nanos(12_300_000)), "0.0123 s");
-        assert_eq!(span(Nanos(355_000), Nanos(381_400)), "355–381 µs");
-        assert_eq!(span(Nanos(355_000), Nanos(1_020_000)), "355 µs–1.02 ms");
-        assert_eq!(
-            seconds_span(Nanos(100_400_000), Nanos(1_030_000_000)),
-            "0.100–1.030 s"
-        );
-        assert_eq!(thousands(16_000), "16,000");
-        assert_eq!(thousands(999), "999");
-        assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
     }
 
     #[test]

@@ -6,7 +6,8 @@ use punctual_model::run::{Run, State};
 use punctual_model::units::Nanos;
 
 use crate::matrix::{Cell, Column, Matrix, Measured, Measurement, fate};
-use crate::stats::{Stats, list, seconds};
+use crate::stats::Stats;
+use crate::text::{list, seconds};
 
 /// The runs in plain words: the worst case under load, the lowest against the first
 /// subject's (or, where the first has the lowest, against the highest); throughput of

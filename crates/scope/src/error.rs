@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use punctual_bench::BenchError;
+use punctual_bench::RunError;
 use punctual_trace::ReadError;
 
 /// Why a run cannot be lived through again.
@@ -67,12 +67,12 @@ pub enum ScopeError {
         "the run's program did not mark where its plan ends, as a Punctual with the scope does ({0}): measure again"
     )]
     NoEnd(ReadError),
-    /// The guest's kernel does not tell its symbols.
+    /// The guest's kernel does not show its symbols.
     #[error("no names for the guest's code: {0}")]
     NoSymbols(String),
-    /// The bench failed.
+    /// The run that repeats it did not get to its end.
     #[error(transparent)]
-    Bench(#[from] BenchError),
+    Run(#[from] RunError),
     /// What the plugin wrote cannot be read.
     #[error(transparent)]
     Trace(#[from] ReadError),

@@ -1,20 +1,23 @@
-//! From chosen samples to their stories.
+//! From chosen samples to their breakdowns.
 
-use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use punctual_bench::RunError;
 use punctual_bench::virtual_bench::Machine;
-use punctual_model::{Recording, Run};
+use punctual_model::recording::WORST_KEPT;
+use punctual_model::{Nanos, Recording, Run, Sample};
 use punctual_trace::{Item, Window};
 
 use crate::blocks::Blocks;
+use crate::breakdown::{Breakdown, Measure, SampleContext, breakdown};
 use crate::error::ScopeError;
 use crate::guest_clock::GuestClock;
 use crate::names::Names;
 use crate::preemption::Preemption;
 use crate::probes::{Chosen, choose, is_explained};
-use crate::repeat::{Place, Say};
-use crate::story::{Circumstances, Measure, Story, tell};
+use crate::repeat::{Repeater, Watcher};
 use crate::survey::{Survey, Surveyor};
 use crate::user_symbols::UserSymbols;
 use crate::walk::Walker;
@@ -47,40 +50,84 @@ impl Wanted {
     /// The samples of a run that are meant, the worst first; an error where there is none.
     pub fn choose(&self, run: &Run) -> Result<Vec<Chosen>, ScopeError> {
         let unreadable = |what: &str| ScopeError::Unreadable(run.id.clone(), what.to_owned());
+        let mut worst = Worst::new(self.worst);
+        let (mut found, mut explained, mut why) = (false, false, None);
         let numbered = run.recordings.iter().enumerate();
-        let wanted: Vec<_> = numbered
-            .filter(|(_, recording)| self.wants(recording))
-            .collect();
-        if wanted.is_empty() {
-            return Err(unreadable(&none_such(run)));
-        }
-        let mut samples = Vec::new();
-        let (mut why, count) = (Vec::new(), wanted.len());
-        for (number, recording) in wanted {
+        for (number, recording) in numbered.filter(|(_, recording)| self.wants(recording)) {
+            found = true;
             if let Err(reason) = is_explained(run, number) {
-                why.push(reason);
+                why.get_or_insert(reason);
                 continue;
             }
-            let all = recording
-                .samples
-                .iter()
-                .chain(recording.worst.iter().copied());
-            let all = all.filter(|sample| self.sample.is_none_or(|wanted| wanted == sample.seq));
-            samples.extend(all.map(|sample| (number, sample)));
+            explained = true;
+            self.offer(number, recording, &mut worst);
         }
-        if why.len() == count {
-            return Err(why.swap_remove(0));
+        match why {
+            _ if !found => return Err(unreadable(&none_such(run))),
+            Some(why) if !explained => return Err(why),
+            _ => {}
         }
-        samples.sort_by_key(|(number, sample)| (-sample.value.0, *number, sample.seq));
-        samples.dedup_by_key(|(number, sample)| (*number, sample.seq));
-        samples.truncate(self.worst);
+        let samples = worst.into_sorted();
         if samples.is_empty() {
             return Err(unreadable("it has no such sample, or did not keep it"));
         }
-        let chosen = samples
-            .into_iter()
-            .map(|(recording, sample)| choose(run, recording, sample));
+        let chosen = samples.into_iter();
+        let chosen = chosen.map(|(recording, sample)| choose(run, recording, sample));
         chosen.collect()
+    }
+
+    /// Offers the samples of a recording that are meant, without a look at more of them than
+    /// need be: each recording has its worst apart.
+    fn offer(&self, number: usize, recording: &Recording, worst: &mut Worst) {
+        let (all, kept) = (&recording.samples, recording.samples.len() as u64);
+        let not_kept = recording.worst.iter().filter(|sample| sample.seq >= kept);
+        if let Some(seq) = self.sample {
+            let nth = usize::try_from(seq)
+                .ok()
+                .and_then(|seq| all.iter().nth(seq));
+            let apart = || not_kept.copied().find(|sample| sample.seq == seq);
+            worst.extend(number, nth.or_else(apart));
+        } else if self.worst <= WORST_KEPT {
+            worst.extend(number, recording.worst.iter().copied());
+        } else {
+            worst.extend(number, all.iter().chain(not_kept.copied()));
+        }
+    }
+}
+
+/// The worst of all samples that are offered, so many at most.
+struct Worst {
+    most: usize,
+    /// The least bad on top: by value, the number of the recording, and that of the sample.
+    heap: BinaryHeap<Reverse<Rank>>,
+}
+
+/// A worse sample is greater; of equal ones the earlier is.
+type Rank = (Nanos, Reverse<(usize, u64)>, Nanos);
+
+impl Worst {
+    fn new(most: usize) -> Self {
+        let heap = BinaryHeap::new();
+        Self { most, heap }
+    }
+
+    fn extend(&mut self, recording: usize, samples: impl IntoIterator<Item = Sample>) {
+        for sample in samples {
+            let place = Reverse((recording, sample.seq));
+            self.heap.push(Reverse((sample.value, place, sample.at)));
+            if self.heap.len() > self.most {
+                self.heap.pop();
+            }
+        }
+    }
+
+    /// The worst first, each with the number of its recording.
+    fn into_sorted(self) -> Vec<(usize, Sample)> {
+        let sorted = self.heap.into_sorted_vec().into_iter();
+        let sample = |Reverse((value, Reverse((recording, seq)), at))| {
+            (recording, Sample { seq, at, value })
+        };
+        sorted.map(sample).collect()
     }
 }
 
@@ -95,48 +142,53 @@ fn none_such(run: &Run) -> String {
     format!("it has no such recording; it has {}", kinds.join(", "))
 }
 
-/// A sample with its story.
+/// A sample with its breakdown.
 #[derive(Clone, Debug)]
 pub struct Explained {
     /// The sample.
     pub chosen: Chosen,
-    /// Its story, or why there is none.
-    pub story: Result<Story, String>,
+    /// Its breakdown, or why there is none.
+    pub breakdown: Result<Breakdown, String>,
 }
 
-/// Lives through the run again and tells the stories of these samples, in their order.
+/// Repeats the run, watched, and breaks these samples down, in their order.
 pub fn explain(
-    place: &Place,
+    repeater: &Repeater,
     run: &Run,
     machine: &Machine,
     chosen: &[Chosen],
     cancel: &AtomicBool,
-    say: Say,
+    on: Watcher,
 ) -> Result<Vec<Explained>, ScopeError> {
-    let symbols = place.symbols(machine, cancel)?;
+    let clock = clock(run)?;
+    let symbols = repeater.symbols(machine, cancel)?;
     let programs = programs(machine)?;
     let windows: Vec<_> = chosen.iter().flat_map(watched).collect();
-    let mut trace = place.watch(run, machine, &windows, &symbols, cancel, say)?;
+    let mut trace = repeater.watch(run, machine, &windows, &symbols, cancel, on)?;
     let mut library = Blocks::new(Names::new(&symbols, &programs));
-    let mut stories = HashMap::new();
+    let mut breakdowns = HashMap::new();
     while let Some((window, _, words)) = trace.next_window(|block| library.learn(block))? {
+        if cancel.load(Ordering::SeqCst) {
+            return Err(RunError::Interrupted.into());
+        }
         let walk = Walker::new(&library).window(&words);
         for (number, chosen) in chosen
             .iter()
             .enumerate()
             .filter(|(_, c)| c.window == window)
         {
-            let story = tell(&walk, library.names.all(), about(run, chosen));
-            stories.insert(number, story.map_err(|untold| untold.to_string()));
+            let about = about(run, clock, chosen);
+            let found = breakdown(&walk, library.names.all(), about);
+            breakdowns.insert(number, found.map_err(|why| why.to_string()));
         }
     }
-    let missing = chosen.len() - stories.len();
+    let missing = chosen.len() - breakdowns.len();
     if missing > 0 {
         return Err(ScopeError::Unmarked(missing));
     }
     let explained = chosen.iter().enumerate().map(|(number, chosen)| Explained {
         chosen: *chosen,
-        story: stories
+        breakdown: breakdowns
             .remove(&number)
             .unwrap_or_else(|| Err(String::new())),
     });
@@ -155,19 +207,20 @@ fn watched(chosen: &Chosen) -> impl Iterator<Item = Window> + use<> {
 
 /// Surveys a whole run; also returns the digest of what came out.
 pub fn survey(
-    place: &Place,
+    repeater: &Repeater,
     run: &Run,
     machine: &Machine,
     cancel: &AtomicBool,
-    say: Say,
+    on: Watcher,
 ) -> Result<(Survey, String), ScopeError> {
-    let symbols = place.symbols(machine, cancel)?;
+    let clock = clock(run)?;
+    let symbols = repeater.symbols(machine, cancel)?;
     let programs = programs(machine)?;
     let names = Names::new(&symbols, &programs);
     let mut surveyor = Surveyor::new(names, Preemption::of(run));
     let take = &mut |item: &Item| surveyor.take(item);
-    let digest = place.watch_everything(run, machine, take, cancel, say)?;
-    Ok((surveyor.finish(scale(run)), digest))
+    let digest = repeater.watch_everything(run, machine, take, cancel, on)?;
+    Ok((surveyor.finish(clock), digest))
 }
 
 fn programs(machine: &Machine) -> Result<UserSymbols, ScopeError> {
@@ -177,16 +230,77 @@ fn programs(machine: &Machine) -> Result<UserSymbols, ScopeError> {
     })
 }
 
-fn scale(run: &Run) -> GuestClock {
-    GuestClock::of_console(&run.console, run.ns_per_insn.unwrap_or(1))
+fn clock(run: &Run) -> Result<GuestClock, ScopeError> {
+    GuestClock::of_run(run).map_err(|why| ScopeError::Unreadable(run.id.clone(), why))
 }
 
-fn about(run: &Run, chosen: &Chosen) -> Circumstances {
-    Circumstances {
-        scale: scale(run),
+fn about(run: &Run, clock: GuestClock, chosen: &Chosen) -> SampleContext {
+    SampleContext {
+        clock,
         measure: chosen.measure,
         late: chosen.sample.value,
         ends_before: chosen.ends_before,
         preemption: Preemption::of(run),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use punctual_model::Recorder;
+
+    use super::*;
+
+    fn sample(seq: u64, value: i64) -> Sample {
+        let (at, value) = (Nanos(seq as i64 * 10), Nanos(value));
+        Sample { seq, at, value }
+    }
+
+    proptest! {
+        #[test]
+        fn the_worst_of_all_are_those_that_sorting_would_find(
+            values in prop::collection::vec((0..3_usize, -4_i64..5), 0..60),
+            most in 0..70_usize,
+        ) {
+            let offered = values.iter().zip(0..);
+            let offered = offered.map(|((recording, value), seq)| (*recording, sample(seq, *value)));
+            let mut sorted: Vec<_> = offered.collect();
+            let mut worst = Worst::new(most);
+            for (recording, sample) in &sorted {
+                worst.extend(*recording, [*sample]);
+                prop_assert!(worst.heap.len() <= most);
+            }
+            sorted.sort_by_key(|(recording, sample)| (-sample.value.0, *recording, sample.seq));
+            sorted.truncate(most);
+            prop_assert_eq!(worst.into_sorted(), sorted);
+        }
+    }
+
+    #[test]
+    fn samples_are_found_whether_they_were_kept_or_are_among_the_worst() {
+        let mut recorder = Recorder::new(20);
+        (0..100).for_each(|n| recorder.record(Nanos(n * 1_000), Nanos(n % 50)));
+        let recording = recorder.finish("timer", "idle", "cpu0");
+        let offered = |worst, sample| {
+            let wanted = Wanted {
+                sample,
+                worst,
+                ..Wanted::default()
+            };
+            let mut found = Worst::new(worst);
+            wanted.offer(0, &recording, &mut found);
+            let found = found.into_sorted();
+            found
+                .iter()
+                .map(|(_, sample)| sample.seq)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(offered(3, None), [49, 99, 48]);
+        // Sixteen are kept apart; behind them come those that were kept in order.
+        assert_eq!(offered(18, None)[14..], [42, 92, 19, 18]);
+        assert_eq!(offered(usize::MAX, Some(7)), [7]);
+        assert_eq!(offered(usize::MAX, Some(99)), [99]);
+        assert_eq!(offered(usize::MAX, Some(60)), [] as [u64; 0]);
+        assert_eq!(offered(0, None), [] as [u64; 0]);
     }
 }

@@ -1,6 +1,8 @@
 //! Instructions as time.
 
-use punctual_model::Nanos;
+use std::num::{NonZeroU32, NonZeroU64};
+
+use punctual_model::{Nanos, Run};
 
 /// How long an instruction takes in the guest's own time.
 ///
@@ -9,35 +11,45 @@ use punctual_model::Nanos;
 /// more and better in its second second. Its nanoseconds are longer or shorter by as much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuestClock {
-    /// Virtual nanoseconds per instruction.
-    pub ns_per_insn: u32,
+    ns_per_insn: NonZeroU32,
     /// The counter's rate, as the guest takes it, in kHz.
-    pub khz: u64,
+    khz: NonZeroU64,
 }
 
 /// The counter's real rate, in kHz: one a virtual nanosecond.
 const REAL_KHZ: i128 = 1_000_000;
 
 impl GuestClock {
-    /// The last that the guest's console says of the counter; the real rate where it says
-    /// nothing.
-    pub fn of_console(console: &str, ns_per_insn: u32) -> Self {
-        let khz = console.lines().rev().find_map(rate);
-        let khz = khz.unwrap_or(REAL_KHZ as u64);
-        Self { ns_per_insn, khz }
+    /// That of a run's guest; an error is the reason why it is not known.
+    pub fn of_run(run: &Run) -> Result<Self, String> {
+        let ns_per_insn = run.ns_per_insn.ok_or("it was measured in real time")?;
+        let khz = run.console.lines().rev().find_map(rate);
+        let khz = khz.ok_or("its kernel did not say at which rate it takes the time stamp counter to run: measure again, without \"quiet\"")?;
+        Self::new(ns_per_insn, khz)
+    }
+
+    /// A clock of which an instruction takes so many virtual nanoseconds, and whose counter
+    /// the guest takes to run at this rate, in kHz.
+    pub fn new(ns_per_insn: u32, khz: u64) -> Result<Self, String> {
+        Ok(Self {
+            ns_per_insn: NonZeroU32::new(ns_per_insn)
+                .ok_or("expected the time of an instruction, found 0 ns")?,
+            khz: NonZeroU64::new(khz)
+                .ok_or("expected the rate of the time stamp counter, found 0 kHz")?,
+        })
     }
 
     /// The time that so many instructions take, rounded to a nanosecond.
     pub fn time(self, instructions: u64) -> Nanos {
-        let ticks = i128::from(instructions) * i128::from(self.ns_per_insn);
-        let khz = i128::from(self.khz);
-        Nanos(((ticks * REAL_KHZ + khz / 2) / khz) as i64)
+        let ticks = i128::from(instructions) * i128::from(self.ns_per_insn.get());
+        let khz = i128::from(self.khz.get());
+        Nanos(i64::try_from((ticks * REAL_KHZ + khz / 2) / khz).unwrap_or(i64::MAX))
     }
 
     /// How many instructions fit into a time.
     pub fn instructions(self, time: Nanos) -> u64 {
-        let ticks = i128::from(time.0.max(0)) * i128::from(self.khz) / REAL_KHZ;
-        (ticks / i128::from(self.ns_per_insn)) as u64
+        let ticks = i128::from(time.0.max(0)) * i128::from(self.khz.get()) / REAL_KHZ;
+        u64::try_from(ticks / i128::from(self.ns_per_insn.get())).unwrap_or(u64::MAX)
     }
 }
 
@@ -60,15 +72,39 @@ mod tests {
 
     #[test]
     fn the_guests_nanoseconds_are_those_of_its_clock() {
-        let console = "[    0.0] tsc: Fast TSC calibration using PIT\n\
-            [    0.000000] tsc: Detected 999.993 MHz processor\n";
-        let scale = GuestClock::of_console(console, 2);
-        assert_eq!(scale.khz, 999_993);
-        assert_eq!(scale.time(1_000_000), Nanos(2_000_014));
-        assert_eq!(scale.instructions(Nanos(2_000_014)), 999_999);
-        let refined = "[    1.8] tsc: Refined TSC clocksource calibration: 999.999 MHz\n";
-        let scale = GuestClock::of_console(&format!("{console}{refined}"), 1);
-        assert_eq!(scale.khz, 999_999);
-        assert_eq!(GuestClock::of_console("", 1).time(7), Nanos(7));
+        let clock = GuestClock::new(2, 999_993).unwrap();
+        assert_eq!(clock.time(1_000_000), Nanos(2_000_014));
+        assert_eq!(clock.instructions(Nanos(2_000_014)), 999_999);
+        assert_eq!(GuestClock::new(1, 1_000_000).unwrap().time(7), Nanos(7));
+        assert_eq!(clock.instructions(Nanos(-1)), 0);
+    }
+
+    #[test]
+    fn what_no_clock_can_be_is_an_error_and_what_is_far_too_long_is_no_panic() {
+        assert!(GuestClock::new(0, 1).unwrap_err().contains("0 ns"));
+        assert!(GuestClock::new(1, 0).unwrap_err().contains("0 kHz"));
+        let slow = GuestClock::new(u32::MAX, 1).unwrap();
+        assert_eq!(slow.time(u64::MAX), Nanos(i64::MAX));
+        let fast = GuestClock::new(1, u64::MAX).unwrap();
+        assert_eq!(fast.instructions(Nanos(i64::MAX)), u64::MAX);
+    }
+
+    #[test]
+    fn the_kernel_says_the_rate_and_the_last_that_it_says_counts() {
+        let said = [
+            ("[    0.0] tsc: Fast TSC calibration using PIT", None),
+            (
+                "[    0.000000] tsc: Detected 999.993 MHz processor",
+                Some(999_993),
+            ),
+            (
+                "[    1.8] tsc: Refined TSC clocksource calibration: 999.999 MHz",
+                Some(999_999),
+            ),
+            ("[    0.0] tsc: Detected 0.000 MHz processor", Some(0)),
+        ];
+        for (line, khz) in said {
+            assert_eq!(rate(line), khz, "{line}");
+        }
     }
 }

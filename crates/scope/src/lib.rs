@@ -2,11 +2,12 @@
 //!
 //! The virtual bench is deterministic, and QEMU shows a plugin each instruction without
 //! changing any. So a sample of a run can be lived through again with every instruction
-//! watched. [`repeat`] does that; what the plugin wrote is followed by [`walk`], and told by
-//! [`story`].
+//! watched. [`repeat`] does that; what the plugin wrote is followed by [`walk`], and broken down by
+//! [`breakdown`].
 #![forbid(unsafe_code)]
 
 pub mod blocks;
+pub mod breakdown;
 pub mod decode;
 pub mod error;
 pub mod explain;
@@ -16,7 +17,6 @@ mod pipe;
 pub mod preemption;
 pub mod probes;
 pub mod repeat;
-pub mod story;
 pub mod survey;
 pub mod symbols;
 pub mod tally;

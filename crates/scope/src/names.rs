@@ -13,7 +13,7 @@ pub const KERNEL: u64 = 1 << 63;
 
 /// What kind of code a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CodeKind {
     /// Any function of the kernel.
     Plain,
     /// Where the CPU goes at an interrupt.
@@ -46,7 +46,7 @@ pub struct Name {
     /// As it is shown: `vfs_read`, `stall_run [stall]`, `busybox`.
     pub text: String,
     /// What it stands for.
-    pub kind: Kind,
+    pub kind: CodeKind,
 }
 
 /// All names that have been met.
@@ -79,7 +79,7 @@ impl<'a> Names<'a> {
     pub fn at(&mut self, address: u64, bytes: &[u8]) -> (Func, bool) {
         if address < KERNEL {
             let text = self.programs.name(address, bytes);
-            return (self.number(&text, Kind::User), false);
+            return (self.number(&text, CodeKind::User), false);
         }
         match self.symbols.at(address) {
             Some((symbol, behind)) => {
@@ -94,11 +94,11 @@ impl<'a> Names<'a> {
                 let table = symbol.name.ends_with("_entries_start");
                 (self.number(&text, kind), behind == 0 || table)
             }
-            None => (self.number("(unnamed)", Kind::Plain), false),
+            None => (self.number("(unnamed)", CodeKind::Plain), false),
         }
     }
 
-    fn number(&mut self, text: &str, kind: Kind) -> Func {
+    fn number(&mut self, text: &str, kind: CodeKind) -> Func {
         if let Some(number) = self.numbers.get(text) {
             return *number;
         }
@@ -155,7 +155,7 @@ fn plain(name: &str) -> &str {
     name.split('.').next().unwrap_or(name)
 }
 
-fn kind(name: &str) -> Kind {
+fn kind(name: &str) -> CodeKind {
     let begins = |with: &[&str]| with.iter().any(|with| name.starts_with(with));
     if begins(&[
         "asm_sysvec_",
@@ -164,9 +164,9 @@ fn kind(name: &str) -> Kind {
     ]) || name == "irq_entries_start"
         || name == "spurious_entries_start"
     {
-        Kind::Interrupt
+        CodeKind::Interrupt
     } else if begins(&["asm_exc_"]) {
-        Kind::Exception
+        CodeKind::Exception
     } else if [
         "entry_SYSCALL_64",
         "entry_SYSCALL_compat",
@@ -174,7 +174,7 @@ fn kind(name: &str) -> Kind {
     ]
     .contains(&name)
     {
-        Kind::Syscall
+        CodeKind::Syscall
     } else if begins(&[
         "__x86_indirect_",
         "__x86_return_",
@@ -182,13 +182,13 @@ fn kind(name: &str) -> Kind {
         "srso_",
         "retbleed_",
     ]) {
-        Kind::Thunk
+        CodeKind::Thunk
     } else if SOFTIRQ.contains(&plain(name)) {
-        Kind::Softirq
+        CodeKind::Softirq
     } else if SCHEDULER.contains(&plain(name)) {
-        Kind::Scheduler
+        CodeKind::Scheduler
     } else if plain(name) == "finish_task_switch" {
-        Kind::SwitchEnd
+        CodeKind::SwitchEnd
     } else if begins(&[
         "_raw_spin_",
         "_raw_read_",
@@ -196,7 +196,7 @@ fn kind(name: &str) -> Kind {
         "queued_spin_",
         "native_queued_spin",
     ]) {
-        Kind::Lock
+        CodeKind::Lock
     } else if begins(&[
         "__local_bh_",
         "preempt_count_",
@@ -204,9 +204,9 @@ fn kind(name: &str) -> Kind {
         "migrate_enable",
         "__cond_resched",
     ]) {
-        Kind::Switch
+        CodeKind::Switch
     } else {
-        Kind::Plain
+        CodeKind::Plain
     }
 }
 
@@ -216,13 +216,13 @@ mod tests {
 
     #[test]
     fn entries_and_locks_are_known_by_their_names() {
-        assert_eq!(kind("asm_sysvec_apic_timer_interrupt"), Kind::Interrupt);
-        assert_eq!(kind("sysvec_apic_timer_interrupt"), Kind::Plain);
-        assert_eq!(kind("asm_exc_page_fault"), Kind::Exception);
-        assert_eq!(kind("_raw_spin_lock_irqsave"), Kind::Lock);
-        assert_eq!(kind("handle_softirqs"), Kind::Softirq);
-        assert_eq!(kind("handle_softirqs.constprop.0"), Kind::Softirq);
-        assert_eq!(kind("finish_task_switch.isra.0"), Kind::SwitchEnd);
-        assert_eq!(kind("vfs_read"), Kind::Plain);
+        assert_eq!(kind("asm_sysvec_apic_timer_interrupt"), CodeKind::Interrupt);
+        assert_eq!(kind("sysvec_apic_timer_interrupt"), CodeKind::Plain);
+        assert_eq!(kind("asm_exc_page_fault"), CodeKind::Exception);
+        assert_eq!(kind("_raw_spin_lock_irqsave"), CodeKind::Lock);
+        assert_eq!(kind("handle_softirqs"), CodeKind::Softirq);
+        assert_eq!(kind("handle_softirqs.constprop.0"), CodeKind::Softirq);
+        assert_eq!(kind("finish_task_switch.isra.0"), CodeKind::SwitchEnd);
+        assert_eq!(kind("vfs_read"), CodeKind::Plain);
     }
 }

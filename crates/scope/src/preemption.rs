@@ -1,4 +1,4 @@
-//! What a kernel lets a thread be preempted by, as far as stories differ by it.
+//! What a kernel lets a thread be preempted by, as far as breakdowns differ by it.
 
 use punctual_model::Run;
 

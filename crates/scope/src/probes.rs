@@ -3,8 +3,8 @@
 use punctual_model::{Nanos, Recording, Run, Sample};
 use punctual_trace::Window;
 
+use crate::breakdown::Measure;
 use crate::error::ScopeError;
-use crate::story::Measure;
 use crate::windows;
 
 /// A sample that can be explained: where it is, and what it is.

@@ -2,15 +2,16 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufReader};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use punctual_bench::BenchError;
+use punctual_bench::RunError;
 use punctual_bench::WorkDir;
 use punctual_bench::site::Event;
-use punctual_bench::virtual_bench::{Machine, Plugin, Start, VirtualBench, cmdline};
+use punctual_bench::virtual_bench::{self, Machine, Plugin, Start, VirtualBench, cmdline};
 use punctual_kernels::Kernel;
 use punctual_kernels::paths;
 use punctual_model::digest::digest;
@@ -25,7 +26,7 @@ use crate::symbols::Symbols;
 const RING: usize = 4_000_000;
 
 /// Where a run is lived through again.
-pub struct Place {
+pub struct Repeater {
     /// The bench, without the plugin.
     pub bench: VirtualBench,
     /// Punctual's cache directory.
@@ -36,10 +37,10 @@ pub struct Place {
     pub start: Start,
 }
 
-/// What is shown while it goes on.
-pub type Say<'a> = &'a mut dyn FnMut(&str);
+/// Who is told what happens while a run is repeated.
+pub type Watcher<'a> = &'a mut (dyn FnMut(&Event) + Send);
 
-impl Place {
+impl Repeater {
     /// The machine of a run, which must be what it was.
     pub fn machine(&self, run: &Run, kernel: Kernel) -> Result<Machine, ScopeError> {
         let ns_per_insn = run
@@ -107,14 +108,18 @@ impl Place {
             \" [tTwW] | (__preempt_count|pcpu_hot)$\", \"/proc/kallsyms\"]\n";
         let mut found = Err(ScopeError::NoSymbols("the guest said nothing".to_owned()));
         let on = &mut |event: Event| {
-            let Event::Record(record) = event else { return };
-            match *record {
-                Record::Recording(recording) => found = Ok(recording.output.unwrap_or_default()),
-                Record::Unsupported(unsupported) => {
-                    found = Err(ScopeError::NoSymbols(unsupported.reason));
+            if let Event::Record(record) = event {
+                match *record {
+                    Record::Recording(recording) => {
+                        found = Ok(recording.output.unwrap_or_default());
+                    }
+                    Record::Unsupported(unsupported) => {
+                        found = Err(ScopeError::NoSymbols(unsupported.reason));
+                    }
+                    _ => {}
                 }
-                _ => {}
             }
+            ControlFlow::Continue(())
         };
         self.bench
             .run(machine, PLAN, self.start, on, cancel)
@@ -131,7 +136,7 @@ impl Place {
         windows: &[Window],
         symbols: &Symbols,
         cancel: &AtomicBool,
-        say: Say,
+        on: Watcher,
     ) -> Result<Trace, ScopeError> {
         let directory = self.directory()?;
         let trace = directory.path().join("trace");
@@ -148,7 +153,7 @@ impl Place {
         };
         let bench = self.watched(&directory, &orders)?;
         let last = windows.iter().map(|window| window.step).max();
-        repeat(&bench, run, machine, (self.start, last), cancel, say)?;
+        repeat(&bench, run, machine, (self.start, last), cancel, on)?;
         let file = File::open(&trace).map_err(at(&trace))?;
         Ok(Trace {
             reader: Reader::new(BufReader::new(file))?,
@@ -164,7 +169,7 @@ impl Place {
         machine: &Machine,
         take: &mut (dyn FnMut(&Item) + Send),
         cancel: &AtomicBool,
-        say: Say,
+        on: Watcher,
     ) -> Result<String, ScopeError> {
         let directory = self.directory()?;
         let trace = directory.path().join("trace");
@@ -178,7 +183,7 @@ impl Place {
         let bench = self.watched(&directory, &orders)?;
         let (outcome, read) = thread::scope(|scope| {
             let reader = scope.spawn(|| read_all(pipe, take));
-            let outcome = repeat(&bench, run, machine, (self.start, None), cancel, say);
+            let outcome = repeat(&bench, run, machine, (self.start, None), cancel, on);
             over.store(true, Ordering::SeqCst);
             (outcome, reader.join())
         });
@@ -235,44 +240,34 @@ fn repeat(
     machine: &Machine,
     (start, last): (Start, Option<u32>),
     cancel: &AtomicBool,
-    say: Say,
+    on: Watcher,
 ) -> Result<String, ScopeError> {
-    let (mut step, mut seen, mut differs) = (0, Vec::new(), None);
+    let (mut seen, mut differs, mut enough) = (Vec::new(), None, false);
     let mut unsupported = Vec::new();
-    let enough = AtomicBool::new(false);
-    let on = &mut |event: Event| {
-        if cancel.load(Ordering::SeqCst) {
-            enough.store(true, Ordering::SeqCst);
-        }
-        let Event::Record(record) = event else { return };
+    let take = &mut |event: Event| {
+        on(&event);
+        let Event::Record(record) = event else {
+            return ControlFlow::Continue(());
+        };
         match *record {
-            Record::Started(started) => {
-                step = started.step;
-                if last.is_some_and(|last| step > last) {
-                    enough.store(true, Ordering::SeqCst);
-                } else {
-                    say(&format!(
-                        "step {}: {} / {}",
-                        step + 1,
-                        started.probe,
-                        started.load
-                    ));
-                }
-            }
+            Record::Started(started) => enough = last.is_some_and(|last| started.step > last),
             Record::Recording(recording) => {
-                if differs.is_none() && !is_same(run.recordings.get(seen.len()), &recording) {
+                if !is_same(run.recordings.get(seen.len()), &recording) {
                     differs = Some(recording.title());
-                    enough.store(true, Ordering::SeqCst);
                 }
                 seen.push(*recording);
             }
             Record::Unsupported(found) => unsupported.push(found),
             _ => {}
         }
+        if enough || differs.is_some() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
     };
-    let outcome = bench.run(machine, &run.plan, start, on, &enough);
+    let outcome = bench.run(machine, &run.plan, start, take, cancel);
     if cancel.load(Ordering::SeqCst) {
-        return Err(BenchError::Interrupted.into());
+        return Err(RunError::Interrupted.into());
     }
     if let Some(what) = differs {
         let run = run.id.clone();
@@ -280,13 +275,11 @@ fn repeat(
     }
     match outcome.result {
         Ok(()) => Ok(digest(&seen, &unsupported)),
-        Err(BenchError::Interrupted) if enough.load(Ordering::SeqCst) => {
-            Ok(digest(&seen, &unsupported))
-        }
-        Err(BenchError::NotStarted { said, .. }) if said.contains("plugin") => {
-            Err(ScopeError::Refused(said))
-        }
-        Err(error) => Err(error.into()),
+        Err(RunError::Interrupted) if enough => Ok(digest(&seen, &unsupported)),
+        Err(error) => Err(match error.of_bench() {
+            Some(virtual_bench::Error::Plugin(said)) => ScopeError::Refused(said.clone()),
+            _ => error.into(),
+        }),
     }
 }
 

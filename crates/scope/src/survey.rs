@@ -1,7 +1,7 @@
 //! The whole run, watched: the longest sections with interrupts or preemption off, whether or
 //! not a sample fell into them.
 //!
-//! Each is told from instructions alone. Interrupts are off from `cli`, or from where the CPU
+//! Each is found from instructions alone. Interrupts are off from `cli`, or from where the CPU
 //! enters an interrupt, an exception or a system call, to `sti`, `popf` or the way back.
 //! Preemption is off while the low byte of the preemption count is not 0. A soft interrupt is
 //! what `handle_softirqs` calls through its table, until that goes on: on `PREEMPT_RT` other
@@ -16,7 +16,7 @@ pub use surveyor::Surveyor;
 
 /// What is surveyed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum What {
+pub enum SectionKind {
     /// Interrupts are off.
     IrqsOff,
     /// Preemption is off.
@@ -27,7 +27,7 @@ pub enum What {
     NotPreemptible,
 }
 
-impl What {
+impl SectionKind {
     /// All, in their order.
     pub const ALL: [Self; 4] = [
         Self::IrqsOff,
@@ -49,9 +49,9 @@ impl What {
 
 /// All sections that began at one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Hotspot {
     /// What they are.
-    pub what: What,
+    pub what: SectionKind,
     /// The function that began them.
     pub function: String,
     /// How many there were.
@@ -72,7 +72,7 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Survey {
     /// The places, the longest first.
-    pub places: Vec<Place>,
+    pub hotspots: Vec<Hotspot>,
     /// How many instructions ran, from the first step to the end.
     pub instructions: u64,
     /// How often the followed state was not what the code proved it to be; sections that were

@@ -59,7 +59,7 @@ impl Symbols {
             }
         }
         if found.iter().all(|(symbol, _)| symbol.address == 0) {
-            return Err("the guest's /proc/kallsyms tells no addresses".to_owned());
+            return Err("the guest's /proc/kallsyms shows no addresses".to_owned());
         }
         found.sort_by(|(a, a_global), (b, b_global)| {
             (a.address, !a_global).cmp(&(b.address, !b_global))

@@ -1,12 +1,12 @@
-//! What stood in the way of many samples, told together.
+//! What stood in the way of many samples, counted together.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use punctual_model::Nanos;
 
+use crate::breakdown::{Breakdown, Cause};
 use crate::explain::Explained;
-use crate::story::{Cause, Story};
 
 /// What stood in the way of some of the samples: the same hold, in the same function.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,17 +32,17 @@ impl Tally {
     }
 }
 
-/// What stood in the way of these samples, the most frequent first. Samples without a story are
+/// What stood in the way of these samples, the most frequent first. Samples without a breakdown are
 /// left out.
 pub fn tally(explained: &[Explained]) -> Vec<Tally> {
-    let stories = explained.iter().flat_map(|explained| &explained.story);
-    of_stories(stories)
+    let breakdowns = explained.iter().flat_map(|explained| &explained.breakdown);
+    of_breakdowns(breakdowns)
 }
 
-fn of_stories<'a>(stories: impl Iterator<Item = &'a Story>) -> Vec<Tally> {
+fn of_breakdowns<'a>(breakdowns: impl Iterator<Item = &'a Breakdown>) -> Vec<Tally> {
     let mut found: HashMap<_, (usize, Option<Nanos>)> = HashMap::new();
-    for story in stories {
-        let part = story.culprit.map(|number| &story.parts[number]);
+    for breakdown in breakdowns {
+        let part = breakdown.culprit.map(|number| &breakdown.parts[number]);
         let main = part.and_then(|part| part.main.as_ref());
         let key = (
             part.map(|part| part.cause),
@@ -50,33 +50,33 @@ fn of_stories<'a>(stories: impl Iterator<Item = &'a Story>) -> Vec<Tally> {
         );
         let (times, longest) = found.entry(key).or_default();
         *times += 1;
-        *longest = part.map(|_| story.held()).max(*longest);
+        *longest = part.map(|_| breakdown.held()).max(*longest);
     }
-    let told = |((cause, function), (times, longest))| Tally {
+    let tally = |((cause, function), (times, longest))| Tally {
         cause,
         function,
         times,
         longest,
     };
-    let mut told: Vec<Tally> = found.into_iter().map(told).collect();
-    told.sort_by_cached_key(|one| (Reverse((one.times, one.longest)), one.name()));
-    told
+    let mut tallies: Vec<Tally> = found.into_iter().map(tally).collect();
+    tallies.sort_by_cached_key(|one| (Reverse((one.times, one.longest)), one.name()));
+    tallies
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::story::{Measure, Part, Ran, Stage};
+    use crate::breakdown::{FunctionTime, Measure, Part, PathStage};
 
-    fn story(culprit: Option<(Cause, &str, i64)>) -> Story {
+    fn breakdown(culprit: Option<(Cause, &str, i64)>) -> Breakdown {
         let part = |(cause, function, length): (Cause, &str, i64)| Part {
-            stage: Stage::Switch,
+            stage: PathStage::Switch,
             cause,
             from: Nanos::ZERO,
             length: Nanos(length),
             by: None,
             thread: String::new(),
-            main: Some(Ran {
+            main: Some(FunctionTime {
                 function: function.to_owned(),
                 caller: None,
                 time: Nanos(length),
@@ -85,7 +85,7 @@ mod tests {
             }),
             within: Vec::new(),
         };
-        Story {
+        Breakdown {
             measure: Measure::Lateness,
             late: Nanos(1_000),
             culprit: culprit.map(|_| 0),
@@ -99,14 +99,14 @@ mod tests {
 
     #[test]
     fn the_same_culprits_are_counted_together_and_the_most_frequent_comes_first() {
-        let stories = [
-            story(Some((Cause::Lock, "rare", 900))),
-            story(Some((Cause::IrqsOff, "often", 300))),
-            story(None),
-            story(Some((Cause::IrqsOff, "often", 700))),
-            story(Some((Cause::PreemptOff, "often", 500))),
+        let breakdowns = [
+            breakdown(Some((Cause::Lock, "rare", 900))),
+            breakdown(Some((Cause::IrqsOff, "often", 300))),
+            breakdown(None),
+            breakdown(Some((Cause::IrqsOff, "often", 700))),
+            breakdown(Some((Cause::PreemptOff, "often", 500))),
         ];
-        let told: Vec<_> = of_stories(stories.iter())
+        let found: Vec<_> = of_breakdowns(breakdowns.iter())
             .iter()
             .map(|one| (one.times, one.longest.map(|time| time.0), one.name()))
             .collect();
@@ -117,7 +117,7 @@ mod tests {
             (1, None, "nothing for long"),
         ];
         assert_eq!(
-            told,
+            found,
             expected.map(|(times, longest, name)| (times, longest, name.to_owned()))
         );
     }

@@ -1,4 +1,4 @@
-//! Names for code in user space: the guest's programs, told by their bytes.
+//! Names for code in user space: the guest's programs, known by their bytes.
 
 use std::io;
 use std::path::Path;

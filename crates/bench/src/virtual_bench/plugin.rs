@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::error::BenchError;
+use super::Error;
 
 /// A plugin, and the file with its orders. It is no part of the machine: the same guest runs
 /// with and without.
@@ -17,8 +17,8 @@ pub struct Plugin {
 
 impl Plugin {
     /// What tells the plugin which version of QEMU's plugin API it is to declare.
-    pub(super) fn environment(qemu_version: &str) -> Result<(&'static str, String), BenchError> {
-        let api = api(qemu_version).ok_or_else(|| BenchError::NoPluginApi(qemu_version.into()));
+    pub(super) fn environment(qemu_version: &str) -> Result<(&'static str, String), Error> {
+        let api = api(qemu_version).ok_or_else(|| Error::NoPluginApi(qemu_version.into()));
         api.map(|api| ("PUNCTUAL_PLUGIN_API", api.to_string()))
     }
 

@@ -11,9 +11,10 @@ use std::time::Duration;
 use punctual_model::Progress;
 use serde_json::json;
 
+use super::Error;
 use super::guest_memory::GuestMemory;
 use super::qmp::{Qmp, QmpError};
-use crate::error::BenchError;
+use crate::error::RunError;
 use crate::watch::Watched;
 
 /// QEMU's program.
@@ -32,13 +33,13 @@ pub struct Qemu {
 
 impl Qemu {
     /// Finds QEMU along the PATH and asks for its version.
-    pub fn find() -> Result<Self, BenchError> {
+    pub fn find() -> Result<Self, Error> {
         let search = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::split_paths(&search)
             .map(|directory| directory.join(PROGRAM))
             .find(|path| path.is_file())
-            .ok_or(BenchError::NoQemu)?;
-        let broken = |found: String| BenchError::BrokenQemu {
+            .ok_or(Error::NoQemu)?;
+        let broken = |found: String| Error::BrokenQemu {
             path: path.clone(),
             found,
         };
@@ -73,8 +74,8 @@ impl Process {
         arguments: &[OsString],
         environment: Option<(&str, String)>,
         directory: &Path,
-    ) -> Result<Self, BenchError> {
-        let stderr = File::create(directory.join("stderr")).map_err(BenchError::at(directory))?;
+    ) -> Result<Self, Error> {
+        let stderr = File::create(directory.join("stderr")).map_err(Error::at(directory))?;
         let mut child = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "--"])
             .arg(&qemu.path)
@@ -88,8 +89,8 @@ impl Process {
             .process_group(0)
             .spawn()
             .map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => BenchError::NoSetpriv,
-                _ => BenchError::at(&qemu.path)(error),
+                io::ErrorKind::NotFound => Error::NoSetpriv,
+                _ => Error::at(&qemu.path)(error),
             })?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let qmp = Qmp::begin(
@@ -104,9 +105,9 @@ impl Process {
             }),
             Err(error) => {
                 let _ = child.kill();
-                let status = child.wait().map_err(BenchError::at(directory))?;
+                let status = child.wait().map_err(Error::at(directory))?;
                 Err(match error {
-                    QmpError::Closed => BenchError::exited(status, directory),
+                    QmpError::Closed => Error::exited(status, directory),
                     error => error.into(),
                 })
             }
@@ -144,7 +145,7 @@ impl Watched for Process {
         std::iter::from_fn(|| self.qmp.event()).any(|event| event == "WATCHDOG")
     }
 
-    fn go_on(&mut self) -> Result<(), BenchError> {
+    fn go_on(&mut self) -> Result<(), RunError> {
         self.qmp.execute("cont", &json!({}))?;
         Ok(())
     }

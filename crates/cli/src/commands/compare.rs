@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use punctual_report::compare::{Comparable, compare, comparison_json, comparison_text};
+use punctual_runner::documents;
 
 use super::StoreArgs;
-use crate::{ExitStatus, UsageError, library, output};
+use crate::{ExitStatus, UsageError, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,6 +42,8 @@ impl Compare {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
         let runs = self.store.load(&self.runs)?;
+        output::check_file(self.report.as_deref())?;
+        output::check_directory(self.data.as_deref())?;
         let runs = Comparable::new(runs).map_err(|refusal| UsageError(refusal.to_string()))?;
         let comparison = compare(&runs);
         if self.json {
@@ -49,7 +52,7 @@ impl Compare {
             output::print(&comparison_text(&comparison, output::width()))?;
         }
         if let Some(path) = &self.report {
-            let documents = library::published()?;
+            let documents = documents::all()?;
             let page = punctual_report::comparison_page(runs.runs(), &documents, &comparison);
             output::write_page(&page, path)?;
         }

@@ -6,19 +6,15 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use punctual_bench::virtual_bench::{Start, VirtualBench};
-use punctual_kernels::paths;
 use punctual_model::Run;
 use punctual_report::scope::{chrome, json, page, text};
 use punctual_scope::explain::{Explained, Wanted, explain};
-use punctual_scope::repeat::Place;
+use punctual_scope::repeat::Watcher;
 
-use super::{StoreArgs, catalog};
-use crate::progress::Progress;
+use super::repeat_args::RepeatArgs;
+use super::{StoreArgs, load};
+use crate::output::say;
 use crate::{ExitStatus, interrupt, output};
-
-/// Names the scope's plugin where it is not beside this program.
-const PLUGIN_VARIABLE: &str = "PUNCTUAL_PLUGIN";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -72,94 +68,69 @@ pub struct Explain {
     store: StoreArgs,
 }
 
-/// How a run is lived through again.
-#[derive(Debug, Args)]
-pub struct RepeatArgs {
-    /// Boot afresh instead of resuming a booted guest from the cache
-    #[arg(long)]
-    cold: bool,
-    /// The scope's plugin, if it is not beside this program
-    #[arg(long, value_name = "FILE", env = PLUGIN_VARIABLE)]
-    plugin: Option<PathBuf>,
-    /// Show no progress
-    #[arg(short, long)]
-    quiet: bool,
-}
-
-impl RepeatArgs {
-    /// Where runs are lived through again.
-    pub fn place(&self) -> Result<Place> {
-        let cache = paths::cache_dir()?;
-        let beside = || -> Result<PathBuf> {
-            let this = std::env::current_exe().context("cannot find out where this program is")?;
-            Ok(this.with_file_name("libpunctual_scope.so"))
-        };
-        Ok(Place {
-            bench: VirtualBench::open(&cache)?,
-            plugin: self.plugin.clone().map_or_else(beside, Ok)?,
-            start: if self.cold {
-                Start::Cold
-            } else {
-                Start::Resumed
-            },
-            cache,
-        })
-    }
-
-    /// Where progress is shown.
-    pub fn progress(&self) -> Progress {
-        Progress::new(0, 1, self.quiet)
-    }
-}
-
 impl Explain {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
         let store = self.store.open()?;
-        let run = store.load(&self.run)?;
-        let other = self.compare.as_ref().map(|id| store.load(id)).transpose()?;
+        let run = load(&store, &self.run)?;
+        let other = self
+            .compare
+            .as_ref()
+            .map(|name| load(&store, name))
+            .transpose()?;
+        output::check_file(self.report.as_deref())?;
+        output::check_file(self.perfetto.as_deref())?;
         let cancel = interrupt::flag()?;
-        let explained = self.explain(&run, cancel)?;
+        let Some(explained) = self.explain(&run, cancel)? else {
+            return Ok(ExitStatus::Incomplete);
+        };
         self.write_files(&run, &explained)?;
         if let Some(other) = &other {
-            let others = self.explain(other, cancel)?;
-            output::print(&text::compared([&run, other], &explained, &others))?;
-            return Ok(ExitStatus::Done);
+            if let Some(others) = self.explain(other, cancel)? {
+                output::print(&text::compared([&run, other], &explained, &others))?;
+                return Ok(status(&[&explained[..], &others].concat()));
+            }
         }
+        self.show(&run, &explained)?;
+        // Without what it was to be compared with this is a part only.
+        Ok(if other.is_some() {
+            ExitStatus::Incomplete
+        } else {
+            status(&explained)
+        })
+    }
+
+    fn show(&self, run: &Run, explained: &[Explained]) -> Result<()> {
         if self.json {
-            output::print_json(&json::explained(&run, &explained))?;
-            return Ok(ExitStatus::Done);
+            return output::print_json(&json::explained(run, explained));
         }
         let mut shown = String::new();
-        for explained in &explained {
-            shown.push_str(&text::explained(&run, explained, self.trace));
+        for explained in explained {
+            shown.push_str(&text::explained(run, explained, self.trace));
         }
         if explained.len() > 1 && !self.trace {
-            shown.push_str(&text::in_the_way(&explained));
+            shown.push_str(&text::in_the_way(explained));
         }
-        output::print(&shown)?;
-        Ok(ExitStatus::Done)
+        output::print(&shown)
     }
 
     fn write_files(&self, run: &Run, explained: &[Explained]) -> Result<()> {
         let write = |path: &PathBuf, content: String| {
             fs::write(path, content).with_context(|| path.display().to_string())?;
-            eprintln!("Written to {}", path.display());
+            say!("Written to {}", path.display());
             Ok::<_, anyhow::Error>(())
         };
         if let Some(path) = &self.report {
             write(path, page::page(run, explained))?;
         }
-        let story = explained
-            .iter()
-            .find_map(|explained| explained.story.as_ref().ok());
-        if let (Some(path), Some(story)) = (&self.perfetto, story) {
+        let mut breakdowns = explained.iter().filter_map(|one| one.breakdown.as_ref().ok());
+        if let (Some(path), Some(story)) = (&self.perfetto, breakdowns.next()) {
             write(path, chrome::trace(&run.id, story).to_string())?;
         }
         Ok(())
     }
 
-    fn explain(&self, run: &Run, cancel: &AtomicBool) -> Result<Vec<Explained>> {
+    fn explain(&self, run: &Run, cancel: &AtomicBool) -> Result<Option<Vec<Explained>>> {
         let wanted = Wanted {
             probe: self.probe.clone(),
             load: self.load.clone(),
@@ -169,13 +140,19 @@ impl Explain {
                 .worst
                 .unwrap_or(if self.sample.is_some() { usize::MAX } else { 1 }),
         };
-        let place = self.repeat.place()?;
-        let kernel = catalog()?.get(&run.subject.kernel)?;
-        let machine = place.machine(run, kernel)?;
+        let (place, machine) = self.repeat.machine(run)?;
         let chosen = wanted.choose(run)?;
-        let progress = self.repeat.progress();
-        let name = format!("{} again", run.id);
-        let say = &mut |message: &str| progress.say(&format!("{name}: {message}"));
-        Ok(explain(&place, run, &machine, &chosen, cancel, say)?)
+        let last = chosen.iter().map(|chosen| chosen.window.step).max();
+        let body = |on: Watcher| explain(&place, run, &machine, &chosen, cancel, on);
+        self.repeat.repeat(run, last, body)
+    }
+}
+
+/// What could be told of all samples, of some, or of none.
+fn status(explained: &[Explained]) -> ExitStatus {
+    if explained.iter().all(|explained| explained.breakdown.is_err()) {
+        ExitStatus::Incomplete
+    } else {
+        ExitStatus::Done
     }
 }

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use super::catalog;
 use super::list::{List, What};
 use crate::ExitStatus;
+use crate::output::say;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -74,13 +75,13 @@ enum Action {
 impl Kernel {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
-        let say = &mut |message: &str| eprintln!("{message}");
+        let say = &mut |message: &str| say!("{message}");
         match self.action {
             Action::List { json } => return List::new(What::Kernels, json).run(),
             Action::Fetch { ids, refresh } => {
                 for id in &ids {
                     let kernel = catalog()?.fetch(id, refresh, say)?;
-                    eprintln!("{id} is in the cache: Linux {}", kernel.release);
+                    say!("{id} is in the cache: Linux {}", kernel.release);
                 }
             }
             Action::Add {
@@ -91,12 +92,12 @@ impl Kernel {
                 replace,
             } => {
                 let kernel = catalog()?.add(&id, &image, &boot, &modules, replace)?;
-                eprintln!("{id} is in the cache: Linux {}", kernel.release);
+                say!("{id} is in the cache: Linux {}", kernel.release);
             }
             Action::Remove { ids } => {
                 for id in &ids {
                     catalog()?.remove(id)?;
-                    eprintln!("{id} is removed");
+                    say!("{id} is removed");
                 }
             }
         }

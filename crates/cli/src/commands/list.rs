@@ -5,10 +5,11 @@ use clap::{Args, Subcommand};
 use punctual_agent::probes;
 use punctual_kernels::State;
 use punctual_model::plan::IDLE;
+use punctual_runner::{loads, suites};
 use serde_json::{Value, json};
 
 use super::catalog;
-use crate::{ExitStatus, library, output};
+use crate::{ExitStatus, output};
 
 /// List probes, loads, suites or kernels
 #[derive(Debug, Args)]
@@ -42,8 +43,8 @@ impl List {
     pub fn run(self) -> Result<ExitStatus> {
         let (kind, rows) = match self.what {
             What::Probes => ("probes", probes()),
-            What::Loads => ("loads", loads()?),
-            What::Suites => ("suites", suites()?),
+            What::Loads => ("loads", load_rows()?),
+            What::Suites => ("suites", suite_rows()?),
             What::Kernels => ("kernels", kernels()?),
         };
         if self.json {
@@ -51,7 +52,7 @@ impl List {
             output::print_json(&json!({ "schema": "punctual.list/1", kind: values }))?;
         } else {
             let rows: Vec<_> = rows.into_iter().map(Row::cells).collect();
-            output::print(&output::columns(&rows))?;
+            output::print(&output::columns(&rows, output::width()))?;
         }
         Ok(ExitStatus::Done)
     }
@@ -96,18 +97,18 @@ fn probes() -> Vec<Row> {
         .collect()
 }
 
-fn loads() -> Result<Vec<Row>> {
+fn load_rows() -> Result<Vec<Row>> {
     let mut rows = vec![Row::new(IDLE, "no load at all")];
     rows.extend(
-        library::loads()?
+        loads::all()?
             .iter()
             .map(|(name, load)| Row::new(name, &load.summary)),
     );
     Ok(rows)
 }
 
-fn suites() -> Result<Vec<Row>> {
-    let suites = library::suites()?;
+fn suite_rows() -> Result<Vec<Row>> {
+    let suites = suites::all()?;
     Ok(suites
         .values()
         .map(|suite| Row::new(&suite.name, &suite.summary))

@@ -3,9 +3,10 @@
 use anyhow::Result;
 use clap::Args;
 use punctual_published::{Document, figures};
+use punctual_runner::{Error, documents};
 use serde_json::{Value, json};
 
-use crate::{ExitStatus, library, output};
+use crate::{ExitStatus, output};
 
 /// Print the figures of the documents that the suites repeat
 #[derive(Debug, Args)]
@@ -20,11 +21,11 @@ pub struct Published {
 impl Published {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
-        let mut documents = library::published()?;
+        let mut documents = documents::all()?;
         if let Some(suite) = &self.suite {
             let known: Vec<&str> = documents.iter().map(|one| one.suite.as_str()).collect();
             if !known.contains(&suite.as_str()) {
-                return Err(library::unknown("published document of suite", suite, &known).into());
+                return Err(Error::unknown("published document of suite", suite, &known).into());
             }
             documents.retain(|one| one.suite == *suite);
         }

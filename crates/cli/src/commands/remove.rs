@@ -3,8 +3,9 @@
 use anyhow::Result;
 use clap::Args;
 
-use super::StoreArgs;
+use super::{StoreArgs, id};
 use crate::ExitStatus;
+use crate::output::say;
 
 /// Remove runs for good
 #[derive(Debug, Args)]
@@ -20,9 +21,10 @@ impl Remove {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
         let store = self.store.open()?;
-        for id in &self.runs {
-            store.remove(id)?;
-            eprintln!("{id} is removed");
+        for name in &self.runs {
+            let id = id(&store, name)?;
+            store.remove(&id)?;
+            say!("{id} is removed");
         }
         Ok(ExitStatus::Done)
     }

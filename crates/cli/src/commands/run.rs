@@ -1,5 +1,9 @@
 //! `punctual run`: a suite on its subjects.
 
+mod numbers;
+mod what;
+
+use std::iter;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::thread;
@@ -7,27 +11,31 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum, value_parser};
-use punctual_agent::probes;
-use punctual_bench::virtual_bench::{NS_PER_INSN_MAX, Start, VirtualBench};
+use punctual_bench::virtual_bench::{Start, VirtualBench};
 use punctual_kernels::paths;
 use punctual_model::plan::Step;
 use punctual_model::run::State;
 use punctual_model::suite::{SubjectSpec, Suite};
 use punctual_model::{Nanos, Plan};
+use punctual_runner::sites::{self, Builder, Equipment, PreparedSite};
+use punctual_runner::{Choice, Job, Results, Runner, choose, loads, suites};
 
 use super::{StoreArgs, catalog};
-use crate::lab::{Job, Lab, Results};
+use crate::output::say;
 use crate::progress::Progress;
-use crate::scale::ScaleArgs;
-use crate::sites::{self, Builder, Equipment, Place};
-use crate::subjects::{Choice, choose};
-use crate::{ExitStatus, UsageError, interrupt, library, output};
+use crate::scale_args::ScaleArgs;
+use crate::{ExitStatus, UsageError, interrupt, output};
+use numbers::{Seeds, parse_jobs, parse_ns_per_insn, parse_patience, parse_seed, parse_seeds};
+use what::WhatArgs;
 
 /// Virtual runs longer than this, by what their samples take, are shared by several: under a
 /// full load a virtual minute takes about ten on the wall.
 const LONGEST_VIRTUAL_RUN: Nanos = Nanos::from_millis(60_000);
 /// In real time loads that do something every few minutes are to have their time.
 const LONGEST_HOST_RUN: Nanos = Nanos::from_millis(3_600_000);
+
+/// The CPU time, in seconds, for which a guest may be silent.
+const PATIENCE: u64 = 120;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,7 +45,21 @@ Examples:
   punctual run osadl --scale 0.01
   punctual run celf --scale 1 --resume
   punctual run ./mine.toml --kernel mine --json > mine.json
-  sudo punctual run demo --bench host";
+  punctual run --probe timer --load stress -p samples=10000 --subject rt
+  punctual run demo --load ./mine.toml
+  sudo punctual run demo --bench host --cpus 2,3
+
+A suite is a TOML file: copy one of `punctual list suites`. A load is one, too:
+  summary = \"make a kernel\"
+  [[worker]]
+  run = [\"make\", \"-C\", \"/usr/src/linux\"]
+  unit = \"lines\"
+  count = \"lines\"
+A step names it by `load = \"./mine.toml\"`, from the suite's directory, or a suite
+has it as [load.mine]. Files in ~/.config/punctual/loads are known by name.
+
+Exit status: 0 all was measured; 1 a run has failed; 2 the command line is
+wrong; 3 something was unsupported, or interrupted by Ctrl-C.";
 
 /// Run a suite on its subjects, or on the kernels named
 #[derive(Debug, Args)]
@@ -47,8 +69,8 @@ Examples:
     reason = "each is a flag of the command line"
 )]
 pub struct Run {
-    /// The suite: a name that `punctual list suites` shows, or a TOML file
-    suite: String,
+    #[command(flatten)]
+    what: WhatArgs,
     /// Where: in virtual time, or on this machine as it is, in real time
     #[arg(long, value_enum, default_value_t = Bench::Virtual)]
     bench: Bench,
@@ -62,7 +84,8 @@ pub struct Run {
     #[arg(long, value_name = "NAME")]
     subject: Vec<String>,
     /// Changes the phase of loads and probes: another seed, another interleaving
-    #[arg(long, default_value_t = 1, conflicts_with = "seeds")]
+    #[arg(long, default_value_t = 1, conflicts_with = "seeds", value_parser = parse_seed)]
+    #[arg(allow_hyphen_values = true)]
     seed: u64,
     /// One run for each seed: `1..5` (the 5 included), or `1,2,7`
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds)]
@@ -82,10 +105,10 @@ pub struct Run {
     #[arg(long)]
     cold: bool,
     /// How many subjects run side by side [default: the number of CPUs]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_jobs)]
     jobs: Option<NonZeroUsize>,
     /// End a guest that is silent for so many seconds of CPU time, besides what its step takes
-    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    #[arg(long, value_name = "SECONDS", default_value_t = PATIENCE, value_parser = parse_patience)]
     patience: u64,
     /// Print the results as JSON
     #[arg(long)]
@@ -109,42 +132,45 @@ pub struct Run {
 impl Run {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
-        let suite = library::suite(&self.suite)?;
+        self.check()?;
+        let suite = self.what.suite()?;
         let subjects = self.subjects(&suite)?;
         let Plans { plans, pooled } = self.plans(&suite)?;
-        let store = self.store.open()?;
-        let runs = plans.len() * subjects.len();
-        let steps: usize = plans.iter().map(|plan| plan.steps.len()).sum();
-        let progress = Progress::new((steps * subjects.len()) as u64, runs, self.quiet);
-        let places = self.places(&suite, &subjects, &progress)?;
+        let store = self.store.open_or_make()?;
+        let side_by_side = self.side_by_side()?;
+        let all = plans
+            .iter()
+            .flat_map(|plan| iter::repeat_n(plan, subjects.len()));
+        let is_virtual = self.bench == Bench::Virtual;
+        let progress = Progress::new(all, is_virtual, side_by_side, self.quiet);
+        let sites = self.sites(&suite, &subjects, &progress)?;
         let mut jobs = Vec::new();
         for plan in &plans {
-            for (number, (subject, place)) in subjects.iter().zip(&places).enumerate() {
+            for (number, (subject, site)) in subjects.iter().zip(&sites).enumerate() {
                 let mut plan = plan.clone();
-                plan.absent.clone_from(&place.absent);
+                plan.absent.clone_from(&site.absent);
                 jobs.push(Job {
-                    place: if pooled { number } else { jobs.len() },
+                    group: if pooled { number } else { jobs.len() },
                     suite: &suite.name,
                     subject,
-                    site: place.site.as_ref(),
+                    site: site.site.as_ref(),
                     plan,
                 });
             }
         }
-        let lab = Lab {
+        let runner = Runner {
             store: &store,
-            progress: &progress,
+            observer: &progress,
             cancel: interrupt::flag()?,
             resume: self.resume,
         };
-        let results = lab.carry_out(&jobs, self.side_by_side()?)?;
+        let results = runner.carry_out(&jobs, side_by_side)?;
         progress.clear();
         self.show(results)
     }
 
     fn subjects(&self, suite: &Suite) -> Result<Vec<SubjectSpec>> {
         if self.bench == Bench::Host {
-            self.check_host()?;
             return Ok(vec![this_machine()?]);
         }
         let choice = Choice {
@@ -153,6 +179,20 @@ impl Run {
             names: &self.subject,
         };
         Ok(choose(suite, &choice)?)
+    }
+
+    /// What can be known to be wrong before anything is looked up or measured.
+    fn check(&self) -> Result<()> {
+        match self.bench {
+            Bench::Host => self.check_host()?,
+            Bench::Virtual if self.what.names_cpus() => {
+                let one = "--cpus is for --bench host: a virtual subject has one CPU";
+                return Err(UsageError(one.into()).into());
+            }
+            Bench::Virtual => {}
+        }
+        output::check_file(self.report.as_deref())?;
+        output::check_directory(self.data.as_deref())
     }
 
     /// On the host there is one subject, as it is.
@@ -175,13 +215,13 @@ impl Run {
         Ok(())
     }
 
-    /// The subjects at their places.
-    fn places(
+    /// The subjects, ready to run.
+    fn sites(
         &self,
         suite: &Suite,
         subjects: &[SubjectSpec],
         progress: &Progress,
-    ) -> Result<Vec<Place>> {
+    ) -> Result<Vec<PreparedSite>> {
         let cache = paths::cache_dir()?;
         let silence = Duration::from_secs(self.patience);
         if self.bench == Bench::Host {
@@ -190,7 +230,7 @@ impl Run {
         let mut bench = VirtualBench::open(&cache)?;
         bench.silence = silence;
         let say = &mut |message: &str| progress.say(message);
-        let mut equipment = Equipment::of(suite, &library::loads()?, say)?;
+        let mut equipment = Equipment::of(suite, &loads::of(suite)?, say)?;
         equipment.memory_mib = self.memory.unwrap_or(suite.memory_mib);
         equipment.ns_per_insn = self.ns_per_insn.unwrap_or(1);
         if self.cold {
@@ -202,30 +242,23 @@ impl Run {
             cache: &cache,
             equipment: &equipment,
         };
-        builder.places(subjects, say)
+        Ok(builder.build(subjects, say)?)
     }
 
     /// A plan for each run. What is wrong with the suite is said here, before any boot.
     fn plans(&self, suite: &Suite) -> Result<Plans> {
-        let loads = library::loads()?;
-        for (step, number) in suite.steps.iter().zip(1..) {
-            probes::parse(&step.probe, &step.params).map_err(|reason| {
-                UsageError(format!("suite \"{}\", step {number}: {reason}", suite.name))
-            })?;
-        }
-        let shards = self.scale.shards(&suite.steps, self.longest())?;
+        let loads = loads::of(suite)?;
+        // All steps at once, before they are divided: an error names the step of the suite.
+        suites::plan(suite, &suite.steps, &loads, self.seed)?;
+        let shards = self.scale.scale().shards(&suite.steps, self.longest())?;
         let pooled = shards.len() > 1;
         let seeds = match &self.seeds {
             Some(_) if pooled => return Err(too_many_seeds(shards.len()).into()),
             Some(seeds) => seeds.0.clone(),
             None => (self.seed..).take(shards.len()).collect(),
         };
-        let plan = |(seed, steps): (u64, &Vec<Step>)| {
-            Ok(suite
-                .plan(steps, &loads, seed)
-                .map_err(|e| UsageError(e.to_string()))?)
-        };
-        let plans: Result<_> = seeds
+        let plan = |(seed, steps): (u64, &Vec<Step>)| suites::plan(suite, steps, &loads, seed);
+        let plans: Result<_, _> = seeds
             .into_iter()
             .zip(shards.iter().cycle())
             .map(plan)
@@ -259,18 +292,20 @@ impl Run {
         } else if !runs.is_empty() {
             output::print_table(runs)?;
         }
+        let kept = || {
+            let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+            let ids = ids.join(" ");
+            format!(
+                "the runs are kept: `punctual show {ids} --report FILE` or `--data DIR` shows them"
+            )
+        };
         if let Some(path) = &self.report {
-            output::write_report(runs, path)?;
+            output::write_report(runs, path).with_context(kept)?;
         }
         if let Some(directory) = &self.data {
-            output::write_data(runs, directory)?;
+            output::write_data(runs, directory).with_context(kept)?;
         }
-        if results.left > 0 {
-            eprintln!(
-                "punctual: interrupted; {} runs were not begun",
-                results.left
-            );
-        }
+        self.tell_of_interruption(&results);
         if let Some(error) = results.unstored {
             return Err(error).context("what is shown could not be stored");
         }
@@ -281,6 +316,21 @@ impl Run {
             (false, false) => ExitStatus::Incomplete,
             (false, true) => ExitStatus::Done,
         })
+    }
+
+    fn tell_of_interruption(&self, results: &Results) {
+        let runs = &results.runs;
+        let is_interrupted = runs.iter().any(|run| run.state == State::Interrupted);
+        if !is_interrupted && results.left == 0 {
+            return;
+        }
+        let left = match results.left {
+            0 => String::new(),
+            1 => "; 1 run was not begun".to_owned(),
+            left => format!("; {left} runs were not begun"),
+        };
+        let again = if self.resume { "" } else { " and --resume" };
+        say!("punctual: interrupted{left}. The same command{again} measures only what is missing");
     }
 }
 
@@ -312,58 +362,4 @@ fn this_machine() -> Result<SubjectSpec> {
         kernel: read("/proc/sys/kernel/osrelease")?.trim().to_owned(),
         boot: read("/proc/cmdline")?.trim().to_owned(),
     })
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Seeds(Vec<u64>);
-
-/// More runs than this are a mistake in typing.
-const SEEDS_MAX: u64 = 100_000;
-
-fn parse_seeds(text: &str) -> Result<Seeds, String> {
-    let number = |word: &str| {
-        let word = word.trim();
-        word.parse::<u64>()
-            .map_err(|_| format!("\"{word}\" is no whole number"))
-    };
-    if let Some((first, last)) = text.split_once("..") {
-        let (first, last) = (number(first)?, number(last.trim_start_matches('='))?);
-        if first > last || last - first >= SEEDS_MAX {
-            return Err(format!(
-                "expected FIRST..LAST with at most {SEEDS_MAX} seeds"
-            ));
-        }
-        return Ok(Seeds((first..=last).collect()));
-    }
-    Ok(Seeds(
-        text.split(',').map(number).collect::<Result<_, _>>()?,
-    ))
-}
-
-fn parse_ns_per_insn(text: &str) -> Result<u32, String> {
-    text.parse()
-        .ok()
-        .filter(|ns: &u32| ns.is_power_of_two() && *ns <= NS_PER_INSN_MAX)
-        .ok_or_else(|| format!("expected a power of two from 1 to {NS_PER_INSN_MAX}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seeds_are_a_range_or_a_list() {
-        let seeds = |text| parse_seeds(text).map(|seeds| seeds.0);
-        assert_eq!(seeds("1..3"), Ok(vec![1, 2, 3]));
-        assert_eq!(seeds("4"), Ok(vec![4]));
-        assert_eq!(seeds("7, 2"), Ok(vec![7, 2]));
-        assert!(seeds("3..1").is_err() && seeds("a").is_err() && seeds("0..1000000").is_err());
-    }
-
-    #[test]
-    fn an_instruction_takes_a_power_of_two() {
-        assert_eq!(parse_ns_per_insn("8"), Ok(8));
-        assert!(parse_ns_per_insn("3").is_err() && parse_ns_per_insn("2048").is_err());
-        assert!(parse_ns_per_insn("0").is_err());
-    }
 }

@@ -5,7 +5,8 @@ use clap::Args;
 use punctual_store::Summary;
 use serde_json::json;
 
-use super::StoreArgs;
+use super::{NO_RUNS, StoreArgs};
+use crate::output::say;
 use crate::{ExitStatus, output};
 
 /// List all runs, newest first
@@ -21,19 +22,25 @@ pub struct Runs {
 impl Runs {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
-        let runs = self.store.open()?.list()?;
+        // That nothing was measured yet is no mistake here, as long as no file is named.
+        let is_new = self.store.db.is_none() && !self.store.path()?.exists();
+        let runs = if is_new {
+            Vec::new()
+        } else {
+            self.store.open()?.list()?
+        };
         if self.json {
             let runs: Vec<_> = runs.iter().map(as_json).collect();
             output::print_json(&json!({ "schema": "punctual.list/1", "runs": runs }))?;
         } else if runs.is_empty() {
-            eprintln!("There are no runs yet: `punctual run demo` makes some.");
+            say!("{NO_RUNS}");
         } else {
             let head = [
                 "RUN", "STARTED", "SUITE", "SUBJECT", "SEED", "STATE", "DIGEST",
             ];
             let mut rows = vec![head.map(str::to_owned).to_vec()];
             rows.extend(runs.iter().map(row));
-            output::print(&output::columns(&rows))?;
+            output::print(&output::columns(&rows, usize::MAX))?;
         }
         Ok(ExitStatus::Done)
     }

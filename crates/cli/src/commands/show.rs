@@ -10,6 +10,7 @@ use crate::{ExitStatus, output};
 
 const EXAMPLES: &str = "\
 Examples:
+  punctual show                          the newest run
   punctual show r3
   punctual show r1 r2 r3 r4 --report four.html
   punctual show r3 --json --raw | jq '.recordings[0].samples'
@@ -19,8 +20,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Show {
-    /// The runs
-    #[arg(required = true, value_name = "RUN")]
+    /// The runs: r3 or 3; `last`, or none at all, is the newest one
+    #[arg(value_name = "RUN")]
     runs: Vec<String>,
     /// Print JSON
     #[arg(long)]
@@ -45,6 +46,8 @@ impl Show {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
         let runs = self.store.load(&self.runs)?;
+        output::check_file(self.report.as_deref())?;
+        output::check_directory(self.data.as_deref())?;
         if self.json {
             output::print_json(&output::json(&runs, self.raw))?;
         } else if self.console {

@@ -4,9 +4,10 @@ use anyhow::Result;
 use clap::Args;
 use punctual_report::scope::{json, text};
 use punctual_scope::explain::survey;
+use punctual_scope::repeat::Watcher;
 
-use super::explain::RepeatArgs;
-use super::{StoreArgs, catalog};
+use super::repeat_args::RepeatArgs;
+use super::{StoreArgs, load};
 use crate::{ExitStatus, interrupt, output};
 
 const EXAMPLES: &str = "\
@@ -36,12 +37,13 @@ pub struct Survey {
 impl Survey {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
-        let run = self.store.open()?.load(&self.run)?;
-        let place = self.repeat.place()?;
-        let machine = place.machine(&run, catalog()?.get(&run.subject.kernel)?)?;
-        let progress = self.repeat.progress();
-        let say = &mut |message: &str| progress.say(&format!("{} again: {message}", run.id));
-        let (found, digest) = survey(&place, &run, &machine, interrupt::flag()?, say)?;
+        let run = load(&self.store.open()?, &self.run)?;
+        let (place, machine) = self.repeat.machine(&run)?;
+        let cancel = interrupt::flag()?;
+        let body = |on: Watcher| survey(&place, &run, &machine, cancel, on);
+        let Some((found, digest)) = self.repeat.repeat(&run, None, body)? else {
+            return Ok(ExitStatus::Incomplete);
+        };
         if self.json {
             output::print_json(&json::survey(&run, &found, &digest))?;
         } else {

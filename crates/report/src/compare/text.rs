@@ -3,7 +3,7 @@
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{Cell, Comparison, Section};
-use crate::table::{clean, wrap};
+use crate::text::{clean, wrap};
 
 /// How many columns a subject's name may take.
 const NAME: usize = 20;

@@ -2,21 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use plotters::prelude::Color as _;
-use plotters::style::text_anchor::{HPos, VPos};
 use punctual_model::recording::Recording;
 use punctual_model::units::Nanos;
 
 use super::axis::{Axis, Plot, drawable, number_name, time_name};
-use super::canvas::{Area, Drawn, LEGEND, WIDTH, colour, drawing, line, marker, write};
-use super::{Figure, Kind, Series, series, without};
+use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT};
+use super::{Figure, Key, Kind, Series, series, without};
 use crate::matrix::{Matrix, Measurement};
 use crate::stats::Stats;
 use crate::views::Shape;
 
-const PANEL: i32 = 260;
-const GAP: i32 = 84;
-const TOP: i32 = 50;
+const PANEL: i32 = 130;
+const GAP: i32 = 56;
+const TOP: i32 = 26;
 /// With more points than this their signs would run into each other.
 const SIGNS: usize = 20;
 
@@ -51,8 +49,8 @@ pub fn against(matrix: &Matrix<'_>, group: &[Measurement]) -> Option<Figure> {
         panel(0, &curves, "worst", |both| both.worst)?,
         panel(1, &curves, middle, |both| both.middle)?,
     ];
-    let height = TOP + 2 * (PANEL + GAP) + 70;
-    let svg = drawing(height, |area| draw(area, &panels, &curves, title));
+    let mut canvas = Canvas::new(TOP + 2 * (PANEL + GAP));
+    draw(&mut canvas, &panels, &curves, title);
     let reading = format!(
         "Above the worst of all samples, below their {middle}. A scale without zero is logarithmic."
     );
@@ -64,7 +62,16 @@ pub fn against(matrix: &Matrix<'_>, group: &[Measurement]) -> Option<Figure> {
     if group.len() > 1 {
         whole.variant.clear();
     }
-    Some(Figure::new(Kind::Against, &whole, caption.join(" "), &svg))
+    let keys = drawn
+        .iter()
+        .map(|one| Key::of(one.column, one.name.clone()));
+    Some(Figure::new(
+        Kind::Against,
+        &whole,
+        keys.collect(),
+        &caption,
+        canvas,
+    ))
 }
 
 /// Variants `N=2`, `N=10`, …: each is a point.
@@ -150,7 +157,7 @@ fn panel(
     let numbers = || points().map(|(number, _)| *number);
     let (first, last) = (numbers().min()?, numbers().max()?);
     let top = TOP + number * (PANEL + GAP);
-    let (across, up) = ((120, WIDTH - LEGEND), (top + PANEL, top));
+    let (across, up) = ((LEFT, RIGHT), (top + PANEL, top));
     // Numbers that come one by one stand one by one.
     let x = if last <= points().count() as u64 {
         Axis::from_zero(last as f64, across)
@@ -167,44 +174,32 @@ fn panel(
     })
 }
 
-fn draw(area: &Area<'_>, panels: &[Panel; 2], curves: &[Curve<'_>], title: &str) -> Drawn {
+fn draw(canvas: &mut Canvas, panels: &[Panel; 2], curves: &[Curve<'_>], title: &str) {
     for panel in panels {
         let Plot { x, y } = &panel.plot;
-        panel.plot.draw_y(area, time_name)?;
-        panel.plot.draw_x(area, number_name)?;
-        let top = (x.place(f64::MIN), y.place(f64::MAX) - 26);
-        write(area, panel.name, top, HPos::Left, VPos::Center)?;
+        panel.plot.draw_y(canvas, time_name);
+        panel.plot.draw_x(canvas, number_name);
+        let top = (x.place(f64::MIN), y.place(f64::MAX) - 13);
+        canvas.write(panel.name, top, Anchor::Start);
         for curve in curves {
-            draw_curve(area, panel, curve)?;
+            draw_curve(canvas, panel, curve);
         }
     }
-    for (number, curve) in (0..).zip(curves) {
-        legend(area, &curve.series, TOP + 20 + number * 44)?;
-    }
-    panels[1].plot.title_x(area, title)
+    panels[1].plot.title_x(canvas, title);
 }
 
-fn draw_curve(area: &Area<'_>, panel: &Panel, curve: &Curve<'_>) -> Drawn {
+fn draw_curve(canvas: &mut Canvas, panel: &Panel, curve: &Curve<'_>) {
     let place = |(number, both): (&u64, &Both)| {
         let value = drawable((panel.value)(both))?;
         Some(panel.plot.place(*number as f64, value))
     };
     let places: Vec<(i32, i32)> = curve.points.iter().filter_map(place).collect();
     let column = curve.series.column;
-    line(area, places.clone(), colour(column).stroke_width(3))?;
+    canvas.line(&places, Ink::Column(column), 2.0);
     let apart = places.len().div_ceil(SIGNS).max(1);
     for at in places.into_iter().step_by(apart) {
-        marker(area, column, at)?;
+        canvas.sign(column, at);
     }
-    Ok(())
-}
-
-fn legend(area: &Area<'_>, series: &Series<'_>, y: i32) -> Drawn {
-    let left = WIDTH - LEGEND + 30;
-    let style = colour(series.column).stroke_width(4);
-    line(area, vec![(left, y), (left + 60, y)], style)?;
-    marker(area, series.column, (left + 30, y))?;
-    write(area, &series.name, (left + 74, y), HPos::Left, VPos::Center)
 }
 
 #[cfg(test)]
@@ -241,7 +236,7 @@ mod tests {
         let runs = [run];
         let matrix = Matrix::new(&runs);
         let figure = against(&matrix, &matrix.rows).unwrap();
-        assert!(figure.inline().contains("\nthreads that wait\n"));
+        assert!(figure.svg.0.contains(">threads that wait<"));
     }
 
     #[test]
@@ -266,8 +261,9 @@ mod tests {
             .unwrap();
         let figure = against(&matrix, group).unwrap();
         assert_eq!(figure.subject, "switch, idle");
-        for name in ["worst", "mean", "none", "rt", "threads"] {
-            assert!(figure.inline().contains(&format!("\n{name}\n")), "{name}");
+        for name in ["worst", "mean", "threads"] {
+            assert!(figure.svg.0.contains(&format!(">{name}<")), "{name}");
         }
+        assert_eq!(figure.keys.len(), 2);
     }
 }

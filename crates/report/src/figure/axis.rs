@@ -1,9 +1,12 @@
 //! Axes: where values lie, and which of them are named.
 
-use plotters::style::text_anchor::{HPos, VPos};
 use punctual_model::units::Nanos;
 
-use super::canvas::{Area, Drawn, FAINT, INK, TEXT, line, write};
+use super::canvas::{Anchor, Canvas, Ink, TEXT};
+use crate::text::thousands;
+
+/// An axis has at most so many names, along which they have room.
+const NAMES: usize = 8;
 
 /// Values along one direction of a figure.
 pub struct Axis {
@@ -74,16 +77,34 @@ impl Axis {
         if self.logarithmic {
             self.logarithmic_ticks()
         } else {
-            self.linear_ticks()
+            linear(self.low, self.high)
         }
     }
 
+    /// The finest of the usual subdivisions whose names have room; linear ones where the axis
+    /// is so short that it has none.
     fn logarithmic_ticks(&self) -> Vec<f64> {
-        let factors: &[f64] = match self.high - self.low {
-            span if span < 1.2 => &[1.0, 2.0, 3.0, 5.0, 7.0],
-            span if span < 3.2 => &[1.0, 3.0],
-            _ => &[1.0],
-        };
+        let halves: Vec<f64> = (2..20).map(|half| f64::from(half) / 2.0).collect();
+        let factors: [&[f64]; 5] = [
+            &halves,
+            &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0],
+            &[1.0, 2.0, 5.0],
+            &[1.0, 3.0],
+            &[1.0],
+        ];
+        let ticks = factors.map(|factors| self.decades(factors));
+        let fits = ticks.iter().find(|ticks| ticks.len() <= NAMES);
+        match fits {
+            Some(ticks) if ticks.len() > 2 => ticks.clone(),
+            None => ticks[4].iter().copied().step_by(2).collect(),
+            Some(_) => {
+                let [low, high] = [self.low, self.high].map(|end| 10_f64.powf(end));
+                linear(low, high)
+            }
+        }
+    }
+
+    fn decades(&self, factors: &[f64]) -> Vec<f64> {
         let decades = self.low.floor() as i32..=self.high.ceil() as i32;
         let all = decades.flat_map(|decade| {
             factors
@@ -93,20 +114,21 @@ impl Axis {
         all.filter(|value| (self.low..=self.high).contains(&value.log10()))
             .collect()
     }
+}
 
-    fn linear_ticks(&self) -> Vec<f64> {
-        let rough = (self.high - self.low) / 5.0;
-        let decade = 10_f64.powf(rough.log10().floor());
-        let factor = [1.0, 2.0, 2.5, 5.0, 10.0]
-            .into_iter()
-            .find(|factor| factor * decade >= rough);
-        let step = factor.unwrap_or(10.0) * decade;
-        let first = (self.low / step).ceil();
-        (0..=10)
-            .map(|number| (first + f64::from(number)) * step)
-            .filter(|value| *value <= self.high + step * 0.0001)
-            .collect()
-    }
+/// Round values from `low` to `high`.
+fn linear(low: f64, high: f64) -> Vec<f64> {
+    let rough = (high - low) / 5.0;
+    let decade = 10_f64.powf(rough.log10().floor());
+    let factor = [1.0, 2.0, 2.5, 5.0, 10.0]
+        .into_iter()
+        .find(|factor| factor * decade >= rough);
+    let step = factor.unwrap_or(10.0) * decade;
+    let first = (low / step).ceil();
+    (0..=10)
+        .map(|number| (first + f64::from(number)) * step)
+        .filter(|value| *value <= high + step * 0.0001)
+        .collect()
 }
 
 /// The rectangle in which values are drawn.
@@ -124,46 +146,33 @@ impl Plot {
     }
 
     /// Draws faint lines at round values and names them to the left.
-    pub fn draw_y(&self, area: &Area<'_>, name: impl Fn(f64) -> String) -> Drawn {
+    pub fn draw_y(&self, canvas: &mut Canvas, name: impl Fn(f64) -> String) {
         let (left, right) = self.x.ends;
         for value in self.y.ticks() {
             let y = self.y.place(value);
-            line(area, vec![(left, y), (right, y)], FAINT.into())?;
-            write(
-                area,
-                &name(value),
-                (left - 12, y),
-                HPos::Right,
-                VPos::Center,
-            )?;
+            canvas.line(&[(left, y), (right, y)], Ink::Faint, 1.0);
+            canvas.write(&name(value), (left - 8, y), Anchor::End);
         }
-        Ok(())
     }
 
     /// Draws the lower edge, faint lines at round values, and names them below.
-    pub fn draw_x(&self, area: &Area<'_>, name: impl Fn(f64) -> String) -> Drawn {
+    pub fn draw_x(&self, canvas: &mut Canvas, name: impl Fn(f64) -> String) {
         let (left, right) = self.x.ends;
         let (bottom, top) = self.y.ends;
         for value in self.x.ticks() {
             let x = self.x.place(value);
-            line(area, vec![(x, bottom), (x, top)], FAINT.into())?;
-            line(area, vec![(x, bottom), (x, bottom + 7)], INK.into())?;
-            write(
-                area,
-                &name(value),
-                (x, bottom + 14),
-                HPos::Center,
-                VPos::Top,
-            )?;
+            canvas.line(&[(x, bottom), (x, top)], Ink::Faint, 1.0);
+            canvas.line(&[(x, bottom), (x, bottom + 5)], Ink::Text, 1.0);
+            canvas.write(&name(value), (x, bottom + 6 + TEXT / 2), Anchor::Middle);
         }
-        line(area, vec![(left, bottom), (right, bottom)], INK.into())
+        canvas.line(&[(left, bottom), (right, bottom)], Ink::Text, 1.0);
     }
 
     /// Says below the x axis what it shows.
-    pub fn title_x(&self, area: &Area<'_>, title: &str) -> Drawn {
+    pub fn title_x(&self, canvas: &mut Canvas, title: &str) {
         let (left, right) = self.x.ends;
-        let at = ((left + right) / 2, self.y.ends.0 + 24 + TEXT);
-        write(area, title, at, HPos::Center, VPos::Top)
+        let at = ((left + right) / 2, self.y.ends.0 + 12 + 3 * TEXT / 2);
+        canvas.write(title, at, Anchor::Middle);
     }
 }
 
@@ -185,6 +194,15 @@ pub fn number_name(value: f64) -> String {
     text.to_owned()
 }
 
+/// A number of samples, as axes name it; below one there is none.
+pub fn count_name(value: f64) -> String {
+    match value {
+        value if value < 1.0 => String::new(),
+        value if value >= 1_000.0 => thousands(value.round() as u64),
+        value => number_name(value),
+    }
+}
+
 /// A time that a logarithmic axis can show.
 pub fn drawable(time: Nanos) -> Option<f64> {
     (time > Nanos::ZERO).then_some(time.0 as f64)
@@ -198,9 +216,18 @@ mod tests {
     fn ticks_are_round_and_few() {
         let names = |axis: &Axis| axis.ticks().into_iter().map(time_name).collect::<Vec<_>>();
         let axis = Axis::logarithmic(2_300.0, 508_000.0, (0, 1_000));
-        assert_eq!(names(&axis), ["3 µs", "10 µs", "30 µs", "100 µs", "300 µs"]);
+        assert_eq!(
+            names(&axis),
+            [
+                "2 µs", "5 µs", "10 µs", "20 µs", "50 µs", "100 µs", "200 µs", "500 µs"
+            ]
+        );
         let axis = Axis::logarithmic(2_300.0, 4_100.0, (0, 1_000));
-        assert_eq!(names(&axis), ["3 µs"]);
+        assert_eq!(names(&axis), ["2.5 µs", "3 µs", "3.5 µs", "4 µs", "4.5 µs"]);
+        let axis = Axis::logarithmic(2_300.0, 2_301.0, (0, 1_000));
+        assert!(axis.ticks().len() >= 3);
+        let axis = Axis::logarithmic(1e-9, 1e9, (0, 1_000));
+        assert!((4..=12).contains(&axis.ticks().len()));
         assert_eq!(
             (number_name(0.0005), number_name(12.0)),
             ("0.0005".into(), "12".into())

@@ -1,76 +1,182 @@
-//! How long work took: a bar per subject, from zero.
+//! A bar per subject, from zero: the middle of its samples, and how far they reach.
 
-use plotters::prelude::{Color as _, Rectangle};
-use plotters::style::text_anchor::{HPos, VPos};
+use punctual_model::units::Nanos;
 
-use super::axis::{Axis, Plot, number_name};
-use super::canvas::{Area, Drawn, INK, LEGEND, WIDTH, colour, drawing, line, write};
+use super::axis::{Axis, Plot, time_name};
+use super::canvas::{Anchor, Canvas, Ink, TEXT, WIDTH};
 use super::{Figure, Kind, Series, series, without};
 use crate::matrix::{Matrix, Measurement};
-use crate::stats::{Stats, seconds};
+use crate::stats::Stats;
+use crate::text::{seconds, seconds_span, span};
 
-const ROW: i32 = 64;
-const TOP: i32 = 20;
+/// The probes of whose services the average and the maximum are wanted, beside all work.
+const PROBES: [&str; 5] = ["tick", "irq", "irqrate", "semaphore", "mutex"];
+const NAMES: i32 = 158;
+const FIGURES: i32 = 196;
+const ROW: i32 = 30;
+const TITLE: i32 = 24;
+const TOP: i32 = 4;
 
-/// The figure; `None` where nothing was measured.
-pub fn bars(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
-    let series = series(matrix, row);
-    let stats: Vec<Stats> = series.iter().map(|one| Stats::of(&one.found)).collect();
-    let longest = stats.iter().filter_map(Stats::worst).max()?;
-    let bottom = TOP + series.len() as i32 * ROW;
-    let plot = Plot {
-        x: Axis::from_zero(longest.as_secs_f64() * 1.02, (260, WIDTH - LEGEND)),
-        y: Axis::from_zero(series.len() as f64, (bottom, TOP)),
-    };
-    let svg = drawing(bottom + 90, |area| draw(area, &plot, &series, &stats));
-    let reading = "The middle of all samples; the thin line reaches from the shortest to the \
-                   longest. Shorter is better.";
-    let caption: Vec<String> = std::iter::once(reading.to_owned())
-        .chain(without(matrix, &series))
-        .collect();
-    Some(Figure::new(Kind::Bars, row, caption.join(" "), &svg))
+/// A subject's bar, or a title over some of them.
+struct BarRow {
+    top: i32,
+    name: String,
+    /// Nothing where it is a title.
+    bar: Option<Bar>,
 }
 
-fn draw(area: &Area<'_>, plot: &Plot, series: &[Series<'_>], stats: &[Stats]) -> Drawn {
-    plot.draw_x(area, number_name)?;
-    plot.title_x(area, "seconds")?;
-    for (number, (series, stats)) in (0..).zip(series.iter().zip(stats)) {
-        let y = TOP + number * ROW + ROW / 2;
-        write(area, &series.name, (240, y), HPos::Right, VPos::Center)?;
-        let Some(median) = stats.median() else {
+struct Bar {
+    column: usize,
+    middle: Nanos,
+    reach: (Nanos, Nanos),
+    text: String,
+}
+
+/// Whether bars are wanted of a measurement.
+fn is_wanted(row: &Measurement) -> bool {
+    // What is no tick has another cause each time: its average says nothing.
+    let is_service = PROBES.contains(&row.probe.as_str());
+    row.is_throughput() || is_service && (row.probe != "tick" || row.variant == "tick")
+}
+
+/// The figure of the measurements of one probe under one load; `None` where it is not wanted,
+/// or nothing was measured.
+pub fn bars(matrix: &Matrix<'_>, group: &[Measurement]) -> Option<Figure> {
+    let (mut rows, mut top, mut drawn) = (Vec::new(), TOP, Vec::new());
+    let wanted: Vec<&Measurement> = group.iter().filter(|row| is_wanted(row)).collect();
+    for row in &wanted {
+        let all = series(matrix, row);
+        if wanted.len() > 1 && !all.is_empty() {
+            let name = row.variant.clone();
+            let bar = None;
+            rows.push(BarRow { top, name, bar });
+            top += TITLE;
+        }
+        for one in all {
+            let name = one.name.clone();
+            let bar = bar(row, &one);
+            rows.push(BarRow { top, name, bar });
+            top += ROW;
+            drawn.push(one);
+        }
+    }
+    let bars = || rows.iter().filter_map(|row| row.bar.as_ref());
+    let longest = bars().map(|bar| bar.reach.1).max()?;
+    let plot = Plot {
+        x: Axis::from_zero(longest.0 as f64 * 1.02, (NAMES, WIDTH - FIGURES)),
+        y: Axis::from_zero(1.0, (top, TOP)),
+    };
+    let mut canvas = Canvas::new(top + 28);
+    draw(&mut canvas, &plot, &rows);
+    let first = wanted.first()?;
+    let middle = if first.is_throughput() {
+        "median"
+    } else {
+        "average"
+    };
+    let mut caption = vec![format!(
+        "The bar reaches to the {middle}, the line from the shortest to the longest. Shorter is \
+         better."
+    )];
+    caption.extend(without(matrix, &drawn));
+    let mut whole = (*first).clone();
+    if wanted.len() > 1 {
+        whole.variant.clear();
+    }
+    Some(Figure::new(
+        Kind::Bars,
+        &whole,
+        Vec::new(),
+        &caption,
+        canvas,
+    ))
+}
+
+fn bar(row: &Measurement, series: &Series<'_>) -> Option<Bar> {
+    let stats = Stats::of(&series.found);
+    let reach = stats.extremes?;
+    let (middle, text) = if row.is_throughput() {
+        let middle = stats.median()?;
+        (
+            middle,
+            format!("{} ({})", seconds(middle), seconds_span(reach.0, reach.1)),
+        )
+    } else {
+        let middle = stats.mean?;
+        (middle, format!("{middle} ({})", span(reach.0, reach.1)))
+    };
+    let text = if stats.count == 1 {
+        middle.to_string()
+    } else {
+        text
+    };
+    Some(Bar {
+        column: series.column,
+        middle,
+        reach,
+        text,
+    })
+}
+
+fn draw(canvas: &mut Canvas, plot: &Plot, rows: &[BarRow]) {
+    plot.draw_x(canvas, time_name);
+    for row in rows {
+        let Some(bar) = &row.bar else {
+            canvas.write(&row.name, (0, row.top + TITLE - TEXT / 2), Anchor::Start);
             continue;
         };
-        let end = plot.x.place(median.as_secs_f64());
-        let corners = [(plot.x.place(0.0), y - 18), (end, y + 18)];
-        area.draw(&Rectangle::new(corners, colour(series.column).filled()))?;
-        if let Some((low, high)) = stats.extremes {
-            let [low, high] = [low, high].map(|time| plot.x.place(time.as_secs_f64()));
-            line(area, vec![(low, y), (high, y)], INK.stroke_width(3))?;
-        }
-        write(
-            area,
-            &seconds(median),
-            (WIDTH - LEGEND + 30, y),
-            HPos::Left,
-            VPos::Center,
-        )?;
+        let y = row.top + ROW / 2;
+        canvas.write(&row.name, (NAMES - 8, y), Anchor::End);
+        let end = |value: Nanos| plot.x.place(value.0 as f64);
+        let corners = [(end(Nanos::ZERO), y - 9), (end(bar.middle), y + 9)];
+        canvas.rectangle(corners[0], corners[1], Ink::Column(bar.column));
+        canvas.line(
+            &[(end(bar.reach.0), y), (end(bar.reach.1), y)],
+            Ink::Text,
+            2.0,
+        );
+        canvas.write(&bar.text, (WIDTH - FIGURES + 14, y), Anchor::Start);
     }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::recording::Recorder;
+
     use super::*;
     use crate::fixtures;
 
+    fn drawn(runs: &[punctual_model::Run], probe: &str) -> String {
+        let matrix = Matrix::new(runs);
+        let of_probe = |row: &&Measurement| row.probe == probe;
+        let group: Vec<_> = matrix.rows.iter().filter(of_probe).cloned().collect();
+        bars(&matrix, &group).unwrap().svg.into_string()
+    }
+
     #[test]
     fn each_subject_has_its_bar_and_its_figure() {
-        let runs = fixtures::whole();
-        let matrix = Matrix::new(&runs);
-        let figure = bars(&matrix, &matrix.rows[2]).unwrap();
-        assert_eq!(figure.inline().matches("<rect").count(), 4);
-        for text in ["0.101 s", "0.104 s", "0.118 s", "0.301 s"] {
-            assert!(figure.inline().contains(&format!("\n{text}\n")), "{text}");
+        let svg = drawn(&fixtures::whole(), "hackbench");
+        assert_eq!(svg.matches("<rect").count(), 4);
+        for text in ["0.101 s (0.100–0.102 s)", "0.301 s (0.300–0.302 s)"] {
+            assert!(svg.contains(text), "{text}: {svg}");
         }
+    }
+
+    #[test]
+    fn variants_of_a_probe_share_a_figure() {
+        let svg = drawn(&fixtures::all_probes(), "semaphore");
+        assert_eq!(svg.matches("<rect").count(), 2 * 2);
+        for text in [">acquire<", ">release<", "3.04 µs (3.00–3.10 µs)", ">rt<"] {
+            assert!(svg.contains(text), "{text}: {svg}");
+        }
+    }
+
+    #[test]
+    fn one_value_is_no_range() {
+        let mut run = fixtures::run("rt", 1);
+        let mut recorder = Recorder::new(1);
+        recorder.record(Nanos::ZERO, Nanos(25_000));
+        run.recordings = vec![recorder.finish("irqrate", "idle", "burst of 1000")];
+        assert!(drawn(&[run], "irqrate").contains(">25.0 µs<"));
     }
 }

@@ -1,261 +1,213 @@
-//! Drawing by `plotters`, and what its SVG needs to suit a page of either colour.
+//! Drawing: SVG, in the ink of the text around it.
 
-use std::fmt::Write as _;
+use maud::{Markup, html};
 
-use plotters::coord::Shift;
-use plotters::prelude::{
-    Circle, Color as _, DrawingArea, EmptyElement, IntoDrawingArea as _, IntoFont as _,
-    PathElement, Polygon, RGBColor, SVGBackend, ShapeStyle, Text, TextStyle,
-};
-use plotters::style::text_anchor::{HPos, Pos, VPos};
-use unicode_width::UnicodeWidthStr as _;
-
-/// A figure's width, in units of which a page shows about three to four a millimetre.
-///
-/// `plotters` draws at whole units, therefore they are small.
-pub const WIDTH: i32 = 1440;
+/// A figure's width, in units; a page shows about eight tenths of a pixel for each.
+pub const WIDTH: i32 = 640;
+/// Where values begin, to the right of an axis's names.
+pub const LEFT: i32 = 78;
+/// Where values end.
+pub const RIGHT: i32 = WIDTH - 22;
 /// The size of text.
-pub const TEXT: i32 = 24;
-/// How much of the width the legend takes.
-pub const LEGEND: i32 = 300;
-/// The radius of a sample's dot; no other circle has it.
-pub const DOT: i32 = 2;
-
-/// Stands for the colour of the text around the figure.
-pub const INK: RGBColor = RGBColor(1, 2, 3);
-/// Stands for the same, much fainter.
-pub const FAINT: RGBColor = RGBColor(1, 2, 4);
+pub const TEXT: i32 = 15;
 
 /// Colours of equal lightness: a contrast of 3.7 or more on white and on near-black, told
 /// apart also by those who see few colours.
-pub const COLOURS: [RGBColor; 6] = [
-    RGBColor(0x2a, 0x78, 0xc2),
-    RGBColor(0xc8, 0x55, 0x1b),
-    RGBColor(0x12, 0x87, 0x6a),
-    RGBColor(0xb4, 0x55, 0x9a),
-    RGBColor(0x8a, 0x70, 0x00),
-    RGBColor(0x7a, 0x7a, 0x7a),
+const COLOURS: [&str; 6] = [
+    "#2a78c2", "#c8551b", "#12876a", "#b4559a", "#8a7000", "#7a7a7a",
 ];
 
 /// The dashes that tell lines apart without colour, one for each colour.
-const DASHES: [&str; 6] = ["", "14 7", "4 5", "18 6 4 6", "9 4", "24 8"];
+const DASHES: [&str; 6] = ["", "9 4", "3 3", "11 4 3 4", "6 3", "15 5"];
 
-/// Something that can be drawn on.
-pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-
-/// A subject's colour.
-pub fn colour(column: usize) -> RGBColor {
-    COLOURS[column % COLOURS.len()]
+/// What is drawn with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ink {
+    /// The colour of text.
+    Text,
+    /// The same, much fainter.
+    Faint,
+    /// A subject's colour, by the number of its column.
+    Column(usize),
 }
 
-/// A drawing of a given height, made by `draw`.
-///
-/// # Panics
-/// Never: drawing into memory does not fail.
-pub fn drawing(height: i32, draw: impl FnOnce(&Area<'_>) -> Drawn) -> String {
-    let mut svg = String::new();
-    let area = SVGBackend::with_string(&mut svg, (WIDTH as u32, height as u32)).into_drawing_area();
-    draw(&area)
-        .and_then(|()| Ok(area.present()?))
-        .expect("drawing into memory does not fail");
-    drop(area);
-    svg
-}
-
-/// Whether something could be drawn.
-pub type Drawn = Result<(), Box<dyn std::error::Error>>;
-
-/// How text is written.
-pub fn text_style(colour: RGBColor, h_pos: HPos, v_pos: VPos) -> TextStyle<'static> {
-    // `plotters` divides sizes by this when it writes SVG.
-    let size = f64::from(TEXT) * 1.24;
-    ("sans-serif", size)
-        .into_font()
-        .color(&colour)
-        .pos(Pos::new(h_pos, v_pos))
-}
-
-/// Writes text in ink.
-pub fn write(area: &Area<'_>, text: &str, at: (i32, i32), h_pos: HPos, v_pos: VPos) -> Drawn {
-    let style = text_style(INK, h_pos, v_pos);
-    Ok(area.draw(&Text::new(text.to_owned(), at, style))?)
-}
-
-/// Draws a line.
-pub fn line(area: &Area<'_>, points: Vec<(i32, i32)>, style: ShapeStyle) -> Drawn {
-    Ok(area.draw(&PathElement::new(points, style))?)
-}
-
-/// Draws a subject's sign: shapes tell subjects apart without colour.
-pub fn marker(area: &Area<'_>, column: usize, at: (i32, i32)) -> Drawn {
-    let style = colour(column).filled();
-    let shape = |points: &[(i32, i32)]| {
-        let points: Vec<(i32, i32)> = points.iter().map(|(x, y)| (at.0 + x, at.1 + y)).collect();
-        Polygon::new(points, style)
-    };
-    match column % 4 {
-        0 => area.draw(&(EmptyElement::at(at) + Circle::new((0, 0), 9, style)))?,
-        1 => area.draw(&shape(&[(0, -11), (11, 0), (0, 11), (-11, 0)]))?,
-        2 => area.draw(&shape(&[(-9, -9), (9, -9), (9, 9), (-9, 9)]))?,
-        _ => area.draw(&shape(&[(-11, 9), (0, -11), (11, 9)]))?,
+impl Ink {
+    fn colour(self) -> &'static str {
+        match self {
+            Self::Text | Self::Faint => "currentColor",
+            Self::Column(column) => COLOURS[column % COLOURS.len()],
+        }
     }
-    Ok(())
-}
 
-/// A name that fits into the legend.
-pub fn short(name: &str) -> String {
-    const LONGEST: usize = 18;
-    if name.width() <= LONGEST {
-        return name.to_owned();
+    fn opacity(self) -> Option<&'static str> {
+        (self == Self::Faint).then_some("0.18")
     }
-    let characters: Vec<char> = name.chars().collect();
-    let half = (LONGEST - 1) / 2;
-    let (start, end) = (
-        &characters[..half.min(characters.len())],
-        &characters[characters.len().saturating_sub(half)..],
-    );
-    format!(
-        "{}…{}",
-        start.iter().collect::<String>(),
-        end.iter().collect::<String>()
-    )
+
+    fn dashes(self) -> Option<&'static str> {
+        match self {
+            Self::Column(column) => Some(DASHES[column % DASHES.len()]).filter(|d| !d.is_empty()),
+            _ => None,
+        }
+    }
 }
 
-/// Makes the drawing part of a page: it takes its ink from the text around it, has a
-/// title for those who cannot see it, and dots that are short to write.
-pub fn finish(svg: &str, title: &str) -> String {
-    let mut finished = String::new();
-    let mut dots: Option<(String, String)> = None;
-    for line in svg.lines() {
-        if let Some((colour, at)) = dot(line) {
-            match &mut dots {
-                Some((same, path)) if *same == colour => path.push_str(&at),
-                _ => {
-                    flush(&mut finished, dots.take());
-                    dots = Some((colour, at));
+/// Which end of a text is where it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    /// Its first letter.
+    Start,
+    /// Its middle.
+    Middle,
+    /// Its last letter.
+    End,
+}
+
+/// A drawing that grows.
+pub struct Canvas {
+    height: i32,
+    parts: Vec<Markup>,
+}
+
+impl Canvas {
+    /// An empty one.
+    pub fn new(height: i32) -> Self {
+        let parts = Vec::new();
+        Self { height, parts }
+    }
+
+    /// A line; that of a subject has the subject's dashes.
+    pub fn line(&mut self, points: &[(i32, i32)], ink: Ink, width: f32) {
+        let points = joined(points);
+        self.parts.push(html! {
+            polyline fill="none" stroke=(ink.colour()) stroke-opacity=[ink.opacity()]
+                stroke-dasharray=[ink.dashes()] stroke-width=(width) points=(points) {}
+        });
+    }
+
+    /// Text, its middle at the height given.
+    pub fn write(&mut self, text: &str, (x, y): (i32, i32), anchor: Anchor) {
+        let anchor = match anchor {
+            Anchor::Start => None,
+            Anchor::Middle => Some("middle"),
+            Anchor::End => Some("end"),
+        };
+        // A third of a letter's height: "dy" in "em" is not understood everywhere.
+        let y = y + TEXT / 3;
+        self.parts
+            .push(html! { text x=(x) y=(y) text-anchor=[anchor] { (text) } });
+    }
+
+    /// A full rectangle between two corners.
+    pub fn rectangle(&mut self, one: (i32, i32), other: (i32, i32), ink: Ink) {
+        let (x, y) = (one.0.min(other.0), one.1.min(other.1));
+        let (width, height) = ((one.0 - other.0).abs(), (one.1 - other.1).abs());
+        self.parts.push(html! {
+            rect x=(x) y=(y) width=(width) height=(height) fill=(ink.colour())
+                fill-opacity=[ink.opacity()] {}
+        });
+    }
+
+    /// Dots of a subject.
+    pub fn dots(&mut self, places: impl Iterator<Item = (i32, i32)>, ink: Ink) {
+        let path: String = places.map(|(x, y)| format!("M{x} {y}h0")).collect();
+        self.parts.push(html! {
+            path fill="none" stroke=(ink.colour()) stroke-width="3" stroke-linecap="round" d=(path) {}
+        });
+    }
+
+    /// A ring around a place.
+    pub fn ring(&mut self, (x, y): (i32, i32), ink: Ink) {
+        self.parts.push(html! {
+            circle cx=(x) cy=(y) r="6" fill="none" stroke=(ink.colour()) stroke-width="2" {}
+        });
+    }
+
+    /// A subject's sign: shapes tell subjects apart without colour.
+    pub fn sign(&mut self, column: usize, at: (i32, i32)) {
+        self.parts.push(sign(column, at));
+    }
+
+    /// The finished `svg` element, with a title for those who cannot see it.
+    pub fn finish(self, title: &str) -> Markup {
+        let view = format!("0 0 {WIDTH} {}", self.height);
+        html! {
+            svg viewBox=(view) role="img" aria-label=(title) {
+                title { (title) }
+                g fill="currentColor" font-size=(TEXT) {
+                    @for part in self.parts { (part) "\n" }
                 }
             }
-            continue;
-        }
-        flush(&mut finished, dots.take());
-        if line.starts_with("<svg") {
-            finished.push_str(&opening(line, title));
-        } else {
-            finished.push_str(&themed(line));
-        }
-        finished.push('\n');
-    }
-    flush(&mut finished, dots);
-    finished
-}
-
-/// The colour and the place of a sample's dot.
-fn dot(line: &str) -> Option<(String, String)> {
-    let radius = format!(" r=\"{DOT}\"");
-    if !line.starts_with("<circle") || !line.contains(&radius) {
-        return None;
-    }
-    let (x, y) = (attribute(line, "cx")?, attribute(line, "cy")?);
-    Some((attribute(line, "fill")?.to_owned(), format!("M{x} {y}h0")))
-}
-
-fn flush(svg: &mut String, dots: Option<(String, String)>) {
-    if let Some((colour, path)) = dots {
-        let width = 2 * DOT;
-        writeln!(
-            svg,
-            "<path fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\" stroke-linecap=\"round\" d=\"{path}\"/>"
-        )
-        .expect("writing to memory does not fail");
-    }
-}
-
-fn attribute<'a>(line: &'a str, name: &str) -> Option<&'a str> {
-    let (_, rest) = line.split_once(&format!(" {name}=\""))?;
-    rest.split_once('"').map(|(value, _)| value)
-}
-
-fn opening(line: &str, title: &str) -> String {
-    let view = attribute(line, "viewBox").unwrap_or_default();
-    let title = title
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('"', "&quot;");
-    format!("<svg viewBox=\"{view}\" role=\"img\" aria-label=\"{title}\"><title>{title}</title>")
-}
-
-fn themed(line: &str) -> String {
-    // Only tags hold colours; between them stands escaped text.
-    if !line.starts_with('<') {
-        return line.to_owned();
-    }
-    let mut line = line.to_owned();
-    for (from, to) in [
-        ("=\"#010203\"", "=\"currentColor\""),
-        (
-            "stroke=\"#010204\"",
-            "stroke=\"currentColor\" stroke-opacity=\"0.18\"",
-        ),
-        (
-            "fill=\"#010204\"",
-            "fill=\"currentColor\" fill-opacity=\"0.18\"",
-        ),
-        (" opacity=\"1\"", ""),
-    ] {
-        line = line.replace(from, to);
-    }
-    if line.starts_with("<polyline") {
-        for (colour, dashes) in COLOURS
-            .iter()
-            .zip(DASHES)
-            .filter(|(_, dashes)| !dashes.is_empty())
-        {
-            let stroke = format!("stroke=\"{}\"", hex(*colour));
-            line = line.replace(&stroke, &format!("{stroke} stroke-dasharray=\"{dashes}\""));
         }
     }
-    line
 }
 
-fn hex(colour: RGBColor) -> String {
-    format!("#{:02X}{:02X}{:02X}", colour.0, colour.1, colour.2)
+impl Canvas {
+    /// What was drawn, as small as a letter.
+    pub fn swatch(self) -> Markup {
+        html! {
+            svg.swatch viewBox="0 0 36 16" fill="currentColor" aria-hidden="true" {
+                @for part in self.parts { (part) }
+            }
+        }
+    }
+}
+
+fn joined(points: &[(i32, i32)]) -> String {
+    let points: Vec<String> = points.iter().map(|(x, y)| format!("{x},{y}")).collect();
+    points.join(" ")
+}
+
+fn sign(column: usize, (x, y): (i32, i32)) -> Markup {
+    let fill = Ink::Column(column).colour();
+    let shape: &[(i32, i32)] = match column % 4 {
+        0 => return html! { circle cx=(x) cy=(y) r="5" fill=(fill) {} },
+        1 => &[(0, -6), (6, 0), (0, 6), (-6, 0)],
+        2 => &[(-5, -5), (5, -5), (5, 5), (-5, 5)],
+        _ => &[(-6, 5), (0, -6), (6, 5)],
+    };
+    let points: Vec<(i32, i32)> = shape.iter().map(|(dx, dy)| (x + dx, y + dy)).collect();
+    html! { polygon points=(joined(&points)) fill=(fill) {} }
+}
+
+/// A subject's line and sign, for a key.
+pub fn swatch(column: usize) -> Markup {
+    let mut canvas = Canvas::new(16);
+    canvas.line(&[(0, 8), (36, 8)], Ink::Column(column), 2.5);
+    canvas.sign(column, (18, 8));
+    canvas.swatch()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn luminance(colour: RGBColor) -> f64 {
-        let part = |value: u8| {
-            let value = f64::from(value) / 255.0;
+    fn luminance(colour: &str) -> f64 {
+        let part = |at: usize| {
+            let value = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;
             if value <= 0.03928 {
                 value / 12.92
             } else {
                 ((value + 0.055) / 1.055).powf(2.4)
             }
         };
-        0.2126 * part(colour.0) + 0.7152 * part(colour.1) + 0.0722 * part(colour.2)
+        0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5)
     }
 
     #[test]
     fn colours_can_be_seen_on_white_and_on_near_black() {
-        let dark = luminance(RGBColor(0x14, 0x17, 0x1a)) + 0.05;
+        let dark = luminance("#14171a") + 0.05;
         for colour in COLOURS {
             let light = luminance(colour) + 0.05;
-            assert!(1.05 / light > 3.5 && light / dark > 3.5, "{colour:?}");
+            assert!(1.05 / light > 3.5 && light / dark > 3.5, "{colour}");
         }
     }
 
     #[test]
-    fn dots_of_one_colour_become_one_path() {
-        let svg = drawing(100, |area| {
-            for x in [10, 20, 30] {
-                area.draw(&Circle::new((x, 50), DOT, colour(0).filled()))?;
-            }
-            Ok(())
-        });
-        let svg = finish(&svg, "dots");
-        assert_eq!(svg.matches("<path").count(), 1, "{svg}");
+    fn dots_of_one_colour_are_one_path() {
+        let mut canvas = Canvas::new(100);
+        canvas.dots([(10, 50), (20, 50), (30, 50)].into_iter(), Ink::Column(0));
+        let svg = canvas.finish("a <b>").into_string();
         assert!(svg.contains("d=\"M10 50h0M20 50h0M30 50h0\""), "{svg}");
+        assert!(svg.contains("<title>a &lt;b&gt;</title>"), "{svg}");
     }
 }

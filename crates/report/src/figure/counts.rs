@@ -1,73 +1,66 @@
 //! Published histograms and ours in the same steps: counts on a logarithmic scale.
 
-use plotters::prelude::{Circle, Color as _};
-use plotters::style::RGBColor;
-use plotters::style::text_anchor::{HPos, VPos};
-
-use super::axis::{Axis, Plot, number_name, time_name};
-use super::canvas::{Area, Drawn, INK, LEGEND, WIDTH, colour, drawing, line, marker, write};
-use super::{Figure, Kind};
+use super::axis::{Axis, Plot, count_name, time_name};
+use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT};
+use super::{Figure, Key, Kind};
 use crate::matrix::Measurement;
 use crate::published::steps::Counts;
-use crate::stats::thousands;
 
-const LEAST: i32 = 560;
+const HEIGHT: i32 = 320;
 /// Where lines begin: below one sample.
 const FLOOR: f64 = 0.6;
-const LEGEND_ROW: i32 = 44;
 
 /// The figure; `None` where nothing was counted.
 pub fn counts(row: &Measurement, step: i64, all: &[Counts]) -> Option<Figure> {
     let last = all.iter().filter_map(|one| one.steps.keys().max()).max()?;
     let most = all.iter().flat_map(|one| one.steps.values()).max()?;
-    let height = LEAST.max(90 + all.len() as i32 * LEGEND_ROW);
     let end = (last + 1) as f64 * step as f64;
-    // The names of published kernels need more room than a subject's.
     let plot = Plot {
-        x: Axis::from_zero(end, (120, WIDTH - LEGEND - 140)),
-        y: Axis::logarithmic(FLOOR, *most as f64, (height - 90, 50)),
+        x: Axis::from_zero(end, (LEFT, RIGHT)),
+        y: Axis::logarithmic(FLOOR, *most as f64, (HEIGHT - 50, 26)),
     };
-    let svg = drawing(height, |area| draw(area, &plot, step, all));
+    let mut canvas = Canvas::new(HEIGHT);
+    draw(&mut canvas, &plot, step, all);
     let caption = "Published histograms in the colour of text, ours in colours; a mark for each \
         step that has samples. The scale of counts is logarithmic.";
-    Some(Figure::new(Kind::Counts, row, caption.to_owned(), &svg))
+    let keys = all.iter().enumerate().map(|(number, one)| {
+        let mut swatch = Canvas::new(16);
+        sign(&mut swatch, one, number, (18, 8));
+        Key::drawn(swatch, one.name.clone())
+    });
+    let caption = [caption.to_owned()];
+    Some(Figure::new(
+        Kind::Counts,
+        row,
+        keys.collect(),
+        &caption,
+        canvas,
+    ))
 }
 
-fn draw(area: &Area<'_>, plot: &Plot, step: i64, all: &[Counts]) -> Drawn {
-    write(area, "samples", (108, 14), HPos::Right, VPos::Top)?;
-    plot.draw_y(area, |value| match value {
-        value if value < 1.0 => String::new(),
-        value if value >= 1_000.0 => thousands(value.round() as u64),
-        value => number_name(value),
-    })?;
-    plot.draw_x(area, time_name)?;
-    plot.title_x(area, "distance from the nominal interval")?;
+fn draw(canvas: &mut Canvas, plot: &Plot, step: i64, all: &[Counts]) {
+    canvas.write("samples", (LEFT - 8, 9), Anchor::End);
+    plot.draw_y(canvas, count_name);
+    plot.draw_x(canvas, time_name);
+    plot.title_x(canvas, "distance from the nominal interval");
     let width = 1.0 / (all.len() as f64 + 1.0);
     for (number, one) in all.iter().enumerate() {
-        let ink = paint(one);
+        let ink = one.column.map_or(Ink::Text, Ink::Column);
         for (at, count) in &one.steps {
             let x = (*at as f64 + width * (number as f64 + 0.75)) * step as f64;
             let (bottom, top) = (plot.place(x, FLOOR), plot.place(x, *count as f64));
-            line(area, vec![bottom, top], ink.stroke_width(3))?;
-            sign(area, one, number, top)?;
+            canvas.rectangle((bottom.0 - 1, bottom.1), (top.0 + 1, top.1), ink);
+            sign(canvas, one, number, top);
         }
-        let (x, y) = (WIDTH - LEGEND - 110, 60 + number as i32 * LEGEND_ROW);
-        sign(area, one, number, (x, y))?;
-        write(area, &one.name, (x + 22, y), HPos::Left, VPos::Center)?;
     }
-    Ok(())
-}
-
-fn paint(one: &Counts) -> RGBColor {
-    one.column.map_or(INK, colour)
 }
 
 /// Published counts have a bar across or a ring, in turn; ours their subject's sign.
-fn sign(area: &Area<'_>, one: &Counts, number: usize, (x, y): (i32, i32)) -> Drawn {
+fn sign(canvas: &mut Canvas, one: &Counts, number: usize, (x, y): (i32, i32)) {
     match one.column {
-        Some(column) => marker(area, column, (x, y)),
-        None if number % 2 == 0 => line(area, vec![(x - 9, y), (x + 9, y)], INK.stroke_width(5)),
-        None => Ok(area.draw(&Circle::new((x, y), 8, INK.stroke_width(3)))?),
+        Some(column) => canvas.sign(column, (x, y)),
+        None if number % 2 == 0 => canvas.line(&[(x - 6, y), (x + 6, y)], Ink::Text, 3.0),
+        None => canvas.ring((x, y), Ink::Text),
     }
 }
 
@@ -95,10 +88,9 @@ mod tests {
             variant: String::new(),
         };
         let figure = counts(&row, 100_000, &all).unwrap();
-        // Two steps and the legend.
-        assert_eq!(figure.inline().matches("<circle").count(), 3);
-        assert!(figure.inline().contains("\npublished: a\n"));
-        assert!(figure.inline().contains("\n3 ms\n"));
+        assert_eq!(figure.svg.0.matches("<circle").count(), 2);
+        assert_eq!(figure.keys[0].text, "published: a");
+        assert!(figure.svg.0.contains(">3 ms<"));
         assert!(counts(&row, 100_000, &[]).is_none());
     }
 }

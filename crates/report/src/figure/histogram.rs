@@ -2,21 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use plotters::prelude::Color as _;
-use plotters::style::text_anchor::{HPos, VPos};
-use punctual_model::units::Nanos;
-
-use super::axis::{Axis, Plot, drawable, number_name, time_name};
-use super::canvas::{Area, Drawn, LEGEND, WIDTH, colour, drawing, line, marker, write};
-use super::{Figure, Kind, Series, series, without};
+use super::axis::{Axis, Plot, count_name, drawable, time_name};
+use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT};
+use super::{Figure, Key, Kind, Series, is_drawn, series, without};
 use crate::matrix::{Matrix, Measurement};
-use crate::stats::{Stats, thousands};
+use crate::text::thousands;
 
-const HEIGHT: i32 = 620;
+const HEIGHT: i32 = 300;
 /// Steps per factor of ten; fine enough to see modes, wide enough to have samples.
 const STEPS: f64 = 24.0;
-/// Where lines go between steps that have samples: below one sample.
-const FLOOR: f64 = 0.6;
+/// The lower edge: below one sample.
+const FLOOR: f64 = 0.7;
 
 /// A subject's counts by step.
 struct Counts {
@@ -25,9 +21,9 @@ struct Counts {
     outside: u64,
 }
 
-/// The figure; `None` where there is nothing to draw.
+/// The figure; `None` where there are too few samples to draw.
 pub fn histogram(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
-    let series = series(matrix, row);
+    let series: Vec<Series<'_>> = series(matrix, row).into_iter().filter(is_drawn).collect();
     let counts: Vec<Counts> = series.iter().map(count).collect();
     let steps = || counts.iter().flat_map(|counts| counts.steps.iter());
     let (first, last) = (
@@ -36,25 +32,38 @@ pub fn histogram(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     );
     let most = steps().map(|(_, count)| *count).max()?;
     let plot = Plot {
-        x: Axis::logarithmic(edge(first), edge(last + 1), (120, WIDTH - LEGEND)),
-        y: Axis::logarithmic(FLOOR, most as f64, (HEIGHT - 90, 50)),
+        x: Axis::logarithmic(edge(first), edge(last + 1), (LEFT, RIGHT)),
+        y: Axis::logarithmic(FLOOR, most as f64, (HEIGHT - 50, 26)),
     };
-    let svg = drawing(HEIGHT, |area| draw(area, &plot, &series, &counts));
-    let mut caption =
-        vec!["Both scales are logarithmic. A sign marks each subject's worst sample.".to_owned()];
-    for (series, counts) in series
-        .iter()
-        .zip(&counts)
-        .filter(|(_, counts)| counts.outside > 0)
-    {
-        caption.push(format!(
-            "Samples of {} at or below zero, or past the last bin, are not drawn: {}.",
-            series.name,
-            thousands(counts.outside)
-        ));
+    let mut canvas = Canvas::new(HEIGHT);
+    canvas.write("samples", (LEFT - 8, 9), Anchor::End);
+    plot.draw_y(&mut canvas, count_name);
+    plot.draw_x(&mut canvas, time_name);
+    plot.title_x(&mut canvas, "latency");
+    for (series, counts) in series.iter().zip(&counts) {
+        for outline in outlines(&plot, counts) {
+            canvas.line(&outline, Ink::Column(series.column), 2.0);
+        }
+    }
+    let mut caption = vec!["Steps without samples are left out.".to_owned()];
+    for (series, counts) in series.iter().zip(&counts) {
+        if counts.outside > 0 {
+            caption.push(format!(
+                "Samples of {} at or below zero, or past the last bin, are not drawn: {}.",
+                series.name,
+                thousands(counts.outside)
+            ));
+        }
     }
     caption.extend(without(matrix, &series));
-    Some(Figure::new(Kind::Histogram, row, caption.join(" "), &svg))
+    let keys = series.iter().map(|one| Key::of(one.column, one.counted()));
+    Some(Figure::new(
+        Kind::Histogram,
+        row,
+        keys.collect(),
+        &caption,
+        canvas,
+    ))
 }
 
 fn count(series: &Series<'_>) -> Counts {
@@ -83,69 +92,20 @@ fn edge(step: i32) -> f64 {
     10_f64.powf(f64::from(step) / STEPS)
 }
 
-fn draw(area: &Area<'_>, plot: &Plot, series: &[Series<'_>], counts: &[Counts]) -> Drawn {
-    write(area, "samples", (108, 14), HPos::Right, VPos::Top)?;
-    plot.draw_y(area, |value| {
-        if value < 1.0 {
-            String::new()
-        } else {
-            thousands_name(value)
-        }
-    })?;
-    plot.draw_x(area, time_name)?;
-    plot.title_x(area, "latency")?;
-    for (series, counts) in series.iter().zip(counts) {
-        line(
-            area,
-            outline(plot, counts),
-            colour(series.column).stroke_width(3),
-        )?;
-    }
-    // Signs come last, so that no line runs over them.
-    for (number, series) in (0..).zip(series) {
-        let worst = Stats::of(&series.found).worst();
-        if let Some(value) = worst.and_then(drawable) {
-            marker(area, series.column, plot.place(value, 1.0))?;
-        }
-        legend(area, series, worst, 70 + number * 84)?;
-    }
-    Ok(())
-}
-
-fn thousands_name(value: f64) -> String {
-    if value >= 1_000.0 {
-        thousands(value.round() as u64)
-    } else {
-        number_name(value)
-    }
-}
-
-/// The stepped line, down to the floor wherever there are no samples.
-fn outline(plot: &Plot, counts: &Counts) -> Vec<(i32, i32)> {
-    let mut points = Vec::new();
+/// A stepped line for each stretch of steps that have samples.
+fn outlines(plot: &Plot, counts: &Counts) -> Vec<Vec<(i32, i32)>> {
+    let mut lines: Vec<Vec<(i32, i32)>> = Vec::new();
     let mut next = None;
     for (step, count) in &counts.steps {
         if next != Some(*step) {
-            points.extend(next.map(|end| plot.place(edge(end), FLOOR)));
-            points.push(plot.place(edge(*step), FLOOR));
+            lines.push(Vec::new());
         }
-        points.push(plot.place(edge(*step), *count as f64));
-        points.push(plot.place(edge(step + 1), *count as f64));
+        let ends = [edge(*step), edge(step + 1)];
+        let line = lines.last_mut().into_iter();
+        line.for_each(|line| line.extend(ends.map(|x| plot.place(x, *count as f64))));
         next = Some(step + 1);
     }
-    points.extend(next.map(|end| plot.place(edge(end), FLOOR)));
-    points
-}
-
-/// A line as it is drawn, the subject's sign and name, its worst case below.
-fn legend(area: &Area<'_>, series: &Series<'_>, worst: Option<Nanos>, y: i32) -> Drawn {
-    let left = WIDTH - LEGEND + 30;
-    let style = colour(series.column).stroke_width(4);
-    line(area, vec![(left, y), (left + 60, y)], style)?;
-    marker(area, series.column, (left + 30, y))?;
-    write(area, &series.name, (left + 74, y), HPos::Left, VPos::Center)?;
-    let worst = worst.map_or_else(String::new, |worst| format!("worst {worst}"));
-    write(area, &worst, (left + 74, y + 32), HPos::Left, VPos::Center)
+    lines
 }
 
 #[cfg(test)]
@@ -165,21 +125,16 @@ mod tests {
     }
 
     #[test]
-    fn each_subject_has_its_line_and_its_worst_case() {
-        let runs = fixtures::whole();
-        let matrix = Matrix::new(&runs);
-        let figure = histogram(&matrix, &matrix.rows[1]).unwrap();
-        for text in [
-            "none",
-            "voluntary",
-            "full",
-            "rt",
-            "worst 8.07 µs",
-            "worst 508 µs",
-            "100 µs",
-        ] {
-            assert!(figure.inline().contains(&format!("\n{text}\n")), "{text}");
-        }
-        assert_eq!(figure.inline().matches("stroke-dasharray").count(), 2 * 3);
+    fn nothing_is_drawn_where_there_is_no_sample() {
+        let steps = BTreeMap::from([(24, 5), (25, 3), (40, 1)]);
+        let counts = Counts { steps, outside: 0 };
+        let plot = Plot {
+            x: Axis::logarithmic(1.0, 1_000.0, (0, 1_000)),
+            y: Axis::logarithmic(FLOOR, 10.0, (1_000, 0)),
+        };
+        let lines = outlines(&plot, &counts);
+        assert_eq!(lines.iter().map(Vec::len).collect::<Vec<_>>(), [4, 2]);
+        let floor = plot.y.place(FLOOR);
+        assert!(lines.iter().flatten().all(|(_, y)| *y < floor), "{lines:?}");
     }
 }

@@ -2,21 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plotters::prelude::{Circle, Color as _};
-use plotters::style::text_anchor::{HPos, VPos};
 use punctual_model::recording::{Recording, Sample};
 use punctual_model::units::Nanos;
 
 use super::axis::{Axis, Plot, drawable, number_name, time_name};
-use super::canvas::{Area, DOT, Drawn, INK, LEGEND, WIDTH, colour, drawing, write};
-use super::{Figure, Kind, Series, series, without};
+use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT};
+use super::{Figure, Kind, Series, is_drawn, series, without};
 use crate::matrix::{Matrix, Measurement};
-use crate::stats::{list, thousands};
+use crate::text::{list, thousands};
 use crate::views::Shape;
 
-const PANEL: i32 = 190;
-const GAP: i32 = 26;
-const TOP: i32 = 16;
+const PANEL: i32 = 90;
+const GAP: i32 = 30;
+const TOP: i32 = 26;
 /// With more samples than this, only the worst of each column of dots is drawn.
 const DOTS: usize = 20_000;
 
@@ -44,6 +42,17 @@ impl Look {
         }
     }
 
+    /// The sample that a ring marks.
+    fn farthest(self, panel: &Panel<'_>) -> Option<Sample> {
+        match self {
+            Self::Lateness => panel.recording.worst.first().copied(),
+            Self::Jitter => {
+                let points = panel.points.iter().copied();
+                points.max_by_key(|point| point.value.0.unsigned_abs())
+            }
+        }
+    }
+
     /// `None` where there is no place for it.
     fn y(self, sample: &Sample) -> Option<f64> {
         match self {
@@ -63,9 +72,9 @@ struct Panel<'a> {
 
 /// The figure; `None` where no samples were kept.
 pub fn over_time(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
-    let all = series(matrix, row);
+    let all = series(matrix, row).into_iter().filter(is_drawn);
     let look = Look::of(row);
-    let mut panels: Vec<Panel<'_>> = all.into_iter().filter_map(panel).collect();
+    let mut panels: Vec<Panel<'_>> = all.filter_map(panel).collect();
     let points = || panels.iter().flat_map(|panel| &panel.points);
     let values = || points().filter_map(|point| look.y(point));
     let lowest = values().reduce(f64::min)?;
@@ -80,14 +89,15 @@ pub fn over_time(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
             panel.points = worst_of_columns(&panel.points, plot, look);
         }
     }
-    let height = TOP + panels.len() as i32 * (PANEL + GAP) + 80;
+    let height = TOP + panels.len() as i32 * (PANEL + GAP) + 22;
     let is_virtual = !matrix.is_mixed() && matrix.columns[0].is_virtual();
     let title = match (look, is_virtual) {
         (Look::Jitter, _) => "sample",
         (Look::Lateness, true) => "time (virtual s)",
         (Look::Lateness, false) => "time (s)",
     };
-    let svg = drawing(height, |area| draw(area, &plots, &panels, look, title));
+    let mut canvas = Canvas::new(height);
+    draw(&mut canvas, &plots, &panels, look, title);
     let mut caption = caption(&panels, look, thinned);
     let drawn: Vec<Series<'_>> = panels.into_iter().map(|panel| panel.series).collect();
     caption.extend(without(matrix, &drawn));
@@ -95,7 +105,7 @@ pub fn over_time(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
         Look::Lateness => Kind::OverTime,
         Look::Jitter => Kind::Jitter,
     };
-    Some(Figure::new(kind, row, caption.join(" "), &svg))
+    Some(Figure::new(kind, row, Vec::new(), &caption, canvas))
 }
 
 /// Of several seeds, the one with the worst case is drawn.
@@ -125,7 +135,7 @@ fn plot(number: i32, look: Look, (lowest, highest): (f64, f64), end: f64) -> Plo
     let top = TOP + number * (PANEL + GAP);
     let ends = (top + PANEL, top);
     Plot {
-        x: Axis::from_zero(end, (120, WIDTH - LEGEND)),
+        x: Axis::from_zero(end, (LEFT, RIGHT)),
         y: match look {
             Look::Lateness => Axis::logarithmic(lowest, highest, ends),
             Look::Jitter => Axis::linear(lowest, highest, ends),
@@ -151,7 +161,7 @@ fn caption(panels: &[Panel<'_>], look: Look, thinned: bool) -> Vec<String> {
     let mut caption = vec![if thinned {
         format!(
             "Of more than {} samples, the worst of each moment that the figure can tell apart \
-             is drawn; a ring marks the worst of all.",
+             is drawn; a ring marks the worst.",
             thousands(DOTS as u64)
         )
     } else {
@@ -188,59 +198,45 @@ fn caption(panels: &[Panel<'_>], look: Look, thinned: bool) -> Vec<String> {
     caption
 }
 
-fn draw(area: &Area<'_>, plots: &[Plot], panels: &[Panel<'_>], look: Look, title: &str) -> Drawn {
+fn draw(canvas: &mut Canvas, plots: &[Plot], panels: &[Panel<'_>], look: Look, title: &str) {
     let last = plots.len() - 1;
     for (number, (plot, panel)) in plots.iter().zip(panels).enumerate() {
-        plot.draw_y(area, time_name)?;
-        plot.draw_x(area, |value| {
+        plot.draw_y(canvas, time_name);
+        plot.draw_x(canvas, |value| {
             if number == last {
                 number_name(value)
             } else {
                 String::new()
             }
-        })?;
-        dots(area, plot, panel, look)?;
-        name(area, plot, panel, look)?;
+        });
+        dots(canvas, plot, panel, look);
+        let top = (LEFT, plot.y.place(f64::MAX) - 12);
+        canvas.write(&described(panel, look), top, Anchor::Start);
     }
-    plots[last].title_x(area, title)
+    plots[last].title_x(canvas, title);
 }
 
 /// Dots that would lie on each other are drawn once.
-fn dots(area: &Area<'_>, plot: &Plot, panel: &Panel<'_>, look: Look) -> Drawn {
+fn dots(canvas: &mut Canvas, plot: &Plot, panel: &Panel<'_>, look: Look) {
     let place = |point: &Sample| Some(plot.place(look.x(point), look.y(point)?));
     let places: BTreeSet<(i32, i32)> = panel.points.iter().filter_map(place).collect();
-    let style = colour(panel.series.column).filled();
-    for at in places {
-        area.draw(&Circle::new(at, DOT, style))?;
+    canvas.dots(places.into_iter(), Ink::Column(panel.series.column));
+    if let Some(at) = look.farthest(panel).as_ref().and_then(place) {
+        canvas.ring(at, Ink::Text);
     }
-    if let Some(at) = panel.recording.worst.first().and_then(place) {
-        area.draw(&Circle::new(at, 11, INK.stroke_width(3)))?;
-    }
-    Ok(())
 }
 
-fn name(area: &Area<'_>, plot: &Plot, panel: &Panel<'_>, look: Look) -> Drawn {
-    let left = WIDTH - LEGEND + 30;
-    let top = plot.y.place(f64::MAX) + 24;
-    write(
-        area,
-        &panel.series.name,
-        (left, top),
-        HPos::Left,
-        VPos::Center,
-    )?;
-    let Some(worst) = panel.recording.worst.first() else {
-        return Ok(());
+/// What stands above a panel.
+fn described(panel: &Panel<'_>, look: Look) -> String {
+    let (name, count) = (&panel.series.name, thousands(panel.recording.count));
+    let Some(farthest) = look.farthest(panel) else {
+        return name.clone();
     };
-    let (text, below) = match (look, panel.recording.min()) {
-        (Look::Jitter, Some(least)) => (
-            format!("longest {}", worst.value),
-            format!("shortest {least}"),
-        ),
-        _ => (format!("worst {}", worst.value), at(worst.at)),
-    };
-    write(area, &text, (left, top + 32), HPos::Left, VPos::Center)?;
-    write(area, &below, (left, top + 64), HPos::Left, VPos::Center)
+    let (value, moment) = (farthest.value, at(farthest.at));
+    match look {
+        Look::Jitter => format!("{name}: farthest {value}, {moment}; n = {count}"),
+        Look::Lateness => format!("{name}: worst {value}, {moment}; n = {count}"),
+    }
 }
 
 /// When it was, in the unit of the axis unless that shows nothing but zeros.
@@ -263,14 +259,14 @@ mod tests {
         let runs = fixtures::whole();
         let matrix = Matrix::new(&runs);
         let figure = over_time(&matrix, &matrix.rows[1]).unwrap();
-        let dots = figure.inline().matches("h0").count();
+        let dots = figure.svg.0.matches("h0").count();
         assert!(
-            (1_000..=4 * fixtures::SAMPLES as usize).contains(&dots),
+            (500..=4 * fixtures::SAMPLES as usize).contains(&dots),
             "{dots}"
         );
-        assert_eq!(figure.inline().matches("r=\"11\"").count(), 4);
-        assert!(figure.inline().contains("at 1.230 s"));
-        assert!(figure.inline().contains("time (virtual s)"));
+        assert_eq!(figure.svg.0.matches("<circle").count(), 4);
+        assert!(figure.svg.0.contains("at 1.230 s"));
+        assert!(figure.svg.0.contains("time (virtual s)"));
     }
 
     #[test]
@@ -288,8 +284,8 @@ mod tests {
         runs[0].recordings = vec![recorder.finish("timer", "stress", "cpu0")];
         let matrix = Matrix::new(&runs);
         let figure = over_time(&matrix, &matrix.rows[0]).unwrap();
-        let dots = figure.inline().matches("h0").count();
-        assert!(dots <= WIDTH as usize, "{dots}");
+        let dots = figure.svg.0.matches("h0").count();
+        assert!(dots <= RIGHT as usize, "{dots}");
         assert!(
             figure.caption.contains("more than 20,000 samples"),
             "{}",
@@ -297,7 +293,7 @@ mod tests {
         );
         let top = plot(0, Look::Lateness, (4_000.0, 900_000.0), 49.999);
         let (x, y) = top.place(31.007, 900_000.0);
-        assert!(figure.inline().contains(&format!("M{x} {y}h0")));
+        assert!(figure.svg.0.contains(&format!("M{x} {y}h0")));
     }
 
     #[test]
@@ -310,16 +306,16 @@ mod tests {
 
     #[test]
     fn jitter_is_drawn_on_both_sides_of_zero() {
-        let mut recorder = Recorder::new(10);
-        for (number, value) in (0..).zip([-3_000, 4_000, 0]) {
+        let mut recorder = Recorder::new(100);
+        for (number, value) in (0..).zip([-5_000, 4_000, 0].repeat(10)) {
             recorder.record(Nanos(number * 1_000_000), Nanos(value));
         }
         let mut runs = vec![fixtures::run("rt", 1)];
         runs[0].recordings = vec![recorder.finish("realfeel", "idle", "rtc 2048 Hz")];
         let matrix = Matrix::new(&runs);
         let figure = over_time(&matrix, &matrix.rows[0]).unwrap();
-        assert_eq!(figure.inline().matches("h0").count(), 3);
-        assert!(figure.inline().contains("shortest -3.00 µs"));
+        assert_eq!(figure.svg.0.matches("h0").count(), 30);
+        assert!(figure.svg.0.contains("farthest -5.00 µs"));
         assert!(!figure.caption.contains("not drawn"), "{}", figure.caption);
     }
 }

@@ -3,17 +3,17 @@
 use maud::{Markup, html};
 
 use crate::compare::{Cell, Comparison, Section};
+use crate::text::times;
 
 /// The section about a comparison.
 pub fn against(comparison: &Comparison) -> Markup {
     let first = comparison.subjects.first().map_or("", String::as_str);
     html! {
-        h2 { "Against " (first) }
         p.soft {
             "Each figure stands beside that of " (first) ": how many times it is, and by how many "
             "per cent it is above or below."
         }
-        div.wide { table {
+        div.wide { table.kept {
             @for section in &comparison.sections { (block(comparison, section)) }
         } }
         ul.plain {
@@ -29,7 +29,7 @@ fn block(comparison: &Comparison, section: &Section) -> Markup {
     html! {
         tbody {
             tr {
-                th.title scope="rowgroup" { (section.row.title()) }
+                th.title scope="rowgroup" { span { (section.row.title()) } }
                 @for figure in &section.figures { th.title scope="col" { (figure) } }
             }
             @for (name, cells) in comparison.subjects.iter().zip(&section.cells) {
@@ -45,7 +45,7 @@ fn cell(cell: &Cell) -> Markup {
             td {
                 (value)
                 @if let (Some(ratio), Some(percent)) = (ratio, cell.percent()) {
-                    " " span.soft { (format!("{ratio:.2}×, {percent:+.1} %")) }
+                    " " span.soft { (times(*ratio)) ", " (format!("{percent:+.1} %")) }
                 }
             }
         },

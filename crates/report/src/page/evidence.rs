@@ -4,8 +4,9 @@ use maud::{Markup, html};
 use punctual_model::recording::Recording;
 use punctual_model::run::Run;
 
-use crate::matrix::{Cell, Matrix, Measurement, fate};
-use crate::stats::{seconds, thousands};
+use crate::matrix::{Cell, Matrix, Measurement};
+use crate::shell::folded;
+use crate::text::{seconds, thousands};
 
 /// How many of the worst samples each recording shows.
 const WORST_SHOWN: usize = 5;
@@ -40,7 +41,6 @@ pub fn unmeasured(matrix: &Matrix<'_>) -> Markup {
     let gaps = joined(joined(gaps, 0), 1);
     html! {
         @if !gaps.is_empty() {
-            h2 { "What could not be measured" }
             div.wide { table.text {
                 thead { tr { th { "measurement" } th { "subject" } th { "reason" } } }
                 tbody { @for [what, subject, reason] in &gaps {
@@ -96,17 +96,15 @@ pub fn work(matrix: &Matrix<'_>) -> Markup {
         .iter()
         .filter(|(row, _, recording)| !row.is_idle() && recording.work.is_empty())
         .collect();
-    html! {
-        @if !worked.is_empty() || !silent.is_empty() {
-            h2 { "What the loads did" }
-            div.wide { table.text {
+    let table = html! {
+            div.wide { table.text.kept {
                 thead { tr {
                     th { "measurement" } th { "subject" } th { "worker" }
                     th.number { "rounds" } th.number { "work" } th.number { "CPU time" }
                 } }
                 tbody {
                     @for (row, run, recording) in &worked { @for work in &recording.work { tr {
-                        td { (row.title()) } td { (name(matrix, run)) } td { code { (work.worker) } }
+                        td { (row.title()) } td { (name(matrix, run)) } td.free { code { (work.worker) } }
                         td.number { (thousands(work.rounds)) }
                         td.number { (thousands(work.amount)) " " (work.unit) }
                         td.number { (seconds(work.cpu)) }
@@ -117,6 +115,11 @@ pub fn work(matrix: &Matrix<'_>) -> Markup {
                     } }
                 }
             } }
+    };
+    let size = counted(worked.len() + silent.len(), "recording");
+    html! {
+        @if !worked.is_empty() || !silent.is_empty() {
+            (folded("What the loads did", &size, &table))
         }
     }
 }
@@ -128,16 +131,15 @@ pub fn worst(matrix: &Matrix<'_>) -> Markup {
         .iter()
         .filter(|(row, _, recording)| !row.is_throughput() && !recording.worst.is_empty());
     let late: Vec<_> = late.collect();
-    html! {
-        @if !late.is_empty() {
-            h2 { "Worst samples" }
+    let size = format!("{WORST_SHOWN} of each recording");
+    let table = html! {
             p.soft { "Each with its number and the time since the recording began." }
-            div.wide { table.text {
+            div.wide { table.text.kept {
                 thead { tr {
                     th { "measurement" } th { "subject" }
                     @for number in 1..=WORST_SHOWN { th { (number) } }
                 } }
-                tbody { @for (row, run, recording) in late { tr {
+                tbody { @for (row, run, recording) in &late { tr {
                     td { (row.title()) } td { (name(matrix, run)) }
                     @for sample in recording.worst.iter().take(WORST_SHOWN) {
                         td {
@@ -148,168 +150,29 @@ pub fn worst(matrix: &Matrix<'_>) -> Markup {
                     @for _ in recording.worst.len()..WORST_SHOWN { td.gap { "–" } }
                 } } }
             } }
-        }
-    }
-}
-
-/// Where the numbers come from, run by run.
-pub fn provenance(matrix: &Matrix<'_>) -> Markup {
-    html! {
-        h2 { "Provenance" }
-        @for run in matrix.runs() {
-            details.evidence {
-                summary { (name(matrix, run)) " " span { (short_identity(run)) } }
-                div.wide { table.text { tbody {
-                    @for (key, value) in identity(run) { tr { th scope="row" { (key) } td.free { (value) } } }
-                } } }
-                @for recording in &run.recordings { (settings(recording)) }
-                p.soft { "The plan that the target was given:" }
-                pre { (run.plan) }
-            }
-        }
-    }
-}
-
-fn short_identity(run: &Run) -> String {
-    match &run.provenance {
-        Some(read_back) => format!("{}, preemption {}", read_back.release, read_back.preemption),
-        None => fate(run),
-    }
-}
-
-fn identity(run: &Run) -> Vec<(String, String)> {
-    let none = "not read back: the subject never got so far";
-    let read_back = |value: fn(&punctual_model::record::Provenance) -> &String| {
-        run.provenance
-            .as_ref()
-            .map_or_else(|| none.to_owned(), |provenance| value(provenance).clone())
     };
-    let digest = || {
-        run.digest()
-            .unwrap_or_else(|| format!("none: {}", fate(run)))
-    };
-    let clock = run.ns_per_insn.map_or_else(
-        || "real time".to_owned(),
-        |ns| format!("virtual, {ns} ns per instruction"),
-    );
-    let mut lines: Vec<(String, String)> = [
-        ("run", run.id.clone()),
-        ("state", fate(run)),
-        ("digest", digest()),
-        ("seed", run.seed.to_string()),
-        ("time", clock),
-        ("started", run.started.clone()),
-        (
-            "finished",
-            run.finished
-                .clone()
-                .unwrap_or_else(|| "not recorded".to_owned()),
-        ),
-        ("bench", run.subject.bench.clone()),
-        ("kernel", run.subject.kernel.clone()),
-        ("boot arguments asked for", or_none(&run.subject.boot)),
-        ("release", read_back(|provenance| &provenance.release)),
-        ("version", read_back(|provenance| &provenance.version)),
-        (
-            "preemption, read back",
-            read_back(|provenance| &provenance.preemption),
-        ),
-        (
-            "command line, read back",
-            read_back(|provenance| &provenance.cmdline),
-        ),
-    ]
-    .into_iter()
-    .map(|(key, value)| (key.to_owned(), value))
-    .collect();
-    let facts = run
-        .provenance
-        .iter()
-        .flat_map(|provenance| &provenance.facts);
-    lines.extend(
-        facts
-            .chain(&run.bench)
-            .map(|(key, value)| (key.clone(), value.clone())),
-    );
-    lines
-}
-
-fn or_none(text: &str) -> String {
-    if text.is_empty() {
-        "none".to_owned()
-    } else {
-        text.to_owned()
-    }
-}
-
-/// How a recording was made, as read back.
-fn settings(recording: &Recording) -> Markup {
-    let settings: Vec<String> = recording
-        .settings
-        .iter()
-        .map(|(key, value)| format!("{key} {value}"))
-        .collect();
-    html! {
-        p {
-            (recording.title()) ": "
-            span.soft {
-                (thousands(recording.count)) " samples after " (thousands(recording.warmup)) " set aside"
-                @if let Some(interval) = recording.interval { ", one every " (interval) }
-                @if !settings.is_empty() { "; " (settings.join(", ")) }
-                "."
-            }
-        }
-    }
+    html! { @if !late.is_empty() { (folded("Worst samples", &size, &table)) } }
 }
 
 /// What each subject's console showed.
 pub fn consoles(matrix: &Matrix<'_>) -> Markup {
-    html! {
-        h2 { "Consoles" }
-        @for run in matrix.runs() {
-            details {
-                summary { (name(matrix, run)) " " span { (lines(&run.console)) } }
-                @if run.console.is_empty() {
-                    p.soft { "Nothing was shown." }
-                } @else {
-                    pre { (run.console) }
-                }
-            }
-        }
-    }
+    let console = |run: &Run| match run.console.as_str() {
+        "" => html! { p.soft { "Nothing was shown." } },
+        console => html! { pre { (console) } },
+    };
+    let all = html! { @for run in matrix.runs() {
+        (folded(&name(matrix, run), &lines(&run.console), &console(run)))
+    } };
+    folded("Consoles", &counted(matrix.runs().count(), "run"), &all)
 }
 
+/// How many lines a text has, in words.
 pub fn lines(text: &str) -> String {
-    match text.lines().count() {
-        1 => "1 line".to_owned(),
-        count => format!("{} lines", thousands(count as u64)),
-    }
+    counted(text.lines().count(), "line")
 }
 
-/// The commands that repeat these runs, one for each.
-pub fn repeat(matrix: &Matrix<'_>) -> Markup {
-    let mut commands: Vec<String> = matrix.runs().map(command).collect();
-    commands.dedup();
-    html! {
-        h2 { "To repeat it" }
-        pre { (commands.join("\n")) }
-    }
-}
-
-fn command(run: &Run) -> String {
-    let mut words = vec!["punctual run".to_owned(), run.suite.clone()];
-    words.push(format!("--kernel {}", run.subject.kernel));
-    if !run.subject.boot.is_empty() {
-        words.push(format!("--boot {}", quoted(&run.subject.boot)));
-    }
-    words.push(format!("--seed {}", run.seed));
-    if let Some(ns @ 2..) = run.ns_per_insn {
-        words.push(format!("--ns-per-insn {ns}"));
-    }
-    words.join(" ")
-}
-
-/// A word that a shell takes as it is.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
+/// A number of things: `1 line`, `2 lines`.
+pub fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", thousands(count as u64))
 }

@@ -46,7 +46,7 @@ fn improvement(one: &Improvement) -> Markup {
         Err(why) => html! { td.gap { (why) } },
     };
     html! {
-        div.wide { table {
+        div.wide { table.kept {
             thead { tr {
                 th { "test" } th scope="col" { (one.older) } th scope="col" { (one.newer) }
                 th scope="col" { "improvement" }

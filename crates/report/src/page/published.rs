@@ -13,6 +13,8 @@ pub use crate::published::repeated;
 use crate::published::scale::scaled;
 use crate::published::steps::{Counts, counts, loads, uncounted};
 use crate::published::tables::{Row, Source, Table, table};
+use crate::shell::folded;
+use crate::text::unbroken;
 
 /// What a document's section consists of, in this order.
 const PARTS: [fn(&Matrix<'_>, &Document) -> Markup; 7] = [
@@ -28,24 +30,21 @@ const PARTS: [fn(&Matrix<'_>, &Document) -> Markup; 7] = [
 /// A table with more columns than this stands on its side.
 const WIDEST: usize = 9;
 
-/// A section for each document that these runs repeat.
-pub fn beside(matrix: &Matrix<'_>, documents: &[Document]) -> Markup {
+/// What a document that these runs repeat says, beside what they found.
+pub fn beside(matrix: &Matrix<'_>, document: &Document) -> Markup {
     html! {
-        @for document in repeated(matrix, documents) {
-            h2 { "Beside what was published" }
-            p {
-                (document.author) ": “" (document.title) "”. " (document.publisher) ", "
-                (document.year) "."
-            }
-            @for part in PARTS { (part(matrix, document)) }
+        p {
+            (document.author) ": “" (document.title) "”. " (document.publisher) ", "
+            (document.year) "."
         }
+        @for part in PARTS { (part(matrix, document)) }
     }
 }
 
 fn directions(matrix: &Matrix<'_>, document: &Document) -> Markup {
     html! {
         h3 { "Is it still so?" }
-        div.wide { table.text {
+        div.wide { table.text.claims {
             thead { tr { th { "what the document says" } th { "today" } th { "figures" } } }
             tbody { @for one in checked(matrix, document) { (direction(&one)) } }
         } }
@@ -69,21 +68,9 @@ fn direction(one: &Checked<'_>) -> Markup {
                 }
             }
             td class=(class) { (one.outcome) }
-            td.free { (kept(&one.evidence)) }
+            td.free { (unbroken(&one.evidence)) }
         }
     }
-}
-
-/// Numbers stay on one line with their units.
-fn kept(text: &str) -> String {
-    let units = ["ns", "µs", "ms", "s", "%"];
-    let mut kept = text.to_owned();
-    for unit in units {
-        for end in [";", ",", " ", ":"] {
-            kept = kept.replace(&format!(" {unit}{end}"), &format!("\u{a0}{unit}{end}"));
-        }
-    }
-    kept
 }
 
 fn tables(matrix: &Matrix<'_>, document: &Document) -> Markup {
@@ -123,7 +110,7 @@ fn gap(is_gap: bool) -> Option<&'static str> {
 /// A row for each kernel.
 fn upright(table: &Table) -> Markup {
     html! {
-        table.beside {
+        table.beside.kept {
             thead { tr { th {} @for head in &table.heads { th scope="col" { (head) } } } }
             tbody { @for row in &table.rows {
                 tr class=(class(row.source)) {
@@ -138,7 +125,7 @@ fn upright(table: &Table) -> Markup {
 /// A column for each kernel.
 fn turned(table: &Table) -> Markup {
     html! {
-        table.beside {
+        table.beside.kept {
             thead { tr {
                 th {}
                 @for row in &table.rows { th.kernel scope="col" class=(class(row.source)) { (name(row)) } }
@@ -183,14 +170,15 @@ fn histograms(matrix: &Matrix<'_>, document: &Document) -> Markup {
         .filter(|step| all.iter().any(|one| one.steps.contains_key(step)));
     let millis = |number: u64| number as f64 * step as f64 / 1e6;
     let uncounted = uncounted(matrix, &first.probe);
+    let title = format!("in steps of {}", punctual_model::Nanos(step));
     html! {
         h3 { (first.title) }
         p.soft {
             "How many intervals were so far from the nominal one, in steps of "
             (punctual_model::Nanos(step)) ", without regard to the sign."
         }
-        @for drawn in &drawn { (figure(drawn)) }
-        div.wide { table.beside {
+        div.figures { @for drawn in &drawn { (figure(drawn)) } }
+        (folded("The counts", &title, &html! { div.wide { table.beside.kept {
             thead { tr {
                 th { "ms" }
                 @for one in &all {
@@ -202,10 +190,10 @@ fn histograms(matrix: &Matrix<'_>, document: &Document) -> Markup {
             tbody { @for number in steps { tr {
                 th scope="row" { (format!("{:.1}", millis(number))) }
                 @for one in &all { td class=(if one.column.is_none() { "theirs" } else { "ours" }) {
-                    (crate::stats::thousands(one.steps.get(&number).copied().unwrap_or(0)))
+                    (crate::text::thousands(one.steps.get(&number).copied().unwrap_or(0)))
                 } }
             } } }
-        } }
+        } } }))
         @if !uncounted.is_empty() {
             p.soft {
                 "Not counted, because not all samples were kept and bins do not tell the sign: "

@@ -2,9 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::evidence::{lines, name, recordings};
+use super::evidence::{counted, lines, name, recordings};
 use crate::matrix::{Cell, Column, Matrix, Measurement};
-use crate::stats::thousands;
+use crate::shell::folded;
+use crate::text::thousands;
 use crate::views::Shape;
 
 /// What was printed beside the samples, folded.
@@ -15,16 +16,11 @@ pub fn outputs(matrix: &Matrix<'_>) -> Markup {
         Some((format!("{}: {}", row.title(), name(matrix, run)), output))
     });
     let told: Vec<_> = told.collect();
+    let texts = html! { @for (title, output) in &told {
+        (folded(title, &lines(output), &html! { pre { (output) } }))
+    } };
     html! {
-        @if !told.is_empty() {
-            h2 { "What was printed" }
-            @for (title, output) in told {
-                details {
-                    summary { (title) " " span { (lines(output)) } }
-                    pre { (output) }
-                }
-            }
-        }
+        @if !told.is_empty() { (folded("What was printed", &counted(told.len(), "text"), &texts)) }
     }
 }
 
@@ -36,10 +32,7 @@ pub fn differences(matrix: &Matrix<'_>) -> Markup {
         .filter(|row| row.view().shape == Shape::List);
     let pairs: Vec<_> = lists.flat_map(|row| pairs(matrix, row)).collect();
     html! {
-        @if !pairs.is_empty() {
-            h2 { "What differs between lists" }
-            @for pair in &pairs { (difference(pair)) }
-        }
+        @for pair in &pairs { (difference(pair)) }
     }
 }
 
@@ -79,7 +72,6 @@ pub fn difference(pair: &Pair<'_>) -> Markup {
     let [first, other] = pair.names;
     let [left, right] = pair.lists;
     let (gone, come) = (only_in(left, right), only_in(right, left));
-    let count = |lines: &[&str]| thousands(lines.len() as u64);
     let same = gone.is_empty() && come.is_empty();
     html! {
         details open[!same] {
@@ -87,7 +79,7 @@ pub fn difference(pair: &Pair<'_>) -> Markup {
                 (pair.title) ": " (first) " and " (other) " "
                 span {
                     @if same { "the same" }
-                    @else { (count(&gone)) " lines only on " (first) ", " (count(&come)) " only on " (other) }
+                    @else { (counted(gone.len(), "line")) " on " (first) " only, " (thousands(come.len() as u64)) " on " (other) " only" }
                 }
             }
             @if !same { pre {

@@ -11,7 +11,7 @@ use super::improvement::{Test, average, tests};
 use super::measure::{figure, loads, rows};
 use super::roles::subjects;
 use crate::matrix::{Cell, Column, Matrix};
-use crate::stats::thousands;
+use crate::text::thousands;
 use crate::views;
 
 /// What came of a claim.

@@ -1,7 +1,7 @@
 //! How much of a document's experiment was repeated.
 
 use crate::matrix::{Cell, Matrix};
-use crate::stats::thousands;
+use crate::text::thousands;
 
 /// Samples taken, of how many the document took.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use punctual_published::{Document, Table as Published, Unit};
 
 use super::measure::{figure, rows};
 use crate::matrix::{Column, Matrix};
-use crate::stats::seconds;
+use crate::text::seconds;
 
 /// Where a row comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,8 +9,7 @@ use super::scale::scaled;
 use super::tables::table;
 use super::{ABSOLUTE, repeated};
 use crate::matrix::Matrix;
-use crate::stats::thousands;
-use crate::table::{clean, wrap};
+use crate::text::{clean, thousands, wrap};
 
 /// Whether today's kernels show what the document says that these runs repeat: a line for
 /// each claim. Empty where they repeat none.

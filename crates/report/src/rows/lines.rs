@@ -4,7 +4,8 @@ use punctual_model::units::Nanos;
 
 use super::{Entry, Line, Notes, Range, Rank, Section, Shown};
 use crate::matrix::Measurement;
-use crate::stats::{Stats, seconds, seconds_span, span, supports, thousands};
+use crate::stats::{Stats, supports};
+use crate::text::{seconds, seconds_span, span, thousands};
 use crate::views::{Finding, Shape, Told, Tone, View};
 
 /// The quantiles shown, best first, and what each is called.
@@ -14,6 +15,10 @@ const QUANTILES: [(f64, &str); 4] = [
     (0.9, "p90"),
     (0.5, "median"),
 ];
+
+/// Figures are marked where the largest is at least so many times the smallest: what is closer
+/// may be chance.
+const APART: f64 = 1.5;
 
 /// How lines are made.
 #[derive(Clone, Copy)]
@@ -83,8 +88,25 @@ pub fn steps(rows: &[(&Measurement, Vec<Entry<'_>>)], style: Style, notes: &mut 
     let lines = lines.collect();
     let (first, _) = &rows[0];
     Section {
-        title: format!("{}, {}: worst / mean", first.probe, first.load),
+        title: format!(
+            "{}, {}: worst / mean{}",
+            first.probe,
+            first.load,
+            counts(rows)
+        ),
         lines,
+    }
+}
+
+/// How many samples each step has: `, n = 1,000`.
+fn counts(rows: &[(&Measurement, Vec<Entry<'_>>)]) -> String {
+    let entries = rows.iter().flat_map(|(_, entries)| entries);
+    let counts = entries.filter_map(|entry| Some(entry.content.as_ref().ok()?.count));
+    let counts: Vec<u64> = counts.collect();
+    match (counts.iter().min(), counts.iter().max()) {
+        (Some(low), Some(high)) if low == high => format!(", n = {}", thousands(*low)),
+        (Some(low), Some(high)) => format!(", n = {}–{}", thousands(*low), thousands(*high)),
+        _ => String::new(),
     }
 }
 
@@ -151,7 +173,12 @@ fn latency_lines(label: &str, entries: &[Entry<'_>], style: Style) -> Vec<Line> 
         lines.push(line(name, entries, |stats| or_unknown(stats.quantile(q))));
     }
     lines.push(line("missed", entries, |stats| thousands(stats.missed)));
+    lines.push(samples(entries));
     lines
+}
+
+fn samples(entries: &[Entry<'_>]) -> Line {
+    line("samples", entries, |stats| thousands(stats.count))
 }
 
 /// An interval that is too long is as far off as the one after it is too short.
@@ -170,7 +197,7 @@ fn work_lines(entries: &[Entry<'_>], style: Style) -> Vec<Line> {
         Some((low, high)) if stats.count > 1 => seconds_span(low, high),
         _ => "one sample".to_owned(),
     });
-    vec![median, spread]
+    vec![median, spread, samples(entries)]
 }
 
 /// A range without its unit, which stands before it; with it where the units differ.
@@ -213,6 +240,11 @@ fn ranked_line(
         .map(|entry| entry.content.as_ref().ok().and_then(&value))
         .collect();
     let (lowest, highest) = (values.iter().flatten().min(), values.iter().flatten().max());
+    let is_apart = |low: &Nanos, high: &Nanos| high.0 as f64 >= low.0 as f64 * APART;
+    let ranked = ranked
+        && lowest
+            .zip(highest)
+            .is_some_and(|(low, high)| is_apart(low, high));
     let rank = |value: Option<Nanos>| match value.as_ref() {
         Some(_) if !ranked || lowest == highest => Rank::Plain,
         some @ Some(_) if some == lowest => Rank::Lowest,

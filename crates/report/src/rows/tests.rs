@@ -63,8 +63,8 @@ fn a_quantile_is_one_that_all_can_support() {
             .map(|line| line.label.as_str())
             .collect::<Vec<_>>()
     };
-    assert_eq!(labels(0), ["worst", "mean", "p99.9", "missed"]);
-    assert_eq!(labels(1), ["worst", "mean", "median", "missed"]);
+    assert_eq!(labels(0), ["worst", "mean", "p99.9", "missed", "samples"]);
+    assert_eq!(labels(1), ["worst", "mean", "median", "missed", "samples"]);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn one_seed_that_fails_is_not_outvoted() {
 #[test]
 fn steps_are_one_section_with_a_line_for_each() {
     let mut runs = fixtures::all_probes();
-    let title = "switch, idle: worst / mean";
+    let title = "switch, idle: worst / mean, n = 3";
     assert_eq!(
         texts(&runs, title, "N=2"),
         ["21.8 / 8.20 µs", "21.8 / 8.20 µs"]

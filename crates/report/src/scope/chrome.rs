@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 
 use serde_json::{Value, json};
 
-use punctual_scope::story::{Entered, Story};
+use punctual_scope::breakdown::{Breakdown, FunctionSpan};
 
 /// The trace: the parts as one track, each thread's functions as another. Its microseconds are
 /// virtual ones, counted from the moment when the sample was due.
-pub fn trace(title: &str, story: &Story) -> Value {
+pub fn trace(title: &str, story: &Breakdown) -> Value {
     let mut events = vec![
         named("process_name", 0, title),
         named("thread_name", 0, "the sample"),
@@ -37,7 +37,7 @@ pub fn trace(title: &str, story: &Story) -> Value {
 
 /// A thread's functions as viewers expect them: those that begin at the same moment from the
 /// outermost to the innermost.
-fn nested<'a>(story: &'a Story, thread: &str) -> Vec<&'a Entered> {
+fn nested<'a>(story: &'a Breakdown, thread: &str) -> Vec<&'a FunctionSpan> {
     let of_thread = story.functions.iter().filter(|f| f.thread == thread);
     let mut functions: Vec<_> = of_thread.collect();
     functions.sort_by_key(|function| (function.from, Reverse(function.length)));
@@ -56,17 +56,17 @@ fn named(what: &str, thread: u32, name: &str) -> Value {
 mod tests {
     use super::*;
     use punctual_model::Nanos;
-    use punctual_scope::story::Measure;
+    use punctual_scope::breakdown::Measure;
 
     #[test]
     fn what_was_called_comes_behind_its_caller() {
-        let entered = |function: &str, from, length| Entered {
+        let entered = |function: &str, from, length| FunctionSpan {
             function: function.to_owned(),
             thread: "t".to_owned(),
             from: Nanos(from),
             length: Nanos(length),
         };
-        let story = Story {
+        let story = Breakdown {
             measure: Measure::Lateness,
             late: Nanos(2_500),
             parts: Vec::new(),

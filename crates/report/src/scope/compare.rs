@@ -6,18 +6,18 @@ use std::fmt::Write as _;
 use punctual_model::Nanos;
 
 use super::text::{cut, number};
-use punctual_scope::story::{Stage, Story};
+use punctual_scope::breakdown::{Breakdown, PathStage};
 
 /// How long each stage took.
-pub fn stages(story: &Story) -> [Nanos; Stage::ALL.len()] {
-    Stage::ALL.map(|stage| {
+pub fn stages(story: &Breakdown) -> [Nanos; PathStage::ALL.len()] {
+    PathStage::ALL.map(|stage| {
         let of_stage = story.parts.iter().filter(|part| part.stage == stage);
         of_stage.fold(Nanos::ZERO, |sum, part| sum + part.length)
     })
 }
 
 /// How long each function ran itself, without what it called.
-pub fn own_times(story: &Story) -> BTreeMap<&str, Nanos> {
+pub fn own_times(story: &Breakdown) -> BTreeMap<&str, Nanos> {
     let mut times = BTreeMap::new();
     for (stack, time) in &story.flame {
         let function = stack.rsplit(';').next().unwrap_or_default();
@@ -27,7 +27,7 @@ pub fn own_times(story: &Story) -> BTreeMap<&str, Nanos> {
 }
 
 /// The functions of both, with their own times in each, those that differ most first.
-pub fn differences<'a>(one: &'a Story, other: &'a Story) -> Vec<(&'a str, Nanos, Nanos)> {
+pub fn differences<'a>(one: &'a Breakdown, other: &'a Breakdown) -> Vec<(&'a str, Nanos, Nanos)> {
     let (one, other) = (own_times(one), own_times(other));
     let time =
         |times: &BTreeMap<&str, Nanos>, name: &str| times.get(name).copied().unwrap_or(Nanos::ZERO);
@@ -43,7 +43,7 @@ pub fn differences<'a>(one: &'a Story, other: &'a Story) -> Vec<(&'a str, Nanos,
 }
 
 /// Both, side by side, 80 columns wide; `names` are what the two are called.
-pub fn text(names: [&str; 2], one: &Story, other: &Story, top: usize) -> String {
+pub fn text(names: [&str; 2], one: &Breakdown, other: &Breakdown, top: usize) -> String {
     let head = |title: &str| {
         let [a, b] = names.map(|name| cut(name, 14));
         format!("{a:>14} {b:>14} {:>14}  {title}\n", "difference")
@@ -55,7 +55,7 @@ pub fn text(names: [&str; 2], one: &Story, other: &Story, top: usize) -> String 
     };
     let mut text = head("stage, ns");
     let (a, b) = (stages(one), stages(other));
-    for (number, stage) in Stage::ALL.iter().enumerate() {
+    for (number, stage) in PathStage::ALL.iter().enumerate() {
         if (a[number], b[number]) != (Nanos::ZERO, Nanos::ZERO) {
             text.push_str(&line(a[number], b[number], stage.name()));
         }
@@ -71,11 +71,11 @@ pub fn text(names: [&str; 2], one: &Story, other: &Story, top: usize) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use punctual_scope::story::Measure;
+    use punctual_scope::breakdown::Measure;
 
-    fn story(flame: &[(&str, i64)]) -> Story {
+    fn story(flame: &[(&str, i64)]) -> Breakdown {
         let late = Nanos(flame.iter().map(|(_, time)| time).sum());
-        Story {
+        Breakdown {
             measure: Measure::Lateness,
             late,
             parts: Vec::new(),

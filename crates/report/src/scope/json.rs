@@ -4,9 +4,9 @@ use punctual_model::Run;
 use serde_json::{Value, json};
 
 use super::text;
+use punctual_scope::breakdown::{Breakdown, Cause, FunctionTime, Part};
 use punctual_scope::explain::Explained;
-use punctual_scope::story::{Cause, Part, Ran, Story};
-use punctual_scope::survey::{Place, Survey};
+use punctual_scope::survey::{Hotspot, Survey};
 use punctual_scope::tally::{Tally, tally};
 
 /// The stories of a run's samples. All times are integer nanoseconds, virtual ones.
@@ -24,7 +24,7 @@ pub fn explained(run: &Run, explained: &[Explained]) -> Value {
             "at_ns": chosen.sample.at,
             "late_ns": chosen.sample.value,
         });
-        match &explained.story {
+        match &explained.breakdown {
             Ok(told) => value["story"] = story(told),
             Err(why) => value["not_explained"] = json!(why),
         }
@@ -50,7 +50,7 @@ fn in_the_way(tally: &Tally) -> Value {
     })
 }
 
-fn story(story: &Story) -> Value {
+fn story(story: &Breakdown) -> Value {
     json!({
         "sentence": text::sentence(story),
         "culprit": story.culprit,
@@ -73,7 +73,7 @@ fn part(part: &Part) -> Value {
     })
 }
 
-fn ran(ran: &Ran) -> Value {
+fn ran(ran: &FunctionTime) -> Value {
     json!({
         "function": ran.function,
         "caller": ran.caller,
@@ -85,7 +85,7 @@ fn ran(ran: &Ran) -> Value {
 
 /// What a survey found.
 pub fn survey(run: &Run, survey: &Survey, digest: &str) -> Value {
-    let place = |place: &Place| {
+    let place = |place: &Hotspot| {
         json!({
             "what": place.what.name(),
             "function": place.function,
@@ -107,6 +107,6 @@ pub fn survey(run: &Run, survey: &Survey, digest: &str) -> Value {
         "digest_watched": digest,
         "instructions": survey.instructions,
         "mended": survey.mended,
-        "places": survey.places.iter().map(place).collect::<Vec<_>>(),
+        "places": survey.hotspots.iter().map(place).collect::<Vec<_>>(),
     })
 }

@@ -6,8 +6,8 @@ use inferno::flamegraph::{self, Options};
 use punctual_model::Run;
 
 use super::text::{number, sentence};
+use punctual_scope::breakdown::{Breakdown, Cause, Measure, Part};
 use punctual_scope::explain::Explained;
-use punctual_scope::story::{Cause, Measure, Part, Story};
 use punctual_scope::tally::tally;
 
 const STYLE: &str = include_str!("page.css");
@@ -72,7 +72,7 @@ fn section(html: &mut String, run: &Run, explained: &Explained) {
         "<h2>{title}, sample {}</h2>",
         explained.chosen.sample.seq
     );
-    match &explained.story {
+    match &explained.breakdown {
         Ok(story) => told(html, story),
         Err(why) => {
             let _ = writeln!(html, "<p>not explained: {}</p>", escape(why));
@@ -80,7 +80,7 @@ fn section(html: &mut String, run: &Run, explained: &Explained) {
     }
 }
 
-fn told(html: &mut String, story: &Story) {
+fn told(html: &mut String, story: &Breakdown) {
     let _ = writeln!(html, "<p class=\"culprit\">{}</p>", code(&sentence(story)));
     timeline(html, story);
     table(html, story);
@@ -103,7 +103,7 @@ fn told(html: &mut String, story: &Story) {
 }
 
 /// The parts as a bar, to scale; what is too short to be seen is in the table.
-fn timeline(html: &mut String, story: &Story) {
+fn timeline(html: &mut String, story: &Breakdown) {
     const WIDTH: f64 = 1000.0;
     let scale = WIDTH / story.late.0 as f64;
     let _ = write!(
@@ -152,13 +152,13 @@ fn begin(measure: Measure) -> &'static str {
 
 fn class(cause: Cause) -> &'static str {
     match cause {
-        Cause::Idle | Cause::Coming | Cause::Unseen => "idle",
+        Cause::Idle | Cause::Pending | Cause::Unseen => "idle",
         Cause::IrqsOff => "irqs",
         Cause::HardIrq | Cause::Exception => "hard",
         Cause::Softirq => "soft",
         Cause::PreemptOff | Cause::Lock | Cause::NotPreemptible => "preempt",
         Cause::OtherThread | Cause::CleanUp => "other",
-        Cause::Scheduler | Cause::Way => "way",
+        Cause::Scheduler | Cause::Path => "way",
     }
 }
 
@@ -178,7 +178,7 @@ fn described(part: &Part) -> String {
     )
 }
 
-fn table(html: &mut String, story: &Story) {
+fn table(html: &mut String, story: &Breakdown) {
     html.push_str(
         "<table><tr><th>at, ns<th>for, ns<th>until<th>what<th>by<th>thread<th>function\n",
     );
@@ -213,7 +213,7 @@ fn table(html: &mut String, story: &Story) {
 }
 
 /// The flame graph of all that ran in the sample.
-pub fn flame(story: &Story) -> Result<String, String> {
+pub fn flame(story: &Breakdown) -> Result<String, String> {
     let lines: Vec<String> = story
         .flame
         .iter()

@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 use punctual_model::{Nanos, Run};
 
 use super::compare;
+use punctual_scope::breakdown::{Breakdown, Cause, Measure, Part, PathStage};
 use punctual_scope::explain::Explained;
-use punctual_scope::story::{Cause, Measure, Part, Stage, Story};
-use punctual_scope::survey::{Survey, What};
+use punctual_scope::survey::{SectionKind, Survey};
 use punctual_scope::tally::tally;
 
 /// A sample with its story.
 pub fn explained(run: &Run, explained: &Explained, trace: bool) -> String {
     let mut text = title(run, explained);
-    match &explained.story {
+    match &explained.breakdown {
         Ok(story) => {
             text.push_str(&wrap(&sentence(story), 80));
             text.push('\n');
@@ -59,7 +59,7 @@ pub fn compared(runs: [&Run; 2], ones: &[Explained], others: &[Explained]) -> St
     for (one, other) in ones.iter().zip(others) {
         text.push_str(&title(runs[0], one));
         text.push_str(&title(runs[1], other));
-        match (&one.story, &other.story) {
+        match (&one.breakdown, &other.breakdown) {
             (Ok(one), Ok(other)) => {
                 for story in [one, other] {
                     text.push_str(&wrap(&sentence(story), 80));
@@ -80,7 +80,7 @@ pub fn compared(runs: [&Run; 2], ones: &[Explained], others: &[Explained]) -> St
 }
 
 /// Each block that ran, one to a line.
-fn blocks(story: &Story) -> String {
+fn blocks(story: &Breakdown) -> String {
     let mut text = String::from("       at ns  instructions  address           function\n");
     for (at, ran, address, function) in &story.blocks {
         let at = number(at.0);
@@ -90,7 +90,7 @@ fn blocks(story: &Story) -> String {
 }
 
 /// The culprit in one sentence.
-pub fn sentence(story: &Story) -> String {
+pub fn sentence(story: &Breakdown) -> String {
     let Some(part) = story.culprit.map(|number| &story.parts[number]) else {
         let longest = story.parts.iter().max_by_key(|part| part.length);
         let told = longest.map_or(String::new(), |part| {
@@ -106,7 +106,7 @@ pub fn sentence(story: &Story) -> String {
         let verdict = if in_the_way * 5 >= story.late * 2 {
             "much stood in the way, nothing for long"
         } else {
-            "nothing stood in the way: this is the way itself"
+            "nothing stood in the way: this is the path itself"
         };
         return format!("{}: {verdict}{told}", story.late);
     };
@@ -161,8 +161,8 @@ pub fn survey(run: &Run, survey: &Survey, top: usize) -> String {
     let (id, subject) = (&run.id, &run.subject.name);
     let instructions = number(survey.instructions as i64);
     let mut text = format!("{id}, {subject}: the whole run, {instructions} instructions\n");
-    for what in What::ALL {
-        let places: Vec<_> = survey.places.iter().filter(|p| p.what == what).collect();
+    for what in SectionKind::ALL {
+        let places: Vec<_> = survey.hotspots.iter().filter(|p| p.what == what).collect();
         if places.is_empty() {
             continue;
         }
@@ -204,13 +204,13 @@ pub fn number(value: i64) -> String {
 }
 
 /// The timeline, 80 columns wide.
-pub fn timeline(story: &Story) -> String {
+pub fn timeline(story: &Breakdown) -> String {
     let mut text = String::new();
     let line = |from: Nanos, length: &str, rest: &str| {
         format!("{:>12} {length:>12}  {rest}\n", number(from.0))
     };
     text.push_str("       at ns       for ns  until\n");
-    let mut stage: Option<Stage> = None;
+    let mut stage: Option<PathStage> = None;
     for part in &story.parts {
         let name = if stage == Some(part.stage) {
             ""
@@ -261,7 +261,7 @@ fn details(part: &Part, measure: Measure) -> Vec<String> {
                 String::new()
             }
         };
-        let line = |ran: &punctual_scope::story::Ran| {
+        let line = |ran: &punctual_scope::breakdown::FunctionTime| {
             format!(
                 "  {} {}{}",
                 ran.function,

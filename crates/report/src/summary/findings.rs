@@ -1,7 +1,7 @@
 //! One sentence each for probes whose findings say more than their times.
 
 use crate::matrix::{Cell, Column, Measurement};
-use crate::stats::list;
+use crate::text::list;
 use crate::views::{Finding, Told, Tone, of};
 
 /// The protocol that is none: the control.

@@ -9,9 +9,9 @@ use punctual_trace::{Item, Word};
 use crate::blocks::Blocks;
 use crate::decode::{Op, Transfer};
 use crate::guest_clock::GuestClock;
-use crate::names::{Func, KERNEL, Kind, Names};
+use crate::names::{CodeKind, Func, KERNEL, Names};
 use crate::preemption::Preemption;
-use crate::survey::{Place, Survey, What};
+use crate::survey::{Hotspot, SectionKind, Survey};
 
 const PREEMPT_BITS: i64 = 0xff;
 const SOFTIRQ_OFF: i64 = 0x200;
@@ -74,7 +74,7 @@ pub struct Surveyor<'a> {
     /// Whether `handle_softirqs` has called a pointer, which is on its way to its function.
     calls_action: bool,
     log: Vec<(Func, u32)>,
-    found: HashMap<(What, Func), Found>,
+    found: HashMap<(SectionKind, Func), Found>,
     mended: u64,
 }
 
@@ -129,7 +129,7 @@ impl<'a> Surveyor<'a> {
                 && !first
                 && decoded.start >= KERNEL
                 && !leaves
-                && self.library.names.name(func).kind != Kind::Softirq,
+                && self.library.names.name(func).kind != CodeKind::Softirq,
         }
     }
 
@@ -201,28 +201,31 @@ impl<'a> Surveyor<'a> {
         }
     }
 
-    fn arrive(&mut self, func: Func, first: bool, kind: Kind, user: bool) {
+    fn arrive(&mut self, func: Func, first: bool, kind: CodeKind, user: bool) {
         let previous = self.previous.filter(|(_, whole)| *whole);
         let last = previous.map_or(Transfer::On, |(block, _)| self.library.block(block).last);
         if matches!(last, Transfer::Iret | Transfer::Sysret) {
             if self.closed_entries > 0 && !user {
                 self.closed_entries -= 1;
             } else {
-                self.close(What::IrqsOff, func);
+                self.close(SectionKind::IrqsOff, func);
             }
         }
         let from_table = previous.is_some_and(|(block, _)| {
             let (before, _) = self.library.func(block);
             self.library.names.text(before).ends_with("_entries_start")
         });
-        let entry = matches!(kind, Kind::Interrupt | Kind::Exception | Kind::Syscall);
+        let entry = matches!(
+            kind,
+            CodeKind::Interrupt | CodeKind::Exception | CodeKind::Syscall
+        );
         if entry && first && !from_table {
             self.enter(func, kind);
         } else if user {
             self.in_user(func);
         }
         // A helper has switched something off for whoever comes next.
-        if !matches!(kind, Kind::Lock | Kind::Switch | Kind::Thunk) {
+        if !matches!(kind, CodeKind::Lock | CodeKind::Switch | CodeKind::Thunk) {
             for open in self.open.iter_mut().flatten() {
                 open.by.get_or_insert(func);
             }
@@ -232,59 +235,60 @@ impl<'a> Surveyor<'a> {
             && first
             && self.library.names.text(func) == "__cond_resched"
         {
-            self.close(What::NotPreemptible, func);
-            self.open(What::NotPreemptible, None);
+            self.close(SectionKind::NotPreemptible, func);
+            self.open(SectionKind::NotPreemptible, None);
         }
     }
 
     /// The functions of soft interrupts are those that are called through a pointer, be it by
     /// way of a retpoline.
-    fn softirq(&mut self, func: Func, first: bool, kind: Kind) {
-        if kind == Kind::Softirq {
-            self.close(What::Softirq, func);
+    fn softirq(&mut self, func: Func, first: bool, kind: CodeKind) {
+        if kind == CodeKind::Softirq {
+            self.close(SectionKind::Softirq, func);
             self.calls_action = false;
             return;
         }
         let caller = self.previous.filter(|(block, whole)| {
             let (caller, _) = self.library.func(*block);
-            *whole && self.library.names.name(caller).kind == Kind::Softirq
+            *whole && self.library.names.name(caller).kind == CodeKind::Softirq
         });
         if let Some((block, _)) = caller {
             let block = self.library.block(block);
             let retpoline = self.library.names.text(func).starts_with("__x86_indirect_");
             self.calls_action = block.calls_pointer || block.last == Transfer::Call && retpoline;
         }
-        if first && kind == Kind::Plain && self.calls_action {
+        if first && kind == CodeKind::Plain && self.calls_action {
             self.calls_action = false;
-            self.open(What::Softirq, Some(func));
+            self.open(SectionKind::Softirq, Some(func));
         }
     }
 
-    fn enter(&mut self, func: Func, kind: Kind) {
+    fn enter(&mut self, func: Func, kind: CodeKind) {
         let faulted = self
             .previous
             .is_some_and(|(block, whole)| !whole || self.library.block(block).last_may_fault);
-        if kind == Kind::Exception && faulted {
+        if kind == CodeKind::Exception && faulted {
             self.position = self.position.saturating_sub(1);
         }
-        if self.open[What::IrqsOff as usize].is_some() {
-            if kind == Kind::Interrupt {
+        if self.open[SectionKind::IrqsOff as usize].is_some() {
+            if kind == CodeKind::Interrupt {
                 self.mended += u64::from(self.known);
-                self.open[What::IrqsOff as usize] = None;
+                self.open[SectionKind::IrqsOff as usize] = None;
                 self.closed_entries = 0;
             } else {
                 self.closed_entries += 1;
             }
         }
-        self.open(What::IrqsOff, Some(func));
+        self.open(SectionKind::IrqsOff, Some(func));
         if self.preemption == Preemption::Asked {
-            self.open(What::NotPreemptible, Some(func));
+            self.open(SectionKind::NotPreemptible, Some(func));
         }
     }
 
     fn in_user(&mut self, func: Func) {
-        self.close(What::NotPreemptible, func);
-        let off = [What::IrqsOff, What::PreemptOff].map(|what| self.open[what as usize]);
+        self.close(SectionKind::NotPreemptible, func);
+        let off =
+            [SectionKind::IrqsOff, SectionKind::PreemptOff].map(|what| self.open[what as usize]);
         if off.iter().any(Option::is_some) || self.count & ALL_BITS != 0 {
             self.mended += u64::from(self.known);
             self.open = [None; 4];
@@ -296,8 +300,8 @@ impl<'a> Surveyor<'a> {
 
     fn op(&mut self, op: Op, func: Func) {
         match op {
-            Op::Cli => self.open(What::IrqsOff, self.unless_helper(func)),
-            Op::Sti | Op::Popf => self.close(What::IrqsOff, func),
+            Op::Cli => self.open(SectionKind::IrqsOff, self.unless_helper(func)),
+            Op::Sti | Op::Popf => self.close(SectionKind::IrqsOff, func),
             Op::Preempt(amount) => self.preempt(amount, func),
             Op::PreemptBy => {
                 if self.library.names.text(func) == "__local_bh_enable_ip" {
@@ -331,8 +335,8 @@ impl<'a> Surveyor<'a> {
                 }
             }
             Op::TakeStack(_) if self.preemption == Preemption::Asked => {
-                self.close(What::NotPreemptible, func);
-                self.open(What::NotPreemptible, None);
+                self.close(SectionKind::NotPreemptible, func);
+                self.open(SectionKind::NotPreemptible, None);
             }
             Op::ReadClock | Op::LeaveStack(_) | Op::TakeStack(_) | Op::Marker(_) => {}
         }
@@ -346,30 +350,30 @@ impl<'a> Surveyor<'a> {
             helper.skip_while(|func| self.library.names.text(*func) == "__local_bh_enable_ip");
         before
             .next()
-            .is_some_and(|func| self.library.names.name(func).kind == Kind::Lock)
+            .is_some_and(|func| self.library.names.name(func).kind == CodeKind::Lock)
     }
 
     fn unless_helper(&self, func: Func) -> Option<Func> {
         let kind = self.library.names.name(func).kind;
-        (!matches!(kind, Kind::Lock | Kind::Switch | Kind::Thunk)).then_some(func)
+        (!matches!(kind, CodeKind::Lock | CodeKind::Switch | CodeKind::Thunk)).then_some(func)
     }
 
     fn preempt(&mut self, amount: i64, func: Func) {
         let before = self.count & PREEMPT_BITS != 0;
         self.count += amount;
         match (before, self.count & PREEMPT_BITS != 0) {
-            (false, true) => self.open(What::PreemptOff, self.unless_helper(func)),
-            (true, false) => self.close(What::PreemptOff, func),
+            (false, true) => self.open(SectionKind::PreemptOff, self.unless_helper(func)),
+            (true, false) => self.close(SectionKind::PreemptOff, func),
             _ => {}
         }
     }
 
-    fn open(&mut self, what: What, by: Option<Func>) {
+    fn open(&mut self, what: SectionKind, by: Option<Func>) {
         let (from, log) = (self.position, self.log.len());
         self.open[what as usize].get_or_insert(Open { from, by, log });
     }
 
-    fn close(&mut self, what: What, func: Func) {
+    fn close(&mut self, what: SectionKind, func: Func) {
         let Some(open) = self.open[what as usize].take() else {
             return;
         };
@@ -393,22 +397,22 @@ impl<'a> Surveyor<'a> {
     }
 
     /// What was found.
-    pub fn finish(self, scale: GuestClock) -> Survey {
+    pub fn finish(self, clock: GuestClock) -> Survey {
         let text = |func: Func| self.library.names.text(func).to_owned();
-        let place = |((what, by), found): (&(What, Func), &Found)| Place {
+        let hotspot = |((what, by), found): (&(SectionKind, Func), &Found)| Hotspot {
             what: *what,
             function: text(*by),
             count: found.count,
-            longest: scale.time(found.longest),
-            sum: scale.time(found.sum),
+            longest: clock.time(found.longest),
+            sum: clock.time(found.sum),
             step: found.step,
             ended: text(found.ended),
-            most: (text(found.most.0), scale.time(found.most.1)),
+            most: (text(found.most.0), clock.time(found.most.1)),
         };
-        let mut places: Vec<Place> = self.found.iter().map(place).collect();
-        places.sort_by(|a, b| (b.longest, &a.function).cmp(&(a.longest, &b.function)));
+        let mut hotspots: Vec<Hotspot> = self.found.iter().map(hotspot).collect();
+        hotspots.sort_by(|a, b| (b.longest, &a.function).cmp(&(a.longest, &b.function)));
         Survey {
-            places,
+            hotspots,
             instructions: self.position - self.begun.unwrap_or(0),
             mended: self.mended,
         }

@@ -4,7 +4,7 @@ use punctual_model::Nanos;
 use punctual_trace::marker::Marker;
 use punctual_trace::{Block, Insn, Item, Word};
 
-use super::{Place, Survey, Surveyor, What};
+use super::{Hotspot, SectionKind, Survey, Surveyor};
 use crate::guest_clock::GuestClock;
 use crate::names::Names;
 use crate::preemption::Preemption;
@@ -86,7 +86,7 @@ fn survey(steps: &[Step], preemption: Preemption, as_wholes: bool) -> Survey {
             }]));
         }
     }
-    surveyor.finish(GuestClock::of_console("", 1))
+    surveyor.finish(GuestClock::new(1, 1_000_000).unwrap())
 }
 
 fn block(number: u32, mut address: u64, code: &[&[u8]]) -> Block {
@@ -106,13 +106,20 @@ fn block(number: u32, mut address: u64, code: &[&[u8]]) -> Block {
 
 /// What is found of a kind: function, count, longest and all together. Blocks that the plugin
 /// tells as wholes are followed on a shorter way, which must come to the same.
-fn found(steps: &[Step], preemption: Preemption, what: What) -> Vec<(String, u64, i64, i64)> {
+fn found(
+    steps: &[Step],
+    preemption: Preemption,
+    what: SectionKind,
+) -> Vec<(String, u64, i64, i64)> {
     let found = survey(steps, preemption, false);
     assert_eq!(found, survey(steps, preemption, true));
     assert_eq!(found.mended, 0);
-    let of_kind = found.places.into_iter().filter(|place| place.what == what);
-    let told = |p: Place| (p.function, p.count, p.longest.0, p.sum.0);
-    of_kind.map(told).collect()
+    let of_kind = found
+        .hotspots
+        .into_iter()
+        .filter(|place| place.what == what);
+    let place = |p: Hotspot| (p.function, p.count, p.longest.0, p.sum.0);
+    of_kind.map(place).collect()
 }
 
 fn place(function: &str, count: u64, longest: i64, sum: i64) -> (String, u64, i64, i64) {
@@ -133,7 +140,10 @@ fn interrupts_are_off_from_the_entry_and_from_cli_to_sti() {
         // Two `nop` and the `sti`.
         place("entry_SYSCALL_64", 1, 3, 3),
     ];
-    assert_eq!(found(&steps, Preemption::Full, What::IrqsOff), expected);
+    assert_eq!(
+        found(&steps, Preemption::Full, SectionKind::IrqsOff),
+        expected
+    );
 }
 
 #[test]
@@ -151,9 +161,15 @@ fn a_lock_counts_to_its_caller_and_an_interrupt_within_belongs_to_it() {
     ];
     // From behind `incl`: `ret`, 4, the interrupt's 2, 5, `call`, `nop`, `decl`.
     let expected = [place("worker", 1, 15, 15)];
-    assert_eq!(found(&steps, Preemption::Full, What::PreemptOff), expected);
+    assert_eq!(
+        found(&steps, Preemption::Full, SectionKind::PreemptOff),
+        expected
+    );
     let most = survey(&steps, Preemption::Full, false);
-    let most = most.places.iter().find(|p| p.what == What::PreemptOff);
+    let most = most
+        .hotspots
+        .iter()
+        .find(|p| p.what == SectionKind::PreemptOff);
     assert_eq!(most.unwrap().most, ("worker".to_owned(), Nanos(10)));
     assert_eq!(most.unwrap().ended, "_raw_spin_unlock");
 }
@@ -166,7 +182,10 @@ fn preemption_is_off_until_the_last_of_nested_locks_is_given_back() {
         all(WORKER + 0x80, &[CLI, SYSRET]),
     ];
     let expected = [place("worker", 1, 6, 6)];
-    assert_eq!(found(&steps, Preemption::Full, What::PreemptOff), expected);
+    assert_eq!(
+        found(&steps, Preemption::Full, SectionKind::PreemptOff),
+        expected
+    );
 }
 
 #[test]
@@ -187,7 +206,10 @@ fn a_soft_interrupt_is_named_by_its_own_function() {
         all(TICK + 0x10, &[IRET]),
     ];
     let expected = [place("run_timer_softirq", 2, 7, 8)];
-    assert_eq!(found(&steps, Preemption::Full, What::Softirq), expected);
+    assert_eq!(
+        found(&steps, Preemption::Full, SectionKind::Softirq),
+        expected
+    );
 }
 
 #[test]
@@ -202,7 +224,10 @@ fn an_instruction_that_faults_is_counted_once() {
     ];
     // `nop`, the fault's 2, `mov`, `nop`, `sti`.
     let expected = [place("worker", 2, 6, 7), place("entry_SYSCALL_64", 1, 1, 1)];
-    assert_eq!(found(&steps, Preemption::Full, What::IrqsOff), expected);
+    assert_eq!(
+        found(&steps, Preemption::Full, SectionKind::IrqsOff),
+        expected
+    );
 }
 
 #[test]
@@ -221,10 +246,13 @@ fn where_nothing_is_preempted_sections_end_where_the_scheduler_is_asked() {
         place("entry_SYSCALL_64", 1, 23, 23),
     ];
     assert_eq!(
-        found(&steps, Preemption::Asked, What::NotPreemptible),
+        found(&steps, Preemption::Asked, SectionKind::NotPreemptible),
         expected
     );
-    assert_eq!(found(&steps, Preemption::Full, What::NotPreemptible), []);
+    assert_eq!(
+        found(&steps, Preemption::Full, SectionKind::NotPreemptible),
+        []
+    );
 }
 
 #[test]
@@ -236,7 +264,7 @@ fn sleep_does_not_count() {
         all(TICK, &[NOP, NOP, IRET]),
         all(IDLE + 0x50, &[CLI, SYSRET]),
     ];
-    let off = found(&steps, Preemption::Full, What::IrqsOff);
+    let off = found(&steps, Preemption::Full, SectionKind::IrqsOff);
     let names = off
         .iter()
         .map(|(name, _, longest, _)| (name.as_str(), *longest));
@@ -250,7 +278,7 @@ fn sleep_does_not_count() {
     // The tick's 3 and what is behind it.
     let expected = [place("entry_SYSCALL_64", 1, 5, 5)];
     assert_eq!(
-        found(&steps, Preemption::Asked, What::NotPreemptible),
+        found(&steps, Preemption::Asked, SectionKind::NotPreemptible),
         expected
     );
 }
@@ -267,7 +295,7 @@ fn what_cannot_be_is_mended_and_said() {
     ];
     let survey_of = survey(&steps, Preemption::Full, false);
     assert_eq!(survey_of.mended, 1);
-    let worker = survey_of.places.iter().find(|p| p.function == "worker");
+    let worker = survey_of.hotspots.iter().find(|p| p.function == "worker");
     // Only the `cli` before the return to user space is left.
     assert_eq!(worker.map(|p| (p.count, p.longest)), Some((1, Nanos(1))));
 
@@ -278,5 +306,10 @@ fn what_cannot_be_is_mended_and_said() {
     ];
     let survey_of = survey(&steps, Preemption::Full, false);
     assert_eq!(survey_of.mended, 1);
-    assert!(survey_of.places.iter().all(|p| p.what != What::PreemptOff));
+    assert!(
+        survey_of
+            .hotspots
+            .iter()
+            .all(|p| p.what != SectionKind::PreemptOff)
+    );
 }

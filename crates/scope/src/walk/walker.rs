@@ -8,7 +8,7 @@ use punctual_trace::Word;
 use super::{Activation, Number, Span, Task, Wake, Walk};
 use crate::blocks::Blocks;
 use crate::decode::{Op, Transfer};
-use crate::names::{Func, KERNEL, Kind};
+use crate::names::{CodeKind, Func, KERNEL};
 
 /// Preemption is off where these bits of the count are not all 0; the others count soft and
 /// hard interrupts.
@@ -135,7 +135,10 @@ impl<'a> Walker<'a> {
 
     fn arrive(&mut self, func: Func, first: bool, user: bool) {
         let kind = self.library.names.name(func).kind;
-        let is_entry = matches!(kind, Kind::Interrupt | Kind::Exception | Kind::Syscall);
+        let is_entry = matches!(
+            kind,
+            CodeKind::Interrupt | CodeKind::Exception | CodeKind::Syscall
+        );
         let from_table = self.previous.is_some_and(|previous| {
             previous.whole
                 && self
@@ -185,8 +188,8 @@ impl<'a> Walker<'a> {
     }
 
     /// An interrupt, an exception or a system call.
-    fn enter(&mut self, func: Func, kind: Kind, pending: Transfer) {
-        if kind == Kind::Exception && has_faulted(self.previous.as_ref()) {
+    fn enter(&mut self, func: Func, kind: CodeKind, pending: Transfer) {
+        if kind == CodeKind::Exception && has_faulted(self.previous.as_ref()) {
             self.take_back();
         }
         let opened = self.irqs_off.is_none();
@@ -197,7 +200,7 @@ impl<'a> Walker<'a> {
         }
         if opened {
             self.irqs_off = self.top;
-        } else if kind == Kind::Interrupt {
+        } else if kind == CodeKind::Interrupt {
             // None comes while interrupts are masked: what masked them was not seen to end.
             self.walk.mended += 1;
             self.irqs_off = self.top;
@@ -249,13 +252,13 @@ impl<'a> Walker<'a> {
     }
 
     /// In the kernel, by a jump or where the calls could not be followed.
-    fn within(&mut self, func: Func, from_table: bool, kind: Kind) {
+    fn within(&mut self, func: Func, from_table: bool, kind: CodeKind) {
         let Some(top) = self.top else {
             self.push(func, false);
             return;
         };
         let activation = &mut self.walk.activations[top as usize];
-        if activation.func == func || kind == Kind::Thunk {
+        if activation.func == func || kind == CodeKind::Thunk {
             return;
         }
         if activation.entry {
@@ -393,7 +396,7 @@ impl<'a> Walker<'a> {
         let caller = self.top.and_then(|top| self.walk.activation(top).parent);
         let caller =
             caller.map(|caller| self.library.names.name(self.walk.activation(caller).func));
-        let unlocks = caller.is_some_and(|caller| caller.kind == Kind::Lock);
+        let unlocks = caller.is_some_and(|caller| caller.kind == CodeKind::Lock);
         if self.library.names.text(func) == "__local_bh_enable_ip" {
             // All but the last one, which is taken off behind the soft interrupts.
             self.preempt(if unlocks {

@@ -1,0 +1,138 @@
+//! Why the virtual bench does not work.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use punctual_kernels::initramfs::InitramfsError;
+
+use super::qemu::PROGRAM;
+use super::qmp::QmpError;
+use crate::error::{RunError, describe};
+
+/// Why the virtual bench does not work.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// QEMU is not installed.
+    #[error(
+        "expected {} in the PATH, found none: install it (`apt-get install qemu-system-x86`)",
+        PROGRAM
+    )]
+    NoQemu,
+    /// QEMU is there and does not work.
+    #[error("{}: expected a QEMU that tells its version, found: {found}: install it anew", .path.display())]
+    BrokenQemu {
+        /// The program.
+        path: PathBuf,
+        /// What it did.
+        found: String,
+    },
+    /// The plugin that watches guests does not know this QEMU.
+    #[error("expected QEMU 7.2 or later to watch a guest, found one that says {0:?} of itself")]
+    NoPluginApi(String),
+    /// QEMU does not load the plugin that watches guests.
+    #[error("this QEMU does not load the plugin that watches guests: {0}")]
+    Plugin(String),
+    /// `setpriv` sees to it that QEMU does not outlive its parent.
+    #[error("expected setpriv in the PATH, found none: install it (`apt-get install util-linux`)")]
+    NoSetpriv,
+    /// A file of the bench cannot be used.
+    #[error("{}: {error}", .path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What is wrong.
+        error: io::Error,
+    },
+    /// QEMU ended before the guest ran.
+    #[error("QEMU does not start this machine ({status}): {said}")]
+    NotStarted {
+        /// How it ended.
+        status: String,
+        /// What it said.
+        said: String,
+    },
+    /// QEMU is too old for the machine, or too new.
+    #[error(
+        "this QEMU has no machine pc-q35-7.2, and every virtual subject is one (QEMU 7.2 was the first to have it, 13.1 is to be the last): another QEMU is needed"
+    )]
+    NoMachine,
+    /// The guest's machine was reset before there was a word from the kernel.
+    #[error(
+        "the kernel has reset its machine before it said a word: has the guest enough memory, and is the kernel made for any x86-64 CPU?"
+    )]
+    Mute,
+    /// QEMU does not do as it is told.
+    #[error("{0}")]
+    Qmp(#[from] QmpError),
+    /// A snapshot cannot be written or read back.
+    #[error("the booted guest cannot be kept or resumed ({0}): is the disk full?")]
+    Snapshot(io::Error),
+    /// The guest's files cannot be made.
+    #[error(transparent)]
+    Initramfs(#[from] InitramfsError),
+}
+
+impl Error {
+    /// Makes an error of an [`io::Error`] that names the path.
+    pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |error| Self::Io { path, error }
+    }
+
+    /// QEMU has ended before it could be spoken to; what it said is in `directory`. Its
+    /// warnings are no reason: they are left out, unless there is nothing else.
+    pub(super) fn exited(status: ExitStatus, directory: &Path) -> Self {
+        let said = fs::read_to_string(directory.join("stderr")).unwrap_or_default();
+        if said.contains("unsupported machine type") {
+            return Self::NoMachine;
+        }
+        let reason = without_warnings(&said);
+        if reason.contains("plugin") {
+            return Self::Plugin(reason);
+        }
+        Self::NotStarted {
+            status: describe(status),
+            said: reason,
+        }
+    }
+}
+
+impl From<Error> for RunError {
+    fn from(error: Error) -> Self {
+        Self::bench(error)
+    }
+}
+
+impl From<QmpError> for RunError {
+    fn from(error: QmpError) -> Self {
+        Error::from(error).into()
+    }
+}
+
+fn without_warnings(said: &str) -> String {
+    let reasons = said.lines().filter(|line| !line.contains(": warning: "));
+    let reasons = reasons.collect::<Vec<_>>().join("\n");
+    let kept = if reasons.trim().is_empty() {
+        said
+    } else {
+        &reasons
+    };
+    kept.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_does_not_hide_the_reason() {
+        let warning = "qemu-system-x86_64: warning: Machine type 'pc-q35-7.2' is deprecated";
+        let reason = "qemu-system-x86_64: Could not load plugin p.so";
+        let said = format!("{warning}\n{reason}\n");
+        assert_eq!(without_warnings(&said), reason);
+        assert_eq!(without_warnings(&format!("{warning}\n")), warning);
+        assert_eq!(without_warnings(""), "");
+    }
+}

@@ -1,0 +1,209 @@
+//! The options that say what is measured: a suite, or probes and loads.
+
+use std::path::{Path, absolute};
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use punctual_agent::probes;
+use punctual_model::plan::Step;
+use punctual_model::suite::Suite;
+use punctual_runner::suites;
+use toml::{Table, Value};
+
+use crate::UsageError;
+
+/// What is measured.
+#[derive(Clone, Debug, Args)]
+pub struct WhatArgs {
+    /// The suite: a name that `punctual list suites` shows, or a TOML file
+    #[arg(required_unless_present = "probe")]
+    suite: Option<String>,
+    /// Measure with this probe: of the suite only its steps, or without a suite
+    /// (may be repeated)
+    #[arg(long, value_name = "NAME")]
+    probe: Vec<String>,
+    /// Measure under this load instead of the suite's: `idle`, a name that
+    /// `punctual list loads` shows, or a TOML file (may be repeated)
+    #[arg(long, value_name = "LOAD")]
+    load: Vec<String>,
+    /// Set a parameter of the probes named by --probe, as in a suite: samples=500
+    #[arg(short, long = "param", value_name = "KEY=VALUE", requires = "probe", value_parser = parse_param)]
+    params: Vec<(String, Value)>,
+    /// On which CPUs, with --bench host: 1, 0-3 or 0,2
+    #[arg(long, value_name = "LIST", value_parser = parse_cpus)]
+    cpus: Option<Cpus>,
+}
+
+impl WhatArgs {
+    /// Whether CPUs are named.
+    pub fn names_cpus(&self) -> bool {
+        self.cpus.is_some()
+    }
+
+    /// The suite that is asked for.
+    pub fn suite(&self) -> Result<Suite> {
+        let params: Table = self.params.iter().cloned().collect();
+        let mut suite = match &self.suite {
+            None => suites::of_probes(&self.probe, &self.load, &params)?,
+            Some(suite) => {
+                let mut suite = suites::only(suites::find(suite)?, &self.probe)?;
+                for step in &mut suite.steps {
+                    step.params.extend(params.clone());
+                }
+                suites::under(suite, &self.load)?
+            }
+        };
+        if let Some(cpus) = &self.cpus {
+            suite.steps = on_cpus(suite.steps, &cpus.0)?;
+        }
+        Ok(suite)
+    }
+
+    /// The words of a command line that ask for the same, from any directory.
+    pub fn words(&self) -> Result<Vec<String>> {
+        let mut words = Vec::new();
+        for suite in &self.suite {
+            words.push(name_or_path(suite)?);
+        }
+        for probe in &self.probe {
+            words.extend(["--probe".into(), probe.clone()]);
+        }
+        for load in &self.load {
+            words.extend(["--load".into(), name_or_path(load)?]);
+        }
+        for (key, value) in &self.params {
+            words.extend(["-p".into(), format!("{key}={value}")]);
+        }
+        if let Some(Cpus(cpus)) = &self.cpus {
+            let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
+            words.extend(["--cpus".into(), cpus.join(",")]);
+        }
+        Ok(words)
+    }
+}
+
+/// A name as it is; a path as an absolute one.
+fn name_or_path(word: &str) -> Result<String> {
+    if !punctual_runner::is_path(word) {
+        return Ok(word.to_owned());
+    }
+    let path = absolute(Path::new(word)).with_context(|| word.to_owned())?;
+    Ok(path.to_string_lossy().into_owned())
+}
+
+/// CPUs, by number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Cpus(Vec<u32>);
+
+/// The same steps on these CPUs: a probe that measures on several at once does, one that
+/// measures on one has a step for each.
+fn on_cpus(steps: Vec<Step>, cpus: &[u32]) -> Result<Vec<Step>> {
+    let accepts = |step: &Step| probes::parse(&step.probe, &step.params).is_ok();
+    let mut placed = Vec::new();
+    let mut is_placed = false;
+    for step in steps {
+        let mut all = step.clone();
+        let list = cpus.iter().map(|cpu| Value::from(i64::from(*cpu)));
+        all.params
+            .insert("cpus".into(), Value::Array(list.collect()));
+        let one = |cpu: &u32| {
+            let mut one = step.clone();
+            one.params
+                .insert("cpu".into(), Value::from(i64::from(*cpu)));
+            one
+        };
+        let each: Vec<Step> = cpus.iter().map(one).collect();
+        if accepts(&all) {
+            placed.push(all);
+        } else if each.iter().all(accepts) {
+            placed.extend(each);
+        } else {
+            placed.push(step);
+            continue;
+        }
+        is_placed = true;
+    }
+    if !is_placed {
+        return Err(
+            UsageError("--cpus: none of these probes measures on a certain CPU".into()).into(),
+        );
+    }
+    Ok(placed)
+}
+
+fn parse_cpus(text: &str) -> Result<Cpus, String> {
+    let expected = || format!("expected CPUs such as 1, 0-3 or 0,2, found {text}");
+    let number = |word: &str| word.trim().parse::<u32>().map_err(|_| expected());
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last || last > MOST_CPUS {
+            return Err(expected());
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Ok(Cpus(cpus))
+}
+
+/// Linux has no more (`CONFIG_NR_CPUS` of x86).
+const MOST_CPUS: u32 = 8191;
+
+/// A parameter: its value is TOML where it can be, else a text.
+fn parse_param(text: &str) -> Result<(String, Value), String> {
+    let (key, value) = text
+        .split_once('=')
+        .filter(|(key, _)| !key.is_empty())
+        .ok_or("expected KEY=VALUE, such as samples=500")?;
+    let table: Option<Table> = toml::from_str(&format!("value = {value}")).ok();
+    let parsed = table.and_then(|mut table| table.remove("value"));
+    let value = parsed.unwrap_or_else(|| Value::String(value.to_owned()));
+    Ok((key.to_owned(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_is_toml_or_a_text() {
+        let value = |text| parse_param(text).unwrap().1;
+        assert_eq!(value("samples=500"), Value::Integer(500));
+        assert_eq!(value("cpus=[0, 1]").as_array().unwrap().len(), 2);
+        assert_eq!(value("ipc=socket"), Value::String("socket".into()));
+        assert_eq!(value("ipc=\"socket\""), Value::String("socket".into()));
+        assert!(parse_param("samples").is_err() && parse_param("=3").is_err());
+    }
+
+    #[test]
+    fn cpus_are_numbers_and_ranges() {
+        let cpus = |text| parse_cpus(text).map(|cpus| cpus.0);
+        assert_eq!(cpus("1"), Ok(vec![1]));
+        assert_eq!(cpus("2,0-1,1"), Ok(vec![0, 1, 2]));
+        for wrong in ["", "a", "3-1", "0-99999", "-1"] {
+            assert!(cpus(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_probe_of_one_cpu_has_a_step_for_each() {
+        let step = |probe: &str| Step {
+            probe: probe.into(),
+            load: "idle".into(),
+            full: None,
+            params: Table::new(),
+        };
+        let steps = vec![step("timer"), step("tick"), step("footprint")];
+        let placed = on_cpus(steps, &[0, 1]).unwrap();
+        let shown: Vec<String> = placed
+            .iter()
+            .map(|step| format!("{} {}", step.probe, step.params))
+            .collect();
+        assert_eq!(placed.len(), 4, "{shown:?}");
+        assert_eq!(placed[0].params["cpus"].as_array().unwrap().len(), 2);
+        assert_eq!(placed[2].params["cpu"].as_integer(), Some(1));
+        assert!(on_cpus(vec![step("footprint")], &[0]).is_err());
+    }
+}

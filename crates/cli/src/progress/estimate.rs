@@ -1,0 +1,100 @@
+//! How long runs may still take.
+
+use std::time::Duration;
+
+use punctual_agent::probes;
+use punctual_model::Plan;
+use punctual_model::plan::{IDLE, Step};
+
+/// What a step takes at least, whatever it measures: its load settles, and what is counted in
+/// rounds and not in time takes about so long.
+const STEP: Duration = Duration::from_secs(2);
+
+/// Time on the wall per virtual time: a loaded guest runs all of it, an idle one sleeps.
+const LOADED: f64 = 8.0;
+const SLEEPING: f64 = 0.5;
+
+/// For so long the expectation counts as much as what was seen.
+const TRUST: Duration = Duration::from_secs(10);
+
+/// What each step of a plan is expected to take, from what its samples take at least. The
+/// unit is roughly a second on the wall; how long it really is, [`Estimate`] learns.
+pub fn expected(plan: &Plan, is_virtual: bool) -> Vec<Duration> {
+    let of_step = |step: &Step| {
+        let measurement = probes::parse(&step.probe, &step.params).ok();
+        let nominal = measurement.map_or(0.0, |measurement| measurement.nominal().as_secs_f64());
+        let factor = match (is_virtual, step.load == IDLE) {
+            (false, _) => 1.0,
+            (true, true) => SLEEPING,
+            (true, false) => LOADED,
+        };
+        STEP + Duration::try_from_secs_f64(nominal * factor).unwrap_or(Duration::MAX / 1024)
+    };
+    plan.steps.iter().map(of_step).collect()
+}
+
+/// What was expected, and what of it is done.
+#[derive(Clone, Copy, Debug)]
+pub struct Estimate {
+    /// All that is expected.
+    pub total: Duration,
+    /// What of it is done.
+    pub done: Duration,
+    side_by_side: usize,
+}
+
+impl Estimate {
+    /// Nothing of `total` is done yet; so many runs go on at a time.
+    pub fn new(total: Duration, side_by_side: usize) -> Self {
+        Self {
+            total,
+            done: Duration::ZERO,
+            side_by_side,
+        }
+    }
+
+    /// What is left after this time. At first the expectation counts, later what was seen: so
+    /// one step that is quick or slow does not turn everything over.
+    pub fn left(&self, elapsed: Duration) -> Duration {
+        let trust = TRUST.as_secs_f64();
+        let done = self.done.as_secs_f64() + trust;
+        let pace = (elapsed.as_secs_f64() + trust / self.side_by_side as f64) / done;
+        let left = self.total.saturating_sub(self.done).as_secs_f64() * pace;
+        Duration::try_from_secs_f64(left.ceil()).unwrap_or(Duration::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(samples: u32) -> Plan {
+        let text = format!(
+            "[[step]]\nprobe = \"timer\"\ninterval_us = 1000\nwarmup = 0\nsamples = {samples}\n\
+             [[step]]\nprobe = \"footprint\"\nload = \"stress\"\n"
+        );
+        toml::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn a_step_is_expected_to_take_what_its_samples_take() {
+        let seconds = |is_virtual| {
+            let expected = expected(&plan(100_000), is_virtual);
+            expected.iter().map(Duration::as_secs).collect::<Vec<_>>()
+        };
+        assert_eq!(seconds(false), [102, 2]);
+        assert_eq!(seconds(true), [52, 2]);
+    }
+
+    #[test]
+    fn the_pace_that_was_seen_takes_the_place_of_the_expectation() {
+        let second = Duration::from_secs(1);
+        let mut estimate = Estimate::new(100 * second, 2);
+        assert_eq!(estimate.left(Duration::ZERO), 50 * second);
+        estimate.done = 90 * second;
+        // Twice as slow as expected: 10 of 100 are left.
+        assert_eq!(estimate.left(195 * second), 20 * second);
+        estimate.done = 100 * second;
+        assert_eq!(estimate.left(195 * second), Duration::ZERO);
+    }
+}

@@ -1,0 +1,105 @@
+//! The options that say how much of a suite is measured.
+
+use clap::Args;
+use jiff::{SignedDuration, Span};
+use punctual_model::Nanos;
+use punctual_runner::Scale;
+
+/// The most samples that a probe can be asked for.
+const SAMPLES_MAX: u64 = 1_000_000_000_000;
+
+/// How much of it: one of these, or what the suite says.
+#[derive(Clone, Debug, Default, Args)]
+#[group(multiple = false)]
+pub struct ScaleArgs {
+    /// As large a share of what the suite's document took: 1 is all of it
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    scale: Option<f64>,
+    /// As many samples (5000, 1e6), of each probe that takes them at an interval
+    #[arg(long, value_name = "N", value_parser = parse_samples)]
+    samples: Option<u64>,
+    /// As long a time (90s, 10m, 12h, 1d), for each probe that takes samples at an interval
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    duration: Option<Nanos>,
+}
+
+impl ScaleArgs {
+    /// What is asked for.
+    pub fn scale(&self) -> Scale {
+        match (self.scale, self.samples, self.duration) {
+            (Some(share), ..) => Scale::Share(share),
+            (_, Some(samples), _) => Scale::Samples(samples),
+            (.., Some(time)) => Scale::Duration(time),
+            _ => Scale::Suite,
+        }
+    }
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|share| *share > 0.0 && *share <= 1000.0)
+        .ok_or_else(|| "expected a number above 0, such as 0.01; 1 is the full size".into())
+}
+
+fn parse_samples(text: &str) -> Result<u64, String> {
+    let whole = text.replace('_', "").parse().ok();
+    let exponent = || {
+        let number: f64 = text.parse().ok()?;
+        (number.fract() == 0.0 && number >= 0.0).then_some(number as u64)
+    };
+    whole
+        .or_else(exponent)
+        .filter(|count| (1..=SAMPLES_MAX).contains(count))
+        .ok_or_else(|| "expected a whole number from 1 to 1e12, such as 5000 or 1e6".into())
+}
+
+/// A time with its unit.
+pub fn parse_duration(text: &str) -> Result<Nanos, String> {
+    // `jiff` takes days for a span only: here each has 24 hours.
+    let span = || {
+        text.parse::<Span>()
+            .ok()?
+            .to_duration(jiff::SpanRelativeTo::days_are_24_hours())
+            .ok()
+    };
+    let duration = text.parse::<SignedDuration>().ok().or_else(span);
+    duration
+        .and_then(|span| i64::try_from(span.as_nanos()).ok())
+        .filter(|nanos| *nanos > 0)
+        .map(Nanos)
+        .ok_or_else(|| "expected a time with its unit, such as 90s, 10m, 12h or 1d".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_with_their_units() {
+        assert_eq!(parse_duration("10m"), Ok(Nanos(600_000_000_000)));
+        assert_eq!(parse_duration("12h"), Ok(Nanos(43_200_000_000_000)));
+        assert_eq!(parse_duration("1d"), Ok(Nanos(86_400_000_000_000)));
+        assert_eq!(parse_duration("1d 1h"), Ok(Nanos(90_000_000_000_000)));
+        for wrong in ["10", "-1s", "0s", "-1d", "soon"] {
+            assert!(parse_duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn shares_and_counts_are_read_with_their_limits() {
+        assert_eq!(parse_share("0.01"), Ok(0.01));
+        assert!(parse_share("0").is_err() && parse_share("nan").is_err());
+        for (text, count) in [
+            ("7", 7),
+            ("1e6", 1_000_000),
+            ("1_000", 1_000),
+            ("1e12", SAMPLES_MAX),
+        ] {
+            assert_eq!(parse_samples(text), Ok(count), "{text}");
+        }
+        for wrong in ["0", "-1", "1.5", "1e13", "many", ""] {
+            assert!(parse_samples(wrong).is_err(), "{wrong}");
+        }
+    }
+}

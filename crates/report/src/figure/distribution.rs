@@ -1,0 +1,218 @@
+//! Which share of samples was at least so late: both scales logarithmic, one line per subject.
+
+use punctual_model::units::Nanos;
+
+use super::axis::{Axis, Plot, drawable, time_name};
+use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT};
+use super::{Figure, Key, Kind, Series, is_drawn, series, without};
+use crate::matrix::{Matrix, Measured, Measurement};
+use crate::stats::Stats;
+use crate::text::thousands;
+use crate::views::Shape;
+
+const HEIGHT: i32 = 320;
+
+/// A subject's values: how many samples have each, rising.
+struct Tail {
+    values: Vec<(Nanos, u64)>,
+    /// Those past the last bin.
+    overflow: u64,
+}
+
+/// The figure; `None` where there are too few samples to draw.
+pub fn distribution(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
+    let signed = row.view().shape == Shape::Jitter;
+    let (mut all, mut tails) = (Vec::new(), Vec::new());
+    for one in series(matrix, row).into_iter().filter(is_drawn) {
+        let tail = if signed {
+            distances(&one.found)?
+        } else {
+            values(&one.found)
+        };
+        all.push(one);
+        tails.push(tail);
+    }
+    let places = || tails.iter().flat_map(|tail| &tail.values);
+    let drawn = || places().filter_map(|(value, _)| drawable(*value));
+    let most = tails.iter().map(Tail::count).max()?;
+    let plot = Plot {
+        x: Axis::logarithmic(
+            drawn().reduce(f64::min)?,
+            drawn().reduce(f64::max)?,
+            (LEFT, RIGHT),
+        ),
+        y: Axis::logarithmic(1.0 / most as f64, 1.0, (HEIGHT - 50, 26)),
+    };
+    let mut canvas = Canvas::new(HEIGHT);
+    let what = if signed { "distance" } else { "latency" };
+    draw(&mut canvas, &plot, &all, &tails, what);
+    let mut caption = vec![if signed {
+        "Which share of the intervals was at least so far from the nominal one, to either side. \
+         A sign marks the farthest."
+            .to_owned()
+    } else {
+        "Which share of the samples took at least so long. A sign marks the worst.".to_owned()
+    }];
+    let outside: u64 = tails.iter().map(Tail::outside).sum();
+    if outside > 0 {
+        let outside = thousands(outside);
+        caption.push(format!(
+            "Samples at or below zero, or past the last bin, are counted and have no place: {outside}."
+        ));
+    }
+    caption.extend(without(matrix, &all));
+    let keys = all.iter().zip(&tails).map(|(one, tail)| key(one, tail));
+    Some(Figure::new(
+        Kind::Distribution,
+        row,
+        keys.collect(),
+        &caption,
+        canvas,
+    ))
+}
+
+fn key(series: &Series<'_>, tail: &Tail) -> Key {
+    let worst = tail.values.last().map_or(Nanos::ZERO, |(worst, _)| *worst);
+    let worst = Stats::of(&series.found)
+        .worst()
+        .map_or(worst, |exact| worst.max(exact));
+    let text = format!("{}: {worst}, n = {}", series.name, thousands(tail.count()));
+    Key::of(series.column, text)
+}
+
+impl Tail {
+    fn count(&self) -> u64 {
+        self.values.iter().map(|(_, count)| count).sum::<u64>() + self.overflow
+    }
+
+    fn outside(&self) -> u64 {
+        let below = self.values.iter().filter(|(value, _)| value.0 <= 0);
+        below.map(|(_, count)| count).sum::<u64>() + self.overflow
+    }
+}
+
+/// The values of the bins; the last one is the worst sample itself.
+fn values(found: &[Measured<'_>]) -> Tail {
+    let (mut values, mut overflow) = (Vec::new(), 0);
+    for recording in found.iter().map(|one| one.recording) {
+        overflow += recording.histogram.overflow();
+        let below = recording.histogram.negative();
+        values.extend((below > 0).then_some((Nanos(-1), below)));
+        let worst = recording.max().unwrap_or(Nanos::ZERO);
+        let bins = recording.histogram.bins();
+        values.extend(bins.map(|bin| (bin.high.min(worst), bin.count)));
+    }
+    values.sort_unstable();
+    Tail { values, overflow }
+}
+
+/// How far the samples are from zero; `None` where not all were kept, for bins lack the sign.
+fn distances(found: &[Measured<'_>]) -> Option<Tail> {
+    let mut values = Vec::new();
+    for recording in found.iter().map(|one| one.recording) {
+        if !recording.is_complete() {
+            return None;
+        }
+        let samples = recording.samples.iter();
+        values.extend(samples.map(|one| (Nanos(one.value.0.abs()), 1)));
+    }
+    values.sort_unstable();
+    let overflow = 0;
+    Some(Tail { values, overflow })
+}
+
+fn draw(canvas: &mut Canvas, plot: &Plot, all: &[Series<'_>], tails: &[Tail], what: &str) {
+    canvas.write("share", (LEFT - 8, 9), Anchor::End);
+    plot.draw_y(canvas, share_name);
+    plot.draw_x(canvas, time_name);
+    plot.title_x(canvas, what);
+    for (series, tail) in all.iter().zip(tails) {
+        let points = outline(plot, tail);
+        canvas.line(&points, Ink::Column(series.column), 2.0);
+    }
+    // Signs come last, so that no line runs over them.
+    for (series, tail) in all.iter().zip(tails) {
+        if let Some(at) = outline(plot, tail).last() {
+            canvas.sign(series.column, *at);
+        }
+    }
+}
+
+/// The stepped line: at each value it falls by the samples that have it. It ends above the
+/// worst sample, at the share of one.
+fn outline(plot: &Plot, tail: &Tail) -> Vec<(i32, i32)> {
+    let all = tail.count();
+    let (mut left, mut points) = (all, Vec::new());
+    for (value, count) in &tail.values {
+        if let Some(value) = drawable(*value) {
+            let share = left as f64 / all as f64;
+            // Both ends of the vertical: where it comes from, and where it goes on.
+            points.push(plot.place(value, share));
+            let rest = left - count;
+            if rest > 0 {
+                points.push(plot.place(value, rest as f64 / all as f64));
+            }
+        }
+        left -= count;
+    }
+    points.dedup();
+    points
+}
+
+/// A share as axes name it: `0.1 %`.
+fn share_name(share: f64) -> String {
+    format!("{} %", super::axis::number_name(share * 100.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn no_sample_is_lost_and_the_line_ends_at_the_worst() {
+        let runs = fixtures::seeds(3);
+        let matrix = Matrix::new(&runs);
+        for one in series(&matrix, &matrix.rows[1]) {
+            let tail = values(&one.found);
+            assert_eq!(tail.count(), 3 * fixtures::SAMPLES);
+            let worst = Stats::of(&one.found).worst().unwrap();
+            assert_eq!(tail.values.last().unwrap().0, worst);
+        }
+    }
+
+    #[test]
+    fn a_line_falls_at_each_value_to_the_share_that_is_above_it() {
+        let tail = Tail {
+            values: vec![(Nanos(10), 90), (Nanos(100), 9), (Nanos(1_000), 1)],
+            overflow: 0,
+        };
+        let plot = Plot {
+            x: Axis::linear(0.0, 1_000.0, (0, 100)),
+            y: Axis::linear(0.0, 100.0, (100, 0)),
+        };
+        let at = |x: f64, share: f64| plot.place(x, share);
+        let expected = [
+            at(10.0, 1.0),
+            at(10.0, 0.1),
+            at(100.0, 0.1),
+            at(100.0, 0.01),
+            at(1_000.0, 0.01),
+        ];
+        let mut expected = expected.to_vec();
+        expected.dedup();
+        assert_eq!(outline(&plot, &tail), expected);
+    }
+
+    #[test]
+    fn each_subject_has_its_line_its_worst_case_and_its_count() {
+        let runs = fixtures::whole();
+        let matrix = Matrix::new(&runs);
+        let figure = distribution(&matrix, &matrix.rows[1]).unwrap();
+        let keys: Vec<&str> = figure.keys.iter().map(|key| key.text.as_str()).collect();
+        assert_eq!(keys[3], "rt: 8.07 µs, n = 2,000");
+        for text in [">100 µs<", ">0.1 %<", ">100 %<"] {
+            assert!(figure.svg.0.contains(text), "{text}");
+        }
+    }
+}

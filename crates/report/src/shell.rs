@@ -1,0 +1,61 @@
+//! What all pages have in common: one HTML file that needs no network, no script and no other
+//! file; a title, a list of contents, one style for screens, paper, and the dark.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+const STYLE: &str = include_str!("style.css");
+
+/// A part of a page, which its contents name.
+pub struct Chapter {
+    /// Its heading.
+    pub title: String,
+    /// What it holds; where it is empty, the page goes without.
+    pub body: Markup,
+}
+
+impl Chapter {
+    /// A part of a page.
+    pub fn new(title: impl Into<String>, body: Markup) -> Self {
+        let title = title.into();
+        Self { title, body }
+    }
+}
+
+/// A whole page: what it says first, then its chapters.
+pub fn page(title: &str, lead: &Markup, chapters: Vec<Chapter>) -> String {
+    let filled = chapters.into_iter().filter(|one| !one.body.0.is_empty());
+    let chapters: Vec<Chapter> = filled.collect();
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                h1 { (title) }
+                (lead)
+                @if chapters.len() > 2 { nav { @for (number, one) in chapters.iter().enumerate() {
+                    a href=(format!("#c{number}")) { (one.title) } " "
+                } } }
+                @for (number, one) in chapters.iter().enumerate() {
+                    h2 id=(format!("c{number}")) { (one.title) }
+                    (one.body)
+                }
+            }
+        }
+    };
+    markup.into_string()
+}
+
+/// Something that may be wider than the screen: it scrolls by itself.
+pub fn wide(content: &Markup) -> Markup {
+    html! { div.wide { (content) } }
+}
+
+/// Something to be opened: its title, and in how many words what is in it.
+pub fn folded(title: &str, size: &str, content: &Markup) -> Markup {
+    html! { details { summary { (title) " " span { (size) } } (content) } }
+}

@@ -1,0 +1,192 @@
+//! How numbers and words are written, and how lines are broken: in terminals and on pages.
+
+use punctual_model::units::Nanos;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// The width of a terminal about which nothing is known.
+pub const WIDTH: usize = 80;
+
+/// Seconds with three or four digits: `0.301 s`.
+pub fn seconds(time: Nanos) -> String {
+    let (seconds, decimals) = seconds_parts(time);
+    format!("{seconds:.decimals$} s")
+}
+
+/// The span between two times, the unit written once: `355–381 µs`.
+pub fn span(low: Nanos, high: Nanos) -> String {
+    let (low, high) = (low.to_string(), high.to_string());
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number}–{high}"),
+        _ => format!("{low}–{high}"),
+    }
+}
+
+/// The span between two times in seconds: `0.301–0.310 s`.
+pub fn seconds_span(low: Nanos, high: Nanos) -> String {
+    let (_, decimals) = seconds_parts(low);
+    let (low, high) = (low.as_secs_f64(), high.as_secs_f64());
+    format!("{low:.decimals$}–{high:.decimals$} s")
+}
+
+fn seconds_parts(time: Nanos) -> (f64, usize) {
+    let seconds = time.as_secs_f64();
+    let decimals = match seconds.abs() {
+        x if x < 0.1 => 4,
+        x if x < 10.0 => 3,
+        x if x < 100.0 => 2,
+        _ => 1,
+    };
+    (seconds, decimals)
+}
+
+/// A count with its thousands apart: `16,000`.
+pub fn thousands(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Nanoseconds to the last digit, without their unit: `-1,204,112`.
+pub fn exact(time: Nanos) -> String {
+    let sign = if time < Nanos::ZERO { "-" } else { "" };
+    format!("{sign}{}", thousands(time.0.unsigned_abs()))
+}
+
+/// How many times one time is another: `2.41×`; far below one, as a fraction: `1/107`.
+pub fn times(ratio: f64) -> String {
+    if ratio > 0.0 && ratio < 0.1 {
+        format!("1/{:.0}", 1.0 / ratio)
+    } else {
+        format!("{ratio:.2}×")
+    }
+}
+
+/// A list in words: `a, b and c`.
+pub fn list(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// Text of foreign origin on one line, without control characters: they could make a
+/// terminal do things.
+pub fn clean(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
+/// Text of at most `width` columns, with a sign where something was cut out of its
+/// middle: names of kernels that are alike differ at the end.
+pub fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let end = fitting_part(text.chars().rev(), (width - 1) / 2);
+    let start = fitting_part(text.chars(), width - 1 - (width - 1) / 2);
+    format!("{start}…{}", end.chars().rev().collect::<String>())
+}
+
+fn fitting_part(text: impl Iterator<Item = char>, width: usize) -> String {
+    let mut used = 0;
+    let fits = text.take_while(|c| {
+        used += c.width().unwrap_or(0);
+        used <= width
+    });
+    fits.collect()
+}
+
+/// Lines of at most `width` columns; `first` begins the first, `rest` the others.
+pub fn wrap(text: &str, first: &str, rest: &str, width: usize) -> Vec<String> {
+    let (mut lines, mut line) = (Vec::new(), first.to_owned());
+    let mut begun = false;
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let mut word = word.to_owned();
+        if begun && line.width() + 1 + word.width() > width {
+            lines.push(std::mem::replace(&mut line, rest.to_owned()));
+            begun = false;
+        }
+        // A word longer than a line is broken, not cut: it may be a path or a checksum.
+        while line.width() + word.width() > width {
+            let part = split_off(&mut word, width - line.width());
+            lines.push(std::mem::replace(&mut line, rest.to_owned()) + &part);
+        }
+        if begun {
+            line.push(' ');
+        }
+        line.push_str(&word);
+        begun = true;
+    }
+    lines.push(line);
+    lines
+}
+
+/// Takes the first `width` columns off a word, at least one character.
+fn split_off(word: &mut String, width: usize) -> String {
+    let mut used = 0;
+    let end = word
+        .char_indices()
+        .find(|(at, c)| {
+            used += c.width().unwrap_or(0);
+            used > width && *at > 0
+        })
+        .map_or(word.len(), |(at, _)| at);
+    word.drain(..end).collect()
+}
+
+/// Text with its numbers and their units kept on one line.
+pub fn unbroken(text: &str) -> String {
+    let mut kept = text.to_owned();
+    for unit in ["ns", "µs", "ms", "s", "%"] {
+        for end in [";", ",", " ", ":", "."] {
+            kept = kept.replace(&format!(" {unit}{end}"), &format!("\u{a0}{unit}{end}"));
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_shortly() {
+        assert_eq!(seconds(Nanos(301_234_567)), "0.301 s");
+        assert_eq!(seconds(Nanos(12_300_000)), "0.0123 s");
+        assert_eq!(span(Nanos(355_000), Nanos(381_400)), "355–381 µs");
+        assert_eq!(span(Nanos(355_000), Nanos(1_020_000)), "355 µs–1.02 ms");
+        assert_eq!(
+            seconds_span(Nanos(100_400_000), Nanos(1_030_000_000)),
+            "0.100–1.030 s"
+        );
+        assert_eq!(thousands(16_000), "16,000");
+        assert_eq!(thousands(999), "999");
+        assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
+    }
+
+    #[test]
+    fn exact_times_and_ratios_are_easy_to_read() {
+        assert_eq!(exact(Nanos(1_234_567)), "1,234,567");
+        assert_eq!(exact(Nanos(-1_000)), "-1,000");
+        assert_eq!(times(1.0 / 107.0), "1/107");
+        assert_eq!((times(0.75), times(2.0)), ("0.75×".into(), "2.00×".into()));
+    }
+
+    #[test]
+    fn lines_are_broken_between_words_and_names_are_cut_in_the_middle() {
+        assert_eq!(wrap("one two three", "", "  ", 7), ["one two", "  three"]);
+        assert_eq!(
+            wrap("one two three", "", "  ", usize::MAX),
+            ["one two three"]
+        );
+        assert_eq!(cut("abcdefg", 5), "ab…fg");
+    }
+}

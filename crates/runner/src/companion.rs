@@ -1,0 +1,78 @@
+//! The files that belong to the `punctual` program and are installed with it.
+
+use std::path::{Path, PathBuf};
+
+/// A file that the `punctual` program cannot do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Companion {
+    /// The static program that measures: on the host, and as process 1 of a guest.
+    Target,
+    /// QEMU's plugin that watches a guest.
+    ScopePlugin,
+}
+
+impl Companion {
+    /// The file's name.
+    pub fn file_name(self) -> &'static str {
+        match self {
+            Self::Target => "punctual-target",
+            Self::ScopePlugin => "libpunctual_scope.so",
+        }
+    }
+
+    /// The environment variable that names another file in its place.
+    pub fn variable(self) -> &'static str {
+        match self {
+            Self::Target => "PUNCTUAL_TARGET",
+            Self::ScopePlugin => "PUNCTUAL_PLUGIN",
+        }
+    }
+
+    /// Where the file is: as the environment variable says, else beside this executable, else
+    /// in `../lib/punctual` from there, as packages install it. Where it is nowhere, the path
+    /// beside the executable is returned, for an error message to name.
+    pub fn find(self) -> PathBuf {
+        if let Some(path) = std::env::var_os(self.variable()) {
+            return path.into();
+        }
+        // Without /proc the file is looked for in the working directory.
+        let executable = std::env::current_exe().unwrap_or_default();
+        self.find_near(&executable)
+    }
+
+    fn find_near(self, executable: &Path) -> PathBuf {
+        let beside = executable.with_file_name(self.file_name());
+        let directory = executable.parent().unwrap_or(Path::new("."));
+        let installed = directory.join("../lib/punctual").join(self.file_name());
+        if !beside.exists() && installed.exists() {
+            return installed;
+        }
+        beside
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_companion_is_beside_the_program_or_in_its_library_directory() {
+        let root = tempfile::tempdir().unwrap();
+        let (bin, lib) = (root.path().join("bin"), root.path().join("lib/punctual"));
+        fs::create_dir(&bin).unwrap();
+        fs::create_dir_all(&lib).unwrap();
+        let executable = bin.join("punctual");
+        let found = || Companion::Target.find_near(&executable);
+        assert_eq!(
+            found(),
+            bin.join("punctual-target"),
+            "named where it is nowhere"
+        );
+        fs::write(lib.join("punctual-target"), "").unwrap();
+        assert_eq!(found(), bin.join("../lib/punctual/punctual-target"));
+        fs::write(bin.join("punctual-target"), "").unwrap();
+        assert_eq!(found(), bin.join("punctual-target"), "beside comes first");
+    }
+}

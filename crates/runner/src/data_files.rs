@@ -1,0 +1,72 @@
+//! Data files: those that come with Punctual, and the user's own in `~/.config/punctual`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use include_dir::Dir;
+use punctual_kernels::paths;
+
+use crate::Error;
+
+/// The paths and texts of the TOML files that come with Punctual, and after them of the
+/// user's own in `~/.config/punctual/KIND`.
+pub(crate) fn all(kind: &str, included: &Dir<'static>) -> Result<Vec<(PathBuf, String)>, Error> {
+    let mut texts = Vec::new();
+    for file in included.files().filter(|file| is_toml(file.path())) {
+        let path = Path::new(kind).join(file.path());
+        let text = file
+            .contents_utf8()
+            .ok_or_else(|| wrong(&path, "expected UTF-8 text"))?;
+        texts.push((path, text.to_owned()));
+    }
+    texts.extend(own(kind)?);
+    Ok(texts)
+}
+
+/// The paths and texts of the user's own TOML files of this kind, sorted by path.
+pub(crate) fn own(kind: &str) -> Result<Vec<(PathBuf, String)>, Error> {
+    // Without a home there are no files of the user's own.
+    let Ok(config) = paths::config_dir() else {
+        return Ok(Vec::new());
+    };
+    let directory = config.join(kind);
+    let entries = match fs::read_dir(&directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(Error::at(&directory))?,
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        paths.push(entry.map_err(Error::at(&directory))?.path());
+    }
+    paths.retain(|path| path.is_file() && is_toml(path));
+    paths.sort();
+    let with_text = |path: PathBuf| Ok((path.clone(), read(&path)?));
+    paths.into_iter().map(with_text).collect()
+}
+
+/// The text of a file.
+pub(crate) fn read(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(path).map_err(Error::at(path))
+}
+
+/// Whether a word of a command line or a suite is the path of a TOML file, not a name.
+pub fn is_path(word: &str) -> bool {
+    word.contains('/') || is_toml(Path::new(word))
+}
+
+fn is_toml(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "toml")
+}
+
+/// A file's name without its extension.
+pub(crate) fn stem(path: &Path) -> String {
+    path.file_stem()
+        .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
+}
+
+/// A file says something that cannot be.
+pub(crate) fn wrong(path: &Path, reason: &str) -> Error {
+    Error::Request(format!("{}: {}", path.display(), reason.trim_end()))
+}

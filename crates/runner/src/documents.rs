@@ -1,0 +1,19 @@
+//! Published documents: those that come with Punctual, and the user's own.
+
+use punctual_published::Document;
+
+use crate::Error;
+use crate::data_files;
+
+/// All documents that suites repeat, and the user's own in `~/.config/punctual/published`,
+/// which take the place of those about the same suite.
+pub fn all() -> Result<Vec<Document>, Error> {
+    let mut documents = punctual_published::documents()?;
+    for (path, text) in data_files::own("published")? {
+        let own = punctual_published::parse(&path, &text)
+            .map_err(|error| Error::Request(error.to_string()))?;
+        documents.retain(|one| one.suite != own.suite);
+        documents.push(own);
+    }
+    Ok(documents)
+}

@@ -1,0 +1,87 @@
+//! Why runs cannot be prepared or kept.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use punctual_bench::virtual_bench;
+use punctual_kernels::KernelError;
+use punctual_kernels::initramfs::InitramfsError;
+use punctual_kernels::kmod::KmodError;
+use punctual_published::PublishedError;
+use punctual_store::StoreError;
+
+/// Why runs cannot be prepared or kept.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// What is asked for does not exist, or contradicts itself.
+    #[error("{0}")]
+    Request(String),
+    /// A file cannot be read.
+    #[error("{}: {error}", .path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What is wrong.
+        error: io::Error,
+    },
+    /// A kernel cannot be had.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// The guest's files cannot be made.
+    #[error(transparent)]
+    Initramfs(#[from] InitramfsError),
+    /// A kernel module cannot be built.
+    #[error(transparent)]
+    Module(#[from] KmodError),
+    /// The virtual bench does not work.
+    #[error(transparent)]
+    Bench(#[from] virtual_bench::Error),
+    /// Runs cannot be kept.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A published document is not well-formed.
+    #[error(transparent)]
+    Published(#[from] PublishedError),
+}
+
+impl Error {
+    /// Makes an error of an [`io::Error`] that names the path.
+    pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |error| Self::Io { path, error }
+    }
+
+    /// There is no such thing; tells which there are, and which was probably meant.
+    pub fn unknown(kind: &str, name: &str, known: &[&str]) -> Self {
+        let hint = did_you_mean(name, known);
+        let known = known.join(", ");
+        Self::Request(format!(
+            "there is no {kind} \"{name}\"{hint} (there are: {known})"
+        ))
+    }
+}
+
+/// `; did you mean …?` where one of the known names is close to this one, else nothing.
+pub fn did_you_mean(name: &str, known: &[&str]) -> String {
+    let distance = |candidate: &&&str| strsim::osa_distance(name, candidate);
+    let close = known.iter().min_by_key(distance);
+    let close = close.filter(|close| distance(close) <= 2);
+    close.map_or(String::new(), |close| format!("; did you mean {close}?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_near_miss_is_named() {
+        let error = |name| Error::unknown("suite", name, &["celf", "demo"]).to_string();
+        assert!(
+            error("dmeo").contains("did you mean demo?"),
+            "{}",
+            error("dmeo")
+        );
+        let far = error("xyz");
+        assert!(!far.contains("mean") && far.contains("celf, demo"), "{far}");
+    }
+}

@@ -1,0 +1,131 @@
+//! Loads: those that come with Punctual, and the user's own.
+//!
+//! A user's file in `~/.config/punctual/loads` takes the place of one of the same name that
+//! comes with Punctual.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use include_dir::{Dir, include_dir};
+use punctual_model::plan::{IDLE, Load};
+use punctual_model::suite::Suite;
+
+use crate::data_files::{self, wrong};
+use crate::error::{Error, did_you_mean};
+use crate::mistakes;
+
+static LOADS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../loads");
+
+/// Loads by name.
+pub type Loads = BTreeMap<String, Load>;
+
+/// All loads by name, which is their file's; without `idle`, which is no load at all. The
+/// workers and programs of a mix are those of its parts, too.
+pub fn all() -> Result<Loads, Error> {
+    mixed(&raw()?)
+}
+
+/// The loads that the steps of a suite can name: all, and its own in place of those of the
+/// same name.
+pub fn of(suite: &Suite) -> Result<Loads, Error> {
+    let mut loads = raw()?;
+    loads.extend(suite.loads.clone());
+    mixed(&loads)
+}
+
+/// The load in a file, and its name, which is the file's.
+pub fn in_file(path: &Path) -> Result<(String, Load), Error> {
+    parse(path, &data_files::read(path)?)
+}
+
+/// All loads, as their files have them.
+fn raw() -> Result<Loads, Error> {
+    let texts = data_files::all("loads", &LOADS)?;
+    let loads = texts.iter().map(|(path, text)| parse(path, text));
+    loads.collect()
+}
+
+/// A load and its name, which is its file's.
+fn parse(path: &Path, text: &str) -> Result<(String, Load), Error> {
+    let name = data_files::stem(path);
+    let load: Load =
+        toml::from_str(text).map_err(|error| wrong(path, &mistakes::explain(text, &error)))?;
+    check(&name, &load).map_err(|reason| wrong(path, &reason))?;
+    Ok((name, load))
+}
+
+/// What is wrong with a load of this name, if anything.
+pub(crate) fn check(name: &str, load: &Load) -> Result<(), String> {
+    if name == IDLE {
+        return Err(format!(
+            "\"{IDLE}\" is the name of no load at all: rename it"
+        ));
+    }
+    if load.workers.is_empty() && load.mix.is_empty() {
+        return Err("expected a [[worker]] or a mix, found neither".into());
+    }
+    Ok(())
+}
+
+/// The loads with the workers and programs of those that they are mixed of.
+fn mixed(loads: &Loads) -> Result<Loads, Error> {
+    let whole = |name: &String| Ok((name.clone(), mix(loads, name, &[])?));
+    loads.keys().map(whole).collect()
+}
+
+fn mix(loads: &Loads, name: &str, above: &[&str]) -> Result<Load, Error> {
+    let path = [above, &[name]].concat();
+    if above.contains(&name) {
+        let circle = path.join(" of ");
+        let circle = format!("loads are mixed of themselves: {circle}");
+        return Err(Error::Request(circle));
+    }
+    let Some(load) = loads.get(name) else {
+        let known: Vec<&str> = loads.keys().map(String::as_str).collect();
+        return Err(Error::Request(format!(
+            "load \"{}\": there is no load \"{name}\"{} (there are: {})",
+            above.join("\", \""),
+            did_you_mean(name, &known),
+            known.join(", ")
+        )));
+    };
+    let mut load = load.clone();
+    for part in std::mem::take(&mut load.mix) {
+        let part = mix(loads, &part, &path)?;
+        load.workers.extend(part.workers);
+        load.programs.extend(part.programs);
+    }
+    load.programs.sort();
+    load.programs.dedup();
+    Ok(load)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loads_of(text: &str) -> Loads {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_mix_has_the_workers_and_programs_of_its_parts() {
+        let loads = all().unwrap();
+        let storm = &loads["storm"];
+        assert_eq!((storm.workers.len(), storm.mix.len()), (4, 0));
+        assert_eq!(storm.programs, ["dd", "ping"]);
+        assert_eq!(loads["hardcore"].workers.len(), 5);
+    }
+
+    #[test]
+    fn a_mix_of_an_unknown_load_or_of_itself_is_refused() {
+        let error = |text| mixed(&loads_of(text)).unwrap_err().to_string();
+        let unknown = error("[a]\nsummary = \"\"\nmix = [\"lss\"]");
+        assert!(
+            unknown.contains("\"a\"") && unknown.contains("lss"),
+            "{unknown}"
+        );
+        let circle = "[a]\nsummary = \"\"\nmix = [\"b\"]\n[b]\nsummary = \"\"\nmix = [\"a\"]";
+        assert!(error(circle).contains("a of b of a"), "{}", error(circle));
+    }
+}

@@ -1,0 +1,31 @@
+//! What is told to whoever watches runs go on.
+
+use punctual_bench::site::{Event, Outcome};
+use punctual_model::{Plan, Run};
+
+/// Watches runs go on. Each method has a default that does nothing; they are called from the
+/// threads that carry out the runs.
+pub trait Observer: Sync {
+    /// A run begins, with this plan. From now on its id names it.
+    fn begun(&self, run: &Run, plan: &Plan) {
+        let _ = (run, plan);
+    }
+
+    /// Something has happened in a run; what it delivers is stored after this.
+    fn event(&self, run: &Run, event: &Event) {
+        let _ = (run, event);
+    }
+
+    /// A run has ended. Its state and error say how; `outcome` has the error as a value.
+    fn ended(&self, run: &Run, outcome: &Outcome) {
+        let _ = (run, outcome);
+    }
+
+    /// A run need not be made: the store has this equal one.
+    fn kept(&self, run: &Run, plan: &Plan) {
+        let _ = (run, plan);
+    }
+}
+
+/// Watches nothing.
+impl Observer for () {}

@@ -1,0 +1,271 @@
+//! Carries out runs, side by side, and stores what comes.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use jiff::Timestamp;
+use punctual_bench::RunError;
+use punctual_bench::site::{Event, Outcome, Site};
+use punctual_model::run::State;
+use punctual_model::suite::SubjectSpec;
+use punctual_model::{Plan, Record, Run, Subject};
+use punctual_store::{Store, StoreError};
+
+use crate::{Observer, preemption};
+
+/// One run to be made.
+pub struct Job<'a> {
+    /// Its group: the runs of one group are pooled into one, and the groups are the results.
+    pub group: usize,
+    /// The suite's name.
+    pub suite: &'a str,
+    /// What is judged.
+    pub subject: &'a SubjectSpec,
+    /// Where.
+    pub site: &'a dyn Site,
+    /// What is measured.
+    pub plan: Plan,
+}
+
+/// Carries out jobs, side by side, and stores what they deliver while they deliver it.
+pub struct Runner<'a> {
+    /// The store.
+    pub store: &'a Store,
+    /// Who is told what happens; `&()` where nobody wants to know.
+    pub observer: &'a dyn Observer,
+    /// Becomes true when the user wants an end.
+    pub cancel: &'a AtomicBool,
+    /// Whether a run that the store holds already is taken from there.
+    pub resume: bool,
+}
+
+/// What came of all jobs.
+#[derive(Debug)]
+pub struct Results {
+    /// The runs that were begun, in the order of their groups.
+    pub runs: Vec<Run>,
+    /// How many jobs were not begun.
+    pub left: usize,
+    /// Why some of it could not be stored.
+    pub unstored: Option<StoreError>,
+}
+
+impl Runner<'_> {
+    /// Makes all runs, `side_by_side` of them at a time. What is in memory grows with the
+    /// groups, not with the jobs.
+    ///
+    /// # Panics
+    /// Where the observer does.
+    pub fn carry_out(&self, jobs: &[Job], side_by_side: usize) -> Result<Results, StoreError> {
+        let queue: Mutex<VecDeque<&Job>> = Mutex::new(jobs.iter().collect());
+        // Whoever takes a job begins its run before the next one can be taken, so that the
+        // order of ids is that of the jobs.
+        let begin_next = || -> Result<Option<(&Job, Begun)>, StoreError> {
+            let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+            let next = queue.pop_front();
+            next.map(|job| Ok((job, self.begin(job)?))).transpose()
+        };
+        let results = Mutex::new(Gathered::default());
+        let work = || -> Result<(), StoreError> {
+            while !self.cancel.load(Ordering::SeqCst) {
+                let Some((job, begun)) = begin_next()? else {
+                    break;
+                };
+                let made = match begun {
+                    Begun::New(run) => self.make(job, run),
+                    Begun::Kept(run) => Made::of(run),
+                };
+                let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+                results.add(job.group, made);
+            }
+            Ok(())
+        };
+        let workers = side_by_side.clamp(1, jobs.len().max(1));
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+            for thread in threads {
+                thread.join().expect("a worker does not panic")?;
+            }
+            Ok::<_, StoreError>(())
+        })?;
+        let gathered = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(gathered.results(jobs.len()))
+    }
+
+    fn begin(&self, job: &Job) -> Result<Begun, StoreError> {
+        let mut run = new_run(job);
+        if self.resume {
+            if let Some(kept) = self.store.find_equal(&run)? {
+                self.observer.kept(&kept, &job.plan);
+                return Ok(Begun::Kept(Box::new(kept)));
+            }
+        }
+        run.id = self.store.begin(&run)?;
+        Ok(Begun::New(Box::new(run)))
+    }
+
+    fn make(&self, job: &Job, run: Box<Run>) -> Made {
+        self.observer.begun(&run, &job.plan);
+        let plan = run.plan.clone();
+        let mut made = Made::of(run);
+        let on = &mut |event| self.take(&mut made, event);
+        let outcome = job.site.run(&plan, on, self.cancel);
+        self.end(&mut made, outcome);
+        made
+    }
+
+    /// Takes what the target says: into the run, and at once into the store.
+    fn take(&self, made: &mut Made, event: Event) -> ControlFlow<()> {
+        self.observer.event(&made.run, &event);
+        if let Event::Record(record) = event {
+            self.keep(made, *record);
+        }
+        match made.refused {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        }
+    }
+
+    fn keep(&self, made: &mut Made, record: Record) {
+        let (store, id) = (self.store, made.run.id.clone());
+        let stored = match record {
+            Record::Provenance(provenance) => {
+                let stored = store.set_provenance(&id, &provenance);
+                let boot = &made.run.subject.boot;
+                made.refused = preemption::contradiction(boot, &provenance.preemption);
+                made.run.provenance = Some(provenance);
+                stored
+            }
+            Record::Recording(recording) => {
+                let stored = store.add_recording(&id, &recording);
+                made.run.recordings.push(*recording);
+                stored
+            }
+            Record::Unsupported(unsupported) => {
+                let stored = store.add_unsupported(&id, &unsupported);
+                made.run.unsupported.push(unsupported);
+                stored
+            }
+            Record::Started(_)
+            | Record::Refused(_)
+            | Record::Finished(_)
+            | Record::Interrupted(_) => Ok(()),
+        };
+        made.note(stored);
+    }
+
+    fn end(&self, made: &mut Made, mut outcome: Outcome) {
+        let run = &mut made.run;
+        run.console = std::mem::take(&mut outcome.console);
+        run.finished = Some(now());
+        (run.state, run.error) = match &outcome.result {
+            _ if made.refused.is_some() => (State::Failed, made.refused.take()),
+            Ok(()) => (State::Finished, None),
+            Err(RunError::Interrupted) => (State::Interrupted, Some("interrupted".into())),
+            Err(error) => (State::Failed, Some(error.to_string())),
+        };
+        let stored = self.store.end(
+            &run.id,
+            run.state,
+            run.error.as_deref(),
+            run.finished.as_deref().unwrap_or_default(),
+            &run.console,
+            run.digest().as_deref(),
+        );
+        self.observer.ended(run, &outcome);
+        made.note(stored);
+    }
+}
+
+fn new_run(job: &Job) -> Run {
+    let mut bench = job.site.facts();
+    bench.insert("punctual".into(), env!("CARGO_PKG_VERSION").into());
+    Run {
+        id: String::new(),
+        suite: job.suite.to_owned(),
+        plan: job.plan.to_toml(),
+        seed: job.plan.seed,
+        ns_per_insn: job.site.ns_per_insn(),
+        subject: Subject {
+            name: job.subject.name.clone(),
+            kernel: job.subject.kernel.clone(),
+            boot: job.subject.boot.clone(),
+            bench: job.site.bench().to_owned(),
+        },
+        state: State::Running,
+        error: None,
+        started: now(),
+        finished: None,
+        bench,
+        provenance: None,
+        recordings: Vec::new(),
+        unsupported: Vec::new(),
+        console: String::new(),
+    }
+}
+
+/// A run that is to be made, or one that the store has.
+enum Begun {
+    New(Box<Run>),
+    Kept(Box<Run>),
+}
+
+/// Runs by their groups.
+#[derive(Default)]
+struct Gathered {
+    runs: BTreeMap<usize, Run>,
+    begun: usize,
+    unstored: Option<StoreError>,
+}
+
+impl Gathered {
+    fn add(&mut self, group: usize, made: Made) {
+        self.begun += 1;
+        self.unstored = self.unstored.take().or(made.unstored);
+        match self.runs.entry(group) {
+            Entry::Occupied(mut run) => run.get_mut().absorb(*made.run),
+            Entry::Vacant(free) => _ = free.insert(*made.run),
+        }
+    }
+
+    fn results(self, jobs: usize) -> Results {
+        Results {
+            runs: self.runs.into_values().collect(),
+            left: jobs - self.begun,
+            unstored: self.unstored,
+        }
+    }
+}
+
+/// A run, and what kept it from being stored.
+struct Made {
+    run: Box<Run>,
+    /// Why it is not the run that was asked for.
+    refused: Option<String>,
+    unstored: Option<StoreError>,
+}
+
+impl Made {
+    fn of(run: Box<Run>) -> Self {
+        Self {
+            run,
+            refused: None,
+            unstored: None,
+        }
+    }
+
+    /// Only the first trouble is told: the others follow from it.
+    fn note(&mut self, stored: Result<(), StoreError>) {
+        if let Err(error) = stored {
+            self.unstored.get_or_insert(error);
+        }
+    }
+}
+
+fn now() -> String {
+    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

@@ -1,0 +1,171 @@
+//! How much of a suite's experiment is carried out, and in how many runs.
+
+use punctual_agent::probes;
+use punctual_model::Nanos;
+use punctual_model::plan::Step;
+use toml::Value;
+
+use crate::Error;
+
+/// How much of a suite is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Scale {
+    /// As much as the suite says.
+    #[default]
+    Suite,
+    /// This share, above 0, of what the suite's document took: 1 is all of it.
+    Share(f64),
+    /// So many samples of each probe that takes them at an interval.
+    Samples(u64),
+    /// So long a time for each probe that takes samples at an interval.
+    Duration(Nanos),
+}
+
+/// The samples of one step, in each of the runs that share them.
+struct Size {
+    /// All of them.
+    total: u64,
+    /// What one run takes at most.
+    most: u64,
+}
+
+impl Scale {
+    /// The steps of each run that it takes. A run is no longer than `longest`: then an
+    /// interruption costs no more than that, and a guest keeps no more samples.
+    pub fn shards(self, steps: &[Step], longest: Nanos) -> Result<Vec<Vec<Step>>, Error> {
+        let sizes: Vec<Option<Size>> = steps
+            .iter()
+            .map(|step| self.size(step, longest))
+            .collect::<Result<_, _>>()?;
+        if matches!(self, Self::Share(_)) && sizes.iter().all(Option::is_none) {
+            return Err(Error::Request(
+                "a share is one of what a document took, and no step of this suite says how \
+                 much that was (`full`): give a number of samples or a duration"
+                    .into(),
+            ));
+        }
+        let runs = sizes.iter().flatten().map(Size::runs).max().unwrap_or(1);
+        let shard = |run| -> Vec<Step> {
+            let steps = steps.iter().zip(&sizes);
+            steps
+                .filter_map(|(step, size)| shard(step, size.as_ref(), run))
+                .collect()
+        };
+        Ok((0..runs).map(shard).collect())
+    }
+
+    /// The step's size, if it is another one than the suite's.
+    fn size(self, step: &Step, longest: Nanos) -> Result<Option<Size>, Error> {
+        let measurement = probes::parse(&step.probe, &step.params).map_err(Error::Request)?;
+        let period = measurement.period();
+        let total = match self {
+            Self::Suite => None,
+            Self::Share(share) => step.full.map(|full| (full as f64 * share).ceil() as u64),
+            Self::Samples(samples) => period.map(|_| samples),
+            Self::Duration(time) => period.map(|period| (time.0 / period.0.max(1)) as u64),
+        };
+        Ok(total.map(|total| Size {
+            total: total.max(1),
+            most: period.map_or(u64::MAX, |period| {
+                (longest.0 / period.0.max(1)).max(1) as u64
+            }),
+        }))
+    }
+}
+
+impl Size {
+    fn runs(&self) -> u64 {
+        self.total.div_ceil(self.most)
+    }
+
+    /// How many samples the run of that number takes.
+    fn of_run(&self, run: u64) -> u64 {
+        self.total.saturating_sub(run * self.most).min(self.most)
+    }
+}
+
+/// A step in the run of that number; a step that is not divided is in the first one.
+fn shard(step: &Step, size: Option<&Size>, run: u64) -> Option<Step> {
+    let Some(size) = size else {
+        return (run == 0).then(|| step.clone());
+    };
+    let samples = size.of_run(run);
+    (samples > 0).then(|| {
+        let mut step = step.clone();
+        step.params
+            .insert("samples".into(), Value::Integer(samples as i64));
+        step
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Nanos = Nanos(60_000_000_000);
+
+    /// A step that takes a sample each millisecond, and one that is not divided.
+    fn steps() -> Vec<Step> {
+        #[derive(serde::Deserialize)]
+        struct Steps {
+            step: Vec<Step>,
+        }
+        let text = "[[step]]\nprobe = \"timer\"\ninterval_us = 1000\nfull = 150_000\n\
+                    [[step]]\nprobe = \"footprint\"\n";
+        toml::from_str::<Steps>(text).unwrap().step
+    }
+
+    fn samples(scale: Scale) -> Vec<Vec<Option<i64>>> {
+        let of = |step: &Step| step.params.get("samples").and_then(Value::as_integer);
+        let shards = scale.shards(&steps(), MINUTE).unwrap();
+        shards
+            .iter()
+            .map(|steps| steps.iter().map(of).collect())
+            .collect()
+    }
+
+    #[test]
+    fn what_is_not_asked_for_stays_as_the_suite_says() {
+        assert_eq!(
+            Scale::default().shards(&steps(), MINUTE).unwrap(),
+            [steps()]
+        );
+    }
+
+    #[test]
+    fn the_full_size_is_shared_by_runs_of_a_minute() {
+        let full = Scale::Share(1.0);
+        assert_eq!(
+            samples(full),
+            [
+                vec![Some(60_000), None],
+                vec![Some(60_000)],
+                vec![Some(30_000)]
+            ]
+        );
+    }
+
+    #[test]
+    fn a_share_a_count_and_a_time_are_what_they_say() {
+        let share = Scale::Share(0.001);
+        assert_eq!(samples(share), [[Some(150), None]]);
+        let count = Scale::Samples(7);
+        assert_eq!(samples(count), [[Some(7), None]]);
+        let time = Scale::Duration(Nanos(2_000_000_000));
+        assert_eq!(samples(time), [[Some(2_000), None]]);
+    }
+
+    #[test]
+    fn a_share_of_nothing_is_refused() {
+        let mut steps = steps();
+        steps[0].full = None;
+        let share = Scale::Share(0.5);
+        assert!(
+            share
+                .shards(&steps, MINUTE)
+                .unwrap_err()
+                .to_string()
+                .contains("full")
+        );
+    }
+}

@@ -1,0 +1,256 @@
+//! Subjects ready to run: what a suite asks for, looked up, built and put together.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use punctual_bench::host::HostSite;
+use punctual_bench::site::Site;
+use punctual_bench::virtual_bench::{Machine, Start, VirtualBench, VirtualSite, cmdline};
+use punctual_kernels::initramfs::{self, Initramfs};
+use punctual_kernels::kmod;
+use punctual_kernels::{Catalog, Kernel};
+use punctual_model::plan::Load;
+use punctual_model::suite::{SubjectSpec, Suite};
+
+use crate::{Companion, Error};
+
+/// A subject that is ready to run.
+pub struct PreparedSite {
+    /// The subject and its bench.
+    pub site: Box<dyn Site>,
+    /// Kernel modules that could not be brought along, with the reasons.
+    pub absent: BTreeMap<String, String>,
+}
+
+/// What every virtual subject of a suite gets.
+#[derive(Debug)]
+pub struct Equipment {
+    /// Programs of this machine, with their libraries.
+    programs: Vec<PathBuf>,
+    /// Other files of this machine.
+    files: Vec<PathBuf>,
+    /// Punctual's own kernel modules, by name.
+    modules: Vec<String>,
+    /// Memory, in mebibytes.
+    pub memory_mib: u32,
+    /// Nanoseconds of virtual time per instruction.
+    pub ns_per_insn: u32,
+    /// How a run gets to a booted guest.
+    pub start: Start,
+}
+
+impl Equipment {
+    /// What a suite and its loads ask for, as far as it is here. What is missing is said; the
+    /// probes that need it will be unsupported, and all else can be measured.
+    pub fn of(
+        suite: &Suite,
+        loads: &BTreeMap<String, Load>,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Self, Error> {
+        for module in &suite.modules {
+            if !kmod::NAMES.contains(&module.as_str()) {
+                return Err(Error::unknown("kernel module", module, &kmod::NAMES));
+            }
+        }
+        Ok(Self {
+            programs: find_programs(&programs(suite, loads), say)?,
+            files: find_files(&suite.files, say)?,
+            modules: suite.modules.clone(),
+            memory_mib: suite.memory_mib,
+            ns_per_insn: 1,
+            start: Start::Resumed,
+        })
+    }
+}
+
+/// Makes virtual subjects ready.
+pub struct Builder<'a> {
+    /// The bench.
+    pub bench: &'a VirtualBench,
+    /// Where kernels come from.
+    pub catalog: &'a Catalog,
+    /// Punctual's cache directory.
+    pub cache: &'a Path,
+    /// What each subject gets.
+    pub equipment: &'a Equipment,
+}
+
+impl Builder<'_> {
+    /// One for each subject, in their order; kernels are fetched and modules built where that is
+    /// needed.
+    pub fn build(
+        &self,
+        subjects: &[SubjectSpec],
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Vec<PreparedSite>, Error> {
+        let (target, busybox) = (Companion::Target.find(), initramfs::find_busybox()?);
+        let mut guests: BTreeMap<&str, Guest> = BTreeMap::new();
+        let mut sites = Vec::new();
+        for subject in subjects {
+            let id = subject.kernel.as_str();
+            if !guests.contains_key(id) {
+                guests.insert(id, self.guest(id, &target, &busybox, progress)?);
+            }
+            sites.push(self.site(&guests[id], subject));
+        }
+        Ok(sites)
+    }
+
+    fn guest(
+        &self,
+        kernel: &str,
+        target: &Path,
+        busybox: &Path,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Guest, Error> {
+        let kernel = self.catalog.ensure(kernel, progress)?;
+        let (own, absent) = self.modules(&kernel, progress)?;
+        let modules = [kernel.modules.clone(), own].concat();
+        let programs = &self.equipment.programs;
+        let mut initramfs = initramfs::base(target, busybox, &modules, programs)?;
+        for file in &self.equipment.files {
+            put(&mut initramfs, file)?;
+        }
+        let (path, sha256) = self.bench.keep_initramfs(&initramfs)?;
+        Ok(Guest {
+            kernel,
+            initramfs: path,
+            initramfs_sha256: sha256,
+            absent,
+        })
+    }
+
+    /// Punctual's own modules for a kernel, or why there are none: then what needs them is
+    /// unsupported, and all else can be measured.
+    fn modules(
+        &self,
+        kernel: &Kernel,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<(Vec<PathBuf>, BTreeMap<String, String>), Error> {
+        let names = &self.equipment.modules;
+        if names.is_empty() {
+            return Ok(Default::default());
+        }
+        match kmod::modules(self.cache, &kernel.release, names, progress) {
+            Ok(modules) => Ok((modules, BTreeMap::new())),
+            Err(error @ kmod::KmodError::Io { .. }) => Err(error.into()),
+            Err(error) => {
+                progress(&format!("{}: {error}", kernel.id));
+                let absent = |name: &String| (name.clone(), error.to_string());
+                Ok((Vec::new(), names.iter().map(absent).collect()))
+            }
+        }
+    }
+
+    fn site(&self, guest: &Guest, subject: &SubjectSpec) -> PreparedSite {
+        let machine = Machine {
+            cmdline: cmdline(&guest.kernel, &subject.boot),
+            kernel: guest.kernel.clone(),
+            initramfs: guest.initramfs.clone(),
+            initramfs_sha256: guest.initramfs_sha256.clone(),
+            memory_mib: self.equipment.memory_mib,
+            ns_per_insn: self.equipment.ns_per_insn,
+        };
+        PreparedSite {
+            site: Box::new(VirtualSite {
+                bench: self.bench.clone(),
+                machine,
+                start: self.equipment.start,
+            }),
+            absent: guest.absent.clone(),
+        }
+    }
+}
+
+/// What subjects with the same kernel have in common.
+struct Guest {
+    kernel: Kernel,
+    initramfs: PathBuf,
+    initramfs_sha256: String,
+    absent: BTreeMap<String, String>,
+}
+
+/// This machine, as it is.
+pub fn host(cache: PathBuf, silence: Duration) -> Result<PreparedSite, Error> {
+    Ok(PreparedSite {
+        site: Box::new(HostSite {
+            target: Companion::Target.find(),
+            cache,
+            silence,
+        }),
+        absent: BTreeMap::new(),
+    })
+}
+
+fn put(initramfs: &mut Initramfs, file: &Path) -> Result<(), Error> {
+    let name = file
+        .to_str()
+        .ok_or_else(|| Error::Request(format!("{}: expected a name in UTF-8", file.display())))?;
+    let bytes = fs::read(file).map_err(Error::at(file))?;
+    initramfs.file(name, 0o644, bytes)?;
+    Ok(())
+}
+
+/// The programs that a suite and the loads of its steps name, each once.
+fn programs(suite: &Suite, loads: &BTreeMap<String, Load>) -> BTreeSet<String> {
+    let of_loads = suite.steps.iter().filter_map(|step| loads.get(&step.load));
+    let of_loads = of_loads.flat_map(|load| &load.programs);
+    suite.programs.iter().chain(of_loads).cloned().collect()
+}
+
+/// Programs by name, path or pattern of paths, as paths; a name is looked up along the PATH.
+fn find_programs(
+    programs: &BTreeSet<String>,
+    say: &mut dyn FnMut(&str),
+) -> Result<Vec<PathBuf>, Error> {
+    let mut found = Vec::new();
+    for name in programs {
+        match find_program(name)? {
+            Some(path) => found.push(path),
+            None => say(&format!(
+                "{name} is not installed here: the guest goes without"
+            )),
+        }
+    }
+    Ok(found)
+}
+
+fn find_program(name: &str) -> Result<Option<PathBuf>, Error> {
+    if name.contains('*') {
+        return Ok(find(name)?.pop());
+    }
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    // A path stays as it is when it is joined to a directory of the PATH.
+    let candidates = std::env::split_paths(&search).map(|directory| directory.join(name));
+    Ok(candidates.into_iter().find(|path| path.is_file()))
+}
+
+/// The files that a pattern names, sorted.
+fn find(pattern: &str) -> Result<Vec<PathBuf>, Error> {
+    let wrong = |error: glob::PatternError| Error::Request(format!("{pattern}: {error}"));
+    let paths = glob::glob(pattern).map_err(wrong)?;
+    let readable = |error: glob::GlobError| Error::Io {
+        path: error.path().to_owned(),
+        error: error.into(),
+    };
+    paths.map(|path| path.map_err(readable)).collect()
+}
+
+/// Files by pattern, sorted.
+fn find_files(patterns: &[String], say: &mut dyn FnMut(&str)) -> Result<Vec<PathBuf>, Error> {
+    let mut files = Vec::new();
+    for pattern in patterns {
+        let found = find(pattern)?;
+        if found.is_empty() {
+            say(&format!(
+                "there is no {pattern} here: the guest goes without"
+            ));
+        }
+        files.extend(found);
+    }
+    files.sort();
+    files.dedup();
+    Ok(files)
+}

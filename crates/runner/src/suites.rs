@@ -1,0 +1,294 @@
+//! Suites: those that come with Punctual, and the user's own.
+//!
+//! A user's file in `~/.config/punctual/suites` takes the place of one of the same name that
+//! comes with Punctual.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use include_dir::{Dir, include_dir};
+use punctual_agent::probes;
+use punctual_model::Plan;
+use punctual_model::plan::{IDLE, Step};
+use punctual_model::suite::{Suite, SuiteError};
+use toml::Table;
+
+use crate::data_files::{self, wrong};
+use crate::loads::{self, Loads};
+use crate::{Error, mistakes};
+
+static SUITES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../suites");
+
+/// All suites by name.
+pub fn all() -> Result<BTreeMap<String, Suite>, Error> {
+    let mut suites = BTreeMap::new();
+    for (path, text) in data_files::all("suites", &SUITES)? {
+        let suite = parse(&path, &text)?;
+        suites.insert(suite.name.clone(), suite);
+    }
+    Ok(suites)
+}
+
+/// The suite of that name, or in that file.
+pub fn find(name_or_path: &str) -> Result<Suite, Error> {
+    if data_files::is_path(name_or_path) {
+        let path = Path::new(name_or_path);
+        return parse(path, &data_files::read(path)?);
+    }
+    let mut suites = all()?;
+    suites.remove(name_or_path).ok_or_else(|| {
+        let known: Vec<&str> = suites.keys().map(String::as_str).collect();
+        Error::unknown("suite", name_or_path, &known)
+    })
+}
+
+/// A suite that measures these probes, each under each of these loads; idle where none is
+/// named. Its subjects are those of the suite `demo`.
+pub fn of_probes(probes: &[String], loads: &[String], params: &Table) -> Result<Suite, Error> {
+    let step = |probe: &String| Step {
+        probe: probe.clone(),
+        load: IDLE.into(),
+        full: None,
+        params: params.clone(),
+    };
+    let steps: Vec<Step> = probes.iter().map(step).collect();
+    let mut modules: Vec<String> = steps.iter().flat_map(modules).map(String::from).collect();
+    modules.sort();
+    modules.dedup();
+    let suite = Suite {
+        name: probes.join("+"),
+        summary: "probes of the command line".into(),
+        memory_mib: 512,
+        programs: Vec::new(),
+        files: Vec::new(),
+        modules,
+        loads: BTreeMap::new(),
+        subjects: find("demo")?.subjects,
+        steps,
+    };
+    under(suite, loads)
+}
+
+/// Punctual's own kernel modules that a step needs.
+fn modules(step: &Step) -> impl Iterator<Item = &'static str> + use<> {
+    let own = match step.probe.as_str() {
+        "signal" => Some("backfire"),
+        "irq" | "irqrate" => Some("pulse"),
+        _ => None,
+    };
+    let stall = step.params.contains_key("stall").then_some("stall");
+    own.into_iter().chain(stall)
+}
+
+/// The steps of a suite that are of these probes; all of them where none is named.
+pub fn only(mut suite: Suite, probes: &[String]) -> Result<Suite, Error> {
+    let known: Vec<&str> = suite.steps.iter().map(|step| step.probe.as_str()).collect();
+    if let Some(unknown) = probes.iter().find(|probe| !known.contains(&probe.as_str())) {
+        let kind = format!("step of suite \"{}\" with the probe", suite.name);
+        return Err(Error::unknown(&kind, unknown, &known));
+    }
+    if !probes.is_empty() {
+        suite.steps.retain(|step| probes.contains(&step.probe));
+    }
+    Ok(suite)
+}
+
+/// A suite with all of its probes under each of these loads, which are names or paths, in
+/// place of its own; the same suite where none is named. Where it has steps under such a load
+/// these are taken as they are.
+pub fn under(mut suite: Suite, loads: &[String]) -> Result<Suite, Error> {
+    if loads.is_empty() {
+        return Ok(suite);
+    }
+    let mut steps: Vec<Step> = Vec::new();
+    for load in loads {
+        let name = adopt(&mut suite.loads, load, Path::new(""))?;
+        for step in &suite.steps {
+            let has_own = suite
+                .steps
+                .iter()
+                .any(|own| own.probe == step.probe && own.load == name);
+            let mut step = step.clone();
+            if has_own && step.load != name {
+                continue;
+            }
+            step.load.clone_from(&name);
+            if !steps.contains(&step) {
+                steps.push(step);
+            }
+        }
+    }
+    suite.steps = steps;
+    Ok(suite)
+}
+
+/// The name of a load: a path is read, from `directory`, and its load is one of the suite's.
+fn adopt(own: &mut Loads, load: &str, directory: &Path) -> Result<String, Error> {
+    if !data_files::is_path(load) {
+        return Ok(load.to_owned());
+    }
+    let path = directory.join(load);
+    let (name, load) = loads::in_file(&path)?;
+    if own.get(&name).is_some_and(|other| *other != load) {
+        return Err(wrong(
+            &path,
+            &format!("there is another load \"{name}\": rename one of them"),
+        ));
+    }
+    own.insert(name.clone(), load);
+    Ok(name)
+}
+
+fn parse(path: &Path, text: &str) -> Result<Suite, Error> {
+    let mut suite = Suite::parse(text).map_err(|error| match error {
+        SuiteError::Form(error) => wrong(path, &mistakes::explain(text, &error)),
+        error => wrong(path, &error.to_string()),
+    })?;
+    for (name, load) in &suite.loads {
+        loads::check(name, load)
+            .map_err(|reason| wrong(path, &format!("load \"{name}\": {reason}")))?;
+    }
+    let directory = path.parent().unwrap_or(Path::new(""));
+    for step in &mut suite.steps {
+        step.load = adopt(&mut suite.loads, &step.load, directory)?;
+    }
+    Ok(suite)
+}
+
+/// The plan for one run of these steps, the suite's or some of them. What is wrong with them
+/// is said here, before any boot.
+pub fn plan(suite: &Suite, steps: &[Step], loads: &Loads, seed: u64) -> Result<Plan, Error> {
+    for (step, number) in steps.iter().zip(1..) {
+        let wrong = |reason: String| {
+            Error::Request(format!("suite \"{}\", step {number}: {reason}", suite.name))
+        };
+        let known: Vec<&str> = probes::ALL.iter().map(|probe| probe.name).collect();
+        if !known.contains(&step.probe.as_str()) {
+            let unknown = Error::unknown("probe", &step.probe, &known);
+            return Err(wrong(unknown.to_string()));
+        }
+        probes::parse(&step.probe, &step.params)
+            .map_err(|reason| wrong(mistakes::plain(&reason)))?;
+        if step.load != IDLE && !loads.contains_key(&step.load) {
+            let mut known = vec![IDLE];
+            known.extend(loads.keys().map(String::as_str));
+            let unknown = Error::unknown("load", &step.load, &known);
+            return Err(wrong(unknown.to_string()));
+        }
+    }
+    let plan = suite.plan(steps, loads, seed);
+    plan.map_err(|error| Error::Request(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_suite_that_comes_along_can_be_carried_out() {
+        let loads = loads::all().unwrap();
+        for (path, text) in data_files::all("suites", &SUITES).unwrap() {
+            let suite = parse(&path, &text).unwrap();
+            assert_eq!(suite.name, data_files::stem(&path));
+            assert!(!suite.subjects.is_empty(), "{}", suite.name);
+            plan(&suite, &suite.steps, &loads, 1).unwrap();
+        }
+    }
+
+    const LOAD: &str =
+        "summary = \"\"\n[[worker]]\nrun = [\"ls\"]\nunit = \"lines\"\ncount = \"lines\"\n";
+
+    fn pairs(suite: &Suite) -> Vec<String> {
+        let pair = |step: &Step| format!("{} / {}", step.probe, step.load);
+        suite.steps.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn probes_and_loads_of_the_command_line_make_a_suite_of_their_product() {
+        let words = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
+        let params: Table = toml::from_str("samples = 7").unwrap();
+        let suite = of_probes(
+            &words(&["timer", "irq"]),
+            &words(&["idle", "stress"]),
+            &params,
+        )
+        .unwrap();
+        assert_eq!(
+            pairs(&suite),
+            [
+                "timer / idle",
+                "irq / idle",
+                "timer / stress",
+                "irq / stress"
+            ]
+        );
+        assert_eq!(suite.modules, ["pulse"]);
+        assert_eq!(suite.steps[3].params, params);
+        let idle = of_probes(&words(&["timer"]), &[], &params).unwrap();
+        assert_eq!(pairs(&idle), ["timer / idle"]);
+    }
+
+    #[test]
+    fn a_suite_is_measured_under_another_load_once_for_each_probe_and_parameters() {
+        let demo = || find("demo").unwrap();
+        let under = |load: &str| under(demo(), &[load.to_owned()]).unwrap();
+        let stress = under("stress");
+        assert_eq!(pairs(&stress)[0], "timer / stress");
+        assert_eq!(
+            stress.steps[0].params["samples"].as_integer(),
+            Some(4000),
+            "its own step"
+        );
+        let storm = under("storm");
+        assert!(storm.steps.iter().all(|step| step.load == "storm"));
+        let timer = only(demo(), &["timer".to_owned()]).unwrap();
+        assert_eq!(pairs(&timer), ["timer / idle", "timer / stress"]);
+        let error = only(demo(), &["timr".to_owned()]).unwrap_err().to_string();
+        assert!(error.contains("did you mean timer?"), "{error}");
+    }
+
+    #[test]
+    fn a_suite_can_bring_its_own_loads_or_name_their_files() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("mine.toml"), LOAD).unwrap();
+        let text = format!(
+            "name = \"s\"\nsummary = \"\"\n\
+             [[step]]\nprobe = \"timer\"\nload = \"./mine.toml\"\n\
+             [[step]]\nprobe = \"timer\"\nload = \"own\"\n\
+             [load.own]\n{}",
+            LOAD.replace("[[worker]]", "[[load.own.worker]]")
+        );
+        let path = directory.path().join("s.toml");
+        std::fs::write(&path, &text).unwrap();
+        let suite = find(path.to_str().unwrap()).unwrap();
+        assert_eq!(pairs(&suite), ["timer / mine", "timer / own"]);
+        let loads = loads::of(&suite).unwrap();
+        let plan = plan(&suite, &suite.steps, &loads, 1).unwrap();
+        assert_eq!(plan.loads.keys().collect::<Vec<_>>(), ["mine", "own"]);
+        std::fs::write(&path, text.replace("./mine", "./none")).unwrap();
+        let error = find(path.to_str().unwrap()).unwrap_err().to_string();
+        assert!(error.contains("none.toml"), "{error}");
+    }
+
+    #[test]
+    fn a_misspelt_probe_or_load_is_named_with_the_one_that_was_meant() {
+        let mut suite = find("demo").unwrap();
+        let loads = loads::all().unwrap();
+        suite.steps[1].load = "strss".into();
+        let error = plan(&suite, &suite.steps, &loads, 1)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("step 2") && error.contains("did you mean stress?"),
+            "{error}"
+        );
+        suite.steps[0].probe = "timr".into();
+        let error = plan(&suite, &suite.steps, &loads, 1)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("step 1") && error.contains("did you mean timer?"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,164 @@
+//! What is known while a sample is broken down.
+
+use std::collections::HashMap;
+
+use punctual_model::Nanos;
+
+use super::{Measure, PathStage, SampleContext, Unexplained};
+use crate::names::{CodeKind, Name};
+use crate::walk::{Number, Span, Task, Walk};
+
+/// A timer that an idle CPU waits for comes so much after it is due, at most: the clocks that
+/// it is programmed in are coarser than a nanosecond.
+const GRAIN: Nanos = Nanos(100);
+
+/// Two readings of the clock lie as far apart as instructions ran between them, but for
+/// rounding: of each, and of the guest's own idea of its counter's rate.
+const ROUNDING: Nanos = Nanos(3);
+const SHARE: i64 = 500_000;
+
+pub(super) struct Attribution<'a> {
+    pub(super) walk: &'a Walk,
+    pub(super) names: &'a [Name],
+    pub(super) about: SampleContext,
+    /// Where it was taken.
+    pub(super) end: u64,
+    /// Where it was due, or the CPU woke up thereafter.
+    pub(super) begin: u64,
+    /// Whether it is the latter.
+    pub(super) slept: bool,
+    /// From where to where which spans lie.
+    pub(super) spans: std::ops::Range<usize>,
+    pub(super) task: Task,
+    /// The stages, each with where it ends.
+    pub(super) milestones: Vec<(u64, PathStage)>,
+    pub(super) switched: bool,
+    pub(super) woken: bool,
+    pub(super) threads: HashMap<Task, String>,
+}
+
+/// Where a sample begins.
+struct Begin {
+    at: u64,
+    /// The CPU slept up to there.
+    slept: bool,
+}
+
+impl<'a> Attribution<'a> {
+    pub(super) fn new(
+        walk: &'a Walk,
+        names: &'a [Name],
+        about: SampleContext,
+        end: u64,
+    ) -> Result<Self, Unexplained> {
+        let begin = match about.measure {
+            Measure::Lateness => due(walk, about, end),
+            Measure::Handover | Measure::Gap => read(walk, about, end)?,
+        };
+        let spans = spans_after(walk, begin.at)..walk.spans.partition_point(|span| span.from < end);
+        let mut attribution = Self {
+            walk,
+            names,
+            about,
+            end,
+            begin: begin.at,
+            slept: begin.slept,
+            spans,
+            task: 0,
+            milestones: Vec::new(),
+            switched: false,
+            woken: false,
+            threads: HashMap::new(),
+        };
+        attribution.task = attribution.taker();
+        attribution.threads = attribution.threads();
+        attribution.find_milestones();
+        Ok(attribution)
+    }
+
+    /// The thread that takes the sample.
+    fn taker(&self) -> Task {
+        let before = |(at, _): &(u64, Task)| *at < self.end;
+        let switch = self.walk.switches.iter().copied().rfind(before);
+        switch.map_or(self.walk.first, |(_, task)| task)
+    }
+
+    /// The thread with which the sample began.
+    pub(super) fn beginner(&self) -> Task {
+        let first = self.walk.spans.get(self.spans.start);
+        first.map_or(self.walk.first, |span| span.task)
+    }
+
+    pub(super) fn is(&self, number: Number, kind: CodeKind) -> bool {
+        self.kind(number) == kind
+    }
+
+    pub(super) fn kind(&self, number: Number) -> CodeKind {
+        self.names[self.walk.activation(number).func as usize].kind
+    }
+
+    pub(super) fn text(&self, number: Number) -> &str {
+        &self.names[self.walk.activation(number).func as usize].text
+    }
+
+    pub(super) fn at(&self, position: u64) -> Nanos {
+        let before = self.about.clock.time(self.end.saturating_sub(position));
+        (self.about.late - before).max(Nanos::ZERO)
+    }
+
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.walk.mended > 0 {
+            notes.push(format!(
+                "{} times the state that was followed had to be mended by what the code proved",
+                self.walk.mended
+            ));
+        }
+        if self.about.measure != Measure::Lateness {
+            return notes;
+        }
+        if !self.switched {
+            notes.push("no other thread had the CPU before: there was no switch".to_owned());
+        } else if !self.woken {
+            notes.push("who woke the thread was not seen".to_owned());
+        }
+        notes
+    }
+}
+
+/// Where it was due, or the CPU woke up thereafter.
+fn due(walk: &Walk, about: SampleContext, end: u64) -> Begin {
+    let due = end.saturating_sub(about.clock.instructions(about.late));
+    let halt = walk.halts.iter().copied().rfind(|at| *at < end);
+    // An interrupt that is pending when the CPU would sleep wakes it at once: then it did
+    // not sleep, and what ran before counts.
+    let masked = || {
+        walk.spans
+            .get(spans_after(walk, due))
+            .is_some_and(|span| span.irqs_off.is_some())
+    };
+    let slept = halt.filter(|at| *at > due && (about.clock.time(*at - due) <= GRAIN || !masked()));
+    Begin {
+        at: slept.unwrap_or(due),
+        slept: slept.is_some(),
+    }
+}
+
+/// The reading of the clock with which it began.
+fn read(walk: &Walk, about: SampleContext, end: u64) -> Result<Begin, Unexplained> {
+    let distance = |at: &u64| (about.clock.time(end - at) - about.late).0.abs();
+    let readings = walk.clocks.iter().copied().filter(|at| *at < end);
+    let nearest = readings.min_by_key(distance);
+    let exact = |at: &u64| distance(at) <= ROUNDING.0 + about.late.0 / SHARE;
+    let at = nearest.filter(exact).ok_or(Unexplained::NoBegin)?;
+    Ok(Begin { at, slept: false })
+}
+
+/// The first span that ends behind a position.
+fn spans_after(walk: &Walk, position: u64) -> usize {
+    walk.spans.partition_point(|span| end_of(span) <= position)
+}
+
+pub(super) fn end_of(span: &Span) -> u64 {
+    span.from + u64::from(span.length)
+}

@@ -1,0 +1,107 @@
+//! What keeps the sample from going on.
+
+use super::attribution::Attribution;
+use super::{Cause, Measure, PathStage};
+use crate::names::CodeKind;
+use crate::preemption::Preemption;
+use crate::walk::{Number, Span};
+
+impl Attribution<'_> {
+    pub(super) fn cause(&self, span: &Span, stage: PathStage) -> (Cause, Option<Number>) {
+        let masked = (Cause::IrqsOff, span.irqs_off);
+        match stage {
+            PathStage::Interrupt if self.about.measure == Measure::Gap => (Cause::Path, None),
+            PathStage::Interrupt if span.irqs_off.is_some() => masked,
+            PathStage::Interrupt => (Cause::Pending, None),
+            PathStage::Switch => self.cause_of_switch(span),
+            PathStage::Call => self.cause_of_call(span),
+            PathStage::Return if self.about.measure == Measure::Gap => self.cause_of_call(span),
+            PathStage::Handler | PathStage::Return | PathStage::User => match self.context(span) {
+                CodeKind::Interrupt => (Cause::HardIrq, None),
+                CodeKind::Exception => (Cause::Exception, None),
+                CodeKind::Softirq => (Cause::Softirq, None),
+                _ => match self.clean_up(span) {
+                    Some(function) => (Cause::CleanUp, Some(function)),
+                    None => (Cause::Path, None),
+                },
+            },
+        }
+    }
+
+    /// What the end of a switch has called, to clean up after the thread that had the CPU: the
+    /// memory of a dead process, say, goes with the last thread that is switched from it.
+    fn clean_up(&self, span: &Span) -> Option<Number> {
+        let mut chain = self.walk.chain(span.top).peekable();
+        while let Some(number) = chain.next() {
+            let end = |caller: &Number| self.is(*caller, CodeKind::SwitchEnd);
+            if chain.peek().is_some_and(end) {
+                return Some(number).filter(|number| self.is(*number, CodeKind::Plain));
+            }
+        }
+        None
+    }
+
+    /// What the threads that take part do themselves is the way.
+    fn cause_of_call(&self, span: &Span) -> (Cause, Option<Number>) {
+        match self.context(span) {
+            CodeKind::Interrupt => (Cause::HardIrq, None),
+            CodeKind::Exception => (Cause::Exception, None),
+            CodeKind::Softirq => (Cause::Softirq, None),
+            CodeKind::Scheduler => (Cause::Scheduler, None),
+            _ if self.takes_part(span) => (Cause::Path, None),
+            _ => (Cause::OtherThread, None),
+        }
+    }
+
+    /// Whether the CPU works for the thread with which the sample began, or that takes it.
+    fn takes_part(&self, span: &Span) -> bool {
+        span.task == self.task || span.task == self.beginner()
+    }
+
+    fn cause_of_switch(&self, span: &Span) -> (Cause, Option<Number>) {
+        match self.context(span) {
+            CodeKind::Interrupt => return (Cause::HardIrq, None),
+            CodeKind::Softirq => return (Cause::Softirq, None),
+            CodeKind::Scheduler => return (Cause::Scheduler, None),
+            _ => {}
+        }
+        if span.user {
+            return (Cause::OtherThread, None);
+        }
+        if self.about.preemption == Preemption::Asked {
+            return (Cause::NotPreemptible, None);
+        }
+        match (span.preempt_off, span.irqs_off) {
+            (Some(site), _) => (self.preempt_hold(site), Some(site)),
+            (None, Some(site)) => (Cause::IrqsOff, Some(site)),
+            (None, None) => (Cause::OtherThread, None),
+        }
+    }
+
+    pub(super) fn preempt_hold(&self, site: Number) -> Cause {
+        if self.is(site, CodeKind::Lock) {
+            Cause::Lock
+        } else {
+            Cause::PreemptOff
+        }
+    }
+
+    /// In what the CPU is: the innermost that is an interrupt, an exception, a soft
+    /// interrupt or the scheduler. On RT a soft interrupt is a thread's work like any other.
+    fn context(&self, span: &Span) -> CodeKind {
+        let kinds = self.walk.chain(span.top).map(|number| self.kind(number));
+        let contexts = [
+            CodeKind::Interrupt,
+            CodeKind::Exception,
+            CodeKind::Softirq,
+            CodeKind::Scheduler,
+            CodeKind::Syscall,
+            CodeKind::User,
+        ];
+        let rt = self.about.preemption == Preemption::Rt;
+        let is_context =
+            |kind: &CodeKind| contexts.contains(kind) && !(rt && *kind == CodeKind::Softirq);
+        let mut kinds = kinds.filter(is_context);
+        kinds.next().unwrap_or(CodeKind::Plain)
+    }
+}

@@ -1,0 +1,146 @@
+//! Which functions took the time.
+
+use std::collections::HashMap;
+
+use punctual_model::Nanos;
+
+use super::attribution::{Attribution, end_of};
+use super::parts::Piece;
+use super::{FunctionSpan, FunctionTime, MOST};
+use crate::names::CodeKind;
+use crate::walk::{Number, Span, Task};
+
+/// How many functions are listed within a part.
+const LISTED: usize = 4;
+
+impl Attribution<'_> {
+    /// The innermost function that filled most of a part, and what took the time in it.
+    pub(super) fn main(&self, piece: &Piece) -> (Option<FunctionTime>, Vec<FunctionTime>) {
+        let mut times: HashMap<Number, u64> = HashMap::new();
+        for span in &self.walk.spans[piece.spans.clone()] {
+            for number in self.walk.chain(span.top) {
+                *times.entry(number).or_default() += self.inside(span);
+            }
+        }
+        let whole = (piece.to - piece.from).0 as f64;
+        let most = |length: &u64| self.about.clock.time(*length).0 as f64 >= MOST * whole;
+        let depth = |number: Number| self.walk.chain(number).count();
+        let filling = times.iter().filter(|(_, length)| most(length));
+        let main = filling.max_by_key(|(number, _)| (depth(**number), **number));
+        let Some((main, length)) = main.map(|(main, length)| (*main, *length)) else {
+            return (None, self.most(&times, None, whole));
+        };
+        let caller = self.walk.activation(main).parent;
+        let ran = FunctionTime {
+            function: self.text(main).to_owned(),
+            caller: caller.map(|caller| self.text(caller).to_owned()),
+            time: self.about.clock.time(length),
+            whole: self.about.clock.time(self.whole(main)),
+            times: 1,
+        };
+        (Some(ran), self.most(&times, Some(main), whole))
+    }
+
+    /// How many instructions ran in a function and all that it called, in the whole window.
+    fn whole(&self, main: Number) -> u64 {
+        let spans = self.walk.spans.iter();
+        let within = spans.filter(|span| self.walk.chain(span.top).any(|number| number == main));
+        within.map(|span| u64::from(span.length)).sum()
+    }
+
+    /// The functions that took most of the time, by name: those called by `within` itself.
+    fn most(
+        &self,
+        times: &HashMap<Number, u64>,
+        within: Option<Number>,
+        whole: f64,
+    ) -> Vec<FunctionTime> {
+        let mut by_name: HashMap<&str, (u64, u32)> = HashMap::new();
+        for (number, length) in times {
+            let parent = self.walk.activation(*number).parent;
+            if parent == within
+                || within.is_none() && !self.is(*number, CodeKind::User) && parent.is_some()
+            {
+                let sum = by_name.entry(self.text(*number)).or_default();
+                *sum = (sum.0 + length, sum.1 + 1);
+            }
+        }
+        let ran = by_name
+            .into_iter()
+            .map(|(function, (length, times))| FunctionTime {
+                function: function.to_owned(),
+                caller: None,
+                time: self.about.clock.time(length),
+                whole: self.about.clock.time(length),
+                times,
+            });
+        let mut ran: Vec<FunctionTime> = ran
+            .filter(|ran| ran.time.0 as f64 >= 0.05 * whole)
+            .collect();
+        ran.sort_by(|a, b| {
+            b.time
+                .cmp(&a.time)
+                .then_with(|| a.function.cmp(&b.function))
+        });
+        ran.truncate(LISTED);
+        ran
+    }
+
+    /// How many instructions of a span lie between due and taken.
+    fn inside(&self, span: &Span) -> u64 {
+        end_of(span)
+            .min(self.end)
+            .saturating_sub(span.from.max(self.begin))
+    }
+
+    pub(super) fn flame(&self) -> Vec<(String, Nanos)> {
+        let mut stacks: HashMap<(Task, Number), u64> = HashMap::new();
+        for span in &self.walk.spans[self.spans.clone()] {
+            *stacks.entry((span.task, span.top)).or_default() += self.inside(span);
+        }
+        let mut folded: HashMap<String, u64> = HashMap::new();
+        for ((task, top), length) in stacks {
+            let mut frames: Vec<&str> = self.walk.chain(top).map(|n| self.text(n)).collect();
+            let thread = self.thread(task);
+            let program = thread.split(" (").next();
+            if frames.last().copied() == program {
+                frames.pop();
+            }
+            frames.push(thread);
+            frames.reverse();
+            frames.dedup();
+            *folded.entry(frames.join(";")).or_default() += length;
+        }
+        let time = |(stack, length)| (stack, self.about.clock.time(length));
+        let mut folded: Vec<(String, Nanos)> = folded.into_iter().map(time).collect();
+        folded.sort();
+        folded
+    }
+
+    pub(super) fn functions(&self) -> Vec<FunctionSpan> {
+        let mut found = Vec::new();
+        for activation in &self.walk.activations {
+            let begin = activation.begin.unwrap_or(0).max(self.begin);
+            let end = activation.end.unwrap_or(self.end).min(self.end);
+            if end > begin {
+                found.push(FunctionSpan {
+                    function: self.names[activation.func as usize].text.clone(),
+                    thread: self.thread(activation.task).to_owned(),
+                    from: self.at(begin),
+                    length: self.at(end) - self.at(begin),
+                });
+            }
+        }
+        found
+    }
+
+    pub(super) fn blocks(&self) -> Vec<(Nanos, u32, u64, String)> {
+        let spans = &self.walk.spans[self.spans.clone()];
+        let block = |span: &Span| {
+            let from = self.at(span.from.max(self.begin));
+            let ran = self.inside(span) as u32;
+            (from, ran, span.address, self.text(span.top).to_owned())
+        };
+        spans.iter().map(block).collect()
+    }
+}

@@ -1,0 +1,250 @@
+//! Breakdowns of walks that are made up.
+
+use super::*;
+use crate::names::CodeKind;
+use crate::walk::{Activation, Number, Span, Task};
+
+const NAMES: [(&str, CodeKind); 10] = [
+    ("program", CodeKind::User),
+    ("entry_SYSCALL_64", CodeKind::Syscall),
+    ("futex_lock_pi", CodeKind::Plain),
+    ("__schedule", CodeKind::Scheduler),
+    ("asm_sysvec_apic_timer_interrupt", CodeKind::Interrupt),
+    ("asm_exc_page_fault", CodeKind::Exception),
+    ("handle_softirqs", CodeKind::Softirq),
+    ("finish_task_switch.isra.0", CodeKind::SwitchEnd),
+    ("_raw_spin_unlock", CodeKind::Lock),
+    ("__mmdrop", CodeKind::Plain),
+];
+const USER: usize = 0;
+const FUTEX: usize = 2;
+const SCHEDULE: usize = 3;
+const INTERRUPT: usize = 4;
+const FAULT: usize = 5;
+const SOFTIRQS: usize = 6;
+const SWITCH_END: usize = 7;
+const UNLOCK: usize = 8;
+const DROP: usize = 9;
+
+const ONE: Task = 0xa;
+const OTHER: Task = 0xb;
+const THIRD: Task = 0xc;
+
+/// A walk in which these ran so long, one after the other.
+fn walk(ran: &[(Task, usize, u32)]) -> Walk {
+    let mut walk = Walk {
+        first: ran[0].0,
+        ..Walk::default()
+    };
+    for (task, func, length) in ran.iter().copied() {
+        if walk.spans.last().is_some_and(|last| last.task != task) {
+            walk.switches.push((walk.total, task));
+        }
+        let number = walk.activations.len() as Number;
+        walk.activations
+            .push(Activation::of(USER as u32, None, task));
+        if func != USER {
+            let function = Activation::of(func as u32, Some(number), task);
+            walk.activations.push(function);
+        }
+        walk.spans.push(Span {
+            from: walk.total,
+            length,
+            top: walk.activations.len() as Number - 1,
+            task,
+            user: func == USER,
+            irqs_off: None,
+            preempt_off: None,
+            address: 0,
+        });
+        walk.total += u64::from(length);
+    }
+    walk
+}
+
+fn breakdown(walk: &Walk, measure: Measure, late: i64) -> Result<Breakdown, Unexplained> {
+    story_on(Preemption::Full, walk, measure, late)
+}
+
+fn story_on(
+    preemption: Preemption,
+    walk: &Walk,
+    measure: Measure,
+    late: i64,
+) -> Result<Breakdown, Unexplained> {
+    let names = NAMES.map(|(text, kind)| Name {
+        text: text.to_owned(),
+        kind,
+    });
+    let about = SampleContext {
+        clock: GuestClock::new(1, 1_000_000).unwrap(),
+        measure,
+        late: Nanos(late),
+        ends_before: Nanos::ZERO,
+        preemption,
+    };
+    super::breakdown(walk, &names, about)
+}
+
+fn shape(breakdown: &Breakdown) -> Vec<(PathStage, Cause, i64)> {
+    let parts = breakdown.parts.iter();
+    parts
+        .map(|part| (part.stage, part.cause, part.length.0))
+        .collect()
+}
+
+#[test]
+fn what_two_threads_do_for_a_handover_is_the_way_and_all_else_stands_in_it() {
+    let mut walk = walk(&[
+        (ONE, USER, 10),
+        (ONE, USER, 5),
+        (ONE, FUTEX, 100),
+        (ONE, INTERRUPT, 80),
+        (ONE, FUTEX, 30),
+        (ONE, SCHEDULE, 30),
+        (THIRD, USER, 100),
+        (THIRD, SCHEDULE, 20),
+        (OTHER, SCHEDULE, 10),
+        (OTHER, FUTEX, 25),
+        (OTHER, USER, 10),
+    ]);
+    // The clock is read before the window's sample begins, too.
+    walk.clocks = vec![3, 10, 420];
+    let breakdown = breakdown(&walk, Measure::Handover, 410).unwrap();
+    assert_eq!(
+        shape(&breakdown),
+        [
+            (PathStage::Call, Cause::Path, 105),
+            (PathStage::Call, Cause::HardIrq, 80),
+            (PathStage::Call, Cause::Path, 30),
+            (PathStage::Call, Cause::Scheduler, 30),
+            (PathStage::Call, Cause::OtherThread, 100),
+            (PathStage::Call, Cause::Scheduler, 20),
+            (PathStage::Return, Cause::Path, 35),
+            (PathStage::User, Cause::Path, 10),
+        ]
+    );
+    let threads: Vec<&str> = breakdown
+        .parts
+        .iter()
+        .map(|part| part.thread.as_str())
+        .collect();
+    assert_eq!((threads[0], threads[4]), ("program (begins)", "program"));
+    assert_eq!(threads[7], "program (ends)");
+    assert_eq!(breakdown.culprit, Some(4));
+    assert_eq!(breakdown.notes, Vec::<String>::new());
+}
+
+#[test]
+fn a_gap_is_the_way_but_for_what_interrupts_it() {
+    let mut walk = walk(&[
+        (ONE, USER, 15),
+        (ONE, INTERRUPT, 80),
+        (ONE, USER, 2),
+        (ONE, FAULT, 40),
+        (ONE, USER, 5),
+    ]);
+    walk.clocks = vec![5, 10, 142];
+    let breakdown = breakdown(&walk, Measure::Gap, 132).unwrap();
+    assert_eq!(
+        shape(&breakdown),
+        [
+            (PathStage::Interrupt, Cause::Path, 5),
+            (PathStage::Return, Cause::HardIrq, 80),
+            (PathStage::Return, Cause::Path, 2),
+            (PathStage::Return, Cause::Exception, 40),
+            (PathStage::User, Cause::Path, 5),
+        ]
+    );
+    assert_eq!(breakdown.culprit, Some(1));
+}
+
+#[test]
+fn two_interrupts_are_two_culprits_but_what_they_part_is_one() {
+    let mut gap = walk(&[
+        (ONE, USER, 10),
+        (ONE, INTERRUPT, 80),
+        (ONE, USER, 2),
+        (ONE, INTERRUPT, 40),
+        (ONE, USER, 5),
+    ]);
+    gap.clocks = vec![5, 137];
+    let of_gap = breakdown(&gap, Measure::Gap, 132).unwrap();
+    assert_eq!((of_gap.culprit, of_gap.held()), (Some(1), Nanos(80)));
+
+    let mut handover = walk(&[
+        (ONE, USER, 10),
+        (THIRD, FUTEX, 60),
+        (THIRD, INTERRUPT, 80),
+        (THIRD, FUTEX, 40),
+        (OTHER, USER, 10),
+    ]);
+    handover.clocks = vec![5, 200];
+    let breakdown = breakdown(&handover, Measure::Handover, 195).unwrap();
+    assert_eq!((breakdown.culprit, breakdown.held()), (Some(1), Nanos(100)));
+}
+
+#[test]
+fn soft_interrupts_are_a_threads_work_on_rt() {
+    let mut walk = walk(&[(ONE, USER, 10), (THIRD, SOFTIRQS, 50), (OTHER, USER, 10)]);
+    walk.clocks = vec![5, 70];
+    for (preemption, cause) in [
+        (Preemption::Full, Cause::Softirq),
+        (Preemption::Rt, Cause::OtherThread),
+    ] {
+        let breakdown = story_on(preemption, &walk, Measure::Handover, 65).unwrap();
+        assert_eq!(shape(&breakdown)[1], (PathStage::Call, cause, 50));
+    }
+}
+
+#[test]
+fn what_the_end_of_a_switch_calls_cleans_up_but_for_its_lock() {
+    let mut walk = walk(&[
+        (ONE, USER, 10),
+        (ONE, SCHEDULE, 20),
+        (OTHER, SWITCH_END, 5),
+        (OTHER, UNLOCK, 7),
+        (OTHER, DROP, 300),
+        (OTHER, INTERRUPT, 80),
+        (OTHER, FUTEX, 9),
+        (OTHER, USER, 10),
+    ]);
+    for span in &walk.spans[3..6] {
+        let top = span.top as usize;
+        let parent = walk.activations[top].parent;
+        let end = Activation::of(SWITCH_END as u32, parent, OTHER);
+        walk.activations[top].parent = Some(walk.activations.len() as Number);
+        walk.activations.push(end);
+    }
+    walk.clocks = vec![10, 441];
+    let breakdown = breakdown(&walk, Measure::Handover, 431).unwrap();
+    assert_eq!(
+        shape(&breakdown)[1..],
+        [
+            (PathStage::Return, Cause::Path, 12),
+            (PathStage::Return, Cause::CleanUp, 300),
+            (PathStage::Return, Cause::HardIrq, 80),
+            (PathStage::Return, Cause::Path, 9),
+            (PathStage::User, Cause::Path, 10),
+        ]
+    );
+    assert_eq!(breakdown.culprit, Some(2));
+    assert_eq!(breakdown.parts[2].by.as_deref(), Some("__mmdrop"));
+}
+
+#[test]
+fn a_window_that_is_not_the_samples_tells_nothing() {
+    let mut walk = walk(&[(ONE, USER, 100), (OTHER, USER, 100)]);
+    walk.clocks = vec![20, 150];
+    assert!(breakdown(&walk, Measure::Handover, 130).is_ok());
+    assert!(breakdown(&walk, Measure::Handover, 133).is_ok(), "rounding");
+    for late in [100, 134, 200] {
+        let unexplained = breakdown(&walk, Measure::Handover, late).map(|_| ());
+        assert_eq!(unexplained, Err(Unexplained::NoBegin), "{late}");
+    }
+    walk.clocks.clear();
+    assert_eq!(
+        breakdown(&walk, Measure::Gap, 10).map(|_| ()),
+        Err(Unexplained::NoClock)
+    );
+}
