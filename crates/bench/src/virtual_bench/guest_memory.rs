@@ -104,13 +104,14 @@ fn is_status_page(mem: &File, page: u64) -> bool {
     read.is_ok() && u64::from_ne_bytes(word) == MAGIC
 }
 
-/// The addresses in a line of `/proc/PID/maps`, where they can be written to.
+/// The addresses in a line of `/proc/PID/maps` that holds data which can be written to (QEMU's
+/// translated code, which is executable too, is longer than most guests).
 fn writable(line: &str) -> Option<Range<u64>> {
     let mut words = line.split_whitespace();
     let (start, end) = words.next()?.split_once('-')?;
     let number = |text| u64::from_str_radix(text, 16).ok();
     let range = number(start)?..number(end)?;
-    words.next()?.starts_with("rw").then_some(range)
+    words.next()?.starts_with("rw-").then_some(range)
 }
 
 #[cfg(test)]
