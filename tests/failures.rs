@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::thread;
+use std::time::Duration;
 
 use punctual_tests::{Ended, Scratch, is_alive, programs, qemus_of, runs, until};
 use rustix::process::{Pid, Signal, kill_process};
@@ -231,6 +232,31 @@ fn ctrl_c_ends_a_run_in_good_order() {
         assert_gone(&qemus);
         assert_kept_what_it_had(&scratch);
     }
+}
+
+/// How long the interrupted step measured is the host's to say: it is waited longer until it
+/// has measured at all.
+#[test]
+fn ctrl_c_keeps_the_samples_of_the_step_that_it_ends() {
+    for seconds in [1, 4, 16, 64] {
+        let scratch = Scratch::new();
+        let (child, qemus) = begin_long_run(&scratch);
+        thread::sleep(Duration::from_secs(seconds));
+        signal(&child, Signal::INT);
+        let ended: Ended = child.wait_with_output().unwrap().into();
+        assert_eq!(ended.status, Some(3));
+        assert_gone(&qemus);
+        let run = &runs(&scratch.run(&["show", "r1", "--json"]).stdout)[0];
+        assert_eq!(run["state"], "interrupted");
+        assert!(run["unsupported"].as_array().unwrap().is_empty());
+        let kept = run["recordings"].as_array().unwrap();
+        if let Some(cut_short) = kept.get(1) {
+            assert_eq!(cut_short["load"], "stress");
+            assert!(cut_short["count"].as_u64().unwrap() > 0);
+            return;
+        }
+    }
+    panic!("nothing was ever kept");
 }
 
 #[test]

@@ -7,6 +7,8 @@ use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use punctual_tests::{Scratch, descendants, is_alive, is_soon, runs, until};
 use rustix::process::{Pid, Signal, kill_process};
@@ -31,7 +33,7 @@ duration_ms = 100
 
 const LONG: &str = r#"
 name = "long"
-summary = "a probe that turns knobs, for as long as it may"
+summary = "a probe that changes settings, for as long as it may"
 [[step]]
 probe = "tick"
 duration_ms = 10000
@@ -64,7 +66,7 @@ fn machine() -> Option<MutexGuard<'static, ()>> {
     punctual_skip::host().then(|| MACHINE.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Every setting that a probe may turn, as it stands.
+/// Every setting that a probe may change, as it stands.
 fn settings() -> Vec<(String, String)> {
     let mut paths = vec![
         "/proc/sys/kernel/sched_rt_runtime_us".to_owned(),
@@ -133,7 +135,7 @@ fn load_runs(below: &[(u32, String)]) -> bool {
     below.iter().any(|(_, name)| name == "yes")
 }
 
-fn knob_is_turned(_: &[(u32, String)]) -> bool {
+fn setting_is_changed(_: &[(u32, String)]) -> bool {
     fs::read_dir("/run/punctual/settings").is_ok_and(|notes| notes.count() > 0)
 }
 
@@ -151,7 +153,7 @@ fn send(pid: u32, signal: Signal) {
 fn a_second_run_at_a_time_is_refused() {
     let Some(_alone) = machine() else { return };
     let (scratch, another) = (scratch(), scratch());
-    let (mut child, below) = begin(&scratch, knob_is_turned);
+    let (mut child, below) = begin(&scratch, setting_is_changed);
     let suite = &another.file("host.toml", SUITE);
     let refused = another.run(&["run", suite, "--bench", "host", "--quiet"]);
     assert_ne!(refused.status, Some(0));
@@ -176,13 +178,52 @@ fn an_interrupted_run_leaves_no_process() {
     assert_gone(&below);
 }
 
+/// One step, longer than anybody waits for.
+const ONE_STEP: &str = r#"
+name = "loop"
+summary = "a loop at 1 kHz"
+[[step]]
+probe = "timer"
+samples = 100000000
+cpus = [0]
+"#;
+
+/// How long it measured is the host's to say: it is waited longer until it has measured at all.
 #[test]
-fn settings_are_turned_back_after_a_signal_and_after_a_kill() {
+fn ctrl_c_keeps_the_samples_of_the_only_step() {
+    let _alone = machine();
+    for seconds in [2, 8, 32] {
+        let scratch = scratch();
+        let suite = &scratch.file("loop.toml", ONE_STEP);
+        let mut command = scratch.punctual(&["run", suite, "--bench", "host", "--quiet"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.process_group(0).spawn().unwrap();
+        thread::sleep(Duration::from_secs(seconds));
+        send(child.id(), Signal::INT);
+        assert_eq!(child.wait().unwrap().code(), Some(3));
+        let shown = scratch.run(&["show", "r1", "--json"]);
+        if shown.status != Some(0) {
+            continue;
+        }
+        let run = &runs(&shown.stdout)[0];
+        assert_eq!(run["state"], "interrupted");
+        if let Some(recording) = run["recordings"].get(0) {
+            assert!(recording["count"].as_u64().unwrap() > 0);
+            let table = scratch.run(&["show", "r1"]).stdout;
+            assert!(table.contains("worst"), "{table}");
+            return;
+        }
+    }
+    panic!("nothing was ever kept");
+}
+
+#[test]
+fn settings_are_restored_after_a_signal_and_after_a_kill() {
     let Some(_alone) = machine() else { return };
     let before = settings();
     let scratch = scratch();
-    let (mut child, below) = begin(&scratch, knob_is_turned);
-    assert_ne!(settings(), before, "it has turned something");
+    let (mut child, below) = begin(&scratch, setting_is_changed);
+    assert_ne!(settings(), before, "it has changed something");
     send(child.id(), Signal::KILL);
     child.wait().unwrap();
     assert_gone(&below);
@@ -192,7 +233,7 @@ fn settings_are_turned_back_after_a_signal_and_after_a_kill() {
         "punctual was killed, and the target ended in good order"
     );
 
-    let (mut child, below) = begin(&scratch, knob_is_turned);
+    let (mut child, below) = begin(&scratch, setting_is_changed);
     let (target, _) = below
         .iter()
         .find(|(_, name)| name == "punctual-target")
@@ -208,6 +249,6 @@ fn settings_are_turned_back_after_a_signal_and_after_a_kill() {
     assert_eq!(
         settings(),
         before,
-        "the target was killed, and the next one turned back"
+        "the target was killed, and the next one restored"
     );
 }

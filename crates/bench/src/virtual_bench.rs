@@ -7,6 +7,7 @@
 //! or is lost with it. A [`Watch`] tells a guest that is slow from one that is lost.
 
 mod error;
+mod guest_memory;
 mod plugin;
 mod qemu;
 mod qemu_args;
@@ -49,6 +50,15 @@ pub enum Start {
     Resumed,
     /// By a boot of its own.
     Cold,
+}
+
+/// What becomes of the step that runs when a run is cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cancel {
+    /// Its samples are kept: the guest is asked to end, and has its time for it.
+    Keep,
+    /// It is of no use.
+    Discard,
 }
 
 /// The place where virtual subjects run.
@@ -103,7 +113,7 @@ impl VirtualBench {
     }
 
     /// Carries out a plan on a machine. `on` is told what happens; the run ends as
-    /// interrupted where it breaks off, and soon after `cancel` becomes true.
+    /// interrupted where it breaks off, and at once when `cancel` becomes true.
     pub fn run(
         &self,
         machine: &Machine,
@@ -112,11 +122,23 @@ impl VirtualBench {
         on: Listener,
         cancel: &AtomicBool,
     ) -> Outcome {
+        self.carry_out(machine, plan, (start, Cancel::Discard), on, cancel)
+    }
+
+    fn carry_out(
+        &self,
+        machine: &Machine,
+        plan: &str,
+        (start, on_cancel): (Start, Cancel),
+        on: Listener,
+        cancel: &AtomicBool,
+    ) -> Outcome {
         let mut session = Session {
             bench: self,
             machine,
             on,
             cancel,
+            on_cancel,
             console: Console::default(),
             went_on: None,
         };
@@ -167,7 +189,8 @@ impl Site for VirtualSite {
     }
 
     fn run(&self, plan: &str, on: Listener, cancel: &AtomicBool) -> Outcome {
-        self.bench.run(&self.machine, plan, self.start, on, cancel)
+        let how = (self.start, Cancel::Keep);
+        self.bench.carry_out(&self.machine, plan, how, on, cancel)
     }
 }
 
@@ -177,6 +200,7 @@ struct Session<'a> {
     machine: &'a Machine,
     on: Listener<'a>,
     cancel: &'a AtomicBool,
+    on_cancel: Cancel,
     /// All that the console has shown.
     console: Console,
     /// When the guest began to carry out its plan.
@@ -302,7 +326,11 @@ impl Session<'_> {
             arguments.extend(plugin.arguments());
             environment = Some(Plugin::environment(&qemu.version)?);
         }
-        Process::start(qemu, &arguments, environment, work.path())
+        let mut process = Process::start(qemu, &arguments, environment, work.path())?;
+        if self.on_cancel == Cancel::Keep && memory != Memory::Kept {
+            process.watch_memory(self.machine.memory_mib);
+        }
+        Ok(process)
     }
 
     /// Watches over a guest, and keeps what its console shows, however it goes.

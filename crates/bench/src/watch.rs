@@ -135,7 +135,7 @@ impl<'a> Watch<'a> {
                     Until::Finished => Err(RunError::Guest("the guest has paused again")),
                 };
             }
-            let is_alive = self.look_at_progress(process)?;
+            let is_alive = end == Until::Finished && self.look_at_progress(process)?;
             self.patience.look(heard || is_alive, process.spent())?;
             thread::sleep(LOOK);
         }

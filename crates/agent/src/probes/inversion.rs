@@ -60,7 +60,7 @@ const MEDIUM_RUNS: Event = 7;
 const MEDIUM_ENDS: Event = 8;
 const LOW_UNLOCKS: Event = 9;
 const HIGH_OWNS: Event = 10;
-const TOLD: [&str; 11] = [
+const EVENTS: [&str; 11] = [
     "low starts medium",
     "medium waits for the semaphore",
     "low locks the mutex",
@@ -144,7 +144,7 @@ impl Inversion {
         let stamps = stage.stamps.finish()?;
         let outcome = Outcome::of(
             stamps
-                .get(self.warmup as usize * TOLD.len()..)
+                .get(self.warmup as usize * EVENTS.len()..)
                 .unwrap_or_default(),
         )?;
         let mut findings = outcome.findings(protocol)?;
@@ -205,7 +205,7 @@ impl Stage {
             work,
             over: AtomicBool::new(false),
             priority_of_owner: AtomicI32::new(-1),
-            stamps: EventLog::new(rounds * TOLD.len()),
+            stamps: EventLog::new(rounds * EVENTS.len()),
         })
     }
 
@@ -288,7 +288,7 @@ struct Outcome {
 
 impl Outcome {
     fn of(stamps: &[Stamp]) -> Result<Self, Reason> {
-        let rounds: Vec<&[Stamp]> = stamps.chunks(TOLD.len()).collect();
+        let rounds: Vec<&[Stamp]> = stamps.chunks(EVENTS.len()).collect();
         let first = *rounds.first().ok_or("no round was measured")?;
         let order = |round: &[Stamp]| round.iter().map(|stamp| stamp.event).collect::<Vec<_>>();
         let mut outcome = Self {
@@ -342,7 +342,7 @@ impl Outcome {
 /// The place of an event in a round.
 fn find(round: &[Stamp], event: Event) -> Result<usize, Reason> {
     let place = round.iter().position(|stamp| stamp.event == event);
-    place.ok_or_else(|| format!("a round went by without \"{}\"", TOLD[event as usize]).into())
+    place.ok_or_else(|| format!("a round went by without \"{}\"", EVENTS[event as usize]).into())
 }
 
 /// A round's events in order, each with the time since the first.
@@ -350,7 +350,7 @@ fn story(round: &[Stamp]) -> String {
     let mut told = String::from("at_ns event\n");
     for stamp in round {
         let at = stamp.at - round[0].at;
-        let _ = writeln!(told, "{:>8} {}", at.0, TOLD[stamp.event as usize]);
+        let _ = writeln!(told, "{:>8} {}", at.0, EVENTS[stamp.event as usize]);
     }
     told
 }

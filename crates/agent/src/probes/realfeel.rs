@@ -89,7 +89,7 @@ impl Default for Realfeel {
 }
 
 /// How the interrupts came that were read.
-pub(crate) struct Conducted {
+pub(crate) struct Measured {
     /// What interrupted.
     pub source: &'static str,
     /// How it was measured, as read back.
@@ -152,11 +152,11 @@ impl Realfeel {
     /// Switches the interrupts on, has them read by another thread, and switches them off.
     ///
     /// The calling thread must have no real-time priority: [`Periodic`] says why.
-    pub(crate) fn conduct<T: Sink + Send>(
+    pub(crate) fn measure_into<T: Sink + Send>(
         &self,
         phase: Nanos,
         sink: T,
-    ) -> Result<(T, Conducted), Reason> {
+    ) -> Result<(T, Measured), Reason> {
         let (policy, _) = sched::policy().map_err(|error| format!("sched_getparam: {error}"))?;
         if policy != "SCHED_OTHER" {
             return Err(format!("the thread that starts the interrupts is {policy}").into());
@@ -171,19 +171,19 @@ impl Realfeel {
         settings.extend(missing);
         settings.insert("ended_by".into(), ended_by.into());
         settings.insert("switched_on_by".into(), policy.into());
-        Ok((sink, Conducted { source, settings }))
+        Ok((sink, Measured { source, settings }))
     }
 
     /// A whole recording.
     fn record(&self, phase: Nanos) -> Result<Recording, Reason> {
         let kept = self.samples.min(self.keep.into()) as usize;
         let recorder = SeenRecorder::new(kept, self.samples);
-        let (recorder, conducted) = self.conduct(phase, recorder)?;
-        let variant = format!("{} {} Hz", conducted.source, self.hertz);
+        let (recorder, measured) = self.measure_into(phase, recorder)?;
+        let variant = format!("{} {} Hz", measured.source, self.hertz);
         let mut recording = recorder.finish(RecordingKey::of_variant(&variant));
         recording.interval = Some(self.period());
         recording.warmup = self.warmup.into();
-        recording.settings = conducted.settings;
+        recording.settings = measured.settings;
         Ok(recording)
     }
 
@@ -252,9 +252,9 @@ impl Measurement for Realfeel {
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let phase = context.phases.below(Nanos::from_millis(4));
         // A new thread inherits no real-time priority.
-        let conductor = || self.record(phase);
-        let joined = thread::scope(|scope| scope.spawn(conductor).join());
-        let recording = joined.map_err(|_| "the conducting thread has panicked")??;
+        let start = || self.record(phase);
+        let joined = thread::scope(|scope| scope.spawn(start).join());
+        let recording = joined.map_err(|_| "the starting thread has panicked")??;
         Ok(vec![recording])
     }
 }

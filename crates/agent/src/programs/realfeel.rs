@@ -14,7 +14,7 @@ use punctual_model::Nanos;
 
 use super::Program;
 use super::getopt::{self, Refused};
-use crate::probes::realfeel::{Conducted, Realfeel};
+use crate::probes::realfeel::{Measured, Realfeel};
 use crate::sink::Sink;
 use crate::sys::signal;
 
@@ -99,15 +99,15 @@ fn run(arguments: &mut Parser) -> Result<()> {
     let mut file = File::create(&options.file).with_context(shown)?;
     signal::hold(&signal::ENDING)?;
     writeln!(out, "{} Hz", options.measurement.hertz)?;
-    let (counts, conducted) = measure(&options)?;
+    let (counts, measured) = measure(&options)?;
     file.write_all(format::write(&counts.bins).as_bytes())
         .with_context(shown)?;
-    write!(out, "{}", told(&counts, &conducted))?;
+    write!(out, "{}", told(&counts, &measured))?;
     Ok(())
 }
 
 /// Measures until there are enough, or a signal asks for the end.
-fn measure(options: &Options) -> Result<(Counts, Conducted)> {
+fn measure(options: &Options) -> Result<(Counts, Measured)> {
     let over = std::sync::atomic::AtomicBool::new(false);
     let counts = Counts::new(options.unit);
     let sink = Ended {
@@ -115,20 +115,20 @@ fn measure(options: &Options) -> Result<(Counts, Conducted)> {
         over: &over,
     };
     let measured = thread::scope(|scope| {
-        let conducting = scope.spawn(|| options.measurement.conduct(Nanos::ZERO, sink));
-        while !conducting.is_finished() {
+        let measuring = scope.spawn(|| options.measurement.measure_into(Nanos::ZERO, sink));
+        while !measuring.is_finished() {
             if signal::wait_for(&signal::ENDING, Nanos::from_millis(50))?.is_some() {
                 over.store(true, std::sync::atomic::Ordering::Relaxed);
             }
         }
-        let joined = conducting.join();
-        joined.map_err(|_| anyhow!("the conducting thread has panicked"))
+        let joined = measuring.join();
+        joined.map_err(|_| anyhow!("the starting thread has panicked"))
     })?;
-    let (sink, conducted) = measured.map_err(|why| anyhow!("{why}"))?;
-    Ok((sink.counts, conducted))
+    let (sink, measured) = measured.map_err(|why| anyhow!("{why}"))?;
+    Ok((sink.counts, measured))
 }
 
-fn told(counts: &Counts, conducted: &Conducted) -> String {
+fn told(counts: &Counts, measured: &Measured) -> String {
     let micros = Nanos::as_micros_f64;
     let extremes = counts.extremes.map_or_else(String::new, |(min, max)| {
         format!(", jitter {:.1} to {:.1} us", micros(min), micros(max))
@@ -140,7 +140,7 @@ fn told(counts: &Counts, conducted: &Conducted) -> String {
     if counts.missed > 0 {
         let _ = writeln!(text, "{} interrupts were missed", counts.missed);
     }
-    if let Some(why) = conducted.settings.get("no_rtc") {
+    if let Some(why) = measured.settings.get("no_rtc") {
         let _ = writeln!(text, "interrupts of a timerfd: {why}");
     }
     text

@@ -12,12 +12,16 @@ use punctual_model::Progress;
 use serde_json::json;
 
 use super::Error;
+use super::guest_memory::GuestMemory;
 use super::qmp::{Qmp, QmpError};
 use crate::error::RunError;
 use crate::watch::Watched;
 
 /// QEMU's program.
 pub const PROGRAM: &str = "qemu-system-x86_64";
+
+/// How long a guest that is asked to end may take to end its step and to send what it has.
+const GRACE: Duration = Duration::from_secs(60);
 
 /// QEMU as it is installed.
 #[derive(Clone, Debug)]
@@ -58,6 +62,8 @@ impl Qemu {
 pub struct Process {
     child: Child,
     qmp: Qmp,
+    /// Where the guest is seen to be, and asked to end.
+    memory: Option<GuestMemory>,
 }
 
 impl Process {
@@ -92,7 +98,11 @@ impl Process {
             stdout.expect("standard output is a pipe"),
         );
         match qmp {
-            Ok(qmp) => Ok(Self { child, qmp }),
+            Ok(qmp) => Ok(Self {
+                child,
+                qmp,
+                memory: None,
+            }),
             Err(error) => {
                 let _ = child.kill();
                 let status = child.wait().map_err(Error::at(directory))?;
@@ -102,6 +112,12 @@ impl Process {
                 })
             }
         }
+    }
+
+    /// From now on its guest, which has so many mebibytes, is seen to be where it is, and is
+    /// asked to end when the run is cancelled.
+    pub fn watch_memory(&mut self, mib: u32) {
+        self.memory = Some(GuestMemory::new(self.child.id(), mib));
     }
 
     /// Writes the state of the paused guest's devices, the CPU among them, to the file
@@ -135,11 +151,12 @@ impl Watched for Process {
     }
 
     fn ask_to_end(&mut self) -> Option<Duration> {
-        None
+        let asked = self.memory.as_mut()?.request_stop();
+        asked.then_some(GRACE)
     }
 
     fn progress(&mut self) -> Option<Progress> {
-        None
+        self.memory.as_mut()?.progress()
     }
 
     fn spent(&self) -> Duration {

@@ -104,6 +104,9 @@ pub struct Run {
     /// Boot afresh instead of resuming a booted guest from the cache
     #[arg(long)]
     cold: bool,
+    /// On the host: let CPUs enter idle states; otherwise /dev/cpu_dma_latency is held at 0
+    #[arg(long)]
+    allow_idle_states: bool,
     /// How many subjects run side by side [default: the number of CPUs]
     #[arg(long, value_name = "N", value_parser = parse_jobs)]
     jobs: Option<NonZeroUsize>,
@@ -232,6 +235,11 @@ impl Run {
                 let one = "--cpus is for --bench host: a virtual subject has one CPU";
                 return Err(UsageError(one.into()).into());
             }
+            Bench::Virtual if self.allow_idle_states => {
+                let none =
+                    "--allow-idle-states is for --bench host: a virtual CPU has no deep ones";
+                return Err(UsageError(none.into()).into());
+            }
             Bench::Virtual => {}
         }
         output::check_file(self.report.as_deref())?;
@@ -308,8 +316,12 @@ impl Run {
             ))
             .into());
         }
-        let plan = |(seed, steps): (u64, &Vec<Step>)| suites::plan(suite, steps, &loads, seed);
-        let plans: Result<_, _> = seeds
+        let plan = |(seed, steps): (u64, &Vec<Step>)| {
+            let mut plan = suites::plan(suite, steps, &loads, seed)?;
+            plan.allow_idle_states = self.allow_idle_states;
+            Ok(plan)
+        };
+        let plans: Result<_> = seeds
             .into_iter()
             .zip(shards.iter().cycle())
             .map(plan)
