@@ -54,6 +54,13 @@ fn everything_that_can_be_named_is_listed() {
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["schema"], "punctual.list/1");
     assert_eq!(json["probes"][0]["name"], "clock");
+    let json = scratch.run(&["list", "kernels", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    for kernel in json["kernels"].as_array().unwrap() {
+        let state = kernel["state"].as_str().unwrap();
+        assert!(["cached", "not-fetched", "damaged"].contains(&state));
+        assert_eq!(kernel["release"].is_string(), state == "cached");
+    }
 }
 
 #[test]
@@ -71,6 +78,14 @@ fn likely_mistakes_end_with_advice_and_status_two() {
         (&["run", &unknown_load], "stress"),
         (&["run", "demo", "--ns-per-insn", "3"], "power of two"),
         (&["run", "demo", "--seeds", "5..1"], "FIRST..LAST"),
+        (
+            &["run", "demo", "--seed", "9223372036854775808"],
+            "9223372036854775807",
+        ),
+        (
+            &["run", "demo", "--seeds", "9223372036854775808"],
+            "9223372036854775807",
+        ),
         (&["frobnicate"], "--help"),
     ] {
         let ended = scratch.run(arguments);
@@ -94,15 +109,15 @@ fn a_run_is_shown_listed_reported_and_removed() {
     assert_eq!(ended.status, Some(3), "{}", ended.stderr);
     let run = &runs(&ended.stdout)[0];
     assert_eq!(run["id"], "r1");
-    assert_eq!(run["subject"]["preemption"], "none");
+    assert_eq!(run["provenance"]["preemption"], "none");
     assert!(
-        run["subject"]["version"]
+        run["provenance"]["release"]
             .as_str()
             .unwrap()
             .starts_with("6.12.")
     );
     assert!(
-        run["subject"]["cmdline"]
+        run["provenance"]["cmdline"]
             .as_str()
             .unwrap()
             .ends_with("preempt=none")
@@ -186,7 +201,7 @@ fn a_users_own_load_and_suite_are_found_by_name() {
         [[step]]\nprobe = \"timer\"\nsamples = 50\nload = \"listing\"\n";
     std::fs::write(directory.join("suites/mine.toml"), suite).unwrap();
     let runs = scratch.measure(&["mine", "--kernel", "debian-6.12-rt"]);
-    let work = &runs[0]["recordings"][0]["work"][0];
+    let work = &runs[0]["steps"][0]["work"][0];
     assert!(work["amount"].as_u64().unwrap() > 0, "{work}");
     assert_eq!(work["unit"], "lines");
 }

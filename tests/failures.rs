@@ -207,7 +207,7 @@ fn assert_kept_what_it_had(scratch: &Scratch) {
     assert_eq!(run["state"], "interrupted");
     assert_eq!(run["recordings"][0]["count"], 50);
     assert!(run["digest"].is_null());
-    assert!(run["subject"]["version"].is_string());
+    assert!(run["provenance"]["release"].is_string());
     assert!(scratch.run(&["show", "r1"]).stdout.contains("interrupted"));
 }
 

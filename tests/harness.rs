@@ -156,17 +156,24 @@ pub fn user_cache() -> PathBuf {
     std::env::var_os("XDG_CACHE_HOME").map_or_else(home, PathBuf::from)
 }
 
-/// The runs in what `--json` prints: one object, or a list of them.
+/// The runs in what `--json` prints.
 ///
 /// # Panics
 /// If it is no JSON of that form.
 pub fn runs(json: &str) -> Vec<Value> {
     let value: Value = serde_json::from_str(json).expect("JSON");
-    match value["schema"].as_str() {
-        Some("punctual.run/1") => vec![value],
-        Some("punctual.runs/1") => value["runs"].as_array().expect("a list").clone(),
-        other => panic!("unknown schema {other:?}"),
-    }
+    assert_eq!(value["schema"], "punctual.run/2");
+    value["runs"].as_array().expect("a list").clone()
+}
+
+/// A finding of a recording that is a number: a count, or nanoseconds.
+///
+/// # Panics
+/// If it has no such finding.
+pub fn finding(recording: &Value, name: &str) -> i64 {
+    let found = &recording["findings"][name];
+    let number = found["count"].as_i64().or_else(|| found["nanos"].as_i64());
+    number.unwrap_or_else(|| panic!("no number {name}: {recording}"))
 }
 
 /// The digests of runs, by subject.

@@ -45,8 +45,11 @@ fn every_load_of_a_guest_proves_its_work() {
     let run = &scratch.measure(&[suite, "--kernel", "debian-6.12-rt"])[0];
     let recordings = run["recordings"].as_array().unwrap();
     assert_eq!(recordings.len(), LOADS.len());
-    for (recording, load) in recordings.iter().zip(LOADS) {
-        let work = recording["work"].as_array().unwrap();
+    let steps = run["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), LOADS.len());
+    for (step, load) in steps.iter().zip(LOADS) {
+        assert_eq!(step["load"], *load);
+        let work = step["work"].as_array().unwrap();
         assert!(!work.is_empty(), "{load}");
         for worker in work {
             println!("{load}: {worker}");

@@ -1,11 +1,10 @@
 //! A long recording in a store.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use punctual_model::run::State;
-use punctual_model::{Nanos, Recorder, Run, Subject};
-use punctual_store::{Store, StoreError};
+use punctual_model::{MachineRecord, Nanos, Recorder, RecordingKey, Run, Subject};
+use punctual_store::{End, Store, StoreError};
 
 /// Stores a run with one recording of so many samples, the first `keep` of them raw. The
 /// values are no machine's, but spread like those of one.
@@ -25,7 +24,6 @@ pub fn store(path: &Path, samples: u64, keep: u32) -> Result<(), StoreError> {
         suite: "long".into(),
         plan: String::new(),
         seed: 1,
-        ns_per_insn: None,
         subject: Subject {
             name: "host".into(),
             bench: "host".into(),
@@ -35,15 +33,27 @@ pub fn store(path: &Path, samples: u64, keep: u32) -> Result<(), StoreError> {
         error: None,
         started: "2026-11-21T10:00:00Z".into(),
         finished: None,
-        bench: BTreeMap::new(),
+        punctual: String::new(),
+        machine: MachineRecord::default(),
+        shards: 1,
         provenance: None,
+        steps: Vec::new(),
         recordings: Vec::new(),
         unsupported: Vec::new(),
         console: String::new(),
     };
     let store = Store::open(path)?;
     let id = store.begin(&run)?;
-    store.add_recording(&id, &recorder.finish("timer", "idle", "cpu0"))?;
-    let end = "2026-11-22T13:42:00Z";
-    store.end(&id, State::Finished, None, end, "", None)
+    store.add_recording(
+        &id,
+        &recorder.finish(RecordingKey::new("timer", "idle", "cpu0")),
+    )?;
+    let end = End {
+        state: State::Finished,
+        error: None,
+        finished: "2026-11-22T13:42:00Z",
+        console: "",
+        digest: None,
+    };
+    store.end(&id, &end)
 }

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use punctual_tests::explained::{check_sum, explain, number, samples};
-use punctual_tests::{Scratch, digests};
+use punctual_tests::{Scratch, digests, finding};
 use serde_json::Value;
 
 const STALL: &str = r#"
@@ -64,8 +64,7 @@ fn the_scope_works_in_another_qemu() {
     let explained = explain(&scratch, &["r1", "--worst", "100"]);
     assert_eq!(samples(&explained).len(), 100);
     samples(&explained).iter().for_each(check_sum);
-    let late = &first[0]["recordings"][0]["settings"]["stalled_value_ns"];
-    let late: i64 = late.as_str().and_then(|ns| ns.parse().ok()).expect("ns");
+    let late = finding(&first[0]["recordings"][0], "stalled_value");
     let stalled = samples(&explained)
         .iter()
         .find(|sample| number(&sample["late_ns"]) == late);

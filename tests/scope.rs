@@ -2,7 +2,7 @@
 //! run is the run.
 
 use punctual_tests::explained::{check_sum, explain, number, samples};
-use punctual_tests::{Scratch, digests};
+use punctual_tests::{Scratch, digests, finding};
 use serde_json::Value;
 
 /// The samples of every probe that the scope explains, each with a stall of 300 µs in it.
@@ -96,16 +96,9 @@ fn timer_step(kind: &str, us: i64) -> String {
     )
 }
 
-fn setting(recording: &Value, name: &str) -> i64 {
-    let text = recording["settings"][name].as_str();
-    text.unwrap_or_else(|| panic!("no {name}: {recording}"))
-        .parse()
-        .unwrap()
-}
-
 /// How long the stall says itself that it held the CPU, by the guest's clock.
 fn told(recording: &Value) -> i64 {
-    setting(recording, "stall_end_ns") - setting(recording, "stall_start_ns")
+    finding(recording, "stall_end") - finding(recording, "stall_start")
 }
 
 #[test]
@@ -147,7 +140,7 @@ fn check_story(
     hold: Option<&str>,
     named: &str,
 ) -> Option<i64> {
-    let late = setting(recording, "stalled_value_ns");
+    let late = finding(recording, "stalled_value");
     let mut found = samples(explained).iter();
     let sample = found.find(|sample| sample["variant"] == recording["variant"]);
     let sample = sample.unwrap_or_else(|| panic!("{named}: {explained:#}"));
@@ -171,7 +164,7 @@ fn check_story(
     let interrupts = parts.filter(|part| part["hold"] == "interrupt");
     let interrupts: i64 = interrupts.map(|part| number(&part["length_ns"])).sum();
     let length = number(&sample["story"]["held_ns"]) + interrupts;
-    let delay = setting(recording, "stall_end_ns");
+    let delay = finding(recording, "stall_end");
     assert!(
         (delay - length).abs() < 5_000,
         "{named}: {length} ns for {delay}"

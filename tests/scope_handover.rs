@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use punctual_tests::explained::{check_sum, explain, number, samples};
-use punctual_tests::{Scratch, runs};
+use punctual_tests::{Scratch, finding, runs};
 use serde_json::Value;
 
 const SUBJECTS: &str = r#"
@@ -80,7 +80,7 @@ fn a_stall_within_a_path_is_named() {
 /// Each sample that a stall fell into is explained by it; returns the paths.
 fn check_stalls(scratch: &Scratch, run: &Value) -> Vec<String> {
     let recordings = run["recordings"].as_array().unwrap().iter();
-    let stalled = recordings.filter(|one| one["settings"]["stalled_sample"].is_string());
+    let stalled = recordings.filter(|one| one["findings"]["stalled_sample"].is_object());
     let stalled: Vec<&Value> = stalled.collect();
     if stalled.is_empty() {
         return Vec::new();
@@ -88,20 +88,19 @@ fn check_stalls(scratch: &Scratch, run: &Value) -> Vec<String> {
     let worst = stalled.len().to_string();
     let explained = explain(scratch, &[run["id"].as_str().unwrap(), "--worst", &worst]);
     let check = |recording: &&Value| {
-        let setting = |name: &str| -> i64 {
-            let text = recording["settings"][name].as_str().unwrap();
-            text.parse().unwrap()
-        };
         let is_it = |sample: &&Value| {
             ["probe", "variant"]
                 .iter()
                 .all(|name| sample[*name] == recording[*name])
-                && number(&sample["seq"]) == setting("stalled_sample")
+                && number(&sample["seq"]) == finding(recording, "stalled_sample")
         };
         let sample = samples(&explained).iter().find(is_it);
         let sample = sample.unwrap_or_else(|| panic!("{recording:#}: {explained:#}"));
         check_sum(sample);
-        check_stall(sample, setting("stall_end_ns") - setting("stall_start_ns"));
+        check_stall(
+            sample,
+            finding(recording, "stall_end") - finding(recording, "stall_start"),
+        );
         let word = |name: &str| recording[name].as_str().unwrap();
         // The second of two steps of a probe has a number.
         let variant = word("variant").split(" (").next().unwrap();

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use punctual_tests::{Scratch, runs};
+use punctual_tests::{Scratch, finding, runs};
 use serde_json::Value;
 
 /// How far a value may be from what is expected, in ns: some paths are longer, some shorter
@@ -40,13 +40,6 @@ fn delays(kind: &str, stage: &str, subject: &str) -> bool {
         },
         other => panic!("{other} is not in the table"),
     }
-}
-
-fn number(recording: &Value, setting: &str) -> i64 {
-    let text = recording["settings"][setting].as_str();
-    text.unwrap_or_else(|| panic!("no {setting}: {recording}"))
-        .parse()
-        .unwrap()
 }
 
 /// The sample in the middle of those that no stall has touched.
@@ -89,7 +82,9 @@ fn every_stall_is_found_by_whom_it_delays_and_by_nobody_else() {
                 found.extend(check_within(recording, subject, &stage));
                 continue;
             }
-            let kind = recording["settings"]["stall_kind"].as_str().unwrap();
+            let kind = recording["findings"]["stall_kind"]["text"]
+                .as_str()
+                .unwrap();
             let mut expected = delays(kind, &stage, subject);
             if word("probe") == "signal" {
                 expected &= ways.next() == Some(&variant);
@@ -163,7 +158,7 @@ fn try_again(scratch: &Scratch, subject: &str, found: &mut BTreeSet<String>) {
 fn check_within(recording: &Value, subject: &str, stage: &str) -> Option<String> {
     const INTERRUPT_NS: std::ops::Range<i64> = 900..20_000;
     let max = recording["max"].as_i64();
-    let Some(kind) = recording["settings"]["stall_kind"].as_str() else {
+    let Some(kind) = recording["findings"]["stall_kind"]["text"].as_str() else {
         // Where each interruption of `tick` was a tick, there is no other one.
         assert!(
             max.is_none_or(|max| max < 100_000),
@@ -171,8 +166,8 @@ fn check_within(recording: &Value, subject: &str, stage: &str) -> Option<String>
         );
         return None;
     };
-    let length = number(recording, "stall_end_ns") - number(recording, "stall_start_ns");
-    let value = number(recording, "stalled_value_ns");
+    let length = finding(recording, "stall_end") - finding(recording, "stall_start");
+    let value = finding(recording, "stalled_value");
     // Of interruptions by something else than ticks the stall is the only one.
     let usual = recording["quantiles"]["0.5"].as_i64().unwrap_or(0);
     let besides = value - usual - length;
@@ -188,10 +183,10 @@ fn check_within(recording: &Value, subject: &str, stage: &str) -> Option<String>
 
 fn check(recording: &Value, delayed: bool, named: &str) {
     let (start, end) = (
-        number(recording, "stall_start_ns"),
-        number(recording, "stall_end_ns"),
+        finding(recording, "stall_start"),
+        finding(recording, "stall_end"),
     );
-    let value = number(recording, "stalled_value_ns");
+    let value = finding(recording, "stalled_value");
     let length = end - start;
     // Interrupts are open in all kinds but one, and add themselves.
     assert!(

@@ -7,6 +7,8 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 
+use punctual_model::Fact;
+
 /// The device.
 pub const DEVICE: &str = "/dev/cpu_dma_latency";
 
@@ -26,16 +28,16 @@ impl DmaLatency {
 
     /// Asks for no idle state at all, unless these are `allowed`; also what a run's provenance
     /// says of it.
-    pub fn for_run(allowed: bool) -> (Option<Self>, String) {
+    pub fn for_run(allowed: bool) -> (Option<Self>, Fact) {
         if allowed {
-            return (None, "not held: idle states are allowed".to_owned());
+            return (None, "not held: idle states are allowed".into());
         }
         match Self::hold(0) {
-            Ok(held) => (Some(held), "0".to_owned()),
+            Ok(held) => (Some(held), 0.into()),
             Err(error) => {
                 let why =
                     format!("not held: {DEVICE}: {error}: idle states add to what is measured");
-                (None, why)
+                (None, why.into())
             }
         }
     }

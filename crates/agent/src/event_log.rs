@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
-use punctual_model::{Nanos, Recorder};
+use punctual_model::{Nanos, Reason, Recorder};
 
 use crate::sys::marker;
 use crate::sys::time::now;
@@ -85,12 +85,12 @@ impl EventLog {
     }
 
     /// The finished sequence; an error where there was too little room for it.
-    pub fn finish(self) -> Result<Vec<Stamp>, String> {
+    pub fn finish(self) -> Result<Vec<Stamp>, Reason> {
         let (taken, room) = (self.next.into_inner(), self.slots.len());
         if taken > room {
-            return Err(format!(
-                "{taken} time stamps were taken, but there was room for {room}"
-            ));
+            return Err(
+                format!("{taken} time stamps were taken, but there was room for {room}").into(),
+            );
         }
         let stamp = |slot: Slot| Stamp {
             event: slot.event.into_inner(),
@@ -147,6 +147,8 @@ pub fn record(spans: &[Option<Span>]) -> Recorder {
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::RecordingKey;
+
     use super::*;
 
     fn stamp(event: Event, thread: u32, at: i64) -> Stamp {
@@ -168,7 +170,7 @@ mod tests {
         let found = spans(&stamps, 1, 2);
         let (at, value) = (Nanos(0), Nanos(7));
         assert_eq!(found, [Some(Span { at, value }), None, None, None]);
-        let recording = record(&found).finish("switch", "idle", "N=2");
+        let recording = record(&found).finish(RecordingKey::new("switch", "idle", "N=2"));
         assert_eq!((recording.count, recording.missed), (1, 3));
     }
 
@@ -182,7 +184,13 @@ mod tests {
         let stamps = stamps.finish().unwrap();
         assert_eq!((stamps[0].event, stamps[1].thread), (7, 2));
         assert!(stamps[0].at <= stamps[1].at);
-        assert!(overfull.finish().unwrap_err().contains("room for 0"));
+        assert!(
+            overfull
+                .finish()
+                .unwrap_err()
+                .to_string()
+                .contains("room for 0")
+        );
     }
 
     #[test]

@@ -1,11 +1,10 @@
 //! Process 1 of a guest: mounts what probes need, loads modules, and carries out the plan.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use punctual_model::Record;
+use punctual_model::{Facts, Record};
 
 use crate::stream::Stream;
 use crate::sys::{mount, net, process};
@@ -84,9 +83,9 @@ fn modules() -> io::Result<Vec<PathBuf>> {
 
 /// A virtual CPU has no idle state that takes long to leave. To forbid those that it has would
 /// make it spin while idle, instruction by instruction, where otherwise time is leapt over.
-fn facts() -> BTreeMap<String, String> {
+fn facts() -> Facts {
     let why = "not held: a virtual CPU has no deep idle states";
-    BTreeMap::from([("cpu_dma_latency_us".into(), why.into())])
+    Facts::from([("cpu_dma_latency_us".into(), why.into())])
 }
 
 fn measure() -> io::Result<()> {

@@ -1,6 +1,5 @@
 //! The program on the target side. See `punctual-target --help`.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
@@ -11,7 +10,7 @@ use lexopt::{Arg, Parser};
 use punctual_agent::dma_latency::DmaLatency;
 use punctual_agent::stream::Stream;
 use punctual_agent::{init, programs, session, shutdown, status_page};
-use punctual_model::Plan;
+use punctual_model::{Facts, Plan};
 
 const HELP: &str = "\
 The target side of punctual: probes and loads in one static program.
@@ -106,7 +105,7 @@ fn run_plan(arguments: &mut Parser) -> Result<()> {
     }
     shutdown::watch().context("cannot watch for signals")?;
     let (_held, told) = DmaLatency::for_run(plan.allow_idle_states);
-    let facts = BTreeMap::from([("cpu_dma_latency_us".into(), told)]);
+    let facts = Facts::from([("cpu_dma_latency_us".into(), told)]);
     session::carry_out(&plan, facts, &mut Stream::new(io::stdout()))
         .context("cannot write the stream")
 }

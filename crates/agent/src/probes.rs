@@ -17,7 +17,7 @@ mod switch;
 mod tick;
 pub(crate) mod timer;
 
-use punctual_model::{Nanos, Recording};
+use punctual_model::{Nanos, Reason, Recording};
 use serde::de::DeserializeOwned;
 use toml::Table;
 
@@ -66,13 +66,11 @@ pub trait Measurement: std::fmt::Debug {
     }
 
     /// Measures. An error is the reason why it cannot: it becomes `unsupported`.
-    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String>;
+    fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason>;
 }
 
 /// What a probe is told besides its parameters.
-pub struct Context<'a> {
-    /// The name of the load that runs beside it.
-    pub load: &'a str,
+pub struct Context {
     /// Spans that depend on the seed.
     pub phases: Phases,
 }
@@ -81,8 +79,8 @@ pub struct Context<'a> {
 /// measured by then are kept.
 fn each<V>(
     variants: impl IntoIterator<Item = V>,
-    mut measure: impl FnMut(V) -> Result<Recording, String>,
-) -> Result<Vec<Recording>, String> {
+    mut measure: impl FnMut(V) -> Result<Recording, Reason>,
+) -> Result<Vec<Recording>, Reason> {
     let mut recordings = Vec::new();
     for variant in variants {
         let measured = measure(variant);

@@ -1,11 +1,11 @@
 //! What is judged, as read back from the running kernel, before the first sample.
 
-use std::collections::BTreeMap;
 use std::fs;
 
-use punctual_model::record::Provenance;
+use punctual_model::record::{Preemption, Provenance};
+use punctual_model::{Fact, Facts, Reason};
 
-use crate::sys::time;
+use crate::sys::{time, tsc};
 
 /// Files whose content is a fact of its own, by the name of the fact.
 const FACTS: &[(&str, &str)] = &[
@@ -29,45 +29,48 @@ const FACTS: &[(&str, &str)] = &[
 
 /// Reads everything back.
 pub fn read() -> Provenance {
-    let version = line("/proc/version").unwrap_or_else(|reason| reason);
+    let version = shown("/proc/version");
     Provenance {
-        release: line("/proc/sys/kernel/osrelease").unwrap_or_else(|reason| reason),
+        release: shown("/proc/sys/kernel/osrelease"),
         preemption: preemption(&version, line("/sys/kernel/debug/sched/preempt")),
         version,
-        cmdline: line("/proc/cmdline").unwrap_or_else(|reason| reason),
+        cmdline: shown("/proc/cmdline"),
+        tsc_khz: tsc::khz(),
         facts: facts(),
     }
 }
 
-fn facts() -> BTreeMap<String, String> {
-    let mut facts: BTreeMap<String, String> = FACTS
-        .iter()
-        .map(|(name, path)| {
-            (
-                (*name).to_owned(),
-                line(path).unwrap_or_else(|reason| reason),
-            )
-        })
-        .collect();
+fn facts() -> Facts {
+    let read = |(name, path): &(&str, &str)| {
+        let fact = line(path).map(|text| Fact::parse(&text));
+        ((*name).to_owned(), fact.into())
+    };
+    let mut facts: Facts = FACTS.iter().map(read).collect();
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let field = |name| cpu_field(&cpu, name).unwrap_or("unknown").to_owned();
-    facts.insert("cpu".into(), field("model name"));
-    facts.insert(
-        "virtualised".into(),
-        has_flag(&field("flags"), "hypervisor").to_string(),
-    );
+    let field = |name| {
+        let absent = || Reason::unreadable("/proc/cpuinfo", format!("no \"{name}\""));
+        cpu_field(&cpu, name).ok_or_else(absent)
+    };
+    facts.insert("cpu".into(), field("model name").into());
+    let virtualised = field("flags").map(|flags| has_flag(flags, "hypervisor"));
+    facts.insert("virtualised".into(), virtualised.into());
     facts.insert("high_resolution_timers".into(), high_resolution());
-    facts.insert("memory".into(), memory());
+    facts.insert("memory_kib".into(), memory_kib().into());
     facts.insert("target".into(), env!("CARGO_PKG_VERSION").into());
     facts
 }
 
-/// A file's first line; where there is none, the reason.
-fn line(path: &str) -> Result<String, String> {
+/// A file's first line, or why there is none.
+fn line(path: &str) -> Result<String, Reason> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(text.lines().next().unwrap_or_default().trim().to_owned()),
-        Err(error) => Err(format!("unknown: {path}: {error}")),
+        Err(error) => Err(Reason::unreadable(path, error)),
     }
+}
+
+/// A file's first line; where there is none, that it is not known, and why.
+fn shown(path: &str) -> String {
+    Fact::from(line(path)).to_string()
 }
 
 /// The preemption model in force.
@@ -76,42 +79,43 @@ fn line(path: &str) -> Result<String, String> {
 /// only with the out-of-tree patch. A kernel with `PREEMPT_DYNAMIC` tells the model chosen
 /// at boot in debugfs, in parentheses. A kernel without either tells by `PREEMPT` in its
 /// version that it is fully preemptible; `none` and `voluntary` then look the same.
-fn preemption(version: &str, dynamic: Result<String, String>) -> String {
+fn preemption(version: &str, dynamic: Result<String, Reason>) -> Preemption {
     let has = |word| {
         version
             .split(|c: char| !c.is_ascii_uppercase() && c != '_')
             .any(|w| w == word)
     };
     if has("PREEMPT_RT") {
-        return "rt".into();
+        return Preemption::Rt;
     }
     match dynamic {
         Ok(models) => models
             .split_whitespace()
             .find_map(|model| model.strip_prefix('(')?.strip_suffix(')'))
-            .map_or_else(
-                || format!("unknown: debugfs says \"{models}\""),
-                str::to_owned,
-            ),
-        Err(reason) if has("PREEMPT_DYNAMIC") => reason,
-        Err(_) if has("PREEMPT") => "full".into(),
-        Err(_) => "unknown: none or voluntary, fixed when the kernel was built".into(),
+            .and_then(Preemption::of_name)
+            .unwrap_or_else(|| Preemption::Unknown(format!("debugfs says \"{models}\"").into())),
+        Err(reason) if has("PREEMPT_DYNAMIC") => Preemption::Unknown(reason),
+        Err(_) if has("PREEMPT") => Preemption::Full,
+        Err(_) => Preemption::Unknown("none or voluntary, fixed when the kernel was built".into()),
     }
 }
 
 /// Whether timers end on the nanosecond or on the tick.
-fn high_resolution() -> String {
+fn high_resolution() -> Fact {
     match time::resolution() {
         Ok(resolution) if resolution.0 == 1 => "active".into(),
-        Ok(resolution) => format!("inactive: timers end on a tick of {resolution}"),
-        Err(error) => format!("unknown: clock_getres: {error}"),
+        Ok(resolution) => format!("inactive: timers end on a tick of {resolution}").into(),
+        Err(error) => Reason::from(format!("clock_getres: {error}")).into(),
     }
 }
 
-fn memory() -> String {
-    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+/// All memory that the kernel has, in kibibytes.
+fn memory_kib() -> Result<i64, Reason> {
+    let path = "/proc/meminfo";
+    let text = fs::read_to_string(path).map_err(|error| Reason::unreadable(path, error))?;
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    total.map_or_else(|| "unknown".into(), |size| size.trim().to_owned())
+    let size = total.and_then(|total| total.split_whitespace().next()?.parse().ok());
+    size.ok_or_else(|| Reason::unreadable(path, "no MemTotal"))
 }
 
 fn cpu_field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
@@ -132,26 +136,31 @@ mod tests {
     const DYNAMIC: &str = "Linux version 6.12 (gcc) #1 SMP PREEMPT_DYNAMIC Debian";
     const RT: &str = "Linux version 6.12-rt (gcc) #1 SMP PREEMPT_RT Debian 6.12";
 
-    fn missing() -> Result<String, String> {
-        Err("unknown: no such file".into())
+    fn missing() -> Result<String, Reason> {
+        Err(Reason::unreadable("/sys/x", "no such file"))
+    }
+
+    fn is_unknown(found: &Preemption) -> bool {
+        matches!(found, Preemption::Unknown(_))
     }
 
     #[test]
     fn the_model_in_parentheses_is_the_one_in_force() {
         let told = |text: &str| preemption(DYNAMIC, Ok(text.into()));
-        assert_eq!(told("none (voluntary) full"), "voluntary");
-        assert_eq!(told("none voluntary (full) lazy"), "full");
-        assert!(told("none voluntary").starts_with("unknown"));
+        assert_eq!(told("none (voluntary) full"), Preemption::Voluntary);
+        assert_eq!(told("none voluntary (full) lazy"), Preemption::Full);
+        assert_eq!(told("full (lazy)"), Preemption::Lazy);
+        assert!(is_unknown(&told("none voluntary")));
+        assert!(is_unknown(&told("none (other)")));
     }
 
     #[test]
     fn rt_is_told_by_the_version_and_nothing_is_guessed() {
-        assert_eq!(preemption(RT, missing()), "rt");
-        assert!(preemption(DYNAMIC, missing()).starts_with("unknown"));
-        assert_eq!(
-            preemption("Linux version 5.4 #1 SMP PREEMPT Mon", missing()),
-            "full"
-        );
-        assert!(preemption("Linux version 5.4 #1 SMP Mon", missing()).starts_with("unknown"));
+        assert_eq!(preemption(RT, missing()), Preemption::Rt);
+        assert!(is_unknown(&preemption(DYNAMIC, missing())));
+        let fixed = |version| preemption(version, missing());
+        let full = fixed("Linux version 5.4 #1 SMP PREEMPT Mon");
+        assert_eq!(full, Preemption::Full);
+        assert!(is_unknown(&fixed("Linux version 5.4 #1 SMP Mon")));
     }
 }

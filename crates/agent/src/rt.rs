@@ -1,56 +1,48 @@
 //! Preparing a thread for measuring: memory, CPU, policy, priority, and reading them back.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::sync::OnceLock;
 
-use punctual_model::CpuId;
+use punctual_model::{CpuId, Facts, Finding, Reason};
 
 use crate::sys::memory;
 use crate::sys::sched::{self, Policy};
 
 /// How a measuring thread was really scheduled, as the kernel tells it.
-pub type Settings = BTreeMap<String, String>;
+pub type Settings = Facts;
 
 /// Prepares the calling thread: memory locked, bound to `cpu`, `SCHED_FIFO` with `priority`,
 /// timer slack 1 ns, stack touched. Returns what the kernel says when asked; an error is the
 /// reason why the thread cannot measure. There is no fallback.
-pub fn prepare_thread(cpu: CpuId, priority: u8) -> Result<Settings, String> {
+pub fn prepare_thread(cpu: CpuId, priority: u8) -> Result<Settings, Reason> {
     let locked = lock_memory()?;
     pin(cpu)?;
     let slack = sched::minimise_timer_slack()
         .map_err(|error| format!("cannot set the timer slack: {error}"))?;
     schedule(Policy::Fifo, priority)?;
-    Ok(BTreeMap::from([
+    Ok(Facts::from([
         ("policy".into(), Policy::Fifo.name().into()),
-        ("priority".into(), priority.to_string()),
-        ("affinity".into(), cpu.to_string()),
-        ("timer_slack_ns".into(), slack.to_string()),
-        ("memory_locked_kib".into(), locked.to_string()),
+        ("priority".into(), priority.into()),
+        ("affinity".into(), cpu.to_string().into()),
+        ("timer_slack_ns".into(), slack.into()),
+        ("memory_locked_kib".into(), locked.into()),
     ]))
 }
 
 /// Locks all memory of the process, present and future, when it is first called; an error
 /// where that is refused. Returns how many KiB of it the kernel says are locked now.
-pub fn lock_memory() -> Result<u64, String> {
-    static LOCKED: OnceLock<Result<(), String>> = OnceLock::new();
-    let lock = || {
-        let refused = |error| {
-            format!(
-                "locking memory is refused ({error}): run as root, or raise RLIMIT_MEMLOCK \
-                 (ulimit -l unlimited)"
-            )
-        };
-        memory::lock_all().map_err(refused)
+pub fn lock_memory() -> Result<u64, Reason> {
+    static LOCKED: OnceLock<Result<(), Reason>> = OnceLock::new();
+    let refused = |error: std::io::Error| Reason::NoMemoryLock {
+        error: error.to_string(),
     };
+    let lock = || memory::lock_all().map_err(refused);
     LOCKED.get_or_init(lock).clone()?;
     let path = "/proc/self/status";
-    let status = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+    let status = fs::read_to_string(path).map_err(|error| Reason::unreadable(path, error))?;
     match parse_locked_kib(&status) {
         Some(kib) if kib > 0 => Ok(kib),
-        _ => Err(format!(
-            "memory was to be locked, but {path} says that none is"
-        )),
+        _ => Err(format!("memory was to be locked, but {path} says that none is").into()),
     }
 }
 
@@ -63,38 +55,47 @@ fn parse_locked_kib(status: &str) -> Option<u64> {
 }
 
 /// Binds the calling thread to `cpu`; an error where the kernel then says otherwise.
-pub fn pin(cpu: CpuId) -> Result<(), String> {
+pub fn pin(cpu: CpuId) -> Result<(), Reason> {
     sched::pin(cpu).map_err(|error| format!("cannot bind a thread to {cpu}: {error}"))?;
     let cpus = sched::affinity().map_err(|error| format!("sched_getaffinity: {error}"))?;
     if cpus != [cpu] {
-        return Err(format!("asked for {cpu}, but the kernel says {cpus:?}"));
+        return Err(format!("asked for {cpu}, but the kernel says {cpus:?}").into());
     }
     Ok(())
 }
 
 /// Gives the calling thread a policy and a priority, and touches its stack; an error where
 /// the kernel then says otherwise. There is no fallback.
-pub fn schedule(policy: Policy, priority: u8) -> Result<(), String> {
+pub fn schedule(policy: Policy, priority: u8) -> Result<(), Reason> {
     let name = policy.name();
-    sched::set(policy, priority).map_err(|error| {
-        format!("{name} {priority} is refused ({error}): run as root, or raise RLIMIT_RTPRIO")
+    sched::set(policy, priority).map_err(|error| Reason::Refused {
+        what: format!("{name} {priority}"),
+        error: error.to_string(),
+        hint: "run as root, or raise RLIMIT_RTPRIO".into(),
     })?;
     memory::touch_stack();
     let (told, found) = sched::policy().map_err(|error| format!("sched_getparam: {error}"))?;
     if told != name || found != i32::from(priority) {
-        return Err(format!(
-            "asked for {name} {priority}, but the kernel says {told} {found}"
-        ));
+        return Err(
+            format!("asked for {name} {priority}, but the kernel says {told} {found}").into(),
+        );
     }
     Ok(())
 }
 
 /// The real-time priority at which the kernel runs the calling thread at this moment, be it
 /// its own or one that a mutex lends it; `sched_getparam` tells the former only.
-pub fn effective_priority() -> Result<i32, String> {
+pub fn effective_priority() -> Result<i32, Reason> {
     let path = "/proc/thread-self/stat";
-    let text = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
-    parse_effective_priority(&text).ok_or_else(|| format!("{path} has no priority: {text}"))
+    let text = fs::read_to_string(path).map_err(|error| Reason::unreadable(path, error))?;
+    parse_effective_priority(&text)
+        .ok_or_else(|| Reason::unreadable(path, format!("no priority in {text:?}")))
+}
+
+/// What [`effective_priority`] said when a mutex was wanted; a negative number is none.
+pub fn lent_priority(found: i32) -> Finding {
+    let known = u64::try_from(found).map(Finding::Count);
+    known.unwrap_or_else(|_| Finding::Absent("/proc/thread-self/stat did not tell it".into()))
 }
 
 /// Field 18 of proc(5)'s `stat`; a real-time priority `n` is shown there as `-1 - n`. The

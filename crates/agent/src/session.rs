@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 
 use punctual_model::plan::{IDLE, Load, Plan, Step};
-use punctual_model::record::{Finished, Provenance, Started, Unsupported};
-use punctual_model::{Nanos, Record, Recording};
+use punctual_model::record::{Finished, Provenance, Started, StepRecord, Unsupported};
+use punctual_model::recording::Work;
+use punctual_model::{Fact, Facts, Nanos, Reason, Record, Recording, RecordingKey};
 
 use crate::loads::RunningLoad;
 use crate::phases::Phases;
@@ -22,11 +23,7 @@ const SETTLING: Nanos = Nanos::from_millis(100);
 /// Carries out a plan and sends what comes of it; an error only where sending fails. `facts`
 /// are what the caller adds to the provenance. Where the target is asked to end, the step that
 /// runs ends after its sample, and no further one is begun.
-pub fn carry_out(
-    plan: &Plan,
-    facts: BTreeMap<String, String>,
-    stream: &mut Stream,
-) -> io::Result<()> {
+pub fn carry_out(plan: &Plan, facts: Facts, stream: &mut Stream) -> io::Result<()> {
     let measurements = match understand(plan) {
         Ok(measurements) => measurements,
         Err(reason) => return stream.send(&Record::Refused(reason)),
@@ -37,12 +34,15 @@ pub fn carry_out(
         recordings: 0,
         unsupported: 0,
     };
-    let mut titles = BTreeMap::new();
+    let mut repetitions = Repetitions::default();
     for ((step, measurement), number) in plan.steps.iter().zip(&measurements).zip(0..) {
         if status_page::is_stop_requested() {
             break;
         }
         marker::step();
+        if step.skip {
+            continue;
+        }
         stream.send(&Record::Started(Started {
             step: number,
             probe: step.probe.clone(),
@@ -51,9 +51,15 @@ pub fn carry_out(
         }))?;
         status_page::begin_step(number);
         match measure(plan, step, number, measurement.as_ref()) {
-            Ok(recordings) => {
+            Ok((recordings, work)) => {
+                stream.send(&Record::Step(StepRecord {
+                    step: number,
+                    probe: step.probe.clone(),
+                    load: step.load.clone(),
+                    work,
+                }))?;
                 for mut recording in recordings {
-                    tell_apart(&mut recording, &mut titles);
+                    repetitions.complete(&mut recording.key, step, number);
                     stream.send(&Record::Recording(Box::new(recording)))?;
                     sent.recordings += 1;
                 }
@@ -62,6 +68,7 @@ pub fn carry_out(
             Err(_) if status_page::is_stop_requested() => {}
             Err(reason) => {
                 stream.send(&Record::Unsupported(Unsupported {
+                    step: number,
                     probe: step.probe.clone(),
                     load: step.load.clone(),
                     reason: explained(plan, reason),
@@ -79,30 +86,44 @@ pub fn carry_out(
 }
 
 /// What is judged, and what was put in order before.
-fn provenance(facts: BTreeMap<String, String>) -> Provenance {
+fn provenance(facts: Facts) -> Provenance {
     scratch::remove_left_behind();
     let restored = setting::restore_left_behind();
     let mut provenance = provenance::read();
     provenance.facts.extend(facts);
     if !restored.is_empty() {
         let text = restored.join(", ");
+        let text = Fact::from(text);
         provenance.facts.insert("restored_after_crash".into(), text);
     }
     provenance
 }
 
-/// Numbers recordings of the same name: a plan may measure the same twice, in two ways.
-fn tell_apart(recording: &mut Recording, titles: &mut BTreeMap<String, u32>) {
-    let times = titles.entry(recording.title()).or_default();
-    *times += 1;
-    recording.number(*times);
+/// How often each probe, load and variant has been recorded: a plan may measure the same
+/// twice, in two ways.
+#[derive(Default)]
+struct Repetitions(BTreeMap<(String, String, String), u32>);
+
+impl Repetitions {
+    /// Completes a key of which the probe has set the variant.
+    fn complete(&mut self, key: &mut RecordingKey, step: &Step, number: u32) {
+        key.step = number;
+        key.probe.clone_from(&step.probe);
+        key.load.clone_from(&step.load);
+        let name = (key.probe.clone(), key.load.clone(), key.variant.clone());
+        let times = self.0.entry(name).or_default();
+        *times += 1;
+        key.repetition = *times;
+    }
 }
 
 /// A reason, and the reason for it where a module could not be brought along.
-fn explained(plan: &Plan, reason: String) -> String {
-    let missing = |(module, _): &(&String, &String)| reason.contains(&format!("/dev/{module}"));
-    match plan.absent.iter().find(missing) {
-        Some((_, why)) => format!("{reason}: {why}"),
+fn explained(plan: &Plan, reason: Reason) -> Reason {
+    let why = reason
+        .missing_module()
+        .and_then(|name| plan.absent.get(name));
+    match why {
+        Some(why) => reason.because(why),
         None => reason,
     }
 }
@@ -130,19 +151,17 @@ fn prepare_control_thread() {
     let _ = process::adopt_orphans();
 }
 
+/// What a step's probe recorded, and what its load did meanwhile.
 fn measure(
     plan: &Plan,
     step: &Step,
     number: u32,
     measurement: &dyn Measurement,
-) -> Result<Vec<Recording>, String> {
+) -> Result<(Vec<Recording>, Vec<Work>), Reason> {
     let mut phases = Phases::new(plan.seed, number);
     let load = plan.loads.get(&step.load);
     let running = load.map(|load| start(load, &mut phases)).transpose()?;
-    let result = measurement.run(&mut Context {
-        load: &step.load,
-        phases,
-    });
+    let result = measurement.run(&mut Context { phases });
     let work = running.map(RunningLoad::stop).transpose();
     let (mut recordings, work) = (result?, work?.unwrap_or_default());
     let interrupted = status_page::is_stop_requested();
@@ -150,10 +169,8 @@ fn measure(
     recordings.retain(|recording| !interrupted || recording.count > 0);
     for recording in &mut recordings {
         recording.interrupted = interrupted;
-        recording.step = Some(number);
-        recording.work.clone_from(&work);
     }
-    Ok(recordings)
+    Ok((recordings, work))
 }
 
 fn start(load: &Load, phases: &mut Phases) -> Result<RunningLoad, String> {
@@ -164,23 +181,39 @@ fn start(load: &Load, phases: &mut Phases) -> Result<RunningLoad, String> {
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::Recorder;
-
     use super::*;
+
+    fn step(probe: &str) -> Step {
+        let text = format!("probe = \"{probe}\"\n");
+        toml::from_str(&text).unwrap()
+    }
 
     #[test]
     fn recordings_of_one_name_are_told_apart() {
-        let mut titles = BTreeMap::new();
-        let mut variant = |probe, variant| {
-            let mut recording = Recorder::new(0).finish(probe, IDLE, variant);
-            tell_apart(&mut recording, &mut titles);
-            recording.variant
+        let mut repetitions = Repetitions::default();
+        let mut label = |probe, number, variant: &str| {
+            let mut key = RecordingKey::of_variant(variant);
+            repetitions.complete(&mut key, &step(probe), number);
+            assert_eq!((&*key.probe, &*key.load, key.step), (probe, IDLE, number));
+            key.label()
         };
-        assert_eq!(variant("timer", "cpu0"), "cpu0");
-        assert_eq!(variant("timer", "cpu0"), "cpu0 (2)");
-        assert_eq!(variant("timer", "cpu1"), "cpu1");
-        assert_eq!(variant("kthreads", ""), "");
-        assert_eq!(variant("kthreads", ""), "(2)");
-        assert_eq!(variant("timer", "cpu0"), "cpu0 (3)");
+        assert_eq!(label("timer", 0, "cpu0"), "cpu0");
+        assert_eq!(label("timer", 1, "cpu0"), "cpu0 (2)");
+        assert_eq!(label("timer", 1, "cpu1"), "cpu1");
+        assert_eq!(label("kthreads", 2, ""), "");
+        assert_eq!(label("kthreads", 3, ""), "(2)");
+        assert_eq!(label("timer", 4, "cpu0"), "cpu0 (3)");
+    }
+
+    #[test]
+    fn why_a_module_is_missing_is_said_where_its_device_is_missing() {
+        let mut plan: Plan = toml::from_str("seed = 1\nstep = []\n").unwrap();
+        plan.absent.insert("pulse".into(), "no compiler".into());
+        let absent = |module| Reason::no_device("/dev/x", module, "No such file");
+        let text = explained(&plan, absent("pulse")).to_string();
+        assert!(text.ends_with("(module pulse): no compiler"), "{text}");
+        assert_eq!(explained(&plan, absent("stall")), absent("stall"));
+        let other = Reason::from("no /dev/pulse");
+        assert_eq!(explained(&plan, other.clone()), other);
     }
 }

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, PoisonError};
 
 use punctual_model::recording::Sample;
-use punctual_model::{Nanos, Recording};
+use punctual_model::{Finding, Nanos, Reason, Recording};
 use serde::Deserialize;
 
 use crate::sys::time;
@@ -72,9 +72,9 @@ impl Stall {
     }
 
     /// Opens the device; an error is the reason why there will be no stall.
-    pub fn open(self) -> Result<Device, String> {
+    pub fn open(self) -> Result<Device, Reason> {
         let file = File::options().read(true).write(true).open(DEVICE);
-        let file = file.map_err(|error| format!("no {DEVICE}: {error} (module stall)"))?;
+        let file = file.map_err(|error| Reason::no_device(DEVICE, "stall", error))?;
         Ok(Device { stall: self, file })
     }
 }
@@ -93,35 +93,36 @@ impl Device {
     }
 
     /// Arms it for the CPU that the calling thread is on; `offset` is the probe's own.
-    pub fn arm(&self, due: Nanos, offset: Nanos) -> Result<(), String> {
+    pub fn arm(&self, due: Nanos, offset: Nanos) -> Result<(), Reason> {
         let offset = self.stall.offset_ns.map_or(offset, Nanos);
         let Stall { kind, us, .. } = self.stall;
         let text = format!("{} {us} at={}", kind.name(), (due + offset).0);
         let armed = (&self.file).write_all(text.as_bytes());
-        armed.map_err(|error| format!("{DEVICE} refuses \"{text}\": {error}"))
+        armed.map_err(|error| format!("{DEVICE} refuses \"{text}\": {error}").into())
     }
 
     /// When the stall began and ended.
-    fn span(&self) -> Result<(Nanos, Nanos), String> {
+    fn span(&self) -> Result<(Nanos, Nanos), Reason> {
         // One that could not delay the probe may have been delayed by it.
         time::sleep(Nanos::from_micros(i64::from(self.stall.us) * 2));
         let mut text = [0; 128];
         let length = self.file.read_at(&mut text, 0);
         let length = length.map_err(|error| format!("{DEVICE}: {error}"))?;
         let text = String::from_utf8_lossy(&text[..length]);
-        parse(&text).ok_or_else(|| format!("the stall did not happen: {DEVICE} says {text:?}"))
+        let never = || format!("the stall did not happen: {DEVICE} says {text:?}").into();
+        parse(&text).ok_or_else(never)
     }
 
     /// Writes into the recording what the stall was, counted from the moment when the sample
     /// was due that it was meant for, and what that sample was. `due` is when it was to be
     /// due, and `at` the same in the recording; the next sample to it is the one.
-    pub fn tell(&self, due: Nanos, at: Nanos, recording: &mut Recording) -> Result<(), String> {
+    pub fn tell(&self, due: Nanos, at: Nanos, recording: &mut Recording) -> Result<(), Reason> {
         let (start, end) = self.span()?;
         let distance = |at_found: Nanos| (at_found - at).0.abs();
         let samples = recording.samples.iter();
         let found = samples.min_by_key(|sample| distance(sample.at));
         let Some(sample) = found else {
-            return Err("the stalled sample was not kept".to_owned());
+            return Err("the stalled sample was not kept".into());
         };
         let due = due + (sample.at - at);
         self.note(sample, (start, end), due, recording);
@@ -130,16 +131,17 @@ impl Device {
 
     fn note(&self, sample: Sample, span: (Nanos, Nanos), due: Nanos, recording: &mut Recording) {
         let (start, end) = span;
-        let facts = [
-            ("stall_kind", self.stall.kind.name().to_owned()),
-            ("stall_us", self.stall.us.to_string()),
-            ("stall_start_ns", (start - due).0.to_string()),
-            ("stall_end_ns", (end - due).0.to_string()),
-            ("stalled_sample", sample.seq.to_string()),
-            ("stalled_value_ns", sample.value.0.to_string()),
+        let length = Nanos::from_micros(self.stall.us.into());
+        let findings = [
+            ("stall_kind", Finding::Text(self.stall.kind.name().into())),
+            ("stall", Finding::Nanos(length)),
+            ("stall_start", Finding::Nanos(start - due)),
+            ("stall_end", Finding::Nanos(end - due)),
+            ("stalled_sample", Finding::Count(sample.seq)),
+            ("stalled_value", Finding::Nanos(sample.value)),
         ];
-        let facts = facts.map(|(name, fact)| (name.into(), fact));
-        recording.settings.extend(facts);
+        let findings = findings.map(|(name, finding)| (name.into(), finding));
+        recording.findings.extend(findings);
     }
 }
 
@@ -152,7 +154,7 @@ pub struct Within {
     round: u64,
     /// How long after the round's begin, unless the suite says otherwise.
     offset: Nanos,
-    armed: Mutex<Result<(), String>>,
+    armed: Mutex<Result<(), Reason>>,
 }
 
 impl Within {
@@ -162,11 +164,11 @@ impl Within {
         stall: Option<Stall>,
         round: impl FnOnce(u64) -> u64,
         offset: Nanos,
-    ) -> Result<Option<Self>, String> {
+    ) -> Result<Option<Self>, Reason> {
         let Some(stall) = stall else {
             return Ok(None);
         };
-        let armed = Mutex::new(Err("the stalled round was not begun".to_owned()));
+        let armed = Mutex::new(Err("the stalled round was not begun".into()));
         Ok(Some(Self {
             device: stall.open()?,
             round: round(stall.sample),
@@ -181,7 +183,7 @@ impl Within {
         *self.armed.lock().unwrap_or_else(PoisonError::into_inner) = armed;
     }
 
-    fn tell(&self, first: Nanos, recordings: &mut [Recording]) -> Result<(), String> {
+    fn tell(&self, first: Nanos, recordings: &mut [Recording]) -> Result<(), Reason> {
         let armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
         armed.clone()?;
         let (start, end) = self.device.span()?;
@@ -200,7 +202,8 @@ impl Within {
         Err(format!(
             "the stall fell into no measured path, {} after the first: set stall.offset_ns",
             start - first
-        ))
+        )
+        .into())
     }
 }
 
@@ -211,7 +214,7 @@ pub fn tell(
     stall: Option<Within>,
     first: Option<Nanos>,
     recordings: &mut [Recording],
-) -> Result<(), String> {
+) -> Result<(), Reason> {
     match (stall, first) {
         (Some(stall), Some(first)) => stall.tell(first, recordings),
         _ => Ok(()),

@@ -11,7 +11,7 @@ use punctual_model::status_page::{
     BYTES, COUNT_WORD, MAGIC, MAGIC_WORD, MISSED_WORD, NO_WORST, OF_WORD, SLOT, SLOTS, SLOTS_WORD,
     STEP_WORD, STOP_WORD, WORDS, WORST_WORD,
 };
-use punctual_model::{Nanos, Recorder, Recording};
+use punctual_model::{Nanos, Recorder, Recording, RecordingKey};
 
 use crate::sink::Sink;
 use crate::sys::memory;
@@ -155,8 +155,8 @@ impl SeenRecorder {
     }
 
     /// The finished recording.
-    pub fn finish(self, probe: &str, load: &str, variant: &str) -> Recording {
-        self.recorder.finish(probe, load, variant)
+    pub fn finish(self, key: RecordingKey) -> Recording {
+        self.recorder.finish(key)
     }
 }
 

@@ -23,6 +23,7 @@ pub mod sched;
 pub mod semaphore;
 pub mod signal;
 pub mod time;
+pub mod tsc;
 
 use std::io;
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, PoisonError, RwLock};
 use std::thread;
 
-use punctual_model::{CpuId, Nanos};
+use punctual_model::{CpuId, Nanos, Reason};
 
 use crate::rt::{self, Settings};
 use crate::sys::time;
@@ -35,14 +35,14 @@ impl<'a> ThreadSpec<'a> {
 
 /// Runs all threads to their end and returns, in the same order, how each was scheduled.
 /// If one cannot be started or prepared, none of them does anything, and the reason comes back.
-pub fn run(cpu: CpuId, members: Vec<ThreadSpec<'_>>) -> Result<Vec<Settings>, String> {
+pub fn run(cpu: CpuId, members: Vec<ThreadSpec<'_>>) -> Result<Vec<Settings>, Reason> {
     let all_started = RwLock::new(false);
     let prepared = Barrier::new(members.len());
     let failed = AtomicBool::new(false);
     let live = |member: ThreadSpec<'_>| {
         // Held back until it is known that all can be started: the barrier waits for all.
         if !*all_started.read().unwrap_or_else(PoisonError::into_inner) {
-            return Err("not all threads could be started".to_owned());
+            return Err("not all threads could be started".into());
         }
         let settings = rt::prepare_thread(cpu, member.priority);
         failed.fetch_or(settings.is_err(), Ordering::SeqCst);
@@ -67,8 +67,9 @@ pub fn run(cpu: CpuId, members: Vec<ThreadSpec<'_>>) -> Result<Vec<Settings>, St
             .map_err(|error| format!("cannot start {wanted} threads: {error}"))?
             .into_iter()
             .map(|thread| {
-                let panicked = |_| "a measuring thread has panicked".to_owned();
-                thread.join().map_err(panicked)?
+                thread
+                    .join()
+                    .map_err(|_| "a measuring thread has panicked")?
             })
             .collect()
     });
@@ -93,11 +94,13 @@ pub fn common(found: &[Settings], roles: &[&str]) -> Settings {
 /// does not let it run real-time threads on its first CPU. There is no other excuse.
 #[cfg(test)]
 #[track_caller]
-pub fn measured<T>(result: Result<T, String>) -> Option<T> {
-    let skipped = |reason: String| {
-        let is_refused = reason.contains("is refused") || reason.contains("cannot bind");
-        assert!(is_refused, "{reason}");
-        punctual_skip::skip(&reason);
+pub fn measured<T>(result: Result<T, Reason>) -> Option<T> {
+    let skipped = |reason: Reason| {
+        let text = reason.to_string();
+        let is_refused = matches!(reason, Reason::Refused { .. } | Reason::NoMemoryLock { .. })
+            || text.contains("cannot bind");
+        assert!(is_refused, "{text}");
+        punctual_skip::skip(&text);
     };
     result.map_err(skipped).ok()
 }
@@ -115,8 +118,8 @@ mod tests {
             |priority| ThreadSpec::new(priority, || _ = ran.fetch_add(1, Ordering::SeqCst));
         match run(CpuId(0), (1..=3).map(member).collect()) {
             Ok(settings) => {
-                let found: Vec<&str> = settings.iter().map(|s| s["priority"].as_str()).collect();
-                assert_eq!(found, ["1", "2", "3"]);
+                let found = settings.iter().map(|s| s["priority"].number().unwrap());
+                assert_eq!(found.collect::<Vec<_>>(), [1, 2, 3]);
                 assert_eq!(ran.load(Ordering::SeqCst), 3);
             }
             refused => {
@@ -127,7 +130,7 @@ mod tests {
         // A CPU that there cannot be: nobody is prepared, and nobody waits for ever.
         let before = ran.load(Ordering::SeqCst);
         let reason = run(CpuId(1_000_000), vec![member(1), member(2)]).unwrap_err();
-        assert!(reason.contains("cpu1000000"), "{reason}");
+        assert!(reason.to_string().contains("cpu1000000"), "{reason}");
         assert_eq!(ran.load(Ordering::SeqCst), before);
     }
 }

@@ -4,7 +4,6 @@
 //! as on the virtual bench, so that nothing of it is lost with either side; what it complains
 //! of takes the place of a console.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -18,8 +17,9 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use punctual_model::Progress;
+use punctual_model::machine::HostMachine;
 use punctual_model::status_page::BYTES;
+use punctual_model::{MachineRecord, Progress};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -80,20 +80,17 @@ pub struct HostSite {
 }
 
 impl Site for HostSite {
-    fn bench(&self) -> &'static str {
-        "host"
-    }
-
-    fn ns_per_insn(&self) -> Option<u32> {
-        None
-    }
-
-    fn facts(&self) -> BTreeMap<String, String> {
-        let unknown = |error: io::Error| format!("unknown: {error}");
-        let host = fs::read_to_string("/proc/sys/kernel/hostname");
-        let host = host.map_or_else(unknown, |name| name.trim().to_owned());
-        let target = checksum::of_file(&self.target).unwrap_or_else(unknown);
-        BTreeMap::from([("host".into(), host), ("target sha256".into(), target)])
+    fn machine(&self) -> MachineRecord {
+        let line = |path| fs::read_to_string(path).map(|text| text.trim().to_owned());
+        let host = line("/proc/sys/kernel/hostname");
+        MachineRecord::Host(HostMachine {
+            host: host.unwrap_or_else(|error| format!("unknown: {error}")),
+            release: line("/proc/sys/kernel/osrelease").ok(),
+            cpus: thread::available_parallelism()
+                .ok()
+                .map(|cpus| cpus.get() as u32),
+            target_sha256: checksum::of_file(&self.target).ok(),
+        })
     }
 
     fn run(&self, plan: &str, on: Listener, cancel: &AtomicBool) -> Outcome {

@@ -1,11 +1,10 @@
 //! A subject at its place, ready to carry out plans: what all benches have in common.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use punctual_model::{Progress, Record};
+use punctual_model::{MachineRecord, Progress, Record};
 
 use crate::error::RunError;
 
@@ -15,14 +14,8 @@ pub const SILENCE: Duration = Duration::from_secs(120);
 
 /// A subject at its place.
 pub trait Site: Sync {
-    /// The bench's name: `virtual`, `host`.
-    fn bench(&self) -> &'static str;
-
-    /// Nanoseconds of virtual time per instruction; `None` in real time.
-    fn ns_per_insn(&self) -> Option<u32>;
-
-    /// What the bench adds to a run's provenance.
-    fn facts(&self) -> BTreeMap<String, String>;
+    /// The machine that it is on, with all that is needed to repeat a run there.
+    fn machine(&self) -> MachineRecord;
 
     /// Carries out a plan. `on` is told what happens; the run ends as interrupted where it
     /// breaks off, and soon after `cancel` becomes true.

@@ -13,7 +13,6 @@ mod qemu_args;
 mod qmp;
 pub mod snapshot;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -35,8 +34,13 @@ use crate::workdir::WorkDir;
 use punctual_kernels::checksum;
 use punctual_kernels::initramfs::Initramfs;
 use punctual_kernels::paths::{Lock, write_atomically};
+use punctual_model::MachineRecord;
+use punctual_model::machine::VirtualMachine;
 use qemu::{Process, Qemu};
 use snapshot::{Files, Snapshot, SnapshotRecord};
+
+/// How many CPUs a virtual machine has: with one, its clock can count instructions.
+const CPUS: u32 = 1;
 
 /// How a run gets to a booted guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,17 +86,20 @@ impl VirtualBench {
         Ok((path, sha256))
     }
 
-    /// What the bench adds to a run's provenance.
-    pub fn facts(&self, machine: &Machine) -> BTreeMap<String, String> {
-        let fact = |name: &str, value: String| (name.to_owned(), value);
-        BTreeMap::from([
-            fact("qemu", self.qemu.version.clone()),
-            fact("qemu command line", machine.shown()),
-            fact("kernel image sha256", machine.kernel.image_sha256.clone()),
-            fact("kernel origin", machine.kernel.origin.clone()),
-            fact("initramfs sha256", machine.initramfs_sha256.clone()),
-            fact("memory", format!("{} MiB", machine.memory_mib)),
-        ])
+    /// A machine, with all that is needed to repeat a run there.
+    pub fn record(&self, machine: &Machine) -> VirtualMachine {
+        VirtualMachine {
+            release: Some(machine.kernel.release.clone()),
+            image_sha256: machine.kernel.image_sha256.clone(),
+            origin: machine.kernel.origin.clone(),
+            initramfs_sha256: machine.initramfs_sha256.clone(),
+            cmdline: machine.cmdline.clone(),
+            memory_mib: machine.memory_mib,
+            cpus: CPUS,
+            ns_per_insn: machine.ns_per_insn,
+            qemu: self.qemu.version.clone(),
+            qemu_command: machine.shown(),
+        }
     }
 
     /// Carries out a plan on a machine. `on` is told what happens; the run ends as
@@ -155,16 +162,8 @@ pub struct VirtualSite {
 }
 
 impl Site for VirtualSite {
-    fn bench(&self) -> &'static str {
-        "virtual"
-    }
-
-    fn ns_per_insn(&self) -> Option<u32> {
-        Some(self.machine.ns_per_insn)
-    }
-
-    fn facts(&self) -> BTreeMap<String, String> {
-        self.bench.facts(&self.machine)
+    fn machine(&self) -> MachineRecord {
+        MachineRecord::Virtual(self.bench.record(&self.machine))
     }
 
     fn run(&self, plan: &str, on: Listener, cancel: &AtomicBool) -> Outcome {

@@ -200,7 +200,10 @@ impl<'a> Watch<'a> {
             Record::Refused(reason) => return Err(RunError::Refused(reason.clone())),
             Record::Finished(_) => self.finished = true,
             Record::Interrupted(_) => return Err(RunError::Interrupted),
-            Record::Provenance(_) | Record::Recording(_) | Record::Unsupported(_) => {}
+            Record::Provenance(_)
+            | Record::Step(_)
+            | Record::Recording(_)
+            | Record::Unsupported(_) => {}
         }
         self.tell(Event::Record(Box::new(record)))
     }

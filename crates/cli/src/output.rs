@@ -76,14 +76,6 @@ fn has_colour() -> bool {
     io::stdout().is_terminal() && !set("NO_COLOR") && !dumb
 }
 
-/// One run as an object of its own, several as a list.
-pub fn json(runs: &[Run], raw: bool) -> Value {
-    match runs {
-        [run] => punctual_report::run_json(run, raw),
-        runs => punctual_report::runs_json(runs, raw),
-    }
-}
-
 /// Writes the page about runs to a file.
 pub fn write_report(runs: &[Run], path: &Path) -> Result<()> {
     let documents = documents::all()?;

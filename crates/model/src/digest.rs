@@ -4,21 +4,26 @@ use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::record::Unsupported;
+use crate::record::{StepRecord, Unsupported};
 use crate::recording::{Recording, Sample, Work};
+use crate::run::work_of;
 
 /// SHA-256 over a run's samples, in order, as lower-case hexadecimal digits.
 ///
 /// Covered: per recording its names, counts, every kept sample, every bin, the worst
-/// samples and the load's work; per unsupported probe its name. Not covered: dates, host
+/// samples and its load's work; per unsupported probe its name. Not covered: dates, host
 /// names, file names, program output and whatever else may differ between two machines that
 /// saw the same behaviour. The exact bytes are given in `docs/method/digest.md`.
-pub fn digest(recordings: &[Recording], unsupported: &[Unsupported]) -> String {
+pub fn digest(
+    recordings: &[Recording],
+    steps: &[StepRecord],
+    unsupported: &[Unsupported],
+) -> String {
     let mut hasher = Hasher(Sha256::new());
     hasher.text("punctual.digest/1");
     hasher.number(recordings.len() as i64);
     for recording in recordings {
-        hasher.recording(recording);
+        hasher.recording(recording, work_of(steps, recording));
     }
     hasher.number(unsupported.len() as i64);
     for absent in unsupported {
@@ -52,10 +57,10 @@ impl Hasher {
         self.number(work.amount as i64);
     }
 
-    fn recording(&mut self, recording: &Recording) {
-        self.text(&recording.probe);
-        self.text(&recording.load);
-        self.text(&recording.variant);
+    fn recording(&mut self, recording: &Recording, work: &[Work]) {
+        self.text(&recording.key.probe);
+        self.text(&recording.key.load);
+        self.text(&recording.key.label());
         self.number(recording.count as i64);
         self.number(recording.missed as i64);
         self.number(recording.sum.0);
@@ -72,7 +77,7 @@ impl Hasher {
         for sample in &recording.worst {
             self.sample(*sample);
         }
-        for work in &recording.work {
+        for work in work {
             self.work(work);
         }
     }
@@ -91,6 +96,7 @@ impl Hasher {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::RecordingKey;
     use crate::recording::Recorder;
     use crate::units::Nanos;
 
@@ -99,7 +105,7 @@ mod tests {
         for value in values {
             recorder.record(Nanos(7), Nanos(*value));
         }
-        recorder.finish("timer", "idle", "cpu0")
+        recorder.finish(RecordingKey::new("timer", "idle", "cpu0"))
     }
 
     #[test]
@@ -107,7 +113,7 @@ mod tests {
         let first = recording(&[1, 2, 3]);
         let mut same = first.clone();
         same.settings.insert("policy".into(), "SCHED_FIFO".into());
-        let digest_of = |recording: &Recording| digest(std::slice::from_ref(recording), &[]);
+        let digest_of = |recording: &Recording| digest(std::slice::from_ref(recording), &[], &[]);
         assert_eq!(digest_of(&first), digest_of(&same));
         assert_ne!(digest_of(&first), digest_of(&recording(&[1, 2, 4])));
         assert_eq!(digest_of(&first).len(), 64);
@@ -116,10 +122,11 @@ mod tests {
     #[test]
     fn a_probe_that_could_not_run_changes_the_digest() {
         let absent = Unsupported {
+            step: 0,
             probe: "irq".into(),
             load: "idle".into(),
             reason: "no module".into(),
         };
-        assert_ne!(digest(&[], &[]), digest(&[], &[absent]));
+        assert_ne!(digest(&[], &[], &[]), digest(&[], &[], &[absent]));
     }
 }

@@ -7,10 +7,15 @@
 #![forbid(unsafe_code)]
 
 pub mod digest;
+pub mod finding;
 pub mod frame;
 pub mod histogram;
+pub mod key;
+pub mod machine;
 pub mod plan;
 pub mod pool;
+pub mod quantiles;
+pub mod reason;
 pub mod record;
 pub mod recording;
 pub mod run;
@@ -18,9 +23,14 @@ pub mod status_page;
 pub mod suite;
 pub mod units;
 
+pub use finding::{Fact, Facts, Finding, Findings};
 pub use histogram::Histogram;
+pub use key::RecordingKey;
+pub use machine::MachineRecord;
 pub use plan::Plan;
-pub use record::Record;
+pub use quantiles::Quantiles;
+pub use reason::Reason;
+pub use record::{Preemption, Record};
 pub use recording::{Recorder, Recording, Sample};
 pub use run::{Run, Subject};
 pub use status_page::Progress;

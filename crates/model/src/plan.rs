@@ -9,6 +9,9 @@ use crate::units::Nanos;
 /// The name of the load that is none.
 pub const IDLE: &str = "idle";
 
+/// The largest seed: what a plan as TOML, a store and JSON can all carry.
+pub const SEED_MAX: u64 = i64::MAX as u64;
+
 /// Everything that a target needs to know, as TOML.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,6 +55,10 @@ pub struct Step {
     /// How many samples the document took whose experiment this step repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub full: Option<u64>,
+    /// Whether it is left out: another run of the same measurement has it. It keeps its
+    /// number, so that the steps of all these runs have the same ones.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skip: bool,
     /// The probe's own parameters; each probe says which it knows.
     #[serde(flatten)]
     pub params: toml::Table,

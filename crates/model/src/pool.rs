@@ -2,11 +2,9 @@
 
 use std::mem;
 
+use crate::record::StepRecord;
 use crate::recording::{Recording, WORST_KEPT, Work};
 use crate::run::{Run, State};
-
-/// The fact that tells how many runs a pooled one is made of.
-pub const SHARDS: &str = "shards";
 
 impl Run {
     /// Adds what another run of the same subject and suite measured. What cannot be added
@@ -16,15 +14,19 @@ impl Run {
         if other.seed < self.seed {
             mem::swap(self, &mut other);
         }
-        let shards = self.shards() + other.shards();
-        self.bench.insert(SHARDS.into(), shards.to_string());
-        for recording in other.recordings {
-            let mut own = self.recordings.iter_mut();
-            match own.find(|own| own.title() == recording.title()) {
-                Some(own) => own.absorb(recording),
-                None => self.recordings.push(recording),
-            }
-        }
+        self.shards += other.shards;
+        pool(
+            &mut self.recordings,
+            other.recordings,
+            is_same,
+            Recording::absorb,
+        );
+        pool(
+            &mut self.steps,
+            other.steps,
+            is_same_step,
+            StepRecord::absorb,
+        );
         for absent in other.unsupported {
             let known = |own: &_| own == &absent;
             if !self.unsupported.iter().any(known) {
@@ -38,12 +40,32 @@ impl Run {
         self.finished = self.finished.take().max(other.finished);
         self.started = mem::take(&mut self.started).min(other.started);
     }
+}
 
-    /// How many runs this one is made of.
-    pub fn shards(&self) -> u64 {
-        let told = self.bench.get(SHARDS);
-        told.and_then(|count| count.parse().ok()).unwrap_or(1)
+/// Adds each of `others` to the one of `all` that it belongs to, or to the end. Each takes one
+/// at most, so that what a step measured twice stays two.
+fn pool<T>(all: &mut Vec<T>, others: Vec<T>, is_same: fn(&T, &T) -> bool, add: fn(&mut T, T)) {
+    let mut free = vec![true; all.len()];
+    for other in others {
+        let place = (0..free.len()).find(|place| free[*place] && is_same(&all[*place], &other));
+        match place {
+            Some(place) => {
+                free[place] = false;
+                add(&mut all[place], other);
+            }
+            None => all.push(other),
+        }
     }
+}
+
+/// Whether two recordings are of the same step of the suite. The repetition is left out: a
+/// shard may lack the steps before.
+fn is_same(one: &Recording, other: &Recording) -> bool {
+    one.key.step == other.key.step && one.key.is_alike(&other.key)
+}
+
+fn is_same_step(one: &StepRecord, other: &StepRecord) -> bool {
+    (one.step, &one.probe, &one.load) == (other.step, &other.probe, &other.load)
 }
 
 impl Recording {
@@ -62,6 +84,11 @@ impl Recording {
         self.worst
             .sort_by_key(|sample| (-sample.value.0, sample.at.0, sample.seq));
         self.worst.truncate(WORST_KEPT);
+    }
+}
+
+impl StepRecord {
+    fn absorb(&mut self, other: Self) {
         for work in other.work {
             match self.work.iter_mut().find(|own| own.worker == work.worker) {
                 Some(own) => own.absorb(&work),
@@ -81,8 +108,8 @@ impl Work {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
+    use crate::key::RecordingKey;
+    use crate::machine::MachineRecord;
     use crate::recording::Recorder;
     use crate::run::Subject;
     use crate::units::Nanos;
@@ -99,15 +126,17 @@ mod tests {
             suite: "s".into(),
             plan: String::new(),
             seed,
-            ns_per_insn: Some(1),
             subject: Subject::default(),
             state: State::Finished,
             error: None,
             started: String::new(),
             finished: None,
-            bench: BTreeMap::new(),
+            punctual: String::new(),
+            machine: MachineRecord::default(),
+            shards: 1,
             provenance: None,
-            recordings: vec![recorder.finish("timer", "idle", "cpu0")],
+            steps: Vec::new(),
+            recordings: vec![recorder.finish(RecordingKey::new("timer", "idle", "cpu0"))],
             unsupported: Vec::new(),
             console: String::new(),
         }
@@ -128,7 +157,7 @@ mod tests {
         assert_eq!(recording.extremes, Some((Nanos(1), Nanos(20))));
         assert_eq!(recording.histogram.count(), 6);
         assert_eq!(recording.worst[1].value, Nanos(9));
-        assert_eq!((recording.samples.len(), pooled.shards()), (2, 3));
+        assert_eq!((recording.samples.len(), pooled.shards), (2, 3));
         assert_eq!(pool([2, 0, 1]), pooled);
         assert_eq!(pool([1, 2, 0]), pooled);
     }

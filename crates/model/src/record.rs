@@ -1,10 +1,12 @@
 //! What a target says, one record to a frame.
 
-use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::recording::Recording;
+use crate::finding::Facts;
+use crate::reason::Reason;
+use crate::recording::{Recording, Work};
 use crate::units::Nanos;
 
 /// One thing that a target says.
@@ -15,6 +17,8 @@ pub enum Record {
     Provenance(Provenance),
     /// A step begins.
     Started(Started),
+    /// A step's probe has delivered: before its recordings, what its load did meanwhile.
+    Step(StepRecord),
     /// A probe has delivered.
     Recording(Box<Recording>),
     /// A probe could not run.
@@ -37,12 +41,86 @@ pub struct Provenance {
     pub version: String,
     /// The kernel's command line as it was booted.
     pub cmdline: String,
-    /// The preemption model in force: `none`, `voluntary`, `full`, `lazy`, `rt`, or
-    /// `unknown: …` with the reason.
-    pub preemption: String,
+    /// The preemption model in force.
+    pub preemption: Preemption,
+    /// The rate of the CPU's time stamp counter, as the kernel's clock takes it, in kHz;
+    /// `None` where that is not known.
+    pub tsc_khz: Option<u64>,
     /// Everything else that was read back, by name: clock source, timer resolution,
     /// CPU, throttling, memory, the target's revision.
-    pub facts: BTreeMap<String, String>,
+    pub facts: Facts,
+}
+
+/// What a kernel lets a thread be preempted by, as the kernel itself names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preemption {
+    /// Kernel code goes on until it sleeps or returns.
+    None,
+    /// Kernel code also goes on until it asks whether it is to.
+    Voluntary,
+    /// Wherever nothing forbids it.
+    Full,
+    /// As `full` for real-time threads; others wait for the next tick.
+    Lazy,
+    /// `PREEMPT_RT`.
+    Rt,
+    /// It could not be found out.
+    Unknown(Reason),
+}
+
+impl Preemption {
+    /// The model of that name, as the kernel writes it in debugfs.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "none" => Self::None,
+            "voluntary" => Self::Voluntary,
+            "full" => Self::Full,
+            "lazy" => Self::Lazy,
+            "rt" => Self::Rt,
+            _ => return None,
+        })
+    }
+
+    /// Its name: `rt`; `unknown` where it could not be found out.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Voluntary => "voluntary",
+            Self::Full => "full",
+            Self::Lazy => "lazy",
+            Self::Rt => "rt",
+            Self::Unknown(_) => "unknown",
+        }
+    }
+}
+
+impl Default for Preemption {
+    fn default() -> Self {
+        Self::Unknown(Reason::from("it was not looked for"))
+    }
+}
+
+impl fmt::Display for Preemption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(reason) => write!(f, "unknown: {reason}"),
+            known => f.pad(known.name()),
+        }
+    }
+}
+
+/// What one step of a plan came to, besides its recordings.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepRecord {
+    /// The step's number in the plan, from 0.
+    pub step: u32,
+    /// The probe's name.
+    pub probe: String,
+    /// The load's name.
+    pub load: String,
+    /// What the load did while the probe measured; empty when idle.
+    pub work: Vec<Work>,
 }
 
 /// A step begins.
@@ -61,12 +139,14 @@ pub struct Started {
 /// A probe could not run: a value with a reason, never a zero.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unsupported {
+    /// The step's number in the plan, from 0.
+    pub step: u32,
     /// The probe's name.
     pub probe: String,
     /// The load's name.
     pub load: String,
     /// Why.
-    pub reason: String,
+    pub reason: Reason,
 }
 
 /// What was sent of a plan that has ended.

@@ -1,10 +1,10 @@
 //! Samples, and what one probe delivers under one load.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
+use crate::finding::{Facts, Findings};
 use crate::histogram::Histogram;
+use crate::key::RecordingKey;
 use crate::units::Nanos;
 
 /// How many of the worst samples a recording keeps.
@@ -29,14 +29,8 @@ pub struct Sample {
 /// What one probe delivered under one load, in one variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recording {
-    /// The probe's name.
-    pub probe: String,
-    /// The load's name; `idle` where there was none.
-    pub load: String,
-    /// What tells this recording from others of the same probe: `cpu0`, `pipe process 1`.
-    pub variant: String,
-    /// The number, from 0, of the step in its plan that it came from.
-    pub step: Option<u32>,
+    /// What tells it from all others of its run.
+    pub key: RecordingKey,
     /// The nominal time between two samples, where there is one.
     pub interval: Option<Nanos>,
     /// How many samples were taken, warm-up not counted.
@@ -56,9 +50,9 @@ pub struct Recording {
     /// The samples themselves, in order, up to the limit that the plan set.
     pub samples: Samples,
     /// How it was measured: scheduling, affinity, timer slack, all as read back.
-    pub settings: BTreeMap<String, String>,
-    /// What the load did meanwhile; empty when idle.
-    pub work: Vec<Work>,
+    pub settings: Facts,
+    /// What the probe found besides its samples.
+    pub findings: Findings,
     /// What a foreign program printed, or what the probe itself tells besides its samples:
     /// a table, events in order.
     pub output: Option<String>,
@@ -90,43 +84,9 @@ impl Recording {
         self.samples.len() as u64 == self.count
     }
 
-    /// The value that a share `q` of all samples does not exceed: exact where every
-    /// sample was kept, else to the precision of the histogram.
-    pub fn quantile(&self, q: f64) -> Option<Nanos> {
-        if !self.is_complete() {
-            return self.histogram.quantile(q);
-        }
-        let mut values = self.samples.values.clone();
-        let rank = ((q * values.len() as f64).ceil() as usize).clamp(1, values.len().max(1));
-        if values.is_empty() {
-            return None;
-        }
-        Some(*values.select_nth_unstable(rank - 1).1)
-    }
-
-    /// Numbers a recording whose plan measures the same `times` times, from the second on.
-    pub fn number(&mut self, times: u32) {
-        if times > 1 {
-            let numbered = format!("{} ({times})", self.variant);
-            numbered.trim().clone_into(&mut self.variant);
-        }
-    }
-
-    /// The variant without such a number.
-    pub fn plain_variant(&self) -> &str {
-        let split = self.variant.rsplit_once('(');
-        let number = |(_, end): &(&str, &str)| {
-            let digits = end.strip_suffix(')').unwrap_or_default();
-            !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-        };
-        split
-            .filter(number)
-            .map_or(&*self.variant, |(plain, _)| plain.trim_end())
-    }
-
     /// `probe / load / variant`, the way a reader would name this recording.
     pub fn title(&self) -> String {
-        format!("{} / {} / {}", self.probe, self.load, self.variant)
+        self.key.to_string()
     }
 }
 
@@ -270,12 +230,9 @@ impl Recorder {
     }
 
     /// The finished recording.
-    pub fn finish(self, probe: &str, load: &str, variant: &str) -> Recording {
+    pub fn finish(self, key: RecordingKey) -> Recording {
         Recording {
-            probe: probe.into(),
-            load: load.into(),
-            variant: variant.into(),
-            step: None,
+            key,
             interval: None,
             count: self.count,
             warmup: 0,
@@ -285,8 +242,8 @@ impl Recorder {
             histogram: self.histogram,
             worst: self.worst,
             samples: self.samples,
-            settings: BTreeMap::new(),
-            work: Vec::new(),
+            settings: Facts::new(),
+            findings: Findings::new(),
             output: None,
             interrupted: false,
         }
@@ -304,7 +261,7 @@ mod tests {
         for (seq, value) in values.iter().enumerate() {
             recorder.record(Nanos(seq as i64 * 1_000), Nanos(*value));
         }
-        recorder.finish("timer", "idle", "cpu0")
+        recorder.finish(RecordingKey::new("timer", "idle", "cpu0"))
     }
 
     proptest! {
@@ -317,7 +274,6 @@ mod tests {
             sorted.sort_unstable();
             prop_assert_eq!(recording.min(), Some(Nanos(sorted[0])));
             prop_assert_eq!(recording.max(), Some(Nanos(sorted[sorted.len() - 1])));
-            prop_assert_eq!(recording.quantile(0.5), Some(Nanos(sorted[(values.len() - 1) / 2])));
             prop_assert_eq!(recording.count, recording.histogram.count());
             let kept: Vec<i64> = recording.samples.iter().map(|sample| sample.value.0).collect();
             prop_assert_eq!(&kept, &values);
@@ -338,32 +294,11 @@ mod tests {
         assert_eq!((recording.samples.len(), recording.count), (2, 4));
         assert!(!recording.is_complete());
         assert_eq!(recording.max(), Some(Nanos(9)));
-        assert_eq!(recording.quantile(1.0), Some(Nanos(9)));
-    }
-
-    #[test]
-    fn a_number_is_no_part_of_what_the_probe_said() {
-        let mut recording = record(&[], 0);
-        for (variant, times, numbered) in [
-            ("cpu0", 1, "cpu0"),
-            ("cpu0", 12, "cpu0 (12)"),
-            ("", 2, "(2)"),
-        ] {
-            recording.variant = variant.into();
-            recording.number(times);
-            assert_eq!(
-                (&*recording.variant, recording.plain_variant()),
-                (numbered, variant)
-            );
-        }
-        recording.variant = "a (b)".into();
-        assert_eq!(recording.plain_variant(), "a (b)");
     }
 
     #[test]
     fn an_empty_recording_has_no_extremes_and_no_mean() {
         let recording = record(&[], 10);
         assert_eq!((recording.extremes, recording.mean()), (None, None));
-        assert_eq!(recording.quantile(0.5), None);
     }
 }

@@ -1,14 +1,14 @@
 //! A run: one suite on one subject, with everything needed to repeat it.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::digest::digest;
-use crate::record::{Provenance, Unsupported};
-use crate::recording::Recording;
+use crate::machine::MachineRecord;
+use crate::record::{Provenance, StepRecord, Unsupported};
+use crate::recording::{Recording, Work};
 
 /// What was judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,8 +82,6 @@ pub struct Run {
     pub plan: String,
     /// The seed.
     pub seed: u64,
-    /// Nanoseconds of virtual time per instruction; `None` on a bench in real time.
-    pub ns_per_insn: Option<u32>,
     /// What was judged.
     pub subject: Subject,
     /// How far it got.
@@ -94,10 +92,16 @@ pub struct Run {
     pub started: String,
     /// When it ended, RFC 3339, UTC.
     pub finished: Option<String>,
-    /// The bench's own provenance: QEMU's version and flags, checksums, host.
-    pub bench: BTreeMap<String, String>,
+    /// The version of the program that made it.
+    pub punctual: String,
+    /// The machine that it was made on.
+    pub machine: MachineRecord,
+    /// How many runs it is made of: more than one where a long measurement was divided.
+    pub shards: u64,
     /// What the target read back from the running kernel; `None` if it never got so far.
     pub provenance: Option<Provenance>,
+    /// The steps that were carried out, in order.
+    pub steps: Vec<StepRecord>,
     /// What the probes delivered.
     pub recordings: Vec<Recording>,
     /// What could not be measured, and why.
@@ -110,16 +114,34 @@ impl Run {
     /// The digest over what was measured; `None` unless the run finished: half a run
     /// has no identity.
     pub fn digest(&self) -> Option<String> {
-        (self.state == State::Finished).then(|| digest(&self.recordings, &self.unsupported))
+        (self.state == State::Finished)
+            .then(|| digest(&self.recordings, &self.steps, &self.unsupported))
+    }
+
+    /// Nanoseconds of virtual time per instruction; `None` on a bench in real time.
+    pub fn ns_per_insn(&self) -> Option<u32> {
+        self.machine.ns_per_insn()
     }
 
     /// Whether its times are virtual.
     pub fn is_virtual(&self) -> bool {
-        self.ns_per_insn.is_some()
+        self.ns_per_insn().is_some()
+    }
+
+    /// What the load did beside a recording; empty when idle.
+    pub fn work(&self, recording: &Recording) -> &[Work] {
+        work_of(&self.steps, recording)
     }
 
     /// Whether everything that was asked for was measured.
     pub fn is_whole(&self) -> bool {
         self.state == State::Finished && self.unsupported.is_empty()
     }
+}
+
+/// What the load did in the step of a recording.
+pub(crate) fn work_of<'a>(steps: &'a [StepRecord], recording: &Recording) -> &'a [Work] {
+    let mut steps = steps.iter();
+    let found = steps.find(|step| step.step == recording.key.step);
+    found.map_or(&[], |step| &step.work)
 }

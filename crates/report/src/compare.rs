@@ -25,8 +25,8 @@ impl Comparable {
     pub fn new(mut runs: Vec<Run>) -> Result<Self, Refusal> {
         refusal::check(&runs)?;
         let same = |one: &Run, other: &Run| {
-            (&one.subject, one.seed, one.ns_per_insn)
-                == (&other.subject, other.seed, other.ns_per_insn)
+            (&one.subject, one.seed, one.ns_per_insn())
+                == (&other.subject, other.seed, other.ns_per_insn())
         };
         let twice: Vec<bool> = runs
             .iter()
@@ -250,7 +250,7 @@ fn word(column: &Column<'_>, row: &Measurement, finding: &crate::views::Finding)
     };
     let told = found
         .iter()
-        .map(|one| finding.told(&one.recording.settings));
+        .map(|one| finding.told(&one.recording.findings));
     let told: Vec<_> = told.collect();
     match told.as_slice() {
         [first, others @ ..] if others.iter().all(|other| other.text == first.text) => {
@@ -296,11 +296,16 @@ fn notes(matrix: &Matrix<'_>) -> Vec<String> {
                 .to_owned(),
         );
     }
-    for (key, what) in [("qemu", "QEMU"), ("punctual", "Punctual")] {
-        let mut versions: Vec<&str> = matrix
-            .runs()
-            .filter_map(|run| run.bench.get(key).map(String::as_str))
-            .collect();
+    type Version = fn(&Run) -> Option<&str>;
+    let kinds: [(Version, &str); 2] = [
+        (
+            |run| run.machine.as_virtual().map(|machine| &*machine.qemu),
+            "QEMU",
+        ),
+        (|run| Some(&run.punctual), "Punctual"),
+    ];
+    for (version, what) in kinds {
+        let mut versions: Vec<&str> = matrix.runs().filter_map(version).collect();
         versions.sort_unstable();
         versions.dedup();
         if versions.len() > 1 {

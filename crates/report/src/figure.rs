@@ -303,7 +303,7 @@ mod tests {
     fn a_name_cannot_leave_its_place() {
         let mut runs = fixtures::whole();
         runs[0].subject.name = "<script>".into();
-        runs[0].recordings[1].variant = "\"><script>".into();
+        runs[0].recordings[1].key.variant = "\"><script>".into();
         for figure in all(&runs) {
             assert!(!figure.svg.0.contains("<script"), "{}", figure.subject);
         }

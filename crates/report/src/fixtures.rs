@@ -1,9 +1,11 @@
 //! Runs made by code, with plausible values that never change.
 
-use punctual_model::record::{Provenance, Unsupported};
+use punctual_model::machine::VirtualMachine;
+use punctual_model::record::{Preemption, Provenance, StepRecord, Unsupported};
 use punctual_model::recording::{Recorder, Recording, Work};
 use punctual_model::run::{Run, State, Subject};
 use punctual_model::units::Nanos;
+use punctual_model::{Finding, MachineRecord, RecordingKey};
 
 /// How many samples each timer recording has.
 pub const SAMPLES: u64 = 2_000;
@@ -50,6 +52,7 @@ pub fn with_gaps() -> Vec<Run> {
     let mut runs = whole();
     for run in &mut runs {
         run.unsupported.push(Unsupported {
+            step: 3,
             probe: "irq".into(),
             load: "idle".into(),
             reason: NO_MODULE.into(),
@@ -67,62 +70,97 @@ pub fn with_gaps() -> Vec<Run> {
 /// `none` and `rt` with what every other probe tells, in the form in which it tells it.
 pub fn all_probes() -> Vec<Run> {
     let mut runs = vec![run("none", 1), run("rt", 1)];
-    runs[0].recordings = told_by_all_probes("no: neither, and 1 of 9 lines have a thread", 40);
-    runs[1].recordings = told_by_all_probes("yes: PREEMPT_RT, and 8 of 9 lines have one", 59);
+    let answer = |yes, why: &str| Finding::Answer {
+        yes,
+        why: why.into(),
+    };
+    let unforced = answer(false, "neither, and 1 of 9 lines have a thread");
+    let forced = answer(true, "PREEMPT_RT, and 8 of 9 lines have one");
+    runs[0].recordings = told_by_all_probes(unforced, 40);
+    runs[1].recordings = told_by_all_probes(forced, 59);
+    for run in &mut runs {
+        run.steps.clear();
+        for (recording, step) in run.recordings.iter_mut().zip(0..) {
+            recording.key.step = step;
+        }
+    }
     runs
 }
 
-fn told_by_all_probes(threaded: &str, threads: usize) -> Vec<Recording> {
-    let mut kthreads = told("kthreads", "", &[], &[("interrupts_threaded", threaded)]);
-    let count = threads.to_string();
-    kthreads.settings.insert("threads".into(), count);
-    kthreads
-        .settings
-        .insert("real_time_threads".into(), "12".into());
-    kthreads.output = Some(format!("kthreadd\n{}", "rcu\n".repeat(threads - 39)));
-    let text = ("kernel_text_bytes", "16777216");
-    let slab = ("kernel_bss_bytes", "unknown: hidden");
-    let pass = [
-        ("expected", "pass"),
-        ("result", "pass"),
-        ("inverted", "0 of 10 rounds"),
+fn told_by_all_probes(threaded: Finding, threads: u64) -> Vec<Recording> {
+    let threads_found = [
+        ("interrupts_threaded", threaded),
+        ("threads", Finding::Count(threads)),
+        ("real_time_threads", Finding::Count(12)),
     ];
-    let fail = [
-        ("expected", "fail (the control)"),
-        ("result", "fail"),
-        ("inverted", "10 of 10 rounds"),
+    let mut kthreads = told("kthreads", "", &[], threads_found);
+    kthreads.output = Some(format!(
+        "kthreadd\n{}",
+        "rcu\n".repeat(threads as usize - 39)
+    ));
+    let sizes = [
+        ("kernel_text_bytes", Finding::Bytes(16 << 20)),
+        ("kernel_bss_bytes", Finding::Absent("hidden".into())),
     ];
-    let slope = [
-        ("waiters", "3"),
-        ("slope_ns_per_waiter", "0.020"),
-        ("slope_interval_95", "-0.010 to 0.050"),
-    ];
+    let prevented = |expected| {
+        let count = if expected { 0 } else { 10 };
+        [
+            ("result", verdict(expected, expected)),
+            ("inverted", Finding::Share { count, of: 10 }),
+        ]
+    };
+    let slope = [(
+        "slope_ns_per_waiter",
+        Finding::estimate(0.02, (-0.01, 0.05)),
+    )];
+    let mut release = told("semaphore", "release", &[3_000, 3_100, 3_050], slope);
+    release.settings.insert("waiters".into(), 3.into());
     vec![
-        told("footprint", "", &[], &[text, slab]),
+        told("footprint", "", &[], sizes),
         kthreads,
-        told("inversion", "inherit", &[6_000, 6_100], &pass),
-        told("inversion", "none", &[506_000, 507_000], &fail),
-        told("inversion", "protect", &[5_000, 5_100], &pass),
-        told("switch", "N=2", &[1_300, 1_500, 21_800], &[]),
-        told("switch", "N=10", &[1_300, 1_600, 9_800], &[]),
-        told("semaphore", "acquire", &[3_000, 3_100, 3_050, 3_010], &[]),
-        told("semaphore", "release", &[3_000, 3_100, 3_050], &slope),
-        told("realfeel", "rtc 2048 Hz", &[-4_000, 12_000, -12_100], &[]),
-        told("image", "user", &[900_000_000, 910_000_000], &[]),
-        told("image", "system", &[20_000_000, 24_000_000], &[]),
+        told("inversion", "inherit", &[6_000, 6_100], prevented(true)),
+        told("inversion", "none", &[506_000, 507_000], prevented(false)),
+        told("inversion", "protect", &[5_000, 5_100], prevented(true)),
+        told("switch", "N=2", &[1_300, 1_500, 21_800], []),
+        told("switch", "N=10", &[1_300, 1_600, 9_800], []),
+        told("semaphore", "acquire", &[3_000, 3_100, 3_050, 3_010], []),
+        release,
+        told("realfeel", "rtc 2048 Hz", &[-4_000, 12_000, -12_100], []),
+        told("image", "user", &[900_000_000, 910_000_000], []),
+        told("image", "system", &[20_000_000, 24_000_000], []),
     ]
 }
 
-fn told(probe: &str, variant: &str, values: &[i64], settings: &[(&str, &str)]) -> Recording {
+/// Whether a subject did as it should.
+pub fn verdict(passed: bool, expected: bool) -> Finding {
+    Finding::Verdict { passed, expected }
+}
+
+/// The preemption model of that name.
+pub fn preemption(name: &str) -> Preemption {
+    Preemption::of_name(name).unwrap_or_default()
+}
+
+/// The virtual machine that a run was made on.
+pub fn virtual_machine(run: &mut Run) -> &mut VirtualMachine {
+    match &mut run.machine {
+        MachineRecord::Virtual(machine) => machine,
+        MachineRecord::Host(_) => panic!("{} was made on a host", run.id),
+    }
+}
+
+fn told<const N: usize>(
+    probe: &str,
+    variant: &str,
+    values: &[i64],
+    findings: [(&str, Finding); N],
+) -> Recording {
     let mut recorder = Recorder::new(values.len());
     for (number, value) in (0..).zip(values) {
         recorder.record(Nanos(number * 997_000), Nanos(*value));
     }
-    let mut recording = recorder.finish(probe, "idle", variant);
-    let settings = settings.iter();
-    recording.settings = settings
-        .map(|(key, value)| ((*key).into(), (*value).into()))
-        .collect();
+    let mut recording = recorder.finish(RecordingKey::new(probe, "idle", variant));
+    recording.findings = findings.map(|(key, value)| (key.into(), value)).into();
     recording
 }
 
@@ -152,7 +190,6 @@ fn run_keeping(name: &str, seed: u64, keep: usize) -> Run {
         suite: "demo".into(),
         plan: format!("seed = {seed}\n\n[[step]]\nprobe = \"timer\"\nload = \"idle\"\n"),
         seed,
-        ns_per_insn: Some(1),
         subject: Subject {
             name: name.into(),
             kernel: format!("debian-{release}"),
@@ -163,20 +200,11 @@ fn run_keeping(name: &str, seed: u64, keep: usize) -> Run {
         error: None,
         started: "2026-03-01T10:00:00Z".into(),
         finished: Some("2026-03-01T10:00:52Z".into()),
-        bench: [
-            ("qemu", "QEMU emulator version 7.2.22"),
-            (
-                "flags",
-                "-accel tcg,thread=single -smp 1 -icount shift=0,sleep=off,align=off",
-            ),
-            (
-                "kernel sha256",
-                "5f8c1d7e90aa41b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f607182930",
-            ),
-        ]
-        .map(|(key, value)| (key.into(), value.into()))
-        .into(),
+        punctual: "0.1.0".into(),
+        machine: machine(release, &boot),
+        shards: 1,
         provenance: Some(provenance(name, release, &boot)),
+        steps: steps(),
         recordings: recordings(name, seed, keep),
         unsupported: Vec::new(),
         console: "[    0.000000] Linux version 6.12.90 <debian-kernel@lists.debian.org>\n".into(),
@@ -190,7 +218,8 @@ fn provenance(name: &str, release: &str, boot: &str) -> Provenance {
         cmdline: format!("console=ttyS0 nokaslr norandmaps {boot}")
             .trim()
             .into(),
-        preemption: name.into(),
+        preemption: preemption(name),
+        tsc_khz: Some(999_993),
         facts: [
             ("clocksource", "tsc"),
             ("timer resolution", "1 ns"),
@@ -209,8 +238,19 @@ fn recordings(name: &str, seed: u64, keep: usize) -> Vec<Recording> {
         _ => 4_120,
     } + seed as i64 * 31;
     let stress = worst_of(name) - (seed as i64 - 1) * worst_of(name) / 57;
-    let mut stressed = timer(name, "stress", stress, seed, keep);
-    stressed.work = vec![
+    let mut recordings = vec![
+        timer(name, "idle", idle, seed, keep),
+        timer(name, "stress", stress, seed, keep),
+        hackbench(name, seed),
+    ];
+    for (recording, step) in recordings.iter_mut().zip(0..) {
+        recording.key.step = step;
+    }
+    recordings
+}
+
+fn steps() -> Vec<StepRecord> {
+    let work = vec![
         Work {
             worker: "hackbench -g 1 -l 100".into(),
             rounds: 6,
@@ -226,11 +266,32 @@ fn recordings(name: &str, seed: u64, keep: usize) -> Vec<Recording> {
             cpu: Nanos::from_millis(640),
         },
     ];
+    let step = |step, probe: &str, load: &str, work| StepRecord {
+        step,
+        probe: probe.into(),
+        load: load.into(),
+        work,
+    };
     vec![
-        timer(name, "idle", idle, seed, keep),
-        stressed,
-        hackbench(name, seed),
+        step(0, "timer", "idle", Vec::new()),
+        step(1, "timer", "stress", work),
+        step(2, "hackbench", "idle", Vec::new()),
     ]
+}
+
+fn machine(release: &str, boot: &str) -> MachineRecord {
+    MachineRecord::Virtual(VirtualMachine {
+        release: Some(release.into()),
+        image_sha256: "5f8c1d7e90aa41b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f607182930".into(),
+        origin: format!("linux-image-{release}_6.12.90-1_amd64.deb"),
+        initramfs_sha256: "0".repeat(64),
+        cmdline: format!("console=ttyS0 nokaslr norandmaps {boot}"),
+        memory_mib: 256,
+        cpus: 1,
+        ns_per_insn: 1,
+        qemu: "QEMU emulator version 7.2.22".into(),
+        qemu_command: "-accel tcg,thread=single -smp 1 -icount shift=0,sleep=off,align=off".into(),
+    })
 }
 
 /// Most samples near 4 µs, fewer and fewer towards `worst`, which occurs once.
@@ -250,16 +311,13 @@ fn timer(name: &str, load: &str, worst: i64, seed: u64, keep: usize) -> Recordin
         };
         recorder.record(Nanos(seq as i64 * 997_000), Nanos(value));
     }
-    let mut recording = recorder.finish("timer", load, "cpu0");
+    let mut recording = recorder.finish(RecordingKey::new("timer", load, "cpu0"));
     recording.interval = Some(Nanos(997_000));
     recording.warmup = 50;
-    recording.settings = [
-        ("policy", "SCHED_FIFO"),
-        ("priority", "98"),
-        ("timer slack", "1 ns"),
-    ]
-    .map(|(key, value)| (key.into(), value.into()))
-    .into();
+    recording.settings = [("policy", "SCHED_FIFO"), ("affinity", "cpu0")]
+        .map(|(key, value)| (key.into(), value.into()))
+        .into();
+    recording.settings.insert("priority".into(), 98.into());
     recording
 }
 
@@ -272,7 +330,7 @@ fn hackbench(name: &str, seed: u64) -> Recording {
             Nanos(middle + offset),
         );
     }
-    recorder.finish("hackbench", "idle", "pipe process 1")
+    recorder.finish(RecordingKey::new("hackbench", "idle", "pipe process 1"))
 }
 
 /// A number from 0 to 1 (xorshift64*).

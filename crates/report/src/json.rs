@@ -1,6 +1,10 @@
 //! Runs as JSON, for programs. Every time is an integer number of nanoseconds.
 
+use std::iter;
+
+use punctual_model::Quantiles;
 use punctual_model::histogram::Histogram;
+use punctual_model::record::{StepRecord, Unsupported};
 use punctual_model::recording::{Recording, Work};
 use punctual_model::run::Run;
 use punctual_model::units::Nanos;
@@ -17,67 +21,61 @@ const QUANTILES: [(&str, f64); 5] = [
     ("0.9999", 0.9999),
 ];
 
-/// One run; with `raw`, every kept sample as `[at, value]`.
-pub fn run_json(run: &Run, raw: bool) -> Value {
-    let recordings: Vec<Value> = run
-        .recordings
-        .iter()
-        .map(|recording| recording_json(recording, raw))
-        .collect();
+/// The form's name and version; `docs/schema/run-2.json` describes it.
+const SCHEMA: &str = "punctual.run/2";
+
+/// Runs, be they one or many; with `raw`, every kept sample as `[at, value]`.
+pub fn runs_json(runs: &[Run], raw: bool) -> Value {
+    let runs: Vec<Value> = runs.iter().map(|run| run_json(run, raw)).collect();
+    json!({ "schema": SCHEMA, "runs": runs })
+}
+
+fn run_json(run: &Run, raw: bool) -> Value {
+    let recordings = run.recordings.iter();
     json!({
-        "schema": "punctual.run/1",
         "id": run.id,
         "suite": run.suite,
         "state": run.state.name(),
         "error": run.error,
         "digest": run.digest(),
         "seed": run.seed,
-        "ns_per_insn": run.ns_per_insn,
+        "ns_per_insn": run.ns_per_insn(),
+        "shards": run.shards,
         "started": run.started,
         "finished": run.finished,
-        "subject": subject(run),
-        "provenance": provenance(run),
-        "recordings": recordings,
-        "unsupported": unsupported(run),
-    })
-}
-
-/// Several runs.
-pub fn runs_json(runs: &[Run], raw: bool) -> Value {
-    let runs: Vec<Value> = runs.iter().map(|run| run_json(run, raw)).collect();
-    json!({ "schema": "punctual.runs/1", "runs": runs })
-}
-
-fn subject(run: &Run) -> Value {
-    let read_back = run.provenance.as_ref();
-    json!({
-        "name": run.subject.name,
-        "kernel": run.subject.kernel,
-        "version": read_back.map(|provenance| &provenance.release),
-        "preemption": read_back.map(|provenance| &provenance.preemption),
-        "cmdline": read_back.map(|provenance| &provenance.cmdline),
-        "bench": run.subject.bench,
-        "boot": run.subject.boot,
-    })
-}
-
-fn provenance(run: &Run) -> Value {
-    let read_back = run.provenance.as_ref();
-    json!({
-        "version": read_back.map(|provenance| &provenance.version),
-        "facts": read_back.map(|provenance| &provenance.facts),
-        "bench": run.bench,
+        "punctual": run.punctual,
+        "subject": {
+            "name": run.subject.name,
+            "kernel": run.subject.kernel,
+            "boot": run.subject.boot,
+            "bench": run.subject.bench,
+        },
+        "machine": run.machine,
+        "provenance": run.provenance,
         "plan": run.plan,
+        "steps": run.steps.iter().map(step).collect::<Vec<_>>(),
+        "recordings": recordings.map(|one| recording_json(one, raw)).collect::<Vec<_>>(),
+        "unsupported": run.unsupported.iter().map(unsupported).collect::<Vec<_>>(),
     })
 }
 
-fn unsupported(run: &Run) -> Vec<Value> {
-    run.unsupported
-        .iter()
-        .map(
-            |absent| json!({ "probe": absent.probe, "load": absent.load, "reason": absent.reason }),
-        )
-        .collect()
+fn step(step: &StepRecord) -> Value {
+    json!({
+        "step": step.step,
+        "probe": step.probe,
+        "load": step.load,
+        "work": step.work.iter().map(work).collect::<Vec<_>>(),
+    })
+}
+
+fn unsupported(absent: &Unsupported) -> Value {
+    json!({
+        "step": absent.step,
+        "probe": absent.probe,
+        "load": absent.load,
+        "reason": absent.reason.to_string(),
+        "cause": absent.reason,
+    })
 }
 
 fn recording_json(recording: &Recording, raw: bool) -> Value {
@@ -86,11 +84,13 @@ fn recording_json(recording: &Recording, raw: bool) -> Value {
     } else {
         "histogram"
     };
+    let all = Quantiles::of(iter::once(recording));
     let mut value = json!({
-        "probe": recording.probe,
-        "load": recording.load,
-        "variant": recording.variant,
-        "step": recording.step,
+        "step": recording.key.step,
+        "probe": recording.key.probe,
+        "load": recording.key.load,
+        "variant": recording.key.variant,
+        "repetition": recording.key.repetition,
         "unit": "ns",
         "count": recording.count,
         "warmup": recording.warmup,
@@ -98,15 +98,16 @@ fn recording_json(recording: &Recording, raw: bool) -> Value {
         "mean": ns(recording.mean()),
         "max": ns(recording.max()),
         "missed": recording.missed,
+        "interrupted": recording.interrupted,
         "overflow": recording.histogram.overflow(),
         "negative": recording.histogram.negative(),
         "interval_ns": ns(recording.interval),
-        "quantiles": quantiles(recording.count, |q| recording.quantile(q)),
+        "quantiles": quantiles(recording.count, |q| all.at(q)),
         "quantiles_from": from,
         "corrected": corrected(recording),
         "worst": worst(recording),
         "settings": recording.settings,
-        "work": recording.work.iter().map(work).collect::<Vec<_>>(),
+        "findings": recording.findings,
         "output": recording.output,
     });
     if raw {
@@ -177,14 +178,14 @@ mod tests {
     fn a_run_says_what_it_found_in_whole_nanoseconds() {
         let run = fixtures::run("rt", 1);
         let value = run_json(&run, false);
-        assert_eq!(value["schema"], "punctual.run/1");
         assert_eq!(value["digest"].as_str(), run.digest().as_deref());
-        assert_eq!(value["subject"]["preemption"], "rt");
+        assert_eq!(value["provenance"]["preemption"], "rt");
+        assert_eq!(value["machine"]["memory_mib"], 256);
         let stress = &value["recordings"][1];
         assert_eq!(stress["max"], 8_070);
         assert_eq!(stress["worst"][0]["seq"], 1_234);
         assert_eq!(stress["interval_ns"], 997_000);
-        assert_eq!(stress["work"][0]["amount"], 240_000);
+        assert_eq!(value["steps"][1]["work"][0]["amount"], 240_000);
         assert_eq!(stress["quantiles_from"], "samples");
         assert!(stress["quantiles"]["0.999"].is_i64());
         assert!(stress.get("samples").is_none());
@@ -204,10 +205,11 @@ mod tests {
     fn a_failed_run_has_no_digest_but_a_reason() {
         let runs = fixtures::with_gaps();
         let value = runs_json(&runs, false);
+        assert_eq!(value["schema"], "punctual.run/2");
         assert_eq!(value["runs"].as_array().map(Vec::len), Some(4));
         let failed = &value["runs"][2];
         assert_eq!(failed["state"], "failed");
-        assert!(failed["digest"].is_null() && failed["subject"]["version"].is_null());
+        assert!(failed["digest"].is_null() && failed["provenance"].is_null());
         assert_eq!(failed["error"], fixtures::NO_BOOT);
         assert_eq!(
             value["runs"][0]["unsupported"][0]["reason"],
@@ -236,5 +238,48 @@ mod tests {
         );
         assert!(corrected["count"].as_u64() > plain["count"].as_u64());
         assert_eq!(corrected["max"], plain["max"]);
+    }
+
+    /// Real runs, and ones with everything that a run can have, against the schema; it names
+    /// each field, so that one that is added here must be added there.
+    #[test]
+    fn what_is_printed_is_what_the_schema_describes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.db");
+        let stored = include_bytes!("../../store/tests/fixtures/version-1.db");
+        std::fs::write(&path, stored).unwrap();
+        let store = punctual_store::Store::open(&path).unwrap();
+        let stored = store.list().unwrap();
+        let mut runs: Vec<Run> = stored
+            .iter()
+            .map(|run| store.load(&run.id).unwrap())
+            .collect();
+        runs.extend(fixtures::with_gaps());
+        runs.extend(fixtures::all_probes());
+        let validate = schema();
+        for raw in [false, true] {
+            validate(&runs_json(&runs, raw)).unwrap();
+        }
+        validate(&runs_json(&[], false)).unwrap();
+        let mut wrong = runs_json(&runs[..1], false);
+        wrong["runs"][0]["more"] = json!(1);
+        assert!(validate(&wrong).is_err());
+        let mut wrong = runs_json(&runs, false);
+        wrong["runs"][8]["recordings"][1]["count"] = json!("many");
+        assert!(validate(&wrong).is_err());
+    }
+
+    fn schema() -> impl Fn(&Value) -> Result<(), String> {
+        let schema = serde_json::from_str(include_str!("../../../docs/schema/run-2.json"));
+        let mut compiler = boon::Compiler::new();
+        compiler
+            .add_resource("run-2.json", schema.unwrap())
+            .unwrap();
+        let mut schemas = boon::Schemas::new();
+        let index = compiler.compile("run-2.json", &mut schemas).unwrap();
+        move |value| {
+            let found = schemas.validate(value, index);
+            found.map_err(|error| format!("{error:#}"))
+        }
     }
 }

@@ -25,7 +25,7 @@ pub mod views;
 mod fixtures;
 
 pub use figure::Figure;
-pub use json::{run_json, runs_json};
+pub use json::runs_json;
 pub use matrix::{Cell, Column, Matrix, Measurement};
 pub use page::{comparison_page, page};
 pub use published::{directions_text, documents_text};

@@ -3,6 +3,7 @@
 use punctual_model::plan::IDLE;
 use punctual_model::recording::Recording;
 use punctual_model::run::{Run, State, Subject};
+use punctual_model::{Reason, RecordingKey};
 
 use crate::views::{self, Shape, View};
 
@@ -37,6 +38,8 @@ pub struct Measurement {
     pub load: String,
     /// What tells it from others of the same probe; empty where nothing was recorded.
     pub variant: String,
+    /// Which of the recordings with these names it is in its run, from 1.
+    pub repetition: u32,
 }
 
 /// What one subject has for one measurement.
@@ -50,7 +53,7 @@ pub enum Cell<'a> {
         absent: Vec<Absent<'a>>,
     },
     /// No run recorded anything, and the probe said why.
-    Unsupported(&'a str),
+    Unsupported(&'a Reason),
     /// No run recorded anything.
     Missing(Vec<Absent<'a>>),
 }
@@ -70,26 +73,36 @@ pub struct Absent<'a> {
     /// The run.
     pub run: &'a Run,
     /// What the probe said, if it said anything.
-    pub unsupported: Option<&'a str>,
+    pub unsupported: Option<&'a Reason>,
 }
 
 impl Measurement {
     fn of(recording: &Recording) -> Self {
         Self {
-            probe: recording.probe.clone(),
-            load: recording.load.clone(),
-            variant: recording.variant.clone(),
+            probe: recording.key.probe.clone(),
+            load: recording.key.load.clone(),
+            variant: recording.key.variant.clone(),
+            repetition: recording.key.repetition,
         }
     }
 
     /// The name by which a reader knows it: `timer, stress, cpu0`.
     pub fn title(&self) -> String {
-        [&self.probe, &self.load, &self.variant]
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .map(String::as_str)
-            .collect::<Vec<_>>()
-            .join(", ")
+        let parts = [self.probe.clone(), self.load.clone(), self.label()];
+        let parts = parts.into_iter().filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The variant as a reader is shown it, with its repetition from the second on.
+    pub fn label(&self) -> String {
+        self.key().label()
+    }
+
+    fn key(&self) -> RecordingKey {
+        RecordingKey {
+            repetition: self.repetition,
+            ..RecordingKey::new(&self.probe, &self.load, &self.variant)
+        }
     }
 
     /// How it is shown.
@@ -115,8 +128,7 @@ impl Measurement {
     }
 
     fn matches(&self, recording: &Recording) -> bool {
-        (&self.probe, &self.load, &self.variant)
-            == (&recording.probe, &recording.load, &recording.variant)
+        self.key().is_same_measurement(&recording.key)
     }
 }
 
@@ -170,7 +182,7 @@ impl Absent<'_> {
     /// The reason in plain words.
     pub fn reason(&self) -> String {
         match (self.unsupported, self.run.state) {
-            (Some(reason), _) => reason.to_owned(),
+            (Some(reason), _) => reason.to_string(),
             (None, State::Finished) => "the run finished without it".to_owned(),
             (None, _) => fate(self.run),
         }
@@ -191,11 +203,11 @@ pub fn fate(run: &Run) -> String {
     }
 }
 
-fn unsupported<'a>(run: &'a Run, row: &Measurement) -> Option<&'a str> {
+fn unsupported<'a>(run: &'a Run, row: &Measurement) -> Option<&'a Reason> {
     run.unsupported
         .iter()
         .find(|absent| (&absent.probe, &absent.load) == (&row.probe, &row.load))
-        .map(|absent| absent.reason.as_str())
+        .map(|absent| &absent.reason)
 }
 
 impl<'a> Matrix<'a> {
@@ -267,14 +279,14 @@ fn columns(runs: &[Run]) -> Vec<Column<'_>> {
     for run in runs {
         // Times of different clocks are never gathered in one column.
         let same = |column: &&mut Column<'_>| {
-            *column.subject == run.subject && column.ns_per_insn == run.ns_per_insn
+            *column.subject == run.subject && column.ns_per_insn == run.ns_per_insn()
         };
         match columns.iter_mut().find(same) {
             Some(column) => column.runs.push(run),
             None => columns.push(Column {
                 name: String::new(),
                 subject: &run.subject,
-                ns_per_insn: run.ns_per_insn,
+                ns_per_insn: run.ns_per_insn(),
                 runs: vec![run],
             }),
         }
@@ -326,6 +338,7 @@ fn rows(runs: &[Run]) -> Vec<Measurement> {
                 probe: absent.probe.clone(),
                 load: absent.load.clone(),
                 variant: String::new(),
+                repetition: 1,
             });
         }
     }
@@ -345,6 +358,8 @@ fn gather_steps(rows: &mut Vec<Measurement>) {
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::MachineRecord;
+
     use super::*;
     use crate::fixtures;
 
@@ -360,7 +375,7 @@ mod tests {
     #[test]
     fn another_clock_is_another_column() {
         let mut runs = vec![fixtures::run("none", 1), fixtures::run("none", 2)];
-        runs[1].ns_per_insn = None;
+        runs[1].machine = MachineRecord::default();
         let matrix = Matrix::new(&runs);
         assert_eq!(matrix.columns.len(), 2);
         assert!(matrix.is_mixed());
@@ -394,7 +409,7 @@ mod tests {
             .flat_map(|column| matrix.rows.iter().map(|row| column.cell(row)))
             .map(|cell| match cell {
                 Cell::Measured { .. } => "measured".to_owned(),
-                Cell::Unsupported(reason) => reason.to_owned(),
+                Cell::Unsupported(reason) => reason.to_string(),
                 Cell::Missing(absent) => absent[0].reason(),
             })
             .collect();

@@ -230,6 +230,9 @@ fn virtual_time() -> Markup {
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::machine::HostMachine;
+    use punctual_model::{MachineRecord, RecordingKey};
+
     use punctual_model::recording::Recorder;
     use punctual_model::units::Nanos;
 
@@ -338,21 +341,21 @@ mod tests {
             run.error = Some(evil.into());
             run.console = evil.into();
             run.plan = evil.into();
-            run.bench.insert(evil.into(), evil.into());
+            run.punctual = evil.into();
+            run.machine = MachineRecord::Host(HostMachine {
+                host: evil.into(),
+                ..HostMachine::default()
+            });
             if let Some(provenance) = &mut run.provenance {
                 provenance.facts.insert(evil.into(), evil.into());
                 provenance.cmdline = evil.into();
             }
             for recording in &mut run.recordings {
-                recording.variant = evil.into();
+                recording.key.variant = evil.into();
                 recording.output = Some(evil.into());
                 recording.settings.insert(evil.into(), evil.into());
             }
-            for work in run
-                .recordings
-                .iter_mut()
-                .flat_map(|recording| &mut recording.work)
-            {
+            for work in run.steps.iter_mut().flat_map(|step| &mut step.work) {
                 work.worker = evil.into();
                 work.unit = evil.into();
             }
@@ -371,9 +374,9 @@ mod tests {
             }
             let variant = format!("{values:?}");
             run.recordings
-                .push(recorder.finish("odd", "idle", &variant));
+                .push(recorder.finish(RecordingKey::new("odd", "idle", &variant)));
         }
-        run.ns_per_insn = None;
+        run.machine = MachineRecord::default();
         let text = page_of(&[run.clone()]);
         assert!(text.contains("no sample") && text.contains("-7 ns"));
         assert!(!text.contains(">odd, idle, [-7]: "), "too few samples");

@@ -31,7 +31,7 @@ fn command(run: &Run) -> String {
     if !run.subject.boot.is_empty() {
         words.push(format!("--boot {}", quoted(&run.subject.boot)));
     }
-    if let Some(ns @ 2..) = run.ns_per_insn {
+    if let Some(ns @ 2..) = run.ns_per_insn() {
         words.push(format!("--ns-per-insn {ns}"));
     }
     words.join(" ")

@@ -4,6 +4,7 @@ mod lines;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use punctual_model::Fact;
 use punctual_model::histogram::HIGHEST;
 use punctual_model::run::State;
 
@@ -234,18 +235,19 @@ fn entry<'a>(column: &'a Column<'a>, row: &Measurement, notes: &mut Notes) -> En
 
 /// Where the figures were measured: on which CPUs, and of real time on which machine.
 pub fn places(matrix: &Matrix<'_>) -> Vec<String> {
-    let mut cpus: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut cpus: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for recording in matrix.runs().flat_map(|run| &run.recordings) {
         if let Some(cpu) = recording.settings.get("affinity") {
-            cpus.entry(&recording.probe).or_default().insert(cpu);
+            let cpus = cpus.entry(&recording.key.probe).or_default();
+            cpus.insert(cpu.to_string());
         }
     }
-    let mut probes: BTreeMap<Vec<&str>, Vec<String>> = BTreeMap::new();
+    let mut probes: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
     for (probe, cpus) in cpus {
         let cpus = cpus.into_iter().collect();
         probes.entry(cpus).or_default().push(probe.to_owned());
     }
-    let on = |(cpus, probes): (&Vec<&str>, &Vec<String>)| {
+    let on = |(cpus, probes): (&Vec<String>, &Vec<String>)| {
         format!("{} on {}", list(probes), cpus.join(", "))
     };
     let on: Vec<String> = probes.iter().map(on).collect();
@@ -261,17 +263,19 @@ pub fn places(matrix: &Matrix<'_>) -> Vec<String> {
 fn machine(column: &Column<'_>) -> Option<String> {
     let run = column.runs.first().filter(|_| !column.is_virtual())?;
     let read_back = run.provenance.as_ref()?;
-    let fact = |key: &str| read_back.facts.get(key).map_or("unknown", String::as_str);
-    let known = |key: &str| fact(key).split(':').next().unwrap_or_default().to_owned();
+    let known = |key: &str| match read_back.facts.get(key) {
+        None | Some(Fact::Unknown { .. }) => "unknown".to_owned(),
+        Some(fact) => fact.to_string(),
+    };
     Some(format!(
         "{}: Linux {}, preemption {}; {}; CPUs {}; governor {}; virtualised: {}.",
         column.name,
         read_back.release,
         read_back.preemption,
-        fact("cpu"),
-        fact("cpus_online"),
+        known("cpu"),
+        known("cpus_online"),
         known("governor"),
-        fact("virtualised"),
+        known("virtualised"),
     ))
 }
 

@@ -22,9 +22,9 @@ fn command(run: &Run, explained: &[Explained]) -> String {
     let mut words = format!("punctual explain {}", run.id);
     if let [one] = explained {
         let recording = &run.recordings[one.chosen.recording];
-        let (probe, load) = (&recording.probe, &recording.load);
-        let (variant, sample) = (&recording.variant, one.chosen.sample.seq);
-        let variant = crate::repeat::quoted(variant);
+        let (probe, load) = (&recording.key.probe, &recording.key.load);
+        let (variant, sample) = (recording.key.label(), one.chosen.sample.seq);
+        let variant = crate::repeat::quoted(&variant);
         words.push_str(&format!(
             " --probe {probe} --load {load} --variant {variant} --sample {sample}"
         ));

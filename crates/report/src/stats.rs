@@ -1,6 +1,7 @@
 //! The figures of one cell, over all of its seeds.
 
-use punctual_model::histogram::Histogram;
+use punctual_model::Quantiles;
+pub use punctual_model::quantiles::supports;
 use punctual_model::recording::Recording;
 use punctual_model::units::Nanos;
 
@@ -21,16 +22,7 @@ pub struct Stats {
     pub overflow: u64,
     /// The worst case of each seed that has samples.
     pub worst_by_seed: Vec<(u64, Nanos)>,
-    values: Values,
-}
-
-/// What quantiles are taken from.
-#[derive(Clone, Debug)]
-enum Values {
-    /// Every sample was kept; sorted.
-    Exact(Vec<Nanos>),
-    /// Some were only counted.
-    Counted(Box<Histogram>),
+    quantiles: Quantiles,
 }
 
 impl Stats {
@@ -52,7 +44,7 @@ impl Stats {
                 .iter()
                 .filter_map(|one| Some((one.run.seed, one.recording.max()?)))
                 .collect(),
-            values: Values::of(found),
+            quantiles: Quantiles::of(all()),
         }
     }
 
@@ -81,13 +73,7 @@ impl Stats {
         if !supports(self.count, q) {
             return None;
         }
-        match &self.values {
-            Values::Exact(sorted) => {
-                let rank = ((q * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len());
-                Some(sorted[rank - 1])
-            }
-            Values::Counted(histogram) => histogram.quantile(q),
-        }
+        self.quantiles.at(q)
     }
 
     /// The middle sample, of however few.
@@ -98,36 +84,6 @@ impl Stats {
             _ => self.quantile(0.5),
         }
     }
-}
-
-impl Values {
-    fn of(found: &[Measured<'_>]) -> Self {
-        let recordings = || found.iter().map(|measured| measured.recording);
-        if recordings().all(Recording::is_complete) {
-            let mut values: Vec<Nanos> = recordings()
-                .flat_map(|recording| recording.samples.iter().map(|sample| sample.value))
-                .collect();
-            values.sort_unstable();
-            return Self::Exact(values);
-        }
-        let mut gathered = Histogram::new();
-        for histogram in recordings().map(|recording| &recording.histogram) {
-            for bin in histogram.bins() {
-                gathered.record_n(bin.high, bin.count);
-            }
-            // What fell outside keeps its place at the ends, so that ranks stay right.
-            gathered.record_n(Nanos(i64::MAX), histogram.overflow());
-            gathered.record_n(Nanos(i64::MIN), histogram.negative());
-        }
-        Self::Counted(Box::new(gathered))
-    }
-}
-
-/// Whether `count` samples are enough to speak of the quantile `q`: at least one of
-/// them must lie above it.
-pub fn supports(count: u64, q: f64) -> bool {
-    // Without the allowance, 1,000 × (1 − 0.999) is a little less than 1.
-    count as f64 * (1.0 - q) >= 1.0 - 1e-9
 }
 
 #[cfg(test)]

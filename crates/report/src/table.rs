@@ -216,6 +216,8 @@ fn superscript(numbers: &[usize]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::MachineRecord;
+
     use super::*;
     use crate::fixtures;
     use crate::text::WIDTH;
@@ -315,7 +317,7 @@ mod tests {
     #[test]
     fn clocks_are_marked_where_they_differ() {
         let mut runs = vec![fixtures::run("none", 1), fixtures::run("rt", 1)];
-        runs[1].ns_per_insn = None;
+        runs[1].machine = MachineRecord::default();
         let text = table(&runs, WIDTH, false);
         assert_narrow(&text, WIDTH);
         assert!(
@@ -324,7 +326,7 @@ mod tests {
         );
         let words: Vec<&str> = text.split_whitespace().collect();
         assert!(words.join(" ").contains("must not be compared"), "{text}");
-        runs[0].ns_per_insn = None;
+        runs[0].machine = MachineRecord::default();
         let text = table(&runs, WIDTH, false);
         assert!(
             !text.contains("Virtual time") && !text.contains("(real)"),

@@ -1,9 +1,9 @@
 //! How each probe's recordings are shown: one line per probe in [`ALL`].
 //!
-//! What a probe tells besides its samples stands in its recording's settings. A finding
-//! takes one of them into the table. A setting that is missing is `unknown`, never a pass.
+//! What a probe tells besides its samples are its recording's findings; each of them that
+//! is shown has a line here. One that is missing is `unknown`, never a pass.
 
-use std::collections::BTreeMap;
+use punctual_model::{Finding as Value, Findings};
 
 /// How a probe's recordings are shown.
 #[derive(Debug)]
@@ -35,10 +35,10 @@ pub enum Shape {
     List,
 }
 
-/// A setting that is a result.
+/// A finding that is shown.
 #[derive(Debug)]
 pub struct Finding {
-    /// The setting's name.
+    /// Its name among a recording's findings.
     key: &'static str,
     /// What the table calls it.
     pub label: &'static str,
@@ -51,15 +51,13 @@ pub struct Finding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// As it is.
-    Text,
-    /// A number of bytes.
-    Bytes,
-    /// `pass` or `fail`, beside what was to be expected.
-    Verdict,
-    /// A slope in nanoseconds, beside its interval.
-    Slope,
-    /// Whether a slope's interval leaves zero out.
+    Plain,
+    /// It counts more than any time does.
+    Leading,
+    /// Whether an estimate's interval leaves zero out.
     Matters,
+    /// An answer in these words: `yes` and `no` would say too little.
+    Agrees,
 }
 
 const NONE: &[Finding] = &[];
@@ -112,45 +110,55 @@ const ALL: &[View] = &[
 /// A probe that has no line above is shown by its worst sample.
 const ANY: View = view("", Shape::Latency, "sample", NONE);
 
-const IRQRATE: &[Finding] = &[finding("shortest_interval", "none lost at", Form::Text, "")];
+const IRQRATE: &[Finding] = &[finding(
+    "shortest_interval",
+    "none lost at",
+    Form::Plain,
+    "",
+)];
 
 const TICK: &[Finding] = &[
-    finding("cpu_lost_to_ticks", "lost to ticks", Form::Text, "tick"),
-    finding("cpu_lost", "lost in all", Form::Text, "tick"),
-    finding("kernel_counter", "kernel's count", Form::Text, "tick"),
+    finding("cpu_lost_to_ticks", "lost to ticks", Form::Plain, "tick"),
+    finding("cpu_lost", "lost in all", Form::Plain, "tick"),
+    finding(
+        "kernel_counter_agrees",
+        "kernel's count",
+        Form::Agrees,
+        "tick",
+    ),
 ];
 
 const SEMAPHORE: &[Finding] = &[
-    finding("slope_interval_95", "waiters matter", Form::Matters, ""),
-    finding("slope_ns_per_waiter", "ns per waiter", Form::Slope, ""),
+    finding("slope_ns_per_waiter", "waiters matter", Form::Matters, ""),
+    finding("slope_ns_per_waiter", "ns per waiter", Form::Plain, ""),
     finding(
         "woken_highest_first",
         "highest first",
-        Form::Text,
+        Form::Plain,
         "release",
     ),
 ];
 
-const MUTEX: &[Finding] = &[finding("inversions", "inversions", Form::Text, "release")];
+const MUTEX: &[Finding] = &[finding("inversions", "inversions", Form::Plain, "release")];
 
 const INVERSION: &[Finding] = &[
-    finding("result", "result", Form::Verdict, ""),
-    finding("inverted", "inverted", Form::Text, ""),
+    finding("result", "result", Form::Leading, ""),
+    finding("inverted", "inverted", Form::Plain, ""),
 ];
 
 const KTHREADS: &[Finding] = &[
-    finding("interrupts_threaded", "irqs threaded", Form::Text, ""),
-    finding("threads", "threads", Form::Text, ""),
-    finding("real_time_threads", "real-time", Form::Text, ""),
+    finding("interrupts_threaded", "irqs threaded", Form::Plain, ""),
+    finding("threads", "threads", Form::Plain, ""),
+    finding("real_time_threads", "real-time", Form::Plain, ""),
 ];
 
 const FOOTPRINT: &[Finding] = &[
-    finding("kernel_text_bytes", "text", Form::Bytes, ""),
-    finding("kernel_rodata_bytes", "rodata", Form::Bytes, ""),
-    finding("kernel_data_bytes", "data", Form::Bytes, ""),
-    finding("kernel_bss_bytes", "bss", Form::Bytes, ""),
-    finding("modules_bytes", "modules", Form::Bytes, ""),
-    finding("memory_in_use_bytes", "memory in use", Form::Bytes, ""),
+    finding("kernel_text_bytes", "text", Form::Plain, ""),
+    finding("kernel_rodata_bytes", "rodata", Form::Plain, ""),
+    finding("kernel_data_bytes", "data", Form::Plain, ""),
+    finding("kernel_bss_bytes", "bss", Form::Plain, ""),
+    finding("modules_bytes", "modules", Form::Plain, ""),
+    finding("memory_in_use_bytes", "memory in use", Form::Plain, ""),
 ];
 
 const fn view(
@@ -258,85 +266,71 @@ impl Told {
     }
 }
 
-type Settings = BTreeMap<String, String>;
-
 impl Finding {
     /// Whether it is what counts, more than any time does.
     pub fn leads(&self) -> bool {
-        self.form == Form::Verdict
+        self.form == Form::Leading
     }
 
-    /// What a recording's settings say of it.
-    pub fn told(&self, settings: &Settings) -> Told {
-        let Some(value) = settings.get(self.key).filter(|value| !value.is_empty()) else {
-            return Told::unknown(None);
-        };
-        // Targets write "unknown: this kernel does not tell Slab".
-        if let Some(why) = value.strip_prefix("unknown") {
-            return Told::unknown(why.strip_prefix(": "));
-        }
-        let setting = |key: &str| settings.get(key).map_or("", String::as_str);
-        match self.form {
-            Form::Text => text(value),
-            Form::Bytes => value.parse().map_or_else(
-                |_| Told::unknown(Some(value)),
-                |size| Told::plain(bytes(size)),
-            ),
-            Form::Verdict => verdict(value, setting("expected")),
-            Form::Slope => slope(value, setting("slope_interval_95")),
-            Form::Matters => interval(value).map_or_else(
-                || Told::unknown(Some(value)),
-                |(low, high)| {
-                    Told::plain(if low <= 0.0 && high >= 0.0 {
-                        "no"
-                    } else {
-                        "yes"
-                    })
-                },
-            ),
+    /// What a recording's findings say of it.
+    pub fn told(&self, findings: &Findings) -> Told {
+        match (findings.get(self.key), self.form) {
+            (None, _) => Told::unknown(None),
+            (Some(Value::Absent(reason)), _) => Told::unknown(Some(&reason.to_string())),
+            (Some(Value::Estimate { low, high, .. }), Form::Matters) => {
+                Told::plain(yes_or_no(*low > 0.0 || *high < 0.0))
+            }
+            (Some(Value::Answer { yes, why }), Form::Agrees) => Told {
+                more: Some(why.clone()),
+                ..Told::plain(if *yes { "agrees" } else { "does not agree" })
+            },
+            (Some(_), Form::Matters | Form::Agrees) => Told::unknown(None),
+            (Some(value), Form::Plain | Form::Leading) => shown(value),
         }
     }
 }
 
-/// `yes: PREEMPT_RT, and …` is a word, and why.
-fn text(value: &str) -> Told {
-    match value.split_once(": ") {
-        Some((word, why)) if !word.contains(' ') => Told {
-            more: Some(why.to_owned()),
-            ..Told::plain(word)
+/// A finding as it is, rounded for a reader.
+fn shown(value: &Value) -> Told {
+    match value {
+        Value::Count(count) => Told::plain(count.to_string()),
+        Value::Share { count, of } => Told::plain(format!("{count} of {of}")),
+        Value::Bytes(size) => Told::plain(bytes(*size)),
+        Value::Nanos(time) => Told::plain(time.to_string()),
+        Value::Ratio(ratio) => Told::plain(format!("{:.4} %", ratio * 100.0)),
+        Value::Estimate { value, low, high } => {
+            let [value, low, high] = [*value, *low, *high].map(short);
+            Told::plain(format!("{value} ({low} to {high})"))
+        }
+        Value::Verdict { passed, expected } => verdict(*passed, *expected),
+        Value::Answer { yes, why } => Told {
+            more: Some(why.clone()),
+            ..Told::plain(yes_or_no(*yes))
         },
-        _ => Told::plain(value),
+        Value::Text(text) if text.is_empty() => Told::unknown(None),
+        Value::Text(text) => Told::plain(text),
+        Value::Absent(reason) => Told::unknown(Some(&reason.to_string())),
     }
+}
+
+fn yes_or_no(yes: bool) -> &'static str {
+    if yes { "yes" } else { "no" }
 }
 
 /// Only a pass that was to be expected is one, and only the control may fail.
-fn verdict(result: &str, expected: &str) -> Told {
-    match (result, expected.split(' ').next()) {
-        ("pass", Some("pass")) => Told::plain("pass"),
-        ("fail", Some("fail")) => Told::plain("inverted, as it must be"),
-        ("fail", Some("pass")) => Told::wrong("FAIL"),
-        ("pass", Some("fail")) => Told::wrong("not inverted: no control"),
-        _ => Told::unknown(Some("what was to be expected is not told")),
+fn verdict(passed: bool, expected: bool) -> Told {
+    match (passed, expected) {
+        (true, true) => Told::plain("pass"),
+        (false, false) => Told::plain("inverted, as it must be"),
+        (false, true) => Told::wrong("FAIL"),
+        (true, false) => Told::wrong("not inverted: no control"),
     }
 }
 
-fn slope(value: &str, interval_95: &str) -> Told {
+/// Two digits after the point.
+fn short(number: f64) -> String {
     // Adding zero turns -0.0 into 0.0.
-    let short = |number: f64| format!("{:.2}", (number * 100.0).round() / 100.0 + 0.0);
-    match (value.parse::<f64>(), interval(interval_95)) {
-        (Ok(slope), Some((low, high))) if slope.is_finite() => {
-            let (slope, low, high) = (short(slope), short(low), short(high));
-            Told::plain(format!("{slope} ({low} to {high})"))
-        }
-        _ => Told::unknown(Some(value)),
-    }
-}
-
-/// The two ends of `-0.012 to 0.034`.
-fn interval(text: &str) -> Option<(f64, f64)> {
-    let (low, high) = text.split_once(" to ")?;
-    let (low, high) = (low.parse::<f64>().ok()?, high.parse::<f64>().ok()?);
-    (low <= high).then_some((low, high))
+    format!("{:.2}", (number * 100.0).round() / 100.0 + 0.0)
 }
 
 /// Bytes as people read them: `16.0 MiB`.
@@ -351,91 +345,77 @@ fn bytes(size: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::Nanos;
+
     use super::*;
 
-    fn told(probe: &str, label: &str, settings: &[(&str, &str)]) -> Told {
-        let finding = of(probe).findings.iter();
-        let finding = finding.clone().find(|one| one.label == label);
-        let settings = settings
-            .iter()
-            .map(|(key, value)| ((*key).into(), (*value).into()));
-        finding.unwrap().told(&settings.collect())
+    fn told(probe: &str, label: &str, value: Value) -> Told {
+        let finding = of(probe).findings.iter().find(|one| one.label == label);
+        let finding = finding.unwrap();
+        finding.told(&Findings::from([(finding.key.into(), value)]))
     }
 
     #[test]
     fn nothing_told_is_unknown_everywhere() {
         for finding in ALL.iter().flat_map(|view| view.findings) {
-            assert_eq!(finding.told(&Settings::new()), Told::unknown(None));
-            let empty = Settings::from([(finding.key.into(), String::new())]);
-            assert_eq!(finding.told(&empty).tone, Tone::Unknown);
-            let said = Settings::from([(finding.key.into(), "unknown: no /proc".into())]);
-            assert_eq!(finding.told(&said), Told::unknown(Some("no /proc")));
+            assert_eq!(finding.told(&Findings::new()), Told::unknown(None));
+            let told = |value| finding.told(&Findings::from([(finding.key.into(), value)]));
+            assert_eq!(told(Value::Text(String::new())).tone, Tone::Unknown);
+            let absent = told(Value::Absent("no /proc".into()));
+            assert_eq!(absent, Told::unknown(Some("no /proc")));
         }
     }
 
     #[test]
     fn only_what_was_expected_to_pass_can() {
-        let result = |result, expected| {
-            told(
-                "inversion",
-                "result",
-                &[("result", result), ("expected", expected)],
-            )
-        };
-        assert_eq!(result("pass", "pass"), Told::plain("pass"));
-        assert_eq!(result("fail", "pass").tone, Tone::Wrong);
-        assert_eq!(result("pass", "fail (the control)").tone, Tone::Wrong);
-        let control = result("fail", "fail (the control)");
+        let result =
+            |passed, expected| told("inversion", "result", Value::Verdict { passed, expected });
+        assert_eq!(result(true, true), Told::plain("pass"));
+        assert_eq!(result(false, true).tone, Tone::Wrong);
+        assert_eq!(result(true, false).tone, Tone::Wrong);
+        let control = result(false, false);
         assert_eq!(control, Told::plain("inverted, as it must be"));
-        for odd in [
-            ("pass", ""),
-            ("", "pass"),
-            ("passed", "pass"),
-            ("pass", "maybe"),
-        ] {
-            assert_eq!(result(odd.0, odd.1).tone, Tone::Unknown, "{odd:?}");
-        }
     }
 
     #[test]
     fn waiters_matter_where_the_interval_leaves_zero_out() {
-        let matter = |interval| {
-            told(
-                "semaphore",
-                "waiters matter",
-                &[("slope_interval_95", interval)],
-            )
-            .text
+        let slope = |label, value, low, high| {
+            told("semaphore", label, Value::Estimate { value, low, high }).text
         };
-        assert_eq!(matter("-0.100 to 0.200"), "no");
-        assert_eq!(matter("0.000 to 0.000"), "no");
-        assert_eq!(matter("0.100 to 0.200"), "yes");
-        for odd in ["NaN to NaN", "0.1", "1 to -1"] {
-            assert_eq!(matter(odd), "unknown", "{odd}");
-        }
-        let slope = [
-            ("slope_ns_per_waiter", "1.234"),
-            ("slope_interval_95", "1.000 to 1.500"),
-        ];
-        let slope_of = |settings| told("semaphore", "ns per waiter", settings).text;
-        assert_eq!(slope_of(&slope[..]), "1.23 (1.00 to 1.50)");
-        assert_eq!(slope_of(&slope[..1]), "unknown");
-        let near = [
-            ("slope_ns_per_waiter", "0.030"),
-            ("slope_interval_95", "-0.004 to 0.060"),
-        ];
-        assert_eq!(slope_of(&near), "0.03 (0.00 to 0.06)");
+        let matter = |low, high| slope("waiters matter", low, low, high);
+        assert_eq!(matter(-0.1, 0.2), "no");
+        assert_eq!(matter(0.0, 0.0), "no");
+        assert_eq!(matter(0.0001, 0.2), "yes");
+        assert_eq!(matter(-0.2, -0.1), "yes");
+        let text = |value, low, high| slope("ns per waiter", value, low, high);
+        assert_eq!(text(1.234, 1.0, 1.5), "1.23 (1.00 to 1.50)");
+        assert_eq!(text(0.03, -0.004, 0.06), "0.03 (0.00 to 0.06)");
+        let odd = told("semaphore", "waiters matter", Value::Count(3));
+        assert_eq!(odd.tone, Tone::Unknown);
     }
 
     #[test]
-    fn a_word_and_why_are_told_apart() {
-        let yes = [("interrupts_threaded", "yes: PREEMPT_RT, and 5 of 9 lines")];
-        let yes = told("kthreads", "irqs threaded", &yes);
-        assert_eq!(yes.text, "yes");
-        assert_eq!(yes.more.as_deref(), Some("PREEMPT_RT, and 5 of 9 lines"));
-        let text = told("footprint", "text", &[("kernel_text_bytes", "16777216")]);
-        assert_eq!(text, Told::plain("16.0 MiB"));
-        let text = told("footprint", "text", &[("kernel_text_bytes", "much")]);
-        assert_eq!(text.tone, Tone::Unknown);
+    fn values_are_rounded_here_and_only_here() {
+        let why = || "PREEMPT_RT, and 5 of 9 lines".to_owned();
+        let yes = Value::Answer {
+            yes: true,
+            why: why(),
+        };
+        let threaded = told("kthreads", "irqs threaded", yes.clone());
+        assert_eq!((&*threaded.text, threaded.more), ("yes", Some(why())));
+        assert_eq!(told("tick", "kernel's count", yes).text, "agrees");
+        let text = |probe, label, value| told(probe, label, value).text;
+        assert_eq!(
+            text("footprint", "text", Value::Bytes(16 << 20)),
+            "16.0 MiB"
+        );
+        assert_eq!(
+            text("tick", "lost in all", Value::Ratio(1.0 / 300.0)),
+            "0.3333 %"
+        );
+        let share = Value::Share { count: 3, of: 100 };
+        assert_eq!(text("semaphore", "highest first", share), "3 of 100");
+        let limit = Value::Nanos(Nanos(7_300));
+        assert_eq!(text("irqrate", "none lost at", limit), "7.30 µs");
     }
 }

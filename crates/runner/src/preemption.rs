@@ -1,5 +1,7 @@
 //! The preemption model that a subject is booted with, and the one that it runs with.
 
+use punctual_model::Preemption;
+
 use crate::error::did_you_mean;
 
 /// What the boot argument `preempt=` knows (`kernel/sched/core.c`, `sched_dynamic_mode`).
@@ -23,16 +25,15 @@ pub fn mistake(boot: &str) -> Option<String> {
 
 /// What contradicts the boot arguments in the model that was read back from the kernel. A
 /// model that could not be read contradicts nothing. `PREEMPT_RT` is always full or lazy.
-pub fn contradiction(boot: &str, found: &str) -> Option<String> {
+pub fn contradiction(boot: &str, found: &Preemption) -> Option<String> {
     let asked = asked_for(boot)?;
-    let is_unknown = !MODELS.contains(&found) && found != "rt";
-    let is_rt = found == "rt" && ["full", "lazy"].contains(&asked);
-    if asked == found || is_unknown || is_rt {
-        return None;
-    }
-    Some(format!(
-        "asked for preempt={asked}, the kernel runs {found}: nothing is measured"
-    ))
+    let is_it = match found {
+        Preemption::Unknown(_) => true,
+        Preemption::Rt => ["full", "lazy"].contains(&asked),
+        found => found.name() == asked,
+    };
+    (!is_it)
+        .then(|| format!("asked for preempt={asked}, the kernel runs {found}: nothing is measured"))
 }
 
 #[cfg(test)]
@@ -49,12 +50,15 @@ mod tests {
 
     #[test]
     fn what_is_read_back_must_be_what_was_asked_for() {
-        assert_eq!(contradiction("preempt=none preempt=full", "full"), None);
-        assert_eq!(contradiction("quiet", "voluntary"), None);
-        assert_eq!(contradiction("preempt=full", "unknown: no debugfs"), None);
-        assert_eq!(contradiction("preempt=lazy", "rt"), None);
-        assert!(contradiction("preempt=none", "rt").is_some());
-        let said = contradiction("preempt=full", "voluntary").unwrap();
+        assert_eq!(
+            contradiction("preempt=none preempt=full", &Preemption::Full),
+            None
+        );
+        assert_eq!(contradiction("quiet", &Preemption::Voluntary), None);
+        assert_eq!(contradiction("preempt=full", &Preemption::default()), None);
+        assert_eq!(contradiction("preempt=lazy", &Preemption::Rt), None);
+        assert!(contradiction("preempt=none", &Preemption::Rt).is_some());
+        let said = contradiction("preempt=full", &Preemption::Voluntary).unwrap();
         assert!(said.starts_with("asked for preempt=full, the kernel runs voluntary"));
     }
 }

@@ -13,7 +13,7 @@ use punctual_bench::site::{Event, Outcome, Site};
 use punctual_model::run::State;
 use punctual_model::suite::SubjectSpec;
 use punctual_model::{Plan, Record, Run, Subject};
-use punctual_store::{Store, StoreError};
+use punctual_store::{End, Store, StoreError};
 
 use crate::{Observer, preemption};
 
@@ -140,6 +140,11 @@ impl Runner<'_> {
                 made.run.provenance = Some(provenance);
                 stored
             }
+            Record::Step(step) => {
+                let stored = store.add_step(&id, &step);
+                made.run.steps.push(step);
+                stored
+            }
             Record::Recording(recording) => {
                 let stored = store.add_recording(&id, &recording);
                 made.run.recordings.push(*recording);
@@ -168,40 +173,42 @@ impl Runner<'_> {
             Err(RunError::Interrupted) => (State::Interrupted, Some("interrupted".into())),
             Err(error) => (State::Failed, Some(error.to_string())),
         };
-        let stored = self.store.end(
-            &run.id,
-            run.state,
-            run.error.as_deref(),
-            run.finished.as_deref().unwrap_or_default(),
-            &run.console,
-            run.digest().as_deref(),
-        );
+        let digest = run.digest();
+        let end = End {
+            state: run.state,
+            error: run.error.as_deref(),
+            finished: run.finished.as_deref().unwrap_or_default(),
+            console: &run.console,
+            digest: digest.as_deref(),
+        };
+        let stored = self.store.end(&run.id, &end);
         self.observer.ended(run, &outcome);
         made.note(stored);
     }
 }
 
 fn new_run(job: &Job) -> Run {
-    let mut bench = job.site.facts();
-    bench.insert("punctual".into(), env!("CARGO_PKG_VERSION").into());
+    let machine = job.site.machine();
     Run {
         id: String::new(),
         suite: job.suite.to_owned(),
         plan: job.plan.to_toml(),
         seed: job.plan.seed,
-        ns_per_insn: job.site.ns_per_insn(),
         subject: Subject {
             name: job.subject.name.clone(),
             kernel: job.subject.kernel.clone(),
             boot: job.subject.boot.clone(),
-            bench: job.site.bench().to_owned(),
+            bench: machine.bench().to_owned(),
         },
         state: State::Running,
         error: None,
         started: now(),
         finished: None,
-        bench,
+        punctual: env!("CARGO_PKG_VERSION").into(),
+        machine,
+        shards: 1,
         provenance: None,
+        steps: Vec::new(),
         recordings: Vec::new(),
         unsupported: Vec::new(),
         console: String::new(),

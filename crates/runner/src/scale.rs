@@ -48,7 +48,7 @@ impl Scale {
         let shard = |run| -> Vec<Step> {
             let steps = steps.iter().zip(&sizes);
             steps
-                .filter_map(|(step, size)| shard(step, size.as_ref(), run))
+                .map(|(step, size)| shard(step, size.as_ref(), run))
                 .collect()
         };
         Ok((0..runs).map(shard).collect())
@@ -85,17 +85,15 @@ impl Size {
 }
 
 /// A step in the run of that number; a step that is not divided is in the first one.
-fn shard(step: &Step, size: Option<&Size>, run: u64) -> Option<Step> {
-    let Some(size) = size else {
-        return (run == 0).then(|| step.clone());
-    };
-    let samples = size.of_run(run);
-    (samples > 0).then(|| {
-        let mut step = step.clone();
+fn shard(step: &Step, size: Option<&Size>, run: u64) -> Step {
+    let mut step = step.clone();
+    let samples = size.map(|size| size.of_run(run));
+    step.skip = samples.map_or(run > 0, |samples| samples == 0);
+    if let Some(samples @ 1..) = samples {
         step.params
             .insert("samples".into(), Value::Integer(samples as i64));
-        step
-    })
+    }
+    step
 }
 
 #[cfg(test)]
@@ -120,7 +118,7 @@ mod tests {
         let shards = scale.shards(&steps(), MINUTE).unwrap();
         shards
             .iter()
-            .map(|steps| steps.iter().map(of).collect())
+            .map(|steps| steps.iter().filter(|step| !step.skip).map(of).collect())
             .collect()
     }
 
@@ -143,6 +141,15 @@ mod tests {
                 vec![Some(30_000)]
             ]
         );
+    }
+
+    #[test]
+    fn a_step_has_the_same_number_in_each_run() {
+        let full = Scale::Share(1.0);
+        for shard in full.shards(&steps(), MINUTE).unwrap() {
+            let probes: Vec<_> = shard.iter().map(|step| &*step.probe).collect();
+            assert_eq!(probes, ["timer", "footprint"]);
+        }
     }
 
     #[test]

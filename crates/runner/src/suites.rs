@@ -49,6 +49,7 @@ pub fn of_probes(probes: &[String], loads: &[String], params: &Table) -> Result<
         probe: probe.clone(),
         load: IDLE.into(),
         full: None,
+        skip: false,
         params: params.clone(),
     };
     let steps: Vec<Step> = probes.iter().map(step).collect();

@@ -42,9 +42,10 @@ impl Wanted {
         let is = |wanted: &Option<String>, found: &str| {
             wanted.as_deref().is_none_or(|wanted| wanted == found)
         };
-        is(&self.probe, &recording.probe)
-            && is(&self.load, &recording.load)
-            && is(&self.variant, &recording.variant)
+        is(&self.probe, &recording.key.probe)
+            && is(&self.load, &recording.key.load)
+            && (is(&self.variant, &recording.key.variant)
+                || is(&self.variant, &recording.key.label()))
     }
 
     /// The samples of a run that are meant, the worst first; an error where there is none.
@@ -133,7 +134,7 @@ impl Worst {
 
 /// No recording is meant: which there are.
 fn none_such(run: &Run) -> String {
-    let kind = |recording: &Recording| format!("{} / {}", recording.probe, recording.load);
+    let kind = |recording: &Recording| format!("{} / {}", recording.key.probe, recording.key.load);
     let mut kinds: Vec<String> = run.recordings.iter().map(kind).collect();
     kinds.dedup();
     if kinds.is_empty() {
@@ -280,7 +281,7 @@ mod tests {
     fn samples_are_found_whether_they_were_kept_or_are_among_the_worst() {
         let mut recorder = Recorder::new(20);
         (0..100).for_each(|n| recorder.record(Nanos(n * 1_000), Nanos(n % 50)));
-        let recording = recorder.finish("timer", "idle", "cpu0");
+        let recording = recorder.finish(punctual_model::RecordingKey::new("timer", "idle", "cpu0"));
         let offered = |worst, sample| {
             let wanted = Wanted {
                 sample,

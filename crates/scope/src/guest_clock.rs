@@ -22,8 +22,9 @@ const REAL_KHZ: i128 = 1_000_000;
 impl GuestClock {
     /// That of a run's guest; an error is the reason why it is not known.
     pub fn of_run(run: &Run) -> Result<Self, String> {
-        let ns_per_insn = run.ns_per_insn.ok_or("it was measured in real time")?;
-        let khz = run.console.lines().rev().find_map(rate);
+        let ns_per_insn = run.ns_per_insn().ok_or("it was measured in real time")?;
+        let read_back = run.provenance.as_ref().and_then(|found| found.tsc_khz);
+        let khz = read_back.or_else(|| run.console.lines().rev().find_map(rate));
         let khz = khz.ok_or("its kernel did not say at which rate it takes the time stamp counter to run: measure again, without \"quiet\"")?;
         Self::new(ns_per_insn, khz)
     }

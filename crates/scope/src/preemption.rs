@@ -1,6 +1,6 @@
 //! What a kernel lets a thread be preempted by, as far as breakdowns differ by it.
 
-use punctual_model::Run;
+use punctual_model::{Preemption as Model, Run};
 
 /// A preemption model, as the kernel itself names it in a run's provenance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,9 +17,9 @@ impl Preemption {
     /// That of a run's subject.
     pub fn of(run: &Run) -> Self {
         let found = run.provenance.as_ref();
-        match found.map_or("", |found| found.preemption.as_str()) {
-            "none" | "voluntary" => Self::Asked,
-            "rt" => Self::Rt,
+        match found.map(|found| &found.preemption) {
+            Some(Model::None | Model::Voluntary) => Self::Asked,
+            Some(Model::Rt) => Self::Rt,
             _ => Self::Full,
         }
     }

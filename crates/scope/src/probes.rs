@@ -24,7 +24,7 @@ pub struct Chosen {
 
 /// The stages of a probe that are one after the other in the same window, each a variant.
 fn stages(recording: &Recording) -> &'static [&'static str] {
-    match (recording.probe.as_str(), recording.plain_variant()) {
+    match (recording.key.probe.as_str(), recording.key.variant.as_str()) {
         ("signal", _) => &["to", "from"],
         ("irq", "whole") => &["whole"],
         ("irq", _) => &["hard", "thread", "reader"],
@@ -35,7 +35,7 @@ fn stages(recording: &Recording) -> &'static [&'static str] {
 /// From when to when a recording's samples are; an error is the reason why they cannot be
 /// explained.
 pub fn measure(recording: &Recording) -> Result<Measure, String> {
-    let why = match recording.probe.as_str() {
+    let why = match recording.key.probe.as_str() {
         "timer" | "realfeel" | "signal" | "irq" => return Ok(Measure::Lateness),
         "mutex" | "semaphore" | "switch" | "inversion" => return Ok(Measure::Handover),
         "tick" => return Ok(Measure::Gap),
@@ -52,28 +52,16 @@ pub fn measure(recording: &Recording) -> Result<Measure, String> {
 pub fn is_explained(run: &Run, recording: usize) -> Result<(), ScopeError> {
     let unreadable = |what: String| ScopeError::Unreadable(run.id.clone(), what);
     let chosen = &run.recordings[recording];
-    measure(chosen).and(step(chosen)).map_err(unreadable)?;
+    measure(chosen).map_err(unreadable)?;
     Ok(())
-}
-
-/// The step that a recording came from; an error is the reason why that is not known.
-fn step(recording: &Recording) -> Result<u32, String> {
-    let unknown = || {
-        format!(
-            "{} does not say of which step it is: measure again",
-            recording.title()
-        )
-    };
-    recording.step.ok_or_else(unknown)
 }
 
 /// A sample of a recording that [`is_explained`], with all that is needed to find it again.
 pub fn choose(run: &Run, recording: usize, sample: Sample) -> Result<Chosen, ScopeError> {
     let unreadable = |what: String| ScopeError::Unreadable(run.id.clone(), what);
     let chosen = &run.recordings[recording];
-    let step = step(chosen).map_err(unreadable)?;
     let numbered = run.recordings.iter().enumerate();
-    let of_step = numbered.filter(|(_, other)| other.step == chosen.step);
+    let of_step = numbered.filter(|(_, other)| other.key.step == chosen.key.step);
     let (numbers, of_step): (Vec<usize>, Vec<&Recording>) = of_step.unzip();
     let place = numbers.iter().position(|number| *number == recording);
     let index = windows::number(&of_step, place.unwrap_or_default(), sample);
@@ -82,7 +70,7 @@ pub fn choose(run: &Run, recording: usize, sample: Sample) -> Result<Chosen, Sco
         sample,
         measure: measure(chosen).map_err(unreadable)?,
         window: Window {
-            step,
+            step: chosen.key.step,
             index: index.map_err(unreadable)?,
         },
         ends_before: ends_before(&of_step, chosen, sample).map_err(unreadable)?,
@@ -91,31 +79,15 @@ pub fn choose(run: &Run, recording: usize, sample: Sample) -> Result<Chosen, Sco
 
 /// How long the stages of the same sample are that follow its own.
 fn ends_before(step: &[&Recording], chosen: &Recording, sample: Sample) -> Result<Nanos, String> {
-    let own = |stage: &&&str| **stage != chosen.plain_variant();
+    let own = |stage: &&&str| **stage != chosen.key.variant;
     let later = stages(chosen).iter().skip_while(own).skip(1);
     let mut sum = Nanos::ZERO;
     for stage in later {
-        let found = step.iter().find(|other| other.plain_variant() == *stage);
+        let found = step.iter().find(|other| other.key.variant == *stage);
         let found = found.and_then(|other| other.samples.iter().nth(sample.seq as usize));
         let found =
             found.ok_or_else(|| format!("the same sample's stage \"{stage}\" was not kept"))?;
         sum += found.value;
     }
     Ok(sum)
-}
-
-#[cfg(test)]
-mod tests {
-    use punctual_model::Recorder;
-
-    use super::*;
-
-    #[test]
-    fn a_recording_says_which_step_it_is_of_or_is_not_explained() {
-        let mut recording = Recorder::new(0).finish("timer", "idle", "cpu0");
-        let reason = step(&recording).unwrap_err();
-        assert!(reason.contains("timer / idle / cpu0"), "{reason}");
-        recording.step = Some(3);
-        assert_eq!(step(&recording), Ok(3));
-    }
 }

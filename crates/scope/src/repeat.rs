@@ -15,7 +15,7 @@ use punctual_bench::virtual_bench::{self, Machine, Plugin, Start, VirtualBench, 
 use punctual_kernels::Kernel;
 use punctual_kernels::paths;
 use punctual_model::digest::digest;
-use punctual_model::{Record, Recording, Run};
+use punctual_model::{MachineRecord, Record, Recording, Run};
 use punctual_trace::{Item, Orders, ReadError, Reader, Window, Word};
 
 use crate::error::{ScopeError, at};
@@ -43,32 +43,20 @@ pub type Watcher<'a> = &'a mut (dyn FnMut(&Event) + Send);
 impl Repeater {
     /// The machine of a run, which must be what it was.
     pub fn machine(&self, run: &Run, kernel: Kernel) -> Result<Machine, ScopeError> {
-        let ns_per_insn = run
-            .ns_per_insn
-            .ok_or_else(|| ScopeError::Host(run.id.clone()))?;
-        let unreadable = |what: &str| ScopeError::Unreadable(run.id.clone(), what.to_owned());
-        let fact = |name: &str| {
-            run.bench
-                .get(name)
-                .ok_or_else(|| unreadable(&format!("its \"{name}\" was not noted")))
-        };
-        let sha256 = fact("initramfs sha256")?.clone();
-        let memory = fact("memory")?
-            .strip_suffix(" MiB")
-            .and_then(|mib| mib.parse().ok());
-        let initramfs = self.bench.initramfs(&sha256);
+        let then = run.machine.as_virtual();
+        let then = then.ok_or_else(|| ScopeError::Host(run.id.clone()))?;
         let machine = Machine {
             cmdline: cmdline(&kernel, &run.subject.boot),
             kernel,
-            memory_mib: memory.ok_or_else(|| unreadable("its memory was not noted"))?,
-            ns_per_insn,
-            initramfs,
-            initramfs_sha256: sha256,
+            memory_mib: then.memory_mib,
+            ns_per_insn: then.ns_per_insn,
+            initramfs: self.bench.initramfs(&then.initramfs_sha256),
+            initramfs_sha256: then.initramfs_sha256.clone(),
         };
-        for (name, now) in self.bench.facts(&machine) {
-            let then = fact(&name)?;
-            if *then != now {
-                let (run, what, then) = (run.id.clone(), name, then.clone());
+        let now = MachineRecord::Virtual(self.bench.record(&machine)).facts();
+        for ((what, then), (_, now)) in run.machine.facts().into_iter().zip(now) {
+            if then != now {
+                let (run, what) = (run.id.clone(), what.to_owned());
                 return Err(ScopeError::Changed {
                     run,
                     what,
@@ -114,7 +102,7 @@ impl Repeater {
                         found = Ok(recording.output.unwrap_or_default());
                     }
                     Record::Unsupported(unsupported) => {
-                        found = Err(ScopeError::NoSymbols(unsupported.reason));
+                        found = Err(ScopeError::NoSymbols(unsupported.reason.to_string()));
                     }
                     _ => {}
                 }
@@ -243,7 +231,7 @@ fn repeat(
     on: Watcher,
 ) -> Result<String, ScopeError> {
     let (mut seen, mut differs, mut enough) = (Vec::new(), None, false);
-    let mut unsupported = Vec::new();
+    let (mut steps, mut unsupported) = (Vec::new(), Vec::new());
     let take = &mut |event: Event| {
         on(&event);
         let Event::Record(record) = event else {
@@ -251,6 +239,7 @@ fn repeat(
         };
         match *record {
             Record::Started(started) => enough = last.is_some_and(|last| started.step > last),
+            Record::Step(found) => steps.push(found),
             Record::Recording(recording) => {
                 if !is_same(run.recordings.get(seen.len()), &recording) {
                     differs = Some(recording.title());
@@ -274,8 +263,8 @@ fn repeat(
         return Err(ScopeError::Differs { run, what });
     }
     match outcome.result {
-        Ok(()) => Ok(digest(&seen, &unsupported)),
-        Err(RunError::Interrupted) if enough => Ok(digest(&seen, &unsupported)),
+        Ok(()) => Ok(digest(&seen, &steps, &unsupported)),
+        Err(RunError::Interrupted) if enough => Ok(digest(&seen, &steps, &unsupported)),
         Err(error) => Err(match error.of_bench() {
             Some(virtual_bench::Error::Plugin(said)) => ScopeError::Refused(said.clone()),
             _ => error.into(),
@@ -284,7 +273,7 @@ fn repeat(
 }
 
 fn is_same(then: Option<&Recording>, now: &Recording) -> bool {
-    let identity = |recording: &Recording| digest(std::slice::from_ref(recording), &[]);
+    let identity = |recording: &Recording| digest(std::slice::from_ref(recording), &[], &[]);
     then.is_some_and(|then| identity(then) == identity(now))
 }
 

@@ -9,13 +9,13 @@ pub fn number(step: &[&Recording], place: usize, sample: Sample) -> Result<u64, 
     let counted = recording.warmup + sample.seq;
     let counts_switches = |probe: &str| matches!(probe, "mutex" | "semaphore" | "switch");
     let missed: u64 = step.iter().map(|recording| recording.missed).sum();
-    if missed > 0 && counts_switches(&recording.probe) {
+    if missed > 0 && counts_switches(&recording.key.probe) {
         return Err(format!(
             "{} missed {missed} of its switches: which samples are between them was not noted",
             recording.title()
         ));
     }
-    match recording.probe.as_str() {
+    match recording.key.probe.as_str() {
         "mutex" => Ok(in_turns(counted, 1, recording)),
         "semaphore" => Ok(in_turns(counted, waiters(recording)?, recording)),
         // Several recordings, one after the other. Whoever joins the ring has not yielded in it.
@@ -28,13 +28,13 @@ pub fn number(step: &[&Recording], place: usize, sample: Sample) -> Result<u64, 
 
 /// So many acquisitions, then as many releases, and again.
 fn in_turns(counted: u64, turn: u64, recording: &Recording) -> u64 {
-    let release = u64::from(recording.plain_variant() == "release");
+    let release = u64::from(recording.key.variant == "release");
     counted / turn * 2 * turn + release * turn + counted % turn
 }
 
 fn waiters(recording: &Recording) -> Result<u64, String> {
     let found = recording.settings.get("waiters");
-    let found = found.and_then(|number| number.parse().ok());
+    let found = found.and_then(|number| u64::try_from(number.number()?).ok());
     let some = found.filter(|number| *number > 0);
     some.ok_or_else(|| format!("{}: its waiters were not noted", recording.title()))
 }
@@ -57,7 +57,7 @@ fn in_time(step: &[&Recording], sample: Sample) -> Result<u64, String> {
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::{Nanos, Recorder};
+    use punctual_model::{Nanos, Recorder, RecordingKey};
 
     use super::*;
 
@@ -67,7 +67,7 @@ mod tests {
         for at in at {
             recorder.record(Nanos(*at), Nanos(5));
         }
-        let mut recording = recorder.finish(probe, "idle", variant);
+        let mut recording = recorder.finish(RecordingKey::new(probe, "idle", variant));
         recording.warmup = warmup;
         recording
     }
@@ -88,7 +88,7 @@ mod tests {
         let of = |probe: &str, warmup| {
             ["acquire", "release (2)"].map(|variant| {
                 let mut recording = recording(probe, variant, warmup, &[0, 1, 2, 3]);
-                recording.settings.insert("waiters".into(), "2".into());
+                recording.settings.insert("waiters".into(), 2.into());
                 recording
             })
         };
@@ -126,7 +126,7 @@ mod tests {
         let sample = missed.samples.iter().next().unwrap();
         let reason = number(&[&missed], 0, sample).unwrap_err();
         assert!(reason.contains("missed 1 of its switches"), "{reason}");
-        missed.probe = "timer".into();
+        missed.key.probe = "timer".into();
         assert_eq!(number(&[&missed], 0, sample), Ok(0));
         let mut cut = recording("tick", "tick", 0, &[0, 1]);
         cut.count += 1;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::error::{Fault, PATIENCE_S, StoreError};
+use crate::migrate::migrate;
 use crate::sql;
 
 const PATIENCE: Duration = Duration::from_secs(PATIENCE_S);
@@ -31,8 +32,8 @@ pub fn connect(path: &Path, sharing: Sharing) -> Result<Connection, Fault> {
     if sharing == Sharing::Alone {
         connection.pragma_update(None, "locking_mode", "exclusive")?;
     }
-    let new = is_new(&*connection.transaction()?, path)?;
-    if new {
+    let found = examine(&*connection.transaction()?, path)?;
+    if found == Found::New {
         // A file that shrinks when a run is removed; to be said before the first table.
         connection.pragma_update(None, "auto_vacuum", "full")?;
     }
@@ -40,25 +41,39 @@ pub fn connect(path: &Path, sharing: Sharing) -> Result<Connection, Fault> {
     // Each commit reaches the disk. There is one per recording, not thousands.
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    if new {
-        create(&mut connection, path)?;
+    match found {
+        Found::New => create(&mut connection, path)?,
+        Found::Earlier => migrate(&mut connection, &mut || {})?,
+        Found::Present => {}
     }
     Ok(connection)
 }
 
-/// Whether the file holds nothing yet; an error unless it is that or a store.
-fn is_new(connection: &Connection, path: &Path) -> Result<bool, Fault> {
+/// What a file holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// Nothing yet.
+    New,
+    /// A store of an earlier version.
+    Earlier,
+    /// A store of this version.
+    Present,
+}
+
+/// What the file holds; an error unless it is nothing or a store.
+fn examine(connection: &Connection, path: &Path) -> Result<Found, Fault> {
     let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get(0));
     let (application, found): (i64, i64) = (number("application_id")?, number("user_version")?);
     let objects: i64 = connection.query_row(sql::COUNT_OBJECTS, [], |row| row.get(0))?;
     let path = path.to_owned();
     let known = sql::SCHEMA_VERSION;
     match (application, found, objects) {
-        (0, 0, 0) => Ok(true),
+        (0, 0, 0) => Ok(Found::New),
         (sql::APPLICATION_ID, found, _) if found > known => {
             Err(StoreError::Newer { path, found, known }.into())
         }
-        (sql::APPLICATION_ID, _, _) => Ok(false),
+        (sql::APPLICATION_ID, found, _) if found == known => Ok(Found::Present),
+        (sql::APPLICATION_ID, 1.., _) => Ok(Found::Earlier),
         _ => Err(StoreError::Foreign { path }.into()),
     }
 }
@@ -84,7 +99,7 @@ fn write_ahead(connection: &Connection) -> Result<(), Fault> {
 fn create(connection: &mut Connection, path: &Path) -> Result<(), Fault> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Asked again: another process may have been the first.
-    if is_new(&transaction, path)? {
+    if examine(&transaction, path)? == Found::New {
         transaction.execute_batch(sql::SCHEMA)?;
         transaction.pragma_update(None, "application_id", sql::APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", sql::SCHEMA_VERSION)?;

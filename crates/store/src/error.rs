@@ -151,6 +151,7 @@ fn hint(close: &[String]) -> String {
 pub const PATIENCE_S: u64 = 60;
 
 /// A [`StoreError`], or an error of `SQLite` that does not yet know its file.
+#[derive(Debug)]
 pub enum Fault {
     /// What `SQLite` said.
     Sqlite(rusqlite::Error),

@@ -8,19 +8,22 @@
 //! Any number of threads and processes may use a store at the same time.
 #![forbid(unsafe_code)]
 
+mod body;
 mod connect;
 mod error;
+mod migrate;
 mod owner;
 mod rows;
 mod sql;
 #[cfg(test)]
 mod tests;
+mod version_1;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use punctual_model::record::{Provenance, Unsupported};
+use punctual_model::record::{Provenance, StepRecord, Unsupported};
 use punctual_model::run::State;
 use punctual_model::{Recording, Run, Subject};
 use rusqlite::{Connection, Transaction, TransactionBehavior, named_params};
@@ -60,6 +63,21 @@ pub struct Summary {
     pub recordings: usize,
 }
 
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End<'a> {
+    /// How far it got.
+    pub state: State,
+    /// Why it failed or was interrupted.
+    pub error: Option<&'a str>,
+    /// When it ended, RFC 3339, UTC.
+    pub finished: &'a str,
+    /// What the subject's console showed.
+    pub console: &'a str,
+    /// [`Run::digest`].
+    pub digest: Option<&'a str>,
+}
+
 impl Store {
     /// Opens the store in a file; makes the file and its directories where they are missing.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
@@ -94,6 +112,9 @@ impl Store {
             if let Some(provenance) = &run.provenance {
                 rows::update_provenance(transaction, number, provenance)?;
             }
+            for step in &run.steps {
+                rows::insert_step(transaction, number, step)?;
+            }
             for recording in &run.recordings {
                 rows::insert_recording(transaction, number, recording)?;
             }
@@ -118,6 +139,13 @@ impl Store {
         })
     }
 
+    /// Stores what the load of a step did.
+    pub fn add_step(&self, id: &str, step: &StepRecord) -> Result<(), StoreError> {
+        self.write(id, |transaction, number| {
+            rows::insert_step(transaction, number, step)
+        })
+    }
+
     /// Stores that a probe could not run, and why.
     pub fn add_unsupported(&self, id: &str, unsupported: &Unsupported) -> Result<(), StoreError> {
         self.write(id, |transaction, number| {
@@ -125,28 +153,14 @@ impl Store {
         })
     }
 
-    /// Ends a run; it takes nothing more after this. `finished` is the time, RFC 3339, UTC;
-    /// `digest` is [`Run::digest`].
+    /// Ends a run; it takes nothing more after this.
     ///
     /// # Panics
-    /// If `state` is [`State::Running`]: a run does not end by running.
-    pub fn end(
-        &self,
-        id: &str,
-        state: State,
-        error: Option<&str>,
-        finished: &str,
-        console: &str,
-        digest: Option<&str>,
-    ) -> Result<(), StoreError> {
-        assert_ne!(state, State::Running, "a run does not end by running");
+    /// If its state is [`State::Running`]: a run does not end by running.
+    pub fn end(&self, id: &str, end: &End) -> Result<(), StoreError> {
+        assert_ne!(end.state, State::Running, "a run does not end by running");
         self.write(id, |transaction, number| {
-            let values = named_params! {
-                ":run": number, ":state": state.name(), ":error": error,
-                ":finished": finished, ":console": console, ":digest": digest,
-            };
-            transaction.execute(sql::END_RUN, values)?;
-            Ok(())
+            rows::end_run(transaction, number, end)
         })
     }
 
@@ -164,8 +178,8 @@ impl Store {
         )
     }
 
-    /// The newest finished run that was made as `run` would be: the same plan, subject, bench
-    /// and facts of it.
+    /// The newest finished run that was made as `run` would be: the same plan, subject and
+    /// machine, by the same version.
     pub fn find_equal(&self, run: &Run) -> Result<Option<Run>, StoreError> {
         self.transact(TransactionBehavior::Deferred, |transaction| {
             let number = rows::select_equal(transaction, run)?;

@@ -2,16 +2,17 @@
 
 use std::str::FromStr as _;
 
-use punctual_model::record::{Provenance, Unsupported};
+use punctual_model::record::{Provenance, StepRecord, Unsupported};
 use punctual_model::run::State;
 use punctual_model::{Nanos, Recording, Run, Subject};
+use rusqlite::types::ValueRef;
 use rusqlite::{Row, Transaction, named_params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Fault, StoreError};
 use crate::owner::Owner;
-use crate::{Summary, is_orphan, sql};
+use crate::{End, Summary, body, is_orphan, sql};
 
 /// How many ids an error names at most.
 const HINTS: usize = 3;
@@ -21,15 +22,24 @@ pub fn id_of(number: i64) -> String {
     format!("r{number}")
 }
 
-/// The number of the run with that id.
+/// The number in an id, if it is written as [`id_of`] writes it.
+fn number_of(id: &str) -> Option<i64> {
+    let number = id.strip_prefix('r')?.parse().ok()?;
+    (id_of(number) == id).then_some(number)
+}
+
+/// The number of the run with that id. Only where there is none all are looked at.
 pub fn find(transaction: &Transaction, id: &str) -> Result<i64, Fault> {
+    if let Some(number) = number_of(id) {
+        let mut statement = transaction.prepare_cached(sql::SELECT_NUMBER)?;
+        if statement.exists(named_params! { ":run": number })? {
+            return Ok(number);
+        }
+    }
     let mut statement = transaction.prepare_cached(sql::SELECT_NUMBERS)?;
     let numbers: Vec<i64> = statement
         .query_map([], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
-    if let Some(number) = numbers.iter().find(|number| id_of(**number) == id) {
-        return Ok(*number);
-    }
     let close = close_to(id, &numbers);
     let id = id.into();
     Err(StoreError::Unknown { id, close }.into())
@@ -52,25 +62,28 @@ fn close_to(id: &str, numbers: &[i64]) -> Vec<String> {
 pub fn insert_run(transaction: &Transaction, run: &Run, owner: &Owner) -> Result<i64, Fault> {
     let values = named_params! {
         ":suite": run.suite, ":plan": run.plan,
-        ":seed": run.seed as i64, ":ns_per_insn": run.ns_per_insn,
+        ":seed": run.seed as i64, ":ns_per_insn": run.ns_per_insn(),
         ":subject": run.subject.name, ":kernel": run.subject.kernel,
         ":boot": run.subject.boot, ":bench": run.subject.bench,
-        ":bench_facts": json(&run.bench), ":state": State::Running.name(),
+        ":machine": json(&run.machine), ":punctual": run.punctual,
+        ":image_sha256": run.machine.image_sha256(), ":state": State::Running.name(),
         ":error": run.error, ":started": run.started, ":console": run.console,
         ":owner_pid": owner.pid, ":owner_start": owner.start as i64,
         ":owner_boot": owner.boot,
     };
     transaction.execute(sql::INSERT_RUN, values)?;
-    Ok(transaction.last_insert_rowid())
+    let number = transaction.last_insert_rowid();
+    seal(transaction, number)?;
+    Ok(number)
 }
 
 /// The number of the newest finished run that was made as `run` would be, to the last fact.
 pub fn select_equal(transaction: &Transaction, run: &Run) -> Result<Option<i64>, Fault> {
     let values = named_params! {
-        ":suite": run.suite, ":plan": run.plan, ":ns_per_insn": run.ns_per_insn,
+        ":suite": run.suite, ":plan": run.plan, ":seed": run.seed as i64,
         ":subject": run.subject.name, ":kernel": run.subject.kernel,
         ":boot": run.subject.boot, ":bench": run.subject.bench,
-        ":bench_facts": json(&run.bench),
+        ":machine": json(&run.machine), ":punctual": run.punctual,
     };
     let mut statement = transaction.prepare_cached(sql::SELECT_EQUAL)?;
     let mut rows = statement.query(values)?;
@@ -85,7 +98,7 @@ pub fn update_provenance(
 ) -> Result<(), Fault> {
     let values = named_params! { ":run": number, ":provenance": json(provenance) };
     transaction.execute(sql::UPDATE_PROVENANCE, values)?;
-    Ok(())
+    seal(transaction, number)
 }
 
 /// Stores what a probe delivered.
@@ -94,11 +107,12 @@ pub fn insert_recording(
     number: i64,
     recording: &Recording,
 ) -> Result<(), Fault> {
-    let body = cbor(recording);
+    let body = body::encode(recording);
     let ns = |time: Option<Nanos>| time.map(|time| time.0);
     let values = named_params! {
-        ":run": number, ":probe": recording.probe, ":load": recording.load,
-        ":variant": recording.variant, ":count": recording.count as i64,
+        ":run": number, ":step": recording.key.step,
+        ":probe": recording.key.probe, ":load": recording.key.load,
+        ":variant": recording.key.variant, ":repetition": recording.key.repetition, ":count": recording.count as i64,
         ":min_ns": ns(recording.min()), ":mean_ns": ns(recording.mean()),
         ":max_ns": ns(recording.max()), ":missed": recording.missed as i64,
         ":overflow": recording.histogram.overflow() as i64,
@@ -114,13 +128,92 @@ pub fn insert_unsupported(
     number: i64,
     unsupported: &Unsupported,
 ) -> Result<(), Fault> {
+    let body = json(&unsupported.reason);
     let values = named_params! {
-        ":run": number, ":probe": unsupported.probe,
-        ":load": unsupported.load, ":reason": unsupported.reason,
+        ":run": number, ":step": unsupported.step, ":probe": unsupported.probe,
+        ":load": unsupported.load, ":reason": unsupported.reason.to_string(),
+        ":crc": crc32fast::hash(body.as_bytes()), ":body": body,
     };
     transaction.execute(sql::INSERT_UNSUPPORTED, values)?;
     Ok(())
 }
+
+/// Stores what the load of a step did.
+pub fn insert_step(transaction: &Transaction, run: i64, step: &StepRecord) -> Result<(), Fault> {
+    let body = json(&step.work);
+    let values = named_params! {
+        ":run": run, ":step": step.step, ":probe": step.probe, ":load": step.load,
+        ":crc": crc32fast::hash(body.as_bytes()), ":body": body,
+    };
+    transaction.execute(sql::INSERT_STEP, values)?;
+    Ok(())
+}
+
+/// Stores how a run ended.
+pub fn end_run(transaction: &Transaction, number: i64, end: &End) -> Result<(), Fault> {
+    let values = named_params! {
+        ":run": number, ":state": end.state.name(), ":error": end.error,
+        ":finished": end.finished, ":console": end.console, ":digest": end.digest,
+    };
+    transaction.execute(sql::END_RUN, values)?;
+    seal(transaction, number)
+}
+
+/// Notes the checksum of a run's row, after each change of it.
+pub fn seal(transaction: &Transaction, number: i64) -> Result<(), Fault> {
+    let mut statement = transaction.prepare_cached(sql::SELECT_RUN)?;
+    let crc = statement.query_row(named_params! { ":run": number }, checksum)?;
+    transaction.execute(sql::SEAL_RUN, named_params! { ":run": number, ":crc": crc })?;
+    Ok(())
+}
+
+/// CRC-32 over a run's row: of each column that [`COVERED`] names its type, length and bytes.
+fn checksum(row: &Row) -> rusqlite::Result<u32> {
+    let mut hasher = crc32fast::Hasher::new();
+    for column in COVERED {
+        let value = row.get_ref(*column)?;
+        let number;
+        let bytes: &[u8] = match value {
+            ValueRef::Null => &[],
+            ValueRef::Integer(integer) => {
+                number = integer.to_le_bytes();
+                &number
+            }
+            ValueRef::Real(real) => {
+                number = real.to_le_bytes();
+                &number
+            }
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes,
+        };
+        hasher.update(&[value.data_type() as u8]);
+        hasher.update(&(bytes.len() as u64).to_le_bytes());
+        hasher.update(bytes);
+    }
+    Ok(hasher.finalize())
+}
+
+/// The columns of a run's row that its checksum covers.
+const COVERED: &[&str] = &[
+    "number",
+    "suite",
+    "plan",
+    "seed",
+    "ns_per_insn",
+    "subject",
+    "kernel",
+    "boot",
+    "bench",
+    "machine",
+    "punctual",
+    "image_sha256",
+    "provenance",
+    "state",
+    "error",
+    "started",
+    "finished",
+    "digest",
+    "console",
+];
 
 /// All runs in one line each, newest first.
 pub fn select_summaries(transaction: &Transaction) -> Result<Vec<Summary>, Fault> {
@@ -159,6 +252,7 @@ pub fn select_owner(transaction: &Transaction, number: i64) -> Result<(State, Ow
 /// A whole run; an error where any part of it is not what was stored.
 pub fn select_run(transaction: &Transaction, number: i64) -> Result<Run, Fault> {
     let mut run = select_head(transaction, number)?;
+    run.steps = select_steps(transaction, number)?;
     run.recordings = select_recordings(transaction, number)?;
     run.unsupported = select_unsupported(transaction, number)?;
     Ok(run)
@@ -168,6 +262,11 @@ fn select_head(transaction: &Transaction, number: i64) -> Result<Run, Fault> {
     let mut statement = transaction.prepare_cached(sql::SELECT_RUN)?;
     let mut rows = statement.query(named_params! { ":run": number })?;
     let row = rows.next()?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+    let (expected, found): (u32, u32) = (row.get("crc")?, checksum(row)?);
+    if expected != found {
+        let reason = format!("expected checksum {expected:08x}, found {found:08x}");
+        return Err(damage(number, "its row", reason).into());
+    }
     let provenance: Option<String> = row.get("provenance")?;
     let (state, owner) = state_and_owner(row)?;
     let finished: Option<String> = row.get("finished")?;
@@ -178,16 +277,18 @@ fn select_head(transaction: &Transaction, number: i64) -> Result<Run, Fault> {
         suite: row.get("suite")?,
         plan: row.get("plan")?,
         seed: row.get::<_, i64>("seed")? as u64,
-        ns_per_insn: row.get("ns_per_insn")?,
         subject: subject(row)?,
         state,
         error: row.get::<_, Option<String>>("error")?.or(died),
         started: row.get("started")?,
         finished,
-        bench: from_json(number, "bench_facts", &row.get::<_, String>("bench_facts")?)?,
+        punctual: row.get("punctual")?,
+        machine: from_json(number, "machine", &row.get::<_, String>("machine")?)?,
+        shards: 1,
         provenance: provenance
             .map(|text| from_json(number, "provenance", &text))
             .transpose()?,
+        steps: Vec::new(),
         recordings: Vec::new(),
         unsupported: Vec::new(),
         console: row.get("console")?,
@@ -220,14 +321,39 @@ fn state_and_owner(row: &Row) -> Result<(State, Owner), Fault> {
 
 fn select_unsupported(transaction: &Transaction, number: i64) -> Result<Vec<Unsupported>, Fault> {
     let mut statement = transaction.prepare_cached(sql::SELECT_UNSUPPORTED)?;
-    let rows = statement.query_map(named_params! { ":run": number }, |row| {
-        Ok(Unsupported {
+    let mut rows = statement.query(named_params! { ":run": number })?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        all.push(Unsupported {
+            step: row.get("step")?,
             probe: row.get("probe")?,
             load: row.get("load")?,
-            reason: row.get("reason")?,
-        })
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+            reason: checked_json(row, number, "the reason of an unsupported probe")?,
+        });
+    }
+    Ok(all)
+}
+
+fn select_steps(transaction: &Transaction, number: i64) -> Result<Vec<StepRecord>, Fault> {
+    let mut statement = transaction.prepare_cached(sql::SELECT_STEPS)?;
+    let mut rows = statement.query(named_params! { ":run": number })?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        all.push(StepRecord {
+            step: row.get("step")?,
+            probe: row.get("probe")?,
+            load: row.get("load")?,
+            work: checked_json(row, number, "what a load did")?,
+        });
+    }
+    Ok(all)
+}
+
+/// The JSON in a row's body, which must be what was stored.
+fn checked_json<T: DeserializeOwned>(row: &Row, run: i64, part: &str) -> Result<T, Fault> {
+    let body: String = row.get("body")?;
+    body::check(body.as_bytes(), row.get("crc")?).map_err(|why| damage(run, part, why))?;
+    Ok(from_json(run, part, &body)?)
 }
 
 fn select_recordings(transaction: &Transaction, number: i64) -> Result<Vec<Recording>, Fault> {
@@ -244,23 +370,11 @@ fn recording(row: &Row, number: i64) -> Result<Recording, Fault> {
     let text = |column| row.get::<_, String>(column);
     let (probe, load, variant) = (text("probe")?, text("load")?, text("variant")?);
     let part = format!("recording \"{probe} / {load} / {variant}\"");
-    let body = row
+    let bytes = row
         .get_ref("body")?
         .as_blob()
         .map_err(rusqlite::Error::from)?;
-    Ok(decode(body, row.get("crc")?).map_err(|reason| damage(number, &part, reason))?)
-}
-
-/// The recording in a body, or what is wrong with it. The checksum comes first: CBOR with
-/// a wrong bit may still be CBOR, with another number in it.
-fn decode(body: &[u8], expected: u32) -> Result<Recording, String> {
-    let found = crc32fast::hash(body);
-    if found != expected {
-        return Err(format!(
-            "expected checksum {expected:08x}, found {found:08x}"
-        ));
-    }
-    ciborium::from_reader(body).map_err(|error| error.to_string())
+    Ok(body::decode(bytes, row.get("crc")?).map_err(|reason| damage(number, &part, reason))?)
 }
 
 fn damage(number: i64, part: &str, reason: String) -> StoreError {
@@ -271,16 +385,16 @@ fn damage(number: i64, part: &str, reason: String) -> StoreError {
     }
 }
 
-fn json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("maps of text can be written as JSON")
+/// A value as JSON.
+pub fn json(value: &(impl Serialize + ?Sized)) -> String {
+    serde_json::to_string(value).expect("the model's types can be written as JSON")
+}
+
+/// The value in a JSON text, if it is one.
+pub fn parsed<T: DeserializeOwned>(text: &str) -> Option<T> {
+    serde_json::from_str(text).ok()
 }
 
 fn from_json<T: DeserializeOwned>(number: i64, column: &str, text: &str) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(|error| damage(number, column, error.to_string()))
-}
-
-fn cbor(recording: &Recording) -> Vec<u8> {
-    let mut body = Vec::new();
-    ciborium::into_writer(recording, &mut body).expect("writing to memory does not fail");
-    body
 }

@@ -8,7 +8,7 @@
 pub const APPLICATION_ID: i64 = 0x504e_4354;
 
 /// The version of [`SCHEMA`], also in the file's header.
-pub const SCHEMA_VERSION: i64 = 1;
+pub const SCHEMA_VERSION: i64 = 2;
 
 /// Everything that a new file gets.
 pub const SCHEMA: &str = "
@@ -22,7 +22,6 @@ CREATE TABLE runs (
     kernel      TEXT NOT NULL,
     boot        TEXT NOT NULL,
     bench       TEXT NOT NULL,
-    bench_facts TEXT NOT NULL,    -- JSON
     provenance  TEXT,             -- JSON; null if the target never got so far
     state       TEXT NOT NULL,    -- stays 'running' if the owner dies
     error       TEXT,
@@ -32,8 +31,25 @@ CREATE TABLE runs (
     console     TEXT NOT NULL,
     owner_pid   INTEGER NOT NULL,
     owner_start INTEGER NOT NULL, -- clock ticks from boot to the owner's start
-    owner_boot  TEXT NOT NULL     -- the boot's id
+    owner_boot  TEXT NOT NULL,    -- the boot's id
+    machine     TEXT NOT NULL DEFAULT '', -- JSON
+    punctual    TEXT NOT NULL DEFAULT '', -- the version that made it
+    image_sha256 TEXT,            -- of the kernel's image; null on a host
+    crc         INTEGER NOT NULL DEFAULT 0 -- CRC-32 of the row's other columns
 ) STRICT;
+CREATE INDEX runs_by_seed ON runs (seed, suite, subject);
+CREATE INDEX runs_by_image ON runs (image_sha256);
+
+CREATE TABLE steps (
+    number INTEGER PRIMARY KEY,
+    run    INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    step   INTEGER NOT NULL, -- its number in the plan, from 0
+    probe  TEXT NOT NULL,
+    load   TEXT NOT NULL,
+    crc    INTEGER NOT NULL, -- CRC-32 of the body
+    body   TEXT NOT NULL     -- JSON: what the load did
+) STRICT;
+CREATE INDEX steps_by_run ON steps (run);
 
 CREATE TABLE recordings (
     number   INTEGER PRIMARY KEY,
@@ -48,7 +64,9 @@ CREATE TABLE recordings (
     missed   INTEGER NOT NULL,
     overflow INTEGER NOT NULL,
     crc      INTEGER NOT NULL, -- CRC-32 (ISO-HDLC) of the body
-    body     BLOB NOT NULL     -- CBOR
+    body     BLOB NOT NULL,    -- CBOR
+    step     INTEGER NOT NULL DEFAULT 0, -- its step's number in the plan, from 0
+    repetition INTEGER NOT NULL DEFAULT 1 -- of the same probe, load and variant
 ) STRICT;
 CREATE INDEX recordings_by_run ON recordings (run);
 
@@ -57,7 +75,10 @@ CREATE TABLE unsupported (
     run    INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
     probe  TEXT NOT NULL,
     load   TEXT NOT NULL,
-    reason TEXT NOT NULL
+    reason TEXT NOT NULL,
+    step   INTEGER NOT NULL DEFAULT 0, -- its number in the plan, from 0
+    crc    INTEGER NOT NULL DEFAULT 0, -- CRC-32 of the body
+    body   TEXT NOT NULL DEFAULT ''    -- JSON: the reason
 ) STRICT;
 CREATE INDEX unsupported_by_run ON unsupported (run);
 ";
@@ -67,10 +88,19 @@ pub const COUNT_OBJECTS: &str = "SELECT count(*) FROM sqlite_schema";
 
 /// A run, as it begins.
 pub const INSERT_RUN: &str = "
-INSERT INTO runs (suite, plan, seed, ns_per_insn, subject, kernel, boot, bench, bench_facts,
-    state, error, started, console, owner_pid, owner_start, owner_boot)
-VALUES (:suite, :plan, :seed, :ns_per_insn, :subject, :kernel, :boot, :bench, :bench_facts,
-    :state, :error, :started, :console, :owner_pid, :owner_start, :owner_boot)";
+INSERT INTO runs (suite, plan, seed, ns_per_insn, subject, kernel, boot, bench, machine,
+    punctual, image_sha256, state, error, started, console, owner_pid, owner_start, owner_boot)
+VALUES (:suite, :plan, :seed, :ns_per_insn, :subject, :kernel, :boot, :bench, :machine,
+    :punctual, :image_sha256, :state, :error, :started, :console, :owner_pid, :owner_start,
+    :owner_boot)";
+
+/// The checksum of a run's row.
+pub const SEAL_RUN: &str = "UPDATE runs SET crc = :crc WHERE number = :run";
+
+/// What the load of a step did.
+pub const INSERT_STEP: &str = "
+INSERT INTO steps (run, step, probe, load, crc, body)
+VALUES (:run, :step, :probe, :load, :crc, :body)";
 
 /// What the target read back.
 pub const UPDATE_PROVENANCE: &str = "
@@ -78,20 +108,24 @@ UPDATE runs SET provenance = :provenance WHERE number = :run";
 
 /// What a probe delivered.
 pub const INSERT_RECORDING: &str = "
-INSERT INTO recordings (run, probe, load, variant, count, min_ns, mean_ns, max_ns,
-    missed, overflow, crc, body)
-VALUES (:run, :probe, :load, :variant, :count, :min_ns, :mean_ns, :max_ns,
-    :missed, :overflow, :crc, :body)";
+INSERT INTO recordings (run, step, probe, load, variant, repetition, count, min_ns, mean_ns,
+    max_ns, missed, overflow, crc, body)
+VALUES (:run, :step, :probe, :load, :variant, :repetition, :count, :min_ns, :mean_ns,
+    :max_ns, :missed, :overflow, :crc, :body)";
 
 /// What could not be measured.
 pub const INSERT_UNSUPPORTED: &str = "
-INSERT INTO unsupported (run, probe, load, reason) VALUES (:run, :probe, :load, :reason)";
+INSERT INTO unsupported (run, step, probe, load, reason, crc, body)
+VALUES (:run, :step, :probe, :load, :reason, :crc, :body)";
 
 /// How a run ended.
 pub const END_RUN: &str = "
 UPDATE runs SET state = :state, error = :error, finished = :finished,
     console = :console, digest = :digest
 WHERE number = :run";
+
+/// Whether there is a run of that number.
+pub const SELECT_NUMBER: &str = "SELECT number FROM runs WHERE number = :run";
 
 /// Which runs there are.
 pub const SELECT_NUMBERS: &str = "SELECT number FROM runs ORDER BY number";
@@ -106,9 +140,9 @@ FROM runs ORDER BY number DESC";
 /// The finished run, newest first, that measured the very same.
 pub const SELECT_EQUAL: &str = "
 SELECT number FROM runs
-WHERE state = 'finished' AND digest IS NOT NULL AND suite = :suite AND plan = :plan
-    AND ns_per_insn IS :ns_per_insn AND subject = :subject AND kernel = :kernel
-    AND boot = :boot AND bench = :bench AND bench_facts = :bench_facts
+WHERE seed = :seed AND suite = :suite AND subject = :subject
+    AND state = 'finished' AND digest IS NOT NULL AND plan = :plan AND kernel = :kernel
+    AND boot = :boot AND bench = :bench AND machine = :machine AND punctual = :punctual
 ORDER BY number DESC LIMIT 1";
 
 /// A run but for what its probes delivered.
@@ -122,9 +156,59 @@ SELECT number, state, owner_pid, owner_start, owner_boot FROM runs WHERE number 
 pub const SELECT_RECORDINGS: &str = "
 SELECT probe, load, variant, crc, body FROM recordings WHERE run = :run ORDER BY number";
 
+/// A run's steps, in their order.
+pub const SELECT_STEPS: &str = "
+SELECT step, probe, load, crc, body FROM steps WHERE run = :run ORDER BY number";
+
 /// What a run could not measure, in the order in which it was said.
 pub const SELECT_UNSUPPORTED: &str = "
-SELECT probe, load, reason FROM unsupported WHERE run = :run ORDER BY number";
+SELECT step, probe, load, crc, body FROM unsupported WHERE run = :run ORDER BY number";
 
 /// A run; what belongs to it goes with it.
 pub const DELETE_RUN: &str = "DELETE FROM runs WHERE number = :run";
+
+/// From version 1: what is added before the rows are brought over.
+pub const MIGRATE_1_BEGIN: &str = "
+ALTER TABLE runs ADD COLUMN machine TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN punctual TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN image_sha256 TEXT;
+ALTER TABLE runs ADD COLUMN crc INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE recordings ADD COLUMN step INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE recordings ADD COLUMN repetition INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE unsupported ADD COLUMN step INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE unsupported ADD COLUMN crc INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE unsupported ADD COLUMN body TEXT NOT NULL DEFAULT '';
+CREATE TABLE steps (
+    number INTEGER PRIMARY KEY,
+    run    INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    step   INTEGER NOT NULL,
+    probe  TEXT NOT NULL,
+    load   TEXT NOT NULL,
+    crc    INTEGER NOT NULL,
+    body   TEXT NOT NULL
+) STRICT;
+";
+
+/// From version 1: what goes, and what is made, once they are.
+pub const MIGRATE_1_END: &str = "
+ALTER TABLE runs DROP COLUMN bench_facts;
+CREATE INDEX runs_by_seed ON runs (seed, suite, subject);
+CREATE INDEX runs_by_image ON runs (image_sha256);
+CREATE INDEX steps_by_run ON steps (run);
+";
+
+/// From version 1: a run.
+pub const MIGRATE_1_RUN: &str = "
+UPDATE runs SET machine = :machine, punctual = :punctual, image_sha256 = :image_sha256,
+    provenance = :provenance
+WHERE number = :run";
+
+/// From version 1: a recording.
+pub const MIGRATE_1_RECORDING: &str = "
+UPDATE recordings SET step = :step, variant = :variant, repetition = :repetition, crc = :crc,
+    body = :body
+WHERE number = :number";
+
+/// From version 1: what could not be measured.
+pub const MIGRATE_1_UNSUPPORTED: &str = "
+UPDATE unsupported SET step = :step, crc = :crc, body = :body WHERE number = :number";

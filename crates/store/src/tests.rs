@@ -1,14 +1,17 @@
 //! What a user relies on: what went in comes out, whatever happens in between.
 
 mod damage;
+mod migration;
 mod processes;
+mod scale;
 
 use std::path::PathBuf;
 use std::sync::Barrier;
 use std::thread;
 
+use punctual_model::machine::VirtualMachine;
 use punctual_model::recording::Work;
-use punctual_model::{Nanos, Recorder};
+use punctual_model::{Finding, MachineRecord, Nanos, Preemption, Reason, Recorder, RecordingKey};
 use tempfile::TempDir;
 
 use super::*;
@@ -36,7 +39,6 @@ fn begun() -> Run {
         suite: "cyclictest".into(),
         plan: "[[step]]\nprobe = \"timer\"\n".into(),
         seed: u64::MAX,
-        ns_per_insn: Some(1),
         subject: Subject {
             name: "rt".into(),
             kernel: "6.12-rt".into(),
@@ -47,8 +49,16 @@ fn begun() -> Run {
         error: None,
         started: STARTED.into(),
         finished: None,
-        bench: [("qemu".to_owned(), "7.2 \"Debian\"".to_owned())].into(),
+        punctual: "0.1.0".into(),
+        machine: MachineRecord::Virtual(VirtualMachine {
+            qemu: "7.2 \"Debian\"".into(),
+            image_sha256: "5f8c".into(),
+            ns_per_insn: 1,
+            ..VirtualMachine::default()
+        }),
+        shards: 1,
         provenance: None,
+        steps: Vec::new(),
         recordings: Vec::new(),
         unsupported: Vec::new(),
         console: String::new(),
@@ -60,8 +70,9 @@ fn provenance() -> Provenance {
         release: "6.12.1-rt".into(),
         version: "Linux version 6.12.1-rt (gcc 12) #1 SMP PREEMPT_RT".into(),
         cmdline: "preempt=full nokaslr".into(),
-        preemption: "rt".into(),
-        facts: [("clocksource".to_owned(), "tsc".to_owned())].into(),
+        preemption: Preemption::Rt,
+        tsc_khz: Some(999_993),
+        facts: [("clocksource".to_owned(), "tsc".into())].into(),
     }
 }
 
@@ -78,19 +89,46 @@ fn recording(variant: &str) -> Recording {
     }
     recorder.miss(3);
     Recording {
-        step: Some(2),
         interval: Some(Nanos::from_millis(1)),
         warmup: 10,
-        settings: [("policy".to_owned(), "SCHED_FIFO 98".to_owned())].into(),
-        work: vec![Work {
-            worker: "hackbench".into(),
-            rounds: 2,
-            amount: 4_000,
-            unit: "messages".into(),
-            cpu: Nanos::from_millis(70),
-        }],
+        settings: [("priority".to_owned(), 98.into())].into(),
+        findings: [("cpu_lost".to_owned(), Finding::ratio(1.0, 3.0))].into(),
         output: Some("Time: 0.101\n".into()),
-        ..recorder.finish("timer", "hackbench", variant)
+        ..recorder.finish(key(variant))
+    }
+}
+
+fn key(variant: &str) -> RecordingKey {
+    RecordingKey {
+        step: 2,
+        repetition: 3,
+        ..RecordingKey::new("timer", "hackbench", variant)
+    }
+}
+
+fn step() -> StepRecord {
+    let work = Work {
+        worker: "hackbench".into(),
+        rounds: 2,
+        amount: 4_000,
+        unit: "messages".into(),
+        cpu: Nanos::from_millis(70),
+    };
+    StepRecord {
+        step: 2,
+        probe: "timer".into(),
+        load: "hackbench".into(),
+        work: vec![work],
+    }
+}
+
+fn ended(state: State) -> End<'static> {
+    End {
+        state,
+        error: None,
+        finished: FINISHED,
+        console: "",
+        digest: None,
     }
 }
 
@@ -100,14 +138,15 @@ fn recordings(count: usize) -> Vec<Recording> {
 
 fn unsupported() -> Unsupported {
     Unsupported {
+        step: 1,
         probe: "hpet".into(),
         load: "idle".into(),
-        reason: "expected /dev/hpet, found none".into(),
+        reason: Reason::no_device("/dev/hpet", "hpet", "No such file"),
     }
 }
 
 fn end(store: &Store, id: &str) -> Result<(), StoreError> {
-    store.end(id, State::Finished, None, FINISHED, "", None)
+    store.end(id, &ended(State::Finished))
 }
 
 /// A finished run without recordings.
@@ -126,6 +165,7 @@ fn a_run_comes_back_equal_to_what_went_in() {
         error: Some("the guest was slow".into()),
         finished: Some(FINISHED.into()),
         provenance: Some(provenance()),
+        steps: vec![step()],
         recordings: recordings(12),
         unsupported: vec![unsupported()],
         // A serial line may deliver anything.
@@ -135,22 +175,19 @@ fn a_run_comes_back_equal_to_what_went_in() {
 
     let id = store.begin(&begun()).unwrap();
     store.set_provenance(&id, &provenance()).unwrap();
+    store.add_step(&id, &step()).unwrap();
     for recording in &whole.recordings {
         store.add_recording(&id, recording).unwrap();
     }
     store.add_unsupported(&id, &unsupported()).unwrap();
-    let (error, digest) = (whole.error.as_deref(), whole.digest());
-    let state = State::Finished;
-    store
-        .end(
-            &id,
-            state,
-            error,
-            FINISHED,
-            &whole.console,
-            digest.as_deref(),
-        )
-        .unwrap();
+    let digest = whole.digest();
+    let end = End {
+        error: whole.error.as_deref(),
+        console: &whole.console,
+        digest: digest.as_deref(),
+        ..ended(State::Finished)
+    };
+    store.end(&id, &end).unwrap();
 
     let loaded = store.load(&id).unwrap();
     assert_eq!(loaded, whole);
@@ -163,6 +200,7 @@ fn a_run_that_begins_with_recordings_keeps_them() {
     let (_directory, store) = fresh();
     let imported = Run {
         provenance: Some(provenance()),
+        steps: vec![step()],
         recordings: recordings(2),
         unsupported: vec![unsupported()],
         ..begun()
@@ -194,12 +232,16 @@ fn the_list_says_of_each_run_what_it_is_newest_first() {
     add_finished(&store);
     let failed = Run {
         suite: "hackbench".into(),
-        ns_per_insn: None,
+        machine: MachineRecord::default(),
         ..begun()
     };
     let id = store.begin(&failed).unwrap();
-    let (state, error) = (State::Failed, Some("the kernel did not boot"));
-    store.end(&id, state, error, FINISHED, "", None).unwrap();
+    let error = Some("the kernel did not boot");
+    let end = End {
+        error,
+        ..ended(State::Failed)
+    };
+    store.end(&id, &end).unwrap();
 
     let list = store.list().unwrap();
     let expected = Summary {
@@ -338,7 +380,9 @@ fn threads_that_write_to_one_run_at_once_lose_nothing() {
     let loaded = store.load(&id).unwrap().recordings;
     assert_eq!(loaded.len(), 40);
     for thread in ["0 ", "1 ", "2 ", "3 "] {
-        let own = loaded.iter().filter(|one| one.variant.starts_with(thread));
+        let own = loaded
+            .iter()
+            .filter(|one| one.key.variant.starts_with(thread));
         let expected = (0..10).map(|n| recording(&format!("{thread}{n}")));
         assert!(
             own.cloned().eq(expected),

@@ -3,7 +3,7 @@
 use std::thread;
 
 use punctual_model::recording::KEEP_MOST;
-use punctual_model::{CpuId, Nanos, Recording};
+use punctual_model::{CpuId, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
@@ -57,7 +57,7 @@ impl Clock {
     fn on_prepared_thread(
         &self,
         body: fn(usize, SeenRecorder) -> SeenRecorder,
-    ) -> Result<(SeenRecorder, Settings), String> {
+    ) -> Result<(SeenRecorder, Settings), Reason> {
         let (cpu, priority, samples) = (self.cpu, self.priority, self.samples as usize);
         let kept = self.samples.min(self.keep) as usize;
         let thread = thread::spawn(move || {
@@ -76,11 +76,11 @@ impl Measurement for Clock {
         Nanos::ZERO
     }
 
-    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+    fn run(&self, _: &mut Context) -> Result<Vec<Recording>, Reason> {
         let measure =
-            |variant, body: fn(usize, SeenRecorder) -> SeenRecorder| -> Result<Recording, String> {
+            |variant, body: fn(usize, SeenRecorder) -> SeenRecorder| -> Result<Recording, Reason> {
                 let (recorder, settings) = self.on_prepared_thread(body)?;
-                let mut recording = recorder.finish(PROBE.name, context.load, variant);
+                let mut recording = recorder.finish(RecordingKey::of_variant(variant));
                 recording.settings = settings;
                 Ok(recording)
             };
@@ -133,7 +133,8 @@ mod tests {
     fn the_clock_never_runs_backwards_and_every_read_counts() {
         for body in [bare, recorded] {
             // Of the bare reads more than one run.
-            let recording = body(RUN + 1, SeenRecorder::new(100, 0)).finish("clock", "idle", "");
+            let recording = body(RUN + 1, SeenRecorder::new(100, 0))
+                .finish(RecordingKey::new("clock", "idle", ""));
             assert_eq!((recording.count, recording.samples.len()), (10_001, 100));
             assert!(recording.min() >= Some(Nanos::ZERO));
         }

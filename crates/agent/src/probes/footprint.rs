@@ -6,11 +6,10 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use punctual_model::{Nanos, Recorder, Recording};
+use punctual_model::{Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters};
-use crate::rt::Settings;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -40,8 +39,8 @@ impl Measurement for Footprint {
         Nanos::ZERO
     }
 
-    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
-        let read = |path| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+    fn run(&self, _: &mut Context) -> Result<Vec<Recording>, Reason> {
+        let read = |path| fs::read_to_string(path).map_err(|error| Reason::unreadable(path, error));
         let mut figures = Vec::new();
         match read("/proc/iomem").and_then(|text| image(&text)) {
             Ok(image) => figures.extend(image),
@@ -53,18 +52,18 @@ impl Measurement for Footprint {
             Err(reason) => figures.push(("modules", Err(reason))),
         }
         figures.extend(memory(&read("/proc/meminfo")?, &read("/proc/self/status")?));
-        let mut recording = Recorder::new(0).finish(PROBE.name, context.load, "");
+        let mut recording = Recorder::new(0).finish(RecordingKey::of_variant(""));
         recording.output = Some(lines(&figures));
-        recording.settings = settings(figures);
+        recording.findings = findings(figures);
         Ok(vec![recording])
     }
 }
 
 /// A size in bytes, or why it is not known.
-type Figure = (&'static str, Result<u64, String>);
+type Figure = (&'static str, Result<u64, Reason>);
 
 /// The parts of the kernel's image as they lie in memory, and all memory that there is.
-fn image(iomem: &str) -> Result<Vec<Figure>, String> {
+fn image(iomem: &str) -> Result<Vec<Figure>, Reason> {
     let total = |name: &str| -> u64 {
         let named = iomem.lines().filter_map(|line| line.split_once(" : "));
         named
@@ -74,7 +73,10 @@ fn image(iomem: &str) -> Result<Vec<Figure>, String> {
     };
     let text = total("Kernel code");
     if text <= 1 {
-        return Err("/proc/iomem shows its addresses to root only".into());
+        return Err(Reason::unreadable(
+            "/proc/iomem",
+            "its addresses are shown to root only",
+        ));
     }
     Ok(vec![
         ("kernel_text", Ok(text)),
@@ -122,13 +124,13 @@ fn memory(meminfo: &str, status: &str) -> Vec<Figure> {
 }
 
 /// The value of a line such as `MemTotal:  251820 kB`, in bytes.
-fn kibibytes(text: &str, key: &str) -> Result<u64, String> {
+fn kibibytes(text: &str, key: &str) -> Result<u64, Reason> {
     let value = text.lines().find_map(|line| {
         let (found, value) = line.split_once(':')?;
         (found == key).then_some(value)
     });
     let number = value.and_then(|value| value.split_whitespace().next()?.parse::<u64>().ok());
-    let absent = || format!("this kernel does not tell {key}");
+    let absent = || Reason::from(format!("this kernel does not tell {key}"));
     number.map(|kibibytes| kibibytes * 1024).ok_or_else(absent)
 }
 
@@ -143,22 +145,15 @@ fn lines(figures: &[Figure]) -> String {
     text
 }
 
-fn settings(figures: Vec<Figure>) -> Settings {
-    let told = |value: Result<u64, String>| match value {
-        Ok(bytes) => bytes.to_string(),
-        Err(reason) => format!("unknown: {reason}"),
+fn findings(figures: Vec<Figure>) -> Findings {
+    let finding = |(name, value): Figure| match name {
+        "modules_loaded" => (
+            name.to_owned(),
+            value.map_or_else(Finding::Absent, Finding::Count),
+        ),
+        _ => (format!("{name}_bytes"), Finding::bytes(value)),
     };
-    figures
-        .into_iter()
-        .map(|(name, value)| {
-            let unit = if name == "modules_loaded" {
-                ""
-            } else {
-                "_bytes"
-            };
-            (format!("{name}{unit}"), told(value))
-        })
-        .collect()
+    figures.into_iter().map(finding).collect()
 }
 
 #[cfg(test)]
@@ -170,7 +165,7 @@ mod tests {
         02000000-02b70fff : Kernel rodata\n  02c00000-02e70f7f : Kernel data\n  \
         03736000-03bfffff : Kernel bss\n";
 
-    fn value(figures: &[Figure], name: &str) -> Result<u64, String> {
+    fn value(figures: &[Figure], name: &str) -> Result<u64, Reason> {
         let found = figures.iter().find(|(found, _)| *found == name);
         found.unwrap().1.clone()
     }
@@ -186,7 +181,7 @@ mod tests {
     #[test]
     fn hidden_addresses_are_no_size() {
         let hidden = "00000000-00000000 : System RAM\n  00000000-00000000 : Kernel code\n";
-        assert!(image(hidden).unwrap_err().contains("root"));
+        assert!(image(hidden).unwrap_err().to_string().contains("root"));
     }
 
     #[test]
@@ -203,8 +198,8 @@ mod tests {
         assert_eq!(value(&figures, "memory_in_use"), Ok(600 * 1024));
         assert_eq!(value(&figures, "memory_in_use_by_target"), Ok(8 * 1024));
         assert!(value(&figures, "slab").is_err());
-        let told = settings(figures);
-        assert!(told["slab_bytes"].starts_with("unknown"));
-        assert_eq!(told["memory_total_bytes"], "1024000");
+        let found = findings(figures);
+        assert!(matches!(found["slab_bytes"], Finding::Absent(_)));
+        assert_eq!(found["memory_total_bytes"], Finding::Bytes(1_024_000));
     }
 }

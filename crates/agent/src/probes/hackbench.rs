@@ -1,6 +1,6 @@
 //! Probe `hackbench`: scheduler throughput, as seconds for groups of senders and receivers.
 
-use punctual_model::{Nanos, Recording};
+use punctual_model::{Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::program::run_once;
@@ -89,7 +89,7 @@ impl Measurement for Hackbench {
         Nanos::ZERO
     }
 
-    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+    fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let mut recorder = SeenRecorder::new(self.samples as usize, self.samples.into());
         let command = self.command();
         let begin = time::now() + context.phases.below(Nanos::from_millis(4));
@@ -102,21 +102,21 @@ impl Measurement for Hackbench {
             }
             recorder.record(at, elapsed(&output?)?);
         }
-        let mut recording = recorder.finish(PROBE.name, context.load, &self.variant());
+        let mut recording = recorder.finish(RecordingKey::of_variant(&self.variant()));
         recording
             .settings
-            .insert("command".into(), command.join(" "));
+            .insert("command".into(), command.join(" ").into());
         Ok(vec![recording])
     }
 }
 
 /// What the program says how long it took.
-fn elapsed(output: &str) -> Result<Nanos, String> {
+fn elapsed(output: &str) -> Result<Nanos, Reason> {
     let line = output
         .lines()
         .find_map(|line| line.strip_prefix("Nanoseconds: "));
     let number = line.and_then(|number| number.parse().ok());
     number
         .map(Nanos)
-        .ok_or_else(|| format!("hackbench tells no time: \"{output}\""))
+        .ok_or_else(|| format!("hackbench tells no time: \"{output}\"").into())
 }

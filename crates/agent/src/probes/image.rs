@@ -4,10 +4,10 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use punctual_model::{Nanos, Recorder, Recording};
+use punctual_model::{Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
-use super::program::{MEASURED, run_once};
+use super::program::{MEASURED, not_started, run_once};
 use super::{Context, Measurement, Probe, parameters, within};
 use crate::loads::spawn;
 use crate::rt::Settings;
@@ -91,7 +91,7 @@ impl Measurement for Image {
         Nanos::ZERO
     }
 
-    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+    fn run(&self, _: &mut Context) -> Result<Vec<Recording>, Reason> {
         let (program, version) = find()?;
         let images = Images::new(&self.directory)?;
         let command = self.command(program, &images);
@@ -111,15 +111,15 @@ impl Measurement for Image {
             system.record(at, ended.system);
         }
         let settings = Settings::from([
-            ("command".into(), command.join(" ")),
-            ("version".into(), version),
+            ("command".into(), command.join(" ").into()),
+            ("version".into(), version.into()),
         ]);
         let variant = |time: &str| match self.command {
             Command::Resize => time.to_owned(),
             Command::AsPublished => format!("{time}, as published"),
         };
-        let user = user.finish(PROBE.name, context.load, &variant("user"));
-        let system = system.finish(PROBE.name, context.load, &variant("system"));
+        let user = user.finish(RecordingKey::of_variant(variant("user")));
+        let system = system.finish(RecordingKey::of_variant(variant("system")));
         let mut recordings = vec![user, system];
         for recording in &mut recordings {
             recording.settings.clone_from(&settings);
@@ -129,7 +129,7 @@ impl Measurement for Image {
 }
 
 /// The program, and which version it says it is.
-fn find() -> Result<(&'static str, String), String> {
+fn find() -> Result<(&'static str, String), Reason> {
     let mut reason = String::new();
     for program in PROGRAMS {
         match run_once(&[program.to_owned(), "-version".to_owned()]) {
@@ -138,25 +138,26 @@ fn find() -> Result<(&'static str, String), String> {
                 return Ok((program, line["Version: ".len()..].to_owned()));
             }
             Ok(_) => reason = format!("{program} is not ImageMagick's"),
-            Err(error) if reason.is_empty() => reason = error,
+            Err(error) if reason.is_empty() => reason = error.to_string(),
             Err(_) => {}
         }
     }
-    Err(format!(
-        "{reason}: install imagemagick (in a guest: put it among the suite's programs)"
-    ))
+    Err(
+        format!("{reason}: install imagemagick (in a guest: put it among the suite's programs)")
+            .into(),
+    )
 }
 
-fn convert(command: &[String]) -> Result<Ended, String> {
+fn convert(command: &[String]) -> Result<Ended, Reason> {
     let named = |what: &dyn std::fmt::Display| format!("{}: {what}", command.join(" "));
-    let child = spawn(command).map_err(|error| named(&error))?;
+    let child = spawn(command).map_err(|error| not_started(command, error))?;
     MEASURED.led_by(process::id(&child));
     let (ended, _) = MEASURED.wait().map_err(|error| named(&error))?;
     if ended.status.success() {
         Ok(ended)
     } else {
         let hint = "in a guest it needs its modules pnm.la and pnm.so too";
-        Err(named(&format!("{} ({hint})", ended.status)))
+        Err(named(&format!("{} ({hint})", ended.status)).into())
     }
 }
 
@@ -167,7 +168,7 @@ struct Images {
 
 impl Images {
     /// Draws the image.
-    fn new(parent: &Path) -> Result<Self, String> {
+    fn new(parent: &Path) -> Result<Self, Reason> {
         let directory = PrivateDirectory::new_in(parent);
         let directory = directory.map_err(|error| format!("{}: {error}", parent.display()))?;
         let images = Self { directory };
@@ -186,7 +187,7 @@ impl Images {
     }
 
     /// Whether what was made is an image of this size; then removes it.
-    fn verify(&self, dimensions: &str) -> Result<(), String> {
+    fn verify(&self, dimensions: &str) -> Result<(), Reason> {
         let path = self.scaled();
         let named = |what: &dyn std::fmt::Display| format!("{}: {what}", path.display());
         let mut head = [0; 16];
@@ -195,9 +196,9 @@ impl Images {
             .map_err(|error| named(&error))?;
         let found = String::from_utf8_lossy(&head[..length]).into_owned();
         if !found.starts_with(&format!("P6\n{dimensions}\n")) {
-            return Err(named(&format!("is no image of {dimensions}: {found:?}")));
+            return Err(named(&format!("is no image of {dimensions}: {found:?}")).into());
         }
-        fs::remove_file(&path).map_err(|error| named(&error))
+        Ok(fs::remove_file(&path).map_err(|error| named(&error))?)
     }
 }
 
@@ -235,7 +236,8 @@ mod tests {
         let images = Images::new(parent.path()).unwrap();
         assert!(images.verify("1024 768").is_err());
         fs::copy(images.source(), images.scaled()).unwrap();
-        assert!(images.verify("1024 768").unwrap_err().contains("3264"));
+        let reason = images.verify("1024 768").unwrap_err().to_string();
+        assert!(reason.contains("3264"), "{reason}");
         assert!(images.verify("3264 2448").is_ok());
         assert!(!images.scaled().exists());
         let directory = images.directory.path().to_owned();

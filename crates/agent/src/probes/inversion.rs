@@ -7,12 +7,12 @@
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
-use punctual_model::{CpuId, Nanos, Recorder, Recording};
+use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, each, parameters, within};
 use crate::event_log::{Event, EventLog, Stamp};
-use crate::rt::{self, Settings};
+use crate::rt;
 use crate::status_page::Slot;
 use crate::sys::mutex::{Mutex, Protocol};
 use crate::sys::semaphore::Semaphore;
@@ -111,7 +111,7 @@ impl Inversion {
         self.rounds as usize + self.warmup as usize
     }
 
-    fn measure(&self, protocol: Protocol, phase: Nanos, load: &str) -> Result<Recording, String> {
+    fn measure(&self, protocol: Protocol, phase: Nanos) -> Result<Recording, Reason> {
         let work = Nanos::from_micros(self.work_us.into());
         let stage = Stage::new(protocol, work, self.all_rounds())?;
         let members = vec![
@@ -121,20 +121,23 @@ impl Inversion {
         ];
         let found = threads::run(self.cpu, members)?;
         let mut settings = threads::common(&found, &["low", "medium", "high"]);
-        let lent = stage.priority_of_owner.load(Relaxed);
-        settings.insert("priority_of_owner_while_wanted".into(), lent.to_string());
+        let lent = rt::lent_priority(stage.priority_of_owner.load(Relaxed));
         settings.insert("protocol".into(), protocol.name().into());
-        settings.insert("medium_works_ns".into(), work.0.to_string());
+        settings.insert("medium_works_ns".into(), work.into());
         let stamps = stage.stamps.finish()?;
         let outcome = Outcome::of(
             stamps
                 .get(self.warmup as usize * TOLD.len()..)
                 .unwrap_or_default(),
         )?;
-        settings.extend(outcome.settings(protocol)?);
-        let mut recording = outcome.waited.finish(PROBE.name, load, variant(protocol));
+        let mut findings = outcome.findings(protocol)?;
+        findings.insert("priority_of_owner_while_wanted".into(), lent);
+        let mut recording = outcome
+            .waited
+            .finish(RecordingKey::of_variant(variant(protocol)));
         recording.warmup = self.warmup.into();
         recording.settings = settings;
+        recording.findings = findings;
         recording.output = Some(outcome.story);
         Ok(recording)
     }
@@ -145,9 +148,9 @@ impl Measurement for Inversion {
         PAUSE * (self.protocols().len() * self.all_rounds()) as i64
     }
 
-    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+    fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let phase = context.phases.below(LONGEST_PHASE);
-        let measure = |protocol| self.measure(protocol, phase, context.load);
+        let measure = |protocol| self.measure(protocol, phase);
         each(self.protocols(), measure)
     }
 }
@@ -175,7 +178,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(protocol: Protocol, work: Nanos, rounds: usize) -> Result<Self, String> {
+    fn new(protocol: Protocol, work: Nanos, rounds: usize) -> Result<Self, Reason> {
         let semaphore = || Semaphore::new().map_err(|error| format!("sem_init: {error}"));
         Ok(Self {
             mutex: Mutex::new(protocol).map_err(|error| format!("{}: {error}", protocol.name()))?,
@@ -267,7 +270,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn of(stamps: &[Stamp]) -> Result<Self, String> {
+    fn of(stamps: &[Stamp]) -> Result<Self, Reason> {
         let rounds: Vec<&[Stamp]> = stamps.chunks(TOLD.len()).collect();
         let first = *rounds.first().ok_or("no round was measured")?;
         let order = |round: &[Stamp]| round.iter().map(|stamp| stamp.event).collect::<Vec<_>>();
@@ -290,39 +293,39 @@ impl Outcome {
         Ok(outcome)
     }
 
-    fn settings(&self, protocol: Protocol) -> Result<Settings, String> {
-        let of_all = |count: usize| format!("{count} of {} rounds", self.rounds);
+    fn findings(&self, protocol: Protocol) -> Result<Findings, Reason> {
+        let of_all = |count: usize| Finding::Share {
+            count: count as u64,
+            of: self.rounds as u64,
+        };
         // Where even a mutex without protocol shows no inversion, that the others show none
         // proves nothing.
         if protocol == Protocol::None && self.inverted < self.rounds {
             return Err(format!(
-                "the control, {}, was inverted in {} instead of all: this cannot tell \
-                 whether a protocol prevents inversion",
+                "the control, {}, was inverted in {} of {} rounds instead of all: this cannot \
+                 tell whether a protocol prevents inversion",
                 protocol.name(),
-                of_all(self.inverted)
-            ));
+                self.inverted,
+                self.rounds
+            )
+            .into());
         }
-        let prevented = self.inverted == 0;
-        let expected = match protocol {
-            Protocol::None => "fail (the control)",
-            _ => "pass",
+        let result = Finding::Verdict {
+            passed: self.inverted == 0,
+            expected: protocol != Protocol::None,
         };
-        Ok(Settings::from([
+        Ok(Findings::from([
             ("inverted".into(), of_all(self.inverted)),
             ("same_order".into(), of_all(self.alike)),
-            (
-                "result".into(),
-                if prevented { "pass" } else { "fail" }.into(),
-            ),
-            ("expected".into(), expected.into()),
+            ("result".into(), result),
         ]))
     }
 }
 
 /// The place of an event in a round.
-fn find(round: &[Stamp], event: Event) -> Result<usize, String> {
+fn find(round: &[Stamp], event: Event) -> Result<usize, Reason> {
     let place = round.iter().position(|stamp| stamp.event == event);
-    place.ok_or_else(|| format!("a round went by without \"{}\"", TOLD[event as usize]))
+    place.ok_or_else(|| format!("a round went by without \"{}\"", TOLD[event as usize]).into())
 }
 
 /// A round's events in order, each with the time since the first.
@@ -383,12 +386,10 @@ mod tests {
         let outcome = outcome(&[PREVENTED, INVERTED]);
         assert_eq!((outcome.inverted, outcome.alike), (1, 1));
         assert!(outcome.story.contains("      80 high owns the mutex\n"));
-        let settings = outcome.settings(Protocol::Inherit).unwrap();
-        assert_eq!(
-            (&*settings["result"], &*settings["inverted"]),
-            ("fail", "1 of 2 rounds")
-        );
-        let waited = outcome.waited.finish("", "", "");
+        let findings = outcome.findings(Protocol::Inherit).unwrap();
+        assert_eq!(findings["result"], verdict(false, true));
+        assert_eq!(findings["inverted"], Finding::Share { count: 1, of: 2 });
+        let waited = outcome.waited.finish(RecordingKey::of_variant(""));
         assert_eq!(
             (waited.min(), waited.max()),
             (Some(Nanos(50)), Some(Nanos(70)))
@@ -397,16 +398,20 @@ mod tests {
 
     #[test]
     fn a_control_that_does_not_fail_leaves_nothing_proven() {
-        let reason = outcome(&[PREVENTED]).settings(Protocol::None).unwrap_err();
-        assert!(reason.contains("control"), "{reason}");
-        let settings = outcome(&[INVERTED]).settings(Protocol::None).unwrap();
-        assert_eq!(settings["result"], "fail");
-        assert_eq!(
-            outcome(&[PREVENTED])
-                .settings(Protocol::Protect(9))
-                .unwrap()["result"],
-            "pass"
-        );
+        let result = |rounds: &[[Event; 11]], protocol| {
+            let findings = outcome(rounds).findings(protocol)?;
+            Ok::<_, Reason>(findings["result"].clone())
+        };
+        let reason = result(&[PREVENTED], Protocol::None).unwrap_err();
+        assert!(reason.to_string().contains("control"), "{reason}");
+        let control = result(&[INVERTED], Protocol::None);
+        assert_eq!(control, Ok(verdict(false, false)));
+        let prevented = result(&[PREVENTED], Protocol::Protect(9));
+        assert_eq!(prevented, Ok(verdict(true, true)));
+    }
+
+    fn verdict(passed: bool, expected: bool) -> Finding {
+        Finding::Verdict { passed, expected }
     }
 
     #[test]
@@ -427,18 +432,21 @@ mod tests {
             work_us: 50,
             ..Inversion::default()
         };
-        let (load, phases) = ("idle", Phases::new(1, 1));
-        let Some(recordings) = threads::measured(probe.run(&mut Context { load, phases })) else {
+        let phases = Phases::new(1, 1);
+        let Some(recordings) = threads::measured(probe.run(&mut Context { phases })) else {
             return;
         };
         let told = |key: &str| {
             recordings
                 .iter()
-                .map(|r| r.settings[key].clone())
+                .map(|recording| recording.findings[key].clone())
                 .collect::<Vec<_>>()
         };
-        assert_eq!(told("result"), ["pass", "fail", "pass"]);
-        assert_eq!(told("priority_of_owner_while_wanted"), ["82", "80", "82"]);
+        let results = [(true, true), (false, false), (true, true)];
+        let results = results.map(|(passed, expected)| verdict(passed, expected));
+        assert_eq!(told("result"), results);
+        let lent = [82, 80, 82].map(Finding::Count);
+        assert_eq!(told("priority_of_owner_while_wanted"), lent);
         // The control is blocked for as long as the medium thread works, at least.
         assert!(recordings[1].min() >= Some(Nanos::from_micros(50)));
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::thread;
 
 use punctual_model::recording::KEEP_MOST;
-use punctual_model::{CpuId, Nanos, Recorder, Recording};
+use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
@@ -18,7 +18,7 @@ use crate::sink::Sink as _;
 use crate::stall::{self, Stall};
 use crate::status_page::{self, SeenRecorder};
 use crate::sys::marker;
-use crate::sys::pulse::{Burst, Interrupt, Pulse, Source};
+use crate::sys::pulse::{Burst, Interrupt, Pulse, Source, Stats};
 use crate::sys::time::{self, now, sleep_until};
 
 /// This probe.
@@ -121,13 +121,13 @@ impl Irq {
     }
 
     /// The triggering thread's whole life. Whatever happens the reader is told of the end.
-    fn trigger(&self, pulse: &Pulse) -> Result<(), String> {
+    fn trigger(&self, pulse: &Pulse) -> Result<(), Reason> {
         let triggered = self.trigger_all(pulse);
         let stopped = pulse.stop();
-        triggered.and(stopped.map_err(|error| format!("{DEVICE}: {error}")))
+        triggered.and(stopped.map_err(|error| format!("{DEVICE}: {error}").into()))
     }
 
-    fn trigger_all(&self, pulse: &Pulse) -> Result<(), String> {
+    fn trigger_all(&self, pulse: &Pulse) -> Result<(), Reason> {
         rt::prepare_thread(self.cpu, TRIGGER_PRIORITY)?;
         let mut due = now();
         for _ in 0..self.all() {
@@ -146,7 +146,7 @@ impl Irq {
     }
 
     /// The reading thread's whole life.
-    fn read(&self, phase: Nanos, load: &str) -> Result<Vec<Recording>, String> {
+    fn read(&self, phase: Nanos) -> Result<Vec<Recording>, Reason> {
         let kept = self.samples.min(self.keep.into()) as usize;
         let mut recorders = Recorders {
             stages: [(); 3].map(|()| Recorder::new(kept)),
@@ -169,17 +169,20 @@ impl Irq {
             }
             found
         })?;
-        settings.extend(self.told(&pulse).map_err(failed)?);
+        let stats = pulse.stats().map_err(failed)?;
+        settings.extend(self.facts(&stats));
+        let findings = Self::findings(&stats);
         let describe = |mut recording: Recording| {
             recording.interval = Some(self.interval());
             recording.warmup = self.warmup.into();
             recording.settings.clone_from(&settings);
+            recording.findings.clone_from(&findings);
             if let Some(device) = &stall {
                 device.tell(stalled, stalled - first, &mut recording)?;
             }
             Ok(recording)
         };
-        recorders.finish(load).into_iter().map(describe).collect()
+        recorders.finish().into_iter().map(describe).collect()
     }
 
     /// Goes through the burst. Returns when its first sample was asserted, and when the one
@@ -189,7 +192,7 @@ impl Irq {
         pulse: &Pulse,
         stall: Option<&stall::Device>,
         recorders: &mut Recorders,
-    ) -> Result<(Nanos, Nanos), String> {
+    ) -> Result<(Nanos, Nanos), Reason> {
         let failed = |error| format!("{DEVICE}: {error}");
         let next = || {
             let interrupt = pulse.wait().map_err(failed)?;
@@ -212,20 +215,26 @@ impl Irq {
         Ok((first, stalled))
     }
 
-    fn told(&self, pulse: &Pulse) -> io::Result<Settings> {
-        let stats = pulse.stats()?;
+    fn facts(&self, stats: &Stats) -> Settings {
         let source = format!("{:?}", self.source).to_lowercase();
-        let facts = [
-            ("source", source),
-            ("irq", stats.irq.to_string()),
-            ("raised", stats.raised.to_string()),
-            ("handled", stats.handled.to_string()),
-            ("extra", stats.extra.to_string()),
-            ("dropped", stats.dropped.to_string()),
-            ("skipped", stats.skipped.to_string()),
-            ("thread_pid", stats.thread_pid.to_string()),
+        Settings::from([
+            ("source".into(), source.into()),
+            ("irq".into(), stats.irq.into()),
+            ("thread_pid".into(), stats.thread_pid.into()),
+        ])
+    }
+
+    fn findings(stats: &Stats) -> Findings {
+        let counts = [
+            ("raised", stats.raised),
+            ("handled", stats.handled),
+            ("extra", stats.extra),
+            ("dropped", stats.dropped),
+            ("skipped", stats.skipped),
         ];
-        Ok(facts.map(|(name, fact)| (name.into(), fact)).into())
+        counts
+            .map(|(name, count)| (name.into(), Finding::Count(count)))
+            .into()
     }
 }
 
@@ -238,9 +247,9 @@ impl Measurement for Irq {
         Some(self.interval())
     }
 
-    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+    fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let phase = context.phases.below(LONGEST_PHASE);
-        let read = || self.read(phase, context.load);
+        let read = || self.read(phase);
         let joined = thread::scope(|scope| scope.spawn(read).join());
         joined.map_err(|_| "the reading thread has panicked")?
     }
@@ -284,11 +293,12 @@ impl Recorders {
         self.whole.miss(missed);
     }
 
-    fn finish(self, load: &str) -> Vec<Recording> {
+    fn finish(self) -> Vec<Recording> {
         let stages = self.stages.into_iter().zip(STAGES);
-        let finish =
-            |(recorder, variant): (Recorder, _)| recorder.finish(PROBE.name, load, variant);
-        let whole = self.whole.finish(PROBE.name, load, "whole");
+        let finish = |(recorder, variant): (Recorder, &str)| {
+            recorder.finish(RecordingKey::of_variant(variant))
+        };
+        let whole = self.whole.finish(RecordingKey::of_variant("whole"));
         stages.map(finish).chain([whole]).collect()
     }
 }

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::thread;
 
-use punctual_model::{CpuId, Nanos, Recorder, Recording};
+use punctual_model::{CpuId, Finding, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, each, irq, parameters, within};
@@ -71,7 +71,7 @@ impl Irqrate {
     }
 
     /// How a burst goes at this interval.
-    fn attempt(&self, count: u64, interval: Nanos) -> Result<Stats, String> {
+    fn attempt(&self, count: u64, interval: Nanos) -> Result<Stats, Reason> {
         let burst = Burst {
             source: Source::Hpet,
             interval,
@@ -88,23 +88,23 @@ impl Irqrate {
         pulse.wait().map_err(failed)?;
         let stats = pulse.stats().map_err(failed)?;
         if stats.raised != count {
-            return Err(format!("{} of {count} interrupts were due", stats.raised));
+            return Err(format!("{} of {count} interrupts were due", stats.raised).into());
         }
         Ok(stats)
     }
 
     /// The thread's whole life.
-    fn measure(&self, load: &str) -> Result<Vec<Recording>, String> {
+    fn measure(&self) -> Result<Vec<Recording>, Reason> {
         let settings = rt::prepare_thread(self.cpu, self.priority)?;
-        let burst = |count: &u64| self.narrow(*count, load, &settings);
+        let burst = |count: &u64| self.narrow(*count, &settings);
         each(&self.bursts, burst)
     }
 
-    fn narrow(&self, count: u64, load: &str, settings: &Settings) -> Result<Recording, String> {
+    fn narrow(&self, count: u64, settings: &Settings) -> Result<Recording, Reason> {
         let mut tried = "interval_us  lost\n".to_owned();
         let interval = shortest(|interval| {
             if status_page::is_stop_requested() {
-                return Err("it was interrupted".to_owned());
+                return Err("it was interrupted".into());
             }
             let stats = self.attempt(count, interval)?;
             let lost = stats.raised - stats.handled;
@@ -114,16 +114,15 @@ impl Irqrate {
         })?;
         let mut recorder = Recorder::new(1);
         recorder.record(Nanos::ZERO, interval);
-        let mut recording = recorder.finish(PROBE.name, load, &format!("burst of {count}"));
+        let mut recording = recorder.finish(RecordingKey::of_variant(&format!("burst of {count}")));
         recording.settings.clone_from(settings);
-        let facts = [
-            ("shortest_interval", interval.to_string()),
-            ("source", "hpet".to_owned()),
-            ("threaded", self.threaded.to_string()),
-            ("handler_ns", self.handler_ns.to_string()),
-        ];
-        let facts = facts.map(|(name, fact)| (name.into(), fact));
-        recording.settings.extend(facts);
+        let shortest = ("shortest_interval".into(), Finding::Nanos(interval));
+        recording.findings.extend([shortest]);
+        recording.settings.extend([
+            ("source".into(), "hpet".into()),
+            ("threaded".into(), self.threaded.into()),
+            ("handler_ns".into(), self.handler_ns.into()),
+        ]);
         recording.output = Some(tried);
         Ok(recording)
     }
@@ -131,7 +130,7 @@ impl Irqrate {
 
 /// The shortest interval at which `lost` says 0, to one [`STEP`], provided that longer ones
 /// lose none either.
-fn shortest(mut lost: impl FnMut(Nanos) -> Result<u64, String>) -> Result<Nanos, String> {
+fn shortest(mut lost: impl FnMut(Nanos) -> Result<u64, Reason>) -> Result<Nanos, Reason> {
     let (mut loses, mut keeps) = (SHORTEST, FIRST);
     loop {
         let number = lost(keeps)?;
@@ -139,7 +138,7 @@ fn shortest(mut lost: impl FnMut(Nanos) -> Result<u64, String>) -> Result<Nanos,
             break;
         }
         if keeps == LONGEST {
-            return Err(format!("{number} were lost even at {LONGEST}"));
+            return Err(format!("{number} were lost even at {LONGEST}").into());
         }
         (loses, keeps) = (keeps, keeps * 2);
     }
@@ -161,8 +160,8 @@ impl Measurement for Irqrate {
         FIRST * self.bursts.iter().sum::<u64>() as i64
     }
 
-    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
-        let measure = || self.measure(context.load);
+    fn run(&self, _: &mut Context) -> Result<Vec<Recording>, Reason> {
+        let measure = || self.measure();
         let joined = thread::scope(|scope| scope.spawn(measure).join());
         joined.map_err(|_| "the measuring thread has panicked")?
     }
@@ -173,7 +172,7 @@ mod tests {
     use super::*;
 
     /// What is found where everything shorter than `limit` loses, and in how many attempts.
-    fn found(limit: Nanos) -> (Result<Nanos, String>, u32) {
+    fn found(limit: Nanos) -> (Result<Nanos, Reason>, u32) {
         let mut attempts = 0;
         let found = shortest(|interval| {
             attempts += 1;
@@ -195,12 +194,12 @@ mod tests {
     #[test]
     fn a_kernel_that_always_loses_has_no_limit() {
         let reason = found(Nanos(i64::MAX)).0.unwrap_err();
-        assert!(reason.contains("lost even at"), "{reason}");
+        assert!(reason.to_string().contains("lost even at"), "{reason}");
     }
 
     #[test]
     fn an_attempt_that_fails_ends_it() {
         let reason = shortest(|_| Err("no /dev/pulse".into())).unwrap_err();
-        assert_eq!(reason, "no /dev/pulse");
+        assert_eq!(reason, Reason::from("no /dev/pulse"));
     }
 }

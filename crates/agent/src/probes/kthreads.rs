@@ -5,16 +5,14 @@
 //! one line, and nothing in a line depends on when a thread was started, so that the lists
 //! of two kernels can be compared line by line.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
 
-use punctual_model::{Nanos, Recorder, Recording};
+use punctual_model::{Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters};
-use crate::rt::Settings;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -35,11 +33,11 @@ impl Measurement for Kthreads {
         Nanos::ZERO
     }
 
-    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
-        let threads = threads().map_err(|error| format!("/proc: {error}"))?;
+    fn run(&self, _: &mut Context) -> Result<Vec<Recording>, Reason> {
+        let threads = threads().map_err(|error| Reason::unreadable("/proc", error))?;
         let lines = interrupt_lines(&threads);
-        let mut recording = Recorder::new(0).finish(PROBE.name, context.load, "");
-        recording.settings = settings(&threads, &lines);
+        let mut recording = Recorder::new(0).finish(RecordingKey::of_variant(""));
+        recording.findings = findings(&threads, &lines);
         recording.output = Some(format!("{}\n{}", list(&threads), describe(&lines)));
         Ok(vec![recording])
     }
@@ -226,13 +224,16 @@ fn describe(lines: &[Line]) -> String {
     text
 }
 
-fn settings(threads: &[Thread], lines: &[Line]) -> Settings {
+fn findings(threads: &[Thread], lines: &[Line]) -> Findings {
     let real_time = threads.iter().filter(|thread| thread.policy.has_priority());
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let forced = forced(&read("/proc/version"), &read("/proc/cmdline"));
-    BTreeMap::from([
-        ("threads".into(), threads.len().to_string()),
-        ("real_time_threads".into(), real_time.count().to_string()),
+    Findings::from([
+        ("threads".into(), Finding::Count(threads.len() as u64)),
+        (
+            "real_time_threads".into(),
+            Finding::Count(real_time.count() as u64),
+        ),
         ("interrupts_threaded".into(), verdict(forced, lines)),
     ])
 }
@@ -253,17 +254,23 @@ fn forced(version: &str, cmdline: &str) -> Option<&'static str> {
 ///
 /// Without force some lines have a thread too, because their drivers ask for one; with it
 /// some have none, because their drivers forbid it, as the clock's does.
-fn verdict(forced: Option<&str>, lines: &[Line]) -> String {
+fn verdict(forced: Option<&str>, lines: &[Line]) -> Finding {
     let (all, threaded) = (
         lines.len(),
         lines.iter().filter(|line| line.thread.is_some()).count(),
     );
     let seen = format!("{threaded} of {all} interrupt lines have a thread");
     match forced {
-        _ if all == 0 => "unknown: no interrupt line is seen in /sys/kernel/irq".into(),
-        Some(why) if threaded > 0 => format!("yes: {why}, and {seen}"),
-        Some(why) => format!("unknown: {why}, but {seen}"),
-        None => format!("no: neither PREEMPT_RT nor threadirqs, and {seen}"),
+        _ if all == 0 => Finding::Absent("no interrupt line is seen in /sys/kernel/irq".into()),
+        Some(why) if threaded > 0 => Finding::Answer {
+            yes: true,
+            why: format!("{why}, and {seen}"),
+        },
+        Some(why) => Finding::Absent(format!("{why}, but {seen}").into()),
+        None => Finding::Answer {
+            yes: false,
+            why: format!("neither PREEMPT_RT nor threadirqs, and {seen}"),
+        },
     }
 }
 
@@ -339,11 +346,15 @@ mod tests {
         };
         assert_eq!(Line::new(3, "", &threads), None);
         let rt = forced("Linux version 6.12 #1 SMP PREEMPT_RT Debian", "quiet");
-        assert!(verdict(rt, &lines(&[0, 9])).starts_with("yes: PREEMPT_RT, and 1 of 2"));
-        assert!(verdict(rt, &lines(&[0])).starts_with("unknown: PREEMPT_RT, but 0 of 1"));
-        assert!(verdict(rt, &[]).starts_with("unknown"));
+        let why = "PREEMPT_RT, and 1 of 2 interrupt lines have a thread".into();
+        let threaded = Finding::Answer { yes: true, why };
+        assert_eq!(verdict(rt, &lines(&[0, 9])), threaded);
+        for unseen in [&lines(&[0])[..], &[]] {
+            assert!(matches!(verdict(rt, unseen), Finding::Absent(_)));
+        }
         let stock = forced("Linux version 6.12 #1 SMP PREEMPT_DYNAMIC", "quiet");
-        assert!(verdict(stock, &lines(&[0, 9])).starts_with("no"));
+        let found = verdict(stock, &lines(&[0, 9]));
+        assert!(matches!(found, Finding::Answer { yes: false, .. }));
         assert_eq!(forced("Linux", "quiet threadirqs"), Some("threadirqs"));
     }
 

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
-use punctual_model::{CpuId, Nanos, Recording};
+use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
@@ -91,7 +91,7 @@ impl Measurement for Contention {
         PAUSE * self.rounds() as i64
     }
 
-    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+    fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let phase = context.phases.below(LONGEST_PHASE);
         let stage = Stage::new(self.rounds())?;
         let stalled = |sample| u64::from(self.warmup) + sample;
@@ -104,17 +104,20 @@ impl Measurement for Contention {
             ThreadSpec::new(self.priority + 2, || stage.high()),
         ];
         let found = threads::run(self.cpu, members)?;
-        let settings = settings(&found, &stage);
+        let settings = settings(&found);
+        let lent = rt::lent_priority(stage.priority_of_owner.load(Relaxed));
         let stamps = stage.stamps.finish()?;
         let warmup = self.warmup as usize;
         let measured = stamps.get(warmup * EVENTS..).unwrap_or_default();
         let record = |variant, from, to| {
             let spans = event_log::spans(measured, from, to);
-            let mut recording = event_log::record(&spans).finish(PROBE.name, context.load, variant);
+            let mut recording = event_log::record(&spans).finish(RecordingKey::of_variant(variant));
             recording.warmup = self.warmup.into();
             recording.settings.clone_from(&settings);
-            let inverted = inversions(measured).to_string();
-            recording.settings.insert("inversions".into(), inverted);
+            recording.findings = Findings::from([
+                ("inversions".into(), inversions(measured)),
+                ("priority_of_owner_while_wanted".into(), lent.clone()),
+            ]);
             recording
         };
         let mut recordings = vec![
@@ -126,21 +129,23 @@ impl Measurement for Contention {
     }
 }
 
-fn settings(found: &[Settings], stage: &Stage) -> Settings {
+fn settings(found: &[Settings]) -> Settings {
     let mut settings = threads::common(found, &["low", "medium", "high"]);
     settings.insert("protocol".into(), PROTOCOL.name().into());
-    let lent = stage.priority_of_owner.load(Relaxed);
-    settings.insert("priority_of_owner_while_wanted".into(), lent.to_string());
     settings
 }
 
 /// In how many rounds the medium thread ran before the high one had the mutex.
-fn inversions(stamps: &[Stamp]) -> usize {
+fn inversions(stamps: &[Stamp]) -> Finding {
     let inverted = |round: &&[Stamp]| {
         let place = |event| round.iter().position(|stamp| stamp.event == event);
         place(MEDIUM_RUNS) < place(REQUESTER_RUNS)
     };
-    stamps.chunks_exact(EVENTS).filter(inverted).count()
+    let rounds = stamps.chunks_exact(EVENTS);
+    Finding::Share {
+        of: rounds.len() as u64,
+        count: rounds.filter(inverted).count() as u64,
+    }
 }
 
 const PROTOCOL: Protocol = Protocol::Inherit;
@@ -156,7 +161,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(rounds: u64) -> Result<Self, String> {
+    fn new(rounds: u64) -> Result<Self, Reason> {
         let semaphore = || Semaphore::new().map_err(|error| format!("sem_init: {error}"));
         Ok(Self {
             mutex: Mutex::new(PROTOCOL).map_err(|error| format!("{}: {error}", PROTOCOL.name()))?,
@@ -235,7 +240,8 @@ mod tests {
         };
         let good = [REQUESTS, OWNER_RUNS, UNLOCKS, REQUESTER_RUNS, MEDIUM_RUNS].map(stamp);
         let bad = [REQUESTS, OWNER_RUNS, MEDIUM_RUNS, UNLOCKS, REQUESTER_RUNS].map(stamp);
-        assert_eq!(inversions(&[good, bad, good].concat()), 1);
+        let found = inversions(&[good, bad, good].concat());
+        assert_eq!(found, Finding::Share { count: 1, of: 3 });
     }
 
     #[test]
@@ -246,12 +252,13 @@ mod tests {
             ..Contention::default()
         };
         let phases = Phases::new(1, 1);
-        let load = "idle";
-        let recordings = threads::measured(probe.run(&mut Context { load, phases }));
+        let recordings = threads::measured(probe.run(&mut Context { phases }));
         for recording in recordings.into_iter().flatten() {
             assert_eq!((recording.count, recording.missed), (20, 0));
-            assert_eq!(recording.settings["inversions"], "0");
-            assert_eq!(recording.settings["priority_of_owner_while_wanted"], "82");
+            let none = Finding::Share { count: 0, of: 20 };
+            assert_eq!(recording.findings["inversions"], none);
+            let lent = &recording.findings["priority_of_owner_while_wanted"];
+            assert_eq!(*lent, Finding::Count(82));
         }
     }
 }

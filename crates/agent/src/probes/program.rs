@@ -4,7 +4,7 @@
 
 use std::io::Read;
 
-use punctual_model::{Nanos, Recording};
+use punctual_model::{Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
@@ -55,7 +55,7 @@ impl Measurement for Program {
         Nanos::ZERO
     }
 
-    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+    fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let mut recorder = SeenRecorder::new(self.samples as usize, self.samples.into());
         let mut printed = String::new();
         let begin = time::now() + context.phases.below(Nanos::from_millis(4));
@@ -69,16 +69,16 @@ impl Measurement for Program {
             printed.push_str(&output?);
             recorder.record(start - begin, time::now() - start);
         }
-        let mut recording = recorder.finish(PROBE.name, context.load, &self.run.join(" "));
+        let mut recording = recorder.finish(RecordingKey::of_variant(&self.run.join(" ")));
         recording.output = Some(printed);
         Ok(vec![recording])
     }
 }
 
 /// Runs a command to its end and returns what it printed; a failure is an error.
-pub fn run_once(command: &[String]) -> Result<String, String> {
+pub fn run_once(command: &[String]) -> Result<String, Reason> {
     let named = |what: &dyn std::fmt::Display| format!("{}: {what}", command.join(" "));
-    let mut child = spawn(command).map_err(|error| named(&error))?;
+    let mut child = spawn(command).map_err(|error| not_started(command, error))?;
     MEASURED.led_by(process::id(&child));
     let mut printed = Vec::new();
     if let Some(output) = child.stdout.take() {
@@ -93,22 +93,27 @@ pub fn run_once(command: &[String]) -> Result<String, String> {
     }
     let (ended, _) = MEASURED.wait().map_err(|error| named(&error))?;
     if too_much {
-        return Err(named(&format!(
-            "printed more than {} MiB",
-            OUTPUT_LIMIT >> 20
-        )));
+        return Err(named(&format!("printed more than {} MiB", OUTPUT_LIMIT >> 20)).into());
     }
     if !ended.status.success() {
-        return Err(named(&ended.status));
+        return Err(named(&ended.status).into());
     }
     Ok(String::from_utf8_lossy(&printed).into_owned())
+}
+
+/// Why a command could not be started.
+pub fn not_started(command: &[String], error: impl ToString) -> Reason {
+    Reason::NotFound {
+        program: command.join(" "),
+        error: error.to_string(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn run(words: &[&str]) -> Result<String, String> {
+    fn run(words: &[&str]) -> Result<String, Reason> {
         run_once(
             &words
                 .iter()
@@ -120,11 +125,9 @@ mod tests {
     #[test]
     fn what_a_program_prints_is_kept_and_a_failure_is_a_reason() {
         assert_eq!(run(&["echo", "hello"]).unwrap(), "hello\n");
-        assert!(run(&["false"]).unwrap_err().contains("exit status: 1"));
-        assert!(
-            run(&["no-such-program"])
-                .unwrap_err()
-                .contains("no-such-program")
-        );
+        let reason = run(&["false"]).unwrap_err().to_string();
+        assert!(reason.contains("exit status: 1"), "{reason}");
+        let reason = run(&["no-such-program"]).unwrap_err();
+        assert!(matches!(reason, Reason::NotFound { program, .. } if program == "no-such-program"));
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::thread;
 
 use punctual_model::recording::KEEP_MOST;
-use punctual_model::{CpuId, Nanos, Recording};
+use punctual_model::{CpuId, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
@@ -114,7 +114,7 @@ impl Realfeel {
     }
 
     /// Switches the interrupts on. Also returns what interrupts, and why it is not the clock.
-    fn switch_on(&self) -> Result<(Periodic, &'static str, Option<String>), String> {
+    fn switch_on(&self) -> Result<(Periodic, &'static str, Option<Reason>), Reason> {
         let why = match self.source {
             Source::Timerfd => None,
             Source::Auto | Source::Rtc => match self.clock() {
@@ -129,7 +129,7 @@ impl Realfeel {
     }
 
     /// A clock counts only if its interrupt comes: some take every request and do nothing.
-    fn clock(&self) -> Result<Periodic, String> {
+    fn clock(&self) -> Result<Periodic, Reason> {
         let exists = |device: &&&str| Path::new(device).exists();
         let device = DEVICES.iter().find(exists);
         let device = device.ok_or("there is no /dev/rtc")?;
@@ -138,9 +138,7 @@ impl Realfeel {
         if clock.comes_within(PATIENCE).map_err(failed)? {
             return Ok(clock);
         }
-        Err(format!(
-            "{device}: no periodic interrupt came in {PATIENCE}"
-        ))
+        Err(format!("{device}: no periodic interrupt came in {PATIENCE}").into())
     }
 
     /// Switches the interrupts on, has them read by another thread, and switches them off.
@@ -150,10 +148,10 @@ impl Realfeel {
         &self,
         phase: Nanos,
         sink: T,
-    ) -> Result<(T, Conducted), String> {
+    ) -> Result<(T, Conducted), Reason> {
         let (policy, _) = sched::policy().map_err(|error| format!("sched_getparam: {error}"))?;
         if policy != "SCHED_OTHER" {
-            return Err(format!("the thread that starts the interrupts is {policy}"));
+            return Err(format!("the thread that starts the interrupts is {policy}").into());
         }
         time::sleep(phase);
         let (interrupts, source, why) = self.switch_on()?;
@@ -161,7 +159,7 @@ impl Realfeel {
         let (sink, ended_by, mut settings) =
             reader().map_err(|_| "the reading thread has panicked")??;
         drop(interrupts);
-        let missing = why.map(|why| ("no_rtc".into(), why));
+        let missing = why.map(|why| ("no_rtc".into(), why.into()));
         settings.extend(missing);
         settings.insert("ended_by".into(), ended_by.into());
         settings.insert("switched_on_by".into(), policy.into());
@@ -169,12 +167,12 @@ impl Realfeel {
     }
 
     /// A whole recording.
-    fn record(&self, phase: Nanos, load: &str) -> Result<Recording, String> {
+    fn record(&self, phase: Nanos) -> Result<Recording, Reason> {
         let kept = self.samples.min(self.keep.into()) as usize;
         let recorder = SeenRecorder::new(kept, self.samples);
         let (recorder, conducted) = self.conduct(phase, recorder)?;
         let variant = format!("{} {} Hz", conducted.source, self.hertz);
-        let mut recording = recorder.finish(PROBE.name, load, &variant);
+        let mut recording = recorder.finish(RecordingKey::of_variant(&variant));
         recording.interval = Some(self.period());
         recording.warmup = self.warmup.into();
         recording.settings = conducted.settings;
@@ -186,7 +184,7 @@ impl Realfeel {
         &self,
         interrupts: &Periodic,
         mut sink: T,
-    ) -> Result<(T, &'static str, Settings), String> {
+    ) -> Result<(T, &'static str, Settings), Reason> {
         let settings = rt::prepare_thread(self.cpu, self.priority)?;
         // What came before, while this thread was made ready, is read and forgotten.
         for _ in 0..=self.warmup {
@@ -243,10 +241,10 @@ impl Measurement for Realfeel {
         Some(Self::period(self))
     }
 
-    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+    fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let phase = context.phases.below(Nanos::from_millis(4));
         // A new thread inherits no real-time priority.
-        let conductor = || self.record(phase, context.load);
+        let conductor = || self.record(phase);
         let joined = thread::scope(|scope| scope.spawn(conductor).join());
         let recording = joined.map_err(|_| "the conducting thread has panicked")??;
         Ok(vec![recording])
@@ -265,7 +263,10 @@ mod tests {
         let timer = Periodic::timerfd(PERIOD).unwrap();
         let mut recorder = Recorder::new(100);
         let ended_by = sample(&mut recorder, &timer, PERIOD, bounds).unwrap();
-        (recorder.finish("realfeel", "idle", "timerfd"), ended_by)
+        (
+            recorder.finish(RecordingKey::new("realfeel", "idle", "timerfd")),
+            ended_by,
+        )
     }
 
     #[test]

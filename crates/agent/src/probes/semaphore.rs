@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use punctual_model::{CpuId, Nanos, Recording};
+use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
@@ -136,7 +136,7 @@ impl Contention {
         &self,
         phase: Nanos,
         stall: Option<&stall::Within>,
-    ) -> Result<(Vec<Stamp>, Settings), String> {
+    ) -> Result<(Vec<Stamp>, Settings), Reason> {
         let stage = Stage::new(self).map_err(|error| format!("sem_init: {error}"))?;
         let waiter = |me: u8| {
             let stage = &stage;
@@ -155,8 +155,11 @@ impl Contention {
         let end = |settings: Option<&Settings>| settings.cloned().unwrap_or_default();
         let ends = [found.first(), found.get(1), found.last()].map(end);
         let mut settings = threads::common(&ends, &["creator", "waiter_lowest", "waiter_highest"]);
-        settings.insert("waiters".into(), self.waiters.to_string());
-        settings.insert("order".into(), format!("{:?}", self.order).to_lowercase());
+        settings.insert("waiters".into(), self.waiters.into());
+        settings.insert(
+            "order".into(),
+            format!("{:?}", self.order).to_lowercase().into(),
+        );
         settings
     }
 }
@@ -166,7 +169,7 @@ impl Measurement for Contention {
         PAUSE * self.all_rounds() as i64
     }
 
-    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+    fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let stalled = |sample| u64::from(self.warmup) + sample;
         let stall = stall::Within::of(self.stall, stalled, STALL_OFFSET)?;
         let phase = context.phases.below(LONGEST_PHASE);
@@ -180,11 +183,14 @@ impl Measurement for Contention {
         let at_attempt = by_waiting(&acquire, |turn| turn % all);
         let at_post = by_waiting(&release, |turn| all - turn % all);
         let recording = |variant, spans: &[_], values: &ByWaiting| {
-            let mut recording = event_log::record(spans).finish(PROBE.name, context.load, variant);
+            let mut recording = event_log::record(spans).finish(RecordingKey::of_variant(variant));
             recording.warmup = u64::from(self.warmup) * u64::from(self.waiters);
             recording.settings.clone_from(&settings);
-            recording.settings.extend(order_of_waking(measured, all));
-            recording.settings.extend(slope(values));
+            let woken = order_of_waking(measured, all);
+            recording.findings = Findings::from([
+                ("woken_highest_first".into(), woken),
+                ("slope_ns_per_waiter".into(), slope(values)),
+            ]);
             recording.output = Some(table(values));
             recording
         };
@@ -266,14 +272,16 @@ impl Stage {
 }
 
 /// In how many rounds the waiters ran in the order of their priority, highest first.
-fn order_of_waking(stamps: &[Stamp], waiters: usize) -> Settings {
+fn order_of_waking(stamps: &[Stamp], waiters: usize) -> Finding {
     let woken = stamps.iter().filter(|stamp| stamp.event == WAITER_RUNS);
     let woken: Vec<u32> = woken.map(|stamp| stamp.thread).collect();
     let rounds = woken.chunks(waiters);
     let all = rounds.len();
     let falling = rounds.filter(|round| round.is_sorted_by(|higher, lower| higher > lower));
-    let told = format!("{} of {all} rounds", falling.count());
-    Settings::from([("woken_highest_first".into(), told)])
+    Finding::Share {
+        count: falling.count() as u64,
+        of: all as u64,
+    }
 }
 
 /// All that was measured while the same number of threads was waiting, smallest value first.
@@ -311,17 +319,17 @@ fn table(values: &ByWaiting) -> String {
 
 /// Does the number of waiters matter? The slope of the line through the medians, because a
 /// clock tick that falls into some sample says nothing about waiters, and would hide what does.
-fn slope(values: &ByWaiting) -> Settings {
+///
+/// Medians are whole nanoseconds: what is smaller than [`ROUNDING`] comes of the arithmetic.
+fn slope(values: &ByWaiting) -> Finding {
+    const ROUNDING: f64 = 1e-9;
     let medians = values.iter().map(|(x, y)| (*x as f64, median(y).0 as f64));
     let Some(line) = LinearFit::through(&medians.collect::<Vec<_>>()) else {
-        let why = "none: it takes three numbers of waiters".to_owned();
-        return Settings::from([("slope_ns_per_waiter".into(), why)]);
+        return Finding::Absent("it takes three numbers of waiters".into());
     };
+    let exact = |number: f64| if number.abs() < ROUNDING { 0.0 } else { number };
     let (low, high) = line.interval_95();
-    Settings::from([
-        ("slope_ns_per_waiter".into(), format!("{:.3}", line.slope)),
-        ("slope_interval_95".into(), format!("{low:.3} to {high:.3}")),
-    ])
+    Finding::estimate(exact(line.slope), (exact(low), exact(high)))
 }
 
 #[cfg(test)]
@@ -352,9 +360,12 @@ mod tests {
     #[test]
     fn a_tick_in_one_sample_does_not_tilt_the_slope() {
         let of = [(1, 20), (2, 25), (3, 30), (3, 900), (3, 30), (4, 35)];
-        let slope = slope(&values(&of));
-        assert_eq!(slope["slope_ns_per_waiter"], "5.000");
-        assert_eq!(slope["slope_interval_95"], "5.000 to 5.000");
+        let Finding::Estimate { value, low, high } = slope(&values(&of)) else {
+            panic!("no estimate");
+        };
+        for found in [value, low, high] {
+            assert!((found - 5.0).abs() < 1e-6, "{found}");
+        }
     }
 
     #[test]
@@ -365,7 +376,7 @@ mod tests {
             at: Nanos::ZERO,
         };
         let told = order_of_waking(&[2, 1, 0, 2, 0, 1].map(woken), 3);
-        assert_eq!(told["woken_highest_first"], "1 of 2 rounds");
+        assert_eq!(told, Finding::Share { count: 1, of: 2 });
     }
 
     #[test]
@@ -397,13 +408,14 @@ mod tests {
                 order,
                 ..Contention::default()
             };
-            let (load, phases) = ("idle", Phases::new(1, 1));
-            let recordings = threads::measured(probe.run(&mut Context { load, phases }));
+            let phases = Phases::new(1, 1);
+            let recordings = threads::measured(probe.run(&mut Context { phases }));
             for recording in recordings.into_iter().flatten() {
                 assert_eq!((recording.count, recording.missed), (20, 0));
-                let settings = &recording.settings;
-                assert_eq!(settings["woken_highest_first"], "4 of 4 rounds");
-                assert_eq!(settings["priority_waiter_highest"], "10");
+                let all = Finding::Share { count: 4, of: 4 };
+                assert_eq!(recording.findings["woken_highest_first"], all);
+                let highest = &recording.settings["priority_waiter_highest"];
+                assert_eq!(highest.number(), Some(10));
             }
         }
     }

@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::thread;
 
 use punctual_model::recording::KEEP_MOST;
-use punctual_model::{CpuId, Nanos, Recorder, Recording};
+use punctual_model::{CpuId, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
@@ -97,7 +97,7 @@ impl Signal {
     }
 
     /// The thread's whole life.
-    fn measure(&self, phase: Nanos) -> Result<[Recording; 2], String> {
+    fn measure(&self, phase: Nanos) -> Result<[Recording; 2], Reason> {
         let kept = self.samples.min(self.keep.into()) as usize;
         let mut to = Recorder::new(kept);
         let mut from = SeenRecorder::new(kept, self.samples);
@@ -121,9 +121,8 @@ impl Signal {
         let range = (due, self.interval(), self.samples);
         sample((&mut to, &mut from), &backfire, range, stalled).map_err(failed)?;
 
-        // The load's name is the caller's to give.
-        let to = to.finish(PROBE.name, "", "to");
-        let from = from.finish(PROBE.name, "", "from");
+        let to = to.finish(RecordingKey::of_variant("to"));
+        let from = from.finish(RecordingKey::of_variant("from"));
         let mut recordings = [to, from].map(|recording| self.described(recording, &settings));
         if let (Some(device), Some((_, moment))) = (&stall, stalled) {
             for recording in &mut recordings {
@@ -137,7 +136,7 @@ impl Signal {
         recording.interval = Some(self.interval());
         recording.warmup = self.warmup.into();
         recording.settings.clone_from(settings);
-        let name = NOTED.to_string();
+        let name = NOTED.to_string().into();
         recording.settings.insert("signal".into(), name);
         recording
     }
@@ -152,13 +151,10 @@ impl Measurement for Signal {
         Some(self.interval())
     }
 
-    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+    fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let phase = context.phases.below(LONGEST_PHASE);
         let joined = thread::scope(|scope| scope.spawn(|| self.measure(phase)).join());
-        let mut recordings = joined.map_err(|_| "the measuring thread has panicked")??;
-        for recording in &mut recordings {
-            recording.load = context.load.into();
-        }
+        let recordings = joined.map_err(|_| "the measuring thread has panicked")??;
         Ok(recordings.into())
     }
 }
@@ -171,10 +167,10 @@ pub(crate) struct Backfire {
 }
 
 impl Backfire {
-    pub(crate) fn open() -> Result<Self, String> {
+    pub(crate) fn open() -> Result<Self, Reason> {
         let file = File::options().read(true).write(true).open(DEVICE);
         Ok(Self {
-            file: file.map_err(|error| format!("no {DEVICE}: {error} (module backfire)"))?,
+            file: file.map_err(|error| Reason::no_device(DEVICE, "backfire", error))?,
             number: NOTED.to_string(),
             noted: Noted::begin().map_err(|error| format!("sigaction: {error}"))?,
         })
@@ -250,11 +246,10 @@ mod tests {
         if std::path::Path::new(DEVICE).exists() {
             return punctual_skip::skip("needs a machine without /dev/backfire");
         }
-        let load = "idle";
         let phases = Phases::new(1, 0);
-        let reason = Signal::default().run(&mut Context { load, phases });
+        let reason = Signal::default().run(&mut Context { phases });
         let reason = reason.unwrap_err();
-        if !reason.contains("no /dev/backfire") {
+        if reason.missing_module() != Some("backfire") {
             crate::threads::measured::<()>(Err(reason));
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 
-use punctual_model::{CpuId, Nanos, Recording};
+use punctual_model::{CpuId, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, each, parameters, within};
@@ -80,7 +80,7 @@ impl Switch {
         self.stall.map_or(Ok(()), |stall| stall.check(self.samples))
     }
 
-    fn measure(&self, threads: u32, phase: Nanos, load: &str) -> Result<Recording, String> {
+    fn measure(&self, threads: u32, phase: Nanos) -> Result<Recording, Reason> {
         let ring = Ring::new(threads, self.samples, phase);
         let stall = stall::Within::of(self.stall, |sample| sample / BURST, STALL_OFFSET)?;
         let member = |me| {
@@ -91,12 +91,10 @@ impl Switch {
         let stamps = ring.stamps.finish()?;
         let spans = event_log::spans(&stamps, YIELDS, RUNS);
         let mut recording =
-            event_log::record(&spans).finish(PROBE.name, load, &format!("N={threads}"));
+            event_log::record(&spans).finish(RecordingKey::of_variant(&format!("N={threads}")));
         recording.warmup = stamps.iter().filter(|stamp| stamp.event == JOINS).count() as u64;
         recording.settings = settings.into_iter().next().unwrap_or_default();
-        recording
-            .settings
-            .insert("threads".into(), threads.to_string());
+        recording.settings.insert("threads".into(), threads.into());
         let recordings = std::slice::from_mut(&mut recording);
         stall::tell(stall, event_log::first(&stamps), recordings)?;
         Ok(recording)
@@ -108,9 +106,9 @@ impl Measurement for Switch {
         PAUSE * (self.samples.div_ceil(BURST) as i64 * self.threads.len() as i64)
     }
 
-    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+    fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let phase = context.phases.below(LONGEST_PHASE);
-        let measure = |threads: &u32| self.measure(*threads, phase, context.load);
+        let measure = |threads: &u32| self.measure(*threads, phase);
         each(&self.threads, measure)
     }
 }
@@ -201,8 +199,8 @@ mod tests {
             }
         });
         let stamps = ring.stamps.finish().unwrap();
-        let recording =
-            event_log::record(&event_log::spans(&stamps, YIELDS, RUNS)).finish("", "", "");
+        let recording = event_log::record(&event_log::spans(&stamps, YIELDS, RUNS))
+            .finish(RecordingKey::of_variant(""));
         let counted = recording.count + recording.missed;
         assert!((samples..samples + 6).contains(&counted), "{counted}");
     }
@@ -214,10 +212,10 @@ mod tests {
             samples: 1_000,
             ..Switch::default()
         };
-        if let Some(recording) = threads::measured(probe.measure(2, Nanos::ZERO, "idle")) {
+        if let Some(recording) = threads::measured(probe.measure(2, Nanos::ZERO)) {
             assert_eq!((recording.count, recording.missed), (1_000, 0));
             assert_eq!(recording.warmup, 2 * WARMUP_ROUNDS);
-            assert_eq!(recording.settings["policy"], "SCHED_FIFO");
+            assert_eq!(recording.settings["policy"].text(), Some("SCHED_FIFO"));
         }
     }
 }

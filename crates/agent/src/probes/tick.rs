@@ -1,10 +1,10 @@
 //! Probe `tick`: how long the clock tick takes the CPU away from a thread that runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::thread;
 
-use punctual_model::{CpuId, Nanos, Recorder, Recording};
+use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
@@ -96,7 +96,7 @@ impl Tick {
     }
 
     /// The measuring thread's whole life.
-    fn observe(&self, phase: Nanos, stall: Option<&stall::Within>) -> Result<Observation, String> {
+    fn observe(&self, phase: Nanos, stall: Option<&stall::Within>) -> Result<Observation, Reason> {
         let mut found = Vec::with_capacity(ROOM);
         found.resize(ROOM, Interruption::NONE);
         found.clear();
@@ -106,7 +106,8 @@ impl Tick {
         if step * 2 > threshold {
             return Err(format!(
                 "reading the clock takes {step}, too long for a threshold of {threshold}: raise threshold_ns"
-            ));
+            )
+            .into());
         }
         time::sleep(SETTLING + phase);
         if let Some(stall) = stall {
@@ -183,7 +184,7 @@ impl Measurement for Tick {
         self.duration() + SETTLING
     }
 
-    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+    fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let tick = time::tick().map_err(|error| format!("clock_getres: {error}"))?;
         let (phase, probe) = (context.phases.below(tick), self.clone());
         let guards = hold_throttling(self.cpu);
@@ -193,7 +194,7 @@ impl Measurement for Tick {
         let mut observation = joined.map_err(|_| "the measuring thread has panicked")??;
         observation.settings.extend(throttling(&guards));
         drop(guards);
-        let mut recordings = report(&observation, tick, context.load)?;
+        let mut recordings = report(&observation, tick)?;
         stall::tell(stall, Some(observation.begin), &mut recordings)?;
         Ok(recordings)
     }
@@ -210,8 +211,8 @@ fn hold_throttling(cpu: CpuId) -> [Result<SettingGuard, String>; 2] {
 
 fn throttling(guards: &[Result<SettingGuard, String>; 2]) -> Settings {
     let told = |setting: &Result<SettingGuard, String>| match setting {
-        Ok(setting) => format!("off, was {}", setting.before()),
-        Err(reason) => format!("as it was: {reason}"),
+        Ok(setting) => format!("off, was {}", setting.before()).into(),
+        Err(reason) => format!("as it was: {reason}").into(),
     };
     Settings::from([
         ("rt_throttling".into(), told(&guards[0])),
@@ -220,22 +221,22 @@ fn throttling(guards: &[Result<SettingGuard, String>; 2]) -> Settings {
 }
 
 /// Makes recordings of what was seen, if the kernel's counter agrees.
-fn report(seen: &Observation, tick: Nanos, load: &str) -> Result<Vec<Recording>, String> {
+fn report(seen: &Observation, tick: Nanos) -> Result<Vec<Recording>, Reason> {
     if seen.found.len() >= ROOM {
         let message = "interruptions are too many to be told apart: raise threshold_ns";
-        return Err(format!("{ROOM} {message}"));
+        return Err(format!("{ROOM} {message}").into());
     }
     let sorted = Sorted::new(seen, tick);
-    let mut settings = seen.settings.clone();
-    settings.extend(sorted.settings(seen, tick)?);
+    let findings = sorted.findings(seen, tick)?;
     let record = |variant: &str, interruptions: &[Interruption], missed: u64| {
         let mut recorder = Recorder::new(interruptions.len());
         for one in interruptions {
             recorder.record(one.begin - seen.begin, one.length);
         }
         recorder.miss(missed);
-        let mut recording = recorder.finish(PROBE.name, load, variant);
-        recording.settings.clone_from(&settings);
+        let mut recording = recorder.finish(RecordingKey::of_variant(variant));
+        recording.settings.clone_from(&seen.settings);
+        recording.findings.clone_from(&findings);
         recording
     };
     let mut ticks = record("tick", &sorted.ticks, sorted.missed);
@@ -293,40 +294,45 @@ impl Sorted {
         }
     }
 
-    fn settings(&self, seen: &Observation, tick: Nanos) -> Result<Settings, String> {
+    fn findings(&self, seen: &Observation, tick: Nanos) -> Result<Findings, Reason> {
         let sum = |ones: &[Interruption]| ones.iter().map(|one| one.length.0).sum::<i64>();
         let kinds = [&self.ticks, &self.others, &self.preemptions].map(|ones| sum(ones));
         let lost: i64 = kinds.iter().sum();
-        let observed = (seen.end - seen.begin).0;
-        let percent = |part: i64| format!("{:.4} %", part as f64 / observed as f64 * 100.0);
-        Ok(BTreeMap::from([
-            ("tick_length_ns".into(), tick.0.to_string()),
-            ("tick_phase_ns".into(), self.phase.0.to_string()),
-            ("clock_step_ns".into(), seen.step.0.to_string()),
-            ("observed_ns".into(), observed.to_string()),
-            ("cpu_lost_ns".into(), lost.to_string()),
-            ("cpu_lost".into(), percent(lost)),
-            ("cpu_lost_to_ticks".into(), percent(kinds[0])),
-            ("preempted".into(), self.preemptions.len().to_string()),
-            ("kernel_counter".into(), self.agreement(seen.counted)?),
+        let observed = seen.end - seen.begin;
+        let share = |part: i64| Finding::ratio(part as f64, observed.0 as f64);
+        let preempted = self.preemptions.len() as u64;
+        Ok(Findings::from([
+            ("tick_length".into(), Finding::Nanos(tick)),
+            ("tick_phase".into(), Finding::Nanos(self.phase)),
+            ("clock_step".into(), Finding::Nanos(seen.step)),
+            ("observed".into(), Finding::Nanos(observed)),
+            ("cpu_lost_time".into(), Finding::Nanos(Nanos(lost))),
+            ("cpu_lost".into(), share(lost)),
+            ("cpu_lost_to_ticks".into(), share(kinds[0])),
+            ("preempted".into(), Finding::Count(preempted)),
+            (
+                "kernel_counter_agrees".into(),
+                self.agreement(seen.counted)?,
+            ),
         ]))
     }
 
     /// Whether the kernel's counter and the ticks found can both be true: each tick is a
     /// timer interrupt, and each further timer interrupt is another interruption, hidden in
     /// one, or came between a read of the counter and the measurement.
-    fn agreement(&self, counted: Option<u64>) -> Result<String, String> {
+    fn agreement(&self, counted: Option<u64>) -> Result<Finding, Reason> {
         const BEFORE_AND_AFTER: u64 = 4;
         let Some(counted) = counted else {
-            return Ok("unknown: /proc/interrupts has no line for this CPU's timer".into());
+            let why = "no line for this CPU's timer";
+            return Ok(Finding::Absent(Reason::unreadable("/proc/interrupts", why)));
         };
         let ticks = self.ticks.len() as u64;
         let unseen = self.missed + (self.others.len() + self.preemptions.len()) as u64;
-        let said = format!("{ticks} ticks found, {counted} timer interrupts counted by the kernel");
+        let why = format!("{ticks} ticks found, {counted} timer interrupts counted by the kernel");
         if (ticks..=ticks + unseen + BEFORE_AND_AFTER).contains(&counted) {
-            Ok(format!("agrees: {said}"))
+            Ok(Finding::Answer { yes: true, why })
         } else {
-            Err(format!("the kernel's counter does not agree: {said}"))
+            Err(format!("the kernel's counter does not agree: {why}").into())
         }
     }
 }
@@ -358,7 +364,7 @@ fn nearest_in_each_period(
     tick: Nanos,
     tolerance: Nanos,
     phase: Nanos,
-) -> std::collections::BTreeSet<usize> {
+) -> BTreeSet<usize> {
     let mut nearest: BTreeMap<i64, (i64, usize)> = BTreeMap::new();
     for (index, one) in interrupts.iter().enumerate() {
         let since = (one.begin - phase).0 + tick.0 / 2;
@@ -451,8 +457,11 @@ mod tests {
         let sorted = Sorted::new(&seen, TICK);
         assert_eq!(sorted.preemptions, [preemption]);
         assert_eq!((sorted.ticks.len(), sorted.missed), (87, 13));
-        let recordings = report(&seen, TICK, "idle").unwrap();
-        let variants: Vec<_> = recordings.iter().map(|one| one.variant.as_str()).collect();
+        let recordings = report(&seen, TICK).unwrap();
+        let variants: Vec<_> = recordings
+            .iter()
+            .map(|one| one.key.variant.as_str())
+            .collect();
         assert_eq!(variants, ["tick", "other", "preempted"]);
         assert_eq!(recordings[0].missed, 13);
     }
@@ -470,15 +479,17 @@ mod tests {
     fn nothing_seen_is_nothing_reported() {
         let mut seen = observation(Nanos::ZERO, &[], 1);
         seen.found.clear();
-        let recordings = report(&seen, TICK, "idle").unwrap();
+        let recordings = report(&seen, TICK).unwrap();
         assert!(recordings.iter().all(|recording| recording.count == 0));
     }
 
     #[test]
     fn a_counter_that_disagrees_refuses_the_measurement() {
-        let told = |counted| report(&observation(Nanos::ZERO, &[], counted), TICK, "idle");
-        assert!(told(101).unwrap()[0].settings["kernel_counter"].starts_with("agrees"));
-        assert!(told(99).unwrap_err().contains("99 timer interrupts"));
+        let told = |counted| report(&observation(Nanos::ZERO, &[], counted), TICK);
+        let agreed = &told(101).unwrap()[0].findings["kernel_counter_agrees"];
+        assert!(matches!(agreed, Finding::Answer { yes: true, .. }));
+        let reason = told(99).unwrap_err().to_string();
+        assert!(reason.contains("99 timer interrupts"), "{reason}");
         assert!(told(200).is_err());
     }
 

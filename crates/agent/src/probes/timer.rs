@@ -4,7 +4,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 
 use punctual_model::recording::KEEP_MOST;
-use punctual_model::{CpuId, Nanos, Recording};
+use punctual_model::{CpuId, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
@@ -75,11 +75,11 @@ impl Timer {
         Nanos::from_micros(self.interval_us.into())
     }
 
-    fn cpus(&self) -> Result<Vec<CpuId>, String> {
+    fn cpus(&self) -> Result<Vec<CpuId>, Reason> {
         if !self.cpus.is_empty() {
             return Ok(self.cpus.clone());
         }
-        sched::affinity().map_err(|error| format!("sched_getaffinity: {error}"))
+        Ok(sched::affinity().map_err(|error| format!("sched_getaffinity: {error}"))?)
     }
 
     /// One thread's whole life.
@@ -89,7 +89,7 @@ impl Timer {
         phase: Nanos,
         start: &Barrier,
         stall: Option<&stall::Device>,
-    ) -> Result<Recording, String> {
+    ) -> Result<Recording, Reason> {
         let kept = self.samples.min(self.keep.into()) as usize;
         let mut recorder = SeenRecorder::new(kept, self.samples);
         let settings = rt::prepare_thread(cpu, self.priority);
@@ -105,8 +105,7 @@ impl Timer {
         }
         let due = warm_up(first, self.interval(), self.warmup);
         sample(&mut recorder, due, self.interval(), self.samples);
-        // The load's name is the caller's to give.
-        let mut recording = recorder.finish(PROBE.name, "", &cpu.to_string());
+        let mut recording = recorder.finish(RecordingKey::of_variant(&cpu.to_string()));
         recording.interval = Some(self.interval());
         recording.warmup = self.warmup.into();
         recording.settings = settings;
@@ -126,7 +125,7 @@ impl Measurement for Timer {
         Some(self.interval())
     }
 
-    fn run(&self, context: &mut Context<'_>) -> Result<Vec<Recording>, String> {
+    fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let cpus = self.cpus()?;
         let start = Arc::new(Barrier::new(cpus.len()));
         let phase = context.phases.below(LONGEST_PHASE);
@@ -140,10 +139,9 @@ impl Measurement for Timer {
         let threads: Vec<_> = cpus.into_iter().map(begin).collect();
         let mut recordings = Vec::new();
         for (cpu, thread) in threads {
-            let mut recording = thread
+            let recording = thread
                 .join()
                 .map_err(|_| format!("the thread on {cpu} has panicked"))??;
-            recording.load = context.load.into();
             recordings.push(recording);
         }
         Ok(recordings)
@@ -198,7 +196,7 @@ mod tests {
         let mut recorder = Recorder::new(100);
         let first = time::now();
         sample(&mut recorder, first, interval, 100);
-        let recording = recorder.finish("timer", "idle", "cpu0");
+        let recording = recorder.finish(RecordingKey::new("timer", "idle", "cpu0"));
         assert_eq!(recording.count, 100);
         assert!(recording.min() >= Some(Nanos::ZERO));
         let last = recording.samples.iter().last().unwrap();
@@ -220,7 +218,7 @@ mod tests {
             interval,
             1,
         );
-        let recording = recorder.finish("timer", "idle", "cpu0");
+        let recording = recorder.finish(RecordingKey::new("timer", "idle", "cpu0"));
         assert_eq!(recording.count, 1);
         assert!(recording.missed >= 50, "{}", recording.missed);
     }

@@ -152,8 +152,7 @@ fn measure(options: &Options, commons: &[Common; 2], ways: &[Shared; 2]) -> Resu
     };
     let advice = "; load it: modprobe backfire (kmod/README.md of Punctual says how to build it)";
     let backfire = prepare().map_err(|why| {
-        let missing = why.contains("/dev/backfire");
-        let advice = if missing { advice } else { "" };
+        let advice = why.missing_module().map_or("", |_| advice);
         anyhow!("{why}{advice}")
     })?;
     let live = |way: usize| Live::new(&commons[way], &ways[way], Table::default(), None);

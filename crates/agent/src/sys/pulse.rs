@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-use punctual_model::{CpuId, Nanos};
+use punctual_model::{CpuId, Nanos, Reason};
 
 /// What makes the interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
@@ -138,10 +138,10 @@ pub struct Pulse {
 
 impl Pulse {
     /// Opens the device and chooses a source; an error names what is missing.
-    pub fn open(device: &Path, burst: &Burst) -> Result<Self, String> {
+    pub fn open(device: &Path, burst: &Burst) -> Result<Self, Reason> {
         let open = File::options().read(true).write(true).open(device);
         let file =
-            open.map_err(|error| format!("no {}: {error} (module pulse)", device.display()))?;
+            open.map_err(|error| Reason::no_device(&device.to_string_lossy(), "pulse", error))?;
         let (hpet, timer) = match burst.source {
             Source::Hpet => hpet().map(|(hpet, timer)| (Some(hpet), timer))?,
             Source::Edu | Source::Ipi => (None, 0),
@@ -255,6 +255,6 @@ mod tests {
             handler: Nanos::ZERO,
         };
         let error = Pulse::open(Path::new("/dev/no-pulse"), &burst).unwrap_err();
-        assert!(error.contains("no /dev/no-pulse"), "{error}");
+        assert_eq!(error.missing_module(), Some("pulse"), "{error}");
     }
 }

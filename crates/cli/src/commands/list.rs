@@ -62,7 +62,7 @@ impl List {
 struct Row {
     name: String,
     /// Whether it is at hand, where that is not certain.
-    state: Option<String>,
+    state: Option<State>,
     summary: String,
 }
 
@@ -76,17 +76,30 @@ impl Row {
     }
 
     fn cells(self) -> Vec<String> {
-        [Some(self.name), self.state, Some(self.summary)]
+        let state = self.state.map(|state| match state {
+            State::Cached { release } => release,
+            State::NotFetched => "(not fetched)".to_owned(),
+            State::Damaged { reason } => format!("(damaged: {reason})"),
+        });
+        [Some(self.name), state, Some(self.summary)]
             .into_iter()
             .flatten()
             .collect()
     }
 
     fn as_json(&self) -> Value {
-        match &self.state {
-            Some(state) => json!({ "name": self.name, "state": state, "summary": self.summary }),
-            None => json!({ "name": self.name, "summary": self.summary }),
+        let mut row = json!({ "name": self.name, "summary": self.summary });
+        let (state, more) = match &self.state {
+            None => return row,
+            Some(State::Cached { release }) => ("cached", Some(("release", release))),
+            Some(State::NotFetched) => ("not-fetched", None),
+            Some(State::Damaged { reason }) => ("damaged", Some(("reason", reason))),
+        };
+        row["state"] = json!(state);
+        if let Some((key, value)) = more {
+            row[key] = json!(value);
         }
+        row
     }
 }
 
@@ -118,11 +131,7 @@ fn suite_rows() -> Result<Vec<Row>> {
 /// The kernels, each with its release where it is in the cache.
 fn kernels() -> Result<Vec<Row>> {
     let row = |kernel: punctual_kernels::Listed| Row {
-        state: Some(match kernel.state {
-            State::Cached { release } => release,
-            State::NotFetched => "(not fetched)".to_owned(),
-            State::Damaged { reason } => format!("(damaged: {reason})"),
-        }),
+        state: Some(kernel.state),
         ..Row::new(&kernel.id, &kernel.summary)
     };
     Ok(catalog()?.list()?.into_iter().map(row).collect())

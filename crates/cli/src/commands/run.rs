@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum, value_parser};
 use punctual_bench::virtual_bench::{Start, VirtualBench};
 use punctual_kernels::paths;
-use punctual_model::plan::Step;
+use punctual_model::plan::{SEED_MAX, Step};
 use punctual_model::run::State;
 use punctual_model::suite::{SubjectSpec, Suite};
 use punctual_model::{Nanos, Plan};
@@ -255,8 +255,16 @@ impl Run {
         let seeds = match &self.seeds {
             Some(_) if pooled => return Err(too_many_seeds(shards.len()).into()),
             Some(seeds) => seeds.0.clone(),
-            None => (self.seed..).take(shards.len()).collect(),
+            None => (self.seed..=SEED_MAX).take(shards.len()).collect(),
         };
+        if seeds.len() < shards.len() {
+            let runs = shards.len();
+            return Err(UsageError(format!(
+                "so many samples take {runs} runs, and the last would have a seed above \
+                 {SEED_MAX}: choose a lower --seed"
+            ))
+            .into());
+        }
         let plan = |(seed, steps): (u64, &Vec<Step>)| suites::plan(suite, steps, &loads, seed);
         let plans: Result<_, _> = seeds
             .into_iter()
@@ -288,7 +296,7 @@ impl Run {
     fn show(&self, results: Results) -> Result<ExitStatus> {
         let runs = &results.runs;
         if self.json {
-            output::print_json(&output::json(runs, self.raw))?;
+            output::print_json(&punctual_report::runs_json(runs, self.raw))?;
         } else if !runs.is_empty() {
             output::print_table(runs)?;
         }

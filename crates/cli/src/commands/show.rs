@@ -13,7 +13,7 @@ Examples:
   punctual show                          the newest run
   punctual show r3
   punctual show r1 r2 r3 r4 --report four.html
-  punctual show r3 --json --raw | jq '.recordings[0].samples'
+  punctual show r3 --json --raw | jq '.runs[0].recordings[0].samples'
   punctual show r3 --console";
 
 /// Show runs: as a table, as JSON, as a page, or their consoles
@@ -49,7 +49,7 @@ impl Show {
         output::check_file(self.report.as_deref())?;
         output::check_directory(self.data.as_deref())?;
         if self.json {
-            output::print_json(&output::json(&runs, self.raw))?;
+            output::print_json(&punctual_report::runs_json(&runs, self.raw))?;
         } else if self.console {
             let consoles: Vec<&str> = runs.iter().map(|run| run.console.as_str()).collect();
             output::print(&consoles.join("\n"))?;

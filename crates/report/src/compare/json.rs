@@ -42,6 +42,7 @@ fn section(comparison: &Comparison, section: &Section) -> Value {
         "probe": section.row.probe,
         "load": section.row.load,
         "variant": section.row.variant,
+        "repetition": section.row.repetition,
         "subjects": subjects.map(of_subject).collect::<Vec<_>>(),
     })
 }

@@ -57,7 +57,9 @@ fn difference(one: &Run, other: &Run) -> Option<String> {
         (one != other).then(|| format!("the {what} is {one} here and {other} there"))
     };
     let rate = |run: &Run| {
-        let rate = run.ns_per_insn.map(|ns| format!("{ns} ns per instruction"));
+        let rate = run
+            .ns_per_insn()
+            .map(|ns| format!("{ns} ns per instruction"));
         rate.unwrap_or_else(|| "real".to_owned())
     };
     differ("suite", &one.suite, &other.suite)

@@ -81,7 +81,7 @@ fn what_is_not_the_same_measurement_is_refused_and_named() {
             .ends_with("the bench is virtual here and host there")
     );
     assert!(
-        with(&|run| run.ns_per_insn = Some(2))
+        with(&|run| fixtures::virtual_machine(run).ns_per_insn = 2)
             .ends_with("the time is 1 ns per instruction here and 2 ns per instruction there")
     );
     let mut scaled = two();

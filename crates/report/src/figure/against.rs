@@ -120,12 +120,13 @@ fn waiting<'a>(matrix: &Matrix<'a>, row: &Measurement) -> Vec<Curve<'a>> {
 /// How many threads were waiting at each sample of `semaphore`: in a round one more at every
 /// attempt, and one fewer at every post. `None` where not every sample is there.
 fn by_waiting(recording: &Recording) -> Option<Vec<(u64, Nanos)>> {
-    let all: u64 = recording.settings.get("waiters")?.parse().ok()?;
+    let all = recording.settings.get("waiters")?.number()?;
+    let all = u64::try_from(all).ok()?;
     let whole = recording.is_complete() && recording.missed == 0;
     if all == 0 || !whole || recording.count % all != 0 {
         return None;
     }
-    let waiting: fn(u64, u64) -> u64 = match recording.variant.as_str() {
+    let waiting: fn(u64, u64) -> u64 = match recording.key.variant.as_str() {
         "acquire" => |turn, _| turn,
         "release" => |turn, all| all - turn,
         _ => return None,
@@ -204,6 +205,8 @@ fn draw_curve(canvas: &mut Canvas, panel: &Panel, curve: &Curve<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::RecordingKey;
+
     use punctual_model::recording::Recorder;
 
     use super::*;
@@ -214,8 +217,8 @@ mod tests {
         for value in values {
             recorder.record(Nanos::ZERO, Nanos(*value));
         }
-        let mut recording = recorder.finish("semaphore", "idle", variant);
-        recording.settings.insert("waiters".into(), "3".into());
+        let mut recording = recorder.finish(RecordingKey::new("semaphore", "idle", variant));
+        recording.settings.insert("waiters".into(), 3.into());
         recording
     }
 

@@ -176,7 +176,11 @@ mod tests {
         let mut run = fixtures::run("rt", 1);
         let mut recorder = Recorder::new(1);
         recorder.record(Nanos::ZERO, Nanos(25_000));
-        run.recordings = vec![recorder.finish("irqrate", "idle", "burst of 1000")];
+        run.recordings = vec![recorder.finish(punctual_model::RecordingKey::new(
+            "irqrate",
+            "idle",
+            "burst of 1000",
+        ))];
         assert!(drawn(&[run], "irqrate").contains(">25.0 µs<"));
     }
 }

@@ -86,6 +86,7 @@ mod tests {
             probe: "realfeel".into(),
             load: "combined".into(),
             variant: String::new(),
+            repetition: 1,
         };
         let figure = counts(&row, 100_000, &all).unwrap();
         assert_eq!(figure.svg.0.matches("<circle").count(), 2);

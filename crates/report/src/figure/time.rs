@@ -249,6 +249,8 @@ fn at(moment: Nanos) -> String {
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::RecordingKey;
+
     use punctual_model::recording::Recorder;
 
     use super::*;
@@ -281,7 +283,7 @@ mod tests {
             recorder.record(Nanos(seq * 1_000_000), Nanos(value));
         }
         let mut runs = vec![fixtures::run("rt", 1)];
-        runs[0].recordings = vec![recorder.finish("timer", "stress", "cpu0")];
+        runs[0].recordings = vec![recorder.finish(RecordingKey::new("timer", "stress", "cpu0"))];
         let matrix = Matrix::new(&runs);
         let figure = over_time(&matrix, &matrix.rows[0]).unwrap();
         let dots = figure.svg.0.matches("h0").count();
@@ -311,7 +313,8 @@ mod tests {
             recorder.record(Nanos(number * 1_000_000), Nanos(value));
         }
         let mut runs = vec![fixtures::run("rt", 1)];
-        runs[0].recordings = vec![recorder.finish("realfeel", "idle", "rtc 2048 Hz")];
+        runs[0].recordings =
+            vec![recorder.finish(RecordingKey::new("realfeel", "idle", "rtc 2048 Hz"))];
         let matrix = Matrix::new(&runs);
         let figure = over_time(&matrix, &matrix.rows[0]).unwrap();
         assert_eq!(figure.svg.0.matches("h0").count(), 30);

@@ -28,14 +28,14 @@ pub fn of(one: &Measured<'_>) -> String {
     if let Some(provenance) = &one.run.provenance {
         line("kernel", &provenance.release);
         line("version", &provenance.version);
-        line("preemption", &provenance.preemption);
+        line("preemption", &provenance.preemption.to_string());
         line("command line", &provenance.cmdline);
     }
-    for (key, value) in &one.run.bench {
-        line(key, value);
+    for (key, value) in one.run.machine.facts() {
+        line(key, &value);
     }
     for (key, value) in &recording.settings {
-        line(key, value);
+        line(key, &value.to_string());
     }
     line("samples", &recording.count.to_string());
     line("missed", &recording.missed.to_string());
@@ -45,7 +45,7 @@ pub fn of(one: &Measured<'_>) -> String {
 
 /// The run in one line, and its digest in another.
 pub fn run(run: &Run) -> String {
-    let time = match run.ns_per_insn {
+    let time = match run.ns_per_insn() {
         Some(ns) => format!("virtual time, {ns} ns per instruction"),
         None => "real time".to_owned(),
     };

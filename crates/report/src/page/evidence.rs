@@ -31,7 +31,7 @@ pub fn unmeasured(matrix: &Matrix<'_>) -> Markup {
                     .map(|absent| [row.title(), name(matrix, absent.run), absent.reason()])
                     .collect(),
                 Cell::Unsupported(reason) => {
-                    vec![[row.title(), column.name.clone(), reason.to_owned()]]
+                    vec![[row.title(), column.name.clone(), reason.to_string()]]
                 }
             };
             gaps.extend(absent);
@@ -90,11 +90,11 @@ pub fn work(matrix: &Matrix<'_>) -> Markup {
     let all = recordings(matrix);
     let worked: Vec<_> = all
         .iter()
-        .filter(|(.., recording)| !recording.work.is_empty())
+        .filter(|(_, run, recording)| !run.work(recording).is_empty())
         .collect();
     let silent: Vec<_> = all
         .iter()
-        .filter(|(row, _, recording)| !row.is_idle() && recording.work.is_empty())
+        .filter(|(row, run, recording)| !row.is_idle() && run.work(recording).is_empty())
         .collect();
     let table = html! {
             div.wide { table.text.kept {
@@ -103,7 +103,7 @@ pub fn work(matrix: &Matrix<'_>) -> Markup {
                     th.number { "rounds" } th.number { "work" } th.number { "CPU time" }
                 } }
                 tbody {
-                    @for (row, run, recording) in &worked { @for work in &recording.work { tr {
+                    @for (row, run, recording) in &worked { @for work in run.work(recording) { tr {
                         td { (row.title()) } td { (name(matrix, run)) } td.free { code { (work.worker) } }
                         td.number { (thousands(work.rounds)) }
                         td.number { (thousands(work.amount)) " " (work.unit) }

@@ -59,16 +59,15 @@ fn short_identity(run: &Run) -> String {
 
 fn facts(run: &Run) -> Facts {
     let none = "not read back: the subject never got so far";
-    let read_back = |value: fn(&Provenance) -> &String| {
-        run.provenance
-            .as_ref()
-            .map_or_else(|| none.to_owned(), |provenance| value(provenance).clone())
+    let read_back = |value: fn(&Provenance) -> String| {
+        let provenance = run.provenance.as_ref();
+        provenance.map_or_else(|| none.to_owned(), value)
     };
     let digest = || {
         run.digest()
             .unwrap_or_else(|| format!("none: {}", fate(run)))
     };
-    let clock = run.ns_per_insn.map_or_else(
+    let clock = run.ns_per_insn().map_or_else(
         || "real time".to_owned(),
         |ns| format!("virtual, {ns} ns per instruction"),
     );
@@ -88,29 +87,32 @@ fn facts(run: &Run) -> Facts {
         ("bench", run.subject.bench.clone()),
         ("kernel", run.subject.kernel.clone()),
         ("boot arguments asked for", or_none(&run.subject.boot)),
-        ("release", read_back(|provenance| &provenance.release)),
-        ("version", read_back(|provenance| &provenance.version)),
+        (
+            "release",
+            read_back(|provenance| provenance.release.clone()),
+        ),
+        (
+            "version",
+            read_back(|provenance| provenance.version.clone()),
+        ),
         (
             "preemption, read back",
-            read_back(|provenance| &provenance.preemption),
+            read_back(|provenance| provenance.preemption.to_string()),
         ),
         (
             "command line, read back",
-            read_back(|provenance| &provenance.cmdline),
+            read_back(|provenance| provenance.cmdline.clone()),
         ),
     ]
     .into_iter()
     .map(|(key, value)| (key.to_owned(), value))
     .collect();
-    let facts = run
-        .provenance
-        .iter()
-        .flat_map(|provenance| &provenance.facts);
-    lines.extend(
-        facts
-            .chain(&run.bench)
-            .map(|(key, value)| (key.clone(), value.clone())),
-    );
+    let facts = run.provenance.iter();
+    let facts = facts.flat_map(|provenance| &provenance.facts);
+    lines.extend(facts.map(|(key, value)| (key.clone(), value.to_string())));
+    let machine = run.machine.facts().into_iter();
+    lines.extend(machine.map(|(key, value)| (key.to_owned(), value)));
+    lines.push(("punctual".to_owned(), run.punctual.clone()));
     lines.extend(run.recordings.iter().map(settings));
     lines.push(("plan".to_owned(), run.plan.clone()));
     lines

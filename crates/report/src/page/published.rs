@@ -161,6 +161,7 @@ fn histograms(matrix: &Matrix<'_>, document: &Document) -> Markup {
             probe: first.probe.clone(),
             load: load.to_owned(),
             variant: String::new(),
+            repetition: 1,
         };
         crate::figure::counts(&row, step, &shown)
     });

@@ -260,7 +260,7 @@ fn words(matrix: &Matrix<'_>, told: &Told) -> Result<Found, String> {
                 continue;
             };
             for one in all {
-                let said = finding.told(&one.recording.settings);
+                let said = finding.told(&one.recording.findings);
                 if said.tone == views::Tone::Unknown {
                     continue;
                 }

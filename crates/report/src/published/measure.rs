@@ -149,6 +149,8 @@ fn of(found: &[Measured<'_>], statistic: Statistic) -> Option<Nanos> {
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::RecordingKey;
+
     use punctual_model::recording::Recorder;
 
     use super::*;
@@ -169,7 +171,7 @@ mod tests {
             recorder.record(Nanos(number), Nanos(value));
         }
         let mut run = fixtures::run("rt", 1);
-        run.recordings = vec![recorder.finish("signal", "idle", "from")];
+        run.recordings = vec![recorder.finish(RecordingKey::new("signal", "idle", "from"))];
         let runs = [run];
         let matrix = Matrix::new(&runs);
         let value = |statistic| {
@@ -205,7 +207,7 @@ mod tests {
         let mut runs = fixtures::with_gaps();
         runs[0]
             .recordings
-            .push(Recorder::new(1).finish("signal", "idle", "to"));
+            .push(Recorder::new(1).finish(RecordingKey::new("signal", "idle", "to")));
         let matrix = Matrix::new(&runs);
         let why = |probe: &str| {
             let mut measure = measure("", Statistic::Max);

@@ -1,5 +1,6 @@
 //! Which subjects a claim speaks of.
 
+use punctual_model::Preemption;
 use punctual_published::Role;
 
 use crate::matrix::{Column, Matrix};
@@ -7,7 +8,7 @@ use crate::matrix::{Column, Matrix};
 /// What the running kernel said of itself.
 struct Kernel<'a> {
     column: &'a Column<'a>,
-    preemption: &'a str,
+    preemption: &'a Preemption,
     release: Vec<u64>,
 }
 
@@ -17,7 +18,7 @@ pub fn subjects<'a>(matrix: &'a Matrix<'a>, role: Role) -> Vec<&'a Column<'a>> {
         return matrix.columns.iter().collect();
     }
     let known: Vec<Kernel<'_>> = matrix.columns.iter().filter_map(kernel).collect();
-    let is_rt = |kernel: &&Kernel<'a>| kernel.preemption == "rt";
+    let is_rt = |kernel: &&Kernel<'a>| *kernel.preemption == Preemption::Rt;
     let (rt, stock): (Vec<_>, Vec<_>) = known.iter().partition(is_rt);
     let chosen = match role {
         Role::Every | Role::Rt => rt,
@@ -86,7 +87,8 @@ mod tests {
         let mut run = fixtures::run(name, 1);
         run.subject.kernel = release.into();
         let provenance = run.provenance.as_mut().unwrap();
-        (provenance.preemption, provenance.release) = (preemption.into(), release.into());
+        (provenance.preemption, provenance.release) =
+            (fixtures::preemption(preemption), release.into());
         run
     }
 

@@ -108,6 +108,8 @@ fn ours(matrix: &Matrix<'_>, row: &Measurement, step: i64) -> Vec<Counts> {
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::RecordingKey;
+
     use punctual_model::recording::Recorder;
     use punctual_model::units::Nanos;
     use punctual_published::documents;
@@ -122,7 +124,8 @@ mod tests {
             recorder.record(Nanos::ZERO, Nanos(value));
         }
         let mut run = fixtures::run("rt", 1);
-        run.recordings = vec![recorder.finish("realfeel", "combined", "rtc 2048 Hz")];
+        run.recordings =
+            vec![recorder.finish(RecordingKey::new("realfeel", "combined", "rtc 2048 Hz"))];
         let runs = [run];
         let documents = documents().unwrap();
         let matrix = Matrix::new(&runs);
@@ -144,7 +147,8 @@ mod tests {
         recorder.record(Nanos::ZERO, Nanos(-5));
         recorder.record(Nanos::ZERO, Nanos(7));
         let mut run = fixtures::run("rt", 1);
-        run.recordings = vec![recorder.finish("realfeel", "idle", "rtc 2048 Hz")];
+        run.recordings =
+            vec![recorder.finish(RecordingKey::new("realfeel", "idle", "rtc 2048 Hz"))];
         let runs = [run];
         let documents = documents().unwrap();
         let matrix = Matrix::new(&runs);

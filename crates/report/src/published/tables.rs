@@ -165,7 +165,7 @@ mod tests {
         let celf = &documents[4];
         let mut runs = fixtures::whole();
         for run in &mut runs {
-            run.recordings[1].load = "celf-50".into();
+            run.recordings[1].key.load = "celf-50".into();
         }
         let matrix = Matrix::new(&runs);
         let made = table(celf, &celf.tables[0], Some(&matrix));

@@ -67,10 +67,11 @@ pub fn section(
 pub fn steps(rows: &[(&Measurement, Vec<Entry<'_>>)], style: Style, notes: &mut Notes) -> Section {
     let lines = rows.iter().map(|(row, entries)| {
         let worst = |stats: &Stats| stats.worst();
-        let label = if row.variant.is_empty() {
+        let variant = row.label();
+        let label = if variant.is_empty() {
             "steps"
         } else {
-            &row.variant
+            &variant
         };
         let mut line = ranked_line(label, entries, style.ranked, worst, |stats| {
             stats
@@ -315,7 +316,7 @@ fn finding_line(
     let mut cell = |entry: &Entry<'_>| {
         let all = entry.found.iter();
         let told: Vec<(u64, Told)> = all
-            .map(|one| (one.run.seed, finding.told(&one.recording.settings)))
+            .map(|one| (one.run.seed, finding.told(&one.recording.findings)))
             .collect();
         let about = || format!("{}, {}, {}", entry.column, row.title(), finding.label);
         told_by_all(&told).map_or_else(

@@ -50,9 +50,7 @@ fn a_quantile_is_one_that_all_can_support() {
     let few = runs[1].recordings[2].clone();
     let stress = &mut runs[1].recordings[1];
     *stress = punctual_model::Recording {
-        probe: "timer".into(),
-        load: "stress".into(),
-        variant: "cpu0".into(),
+        key: stress.key.clone(),
         ..few
     };
     let sheet = Sheet::new(&Matrix::new(&runs), Range::Beside);
@@ -121,10 +119,10 @@ fn a_verdict_stands_before_the_time_and_is_never_a_pass_by_default() {
         ["inverted, as it must be"; 2]
     );
     assert_eq!(inversion(&runs, "protect", "worst"), ["5.10 µs", "5.10 µs"]);
-    runs[0].recordings[2].settings.remove("result");
+    runs[0].recordings[2].findings.remove("result");
     runs[1].recordings[2]
-        .settings
-        .insert("result".into(), "fail".into());
+        .findings
+        .insert("result".into(), fixtures::verdict(false, true));
     assert_eq!(inversion(&runs, "inherit", "result"), ["unknown", "FAIL"]);
 }
 
@@ -134,8 +132,8 @@ fn one_seed_that_fails_is_not_outvoted() {
     runs[0] = runs[1].clone();
     runs[0].seed = 2;
     runs[0].recordings[2]
-        .settings
-        .insert("result".into(), "fail".into());
+        .findings
+        .insert("result".into(), fixtures::verdict(false, true));
     let result = || texts(&runs, "inversion, idle, inherit", "result");
     assert_eq!(result(), ["FAIL"]);
     let notes = Sheet::new(&Matrix::new(&runs), Range::Beside).notes;
@@ -153,7 +151,7 @@ fn steps_are_one_section_with_a_line_for_each() {
     );
     runs[1]
         .recordings
-        .retain(|recording| recording.variant != "N=10");
+        .retain(|recording| recording.key.variant != "N=10");
     runs[0].recordings[5].missed = 3;
     assert_eq!(
         texts(&runs, title, "N=10"),

@@ -43,9 +43,9 @@ fn stories(run: &Run, explained: &[Explained]) -> Value {
             &run.recordings[explained.chosen.recording],
         );
         let mut value = json!({
-            "probe": recording.probe,
-            "load": recording.load,
-            "variant": recording.variant,
+            "probe": recording.key.probe,
+            "load": recording.key.load,
+            "variant": recording.key.label(),
             "cpu": recording.settings.get("affinity"),
             "seq": chosen.sample.seq,
             "at_ns": chosen.sample.at,

@@ -89,7 +89,7 @@ fn told(column: &Column<'_>, row: &Measurement, finding: &Finding) -> Vec<Told> 
     match column.cell(row) {
         Cell::Measured { found, .. } => found
             .iter()
-            .map(|one| finding.told(&one.recording.settings))
+            .map(|one| finding.told(&one.recording.findings))
             .collect(),
         _ => Vec::new(),
     }

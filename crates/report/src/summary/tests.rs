@@ -1,5 +1,6 @@
 use super::*;
 use crate::fixtures;
+use punctual_model::MachineRecord;
 
 fn pick(runs: &[Run], names: &[&str]) -> Vec<Run> {
     let chosen = names
@@ -124,7 +125,7 @@ fn what_is_missing_is_said() {
 #[test]
 fn clocks_are_not_compared() {
     let mut runs = pick(&fixtures::whole(), &["none", "rt"]);
-    runs[1].ns_per_insn = None;
+    runs[1].machine = MachineRecord::default();
     let text = summary(&runs);
     assert!(
         text.contains("In virtual time (1 ns per instruction): Under load"),
@@ -155,8 +156,8 @@ fn findings_are_spoken_of_and_nothing_is_claimed_that_was_not_measured() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    runs[1].recordings[2].settings.clear();
-    runs[1].recordings[1].settings.clear();
+    runs[1].recordings[2].findings.clear();
+    runs[1].recordings[1].findings.clear();
     let text = summary(&runs);
     let unknown = "Not as it must be, or unknown: inversion, idle, inherit on rt.";
     assert!(
@@ -171,7 +172,7 @@ fn a_pass_without_its_control_proves_nothing() {
     let mut runs = fixtures::all_probes();
     for run in &mut runs {
         let kept = |recording: &punctual_model::Recording| {
-            recording.probe == "inversion" && recording.variant != "none"
+            recording.key.probe == "inversion" && recording.key.variant != "none"
         };
         run.recordings.retain(kept);
     }

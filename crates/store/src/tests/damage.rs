@@ -10,6 +10,8 @@ fn two_runs() -> (TempDir, PathBuf) {
     for _ in 0..2 {
         let run = Run {
             provenance: Some(provenance()),
+            steps: vec![step()],
+            unsupported: vec![unsupported()],
             recordings: recordings(3),
             ..begun()
         };
@@ -69,12 +71,12 @@ fn a_store_of_a_later_version_is_refused_with_both_versions() {
     execute(&path, "PRAGMA user_version = 42");
     let error = Store::open(&path).unwrap_err();
     let shown = format!(
-        "{} has schema version 42, this program knows versions up to 1: \
+        "{} has schema version 42, this program knows versions up to 2: \
          use a newer punctual, or choose another file with --db",
         path.display()
     );
     assert_eq!(error.to_string(), shown);
-    execute(&path, "PRAGMA user_version = 1");
+    execute(&path, "PRAGMA user_version = 2");
     assert_eq!(Store::open(&path).unwrap().list().unwrap().len(), 2);
 }
 
@@ -104,18 +106,36 @@ fn a_flipped_bit_in_a_recording_is_found_and_named() {
 }
 
 #[test]
-fn a_damaged_fact_is_named_by_its_column() {
-    for column in ["provenance", "bench_facts"] {
+fn a_change_in_any_part_of_a_run_is_found_and_named() {
+    let cases = [
+        (
+            "UPDATE runs SET provenance = '{' WHERE number = 2",
+            "its row",
+        ),
+        ("UPDATE runs SET machine = '{}' WHERE number = 2", "its row"),
+        ("UPDATE runs SET seed = 7 WHERE number = 2", "its row"),
+        (
+            "UPDATE runs SET digest = 'equal' WHERE number = 2",
+            "its row",
+        ),
+        ("UPDATE runs SET console = 'x' WHERE number = 2", "its row"),
+        (
+            "UPDATE steps SET body = '[]' WHERE run = 2",
+            "what a load did",
+        ),
+        (
+            "UPDATE unsupported SET body = '\"x\"' WHERE run = 2",
+            "the reason of an unsupported probe",
+        ),
+    ];
+    for (change, expected) in cases {
         let (_directory, path) = two_runs();
-        execute(
-            &path,
-            &format!("UPDATE runs SET {column} = '{{' WHERE number = 2"),
-        );
+        execute(&path, change);
         let store = Store::open(&path).unwrap();
         let error = store.load("r2").unwrap_err();
         let named =
-            matches!(&error, StoreError::Part { id, part, .. } if id == "r2" && part == column);
-        assert!(named, "{error}");
+            matches!(&error, StoreError::Part { id, part, .. } if id == "r2" && part == expected);
+        assert!(named, "{change}: {error}");
         assert!(store.load("r1").is_ok());
     }
 }

@@ -193,6 +193,7 @@ mod tests {
             probe: probe.into(),
             load: "idle".into(),
             full: None,
+            skip: false,
             params: Table::new(),
         };
         let steps = vec![step("timer"), step("tick"), step("footprint")];

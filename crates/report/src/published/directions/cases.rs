@@ -1,6 +1,7 @@
 use punctual_model::Run;
 use punctual_model::recording::Recorder;
 use punctual_model::units::Nanos;
+use punctual_model::{MachineRecord, RecordingKey};
 use punctual_published::documents;
 
 use super::*;
@@ -11,13 +12,14 @@ fn run(name: &str, preemption: &str, release: &str, values: &[(&str, &str, i64)]
     let mut run = fixtures::run(name, 1);
     run.suite = "vub".into();
     let provenance = run.provenance.as_mut().unwrap();
-    (provenance.preemption, provenance.release) = (preemption.into(), release.into());
+    (provenance.preemption, provenance.release) =
+        (fixtures::preemption(preemption), release.into());
     let recording = |(probe, variant, value): &(&str, &str, i64)| {
         let mut recorder = Recorder::new(4);
         for _ in 0..1_000 {
             recorder.record(Nanos::ZERO, Nanos(*value));
         }
-        recorder.finish(probe, "idle", variant)
+        recorder.finish(RecordingKey::new(probe, "idle", variant))
     };
     run.recordings = values.iter().map(recording).collect();
     run
@@ -128,7 +130,7 @@ fn what_the_recordings_lack_cannot_be_checked() {
         )
     );
     let mut mixed = two_rt(1, 2);
-    mixed[0].ns_per_insn = None;
+    mixed[0].machine = MachineRecord::default();
     let (found, evidence) = outcome(&mixed, 3, "tick-newer-lower");
     assert_eq!(
         (found, evidence.as_str()),
@@ -146,8 +148,9 @@ fn what_a_probe_tells_is_checked_by_its_word() {
     assert_eq!(outcome(&runs, 2, "rt-threads-interrupts").0, Outcome::Shown);
     assert_eq!(outcome(&runs, 2, "stock-threads-none").0, Outcome::Shown);
     for recording in &mut runs[1].recordings {
-        if recording.variant == "inherit" {
-            recording.settings.insert("result".into(), "fail".into());
+        if recording.key.variant == "inherit" {
+            let failed = fixtures::verdict(false, true);
+            recording.findings.insert("result".into(), failed);
         }
     }
     let (found, evidence) = outcome(&runs, 3, "inherit-does-not");
@@ -157,7 +160,7 @@ fn what_a_probe_tells_is_checked_by_its_word() {
         "1 of 2 comparisons: none, result: pass; rt, result: FAIL"
     );
     for recording in &mut runs[0].recordings {
-        recording.settings.remove("slope_interval_95");
+        recording.findings.remove("slope_ns_per_waiter");
     }
     let (found, evidence) = outcome(&runs, 3, "waiters-without-influence");
     assert_eq!(found, Outcome::Shown);

@@ -1,0 +1,106 @@
+//! The machine that a run was made on: all that is needed to repeat it there.
+
+use serde::{Deserialize, Serialize};
+
+/// The machine that a run was made on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "bench", rename_all = "kebab-case")]
+pub enum MachineRecord {
+    /// QEMU with a clock that counts instructions.
+    Virtual(VirtualMachine),
+    /// The workstation itself, in real time.
+    Host(HostMachine),
+}
+
+/// A virtual machine: everything that decides what its guest does, but the plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VirtualMachine {
+    /// The kernel's release, as its modules have it; `None` where that was not noted.
+    pub release: Option<String>,
+    /// The SHA-256 of the kernel's image, lower-case hexadecimal digits.
+    pub image_sha256: String,
+    /// Where the kernel came from: a package and its version, or a file.
+    pub origin: String,
+    /// The initramfs's SHA-256, lower-case hexadecimal digits.
+    pub initramfs_sha256: String,
+    /// The kernel's whole command line.
+    pub cmdline: String,
+    /// Memory, in mebibytes.
+    pub memory_mib: u32,
+    /// How many CPUs it has.
+    pub cpus: u32,
+    /// Nanoseconds of virtual time per instruction.
+    pub ns_per_insn: u32,
+    /// What QEMU says that it is.
+    pub qemu: String,
+    /// QEMU's command line, with file names in place of paths.
+    pub qemu_command: String,
+}
+
+/// A host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostMachine {
+    /// Its name.
+    pub host: String,
+    /// The kernel's release; `None` where that was not noted.
+    pub release: Option<String>,
+    /// How many CPUs it has; `None` where that was not noted.
+    pub cpus: Option<u32>,
+    /// The SHA-256 of the target program; `None` where it could not be read.
+    pub target_sha256: Option<String>,
+}
+
+impl MachineRecord {
+    /// The bench's name: `virtual`, `host`.
+    pub fn bench(&self) -> &'static str {
+        match self {
+            Self::Virtual(_) => "virtual",
+            Self::Host(_) => "host",
+        }
+    }
+
+    /// The virtual machine, if it is one.
+    pub fn as_virtual(&self) -> Option<&VirtualMachine> {
+        match self {
+            Self::Virtual(machine) => Some(machine),
+            Self::Host(_) => None,
+        }
+    }
+
+    /// Nanoseconds of virtual time per instruction; `None` in real time.
+    pub fn ns_per_insn(&self) -> Option<u32> {
+        self.as_virtual().map(|machine| machine.ns_per_insn)
+    }
+
+    /// The SHA-256 of the kernel's image; `None` where the kernel is the host's own.
+    pub fn image_sha256(&self) -> Option<&str> {
+        self.as_virtual().map(|machine| &*machine.image_sha256)
+    }
+
+    /// All of it as pairs of a name and a text, for people to read.
+    pub fn facts(&self) -> Vec<(&'static str, String)> {
+        let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
+        match self {
+            Self::Virtual(machine) => vec![
+                ("qemu", machine.qemu.clone()),
+                ("qemu command line", machine.qemu_command.clone()),
+                ("kernel image sha256", machine.image_sha256.clone()),
+                ("kernel origin", machine.origin.clone()),
+                ("initramfs sha256", machine.initramfs_sha256.clone()),
+                ("memory", format!("{} MiB", machine.memory_mib)),
+                ("cpus", machine.cpus.to_string()),
+            ],
+            Self::Host(machine) => vec![
+                ("host", machine.host.clone()),
+                ("cpus", known(&machine.cpus.map(|cpus| cpus.to_string()))),
+                ("target sha256", known(&machine.target_sha256)),
+            ],
+        }
+    }
+}
+
+impl Default for MachineRecord {
+    fn default() -> Self {
+        Self::Host(HostMachine::default())
+    }
+}

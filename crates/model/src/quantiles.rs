@@ -1,0 +1,102 @@
+//! Quantiles of samples: exact where every sample was kept, else as fine as the histogram.
+
+use crate::histogram::Histogram;
+use crate::recording::Recording;
+use crate::units::Nanos;
+
+/// What quantiles are taken from. It is made once; each quantile then costs little.
+#[derive(Clone, Debug)]
+pub enum Quantiles {
+    /// Every sample was kept; smallest first.
+    Exact(Vec<Nanos>),
+    /// Some were only counted.
+    Counted(Box<Histogram>),
+}
+
+impl Quantiles {
+    /// Those of all samples of some recordings.
+    pub fn of<'a>(recordings: impl Iterator<Item = &'a Recording> + Clone) -> Self {
+        if recordings.clone().all(Recording::is_complete) {
+            let samples = recordings.flat_map(|recording| recording.samples.iter());
+            let mut values: Vec<Nanos> = samples.map(|sample| sample.value).collect();
+            values.sort_unstable();
+            return Self::Exact(values);
+        }
+        let mut gathered = Histogram::new();
+        for recording in recordings {
+            gathered.add(&recording.histogram);
+        }
+        Self::Counted(Box::new(gathered))
+    }
+
+    /// The value that a share `q` of all samples does not exceed; `None` where there is no
+    /// sample, or where that sample was not placed in a bin.
+    pub fn at(&self, q: f64) -> Option<Nanos> {
+        match self {
+            Self::Exact(sorted) => {
+                let rank = (q * sorted.len() as f64).ceil() as usize;
+                sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied()
+            }
+            Self::Counted(histogram) => histogram.quantile(q),
+        }
+    }
+}
+
+/// Whether `count` samples are enough to speak of the quantile `q`: at least one of
+/// them must lie above it.
+pub fn supports(count: u64, q: f64) -> bool {
+    // Without the allowance, 1,000 × (1 − 0.999) is a little less than 1.
+    count as f64 * (1.0 - q) >= 1.0 - 1e-9
+}
+
+#[cfg(test)]
+mod tests {
+    use std::iter;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::key::RecordingKey;
+    use crate::recording::Recorder;
+
+    fn record(values: &[i64], keep: usize) -> Recording {
+        let mut recorder = Recorder::new(keep);
+        for value in values {
+            recorder.record(Nanos::ZERO, Nanos(*value));
+        }
+        recorder.finish(RecordingKey::new("timer", "idle", "cpu0"))
+    }
+
+    fn quantile(recording: &Recording, q: f64) -> Option<Nanos> {
+        Quantiles::of(iter::once(recording)).at(q)
+    }
+
+    proptest! {
+        #[test]
+        fn kept_samples_have_exact_quantiles(
+            values in prop::collection::vec(-1_000_000_i64..1_000_000, 1..200)
+        ) {
+            let recording = record(&values, 1_000);
+            let mut sorted = values.clone();
+            sorted.sort_unstable();
+            prop_assert_eq!(quantile(&recording, 0.5), Some(Nanos(sorted[(values.len() - 1) / 2])));
+            prop_assert_eq!(quantile(&recording, 0.0), Some(Nanos(sorted[0])));
+            prop_assert_eq!(quantile(&recording, 1.0), sorted.last().map(|last| Nanos(*last)));
+        }
+    }
+
+    #[test]
+    fn samples_that_were_only_counted_have_quantiles_too_and_none_has_none() {
+        assert_eq!(quantile(&record(&[5, 9, 7, 1], 2), 1.0), Some(Nanos(9)));
+        assert_eq!(quantile(&record(&[], 10), 0.5), None);
+        assert_eq!(quantile(&record(&[-5, 1 << 41], 0), 1.0), None);
+        let both = [record(&[1, 2], 0), record(&[3, 4], 2)];
+        assert_eq!(Quantiles::of(both.iter()).at(0.75), Some(Nanos(3)));
+    }
+
+    #[test]
+    fn a_thousand_samples_support_three_nines_and_no_more() {
+        assert!(supports(1_000, 0.999) && !supports(1_000, 0.9999));
+        assert!(supports(2, 0.5) && !supports(1, 0.5) && !supports(999, 0.999));
+    }
+}

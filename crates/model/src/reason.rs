@@ -1,0 +1,170 @@
+//! Why something could not be measured, set or read.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Why something could not be measured, set or read; its text is for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// A device file cannot be opened.
+    NoDevice {
+        /// Its path: `/dev/pulse`.
+        device: String,
+        /// The kernel module that makes it.
+        module: String,
+        /// What the kernel says.
+        error: String,
+        /// Why there is no such module, where that is known.
+        because: Option<String>,
+    },
+    /// The kernel refuses what a measuring thread needs.
+    Refused {
+        /// What was asked for: `SCHED_FIFO 80`.
+        what: String,
+        /// What the kernel says.
+        error: String,
+        /// What to do about it; may be empty.
+        hint: String,
+    },
+    /// Memory cannot be locked, so that a page fault could be taken for a latency.
+    NoMemoryLock {
+        /// What the kernel says.
+        error: String,
+    },
+    /// A program is not installed, or cannot be started.
+    NotFound {
+        /// The program.
+        program: String,
+        /// What the kernel says.
+        error: String,
+    },
+    /// A file cannot be read, or does not have what was looked for in it.
+    Unreadable {
+        /// Its path.
+        path: String,
+        /// What is wrong.
+        error: String,
+    },
+    /// Anything else.
+    #[serde(untagged)]
+    Other(String),
+}
+
+impl Reason {
+    /// A device file that cannot be opened.
+    pub fn no_device(device: &str, module: &str, error: impl fmt::Display) -> Self {
+        Self::NoDevice {
+            device: device.into(),
+            module: module.into(),
+            error: error.to_string(),
+            because: None,
+        }
+    }
+
+    /// A file that cannot be read.
+    pub fn unreadable(path: &str, error: impl fmt::Display) -> Self {
+        let (path, error) = (path.into(), error.to_string());
+        Self::Unreadable { path, error }
+    }
+
+    /// The kernel module whose absence it is.
+    pub fn missing_module(&self) -> Option<&str> {
+        match self {
+            Self::NoDevice { module, .. } => Some(module),
+            _ => None,
+        }
+    }
+
+    /// The same, with the reason why there is no such module.
+    #[must_use]
+    pub fn because(mut self, why: &str) -> Self {
+        if let Self::NoDevice { because, .. } = &mut self {
+            *because = Some(why.into());
+        }
+        self
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoDevice {
+                device,
+                module,
+                error,
+                because,
+            } => {
+                write!(f, "no {device}: {error} (module {module})")?;
+                because.iter().try_for_each(|why| write!(f, ": {why}"))
+            }
+            Self::Refused { what, error, hint } => {
+                write!(f, "{what} is refused ({error})")?;
+                match hint.as_str() {
+                    "" => Ok(()),
+                    hint => write!(f, ": {hint}"),
+                }
+            }
+            Self::NoMemoryLock { error } => write!(
+                f,
+                "locking memory is refused ({error}): run as root, or raise RLIMIT_MEMLOCK \
+                 (ulimit -l unlimited)"
+            ),
+            Self::NotFound { program, error } => write!(f, "{program}: {error}"),
+            Self::Unreadable { path, error } => write!(f, "{path}: {error}"),
+            Self::Other(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Reason {}
+
+impl From<String> for Reason {
+    fn from(text: String) -> Self {
+        Self::Other(text)
+    }
+}
+
+impl From<&str> for Reason {
+    fn from(text: &str) -> Self {
+        Self::Other(text.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_module_is_known_by_its_kind_and_not_by_its_text() {
+        let absent = Reason::no_device("/dev/pulse", "pulse", "No such file");
+        assert_eq!(absent.missing_module(), Some("pulse"));
+        let said = absent.clone().because("no compiler");
+        assert_eq!(
+            said.to_string(),
+            "no /dev/pulse: No such file (module pulse): no compiler"
+        );
+        let text = Reason::from(absent.to_string());
+        assert_eq!(text.missing_module(), None);
+        assert_eq!(text.clone().because("x"), text);
+    }
+
+    #[test]
+    fn a_reason_of_no_kind_is_its_text() {
+        let text = serde_json::to_string(&Reason::from("the guest is slow")).unwrap();
+        assert_eq!(text, "\"the guest is slow\"");
+        let all = [
+            Reason::from("x"),
+            Reason::no_device("/dev/stall", "stall", "No such file"),
+            Reason::unreadable("/proc/iomem", "hidden"),
+        ];
+        for reason in all {
+            let json = serde_json::to_string(&reason).unwrap();
+            assert_eq!(serde_json::from_str::<Reason>(&json).unwrap(), reason);
+            let mut cbor = Vec::new();
+            ciborium::into_writer(&reason, &mut cbor).unwrap();
+            assert_eq!(ciborium::from_reader::<Reason, _>(&*cbor).unwrap(), reason);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Brings a store of an earlier schema version to the present one: forward only, and in one
+//! transaction, so that whatever ends the process leaves either version whole.
+
+use punctual_model::record::{Provenance, StepRecord};
+use rusqlite::{Connection, Transaction, TransactionBehavior, named_params};
+use serde::Deserialize;
+
+use crate::error::Fault;
+use crate::version_1::{Body, OldProvenance, Repetitions, Texts, machine};
+use crate::{body, rows, sql};
+
+/// Migrates a store, if another process has not done so meanwhile; `step` is called after each
+/// of its runs.
+pub fn migrate(connection: &mut Connection, step: &mut dyn FnMut()) -> Result<(), Fault> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let version = "user_version";
+    let found: i64 = transaction.pragma_query_value(None, version, |row| row.get(0))?;
+    if found == 1 {
+        from_version_1(&transaction, step)?;
+        transaction.pragma_update(None, version, sql::SCHEMA_VERSION)?;
+    }
+    Ok(transaction.commit()?)
+}
+
+fn from_version_1(transaction: &Transaction, step: &mut dyn FnMut()) -> Result<(), Fault> {
+    transaction.execute_batch(sql::MIGRATE_1_BEGIN)?;
+    for number in numbers(transaction, sql::SELECT_NUMBERS)? {
+        run(transaction, number)?;
+        step();
+    }
+    transaction.execute_batch(sql::MIGRATE_1_END)?;
+    for number in numbers(transaction, sql::SELECT_NUMBERS)? {
+        rows::seal(transaction, number)?;
+    }
+    Ok(())
+}
+
+fn numbers(transaction: &Transaction, select: &str) -> Result<Vec<i64>, Fault> {
+    let mut statement = transaction.prepare(select)?;
+    let numbers = statement.query_map([], |row| row.get(0))?;
+    Ok(numbers.collect::<Result<_, _>>()?)
+}
+
+/// What is needed of a plan.
+#[derive(Deserialize)]
+struct Steps {
+    #[serde(default)]
+    step: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+struct Step {
+    probe: String,
+    #[serde(default = "idle")]
+    load: String,
+}
+
+fn idle() -> String {
+    punctual_model::plan::IDLE.to_owned()
+}
+
+fn run(transaction: &Transaction, number: i64) -> Result<(), Fault> {
+    let columns = "SELECT plan, bench_facts, ns_per_insn, provenance FROM runs WHERE number = ?1";
+    let (plan, facts, ns_per_insn, provenance) =
+        transaction.query_row(columns, [number], |row| {
+            let (plan, facts): (String, String) = (row.get(0)?, row.get(1)?);
+            let provenance: Option<String> = row.get(3)?;
+            Ok((plan, facts, row.get::<_, Option<u32>>(2)?, provenance))
+        })?;
+    // What cannot be read stays as it is: whoever loads the run is told which part it is.
+    let old: Option<OldProvenance> = provenance.as_deref().and_then(|text| rows::parsed(text));
+    let read_back: Option<Provenance> = old.map(OldProvenance::migrated);
+    let facts: Option<Texts> = rows::parsed(&facts);
+    let known = facts.map(|facts| machine(&facts, ns_per_insn, read_back.as_ref()));
+    let image = known
+        .as_ref()
+        .and_then(|(machine, _)| machine.image_sha256());
+    let values = named_params! {
+        ":run": number,
+        ":machine": known.as_ref().map_or_else(String::new, |(machine, _)| rows::json(machine)),
+        ":punctual": known.as_ref().map_or("", |(_, version)| version),
+        ":image_sha256": image,
+        ":provenance": read_back.as_ref().map(rows::json).or(provenance),
+    };
+    transaction.execute(sql::MIGRATE_1_RUN, values)?;
+    let steps = toml::from_str::<Steps>(&plan).map_or_else(|_| Vec::new(), |plan| plan.step);
+    let steps: Vec<_> = steps
+        .into_iter()
+        .map(|step| (step.probe, step.load))
+        .collect();
+    recordings(transaction, number, &steps)?;
+    unsupported(transaction, number, &steps)
+}
+
+fn recordings(
+    transaction: &Transaction,
+    run: i64,
+    steps: &[(String, String)],
+) -> Result<(), Fault> {
+    let mut repetitions = Repetitions::default();
+    let mut last = None;
+    let select = format!("SELECT number FROM recordings WHERE run = {run} ORDER BY number");
+    for number in numbers(transaction, &select)? {
+        let select = "SELECT body, crc FROM recordings WHERE number = ?1";
+        let (bytes, crc): (Vec<u8>, u32) =
+            transaction.query_row(select, [number], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        // A damaged one stays damaged, and is named when its run is loaded.
+        let Ok(old) = read(&bytes, crc) else { continue };
+        let (recording, work) = old.migrated(&mut repetitions, steps);
+        let bytes = body::encode(&recording);
+        let values = named_params! {
+            ":number": number, ":step": recording.key.step, ":variant": recording.key.variant,
+            ":repetition": recording.key.repetition, ":crc": crc32fast::hash(&bytes),
+            ":body": bytes,
+        };
+        transaction.execute(sql::MIGRATE_1_RECORDING, values)?;
+        if last != Some(recording.key.step) {
+            last = Some(recording.key.step);
+            let step = StepRecord {
+                step: recording.key.step,
+                probe: recording.key.probe,
+                load: recording.key.load,
+                work,
+            };
+            rows::insert_step(transaction, run, &step)?;
+        }
+    }
+    Ok(())
+}
+
+fn read(bytes: &[u8], crc: u32) -> Result<Body, String> {
+    body::check(bytes, crc)?;
+    ciborium::from_reader(bytes).map_err(|error| error.to_string())
+}
+
+fn unsupported(
+    transaction: &Transaction,
+    run: i64,
+    steps: &[(String, String)],
+) -> Result<(), Fault> {
+    let select = format!("SELECT number FROM unsupported WHERE run = {run} ORDER BY number");
+    let mut taken = vec![false; steps.len()];
+    for number in numbers(transaction, &select)? {
+        let select = "SELECT probe, load, reason FROM unsupported WHERE number = ?1";
+        let (probe, load, reason): (String, String, String) =
+            transaction.query_row(select, [number], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })?;
+        // The first step of that name that is not spoken for.
+        let mut places = 0..steps.len();
+        let free = |place: &usize| !taken[*place] && steps[*place] == (probe.clone(), load.clone());
+        let place = places.find(free);
+        if let Some(place) = place {
+            taken[place] = true;
+        }
+        let reason = rows::json(&reason);
+        let values = named_params! {
+            ":number": number, ":step": place.unwrap_or_default() as i64,
+            ":crc": crc32fast::hash(reason.as_bytes()), ":body": reason,
+        };
+        transaction.execute(sql::MIGRATE_1_UNSUPPORTED, values)?;
+    }
+    Ok(())
+}

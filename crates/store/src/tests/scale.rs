@@ -1,0 +1,75 @@
+//! Stores of many runs: no question takes longer with each run that there is.
+
+use super::*;
+
+/// How `SQLite` finds what a statement asks for.
+fn plan(store: &Store, statement: &str) -> String {
+    let connection = store.connection.lock().unwrap();
+    let mut explain = connection
+        .prepare(&format!("EXPLAIN QUERY PLAN {statement}"))
+        .unwrap();
+    let mut rows = explain.raw_query();
+    let mut plan = Vec::new();
+    while let Some(row) = rows.next().unwrap() {
+        plan.push(row.get::<_, String>("detail").unwrap());
+    }
+    plan.join("; ")
+}
+
+#[test]
+fn what_is_asked_for_each_run_is_found_by_an_index() {
+    let (_directory, store) = fresh();
+    for statement in [
+        sql::SELECT_NUMBER,
+        sql::SELECT_RUN,
+        sql::SELECT_OWNER,
+        sql::SELECT_EQUAL,
+        sql::SELECT_STEPS,
+        sql::SELECT_RECORDINGS,
+        sql::SELECT_UNSUPPORTED,
+        sql::UPDATE_PROVENANCE,
+        sql::END_RUN,
+        sql::SEAL_RUN,
+        sql::DELETE_RUN,
+    ] {
+        let plan = plan(&store, statement);
+        assert!(
+            plan.contains("SEARCH") && !plan.contains("SCAN"),
+            "{plan}: {statement}"
+        );
+    }
+    let list = plan(&store, sql::SELECT_SUMMARIES);
+    assert_eq!(list.matches("SCAN").count(), 1, "{list}");
+    assert!(plan(&store, "SELECT plan FROM runs").contains("SCAN"));
+}
+
+/// With so many runs a question that looks at all of them for each of them takes minutes;
+/// `benches/store.rs` takes ten times as many.
+#[test]
+fn ten_thousand_runs_are_stored_found_and_listed() {
+    const RUNS: u64 = 10_000;
+    let (_directory, store) = fresh();
+    let digest = "0".repeat(64);
+    let owner = Owner::this().unwrap();
+    let end = End {
+        digest: Some(&digest),
+        ..ended(State::Finished)
+    };
+    // As a run is stored, but in one transaction: each commit waits for the disk.
+    store
+        .transact(TransactionBehavior::Immediate, |transaction| {
+            for seed in 0..RUNS {
+                let run = Run { seed, ..begun() };
+                assert!(rows::select_equal(transaction, &run)?.is_none());
+                let number = rows::insert_run(transaction, &run, &owner)?;
+                assert_eq!(rows::find(transaction, &rows::id_of(number))?, number);
+                rows::end_run(transaction, number, &end)?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    let seed = RUNS / 2;
+    let found = store.find_equal(&Run { seed, ..begun() }).unwrap().unwrap();
+    assert_eq!((found.id, found.seed), (format!("r{}", seed + 1), seed));
+    assert_eq!(store.list().unwrap().len() as u64, RUNS);
+}
