@@ -62,7 +62,7 @@ impl WhatArgs {
     /// The words of a command line that ask for the same, from any directory.
     pub fn words(&self) -> Result<Vec<String>> {
         let mut words = Vec::new();
-        for suite in &self.suite {
+        if let Some(suite) = &self.suite {
             words.push(name_or_path(suite)?);
         }
         for probe in &self.probe {
