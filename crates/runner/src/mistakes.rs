@@ -9,7 +9,10 @@ pub(crate) fn explain(text: &str, error: &toml::de::Error) -> String {
     let Some((missing, _)) = missing.and_then(|rest| rest.split_once('`')) else {
         return said;
     };
-    let part = error.span().and_then(|span| text.get(span)).unwrap_or(text);
+    // The error is at the table's head; its keys are from there to the next one.
+    let at = error.span().map_or(0, |span| span.start);
+    let part = text.get(at..).unwrap_or(text);
+    let part = part.find("\n[").map_or(part, |end| &part[..end]);
     let hint = did_you_mean(missing, &keys(part));
     said + &hint.replace("did you mean", "did you mean it by")
 }
