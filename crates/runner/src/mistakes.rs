@@ -58,7 +58,7 @@ mod tests {
         let text = "name = \"s\"\nsummary = \"\"\n[[step]]\nprob = \"timer\"\n";
         let missing = said(text);
         assert!(missing.contains("did you mean it by prob?"), "{missing}");
-        let unknown = said(&text.replace("summary", "sumary"));
+        let unknown = said(&text.replace("summary", "sumary").replace("prob ", "probe "));
         assert!(unknown.contains("did you mean summary?"), "{unknown}");
     }
 
