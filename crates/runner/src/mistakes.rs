@@ -9,8 +9,11 @@ pub(crate) fn explain(text: &str, error: &toml::de::Error) -> String {
     let Some((missing, _)) = missing.and_then(|rest| rest.split_once('`')) else {
         return said;
     };
-    let begin = error.span().map_or(0, |span| span.start);
-    let hint = did_you_mean(missing, &keys(table(text, begin)));
+    // The error is at the table's head; its keys are from there to the next one.
+    let at = error.span().map_or(0, |span| span.start);
+    let part = text.get(at..).unwrap_or(text);
+    let part = part.find("\n[").map_or(part, |end| &part[..end]);
+    let hint = did_you_mean(missing, &keys(part));
     said + &hint.replace("did you mean", "did you mean it by")
 }
 
@@ -28,13 +31,6 @@ pub(crate) fn plain(said: &str) -> String {
         said = said.replace(&format!("expected {word}"), "expected a whole number");
     }
     said.replace("expected f64", "expected a number") + &hint
-}
-
-/// The table that begins there, up to the next one.
-fn table(text: &str, begin: usize) -> &str {
-    let rest = text.get(begin..).unwrap_or(text);
-    let behind = rest.match_indices("\n[").map(|(place, _)| place);
-    behind.min().map_or(rest, |end| &rest[..end])
 }
 
 /// The keys that are set in a piece of TOML.
@@ -62,7 +58,7 @@ mod tests {
         let text = "name = \"s\"\nsummary = \"\"\n[[step]]\nprob = \"timer\"\n";
         let missing = said(text);
         assert!(missing.contains("did you mean it by prob?"), "{missing}");
-        let unknown = said(&text.replace("summary", "sumary"));
+        let unknown = said(&text.replace("summary", "sumary").replace("prob ", "probe "));
         assert!(unknown.contains("did you mean summary?"), "{unknown}");
     }
 
