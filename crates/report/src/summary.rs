@@ -3,8 +3,8 @@
 mod findings;
 
 use punctual_agent::probes;
-use punctual_model::run::{Run, State};
 use punctual_model::probe::Shape;
+use punctual_model::run::{Run, State};
 use punctual_model::units::Nanos;
 
 use crate::matrix::{Cell, Column, Matrix, Measured, Measurement, fate};

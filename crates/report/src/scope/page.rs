@@ -2,8 +2,8 @@
 //! and its flame graph.
 
 use maud::{Markup, PreEscaped, html};
-use punctual_model::{Nanos, Run};
 use punctual_model::probe::SampleSpan;
+use punctual_model::{Nanos, Run};
 use punctual_scope::breakdown::{Breakdown, Cause, Part, PathStage};
 use punctual_scope::explain::Explained;
 use punctual_scope::survey::{SectionKind, Survey};
