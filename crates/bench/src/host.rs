@@ -234,7 +234,7 @@ impl Watched for Process {
     }
 
     fn progress(&mut self) -> Option<Progress> {
-        let mut bytes = [0; BYTES];
+        let mut bytes = vec![0; BYTES];
         self.status_page.read_exact_at(&mut bytes, 0).ok()?;
         Progress::read(&bytes)
     }

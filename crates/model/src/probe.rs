@@ -175,6 +175,7 @@ impl FindingView {
     }
 
     /// The same, where all variants have it and one is to show it.
+    #[must_use]
     pub const fn only_of(self, variant: &'static str) -> Self {
         Self { variant, ..self }
     }

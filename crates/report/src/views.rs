@@ -69,7 +69,6 @@ impl Told {
 /// What a recording's findings say of one that is shown.
 pub fn told(view: &FindingView, findings: &Findings) -> Told {
     match (findings.get(view.key), view.form) {
-        (None, _) => Told::unknown(None),
         (Some(Finding::Absent(reason)), _) => Told::unknown(Some(&reason.to_string())),
         (Some(Finding::Estimate { low, high, .. }), Form::Matters) => {
             Told::plain(yes_or_no(*low > 0.0 || *high < 0.0))
@@ -78,8 +77,8 @@ pub fn told(view: &FindingView, findings: &Findings) -> Told {
             more: Some(why.clone()),
             ..Told::plain(if *yes { "agrees" } else { "does not agree" })
         },
-        (Some(_), Form::Matters | Form::Agrees) => Told::unknown(None),
         (Some(value), Form::Plain | Form::Leading) => shown(value),
+        (None, _) | (Some(_), Form::Matters | Form::Agrees) => Told::unknown(None),
     }
 }
 

@@ -110,7 +110,7 @@ impl Measurement for Hackbench {
             }
             recorder.record(at, elapsed(&output?)?);
         }
-        let mut recording = recorder.finish(RecordingKey::of_variant(&self.variant()));
+        let mut recording = recorder.finish(RecordingKey::of_variant(self.variant()));
         recording
             .settings
             .insert("command".into(), command.join(" ").into());

@@ -158,7 +158,7 @@ fn find() -> Result<(&'static str, String), Reason> {
 
 fn convert(command: &[String]) -> Result<Ended, Reason> {
     let named = |what: &dyn std::fmt::Display| format!("{}: {what}", command.join(" "));
-    let child = spawn(command).map_err(|error| not_started(command, error))?;
+    let child = spawn(command).map_err(|error| not_started(command, &error))?;
     MEASURED.led_by(process::id(&child));
     let (ended, _) = MEASURED.wait().map_err(|error| named(&error))?;
     if ended.status.success() {

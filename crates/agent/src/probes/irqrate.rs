@@ -132,7 +132,7 @@ impl Irqrate {
         })?;
         let mut recorder = Recorder::new(1);
         recorder.record(Nanos::ZERO, interval);
-        let mut recording = recorder.finish(RecordingKey::of_variant(&format!("burst of {count}")));
+        let mut recording = recorder.finish(RecordingKey::of_variant(format!("burst of {count}")));
         recording.settings.clone_from(settings);
         let shortest = ("shortest_interval".into(), Finding::Nanos(interval));
         recording.findings.extend([shortest]);

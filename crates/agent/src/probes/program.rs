@@ -77,7 +77,7 @@ impl Measurement for Program {
             printed.push_str(&output?);
             recorder.record(start - begin, time::now() - start);
         }
-        let mut recording = recorder.finish(RecordingKey::of_variant(&self.run.join(" ")));
+        let mut recording = recorder.finish(RecordingKey::of_variant(self.run.join(" ")));
         recording.output = Some(printed);
         Ok(vec![recording])
     }
@@ -86,7 +86,7 @@ impl Measurement for Program {
 /// Runs a command to its end and returns what it printed; a failure is an error.
 pub fn run_once(command: &[String]) -> Result<String, Reason> {
     let named = |what: &dyn std::fmt::Display| format!("{}: {what}", command.join(" "));
-    let mut child = spawn(command).map_err(|error| not_started(command, error))?;
+    let mut child = spawn(command).map_err(|error| not_started(command, &error))?;
     MEASURED.led_by(process::id(&child));
     let mut printed = Vec::new();
     if let Some(output) = child.stdout.take() {
@@ -110,7 +110,7 @@ pub fn run_once(command: &[String]) -> Result<String, Reason> {
 }
 
 /// Why a command could not be started.
-pub fn not_started(command: &[String], error: impl ToString) -> Reason {
+pub fn not_started(command: &[String], error: &std::io::Error) -> Reason {
     Reason::NotFound {
         program: command.join(" "),
         error: error.to_string(),

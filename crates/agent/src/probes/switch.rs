@@ -102,7 +102,7 @@ impl Switch {
         let stamps = ring.stamps.finish()?;
         let spans = event_log::spans(&stamps, YIELDS, RUNS);
         let mut recording =
-            event_log::record(&spans).finish(RecordingKey::of_variant(&format!("N={threads}")));
+            event_log::record(&spans).finish(RecordingKey::of_variant(format!("N={threads}")));
         recording.warmup = stamps.iter().filter(|stamp| stamp.event == JOINS).count() as u64;
         recording.settings = settings.into_iter().next().unwrap_or_default();
         recording.settings.insert("threads".into(), threads.into());

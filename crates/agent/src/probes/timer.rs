@@ -113,7 +113,7 @@ impl Timer {
         }
         let due = warm_up(first, self.interval(), self.warmup);
         sample(&mut recorder, due, self.interval(), self.samples);
-        let mut recording = recorder.finish(RecordingKey::of_variant(&cpu.to_string()));
+        let mut recording = recorder.finish(RecordingKey::of_variant(cpu.to_string()));
         recording.interval = Some(self.interval());
         recording.warmup = self.warmup.into();
         recording.settings = settings;

@@ -77,7 +77,7 @@ fn parse(arguments: &mut Parser) -> Result<Options> {
                 options.interval = Nanos::from_micros(micros as i64);
             }
             Arg::Short('l') | Arg::Long("loops") => {
-                options.loops = getopt::number(arguments, "-l")?
+                options.loops = getopt::number(arguments, "-l")?;
             }
             Arg::Short('p') | Arg::Long("priority" | "prio") => {
                 options.priority = getopt::within(arguments, "-p", 0, 99)? as u8;

@@ -104,7 +104,7 @@ pub struct Run {
     /// Boot afresh instead of resuming a booted guest from the cache
     #[arg(long)]
     cold: bool,
-    /// On the host: let CPUs enter idle states; otherwise /dev/cpu_dma_latency is held at 0
+    /// On the host: let CPUs enter idle states; otherwise /`dev/cpu_dma_latency` is held at 0
     #[arg(long)]
     allow_idle_states: bool,
     /// How many subjects run side by side [default: the number of CPUs]
