@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a run takes longer to store where there are many: 100,000 of them, one after the
 //! other, and the last thousand against the first.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Private directories: for the files of loads, and of a probe that needs some.
 //!
 //! The directory of temporary files is everybody's. A private directory is one that did not

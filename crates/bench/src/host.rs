@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The host bench: the target as a child process on this machine, in real time.
 //!
 //! The kernel that is judged is the one that runs. What the target says goes through a file,

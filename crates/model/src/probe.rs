@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the workstation must know of a probe: how its recordings are shown, and where the
 //! scope finds its samples.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs against each other: each subject's figures beside the first one's.
 
 mod json;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The commands that repeat runs: they lead to the same digests.
 
 use punctual_model::run::Run;

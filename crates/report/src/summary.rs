@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the runs say, in a few plain sentences, and nothing beyond it.
 
 mod findings;

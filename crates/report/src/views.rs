@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How recordings are shown, by what their probes say of it. A finding that is missing is
 //! `unknown`, never a pass.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The blocks of a trace, understood and named.
 
 use punctual_trace::Block;

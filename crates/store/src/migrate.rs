@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Brings a store of an earlier schema version to the present one: forward only, and in one
 //! transaction, so that whatever ends the process leaves either version whole.
 

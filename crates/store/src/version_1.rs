@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stores of schema version 1, in which results and machines were texts: read once, when a
 //! store is brought to the present version.
 

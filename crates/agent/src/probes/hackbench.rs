@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `hackbench`: scheduler throughput, as seconds for groups of senders and receivers.
 
 use punctual_model::probe::{ProbeInfo, Shape, View};

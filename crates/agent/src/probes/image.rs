@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `image`: the user and the system time that `ImageMagick` takes to scale an image.
 
 use std::fs::{self, File};

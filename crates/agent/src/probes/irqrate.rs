@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `irqrate`: the shortest interval between interrupts at which none is lost.
 //!
 //! A comparator of the HPET interrupts at an interval that no software keeps, and its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `program`: runs any program, times it as a whole, and keeps what it prints.
 //!
 //! This is how other tools' figures come from the same guest, beside the same load.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `switch`: thread switch latency among threads of equal priority that yield in turn.
 
 use std::sync::Barrier;

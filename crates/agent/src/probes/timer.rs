@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `timer`: wake-up latency, how late a thread runs after its timer was due.
 
 use std::sync::{Arc, Barrier};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `sendme`: signal travel between a program and the driver `backfire`, with the options and
 //! the output of OSADL's. It measures with the code of the probe `signal`.
 

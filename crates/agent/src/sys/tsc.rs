@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rate of the processor's time stamp counter, as the kernel's clock takes it.
 
 use punctual_model::Nanos;

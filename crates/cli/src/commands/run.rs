@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual run`: a suite on its subjects.
 
 mod numbers;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Drawing: SVG, in the ink of the text around it.
 
 use maud::{Markup, html};

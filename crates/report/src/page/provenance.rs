@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the numbers come from: what all runs have in common once, then what is each one's own.
 
 use maud::{Markup, html};
