@@ -256,8 +256,34 @@ pub fn places(matrix: &Matrix<'_>) -> Vec<String> {
     if !on.is_empty() {
         places.push(format!("Measured {}.", on.join("; ")));
     }
+    places.extend(kernels(matrix));
     places.extend(matrix.columns.iter().filter_map(machine));
     places
+}
+
+/// Which releases of Linux the virtual subjects were, as read back: digests depend on them.
+fn kernels(matrix: &Matrix<'_>) -> Option<String> {
+    let mut releases: Vec<(&str, Vec<String>)> = Vec::new();
+    for column in matrix.columns.iter().filter(|column| column.is_virtual()) {
+        for run in &column.runs {
+            let Some(read_back) = &run.provenance else {
+                continue;
+            };
+            let known = releases
+                .iter()
+                .position(|(one, _)| *one == read_back.release);
+            let number = known.unwrap_or(releases.len());
+            if known.is_none() {
+                releases.push((&read_back.release, Vec::new()));
+            }
+            if !releases[number].1.contains(&column.name) {
+                releases[number].1.push(column.name.clone());
+            }
+        }
+    }
+    let one = |(release, names): &(&str, Vec<String>)| format!("{release} ({})", list(names));
+    let all: Vec<String> = releases.iter().map(one).collect();
+    (!all.is_empty()).then(|| format!("Linux {}.", all.join("; ")))
 }
 
 /// What times of a host are times of.

@@ -78,6 +78,9 @@ pub struct Run {
     /// Judge this kernel instead of the suite's subjects (may be repeated)
     #[arg(long, value_name = "ID", conflicts_with = "subject")]
     kernel: Vec<String>,
+    /// Take this version of the kernels' packages (6.12.117), not the newest: like ID@VERSION
+    #[arg(long, value_name = "VERSION")]
+    kernel_version: Option<String>,
     /// Add these boot arguments; repeated, each makes a subject of its own
     #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
     boot: Vec<String>,
@@ -105,7 +108,7 @@ pub struct Run {
     /// Boot afresh instead of resuming a booted guest from the cache
     #[arg(long)]
     cold: bool,
-    /// On the host: let CPUs enter idle states; otherwise /`dev/cpu_dma_latency` is held at 0
+    /// On the host: let CPUs enter idle states, which are kept out otherwise
     #[arg(long)]
     allow_idle_states: bool,
     /// How many subjects run side by side [default: the number of CPUs]
@@ -184,7 +187,13 @@ impl Run {
             boots: &self.boot,
             names: &self.subject,
         };
-        Ok(choose(suite, &choice)?)
+        let mut subjects = choose(suite, &choice)?;
+        if let Some(version) = &self.kernel_version {
+            for subject in &mut subjects {
+                subject.kernel = format!("{}@{version}", subject.kernel);
+            }
+        }
+        Ok(subjects)
     }
 
     /// What asks for the subject of this number again, in the order of [`choose`].
@@ -214,6 +223,12 @@ impl Run {
         }
         let is_all = self.kernel.is_empty() && self.boot.is_empty() && self.subject.is_empty();
         let mut options = self.scale.words();
+        if let Some(version) = &self.kernel_version {
+            options.extend([word("--kernel-version"), version.clone()]);
+        }
+        if self.allow_idle_states {
+            options.push(word("--allow-idle-states"));
+        }
         if let Some(mib) = self.memory {
             options.extend([word("--memory"), mib.to_string()]);
         }
@@ -251,6 +266,7 @@ impl Run {
     fn check_host(&self) -> Result<(), UsageError> {
         for (given, option) in [
             (!self.kernel.is_empty(), "--kernel"),
+            (self.kernel_version.is_some(), "--kernel-version"),
             (!self.boot.is_empty(), "--boot"),
             (!self.subject.is_empty(), "--subject"),
             (self.ns_per_insn.is_some(), "--ns-per-insn"),
