@@ -31,7 +31,7 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     targets::model::FRAMES,
     targets::model::PLAN,
-    targets::model::RECORDING,
+    targets::model::RECORD,
     targets::model::SUITE,
     targets::trace::TRACE,
     targets::formats::FORMATS,
@@ -45,5 +45,7 @@ pub const TARGETS: &[Target] = &[
     targets::scope::CLOCK,
     targets::scope::KALLSYMS,
     targets::published::PUBLISHED,
+    targets::report::EXTREMES,
     targets::report::REPORT,
+    targets::store::STORED,
 ];

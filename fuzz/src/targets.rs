@@ -7,6 +7,7 @@ pub mod model;
 pub mod published;
 pub mod report;
 pub mod scope;
+pub mod store;
 pub mod trace;
 
 /// Made-up runs, which the report's own tests use too.

@@ -1,4 +1,4 @@
-//! A short round of each target: `PUNCTUAL_FUZZ_INPUTS` inputs each, 1,000 where it is not set.
+//! A short round of each target: `PUNCTUAL_FUZZ_INPUTS` inputs each, 500 where it is not set.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +7,7 @@ use punctual_fuzz::{Round, TARGETS, Target};
 
 fn inputs() -> u64 {
     let number = std::env::var("PUNCTUAL_FUZZ_INPUTS").ok();
-    number.map_or(1_000, |number| number.parse().expect("a number"))
+    number.map_or(500, |number| number.parse().expect("a number"))
 }
 
 /// Memory is counted for the whole process: one test at a time.

@@ -33,7 +33,7 @@ const SPENT_PER_SECOND: f64 = 60.0;
 /// machine's memory or its disk.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
-    /// Bytes on the console. The most talkative of boots takes a hundredth of it.
+    /// Bytes on the console. The most talkative of boots takes a tenth of it.
     console: u64,
     /// Bytes of the record stream: room for 50 million raw samples.
     stream: u64,
@@ -43,7 +43,7 @@ struct Limits {
 }
 
 const LIMITS: Limits = Limits {
-    console: 16 << 20,
+    console: 4 << 20,
     stream: 1 << 30,
     records: 10_000,
 };
@@ -425,7 +425,7 @@ mod tests {
         let console = vec![b'x'; 4 * PIECE as usize];
         let (result, _, kept) = watch(&console, b"", LIMITS);
         let error = result.unwrap_err().to_string();
-        assert!(error.contains("16 MiB to its console"), "{error}");
+        assert!(error.contains("4 MiB to its console"), "{error}");
         assert_eq!(kept, 2 * PIECE as usize);
     }
 
@@ -448,7 +448,7 @@ mod tests {
         endless.resize(3 * PIECE as usize, b'x');
         let (result, told, _) = watch(b"", &endless, limits);
         let error = result.unwrap_err().to_string();
-        assert!(error.contains("16 MiB to its record stream"), "{error}");
+        assert!(error.contains("4 MiB to its record stream"), "{error}");
         assert_eq!(told, 0);
     }
 
