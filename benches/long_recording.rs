@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What long recordings take: memory of target, store and report, and how long a page takes.
 //!
 //! `cargo bench -p punctual-benches --bench long_recording`, after `./build`; as root.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What Punctual adds to QEMU: the same guest by hand and by `punctual run`.
 //!
 //! `cargo bench -p punctual-benches --bench overhead`, after `./build` and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the probe `timer` costs its subject, against cyclictest at the same period: CPU time
 //! and samples per second, on this machine, in turns.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the scope costs, in time and memory: the plain run, the run with a plugin that watches
 //! next to nothing, a story of many samples, and the survey, in turns.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a run takes longer to store where there are many: 100,000 of them, one after the
 //! other, and the last thousand against the first.
 //!
@@ -7,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use punctual_benches::figure;
-use punctual_model::run::State;
+use punctual_model::run::{Request, State};
 use punctual_model::{MachineRecord, Nanos, Recorder, RecordingKey, Run, Subject};
 use punctual_store::{End, Store};
 use punctual_tests::Scratch;
@@ -65,7 +66,7 @@ fn store_run(store: &Store, seed: u64) -> Result<()> {
 
 fn run(seed: u64) -> Run {
     Run {
-        request: Default::default(),
+        request: Request::default(),
         id: String::new(),
         suite: "campaign".into(),
         plan: format!("seed = {seed}\n[[step]]\nprobe = \"timer\"\n"),

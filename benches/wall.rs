@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Times on the wall, for ratios within one run; never for comparison with another day's. And
 //! memory.
 #![forbid(unsafe_code)]

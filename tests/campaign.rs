@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A measurement that is too long for one run: shared by several, interrupted, gone on with.
 
 use std::process::Stdio;

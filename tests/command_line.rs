@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command line as a user meets it.
 
 use std::os::fd::OwnedFd;

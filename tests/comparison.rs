@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stored runs against each other, their data, and what was published.
 
 use std::fs;

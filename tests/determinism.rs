@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The same subject, suite and seed give the same digest, whatever the host does.
 
 use punctual_tests::{HostLoad, Scratch, digests};

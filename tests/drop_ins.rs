@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The programs that people's scripts know, against those of rt-tests: the same options
 //! give lines of the same form, and what reads theirs reads ours.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `punctual explain --json` prints, checked.
 
 use serde_json::Value;

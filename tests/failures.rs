@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What breaks, breaks with a clear error, loses nothing, and leaves nothing behind.
 
 use std::io::{BufRead as _, BufReader};

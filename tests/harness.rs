@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the tests share: the built programs, in a scratch directory of their own.
 //!
 //! The programs are those that `./build` makes, not those of `cargo test`: the guest needs

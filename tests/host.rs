@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The host bench: this machine as it is, in real time, left as it was.
 //!
 //! Nothing here asserts how long anything took. All but one need root and turn this machine's

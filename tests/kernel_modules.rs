@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Punctual's kernel modules on every kernel that it knows: each loads, works, refuses what
 //! is wrong, unloads and loads again, without a warning in the kernel's log.
 

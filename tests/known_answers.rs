@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Punctual's probes against the programs that everybody knows, in the same guest.
 
 use punctual_tests::{KERNELS, Scratch};

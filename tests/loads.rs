@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every load that can run in a guest does there what it says.
 
 use std::fmt::Write as _;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The manual: a page for each command and program, of this build, without warnings.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Other releases of QEMU: the scope works in them, and what they cannot do is said.
 //!
 //! `scope.rs` tests the scope in the QEMU that is installed. Another one is looked for where

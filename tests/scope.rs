@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scope: what it tells of stalls is what they were, its parts add up, and the watched
 //! run is the run.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scope: samples between two readings of the clock, by two threads or by one.
 
 use std::collections::{BTreeMap, BTreeSet};

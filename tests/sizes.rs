@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A recording's length does not change what it takes: no probe, no store and no page needs
 //! more memory for it than is told. Sizes only; how long it takes is a bench's.
 

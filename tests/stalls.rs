@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table of stalls × probes: a delay of 500 µs is found as 500 µs by each probe that it
 //! can delay, and moves no other.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scope explains what came out, or says why it cannot; and nothing is lost either way.
 
 use std::fs;

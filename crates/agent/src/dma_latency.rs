@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `/dev/cpu_dma_latency`: no CPU enters an idle state whose exit takes longer than this.
 //!
 //! The request holds as long as the file is open (the kernel's

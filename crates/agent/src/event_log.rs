@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time stamps that the threads of a probe take in one common sequence, without a lock.
 //!
 //! The threads only say what they are about to do or have just done, and when; what was

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a guest of the virtual bench does with QEMU's devices: get its plan, and stop
 //! itself where a snapshot is to be taken.
 

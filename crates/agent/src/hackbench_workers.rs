@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! hackbench: groups of senders and receivers that pass messages as fast as they can.
 //!
 //! The same work as the program of that name in rt-tests, which goes back to Rusty

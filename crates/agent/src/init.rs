@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Process 1 of a guest: mounts what probes need, loads modules, and carries out the plan.
 
 use std::fs;

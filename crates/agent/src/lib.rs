@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The target side of Punctual: probes and loads, in one static program without any
 //! dependency at run time.
 //!

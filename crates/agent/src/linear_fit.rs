@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The straight line of least squares through some points, with its uncertainty.
 
 /// A fitted line.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loads: stress beside a probe, and the proof that it happened.
 
 use std::io::{self, Read};

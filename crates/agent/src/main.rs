@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program on the target side. See `punctual-target --help`.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a seed changes: when loads and probes begin, against each other and the tick.
 
 use punctual_model::Nanos;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The probes: one file each, one line each in `probes!`.
 
 use punctual_model::probe::ProbeInfo;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The programs whose names, options and output people's scripts know: one file each, one
 //! line each in [`ALL`].
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is judged, as read back from the running kernel, before the first sample.
 
 use std::fs;

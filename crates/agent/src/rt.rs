@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Preparing a thread for measuring: memory, CPU, policy, priority, and reading them back.
 
 use std::fs;

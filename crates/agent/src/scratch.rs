@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Private directories: for the files of loads, and of a probe that needs some.
 //!
 //! The directory of temporary files is everybody's. A private directory is one that did not
@@ -13,6 +14,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::io::Errno;
+
+/// What others than the owner may do, in a file's mode.
+const OTHERS: u32 = 0o77;
 
 /// How private directories are called: this, the process, a number.
 const PREFIX: &str = "punctual-";
@@ -55,7 +59,7 @@ impl PrivateDirectory {
         };
         let found = handle.metadata()?;
         let is_ours =
-            found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o77 == 0;
+            found.uid() == rustix::process::geteuid().as_raw() && found.mode() & OTHERS == 0;
         if !is_ours || flock(&handle, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Ok(None);
         }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A plan, carried out step by step.
 
 use std::collections::BTreeMap;

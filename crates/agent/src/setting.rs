@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Settings of the kernel that a probe changes for as long as it measures.
 //!
 //! A [`SettingGuard`] restores the setting when it is dropped. What was there is noted in a file

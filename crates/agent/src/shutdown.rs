@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shutdown of a target on a host: loads are stopped and settings restored, whatever ends it.
 //!
 //! The signals that ask for the end are taken by a thread of its own. At the first, what

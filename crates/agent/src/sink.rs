@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What samples are given to: a recorder, or a program with an output of its own.
 
 use punctual_model::{Nanos, Recorder};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A stall among the samples: a delay of known length, the known answer of a probe.
 //!
 //! `/dev/stall` holds the CPU at a moment that a probe names beforehand, so that it falls

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The target's end of the [status page](punctual_model::status_page): where measuring threads
 //! leave how far they are, and where they see that the target is asked to end.
 

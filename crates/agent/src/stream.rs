@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where a target's records go: a file descriptor, or the guest's debug console port.
 
 use std::io::{self, Write};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! All unsafe code of the target: system calls, port input and output, process control.
 //!
 //! Each file wraps one subject of the kernel's or the processor's interface in safe

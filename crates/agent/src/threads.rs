@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The threads of a probe that needs several: on one CPU, each with a priority of its own.
 
 use std::sync::atomic::{AtomicBool, Ordering};

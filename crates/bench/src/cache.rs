@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the cache holds, and how it is kept small.
 //!
 //! Kernels stay until the user removes them: they are named, and fetching them takes a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a guest's console says: kept whole, and searched for signs of the end.
 
 /// Text that a kernel prints when it cannot be relied on any more, and what that means.

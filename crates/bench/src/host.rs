@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The host bench: the target as a child process on this machine, in real time.
 //!
 //! The kernel that is judged is the one that runs. What the target says goes through a file,
@@ -234,7 +235,7 @@ impl Watched for Process {
     }
 
     fn progress(&mut self) -> Option<Progress> {
-        let mut bytes = [0; BYTES];
+        let mut bytes = vec![0; BYTES];
         self.status_page.read_exact_at(&mut bytes, 0).ok()?;
         Progress::read(&bytes)
     }

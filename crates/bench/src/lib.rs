@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where subjects run: the virtual bench and this machine.
 #![forbid(unsafe_code)]
 

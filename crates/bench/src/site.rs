@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A subject at its place, ready to carry out plans: what all benches have in common.
 
 use std::ops::ControlFlow;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The virtual bench: a real kernel in QEMU's software emulation, with a clock that counts
 //! instructions.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Watches over a subject: gathers what it says, and notices when it will say nothing more.
 
 use std::fs::File;

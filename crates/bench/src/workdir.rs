@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A directory for the files of one QEMU, or of one that is watched, which does not outlive its
 //! user for long.
 

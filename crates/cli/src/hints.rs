@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a user can do about an error, with the options that help.
 
 use punctual_bench::RunError;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ctrl-C and its kin: the first asks for an orderly end, the second ends at once.
 
 use std::sync::atomic::{AtomicBool, Ordering};

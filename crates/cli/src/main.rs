@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The program on the workstation side. See `punctual --help`.
 #![forbid(unsafe_code)]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Standard output: what kind of terminal it is, if any, and runs in the form asked for.
 
 use std::fs;

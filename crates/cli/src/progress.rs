@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Progress on standard error: bars on a terminal, a line for each step elsewhere.
 
 mod estimate;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The options that say how much of a suite is measured.
 
 use clap::Args;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! cyclictest's histogram (`-h`, `-H`), as the plotting scripts read it.
 //!
 //! Up to rt-tests 2.6 every bin is printed, and a line `# Total:`; later versions leave out

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What cyclictest writes with `--json`. Some of its keys really end in a colon.
 
 use std::collections::BTreeMap;

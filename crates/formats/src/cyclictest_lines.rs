@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! cyclictest's lines: one for each thread (`-q`, and on the screen), and one for each
 //! value (`-v`).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The formats of the programs that people's scripts know, one file each: written from
 //! numbers to text, and read back.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! realfeel's histogram file: a line `50.3 8121` for each bin that is not empty.
 //!
 //! The original of 2001 counts in tenths of a millisecond and prints milliseconds; its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kernels from Debian packages: found, downloaded, verified, unpacked, never installed.
 //!
 //! apt itself has verified the signature of its index; the package must have the SHA-256

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The catalog: kernels in the cache.
 //!
 //! ```text

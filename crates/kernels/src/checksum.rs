@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! SHA-256 as lower-case hexadecimal digits, of bytes and of files.
 
 use std::fmt::Write as _;

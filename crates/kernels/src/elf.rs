@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The little that is needed to know of ELF files: what a program needs to be loaded, and
 //! where its code is.
 

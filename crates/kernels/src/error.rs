@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a kernel cannot be had, added or removed.
 
 use std::io;

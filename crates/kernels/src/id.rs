@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kernel ids: `mine`, `debian-6.12`, or a pinned `debian-6.12@6.12.117-1~deb12u1`.
 
 use crate::error::KernelError;

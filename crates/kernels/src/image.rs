@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a kernel file is, told from its bytes.
 //!
 //! The virtual bench starts one kind of file: a bzImage for x86-64, as distributions install

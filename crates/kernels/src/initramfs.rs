@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The guest's first and only file system.
 //!
 //! It is made here, in process, and is the same to the byte wherever it is made of the same

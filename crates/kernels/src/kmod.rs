@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Punctual's own kernel modules, built for a kernel that does not run here.
 //!
 //! Their sources are compiled into this program and written out to be built, so that an

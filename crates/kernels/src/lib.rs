@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kernels as data: where they come from, and where they are kept; Punctual's own modules for
 //! them ([`kmod`]), and the file system of a guest ([`initramfs`]).
 //!

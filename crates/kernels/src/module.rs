@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kernel modules that a user adds to a kernel.
 //!
 //! The guest loads them as they are, so they are unpacked here, once, and it is checked here

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where Punctual keeps its files, and how two processes share them.
 //!
 //! Files appear whole or not at all ([`write_atomically`]), and what is costly to make is

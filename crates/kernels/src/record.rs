@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A kernel's record, and how its files come into a directory.
 
 use std::fs;

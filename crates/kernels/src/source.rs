@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sources: the kernels that can be fetched by name.
 //!
 //! Each is a file in `kernels/` at the top of the repository, and part of this program.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The digest: equal digests mean equal behaviour.
 
 use std::fmt::Write as _;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a probe finds besides its samples, and what was read back about how it measured.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The stream between target and workstation: frames with lengths and checksums.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A histogram of nanoseconds that loses nothing in silence.
 
 use hdrhistogram::Histogram as Hdr;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What tells one recording of a run from all others.
 
 use std::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The vocabulary of Punctual, shared by the target side and the workstation side.
 //!
 //! Nothing here does I/O and nothing here is unsafe. The words are those of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine that a run was made on: all that is needed to repeat it there.
 
 use serde::{Deserialize, Serialize};

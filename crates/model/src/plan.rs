@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a target is told to do: a suite with everything looked up.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Several runs of one subject as one: the shards of a long measurement.
 
 use std::mem;

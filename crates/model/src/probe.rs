@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the workstation must know of a probe: how its recordings are shown, and where the
 //! scope finds its samples.
 //!
@@ -175,6 +176,7 @@ impl FindingView {
     }
 
     /// The same, where all variants have it and one is to show it.
+    #[must_use]
     pub const fn only_of(self, variant: &'static str) -> Self {
         Self { variant, ..self }
     }

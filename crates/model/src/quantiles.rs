@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Quantiles of samples: exact where every sample was kept, else as fine as the histogram.
 
 use crate::histogram::Histogram;

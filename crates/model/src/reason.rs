@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why something could not be measured, set or read.
 
 use std::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a target says, one record to a frame.
 
 use std::fmt;

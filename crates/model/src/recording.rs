@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Samples, and what one probe delivers under one load.
 
 use serde::{Deserialize, Serialize};

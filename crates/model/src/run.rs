@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run: one suite on one subject, with everything needed to repeat it.
 
 use std::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The status page: memory that a target and its bench share, so that progress is seen and a
 //! run can be stopped while no thread that measures does any input or output.
 //!

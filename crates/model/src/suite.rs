@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Suites: which probes run under which loads, on which subjects.
 
 use std::collections::BTreeMap;

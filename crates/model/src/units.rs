@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Units as types: a bare integer never carries a time.
 
 use std::fmt;

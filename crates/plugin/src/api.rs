@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! QEMU's plugin API, as it is in QEMU 6.0 to 11.1 (see its `include/qemu/qemu-plugin.h`,
 //! since 11.0 `include/plugins/qemu-plugin.h`).
 //!

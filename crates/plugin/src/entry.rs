@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What QEMU calls, and what it finds in this library.
 //!
 //! The common argument for soundness: QEMU calls from the one thread of its one virtual CPU

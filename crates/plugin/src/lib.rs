@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scope's eye: a QEMU TCG plugin that writes down which instructions ran in a window.
 //!
 //! All that is here is the way between QEMU and [`punctual_trace::Watcher`], which decides

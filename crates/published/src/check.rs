@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a document's numbers are numbers, and stand in their quotations.
 
 use toml::Spanned;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which way a document says that things go, and how that is checked.
 
 use serde::{Deserialize, Serialize};

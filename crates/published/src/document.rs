@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The form of a document.
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! All numbers of a document's tables, each with everything that belongs to it.
 
 use serde::Serialize;

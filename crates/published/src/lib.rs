@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was published: the figures of the documents that Punctual's suites repeat, as data.
 //!
 //! Each file in `published/` holds one document: its tables, histograms, lists, what it has

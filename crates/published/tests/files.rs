@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The files in `published/`: their form, their errors, and their documents' own text.
 
 use std::env;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes the page of invented runs to the path given: `preview PATH [seeds|gaps|probes]`.
 
 #[path = "../src/fixtures.rs"]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs against each other: each subject's figures beside the first one's.
 
 mod json;
@@ -288,6 +289,8 @@ fn digests(first: &Column<'_>, column: &Column<'_>) -> Digests {
 
 /// What differs between the runs without making them another measurement.
 fn notes(matrix: &Matrix<'_>) -> Vec<String> {
+    type Version = fn(&Run) -> Option<&str>;
+
     let mut notes = Vec::new();
     let counts = |column: &Column<'_>| column.runs.len();
     let first = counts(&matrix.columns[0]);
@@ -297,7 +300,6 @@ fn notes(matrix: &Matrix<'_>) -> Vec<String> {
                 .to_owned(),
         );
     }
-    type Version = fn(&Run) -> Option<&str>;
     let kinds: [(Version, &str); 2] = [
         (
             |run| run.machine.as_virtual().map(|machine| &*machine.qemu),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Figures as SVG, made for white and for black paper alike.
 
 mod against;

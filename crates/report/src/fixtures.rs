@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs made by code, with plausible values that never change.
 
 use punctual_model::machine::VirtualMachine;

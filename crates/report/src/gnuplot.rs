@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recordings as files for gnuplot: data with their provenance above them, and a script for
 //! each figure.
 

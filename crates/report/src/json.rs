@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs as JSON, for programs. Every time is an integer number of nanoseconds.
 
 use std::iter;

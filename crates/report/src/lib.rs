@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What runs look like: tables for terminals, figures, pages, JSON.
 //!
 //! Everything here is a pure function of runs. What was not measured is shown as such,

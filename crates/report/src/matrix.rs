@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs side by side: subjects as columns, measurements as rows.
 
 use punctual_model::plan::IDLE;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The page about runs: what they say first, where it comes from last.
 
 mod against;

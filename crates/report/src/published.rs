@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Recordings beside what was published: the same figures, and the same claims checked.
 //!
 //! A document is beside runs of its own suite only. Virtual time cannot be compared with

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The commands that repeat runs: they lead to the same digests.
 
 use punctual_model::run::Run;
@@ -8,19 +9,18 @@ pub fn commands(runs: &[Run]) -> Vec<String> {
     let mut groups: Vec<Group> = Vec::new();
     for run in runs {
         let (what, options) = (what(run), options(run));
-        let same = |group: &&mut Group| group.what == what && group.options == options;
-        let group = if let Some(group) = groups.iter_mut().find(same) {
-            group
-        } else {
+        let same = |group: &Group| group.what == what && group.options == options;
+        let known = groups.iter().position(same);
+        let number = known.unwrap_or(groups.len());
+        if known.is_none() {
             groups.push(Group {
                 what,
                 options,
                 all_subjects: run.request.all_subjects,
                 subjects: Vec::new(),
             });
-            groups.last_mut().expect("one was just added")
-        };
-        group.add(subject(run), run.seed);
+        }
+        groups[number].add(subject(run), run.seed);
     }
     groups.iter().flat_map(Group::commands).collect()
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table's contents, before they become text or HTML: every cell says something.
 
 mod lines;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the scope found, as people and programs see it: text, page, JSON, a viewer's trace.
 
 pub mod chrome;
@@ -9,6 +10,7 @@ pub mod text;
 
 use punctual_model::Run;
 use punctual_scope::explain::Explained;
+use std::fmt::Write as _;
 
 /// `timer / stress / cpu0, sample 2089`.
 fn title(run: &Run, explained: &Explained) -> String {
@@ -25,11 +27,12 @@ fn command(run: &Run, explained: &[Explained]) -> String {
         let (probe, load) = (&recording.key.probe, &recording.key.load);
         let (variant, sample) = (recording.key.label(), one.chosen.sample.seq);
         let variant = crate::repeat::quoted(&variant);
-        words.push_str(&format!(
+        let _ = write!(
+            words,
             " --probe {probe} --load {load} --variant {variant} --sample {sample}"
-        ));
+        );
     } else {
-        words.push_str(&format!(" --worst {}", explained.len()));
+        let _ = write!(words, " --worst {}", explained.len());
     }
     words
 }

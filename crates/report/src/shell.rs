@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What all pages have in common: one HTML file that needs no network, no script and no other
 //! file; a title, a list of contents, one style for screens, paper, and the dark.
 

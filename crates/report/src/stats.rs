@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figures of one cell, over all of its seeds.
 
 use punctual_model::Quantiles;

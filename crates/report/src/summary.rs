@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the runs say, in a few plain sentences, and nothing beyond it.
 
 mod findings;
@@ -6,6 +7,7 @@ use punctual_agent::probes;
 use punctual_model::probe::Shape;
 use punctual_model::run::{Run, State};
 use punctual_model::units::Nanos;
+use std::fmt::Write as _;
 
 use crate::matrix::{Cell, Column, Matrix, Measured, Measurement, fate};
 use crate::stats::Stats;
@@ -318,10 +320,11 @@ fn worst_cases(
     let told = |figure: &Figure| format!("{} on {}{}", figure.value, figure.name, each(figure));
     let mut comparison = format!("{opening} {} and {}{ending}", told(low), told(high));
     if low.version != high.version {
-        comparison.push_str(&format!(
+        let _ = write!(
+            comparison,
             " They are different kernels: {} and {}.",
             low.version, high.version
-        ));
+        );
     }
     let highest = figures.iter().max_by_key(|figure| figure.value)?;
     if highest.value > high.value {

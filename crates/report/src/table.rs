@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table for terminals.
 
 use comfy_table::{Attribute, Cell, CellAlignment, Color, Table};

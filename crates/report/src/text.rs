@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How numbers and words are written, and how lines are broken: in terminals and on pages.
 
 use punctual_model::units::Nanos;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How recordings are shown, by what their probes say of it. A finding that is missing is
 //! `unknown`, never a pass.
 
@@ -69,7 +70,6 @@ impl Told {
 /// What a recording's findings say of one that is shown.
 pub fn told(view: &FindingView, findings: &Findings) -> Told {
     match (findings.get(view.key), view.form) {
-        (None, _) => Told::unknown(None),
         (Some(Finding::Absent(reason)), _) => Told::unknown(Some(&reason.to_string())),
         (Some(Finding::Estimate { low, high, .. }), Form::Matters) => {
             Told::plain(yes_or_no(*low > 0.0 || *high < 0.0))
@@ -78,8 +78,8 @@ pub fn told(view: &FindingView, findings: &Findings) -> Told {
             more: Some(why.clone()),
             ..Told::plain(if *yes { "agrees" } else { "does not agree" })
         },
-        (Some(_), Form::Matters | Form::Agrees) => Told::unknown(None),
         (Some(value), Form::Plain | Form::Leading) => shown(value),
+        (None, _) | (Some(_), Form::Matters | Form::Agrees) => Told::unknown(None),
     }
 }
 

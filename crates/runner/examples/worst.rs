@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs the suite `demo` on one of its subjects and prints the worst sample of each recording:
 //! what `punctual run demo --subject rt` does, from Rust.
 //!

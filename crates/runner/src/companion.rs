@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The files that belong to the `punctual` program and are installed with it.
 
 use std::path::{Path, PathBuf};

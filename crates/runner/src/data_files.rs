@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Data files: those that come with Punctual, and the user's own in `~/.config/punctual`.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Published documents: those that come with Punctual, and the user's own.
 
 use punctual_published::Document;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why runs cannot be prepared or kept.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs suites on subjects and stores what comes: what `punctual run` does, as a library.
 //!
 //! A suite ([`suites`]) and the loads that it names ([`loads`]) become plans; subjects

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is wrong with a TOML file, in words for whoever wrote it.
 
 use crate::error::did_you_mean;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is told to whoever watches runs go on.
 
 use punctual_bench::site::{Event, Outcome};

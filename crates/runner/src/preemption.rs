@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The preemption model that a subject is booted with, and the one that it runs with.
 
 use punctual_model::Preemption;

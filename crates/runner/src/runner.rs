@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Carries out runs, side by side, and stores what comes.
 
 use std::collections::btree_map::Entry;

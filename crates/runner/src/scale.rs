@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How much of a suite's experiment is carried out, and in how many runs.
 
 use punctual_agent::probes;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Subjects ready to run: what a suite asks for, looked up, built and put together.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which subjects a run is about: the suite's own, or others that the caller names.
 
 use std::collections::BTreeSet;

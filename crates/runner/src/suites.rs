@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Suites: those that come with Punctual, and the user's own.
 //!
 //! A user's file in `~/.config/punctual/suites` takes the place of one of the same name that

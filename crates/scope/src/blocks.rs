@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The blocks of a trace, understood and named.
 
 use punctual_trace::Block;
@@ -10,9 +11,9 @@ use crate::names::{Func, Names};
 pub struct Blocks<'s> {
     /// The names.
     pub names: Names<'s>,
-    blocks: Vec<Decoded>,
+    decoded: Vec<Decoded>,
     /// The block's name, and whether it is the name's first.
-    funcs: Vec<(Func, bool)>,
+    functions: Vec<(Func, bool)>,
 }
 
 impl<'s> Blocks<'s> {
@@ -20,8 +21,8 @@ impl<'s> Blocks<'s> {
     pub fn new(names: Names<'s>) -> Self {
         Self {
             names,
-            blocks: Vec::new(),
-            funcs: Vec::new(),
+            decoded: Vec::new(),
+            functions: Vec::new(),
         }
     }
 
@@ -29,17 +30,17 @@ impl<'s> Blocks<'s> {
     pub fn learn(&mut self, block: &Block) {
         let decoded = Decoded::of(block, self.names.symbols().preempt_count());
         let bytes: Vec<u8> = block.insns.iter().flat_map(|i| i.bytes.clone()).collect();
-        self.funcs.push(self.names.at(decoded.start, &bytes));
-        self.blocks.push(decoded);
+        self.functions.push(self.names.at(decoded.start, &bytes));
+        self.decoded.push(decoded);
     }
 
     /// A block's name, and whether the block is the name's first.
     pub fn func(&self, number: u32) -> (Func, bool) {
-        self.funcs[number as usize]
+        self.functions[number as usize]
     }
 
     /// A block.
     pub fn block(&self, number: u32) -> &Decoded {
-        &self.blocks[number as usize]
+        &self.decoded[number as usize]
     }
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The breakdown of a sample: what stood between the moment when it was due and the moment when
 //! it was taken, in parts that add up to its lateness exactly.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What instructions do, as far as it decides who may run.
 
 use iced_x86::{

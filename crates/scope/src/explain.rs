@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From chosen samples to their breakdowns.
 
 use std::cmp::Reverse;

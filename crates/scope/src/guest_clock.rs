@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Instructions as time.
 
 use std::num::{NonZeroU32, NonZeroU64};

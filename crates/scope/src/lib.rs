@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scope: why was this sample late?
 //!
 //! The virtual bench is deterministic, and QEMU shows a plugin each instruction without

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names for code, each by a number.
 
 use std::collections::HashMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A pipe with a name, from a process that may end at any time.
 
 use std::fs::File;

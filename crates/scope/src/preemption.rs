@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a kernel lets a thread be preempted by, as far as breakdowns differ by it.
 
 use punctual_model::{Preemption as Model, Run};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which samples can be explained, by what their probes say of them.
 
 use punctual_agent::probes;

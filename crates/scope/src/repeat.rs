@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lives through a run again, watched.
 
 use std::fs::{self, File};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The whole run, watched: the longest sections with interrupts or preemption off, whether or
 //! not a sample fell into them.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The guest kernel's own names for its code, from its `/proc/kallsyms`.
 
 use std::collections::HashMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What stood in the way of many samples, counted together.
 
 use std::cmp::Reverse;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names for code in user space: the guest's programs, known by their bytes.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Follows a window instruction by instruction: which function ran for whom, with interrupts
 //! and preemption on or off.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which window a sample is in: how many samples the target has marked before it in its step.
 
 use punctual_model::probe::Windows;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tests that this machine cannot run: each says so, or fails where everything is required.
 //!
 //! A test that lacks something calls [`skip`], or one of the questions that call it, and

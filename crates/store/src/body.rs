@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The form in which a recording is stored: CBOR, apart from the form in which it travels.
 //!
 //! A field that is added here has a default, so that what was stored before stays readable;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Opens the file, and makes a store of it where it is new.
 
 use std::path::Path;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs, kept in one `SQLite` file.
 //!
 //! A run is written as it happens: [`Store::begin`] makes its row, each recording is a

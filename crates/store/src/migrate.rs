@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Brings a store of an earlier schema version to the present one: forward only, and in one
 //! transaction, so that whatever ends the process leaves either version whole.
 
@@ -68,7 +69,7 @@ fn run(transaction: &Transaction, number: i64) -> Result<(), Fault> {
             Ok((plan, facts, row.get::<_, Option<u32>>(2)?, provenance))
         })?;
     // What cannot be read stays as it is: whoever loads the run is told which part it is.
-    let old: Option<OldProvenance> = provenance.as_deref().and_then(|text| rows::parsed(text));
+    let old: Option<OldProvenance> = provenance.as_deref().and_then(rows::parsed);
     let read_back: Option<Provenance> = old.map(OldProvenance::migrated);
     let facts: Option<Texts> = rows::parsed(&facts);
     let known = facts.map(|facts| machine(&facts, ns_per_insn, read_back.as_ref()));

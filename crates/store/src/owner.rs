@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who writes a run: a process, told apart from every other before and after it.
 
 use std::{fs, io};

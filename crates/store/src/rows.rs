@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rows of the tables, from and to the words of the model.
 
 use std::str::FromStr as _;

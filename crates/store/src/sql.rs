@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! All the SQL that there is, so that a second backend would need no second copy of it.
 //!
 //! Times are columns that end in `_ns`, whole nanoseconds. Maps of facts are JSON

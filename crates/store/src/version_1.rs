@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stores of schema version 1, in which results and machines were texts: read once, when a
 //! store is brought to the present version.
 
@@ -226,7 +227,7 @@ fn sorted(probe: &str, mut texts: Texts, longest: Option<Nanos>) -> (Facts, Find
                 new,
                 finding
                     .or_else(|| read(&text))
-                    .unwrap_or_else(|| Finding::Text(text)),
+                    .unwrap_or(Finding::Text(text)),
             );
         }
     }
@@ -291,6 +292,10 @@ fn absent() -> Finding {
     Finding::Absent("it was not told".into())
 }
 
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "it stands in a table with those that may fail"
+)]
 fn text(text: &str) -> Option<Finding> {
     Some(Finding::Text(text.into()))
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One thing that happened, in eight bytes.
 //!
 //! ```text

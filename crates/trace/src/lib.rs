@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the scope's plugin is told and what it writes.
 //!
 //! The plugin itself has the calls from and to QEMU, and nothing else: what it does with

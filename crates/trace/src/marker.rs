@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The instructions by which the target says where it is: `nop` with a telling address.
 //!
 //! `nopl 0x434e50KK(%rax)`: seven bytes, of which the fourth is the kind.

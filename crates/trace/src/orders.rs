@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the plugin is told: which windows to watch, and where to write.
 
 use std::fmt::Write as _;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads a trace back, piece by piece.
 
 use std::io::{self, Read};

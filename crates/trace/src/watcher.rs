@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the plugin does: follows the markers, and writes down what runs in a window.
 
 use std::collections::{HashMap, VecDeque};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `clock`: the cost and the grain of taking a time stamp, the bias of every other probe.
 
 use std::thread;

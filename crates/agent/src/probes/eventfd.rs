@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `eventfd`: wake-up latency of a thread that reads an eventfd which another one writes.
 //!
 //! Two threads share a CPU. The reader has the higher priority and blocks in `read`; the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `footprint`: how much memory the kernel itself takes.
 //!
 //! It reads and takes no samples: what it finds is in bytes, and samples are times. How

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `hackbench`: scheduler throughput, as seconds for groups of senders and receivers.
 
 use punctual_model::probe::{ProbeInfo, Shape, View};
@@ -110,7 +111,7 @@ impl Measurement for Hackbench {
             }
             recorder.record(at, elapsed(&output?)?);
         }
-        let mut recording = recorder.finish(RecordingKey::of_variant(&self.variant()));
+        let mut recording = recorder.finish(RecordingKey::of_variant(self.variant()));
         recording
             .settings
             .insert("command".into(), command.join(" ").into());

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `image`: the user and the system time that `ImageMagick` takes to scale an image.
 
 use std::fs::{self, File};
@@ -158,7 +159,7 @@ fn find() -> Result<(&'static str, String), Reason> {
 
 fn convert(command: &[String]) -> Result<Ended, Reason> {
     let named = |what: &dyn std::fmt::Display| format!("{}: {what}", command.join(" "));
-    let child = spawn(command).map_err(|error| not_started(command, error))?;
+    let child = spawn(command).map_err(|error| not_started(command, &error))?;
     MEASURED.led_by(process::id(&child));
     let (ended, _) = MEASURED.wait().map_err(|error| named(&error))?;
     if ended.status.success() {

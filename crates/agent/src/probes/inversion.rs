@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `inversion`: does the mutex prevent priority inversion?
 //!
 //! Three threads share a CPU. The low one owns a mutex that the high one wants, and in this

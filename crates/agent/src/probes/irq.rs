@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `irq`: interrupt latency, from the line to the program that waits for it.
 //!
 //! Three stages apart, each a variant: `hard`, from the moment when the interrupt is

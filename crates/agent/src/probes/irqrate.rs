@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `irqrate`: the shortest interval between interrupts at which none is lost.
 //!
 //! A comparator of the HPET interrupts at an interval that no software keeps, and its
@@ -132,7 +133,7 @@ impl Irqrate {
         })?;
         let mut recorder = Recorder::new(1);
         recorder.record(Nanos::ZERO, interval);
-        let mut recording = recorder.finish(RecordingKey::of_variant(&format!("burst of {count}")));
+        let mut recording = recorder.finish(RecordingKey::of_variant(format!("burst of {count}")));
         recording.settings.clone_from(settings);
         let shortest = ("shortest_interval".into(), Finding::Nanos(interval));
         recording.findings.extend([shortest]);

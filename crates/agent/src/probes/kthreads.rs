@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `kthreads`: which threads the kernel itself has, with policy and priority, and
 //! whether interrupts are handled in threads.
 //!

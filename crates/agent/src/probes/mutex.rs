@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `mutex`: acquire and release of a priority-inheritance mutex in the inversion case.
 //!
 //! Three threads share a CPU. The low one owns the mutex, the high one requests it, and the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `program`: runs any program, times it as a whole, and keeps what it prints.
 //!
 //! This is how other tools' figures come from the same guest, beside the same load.
@@ -80,7 +81,7 @@ impl Measurement for Program {
             }
             recorder.record(start - begin, time::now() - start);
         }
-        let mut recording = recorder.finish(RecordingKey::of_variant(&self.run.join(" ")));
+        let mut recording = recorder.finish(RecordingKey::of_variant(self.run.join(" ")));
         recording.output = Some(printed);
         Ok(vec![recording])
     }
@@ -89,7 +90,7 @@ impl Measurement for Program {
 /// Runs a command to its end and returns what it printed; a failure is an error.
 pub fn run_once(command: &[String]) -> Result<String, Reason> {
     let named = |what: &dyn std::fmt::Display| format!("{}: {what}", command.join(" "));
-    let mut child = spawn(command).map_err(|error| not_started(command, error))?;
+    let mut child = spawn(command).map_err(|error| not_started(command, &error))?;
     MEASURED.led_by(process::id(&child));
     let mut printed = Vec::new();
     if let Some(output) = child.stdout.take() {
@@ -118,7 +119,7 @@ fn too_much(command: &[String]) -> Reason {
 }
 
 /// Why a command could not be started.
-pub fn not_started(command: &[String], error: impl ToString) -> Reason {
+pub fn not_started(command: &[String], error: &std::io::Error) -> Reason {
     Reason::NotFound {
         program: command.join(" "),
         error: error.to_string(),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `realfeel`: the jitter of a periodic interrupt as user space sees it.
 //!
 //! This is what Andrew Morton's program of this name measures: a thread reads `/dev/rtc`,

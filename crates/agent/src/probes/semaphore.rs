@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `semaphore`: acquire and release of a semaphore when a thread switch comes of it,
 //! against the number of threads that wait.
 

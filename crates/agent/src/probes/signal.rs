@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `signal`: how long a signal travels between a program and a driver.
 //!
 //! This is what OSADL's `sendme` measures with the driver `backfire`: a thread writes the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `switch`: thread switch latency among threads of equal priority that yield in turn.
 
 use std::sync::Barrier;
@@ -102,7 +103,7 @@ impl Switch {
         let stamps = ring.stamps.finish()?;
         let spans = event_log::spans(&stamps, YIELDS, RUNS);
         let mut recording =
-            event_log::record(&spans).finish(RecordingKey::of_variant(&format!("N={threads}")));
+            event_log::record(&spans).finish(RecordingKey::of_variant(format!("N={threads}")));
         recording.warmup = stamps.iter().filter(|stamp| stamp.event == JOINS).count() as u64;
         recording.settings = settings.into_iter().next().unwrap_or_default();
         recording.settings.insert("threads".into(), threads.into());

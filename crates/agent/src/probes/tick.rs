@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `tick`: how long the clock tick takes the CPU away from a thread that runs.
 
 use std::collections::{BTreeMap, BTreeSet};

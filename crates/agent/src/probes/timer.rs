@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `timer`: wake-up latency, how late a thread runs after its timer was due.
 
 use std::sync::{Arc, Barrier};
@@ -113,7 +114,7 @@ impl Timer {
         }
         let due = warm_up(first, self.interval(), self.warmup);
         sample(&mut recorder, due, self.interval(), self.samples);
-        let mut recording = recorder.finish(RecordingKey::of_variant(&cpu.to_string()));
+        let mut recording = recorder.finish(RecordingKey::of_variant(cpu.to_string()));
         recording.interval = Some(self.interval());
         recording.warmup = self.warmup.into();
         recording.settings = settings;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! CPUs of the machine, and lists of them: `0-3,5`.
 
 use std::fs;

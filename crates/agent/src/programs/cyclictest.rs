@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `cyclictest`, with the options and the output of rt-tests'. It measures with the code of
 //! the probe `timer`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Words of a command line, read the way getopt's programs do.
 
 use anyhow::{Context as _, Result, anyhow, bail};

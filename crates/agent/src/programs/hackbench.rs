@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `hackbench`, with the options and the output of rt-tests'.
 
 use std::io::{self, Write as _};

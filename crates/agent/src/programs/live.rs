@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Samples that a program shows while they are taken.
 
 use std::sync::atomic::Ordering::Relaxed;

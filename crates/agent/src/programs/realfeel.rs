@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `realfeel`: the jitter of a periodic interrupt, as a histogram file of Andrew Morton's
 //! program of that name, or of its successor. It measures with the code of the probe.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `sendme`: signal travel between a program and the driver `backfire`, with the options and
 //! the output of OSADL's. It measures with the code of the probe `signal`.
 
@@ -77,7 +78,7 @@ fn parse(arguments: &mut Parser) -> Result<Options> {
                 options.interval = Nanos::from_micros(micros as i64);
             }
             Arg::Short('l') | Arg::Long("loops") => {
-                options.loops = getopt::number(arguments, "-l")?
+                options.loops = getopt::number(arguments, "-l")?;
             }
             Arg::Short('p') | Arg::Long("priority" | "prio") => {
                 options.priority = getopt::within(arguments, "-p", 0, 99)? as u8;

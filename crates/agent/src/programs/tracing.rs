@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kernel's tracer, stopped when a value was too long (`-b`).
 
 use std::fs::{File, OpenOptions};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tests' allocator: counts what each thread allocates.
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Instructions that do nothing and say where the program is.
 //!
 //! Each is one `nop` with an address of its own, which nobody but a watcher of instructions

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mounting, and loading of kernel modules: what an init does.
 
 use std::fs::File;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! POSIX mutexes with the protocols against priority inversion.
 
 use std::cell::UnsafeCell;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The network of a guest: its loopback interface.
 
 use std::io;

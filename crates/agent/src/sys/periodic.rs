@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Interrupts that come periodically and are read from a descriptor: `/dev/rtc`, timerfd.
 
 use std::fs::File;

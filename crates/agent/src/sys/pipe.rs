@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pipes, and waiting for a descriptor.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The x86 input and output ports of QEMU's devices: how a guest reaches its bench without a
 //! driver.
 

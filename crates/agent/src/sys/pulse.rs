@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `/dev/pulse`: interrupts, and their times. Structures and numbers as in the module's
 //! `uapi/pulse.h`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scheduling of the calling thread: set, and read back.
 
 use std::io;

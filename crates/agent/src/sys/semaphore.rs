@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! POSIX semaphores of the C library, as applications use them.
 //!
 //! The C library's own and not bare futex calls, because that is what a real-time program

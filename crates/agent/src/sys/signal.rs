@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signals that ask a process to end, and the wish to end with one's parent; and one signal
 //! whose handler takes the time.
 

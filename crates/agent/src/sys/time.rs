@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The clock that all probes read, and the sleep that ends at a point in time.
 
 use std::io;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rate of the processor's time stamp counter, as the kernel's clock takes it.
 
 use punctual_model::Nanos;
@@ -21,6 +22,10 @@ pub fn khz() -> Option<u64> {
 const SPAN: Nanos = Nanos::from_millis(20);
 
 #[cfg(target_arch = "x86_64")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "other processors may have no counter"
+)]
 fn counted() -> Option<(u64, Nanos)> {
     let (first, begin) = pair();
     super::time::sleep(SPAN);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A guest's memory, seen from outside: how far its step is, and the request to end it.
 //!
 //! The bench reads and writes QEMU's memory by `/proc/PID/mem`. QEMU does nothing for it and

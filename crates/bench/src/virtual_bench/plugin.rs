@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A QEMU plugin that watches a guest: QEMU shows it each instruction, and it changes none.
 
 use std::ffi::OsString;

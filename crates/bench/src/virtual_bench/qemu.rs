@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One QEMU process: found, started, and never left behind.
 
 use std::ffi::OsString;

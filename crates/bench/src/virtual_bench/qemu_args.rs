@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a virtual subject is made of, as QEMU's command line.
 //!
 //! Everything that can change what the guest does is in a [`Machine`], and everything in a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A client for QEMU's machine protocol, as far as the virtual bench needs it.
 //!
 //! See QEMU's `docs/interop/qmp-spec.rst`: one JSON object to a line, each command answered

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Booted guests, kept as files, so that a boot is paid for once.
 //!
 //! ```text

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual cache`: what is kept because it is costly to make.
 
 use std::path::Path;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual compare`: stored runs against each other.
 
 use std::path::PathBuf;

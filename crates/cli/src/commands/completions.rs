@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual completions`: completion for shells.
 
 use anyhow::Result;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual explain`: why was this sample late?
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual kernel`: the kernels that can be judged.
 
 use std::path::PathBuf;

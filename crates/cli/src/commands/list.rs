@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual list`: what there is to be measured, and with what.
 
 use anyhow::Result;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual man`: manual pages, from the same text as `--help`.
 
 use std::fs;

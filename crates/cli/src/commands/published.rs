@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual published`: what the documents say that the suites repeat.
 
 use anyhow::Result;

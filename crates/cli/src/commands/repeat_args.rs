@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs that are repeated, watched: what `explain` and `survey` have in common.
 
 use std::path::PathBuf;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual run`: a suite on its subjects.
 
 mod numbers;
@@ -104,7 +105,7 @@ pub struct Run {
     /// Boot afresh instead of resuming a booted guest from the cache
     #[arg(long)]
     cold: bool,
-    /// On the host: let CPUs enter idle states; otherwise /dev/cpu_dma_latency is held at 0
+    /// On the host: let CPUs enter idle states; otherwise /`dev/cpu_dma_latency` is held at 0
     #[arg(long)]
     allow_idle_states: bool,
     /// How many subjects run side by side [default: the number of CPUs]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual runs`: what has been measured so far.
 
 use anyhow::Result;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual show`: runs again, in any form.
 
 use std::path::PathBuf;

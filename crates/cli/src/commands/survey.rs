@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual survey`: the places of a run that could hurt.
 
 use std::path::PathBuf;

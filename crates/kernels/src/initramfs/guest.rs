@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is in the guest's file system: the target as process 1, busybox, modules, programs.
 
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which libraries a program needs, and where they are.
 //!
 //! This follows the dynamic loader (ld.so(8)) in its search, but for what only exists at run

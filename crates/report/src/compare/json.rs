@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A comparison for programs.
 
 use serde_json::{Map, Value, json};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which runs cannot be compared.
 
 use std::collections::BTreeSet;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A comparison for terminals: a line for each subject.
 
 use unicode_width::UnicodeWidthStr as _;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The worst case and the middle against a number of threads: a line per subject.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Axes: where values lie, and which of them are named.
 
 use punctual_model::units::Nanos;

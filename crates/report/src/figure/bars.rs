@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A bar per subject, from zero: the middle of its samples, and how far they reach.
 
 use punctual_model::units::Nanos;

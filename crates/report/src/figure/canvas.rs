@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Drawing: SVG, in the ink of the text around it.
 
 use maud::{Markup, html};
@@ -109,7 +110,8 @@ impl Canvas {
 
     /// Dots of a subject.
     pub fn dots(&mut self, places: impl Iterator<Item = (i32, i32)>, ink: Ink) {
-        let path: String = places.map(|(x, y)| format!("M{x} {y}h0")).collect();
+        let path: Vec<String> = places.map(|(x, y)| format!("M{x} {y}h0")).collect();
+        let path = path.concat();
         self.parts.push(html! {
             path fill="none" stroke=(ink.colour()) stroke-width="3" stroke-linecap="round" d=(path) {}
         });

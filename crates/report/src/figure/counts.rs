@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Published histograms and ours in the same steps: counts on a logarithmic scale.
 
 use super::axis::{Axis, Plot, count_name, time_name};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which share of samples was at least so late: both scales logarithmic, one line per subject.
 
 use punctual_model::units::Nanos;

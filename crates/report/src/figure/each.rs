@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How long each execution of some work took: bars in groups, from zero.
 
 use super::axis::{Axis, Plot, number_name};

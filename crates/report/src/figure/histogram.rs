@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How often each latency occurred: both scales logarithmic, one stepped line per subject.
 
 use std::collections::BTreeMap;

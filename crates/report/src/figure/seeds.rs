@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The worst case of each seed: how much one run's maximum says.
 
 use super::axis::{Axis, Plot, drawable, time_name};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Each sample at its time: a panel per subject, all to the same scales.
 
 use std::collections::{BTreeMap, BTreeSet};

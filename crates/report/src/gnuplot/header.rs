@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What stands above data: where they come from, in comments.
 
 use std::fmt::Write as _;

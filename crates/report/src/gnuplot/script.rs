@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scripts that draw the data beside them: `gnuplot NAME.gp` writes `NAME.svg`.
 
 use std::fmt::Write as _;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Each subject's figures against the first one's.
 
 use maud::{Markup, html};

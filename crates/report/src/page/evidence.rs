@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The second half of a page: what the figures rest on.
 
 use maud::{Markup, html};

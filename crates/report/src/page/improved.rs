@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The worst cases of all tests for two kernels, and the average improvement.
 
 use maud::{Markup, html};

@@ -1,9 +1,11 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the numbers come from: what all runs have in common once, then what is each one's own.
 
 use maud::{Markup, html};
 use punctual_model::record::Provenance;
 use punctual_model::recording::Recording;
 use punctual_model::run::Run;
+use std::fmt::Write as _;
 
 use super::evidence::{counted, name};
 use crate::matrix::{Matrix, fate};
@@ -132,10 +134,10 @@ fn settings(recording: &Recording) -> (String, String) {
     let warmup = thousands(recording.warmup);
     let mut text = format!("{count} samples after {warmup} set aside");
     if let Some(interval) = recording.interval {
-        text.push_str(&format!(", one every {interval}"));
+        let _ = write!(text, ", one every {interval}");
     }
     for (key, value) in &recording.settings {
-        text.push_str(&format!("; {key} {value}"));
+        let _ = write!(text, "; {key} {value}");
     }
     (recording.title(), text)
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the document says that these runs repeat, beside what they found.
 
 use maud::{Markup, html};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What probes and programs printed, and how lists of different subjects differ.
 
 use maud::{Markup, html};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether today's kernels still show what a document says.
 
 use std::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The average improvement of all tests' worst cases, as the paper on 2.6.33 and 3.6.6 has it.
 
 use punctual_model::units::Nanos;

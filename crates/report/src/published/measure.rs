@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figure of a subject that a document's figure is to be compared with.
 
 use punctual_model::units::Nanos;

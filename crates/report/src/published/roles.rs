@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which subjects a claim speaks of.
 
 use punctual_model::Preemption;

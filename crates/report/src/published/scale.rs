@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How much of a document's experiment was repeated.
 
 use crate::matrix::{Cell, Matrix};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signed samples counted as published histograms count them: by their distance from zero, in
 //! steps.
 

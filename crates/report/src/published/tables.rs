@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A document's table with today's subjects in the same columns.
 
 use punctual_model::units::Nanos;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Published figures and claims, for terminals.
 
 use punctual_model::run::Run;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The lines of one section: which figures a measurement shows, in which order.
 
 use punctual_model::units::Nanos;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A story for viewers of Chrome's trace format: <https://ui.perfetto.dev>, `chrome://tracing`.
 
 use std::cmp::Reverse;

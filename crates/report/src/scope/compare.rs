@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two stories side by side: stage by stage, function by function.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Flame graphs: all that ran in a sample, callers below what they called, as wide as it took.
 
 use std::collections::{BTreeMap, HashMap};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stories as JSON.
 
 use punctual_model::{Nanos, Run};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stories as a page: what stood in the way of the samples, then each sample with its timeline
 //! and its flame graph.
 

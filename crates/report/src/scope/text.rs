@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A story as text for a terminal.
 
 use std::fmt::Write as _;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One sentence each for probes whose findings say more than their times.
 
 use punctual_model::probe::FindingView;

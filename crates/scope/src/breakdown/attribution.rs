@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is known while a sample is broken down.
 
 use std::collections::HashMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What keeps the sample from going on.
 
 use super::attribution::Attribution;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is known of a sample before it is broken down, and why it may not be.
 
 use punctual_model::Nanos;

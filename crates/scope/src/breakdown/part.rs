@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a sample is broken down into.
 
 use punctual_model::Nanos;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How far the sample has come, and when.
 
 use super::attribution::{Attribution, end_of};

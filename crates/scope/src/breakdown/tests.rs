@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Breakdowns of walks that are made up.
 
 use punctual_model::Nanos;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a survey finds: sections in which something is off, by where they began.
 
 use punctual_model::Nanos;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Short programs, instruction by instruction, with sections of known lengths.
 
 use punctual_model::Nanos;

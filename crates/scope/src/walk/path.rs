@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happened in a window.
 
 use crate::decode::Transfer;

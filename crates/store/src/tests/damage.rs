@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files that are no store, and stores that are not what was stored.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stores of earlier versions: brought to the present one, or left as they are.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Several processes on one store, and what is left of one that was killed.
 
 use std::env;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Stores of many runs: no question takes longer with each run that there is.
 
 use super::*;

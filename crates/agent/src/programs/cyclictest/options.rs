@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command line of cyclictest 2.10.
 
 use std::path::PathBuf;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What cyclictest prints, while it measures and in the end.
 
 use std::fmt::Write as _;

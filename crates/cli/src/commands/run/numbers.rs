@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers on the command line of `punctual run`, with errors that say what is expected.
 
 use std::num::NonZeroUsize;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The options that say what is measured: a suite, or probes and loads.
 
 use std::path::{Path, absolute};

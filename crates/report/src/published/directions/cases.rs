@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 use punctual_model::Run;
 use punctual_model::recording::Recorder;
 use punctual_model::units::Nanos;
