@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A guest that means harm neither fills this machine nor misleads it.
 
 use punctual_tests::{Scratch, runs};

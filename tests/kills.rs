@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whoever is killed, and whenever: nothing is lost, and nothing is left.
 //!
 //! Two runs side by side use one store and one cache. At a random moment one of them is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every reader of bytes that Punctual did not write itself, or that a guest may have forged,
 //! is given sound bytes with small damage. It must not panic, and takes memory and time in
 //! proportion to its input.

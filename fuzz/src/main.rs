@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual-fuzz [--inputs N] [--seed N] [--from N] [TARGET…]`: long rounds.
 
 use std::env;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Small damage to sound bytes: what is still nearly right gets furthest into a parser.
 
 use fastrand::Rng;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A round: one target, many inputs.
 
 use std::panic::{self, AssertUnwindSafe, catch_unwind};

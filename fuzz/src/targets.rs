@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is fuzzed, by the crate that reads it.
 
 pub mod bench;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A short round of each target: `PUNCTUAL_FUZZ_INPUTS` inputs each, 500 where it is not set.
 
 use std::sync::atomic::AtomicU64;
@@ -33,25 +34,27 @@ fn no_reader_panics_or_takes_memory_without_bounds() {
     }
 }
 
+const PANICS: Target = Target {
+    name: "panics",
+    seeds: || vec![b"sound".to_vec()],
+    run: |input| assert!(input != b"sounds", "found"),
+};
+
+const BELIEVES: Target = Target {
+    name: "believes",
+    seeds: || vec![b"0 bytes".to_vec()],
+    run: |input| {
+        let text = String::from_utf8_lossy(input);
+        let length = text.split(' ').next().and_then(|word| word.parse().ok());
+        let bytes: Vec<u8> = Vec::with_capacity(length.unwrap_or(0_usize).min(1 << 33));
+        std::hint::black_box(bytes);
+    },
+};
+
 /// A round that finds nothing finds what is there to be found.
 #[test]
 fn a_reader_that_panics_or_takes_too_much_is_found() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    const PANICS: Target = Target {
-        name: "panics",
-        seeds: || vec![b"sound".to_vec()],
-        run: |input| assert!(input != b"sounds", "found"),
-    };
-    const BELIEVES: Target = Target {
-        name: "believes",
-        seeds: || vec![b"0 bytes".to_vec()],
-        run: |input| {
-            let text = String::from_utf8_lossy(input);
-            let length = text.split(' ').next().and_then(|word| word.parse().ok());
-            let bytes: Vec<u8> = Vec::with_capacity(length.unwrap_or(0_usize).min(1 << 33));
-            std::hint::black_box(bytes);
-        },
-    };
     for (target, wrong) in [(PANICS, "panicked"), (BELIEVES, "memory")] {
         let round = Round {
             target: &target,

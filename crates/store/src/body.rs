@@ -36,6 +36,9 @@ struct Body<'a> {
 }
 
 /// A recording as it is stored.
+///
+/// # Panics
+/// Never: writing to memory does not fail.
 pub fn encode(recording: &Recording) -> Vec<u8> {
     let body = Body {
         key: Cow::Borrowed(&recording.key),

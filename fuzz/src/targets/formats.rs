@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What other programs print.
 
 use punctual_formats::{cyclictest_histogram, cyclictest_json, cyclictest_lines};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the target sends, what is stored of it, and what people write.
 
 use punctual_model::frame::{Decoder, Encoder};

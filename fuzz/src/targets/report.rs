@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! All that is shown of a run, where the run's numbers and texts are anything.
 
 use punctual_model::{Nanos, Recorder, Recording, RecordingKey, Run};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the scope takes from a guest.
 
 use punctual_model::Nanos;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the scope's plugin writes.
 
 use punctual_trace::{Reader, Word};
