@@ -55,6 +55,9 @@ const MARKERS: &[(&str, &str)] = &[
 /// (`arch/x86/boot/compressed/error.c`).
 const HALTED: &str = "-- System halted";
 
+/// Within so many of the last bytes it is looked for: a line may be of any length.
+const HALTED_WITHIN: usize = 200;
+
 /// How many lines of the console an error shows.
 const TAIL_LINES: usize = 12;
 
@@ -91,7 +94,9 @@ impl Console {
             .rposition(|byte| *byte == b'\n')
             .map_or(0, |end| end + 1);
         let text = String::from_utf8_lossy(&new[..whole]).into_owned();
-        let rest = String::from_utf8_lossy(&new[whole..]).into_owned();
+        let rest = &new[whole..];
+        let rest = &rest[rest.len().saturating_sub(HALTED_WITHIN)..];
+        let rest = String::from_utf8_lossy(rest).into_owned();
         self.searched += whole;
         let halted = || meaning(&rest).filter(|_| rest.contains(HALTED));
         text.lines().find_map(meaning).or_else(halted)

@@ -31,6 +31,20 @@ pub enum RunError {
     /// The record stream is damaged.
     #[error("the record stream is damaged: {0}")]
     Stream(#[from] FrameError),
+    /// The subject says more than any run needs.
+    #[error(
+        "the subject has written more than {} MiB to its {port}: it was ended, what came before is kept",
+        .limit >> 20
+    )]
+    TooMuch {
+        /// What it wrote to.
+        port: &'static str,
+        /// How many bytes it may write.
+        limit: u64,
+    },
+    /// The subject has sent more records than any run has.
+    #[error("the subject has sent more than {0} records: it was ended, what came before is kept")]
+    TooManyRecords(u32),
     /// The target does not accept its plan.
     #[error("the target refuses the plan: {0}")]
     Refused(String),

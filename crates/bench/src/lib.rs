@@ -11,6 +11,13 @@ pub mod virtual_bench;
 mod watch;
 mod workdir;
 
+/// Readers of what guests and QEMU say, for `fuzz`.
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::console::Console;
+    pub use crate::virtual_bench::Qmp;
+}
+
 pub use console::tail;
 pub use error::RunError;
 pub use workdir::WorkDir;

@@ -26,6 +26,8 @@ pub use error::Error;
 pub use plugin::Plugin;
 pub use qemu::PROGRAM;
 pub use qemu_args::{BOOT_ARGUMENTS, Machine, Memory, NS_PER_INSN_MAX, cmdline};
+#[doc(hidden)]
+pub use qmp::Qmp;
 pub use qmp::QmpError;
 
 use crate::console::Console;

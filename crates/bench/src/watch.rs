@@ -30,6 +30,29 @@ const STOPPED: Duration = Duration::from_secs(30);
 /// takes at least: ten times what a fully loaded guest takes.
 const SPENT_PER_SECOND: f64 = 60.0;
 
+/// How much a subject may say. What says more is ended: nothing that it says may fill this
+/// machine's memory or its disk.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Bytes on the console. The most talkative of boots takes a tenth of it.
+    console: u64,
+    /// Bytes of the record stream: room for 50 million raw samples.
+    stream: u64,
+    /// Records. In memory each [`Recording`](punctual_model::Recording) has 250 KiB of bins,
+    /// however small its frame.
+    records: u32,
+}
+
+const LIMITS: Limits = Limits {
+    console: 4 << 20,
+    stream: 1 << 30,
+    records: 10_000,
+};
+
+/// So much is taken from a port at a time: a subject that says it faster than it is read must
+/// not keep the watch from its other duties.
+const PIECE: u64 = LIMITS.console;
+
 /// A process in which a subject runs.
 pub trait Watched {
     /// How it has ended, if it has.
@@ -64,9 +87,12 @@ pub enum Until {
 
 /// Everything that a guest has said, and when it last said something.
 pub struct Watch<'a> {
-    stream: File,
+    stream: Port,
     decoder: Decoder,
-    console_file: File,
+    /// How many records have come.
+    records: u32,
+    limits: Limits,
+    console_port: Port,
     /// The console so far.
     pub console: Console,
     patience: Patience,
@@ -91,9 +117,11 @@ impl<'a> Watch<'a> {
         cancel: &'a AtomicBool,
     ) -> io::Result<Self> {
         Ok(Self {
-            stream: File::open(directory.join("stream"))?,
+            stream: Port::open(&directory.join("stream"))?,
             decoder: Decoder::default(),
-            console_file: File::open(directory.join("console"))?,
+            records: 0,
+            limits: LIMITS,
+            console_port: Port::open(&directory.join("console"))?,
             console: Console::default(),
             patience: Patience::new(silence),
             finished: false,
@@ -123,7 +151,8 @@ impl<'a> Watch<'a> {
             if self.finished && end == Until::Finished {
                 return Ok(());
             }
-            if let Some(status) = exited {
+            // More may be there than was taken at once.
+            if let Some(status) = exited.filter(|_| !heard) {
                 if self.ends_by.is_some() {
                     return Err(RunError::Interrupted);
                 }
@@ -177,23 +206,26 @@ impl<'a> Watch<'a> {
         process.go_on()
     }
 
-    /// Takes what is new on both ports; says whether there was anything.
+    /// Takes what is new on both ports, up to a [`PIECE`] of each; says whether there was
+    /// anything.
     fn listen(&mut self) -> Result<bool, RunError> {
-        let mut piece = Vec::new();
-        self.console_file.read_to_end(&mut piece)?;
-        self.console.feed(&piece);
-        let mut heard = !piece.is_empty();
-        piece.clear();
-        self.stream.read_to_end(&mut piece)?;
-        heard |= !piece.is_empty();
+        let said = self.console_port.read()?;
+        self.console.feed(&said);
+        self.console_port.check("console", self.limits.console)?;
+        let piece = self.stream.read()?;
         self.decoder.feed(&piece);
         while let Some(record) = self.decoder.next_record()? {
             self.take(record)?;
         }
-        Ok(heard)
+        self.stream.check("record stream", self.limits.stream)?;
+        Ok(!said.is_empty() || !piece.is_empty())
     }
 
     fn take(&mut self, record: Record) -> Result<(), RunError> {
+        if self.records == self.limits.records {
+            return Err(RunError::TooManyRecords(self.records));
+        }
+        self.records += 1;
         match &record {
             Record::Started(started) => {
                 self.patience.expect(started.nominal.as_secs_f64());
@@ -224,7 +256,38 @@ impl<'a> Watch<'a> {
             thread::sleep(LOOK);
         }
         // The trouble itself is what is reported, not what it did to the stream.
-        let _ = self.listen();
+        while let Ok(true) = self.listen() {}
+        Ok(())
+    }
+}
+
+/// What a subject says on one of its ports: a file that grows.
+struct Port {
+    file: File,
+    /// How many bytes have been read.
+    taken: u64,
+}
+
+impl Port {
+    fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self {
+            file: File::open(path)?,
+            taken: 0,
+        })
+    }
+
+    /// What is new, up to a [`PIECE`].
+    fn read(&mut self) -> io::Result<Vec<u8>> {
+        let mut piece = Vec::new();
+        (&self.file).take(PIECE).read_to_end(&mut piece)?;
+        self.taken += piece.len() as u64;
+        Ok(piece)
+    }
+
+    fn check(&self, port: &'static str, limit: u64) -> Result<(), RunError> {
+        if self.taken > limit {
+            return Err(RunError::TooMuch { port, limit });
+        }
         Ok(())
     }
 }
@@ -275,7 +338,120 @@ impl Patience {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use punctual_model::frame::Encoder;
+    use punctual_model::record::{Finished, Unsupported};
+
     use super::*;
+
+    /// A process that lives as long as it is watched, and does nothing.
+    struct Idle;
+
+    impl Watched for Idle {
+        fn status(&mut self) -> io::Result<Option<ExitStatus>> {
+            Ok(None)
+        }
+
+        fn has_paused(&mut self) -> bool {
+            false
+        }
+
+        fn go_on(&mut self) -> Result<(), RunError> {
+            Ok(())
+        }
+
+        fn ask_to_end(&mut self) -> Option<Duration> {
+            None
+        }
+
+        fn progress(&mut self) -> Option<Progress> {
+            None
+        }
+
+        fn spent(&self) -> Duration {
+            Duration::ZERO
+        }
+    }
+
+    /// Watches a subject that has said this, within these limits; returns what came of it, how
+    /// many records were told, and how many bytes of the console were kept.
+    fn watch(console: &[u8], stream: &[u8], limits: Limits) -> (Result<(), RunError>, u32, usize) {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("console"), console).unwrap();
+        fs::write(directory.path().join("stream"), stream).unwrap();
+        let mut told = 0;
+        let mut on = |_| {
+            told += 1;
+            ControlFlow::Continue(())
+        };
+        let cancel = AtomicBool::new(false);
+        let mut watch = Watch::begin(directory.path(), SECOND, &mut on, &cancel).unwrap();
+        watch.limits = limits;
+        let result = watch.until(Until::Finished, &mut Idle);
+        let kept = watch.console.bytes().len();
+        (result, told, kept)
+    }
+
+    /// So many records, and the last one.
+    fn stream(records: u32) -> Vec<u8> {
+        let mut encoder = Encoder::default();
+        let unsupported = Record::Unsupported(Unsupported {
+            step: 0,
+            probe: "irq".into(),
+            load: "idle".into(),
+            reason: "no module".to_owned().into(),
+        });
+        let mut bytes: Vec<u8> = (0..records)
+            .flat_map(|_| encoder.encode(&unsupported))
+            .collect();
+        bytes.extend(encoder.encode(&Record::Finished(Finished {
+            recordings: 0,
+            unsupported: records,
+        })));
+        bytes
+    }
+
+    #[test]
+    fn what_is_within_the_limits_is_taken_whole() {
+        let console = vec![b'x'; LIMITS.console as usize];
+        let (result, told, kept) = watch(&console, &stream(LIMITS.records - 1), LIMITS);
+        assert!(result.is_ok(), "{result:?}");
+        assert_eq!(told, LIMITS.records);
+        assert_eq!(kept, console.len());
+    }
+
+    #[test]
+    fn a_console_without_end_ends_the_run_with_what_there_is() {
+        let console = vec![b'x'; 4 * PIECE as usize];
+        let (result, _, kept) = watch(&console, b"", LIMITS);
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains("4 MiB to its console"), "{error}");
+        assert_eq!(kept, 2 * PIECE as usize);
+    }
+
+    #[test]
+    fn records_without_end_end_the_run_with_those_before() {
+        let (result, told, _) = watch(b"", &stream(LIMITS.records), LIMITS);
+        let error = result.unwrap_err();
+        assert!(matches!(error, RunError::TooManyRecords(10_000)), "{error}");
+        assert_eq!(told, LIMITS.records);
+    }
+
+    #[test]
+    fn a_stream_without_end_ends_the_run() {
+        let limits = Limits {
+            stream: PIECE,
+            ..LIMITS
+        };
+        // A frame that never becomes whole.
+        let mut endless = b"PNCT\0\0\0\0\0\0\0\x08\0\0\0\0".to_vec();
+        endless.resize(3 * PIECE as usize, b'x');
+        let (result, told, _) = watch(b"", &endless, limits);
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains("4 MiB to its record stream"), "{error}");
+        assert_eq!(told, 0);
+    }
 
     const SECOND: Duration = Duration::from_secs(1);
 

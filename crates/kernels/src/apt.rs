@@ -130,6 +130,12 @@ fn choose(mut candidates: Vec<Candidate>, id: &str) -> Result<Candidate, AptErro
     })
 }
 
+/// The package and the version that would be fetched, by what `apt-cache` printed.
+pub fn choose_in(search: &str, show: &str, id: &str) -> Result<(String, String), AptError> {
+    let chosen = choose(candidates(&parse_names(search), show), id)?;
+    Ok((chosen.package, chosen.version))
+}
+
 fn apt_cache() -> Command {
     let mut command = Command::new("apt-cache");
     command.env("LC_ALL", "C");

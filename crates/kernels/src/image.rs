@@ -70,6 +70,11 @@ pub enum ImageError {
 /// Tells what a kernel file is. Only a complete x86-64 bzImage is accepted.
 pub fn inspect(path: &Path) -> Result<ImageInfo, ImageError> {
     let (head, len) = read_head(path)?;
+    judge(path, &head, len)
+}
+
+/// Tells what a file of that length is, by its first [`HEAD_LEN`] bytes.
+pub fn judge(path: &Path, head: &[u8], len: u64) -> Result<ImageInfo, ImageError> {
     if len == 0 {
         return Err(ImageError::Empty(path.to_owned()));
     }
@@ -78,8 +83,8 @@ pub fn inspect(path: &Path) -> Result<ImageInfo, ImageError> {
         found,
         advice,
     };
-    let Some(setup) = Setup::find(&head) else {
-        return Err(other(recognise(&head)));
+    let Some(setup) = Setup::find(head) else {
+        return Err(other(recognise(head)));
     };
     let expected = setup.image_len();
     if len < expected {

@@ -49,17 +49,23 @@ pub enum ModuleError {
 
 /// A module that is ready for the guest.
 #[derive(Debug)]
-pub(super) struct Module {
+pub struct Module {
     /// `stall.ko`.
-    pub(super) file_name: String,
-    pub(super) bytes: Vec<u8>,
+    pub file_name: String,
+    /// The file, unpacked.
+    pub bytes: Vec<u8>,
 }
 
 /// Reads, unpacks and checks a module.
 pub(super) fn read(path: &Path, release: &str) -> Result<Module, ModuleError> {
+    let packed = fs::read(path).map_err(|error| ModuleError::Unreadable(path.to_owned(), error))?;
+    check(path, packed, release)
+}
+
+/// Unpacks and checks what is in a module's file.
+pub fn check(path: &Path, packed: Vec<u8>, release: &str) -> Result<Module, ModuleError> {
     let (file_name, packing) =
         split_name(path).ok_or_else(|| ModuleError::Name(path.to_owned()))?;
-    let packed = fs::read(path).map_err(|error| ModuleError::Unreadable(path.to_owned(), error))?;
     let bytes =
         unpack(packed, packing).map_err(|error| ModuleError::Damaged(path.to_owned(), error))?;
     let built_for = release_of(&bytes).map_err(|found| ModuleError::Other {

@@ -19,8 +19,9 @@ use crate::record::Record;
 const MAGIC: [u8; 4] = *b"PNCT";
 const HEADER: usize = 16;
 
-/// No frame's body is longer; a length above this is a sign of corruption.
-pub const BODY_LIMIT: usize = 1 << 30;
+/// No frame's body is longer; a length above this is a sign of corruption. It has room for
+/// [`KEEP_MOST`](crate::recording::KEEP_MOST) samples of 18 bytes at most.
+pub const BODY_LIMIT: usize = 1 << 28;
 
 /// What is wrong with a stream.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -78,6 +79,14 @@ pub enum FrameError {
         frame: u32,
         /// What the decoder says.
         reason: String,
+    },
+    /// A recording that no recorder makes.
+    #[error("frame {frame} holds a recording with {what}: was it forged?")]
+    Contradiction {
+        /// The frame's number, from 0.
+        frame: u32,
+        /// What is wrong with it.
+        what: &'static str,
     },
 }
 
@@ -171,6 +180,9 @@ impl Decoder {
             frame,
             reason: error.to_string(),
         })?;
+        if let Some(what) = contradiction(&record) {
+            return Err(FrameError::Contradiction { frame, what });
+        }
         self.pending.drain(..HEADER + length);
         self.next += 1;
         Ok(Some(record))
@@ -185,6 +197,13 @@ impl Decoder {
                 have,
             }),
         }
+    }
+}
+
+fn contradiction(record: &Record) -> Option<&'static str> {
+    match record {
+        Record::Recording(recording) => recording.contradiction(),
+        _ => None,
     }
 }
 
@@ -287,6 +306,18 @@ mod tests {
                 "bit {bit} was turned and nothing was noticed"
             );
         }
+    }
+
+    #[test]
+    fn a_recording_that_contradicts_itself_is_refused() {
+        let mut recording = crate::Recorder::new(0).finish(crate::RecordingKey::of_variant("cpu0"));
+        let encoded = |one| Encoder::default().encode(&Record::Recording(Box::new(one)));
+        assert_eq!(decode(&encoded(recording.clone())).1, None);
+        recording.count = 7;
+        let (kept, error) = decode(&encoded(recording));
+        assert!(kept.is_empty());
+        let error = error.unwrap().to_string();
+        assert!(error.contains("bins that do not add up"), "{error}");
     }
 
     #[test]

@@ -85,6 +85,34 @@ impl Recording {
         self.samples.len() as u64 == self.count
     }
 
+    /// What in it contradicts itself. Nothing in what a [`Recorder`] made does; what was sent
+    /// or stored may have been forged or damaged.
+    pub fn contradiction(&self) -> Option<&'static str> {
+        let kept = self.samples.values.len() as u64;
+        let ordered = self.extremes.is_none_or(|(min, max)| min <= max);
+        let rules = [
+            (
+                self.samples.steps.len() as u64 == kept,
+                "sample columns of two lengths",
+            ),
+            (kept <= self.count, "more samples than were counted"),
+            (
+                self.histogram.count() == self.count,
+                "bins that do not add up to its count",
+            ),
+            (
+                self.extremes.is_some() == (self.count > 0),
+                "extremes without samples, or none",
+            ),
+            (ordered, "a smallest sample that is larger than the largest"),
+            (self.worst.len() <= WORST_KEPT, "too many worst samples"),
+        ];
+        rules
+            .iter()
+            .find(|(holds, _)| !holds)
+            .map(|(_, what)| *what)
+    }
+
     /// `probe / load / variant`, the way a reader would name this recording.
     pub fn title(&self) -> String {
         self.key.to_string()
@@ -295,6 +323,24 @@ mod tests {
         assert_eq!((recording.samples.len(), recording.count), (2, 4));
         assert!(!recording.is_complete());
         assert_eq!(recording.max(), Some(Nanos(9)));
+    }
+
+    #[test]
+    fn a_recording_that_contradicts_itself_is_told_from_one_that_was_made() {
+        assert_eq!(record(&[], 0).contradiction(), None);
+        let sound = record(&[5, -9, i64::MAX, 1], 2);
+        assert_eq!(sound.contradiction(), None);
+        let wrong = |change: fn(&mut Recording)| {
+            let mut forged = sound.clone();
+            change(&mut forged);
+            forged.contradiction().unwrap()
+        };
+        assert!(wrong(|one| one.count = 5).contains("bins"));
+        assert!(wrong(|one| one.count = 1).contains("more samples"));
+        assert!(wrong(|one| one.extremes = None).contains("extremes"));
+        assert!(wrong(|one| one.extremes = Some((Nanos(2), Nanos(1)))).contains("larger"));
+        assert!(wrong(|one| one.samples.steps.clear()).contains("two lengths"));
+        assert!(wrong(|one| one.worst = vec![one.worst[0]; 17]).contains("worst"));
     }
 
     #[test]

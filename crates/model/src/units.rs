@@ -44,27 +44,27 @@ impl Nanos {
 impl Add for Nanos {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
+        Self(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for Nanos {
     fn add_assign(&mut self, other: Self) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
 impl Sub for Nanos {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        Self(self.0 - other.0)
+        Self(self.0.saturating_sub(other.0))
     }
 }
 
 impl Mul<i64> for Nanos {
     type Output = Self;
     fn mul(self, factor: i64) -> Self {
-        Self(self.0 * factor)
+        Self(self.0.saturating_mul(factor))
     }
 }
 

@@ -36,6 +36,9 @@ struct Body<'a> {
 }
 
 /// A recording as it is stored.
+///
+/// # Panics
+/// Never: writing to memory does not fail.
 pub fn encode(recording: &Recording) -> Vec<u8> {
     let body = Body {
         key: Cow::Borrowed(&recording.key),
@@ -63,7 +66,7 @@ pub fn encode(recording: &Recording) -> Vec<u8> {
 pub fn decode(bytes: &[u8], checksum: u32) -> Result<Recording, String> {
     check(bytes, checksum)?;
     let body: Body = ciborium::from_reader(bytes).map_err(|error| error.to_string())?;
-    Ok(Recording {
+    let recording = Recording {
         key: body.key.into_owned(),
         interval: body.interval,
         count: body.count,
@@ -78,7 +81,11 @@ pub fn decode(bytes: &[u8], checksum: u32) -> Result<Recording, String> {
         settings: body.settings.into_owned(),
         findings: body.findings.into_owned(),
         output: body.output.map(Cow::into_owned),
-    })
+    };
+    match recording.contradiction() {
+        Some(what) => Err(format!("it has {what}")),
+        None => Ok(recording),
+    }
 }
 
 /// Whether bytes are those that were stored.

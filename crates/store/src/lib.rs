@@ -20,6 +20,12 @@ mod sql;
 mod tests;
 mod version_1;
 
+/// The reader of stored recordings, for `fuzz`.
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::body::{decode, encode};
+}
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};

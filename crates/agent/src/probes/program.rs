@@ -33,7 +33,7 @@ pub const INFO: ProbeInfo = ProbeInfo {
 /// The program that runs: each probe that measures programs runs one at a time.
 pub static MEASURED: Group = Group::new();
 
-/// More than this of a program's output is not kept, which is an error, not a silent cut.
+/// More than this of what all executions print is not kept, which is an error, not a silent cut.
 const OUTPUT_LIMIT: u64 = 64 << 20;
 
 #[derive(Clone, Debug, Deserialize)]
@@ -76,6 +76,9 @@ impl Measurement for Program {
                 break;
             }
             printed.push_str(&output?);
+            if printed.len() as u64 > OUTPUT_LIMIT {
+                return Err(too_much(&self.run));
+            }
             recorder.record(start - begin, time::now() - start);
         }
         let mut recording = recorder.finish(RecordingKey::of_variant(self.run.join(" ")));
@@ -96,18 +99,23 @@ pub fn run_once(command: &[String]) -> Result<String, Reason> {
             .read_to_end(&mut printed)
             .map_err(|error| named(&error))?;
     }
-    let too_much = printed.len() as u64 > OUTPUT_LIMIT;
-    if too_much {
+    let is_too_much = printed.len() as u64 > OUTPUT_LIMIT;
+    if is_too_much {
         MEASURED.kill();
     }
     let (ended, _) = MEASURED.wait().map_err(|error| named(&error))?;
-    if too_much {
-        return Err(named(&format!("printed more than {} MiB", OUTPUT_LIMIT >> 20)).into());
+    if is_too_much {
+        return Err(too_much(command));
     }
     if !ended.status.success() {
         return Err(named(&ended.status).into());
     }
     Ok(String::from_utf8_lossy(&printed).into_owned())
+}
+
+fn too_much(command: &[String]) -> Reason {
+    let limit = OUTPUT_LIMIT >> 20;
+    format!("{}: printed more than {limit} MiB", command.join(" ")).into()
 }
 
 /// Why a command could not be started.

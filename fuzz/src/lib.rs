@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every reader of bytes that Punctual did not write itself, or that a guest may have forged,
+//! is given sound bytes with small damage. It must not panic, and takes memory and time in
+//! proportion to its input.
+//!
+//! ```text
+//! cargo test --package punctual-fuzz                     a short round
+//! cargo run --release --package punctual-fuzz -- --inputs 100000000 frames
+//! ```
+//!
+//! Input `n` of a seed is always the same, so that a failure can be repeated: `--from n`.
+#![forbid(unsafe_code)]
+
+mod mutate;
+mod round;
+mod targets;
+
+pub use round::{Found, Round};
+
+/// A reader, and bytes that it accepts.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Its name.
+    pub name: &'static str,
+    /// Sound inputs.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+    /// Reads an input; panics where what came out is wrong.
+    pub run: fn(&[u8]),
+}
+
+/// All of them.
+pub const TARGETS: &[Target] = &[
+    targets::model::FRAMES,
+    targets::model::PLAN,
+    targets::model::RECORD,
+    targets::model::SUITE,
+    targets::trace::TRACE,
+    targets::formats::FORMATS,
+    targets::kernels::APT,
+    targets::kernels::ELF,
+    targets::kernels::IMAGE,
+    targets::kernels::INITRAMFS,
+    targets::kernels::MODULE,
+    targets::bench::CONSOLE,
+    targets::bench::QMP,
+    targets::scope::CLOCK,
+    targets::scope::KALLSYMS,
+    targets::published::PUBLISHED,
+    targets::report::EXTREMES,
+    targets::report::REPORT,
+    targets::store::STORED,
+];

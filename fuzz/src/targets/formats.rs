@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What other programs print.
+
+use punctual_formats::{cyclictest_histogram, cyclictest_json, cyclictest_lines};
+use punctual_formats::{hackbench, realfeel, sendme};
+
+use super::{text, texts};
+use crate::Target;
+
+/// Cyclictest's three forms, hackbench, realfeel, sendme: each reader reads each input.
+pub const FORMATS: Target = Target {
+    name: "formats",
+    seeds: || {
+        let columns = [column(3), column(40)];
+        let all = cyclictest_histogram::Bins::All;
+        let recorded = cyclictest_histogram::Bins::Recorded;
+        texts(&[
+            &cyclictest_histogram::write(&columns, all, true),
+            &cyclictest_histogram::write(&columns[..1], recorded, false),
+            &cyclictest_json::write(&results()),
+            "T: 0 ( 1234) P:80 I:1000 C:  10000 Min:      2 Act:    3 Avg:    3 Max:      41\n",
+            "       0:       1:       7\n",
+            &hackbench::write_time(1_234_567_890),
+            &realfeel::write(&[0, 4, 7, 0, 1]),
+            &sendme::write(&sendme::Travel::default()),
+        ])
+    },
+    run: |bytes| {
+        let text = &text(bytes);
+        if let Ok(columns) = cyclictest_histogram::read(text) {
+            cyclictest_histogram::write(&columns, cyclictest_histogram::Bins::Recorded, true);
+        }
+        if let Ok(results) = cyclictest_json::read(text) {
+            cyclictest_json::write(&results);
+        }
+        for line in text.lines() {
+            if let Ok(line) = cyclictest_lines::ThreadLine::read(1, line) {
+                line.write(false);
+            }
+            let _ = cyclictest_lines::ValueLine::read(1, line);
+        }
+        let _ = hackbench::read_time(text);
+        let _ = realfeel::read(text);
+        let _ = sendme::read(text).map(|travel| sendme::write(&travel));
+    },
+};
+
+fn column(max: u64) -> cyclictest_histogram::Column {
+    cyclictest_histogram::Column {
+        bins: (0..=max).map(|bin| bin % 3).collect(),
+        min: 1,
+        avg: max / 2,
+        max,
+        overflows: 1,
+        overflow_cycles: vec![17],
+    }
+}
+
+fn results() -> cyclictest_json::Results {
+    let thread = cyclictest_json::Thread {
+        histogram: (1..9).map(|value| (value, value * value)).collect(),
+        ..cyclictest_json::Thread::default()
+    };
+    cyclictest_json::Results {
+        threads: vec![thread.clone(), thread],
+        ..cyclictest_json::Results::default()
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the target sends, what is stored of it, and what people write.
+
+use punctual_model::frame::{Decoder, Encoder};
+use punctual_model::record::{Finished, Started, Unsupported};
+use punctual_model::suite::Suite;
+use punctual_model::{Nanos, Plan, Record, Recording};
+
+use super::{fixtures, text, texts};
+use crate::Target;
+
+/// The stream of records.
+pub const FRAMES: Target = Target {
+    name: "frames",
+    seeds: || vec![stream(&records()), stream(&records()[..3])],
+    run: |bytes| {
+        let whole = decode(&[bytes]);
+        let (first, second) = bytes.split_at(bytes.len() / 2);
+        assert_eq!(whole, decode(&[first, second]), "pieces of another size");
+    },
+};
+
+/// The plan of a run.
+pub const PLAN: Target = Target {
+    name: "plan",
+    seeds: || vec![plan().to_toml().into_bytes()],
+    run: |bytes| {
+        if let Ok(plan) = toml::from_str::<Plan>(&text(bytes)) {
+            let again = toml::from_str::<Plan>(&plan.to_toml()).expect("what was written is read");
+            // NaN is not equal to itself.
+            assert!(again == plan || format!("{again:?}") == format!("{plan:?}"));
+        }
+    },
+};
+
+/// The body of a frame whose checksum is right.
+pub const RECORD: Target = Target {
+    name: "record",
+    seeds: || {
+        let cbor = |record: &Record| Encoder::default().encode(record).split_off(HEADER);
+        records().iter().map(cbor).collect()
+    },
+    run: |bytes| {
+        let mut decoder = Decoder::default();
+        decoder.feed(&frame(bytes));
+        if let Ok(Some(Record::Recording(recording))) = decoder.next_record() {
+            let interval = recording.interval.unwrap_or(Nanos(1));
+            let _ = recording.histogram.corrected_for(interval);
+            let _ = (recording.mean(), recording.title(), recording.key.label());
+            let _ = (
+                recording.histogram.quantile(0.5),
+                recording.samples.iter().last(),
+            );
+        }
+    },
+};
+
+/// A suite.
+pub const SUITE: Target = Target {
+    name: "suite",
+    seeds: || {
+        texts(&[
+            include_str!("../../../suites/demo.toml"),
+            include_str!("../../../suites/stalls.toml"),
+            include_str!("../../../loads/stress.toml"),
+        ])
+    },
+    run: |bytes| {
+        if let Ok(suite) = Suite::parse(&text(bytes)) {
+            let _ = suite.plan(&suite.steps, &suite.loads, 1);
+        }
+    },
+};
+
+fn recordings() -> Vec<Recording> {
+    fixtures::all_probes().remove(0).recordings
+}
+
+fn records() -> Vec<Record> {
+    let run = fixtures::run_without_samples("rt", 1);
+    let mut records = vec![
+        Record::Provenance(run.provenance.expect("it has one")),
+        Record::Started(Started {
+            step: 0,
+            probe: "timer".into(),
+            load: "idle".into(),
+            nominal: Nanos(5),
+        }),
+        Record::Unsupported(Unsupported {
+            step: 0,
+            probe: "irq".into(),
+            load: "idle".into(),
+            reason: "no module".to_owned().into(),
+        }),
+    ];
+    let recordings = recordings().into_iter().take(2);
+    records.extend(recordings.map(|one| Record::Recording(Box::new(one))));
+    records.push(Record::Finished(Finished {
+        recordings: 2,
+        unsupported: 1,
+    }));
+    records
+}
+
+const HEADER: usize = 16;
+
+/// The first frame of a stream, with this body.
+fn frame(body: &[u8]) -> Vec<u8> {
+    let fields = [0, body.len() as u32].map(u32::to_le_bytes);
+    let checksum = crc32fast::hash(&[fields.as_flattened(), body].concat());
+    [
+        b"PNCT",
+        fields.as_flattened(),
+        &checksum.to_le_bytes(),
+        body,
+    ]
+    .concat()
+}
+
+fn stream(records: &[Record]) -> Vec<u8> {
+    let mut encoder = Encoder::default();
+    records.iter().flat_map(|one| encoder.encode(one)).collect()
+}
+
+/// What comes of a stream: the number of its records, and whether all of it was right.
+fn decode(pieces: &[&[u8]]) -> (usize, bool) {
+    let mut decoder = Decoder::default();
+    let mut records = 0;
+    for piece in pieces {
+        decoder.feed(piece);
+        loop {
+            match decoder.next_record() {
+                Ok(Some(_)) => records += 1,
+                Ok(None) => break,
+                Err(_) => return (records, false),
+            }
+        }
+    }
+    (records, decoder.finish().is_ok())
+}
+
+fn plan() -> Plan {
+    let suite = Suite::parse(include_str!("../../../suites/stalls.toml")).expect("a suite");
+    let idle: Vec<_> = suite
+        .steps
+        .iter()
+        .filter(|step| step.load == "idle")
+        .cloned()
+        .collect();
+    suite.plan(&idle, &suite.loads, 7).expect("a plan")
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Published documents.
+
+use std::path::Path;
+
+use punctual_published::parse;
+
+use super::{text, texts};
+use crate::Target;
+
+/// A document with its numbers and quotations.
+pub const PUBLISHED: Target = Target {
+    name: "published",
+    seeds: || {
+        texts(&[
+            include_str!("../../../published/linux-journal.toml"),
+            include_str!("../../../published/patch-review.toml"),
+        ])
+    },
+    run: |bytes| {
+        let _ = parse(Path::new("fuzz.toml"), &text(bytes));
+    },
+};

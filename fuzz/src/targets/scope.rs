@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What the scope takes from a guest.
+
+use punctual_model::Nanos;
+use punctual_scope::guest_clock::GuestClock;
+use punctual_scope::symbols::Symbols;
+
+use super::{fixtures, text, texts};
+use crate::Target;
+
+/// The rate of the time stamp counter, as a console says it.
+pub const CLOCK: Target = Target {
+    name: "clock",
+    seeds: || {
+        texts(&[
+            "[    0.000000] tsc: Detected 999.993 MHz processor\n\
+             [    1.8] tsc: Refined TSC clocksource calibration: 999.999 MHz\n",
+            "[    0.0] tsc: Detected 0.000 MHz processor\n",
+        ])
+    },
+    run: |bytes| {
+        let mut run = fixtures::run_without_samples("rt", 1);
+        run.console = text(bytes).into_owned();
+        if let Ok(clock) = GuestClock::of_run(&run) {
+            for number in [0, 1, 1_000_000, u64::MAX] {
+                clock.time(number);
+                clock.instructions(Nanos(number as i64));
+            }
+        }
+    },
+};
+
+/// `/proc/kallsyms`.
+pub const KALLSYMS: Target = Target {
+    name: "kallsyms",
+    seeds: || {
+        texts(&["0000000000034e80 A pcpu_hot\nffffffff81000000 T _stext\n\
+            ffffffff81000000 t alias\nffffffff81001000 t first\nffffffff81002000 T second\n\
+            ffffffff82000000 D data\nffffffffc0000000 t stall_run\t[stall]\n"])
+    },
+    run: |bytes| {
+        if let Ok(symbols) = Symbols::parse(&text(bytes)) {
+            for address in [0, 0xffff_ffff_8100_1abc, u64::MAX] {
+                let _ = symbols
+                    .at(address)
+                    .map(|(symbol, _)| symbols.range(&symbol.name));
+            }
+            let _ = symbols.preempt_count();
+        }
+    },
+};

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whoever is killed, and whenever: nothing is lost, and nothing is left.
+//!
+//! Two runs side by side use one store and one cache. At a random moment one of them is
+//! killed, or its QEMU is. `PUNCTUAL_KILLS` is how often, 30 where it is not set;
+//! `PUNCTUAL_KILLS_SEED` repeats what a failure names.
+
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use punctual_model::run::State;
+use punctual_model::{Recording, Run};
+use punctual_store::Store;
+use punctual_tests::{Scratch, is_soon, qemus_of, until};
+use rustix::process::{Pid, Signal, kill_process};
+
+const SUITE: &str = r#"
+name = "short"
+summary = "two steps, soon over"
+[[subject]]
+name = "rt"
+kernel = "debian-6.12-rt"
+[[step]]
+probe = "timer"
+samples = 50
+[[step]]
+probe = "timer"
+load = "ls-recursive"
+samples = 300
+"#;
+
+/// How often both runs have to make their snapshot anew.
+const BOOT_EVERY: u64 = 10;
+
+#[derive(Clone, Copy, Debug)]
+enum Victim {
+    Punctual(Signal),
+    Qemu(Signal),
+}
+
+const VICTIMS: [Victim; 5] = [
+    Victim::Punctual(Signal::KILL),
+    Victim::Punctual(Signal::TERM),
+    Victim::Punctual(Signal::INT),
+    Victim::Qemu(Signal::KILL),
+    Victim::Qemu(Signal::TERM),
+];
+
+fn number(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).map_or(otherwise, |text| text.parse().expect("a number"))
+}
+
+/// What all runs share, and what they should measure.
+struct Bench {
+    scratch: Scratch,
+    suite: String,
+    store: Store,
+    expected: Run,
+    /// How long an undisturbed run takes on this machine.
+    takes: Duration,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let scratch = Scratch::with_new_cache();
+        let suite = scratch.file("short.toml", SUITE);
+        scratch.measure(&[&suite]);
+        let begun = Instant::now();
+        scratch.measure(&[&suite]);
+        let takes = begun.elapsed();
+        let store = Store::open(&scratch.path("data/punctual/runs.db")).expect("the store");
+        let expected = store.load("r1").expect("the first run");
+        assert!(expected.digest().is_some());
+        assert_eq!(
+            store.load("r2").expect("the second run").digest(),
+            expected.digest()
+        );
+        Self {
+            scratch,
+            suite,
+            store,
+            expected,
+            takes,
+        }
+    }
+
+    fn cache(&self, name: &str) -> std::path::PathBuf {
+        self.scratch.path("cache/punctual").join(name)
+    }
+
+    fn begin(&self) -> Child {
+        let mut command = self.scratch.punctual(&["run", "--quiet", &self.suite]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command.process_group(0).spawn().expect("punctual starts")
+    }
+
+    /// Kills one of two runs; says whether it was there to be killed.
+    fn round(&self, victim: Victim, share: f64) -> bool {
+        let before = self.ids();
+        let (mut killed, mut other) = (self.begin(), self.begin());
+        let was_there = kill(&killed, victim, self.takes.mul_f64(share));
+        let ended = killed.wait().expect("it ends");
+        let other = other.wait().expect("it ends");
+        assert_eq!(other.code(), Some(0), "the other run goes on");
+        until("no QEMU is left", || processes_in(&self.cache("work")) == 0);
+        let mut new = self.ids();
+        new.retain(|id| !before.contains(id));
+        let runs: Vec<Run> = new.iter().map(|id| self.sound(id)).collect();
+        let finished = runs
+            .iter()
+            .filter(|run| run.state == State::Finished)
+            .count();
+        assert!(runs.len() <= 2, "{new:?}");
+        let expected = if ended.code() == Some(0) { 2 } else { 1 };
+        assert!(finished >= expected, "{finished} of {new:?}, {ended}");
+        was_there
+    }
+
+    fn ids(&self) -> Vec<String> {
+        let runs = self.store.list().expect("the store can be read");
+        runs.into_iter().map(|run| run.id).collect()
+    }
+
+    /// A run of the store: all of what was measured, or the first part of it and no digest.
+    fn sound(&self, id: &str) -> Run {
+        let run = self.store.load(id).expect("the run can be read");
+        let recordings = &self.expected.recordings;
+        match run.state {
+            State::Finished => assert_eq!(run.digest(), self.expected.digest(), "{id}"),
+            State::Interrupted | State::Failed => {
+                assert_eq!(run.digest(), None, "{id}");
+                assert!(run.error.is_some(), "{id} says why");
+                let had = run.recordings.len();
+                assert!(had <= recordings.len(), "{id}");
+                for (found, expected) in run.recordings.iter().zip(recordings) {
+                    assert!(is_part(found, expected), "{id}: {}", found.title());
+                }
+            }
+            State::Running => panic!("{id} runs, and nobody is left"),
+        }
+        run
+    }
+
+    /// One more run, undisturbed: what it measures is what was measured first, and it clears
+    /// away what others left.
+    fn undisturbed(&self) {
+        let status = self.begin().wait().expect("it ends");
+        assert_eq!(status.code(), Some(0));
+        let newest = self.ids().remove(0);
+        assert_eq!(self.sound(&newest).state, State::Finished);
+        let left = fs::read_dir(self.cache("work")).expect("the directory");
+        let left: Vec<_> = left
+            .map(|entry| entry.expect("an entry").file_name())
+            .collect();
+        assert_eq!(left, ["lock"]);
+    }
+}
+
+/// Whether a recording is the one that was expected, or its first samples where somebody
+/// asked for the end.
+fn is_part(found: &Recording, expected: &Recording) -> bool {
+    let mut samples = found.samples.iter().zip(expected.samples.iter());
+    let first = found.interrupted
+        && found.key == expected.key
+        && found.count <= expected.count
+        && samples.all(|(found, expected)| found == expected);
+    found == expected || first
+}
+
+/// Waits, and kills; says whether there was anything to be killed.
+fn kill(run: &Child, victim: Victim, wait: Duration) -> bool {
+    let (pid, signal) = match victim {
+        Victim::Punctual(signal) => {
+            thread::sleep(wait);
+            (Some(run.id()), signal)
+        }
+        Victim::Qemu(signal) => {
+            is_soon(|| !qemus_of(run.id()).is_empty() || !punctual_tests::is_alive(run.id()));
+            thread::sleep(wait / 2);
+            (qemus_of(run.id()).first().copied(), signal)
+        }
+    };
+    let pid = pid.filter(|pid| punctual_tests::is_alive(*pid));
+    let pid = pid.and_then(|pid| Pid::from_raw(pid as i32));
+    pid.is_some_and(|pid| kill_process(pid, signal).is_ok())
+}
+
+/// How many processes work in a directory or below it.
+fn processes_in(directory: &Path) -> usize {
+    let processes = fs::read_dir("/proc").expect("/proc").flatten();
+    let cwd = processes.filter_map(|entry| fs::read_link(entry.path().join("cwd")).ok());
+    cwd.filter(|cwd| cwd.starts_with(directory)).count()
+}
+
+#[test]
+fn kills_at_random_moments_lose_nothing_and_leave_nothing() {
+    let kills = number("PUNCTUAL_KILLS", 30);
+    let seed = number("PUNCTUAL_KILLS_SEED", fastrand::u64(..1_000_000));
+    println!("PUNCTUAL_KILLS_SEED={seed}");
+    let bench = Bench::new();
+    let mut rng = Rng::with_seed(seed);
+    let mut there = 0;
+    for round in 1..=kills {
+        let victim = VICTIMS[rng.usize(..VICTIMS.len())];
+        let mut share = rng.f64() * 1.2;
+        if round % BOOT_EVERY == 0 {
+            fs::remove_dir_all(bench.cache("snapshots")).expect("snapshots");
+            share *= 4.0;
+        }
+        println!("{round}: {victim:?} after {share:.2} of a run");
+        there += u64::from(bench.round(victim, share));
+    }
+    bench.undisturbed();
+    println!("{there} of {kills} kills met a run or its QEMU");
+    assert!(
+        there > kills / 3,
+        "most kills came too late: {there} of {kills}"
+    );
+}
