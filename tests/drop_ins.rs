@@ -173,11 +173,14 @@ fn what_both_write_is_read_by_the_same_readers() {
         let text = run("cyclictest", &["-q", "-l30", "-h500", "-t2", "-p80", &file]).stdout;
         let columns = cyclictest_histogram::read(&text).unwrap();
         assert_eq!(columns.len(), 2);
-        let counted: u64 = columns[0].bins.iter().sum();
-        assert_eq!(counted + columns[0].overflows, 30, "{text}");
         let results = cyclictest_json::read(&fs::read_to_string(json).unwrap()).unwrap();
-        assert_eq!(results.threads[0].cycles, 30);
-        assert_eq!(results.threads[0].max, columns[0].max);
+        for (column, thread) in columns.iter().zip(&results.threads) {
+            let counted = column.bins.iter().sum::<u64>() + column.overflows;
+            assert_eq!((counted, column.max), (thread.cycles, thread.max), "{text}");
+        }
+        // The first thread that is through ends the program: others may be behind.
+        let cycles = results.threads.iter().map(|thread| thread.cycles);
+        assert_eq!(cycles.max(), Some(30), "{text}");
         let text = run("cyclictest", &["-q", "-l30", "-p80"]).stdout;
         let line = text.lines().find(|line| line.starts_with("T:")).unwrap();
         let line = ThreadLine::read(1, line).unwrap();
