@@ -15,6 +15,9 @@ pub const WORST_KEPT: usize = 16;
 /// memory, and never so many that they do not fit into a frame.
 pub const KEEP_MOST: u32 = 10_000_000;
 
+/// No recording counts more of anything: 2,000 years at 4 kHz. So counts can be added up.
+pub const COUNT_MOST: u64 = 1 << 48;
+
 /// One measured value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
@@ -89,6 +92,7 @@ impl Recording {
     /// or stored may have been forged or damaged.
     pub fn contradiction(&self) -> Option<&'static str> {
         let kept = self.samples.values.len() as u64;
+        let most = self.count.max(self.missed).max(self.warmup);
         let ordered = self.extremes.is_none_or(|(min, max)| min <= max);
         let rules = [
             (
@@ -104,6 +108,7 @@ impl Recording {
                 self.extremes.is_some() == (self.count > 0),
                 "extremes without samples, or none",
             ),
+            (most <= COUNT_MOST, "a count that no time suffices for"),
             (ordered, "a smallest sample that is larger than the largest"),
             (self.worst.len() <= WORST_KEPT, "too many worst samples"),
         ];
@@ -335,6 +340,7 @@ mod tests {
             change(&mut forged);
             forged.contradiction().unwrap()
         };
+        assert!(wrong(|one| one.missed = COUNT_MOST + 1).contains("no time"));
         assert!(wrong(|one| one.count = 5).contains("bins"));
         assert!(wrong(|one| one.count = 1).contains("more samples"));
         assert!(wrong(|one| one.extremes = None).contains("extremes"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! All that is shown of a run, where the run's numbers and texts are anything.
 
+use punctual_model::recording::COUNT_MOST;
 use punctual_model::{Nanos, Recorder, Recording, RecordingKey, Run};
 use punctual_report::{gnuplot, page, runs_json, summary, table};
 use punctual_scope::guest_clock::GuestClock;
@@ -58,8 +59,8 @@ pub const EXTREMES: Target = Target {
         let probe = probes[samples.len() % probes.len()];
         let recordings = [usize::MAX, 2].map(|keep| Recording {
             interval: Some(Nanos(*interval)),
-            missed: *missed as u64,
-            warmup: *missed as u64,
+            missed: *missed as u64 % COUNT_MOST,
+            warmup: *missed as u64 % COUNT_MOST,
             sum: Nanos(*sum),
             ..recording(probe, samples, keep)
         });
