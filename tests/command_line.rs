@@ -57,7 +57,7 @@ fn everything_that_can_be_named_is_listed() {
     let json = scratch.run(&["list", "probes", "--json"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["schema"], "punctual.list/1");
-    assert_eq!(json["probes"][0]["name"], "clock");
+    assert_eq!(json["probes"][0]["name"], "timer");
     let json = scratch.run(&["list", "kernels", "--json"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     for kernel in json["kernels"].as_array().unwrap() {

@@ -27,7 +27,14 @@ fn the_modules_work_on_every_kernel_and_leave_no_warning() {
             .join("punctual/kernels")
             .join(kernel)
             .join("vmlinuz");
-        for cpus in ["1", "2"] {
+        // QEMU before 8.1 does not give two CPUs fair turns, and then Linux 6.1 may spin for
+        // ever while it boots.
+        let cpus: &[&str] = if kernel.starts_with("debian-6.1-") || kernel == "debian-6.1" {
+            &["1"]
+        } else {
+            &["1", "2"]
+        };
+        for cpus in cpus {
             let mut boot = Command::new(kmod.join("tests/boot"));
             let boot = Ended::of(boot.args([&image, &modules]).arg(cpus));
             let said = format!("{}{}", boot.stdout, boot.stderr);

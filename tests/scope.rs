@@ -143,7 +143,7 @@ fn check_story(
 ) -> Option<i64> {
     let late = finding(recording, "stalled_value");
     let mut found = samples(explained).iter();
-    let sample = found.find(|sample| sample["variant"] == recording["variant"]);
+    let sample = found.find(|sample| sample["step"] == recording["step"]);
     let sample = sample.unwrap_or_else(|| panic!("{named}: {explained:#}"));
     assert_eq!(number(&sample["late_ns"]), late, "{named}");
     check_sum(sample);

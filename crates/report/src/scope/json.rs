@@ -46,7 +46,9 @@ fn stories(run: &Run, explained: &[Explained]) -> Value {
         let mut value = json!({
             "probe": recording.key.probe,
             "load": recording.key.load,
-            "variant": recording.key.label(),
+            "variant": recording.key.variant,
+            "repetition": recording.key.repetition,
+            "step": recording.key.step,
             "cpu": recording.settings.get("affinity"),
             "seq": chosen.sample.seq,
             "at_ns": chosen.sample.at,
