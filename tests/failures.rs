@@ -152,7 +152,7 @@ fn a_full_disk_is_said_and_what_was_measured_is_shown() {
     let scratch = Scratch::new();
     let suite = &scratch.file(
         "long.toml",
-        LONG.replace("1000000000", "20000")
+        LONG.replace("1000000000", "25000")
             .replace("stress", "idle"),
     );
     // The store may grow to 256 KiB, in which the first step fits and the second does not.
@@ -167,7 +167,7 @@ fn a_full_disk_is_said_and_what_was_measured_is_shown() {
     assert_eq!(ended.status, Some(1), "{}", ended.stderr);
     assert!(ended.stderr.contains("disk is full"), "{}", ended.stderr);
     let shown = &runs(&ended.stdout)[0];
-    assert_eq!(shown["recordings"][1]["count"], 20_000);
+    assert_eq!(shown["recordings"][1]["count"], 25_000);
     // What fitted is there, and can be read.
     let stored = &runs(&scratch.run(&["show", "r1", "--json"]).stdout)[0];
     assert_eq!(stored["recordings"][0], shown["recordings"][0]);
@@ -317,7 +317,7 @@ fn a_damaged_snapshot_is_made_anew() {
 #[test]
 fn ctrl_c_ends_a_survey_at_once_and_tells_how_far_it_was() {
     let scratch = Scratch::new();
-    let suite = &scratch.file("short.toml", LONG.replace("1000000000", "20000"));
+    let suite = &scratch.file("short.toml", LONG.replace("1000000000", "2000"));
     scratch.measure(&[suite]);
     let mut child = scratch
         .punctual(&["survey", "r1"])
