@@ -88,7 +88,7 @@ fn runs_are_compared_refused_and_drawn() {
         "punctual: r1 and r4 cannot be compared: step 1 differs: samples is 60 here and 50 there"
     );
     let missing = scratch.run(&["compare", "r1", "r77"]);
-    assert_eq!(missing.status, Some(1));
+    assert_eq!(missing.status, Some(2));
     assert!(
         missing.stderr.contains("r77") && missing.stdout.is_empty(),
         "{}",

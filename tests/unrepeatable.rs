@@ -4,6 +4,8 @@
 use std::fs;
 use std::process::Command;
 
+use punctual_model::{MachineRecord, Run};
+use punctual_store::{End, Store};
 use punctual_tests::{Ended, Scratch, explained, programs, user_cache};
 use serde_json::Value;
 
@@ -13,7 +15,7 @@ fn explain(scratch: &Scratch, run: &str) {
     let shown = scratch.run(&["show", run, "--json"]);
     let shown: Value = serde_json::from_str(&shown.stdout).expect("JSON");
     let sample = &explained::samples(&explained)[0];
-    assert_eq!(sample["late_ns"], shown["recordings"][0]["max"]);
+    assert_eq!(sample["late_ns"], shown["runs"][0]["recordings"][0]["max"]);
     explained::check_sum(sample);
 }
 
@@ -93,6 +95,31 @@ fn a_guest_that_is_gone_from_the_cache_is_named() {
     assert!(user_cache().is_dir());
 }
 
+/// Stores the first run once more, changed; returns its name.
+fn stored_anew(scratch: &Scratch, change: impl FnOnce(&mut Run)) -> String {
+    let store = Store::open(&scratch.path("data/punctual/runs.db")).expect("the store");
+    let mut run = store.load("r1").expect("the run");
+    change(&mut run);
+    let id = store.begin(&run).expect("a run");
+    let provenance = run.provenance.as_ref().expect("its provenance");
+    store.set_provenance(&id, provenance).unwrap();
+    for step in &run.steps {
+        store.add_step(&id, step).unwrap();
+    }
+    for recording in &run.recordings {
+        store.add_recording(&id, recording).unwrap();
+    }
+    let end = End {
+        state: run.state,
+        error: None,
+        finished: run.finished.as_deref().unwrap_or_default(),
+        console: &run.console,
+        digest: run.digest().as_deref(),
+    };
+    store.end(&id, &end).unwrap();
+    id
+}
+
 /// Changes what is stored of the runs.
 fn change(scratch: &Scratch, statement: &str) {
     let store = scratch.path("data/punctual/runs.db");
@@ -105,13 +132,12 @@ fn change(scratch: &Scratch, statement: &str) {
 fn a_run_that_comes_out_otherwise_is_not_explained() {
     let scratch = Scratch::new();
     one_run(&scratch);
-    change(
-        &scratch,
-        "UPDATE runs SET plan = replace(plan, 'seed = 1', 'seed = 2')",
-    );
-    let ended = scratch.run(&["explain", "r1"]);
+    let id = &stored_anew(&scratch, |run| {
+        run.plan = run.plan.replace("seed = 1", "seed = 2");
+    });
+    let ended = scratch.run(&["explain", id]);
     refused(&ended, &["is not what comes out", "timer / idle / cpu0"]);
-    refused(&scratch.run(&["survey", "r1"]), &["is not what comes out"]);
+    refused(&scratch.run(&["survey", id]), &["is not what comes out"]);
 }
 
 /// What could not be measured is a part of what came out.
@@ -134,11 +160,13 @@ fn a_run_that_lacked_something_else_is_not_surveyed() {
 fn a_run_of_another_qemu_is_not_explained() {
     let scratch = Scratch::new();
     one_run(&scratch);
-    change(
-        &scratch,
-        "UPDATE runs SET bench_facts = replace(bench_facts, 'emulator version', 'emulator v')",
-    );
-    let ended = scratch.run(&["explain", "r1"]);
+    let id = &stored_anew(&scratch, |run| {
+        let MachineRecord::Virtual(machine) = &mut run.machine else {
+            panic!("{:?}", run.machine);
+        };
+        machine.qemu = machine.qemu.replace("emulator version", "emulator v");
+    });
+    let ended = scratch.run(&["explain", id]);
     refused(&ended, &["qemu was QEMU emulator v ", "measure again"]);
 }
 

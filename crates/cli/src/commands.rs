@@ -10,7 +10,7 @@ mod list;
 mod man;
 mod published;
 mod remove;
-mod repeat_args;
+mod replay_args;
 mod run;
 mod runs;
 mod show;

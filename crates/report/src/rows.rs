@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table's contents, before they become text or HTML: every cell says something.
 
-mod lines;
+mod figures;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -102,7 +102,7 @@ impl Sheet {
             .map(|column| head(column, mixed, &mut notes))
             .collect();
         let sections = matrix.groups().into_iter().map(|rows| {
-            let style = lines::Style {
+            let style = figures::Style {
                 range,
                 ranked: !mixed,
             };
@@ -144,7 +144,7 @@ struct Entry<'a> {
 fn section(
     matrix: &Matrix<'_>,
     rows: &[Measurement],
-    style: lines::Style,
+    style: figures::Style,
     notes: &mut Notes,
 ) -> Section {
     let mut entries = |row| -> Vec<Entry<'_>> {
@@ -154,10 +154,10 @@ fn section(
     let row = &rows[0];
     if row.view().shape == Shape::Steps {
         let rows: Vec<_> = rows.iter().map(|row| (row, entries(row))).collect();
-        return lines::steps(&rows, style, notes);
+        return figures::steps(&rows, style, notes);
     }
     let entries = entries(row);
-    lines::section(row, &entries, style, notes)
+    figures::section(row, &entries, style, notes)
 }
 
 fn head(column: &Column<'_>, mixed: bool, notes: &mut Notes) -> Head {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One thing that happened, in eight bytes.
+//! The trace file: a magic number, then pieces that begin with a [`tag`]. Most of them
+//! consist of words, each of which is one thing that happened, in eight bytes.
 //!
 //! ```text
 //! 63    56 55                24 23             0
@@ -9,6 +10,18 @@
 //! ```
 //!
 //! Memory and markers come before the block that they belong to.
+
+/// The first bytes of a trace.
+pub(crate) const MAGIC: &[u8; 8] = b"PNCTRC1\n";
+
+/// Tags of what a trace consists of.
+pub(crate) mod tag {
+    pub const BLOCK: u8 = b'B';
+    pub const WINDOW: u8 = b'W';
+    pub const WORDS: u8 = b'X';
+    pub const WHOLE: u8 = b'R';
+    pub const END: u8 = b'E';
+}
 
 /// One thing that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,8 @@
 
 use std::io::{self, Read};
 
-use crate::format::Word;
+use crate::format::{MAGIC, Word, tag};
 use crate::orders::Window;
-use crate::watcher::{MAGIC, tag};
 
 /// An instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]

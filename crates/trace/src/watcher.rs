@@ -4,12 +4,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 
-use crate::format::Word;
+use crate::format::{MAGIC, Word, tag};
 use crate::marker::Marker;
 use crate::orders::{Orders, Window};
-
-/// The first bytes of a trace.
-pub(crate) const MAGIC: &[u8; 8] = b"PNCTRC1\n";
 
 /// Words that are gathered before they are written, where everything is watched.
 const PIECE: usize = 8192;
@@ -17,15 +14,6 @@ const PIECE: usize = 8192;
 /// Where the next window is so near, watching goes on: changing what is instrumented has
 /// QEMU translate everything anew.
 const NEAR: u64 = 8;
-
-/// Tags of what a trace consists of.
-pub(crate) mod tag {
-    pub const BLOCK: u8 = b'B';
-    pub const WINDOW: u8 = b'W';
-    pub const WORDS: u8 = b'X';
-    pub const WHOLE: u8 = b'R';
-    pub const END: u8 = b'E';
-}
 
 /// How the blocks that are translated from now on are to be instrumented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

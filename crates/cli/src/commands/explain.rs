@@ -13,7 +13,7 @@ use punctual_report::scope::{chrome, json, text};
 use punctual_scope::explain::{Explained, Wanted, explain};
 use punctual_scope::repeat::Watcher;
 
-use super::repeat_args::RepeatArgs;
+use super::replay_args::ReplayArgs;
 use super::{StoreArgs, load};
 use crate::output::say;
 use crate::{ExitStatus, interrupt, output};
@@ -65,7 +65,7 @@ pub struct Explain {
     #[arg(long, value_name = "FILE")]
     perfetto: Option<PathBuf>,
     #[command(flatten)]
-    repeat: RepeatArgs,
+    repeat: ReplayArgs,
     #[command(flatten)]
     store: StoreArgs,
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual run`: a suite on its subjects.
 
-mod numbers;
+mod number_args;
 mod what;
 
 use std::iter;
@@ -26,7 +26,7 @@ use crate::output::say;
 use crate::progress::Progress;
 use crate::scale_args::ScaleArgs;
 use crate::{ExitStatus, UsageError, interrupt, output};
-use numbers::{Seeds, parse_jobs, parse_ns_per_insn, parse_patience, parse_seed, parse_seeds};
+use number_args::{Seeds, parse_jobs, parse_ns_per_insn, parse_patience, parse_seed, parse_seeds};
 use what::WhatArgs;
 
 /// Virtual runs longer than this, by what their samples take, are shared by several: under a

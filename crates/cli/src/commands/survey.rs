@@ -10,7 +10,7 @@ use punctual_report::scope::{json, text};
 use punctual_scope::explain::survey;
 use punctual_scope::repeat::Watcher;
 
-use super::repeat_args::RepeatArgs;
+use super::replay_args::ReplayArgs;
 use super::{StoreArgs, load};
 use crate::{ExitStatus, interrupt, output};
 
@@ -36,7 +36,7 @@ pub struct Survey {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     #[command(flatten)]
-    repeat: RepeatArgs,
+    repeat: ReplayArgs,
     #[command(flatten)]
     store: StoreArgs,
 }

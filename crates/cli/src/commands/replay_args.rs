@@ -21,7 +21,7 @@ use crate::progress::Progress;
 
 /// How a run is repeated.
 #[derive(Debug, Args)]
-pub struct RepeatArgs {
+pub struct ReplayArgs {
     /// Boot afresh instead of resuming a booted guest from the cache
     #[arg(long)]
     cold: bool,
@@ -33,7 +33,7 @@ pub struct RepeatArgs {
     quiet: bool,
 }
 
-impl RepeatArgs {
+impl ReplayArgs {
     /// The bench on which a run is repeated, and its machine there.
     pub fn machine(&self, run: &Run) -> Result<(Repeater, Machine)> {
         if !run.is_virtual() {
