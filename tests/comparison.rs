@@ -116,7 +116,10 @@ fn data(scratch: &Scratch) {
     assert_eq!(shown.status, Some(0), "{}", shown.stderr);
     let raw = json(&scratch.run(&["show", "r2", "--json", "--raw"]).stdout);
     let series = fs::read_to_string(directory.join("timer_idle_cpu0_rt.series.dat")).unwrap();
-    assert!(series.contains(&format!("# digest: {}\n", raw["digest"].as_str().unwrap())));
+    assert!(series.contains(&format!(
+        "# digest: {}\n",
+        raw["runs"][0]["digest"].as_str().unwrap()
+    )));
     let lines: Vec<&str> = series
         .lines()
         .filter(|line| !line.starts_with('#'))
@@ -141,7 +144,7 @@ fn data(scratch: &Scratch) {
     let refused = scratch.run(&["show", "r1", "--data", &file]);
     assert_eq!(refused.status, Some(1));
     assert!(
-        refused.stderr.contains("cannot write the data to"),
+        refused.stderr.contains("cannot be written to"),
         "{}",
         refused.stderr
     );

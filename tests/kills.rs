@@ -138,7 +138,14 @@ impl Bench {
                 let had = run.recordings.len();
                 assert!(had <= recordings.len(), "{id}");
                 for (found, expected) in run.recordings.iter().zip(recordings) {
-                    assert!(is_part(found, expected), "{id}: {}", found.title());
+                    let state = (run.state, found.interrupted, found.count, expected.count);
+                    let differs = found.samples.iter().zip(expected.samples.iter());
+                    let differs = differs.into_iter().find(|(one, other)| one != other);
+                    assert!(
+                        is_part(found, expected),
+                        "{id}: {}: {state:?}, {differs:?}",
+                        found.title()
+                    );
                 }
             }
             State::Running => panic!("{id} runs, and nobody is left"),
@@ -168,7 +175,8 @@ fn is_part(found: &Recording, expected: &Recording) -> bool {
     let first = found.interrupted
         && found.key == expected.key
         && found.count <= expected.count
-        && samples.all(|(found, expected)| found == expected);
+        // Who is asked to end while it warms up takes one sample at once.
+        && (found.count == 1 || samples.all(|(found, expected)| found == expected));
     found == expected || first
 }
 

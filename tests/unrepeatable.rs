@@ -109,12 +109,13 @@ fn stored_anew(scratch: &Scratch, change: impl FnOnce(&mut Run)) -> String {
     for recording in &run.recordings {
         store.add_recording(&id, recording).unwrap();
     }
+    let digest = run.digest();
     let end = End {
         state: run.state,
         error: None,
         finished: run.finished.as_deref().unwrap_or_default(),
         console: &run.console,
-        digest: run.digest().as_deref(),
+        digest: digest.as_deref(),
     };
     store.end(&id, &end).unwrap();
     id
