@@ -176,10 +176,15 @@ impl Runner<'_> {
             Err(RunError::Interrupted) => (State::Interrupted, Some("interrupted".into())),
             Err(error) => (State::Failed, Some(error.to_string())),
         };
-        let digest = run.digest();
+        // What the store lacks a part of is no finished run there.
+        let whole = made.unstored.is_none();
+        let digest = run.digest().filter(|_| whole);
         let end = End {
-            state: run.state,
-            error: run.error.as_deref(),
+            state: if whole { run.state } else { State::Interrupted },
+            error: run
+                .error
+                .as_deref()
+                .or((!whole).then_some("not all of it could be stored")),
             finished: run.finished.as_deref().unwrap_or_default(),
             console: &run.console,
             digest: digest.as_deref(),
