@@ -178,6 +178,10 @@ fn warm_up(first: Nanos, interval: Nanos, periods: u32) -> Nanos {
 pub(crate) fn sample(sink: &mut impl Sink, first: Nanos, interval: Nanos, samples: u64) {
     let mut due = first;
     for _ in 0..samples {
+        // Also before the first one: a warm-up that was cut short is followed by no sample.
+        if sink.is_over() {
+            break;
+        }
         marker::armed();
         sleep_until(due);
         let late = now() - due;
@@ -186,9 +190,6 @@ pub(crate) fn sample(sink: &mut impl Sink, first: Nanos, interval: Nanos, sample
         let missed = late.0 / interval.0;
         sink.miss(missed as u64);
         due += interval * (missed + 1);
-        if sink.is_over() {
-            break;
-        }
     }
 }
 
