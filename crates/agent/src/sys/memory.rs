@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::hint::black_box;
 use std::io;
+use std::mem;
 use std::ptr::null_mut;
 use std::sync::atomic::AtomicU64;
 
@@ -12,6 +13,15 @@ use rustix::mm::{MapFlags, MlockAllFlags, ProtFlags, mlockall, mmap, mmap_anonym
 /// Locks all memory of the process, present and future.
 pub fn lock_all() -> io::Result<()> {
     Ok(mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)?)
+}
+
+/// The calling thread's page faults since it began, without and with input from a device.
+pub fn faults() -> io::Result<(i64, i64)> {
+    // SAFETY: a rusage is made of integers, for which all zeros is valid.
+    let mut usage: libc::rusage = unsafe { mem::zeroed() };
+    // SAFETY: `usage` is live.
+    super::check(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) })?;
+    Ok((usage.ru_minflt, usage.ru_majflt))
 }
 
 /// Touches the next 16 KiB of the calling thread's stack, so that no sample meets a page fault.

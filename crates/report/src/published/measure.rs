@@ -118,8 +118,15 @@ pub fn figure(
     of(&found, statistic).ok_or_else(|| "not every sample was kept".to_owned())
 }
 
+/// The figure, corrected where it is known what the taking of time stamps adds to it.
 fn of(found: &[Measured<'_>], statistic: Statistic) -> Option<Nanos> {
     let stats = Stats::of(found);
+    let raw = raw(&stats, found, statistic)?;
+    Some(stats.corrected(raw).unwrap_or(raw))
+}
+
+/// The figure with what the taking of time stamps adds to it.
+fn raw(stats: &Stats, found: &[Measured<'_>], statistic: Statistic) -> Option<Nanos> {
     match statistic {
         Statistic::Min => stats.extremes.map(|(min, _)| min),
         Statistic::Mean => stats.mean,
