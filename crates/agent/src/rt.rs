@@ -164,22 +164,19 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_is_touched_is_a_fault_and_locked_memory_has_none() {
-        let of = |faults: &Faults| faults.facts()["minor_faults"].number().unwrap();
-        let before = Faults::of_thread();
-        let fresh = memory::shared_words(64 * 512).unwrap();
-        for page in fresh.chunks(512) {
-            page[0].store(1, std::sync::atomic::Ordering::Relaxed);
-        }
-        let touched = before.until_now();
-        // Where other tests have locked all memory the pages are there already.
-        assert!((0..=64 + 8).contains(&of(&touched)), "{touched:?}");
-        let twice = touched.clone().and(touched.clone());
-        assert_eq!(of(&twice), 2 * of(&touched));
-        let unknown = Faults(Err("no getrusage".into())).and(touched);
+    fn faults_are_counted_apart_and_together_and_what_is_unknown_stays_so() {
+        let of = |faults: &Faults, name: &str| faults.facts()[name].clone();
+        let (one, other) = (Faults(Ok((7, 1))), Faults(Ok((5, 0))));
+        let both = one.clone().and(other.clone());
+        assert_eq!(of(&both, "minor_faults"), Fact::from(12));
+        assert_eq!(of(&both, "major_faults"), Fact::from(1));
+        let since = other.with(one.clone(), |before, now| now - before);
+        assert_eq!(of(&since, "minor_faults"), Fact::from(2));
+        let unknown = one.and(Faults(Err("no getrusage".into())));
+        assert!(matches!(of(&unknown, "major_faults"), Fact::Unknown { .. }));
         assert!(matches!(
-            unknown.facts()["major_faults"],
-            Fact::Unknown { .. }
+            of(&Faults::of_thread(), "minor_faults"),
+            Fact::Number(1..)
         ));
     }
 

@@ -62,3 +62,30 @@ pub fn words_of(file: &File, count: usize) -> io::Result<&'static [AtomicU64]> {
         Ok(std::slice::from_raw_parts(words.cast(), count))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::mm::{Advice, madvise, munlock};
+
+    use super::*;
+
+    #[test]
+    fn each_page_that_is_touched_for_the_first_time_is_a_fault() {
+        const PAGES: usize = 64;
+        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+        // SAFETY: a new mapping, as for `shared_words`, which nothing refers to. Another test
+        // may have all memory locked, and so filled: that is undone.
+        let pages = unsafe {
+            let pages = mmap_anonymous(null_mut(), PAGES * 4096, access, flags).unwrap();
+            munlock(pages, PAGES * 4096).unwrap();
+            madvise(pages, PAGES * 4096, Advice::LinuxNoHugepage).ok();
+            madvise(pages, PAGES * 4096, Advice::LinuxDontNeed).unwrap();
+            std::slice::from_raw_parts_mut(pages.cast::<u8>(), PAGES * 4096)
+        };
+        let (minor, _) = faults().unwrap();
+        for byte in pages.iter_mut().step_by(4096) {
+            *black_box(byte) = 1;
+        }
+        assert!(faults().unwrap().0 - minor >= PAGES as i64);
+    }
+}
