@@ -127,7 +127,7 @@ fn what_the_recordings_lack_cannot_be_checked() {
         (found, evidence.as_str()),
         (
             Outcome::Unchecked,
-            "new, irqrate burst of 1000: not measured; old, irqrate burst of 1000: not measured"
+            "new, irqrate: not measured; old, irqrate: not measured"
         )
     );
     let mut mixed = two_rt(1, 2);
