@@ -86,8 +86,8 @@ impl Default for Irqrate {
     fn default() -> Self {
         Self {
             bursts: vec![1_000],
-            burst_ms: 40,
-            repeats: 5,
+            burst_ms: 100,
+            repeats: 3,
             threaded: true,
             handler_ns: 0,
             priority: 80,
@@ -284,11 +284,11 @@ fn descend(
 
 impl Measurement for Irqrate {
     fn nominal(&self) -> Nanos {
-        // As if all attempts were at the first interval: how many there are, and where the
-        // limit is, nobody knows yet.
+        // Nobody knows yet how many intervals there will be, and how long.
+        const TRIED: i64 = 16;
         let first = STEP * FIRST + ODD;
         let counts = self.bursts.iter().map(|least| self.count(*least, first));
-        first * (counts.sum::<u64>() * u64::from(self.repeats)) as i64
+        first * TRIED * (counts.sum::<u64>() * u64::from(self.repeats)) as i64
     }
 
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
@@ -366,7 +366,7 @@ mod tests {
     fn a_burst_is_long_in_time_and_in_number() {
         let irqrate = Irqrate::default();
         assert_eq!(irqrate.count(1_000, Nanos(100_000)), 1_000);
-        assert_eq!(irqrate.count(1_000, Nanos(4_000)), 10_000);
+        assert_eq!(irqrate.count(1_000, Nanos(4_000)), 25_000);
         // The device leaves nobody else time for a minute at most.
         let billion = |ns| irqrate.parts(1_000_000_000, Nanos(ns));
         assert_eq!((billion(5_000), billion(20_000)), (84, 1));
