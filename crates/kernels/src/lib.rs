@@ -58,4 +58,6 @@ pub struct Kernel {
     pub origin: String,
     /// The configuration that it was built with, where known.
     pub config: Option<PathBuf>,
+    /// The suites of Debian that it was found in; none: the system's, or it is the user's own.
+    pub suites: Vec<String>,
 }

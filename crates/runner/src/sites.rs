@@ -15,7 +15,7 @@ use punctual_kernels::{Catalog, Kernel, KernelError};
 use punctual_model::plan::Load;
 use punctual_model::suite::{SubjectSpec, Suite};
 
-use crate::{Companion, Error, did_you_mean};
+use crate::{Companion, Error, did_you_mean, preemption};
 
 /// A subject that is ready to run.
 pub struct PreparedSite {
@@ -94,7 +94,12 @@ impl Builder<'_> {
             if !guests.contains_key(id) {
                 guests.insert(id, self.guest(id, &target, &busybox, progress)?);
             }
-            sites.push(self.site(&guests[id], subject));
+            let guest = &guests[id];
+            if let Some(mistake) = preemption::not_offered(&guest.kernel, &subject.boot)? {
+                let name = &subject.name;
+                return Err(Error::Request(format!("subject \"{name}\": {mistake}")));
+            }
+            sites.push(self.site(guest, subject));
         }
         Ok(sites)
     }
@@ -135,7 +140,7 @@ impl Builder<'_> {
         if names.is_empty() {
             return Ok(Default::default());
         }
-        match kmod::modules(self.cache, &kernel.release, names, progress) {
+        match kmod::modules(self.cache, &kernel.release, &kernel.suites, names, progress) {
             Ok(modules) => Ok((modules, BTreeMap::new())),
             Err(error @ kmod::KmodError::Io { .. }) => Err(error.into()),
             Err(error) => {
