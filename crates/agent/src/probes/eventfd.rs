@@ -17,7 +17,6 @@ use serde::Deserialize;
 use super::{Context, Measurement, Probe, parameters, within};
 use crate::event_log::{self, Event, EventLog};
 use crate::stall::{self, Stall};
-use crate::status_page::Slot;
 use crate::sys::time::sleep;
 use crate::threads::{self, ThreadSpec};
 
@@ -134,16 +133,10 @@ impl Pair {
     /// The writer's whole life. By its first sample the reader has long since blocked.
     fn write(&self, all: u64, phase: Nanos, stall: Option<&stall::Within>) {
         sleep(PAUSE + phase);
-        let mut slot = Slot::take(all);
-        for number in 0..all {
-            if slot.is_stopped() {
-                break;
-            }
-            stall::pause(stall, number, PAUSE);
+        threads::lead(0..all, PAUSE, stall, || {
             self.stamps.begin(WRITES, 0);
             self.add();
-            slot.count();
-        }
+        });
         self.over.store(true, Relaxed);
         self.add();
     }

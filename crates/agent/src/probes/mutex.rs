@@ -15,7 +15,6 @@ use super::{Context, Measurement, Probe, parameters, within};
 use crate::event_log::{self, Event, EventLog, Stamp};
 use crate::rt::{self, Settings};
 use crate::stall::{self, Stall};
-use crate::status_page::Slot;
 use crate::sys::mutex::{Mutex, Protocol};
 use crate::sys::semaphore::Semaphore;
 use crate::sys::time::sleep;
@@ -196,15 +195,7 @@ impl Stage {
             let found = rt::effective_priority().unwrap_or(-1);
             self.priority_of_owner.store(found, Relaxed);
         });
-        let mut slot = Slot::take(rounds - 1);
-        for round in 1..rounds {
-            if slot.is_stopped() {
-                break;
-            }
-            stall::pause(stall, round, PAUSE);
-            self.round(|| ());
-            slot.count();
-        }
+        threads::lead(1..rounds, PAUSE, stall, || self.round(|| ()));
         self.over.store(true, Relaxed);
         self.medium.post();
         self.high.post();

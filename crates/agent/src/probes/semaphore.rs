@@ -16,7 +16,6 @@ use crate::event_log::{self, Event, EventLog, Span, Stamp};
 use crate::linear_fit::LinearFit;
 use crate::rt::Settings;
 use crate::stall::{self, Stall};
-use crate::status_page::Slot;
 use crate::sys::semaphore::Semaphore;
 use crate::sys::time::sleep;
 use crate::threads::{self, ThreadSpec};
@@ -252,16 +251,13 @@ impl Stage {
     fn creator(&self, probe: &Contention, phase: Nanos, stall: Option<&stall::Within>) {
         sleep(phase);
         let arrivals = probe.order.arrivals(probe.waiters);
-        let mut slot = Slot::take(probe.all_rounds() as u64);
-        for (round, current) in (0..probe.all_rounds()).zip((0..SEMAPHORES).cycle()) {
-            if slot.is_stopped() {
-                break;
+        let mut turns = self.semaphores.iter().zip(0..).cycle();
+        threads::lead(0..probe.all_rounds() as u64, PAUSE, stall, || {
+            if let Some((semaphore, current)) = turns.next() {
+                self.current.store(current, Relaxed);
+                self.round(&arrivals, semaphore);
             }
-            self.current.store(current, Relaxed);
-            stall::pause(stall, round as u64, PAUSE);
-            self.round(&arrivals, &self.semaphores[current]);
-            slot.count();
-        }
+        });
         self.over.store(true, Relaxed);
         self.gates.iter().for_each(Semaphore::post);
     }

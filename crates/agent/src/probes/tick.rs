@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::thread;
 
 use punctual_model::probe::{
     FindingView, Form, ProbeInfo, SampleSpan, Shape, View, Watched, Windows,
@@ -18,6 +17,7 @@ use crate::stall::{self, Stall};
 use crate::status_page;
 use crate::sys::time::{self, now};
 use crate::sys::{marker, sched};
+use crate::threads;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -213,9 +213,7 @@ impl Measurement for Tick {
         let (phase, probe) = (context.phases.below(tick), self.clone());
         let guards = hold_throttling(self.cpu);
         let stall = stall::Within::of(self.stall, |_| 0, STALL_OFFSET)?;
-        let joined =
-            thread::scope(|scope| scope.spawn(|| probe.observe(phase, stall.as_ref())).join());
-        let mut observation = joined.map_err(|_| "the measuring thread has panicked")??;
+        let mut observation = threads::alone(|| probe.observe(phase, stall.as_ref()))?;
         observation.settings.extend(throttling(&guards));
         drop(guards);
         let mut recordings = report(&observation, tick)?;
