@@ -113,6 +113,17 @@ impl Worker {
     pub fn pause(&self) -> Nanos {
         Nanos::from_millis(i64::from(self.pause_ms))
     }
+
+    /// The time after which a round is ended; `None` lets it end by itself.
+    pub fn limit(&self) -> Option<Nanos> {
+        (self.limit_ms > 0).then(|| Nanos::from_millis(i64::from(self.limit_ms)))
+    }
+
+    /// After how long the recipe repeats itself, as far as the recipe says so: the pause, and
+    /// the time after which a round is ended.
+    pub fn period(&self) -> Nanos {
+        self.pause() + self.limit().unwrap_or_default()
+    }
 }
 
 /// The signal that asks a worker's round to end; what does not end is killed.
@@ -136,6 +147,15 @@ pub enum Count {
     Bytes,
     /// Each round that ended by itself is one.
     Rounds,
+    /// Each byte that its processes write is one, as the kernel counts them
+    /// (`/proc/PID/io`, `wchar`); of a process that ended, only if it led the command.
+    Written,
+    /// Each echo request that this machine sends is one, as the kernel counts them
+    /// (`/proc/net/snmp`, `OutEchos`): for `ping`, which itself tells only in the end.
+    EchoRequests,
+    /// The worker counts in the memory that `$PUNCTUAL_WORK` names, a file to be mapped that
+    /// holds one 64-bit number: `punctual-target hackbench` counts its messages there.
+    Counter,
     /// The sum of the whole numbers that follow this text in what it prints.
     After(String),
     /// The sum of the whole numbers that precede this text in what it prints.

@@ -259,6 +259,7 @@ fn steps() -> Vec<StepRecord> {
             amount: 240_000,
             unit: "messages".into(),
             cpu: Nanos::from_millis(1_830),
+            ..Work::default()
         },
         Work {
             worker: "ls -lRa /".into(),
@@ -266,6 +267,7 @@ fn steps() -> Vec<StepRecord> {
             amount: 88_150,
             unit: "lines".into(),
             cpu: Nanos::from_millis(640),
+            ..Work::default()
         },
     ];
     let step = |step, probe: &str, load: &str, work| StepRecord {

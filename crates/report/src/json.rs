@@ -167,6 +167,8 @@ fn work(work: &Work) -> Value {
         "amount": work.amount,
         "unit": work.unit,
         "cpu_ns": work.cpu.0,
+        "span_ns": work.span.0,
+        "period_ns": work.period.0,
     })
 }
 

@@ -11,6 +11,7 @@ use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recorder, Recordin
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
+use crate::loads;
 use crate::rt::{self, Settings};
 use crate::setting::SettingGuard;
 use crate::stall::{self, Stall};
@@ -137,6 +138,7 @@ impl Tick {
         if let Some(stall) = stall {
             stall.arm(now());
         }
+        loads::begin();
         let before = timer_interrupts(self.cpu);
         marker::armed();
         let begin = now();

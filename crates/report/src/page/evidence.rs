@@ -102,6 +102,7 @@ pub fn work(matrix: &Matrix<'_>) -> Markup {
                 thead { tr {
                     th { "measurement" } th { "subject" } th { "worker" }
                     th.number { "rounds" } th.number { "work" } th.number { "CPU time" }
+                    th.number { "of" } th.number { "periods" }
                 } }
                 tbody {
                     @for (row, run, recording) in &worked { @for work in run.work(recording) { tr {
@@ -109,10 +110,12 @@ pub fn work(matrix: &Matrix<'_>) -> Markup {
                         td.number { (thousands(work.rounds)) }
                         td.number { (thousands(work.amount)) " " (work.unit) }
                         td.number { (seconds(work.cpu)) }
+                        td.number { @if work.span > Nanos::ZERO { (seconds(work.span)) } }
+                        td.number { @if let Some(periods) = work.periods() { (format!("{periods:.2}")) } }
                     } } }
                     @for (row, run, _) in &silent { tr {
                         td { (row.title()) } td { (name(matrix, run)) }
-                        td.gap colspan="4" { "the load reported no work" }
+                        td.gap colspan="6" { "the load reported no work" }
                     } }
                 }
             } }
