@@ -55,7 +55,10 @@ pub fn check(document: &Document) -> Checked {
         fail_unless(is_time, at, || "expected a limit in us, ms or s".to_owned())?;
         let is_told = direction.needs.is_none() || direction.note.is_some();
         fail_unless(is_told, at, || {
-            format!("\"{}\" has `needs`: expected a `note` that says why", direction.id)
+            format!(
+                "\"{}\" has `needs`: expected a `note` that says why",
+                direction.id
+            )
         })?;
     }
     Ok(())

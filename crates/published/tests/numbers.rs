@@ -33,7 +33,13 @@ fn no_number_of_a_rows_quotations_is_left_out() {
     for document in documents().unwrap() {
         for row in document.tables.iter().flat_map(|table| &table.rows) {
             let text = row.quotes.get_ref().join("\n");
-            assert_eq!(in_text(&text), numbers(row), "{}: {}", document.name, row.name);
+            assert_eq!(
+                in_text(&text),
+                numbers(row),
+                "{}: {}",
+                document.name,
+                row.name
+            );
         }
     }
 }
@@ -46,7 +52,10 @@ fn counts_add_up_and_give_the_durations() {
         .iter()
         .map(|one| (one.count(), format!("{:.3}", one.seconds())))
         .collect();
-    assert_eq!(told, [(54_466, "26.595".into()), (309_757, "151.249".into())]);
+    assert_eq!(
+        told,
+        [(54_466, "26.595".into()), (309_757, "151.249".into())]
+    );
     let [vanilla, rt] = &review.histograms[..] else {
         panic!("two histograms")
     };
@@ -72,13 +81,18 @@ fn full(suite: &str) -> Vec<i64> {
     let text = fs::read_to_string(root.join(format!("{suite}.toml"))).unwrap();
     let suite: toml::Table = text.parse().unwrap();
     let steps = suite["step"].as_array().unwrap().iter();
-    steps.filter_map(|step| step.get("full")?.as_integer()).collect()
+    steps
+        .filter_map(|step| step.get("full")?.as_integer())
+        .collect()
 }
 
 #[test]
 fn suites_are_as_large_as_their_documents_say() {
     let review = document("Patch review");
-    let most = review.histograms.iter().map(punctual_published::Histogram::count);
+    let most = review
+        .histograms
+        .iter()
+        .map(punctual_published::Histogram::count);
     let most = most.max().unwrap() as i64;
     assert!(full("patch-review").iter().all(|full| *full == most));
     // One minute at the 64 Hz of the comment.
@@ -107,8 +121,14 @@ fn improvements_are_those_of_the_numbers_in_the_text() {
     let percent = |at| 100.0 * (value(older, at) - value(newer, at)) / value(older, at);
     let told = format!("{:.0} % and {:.0} % less", percent(8), percent(9));
     let vub = document("VUB");
-    let improved = vub.directions.iter().find(|one| one.id == "improved-on-average");
-    assert!(improved.unwrap().note.as_ref().unwrap().contains(&told), "{told}");
+    let improved = vub
+        .directions
+        .iter()
+        .find(|one| one.id == "improved-on-average");
+    assert!(
+        improved.unwrap().note.as_ref().unwrap().contains(&told),
+        "{told}"
+    );
 }
 
 /// Which of a document's kernels a role means.

@@ -18,7 +18,6 @@ pub fn summary(matrix: &Matrix<'_>, document: &Document) -> Markup {
             _ => None,
         });
     let improved: Vec<Improvement> = improved.flatten().collect();
-    let statements = document.statements.iter().filter(|one| one.unit.is_some());
     html! {
         @if !improved.is_empty() {
             h3 { "Worst cases of all tests, and the average improvement" }
@@ -28,7 +27,6 @@ pub fn summary(matrix: &Matrix<'_>, document: &Document) -> Markup {
                 "it is longer. The average is the mean of these percentages, each test counting "
                 "alike, as the paper computes it. No test can improve by more than 100 %, but one "
                 "may get worse by any amount: a single bad test pulls the average far down."
-                @for one in statements { " Published: " (one.says) " (" (one.system) ")." }
             }
         }
         @for one in &improved { (improvement(one)) }

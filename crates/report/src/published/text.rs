@@ -82,7 +82,7 @@ fn document_text(document: &Document, width: usize) -> String {
             let count = count.parse().map_or_else(|_| count.clone(), thousands);
             format!("  {value} {unit}  {count:>9}")
         };
-        lines.extend(histogram.bins.get_ref().iter().map(bin));
+        lines.extend(histogram.bins.iter().map(bin));
     }
     for series in &document.series {
         lines.push(String::new());
@@ -93,7 +93,7 @@ fn document_text(document: &Document, width: usize) -> String {
             "  ",
             width,
         ));
-        lines.extend(wrap(&series.values.get_ref().join(" "), "  ", "  ", width));
+        lines.extend(wrap(&series.values.join(" "), "  ", "  ", width));
     }
     for list in &document.lists {
         lines.push(String::new());
@@ -103,7 +103,7 @@ fn document_text(document: &Document, width: usize) -> String {
             "  ",
             width,
         ));
-        lines.extend(wrap(&list.lines.get_ref().join(", "), "  ", "  ", width));
+        lines.extend(wrap(&list.lines.join(", "), "  ", "  ", width));
     }
     lines.extend(words(document, width));
     lines.join("\n") + "\n"
