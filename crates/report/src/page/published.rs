@@ -9,7 +9,7 @@ use super::{figure, improved};
 use crate::figure::Figure;
 use crate::matrix::{Matrix, Measurement};
 use crate::published::ABSOLUTE;
-use crate::published::directions::{Checked, Outcome, checked};
+use crate::published::directions::{Checked, Outcome, checked, seeds};
 pub use crate::published::repeated;
 use crate::published::scale::scaled;
 use crate::published::steps::{Counts, counts, loads, uncounted};
@@ -55,10 +55,10 @@ fn directions(matrix: &Matrix<'_>, document: &Document) -> Markup {
 fn direction(one: &Checked<'_>) -> Markup {
     let direction = one.direction;
     let class = match one.outcome {
-        Outcome::Shown => "verdict low",
-        Outcome::Gone => "verdict high",
-        Outcome::Partly => "verdict",
-        Outcome::Unchecked => "gap",
+        Outcome::Holds => "verdict low",
+        Outcome::Fails => "verdict high",
+        Outcome::Undecided(_) => "verdict",
+        Outcome::CannotTell => "gap",
     };
     html! {
         tr {
@@ -67,8 +67,12 @@ fn direction(one: &Checked<'_>) -> Markup {
                 @for quote in direction.quotes.get_ref() {
                     small.quote { "“" (quote) "”" }
                 }
+                @if let Some(note) = &direction.note { small { (note.trim()) } }
             }
-            td class=(class) { (one.outcome) }
+            td class=(class) {
+                (one.outcome)
+                @if let Outcome::Undecided(more) = one.outcome { small { (seeds(more)) } }
+            }
             td.free { (unbroken(&one.evidence)) }
         }
     }
