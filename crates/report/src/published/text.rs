@@ -5,7 +5,7 @@ use punctual_model::run::Run;
 use punctual_published::Document;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::directions::{Outcome, checked};
+use super::directions::{Outcome, checked, seeds};
 use super::scale::scaled;
 use super::tables::table;
 use super::{ABSOLUTE, repeated};
@@ -24,21 +24,21 @@ pub fn directions_text(runs: &[Run], documents: &[Document], width: usize) -> St
         for scaled in scaled(&matrix) {
             lines.extend(wrap(&clean(&scaled.text()), "", "  ", width));
         }
+        lines.push(String::new());
         lines.push("Is it still so?".to_owned());
         for one in checked(&matrix, document) {
-            let claim = &one.direction.claim;
-            let text = match one.outcome {
-                Outcome::Unchecked => {
-                    format!("{claim}: could not be checked: {}", clean(&one.evidence))
-                }
-                _ => claim.clone(),
-            };
             let word = match one.outcome {
-                Outcome::Unchecked => "?".to_owned(),
+                Outcome::Undecided(more) => format!("undecided, {}", seeds(more)),
                 outcome => outcome.to_string(),
             };
-            let first = format!("  {word:7}  ");
-            lines.extend(wrap(&text, &first, &" ".repeat(11), width));
+            let why = match (one.outcome, &one.direction.note) {
+                (Outcome::CannotTell, Some(note)) if one.direction.needs.is_some() => note.trim(),
+                (Outcome::CannotTell, _) => &one.evidence,
+                _ => "",
+            };
+            let colon = if why.is_empty() { "" } else { ": " };
+            let text = format!("{}: {word}{colon}{}", one.direction.claim, clean(why));
+            lines.extend(wrap(&text, "  - ", "    ", width));
         }
     }
     if lines.is_empty() {
@@ -82,7 +82,7 @@ fn document_text(document: &Document, width: usize) -> String {
             let count = count.parse().map_or_else(|_| count.clone(), thousands);
             format!("  {value} {unit}  {count:>9}")
         };
-        lines.extend(histogram.bins.get_ref().iter().map(bin));
+        lines.extend(histogram.bins.iter().map(bin));
     }
     for series in &document.series {
         lines.push(String::new());
@@ -93,7 +93,7 @@ fn document_text(document: &Document, width: usize) -> String {
             "  ",
             width,
         ));
-        lines.extend(wrap(&series.values.get_ref().join(" "), "  ", "  ", width));
+        lines.extend(wrap(&series.values.join(" "), "  ", "  ", width));
     }
     for list in &document.lists {
         lines.push(String::new());
@@ -103,7 +103,7 @@ fn document_text(document: &Document, width: usize) -> String {
             "  ",
             width,
         ));
-        lines.extend(wrap(&list.lines.get_ref().join(", "), "  ", "  ", width));
+        lines.extend(wrap(&list.lines.join(", "), "  ", "  ", width));
     }
     lines.extend(words(document, width));
     lines.join("\n") + "\n"
