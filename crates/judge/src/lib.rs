@@ -7,14 +7,21 @@
 #![forbid(unsafe_code)]
 
 mod compare;
+mod evidence;
 mod holm;
+mod judge;
 mod occasions;
 mod rank_sum;
 mod rule;
+#[cfg(test)]
+mod synthetic;
 mod typical;
+mod verdict;
 
 pub use compare::{Comparison, Interval, Pair, Verdict, compare, compare_rows};
 pub use holm::holm;
+pub use judge::{Unanswered, judge, judge_with};
 pub use occasions::{MoreOften, Occasions, RateBounds, more_often};
 pub use rule::{Rule, TooFewRuns};
 pub use typical::{Typical, runs_for_typical, typical};
+pub use verdict::{Answer, Decisive, Fitness, Judgement, More, Why};

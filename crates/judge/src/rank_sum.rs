@@ -168,6 +168,11 @@ mod tests {
     }
 
     #[test]
+    fn ties_have_the_mean_of_their_ranks() {
+        assert_eq!(doubled_ranks(&[7.0, 1.0, 3.0, 3.0]), [8, 2, 5, 5]);
+    }
+
+    #[test]
     fn sides_that_are_apart_have_the_least_p_and_know_which_is_low() {
         let (low, high) = ([1.0, 2.0, 3.0, 4.0, 5.0], [6.0, 7.0, 8.0, 9.0, 10.0]);
         let sum = RankSum::of(&low, &high);
