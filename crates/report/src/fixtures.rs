@@ -75,8 +75,14 @@ pub fn all_probes() -> Vec<Run> {
         yes,
         why: why.into(),
     };
-    let unforced = answer(false, "neither, and 1 of 9 lines have a thread");
-    let forced = answer(true, "PREEMPT_RT, and 8 of 9 lines have one");
+    let unforced = [
+        answer(false, "0 of 8 lines have a thread"),
+        answer(true, "0 of 8 lines have a thread"),
+    ];
+    let forced = [
+        answer(true, "8 of 8 lines have a thread"),
+        answer(false, "8 of 8 lines have a thread"),
+    ];
     runs[0].recordings = told_by_all_probes(unforced, 40);
     runs[1].recordings = told_by_all_probes(forced, 59);
     for run in &mut runs {
@@ -88,9 +94,10 @@ pub fn all_probes() -> Vec<Run> {
     runs
 }
 
-fn told_by_all_probes(threaded: Finding, threads: u64) -> Vec<Recording> {
+fn told_by_all_probes([each, none]: [Finding; 2], threads: u64) -> Vec<Recording> {
     let threads_found = [
-        ("interrupts_threaded", threaded),
+        ("interrupts_threaded", each),
+        ("interrupts_unthreaded", none),
         ("threads", Finding::Count(threads)),
         ("real_time_threads", Finding::Count(12)),
     ];

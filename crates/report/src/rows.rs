@@ -213,6 +213,14 @@ fn entry<'a>(column: &'a Column<'a>, row: &Measurement, notes: &mut Notes) -> En
                     thousands(stats.count),
                 )));
             }
+            if stats.faults > 0 {
+                numbers.push(notes.number(format!(
+                    "{}, {}: {} page faults while it was measured, in spite of locked memory",
+                    column.name,
+                    row.title(),
+                    thousands(stats.faults as u64),
+                )));
+            }
             let some = stats.count > 0;
             let content = some.then_some(stats).ok_or("no sample");
             (found, content, numbers)

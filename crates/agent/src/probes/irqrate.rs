@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, each, irq, parameters, within};
 use crate::phases::Phases;
-use crate::rt::{self, Settings};
+use crate::rt::{self, Faults, Settings};
 use crate::status_page;
 use crate::sys::pulse::{BURST_MAX, Burst, INTERVAL_FREE, Pulse, Source};
 use crate::sys::time;
@@ -165,12 +165,15 @@ impl Irqrate {
     fn measure(&self, phases: &mut Phases) -> Result<Vec<Recording>, Reason> {
         let settings = rt::prepare_thread(self.cpu, self.priority)?;
         each(&self.bursts, |least| {
+            let faults = Faults::of_thread();
             let mut all = Vec::new();
             let limit = descend(|interval| {
                 all.push(self.attempt(*least, interval, phases)?);
                 Ok(all.last().is_some_and(|tried| tried.lost > 0))
             })?;
-            self.recording(*least, limit, &all, &settings)
+            let mut recording = self.recording(*least, limit, &all, &settings)?;
+            recording.settings.extend(faults.until_now().facts());
+            Ok(recording)
         })
     }
 

@@ -4,6 +4,7 @@
 use maud::{Markup, html};
 use punctual_model::recording::Recording;
 use punctual_model::run::Run;
+use punctual_model::units::Nanos;
 
 use crate::matrix::{Cell, Matrix, Measurement};
 use crate::shell::folded;

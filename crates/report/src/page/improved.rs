@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use punctual_published::{Check, Document};
 
 use crate::matrix::Matrix;
-use crate::published::directions::{percents, spread};
 use crate::published::improvement::{Improvement, average, improvements};
+use crate::published::judged::{percents, spread};
 
 /// Every claim of an improvement, test by test.
 pub fn summary(matrix: &Matrix<'_>, document: &Document) -> Markup {

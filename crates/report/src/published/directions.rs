@@ -1,56 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether today's kernels still show what a document says, judged run by run.
 
-use std::fmt;
-
 use punctual_judge::{
-    Comparison as Found, Interval, Pair, Rule, Typical, Verdict, compare, compare_rows,
-    runs_for_typical, typical,
+    Pair, Rule, Typical, Verdict, compare, compare_rows, runs_for_typical, typical,
 };
 use punctual_model::MachineRecord;
-use punctual_model::units::Nanos;
 use punctual_published::{
     Below, Check, Comparison, Direction, Document, Improved, Measure, Need, Ratio, Role, Told,
 };
 
 use super::improvement::{average, improvements};
-use super::measure::{OfRun, by_run, independent, loads, rows};
+use super::judged::{Judged, Outcome, Part, ends, part, percents, says, spread};
+use super::measure::{OfRun, independent, loads, rows};
 use super::roles::subjects;
 use crate::matrix::{Cell, Column, Matrix, Measurement};
-use crate::text::{seconds, seconds_span, span};
 use crate::views;
-
-/// What came of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// All figures show it.
-    Holds,
-    /// One of them shows the contrary, or that there is no difference.
-    Fails,
-    /// It takes so many more seeds to tell it.
-    Undecided(usize),
-    /// Something is missing that no number of seeds supplies.
-    CannotTell,
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Holds => "holds",
-            Self::Fails => "does not hold",
-            Self::Undecided(_) => "undecided",
-            Self::CannotTell => "cannot be told here",
-        })
-    }
-}
-
-/// What an undecided claim takes: `4 more seeds`.
-pub fn seeds(more: usize) -> String {
-    match more {
-        1 => "1 more seed".to_owned(),
-        more => format!("{more} more seeds"),
-    }
-}
 
 /// A claim, and what came of it.
 #[derive(Clone, Debug)]
@@ -109,76 +73,6 @@ fn has(column: &Column<'_>, need: Need) -> bool {
     }
 }
 
-/// What one comparison of several shows.
-#[derive(Clone, Copy)]
-enum Part {
-    Shown,
-    Contradicted,
-    Open(usize),
-}
-
-impl Part {
-    /// Of runs that are to be above, or within, a bound.
-    fn of(found: Typical, wanted: Typical) -> Self {
-        match found {
-            Typical::Undecided { more } => Self::Open(more),
-            found if found == wanted => Self::Shown,
-            _ => Self::Contradicted,
-        }
-    }
-}
-
-/// What all comparisons show, and what is missing.
-#[derive(Default)]
-struct Judged {
-    parts: Vec<Part>,
-    evidence: Vec<String>,
-    gaps: Vec<String>,
-}
-
-impl Judged {
-    fn push(&mut self, part: Part, evidence: String) {
-        self.parts.push(part);
-        self.evidence.push(evidence);
-    }
-
-    fn gap(&mut self, gap: String) {
-        if !self.gaps.contains(&gap) {
-            self.gaps.push(gap);
-        }
-    }
-
-    /// The figure of each run; where there is none, that is noted.
-    fn figures<'a>(
-        &mut self,
-        column: &Column<'a>,
-        measure: &Measure,
-        rows: &[&Measurement],
-    ) -> Option<Vec<OfRun<'a>>> {
-        let found = by_run(column, rows, measure.statistic);
-        let gap = |why| self.gap(format!("{}, {}: {why}", column.name, measure.name()));
-        found.map_err(gap).ok()
-    }
-
-    /// A claim of several figures holds where all of them show it.
-    fn concluded(mut self) -> (Outcome, String) {
-        let is_contradicted = |part: &Part| matches!(part, Part::Contradicted);
-        let more = self.parts.iter().filter_map(|part| match part {
-            Part::Open(more) => Some(*more),
-            _ => None,
-        });
-        let outcome = if self.parts.iter().any(is_contradicted) {
-            Outcome::Fails
-        } else if self.parts.is_empty() || !self.gaps.is_empty() {
-            Outcome::CannotTell
-        } else {
-            more.max().map_or(Outcome::Holds, Outcome::Undecided)
-        };
-        self.evidence.append(&mut self.gaps);
-        (outcome, self.evidence.join("; "))
-    }
-}
-
 /// The subjects of a role; an error where there are none.
 fn required<'a>(matrix: &'a Matrix<'a>, role: Role) -> Result<Vec<&'a Column<'a>>, String> {
     let subjects = subjects(matrix, role);
@@ -218,9 +112,10 @@ fn compared(
     let rule = Rule::default();
     let all: Vec<Pair> = compared.iter().map(|row| row.pair.clone()).collect();
     for (row, among) in compared.iter().zip(compare_rows(&all, &rule)) {
-        let alone = match row.pair.is_identical {
-            true => among,
-            false => compare(&row.pair.of, &row.pair.than, &rule),
+        let alone = if row.pair.is_identical {
+            among
+        } else {
+            compare(&row.pair.of, &row.pair.than, &rule)
         };
         let (text, says) = (&row.text, says(&alone));
         judged.push(
@@ -293,73 +188,6 @@ fn values(runs: Vec<OfRun<'_>>) -> Vec<f64> {
     runs.into_iter().map(|run| run.value).collect()
 }
 
-/// The middle of several runs' times, and from where to where they are: `8.07 µs (7.90–8.20 µs)`.
-pub fn spread(values: &[f64], is_work: bool) -> String {
-    let mut values: Vec<Nanos> = values.iter().map(|ns| Nanos(ns.round() as i64)).collect();
-    values.sort_unstable();
-    let (Some(low), Some(high)) = (values.first(), values.last()) else {
-        return "not measured".to_owned();
-    };
-    let middle = values[(values.len() - 1) / 2];
-    match (is_work, low == high) {
-        (_, true) => crate::text::time(middle, is_work),
-        (true, _) => format!("{} ({})", seconds(middle), seconds_span(*low, *high)),
-        (false, _) => format!("{middle} ({})", span(*low, *high)),
-    }
-}
-
-/// What one comparison shows, by itself and among all of its claim. Where all of a claim's
-/// figures must show it, each is held to the level by itself; that one of them shows the
-/// contrary is held to the level among all.
-///
-/// Source: R. L. Berger, *Multiparameter hypothesis testing and acceptance sampling*,
-/// Technometrics 24 (1982).
-fn part([alone, among]: [&Found; 2], wanted: Verdict, rule: &Rule) -> Part {
-    let contrary = match wanted {
-        Verdict::Lower => Verdict::Higher,
-        _ => Verdict::Lower,
-    };
-    let is_small = |(low, high): (f64, f64)| low > 1.0 / rule.effect && high < rule.effect;
-    let bounds = alone.ratio.and_then(|ratio| ratio.bounds);
-    match alone.verdict {
-        found if found == wanted => Part::Shown,
-        Verdict::Identical => Part::Contradicted,
-        _ if among.verdict == contrary => Part::Contradicted,
-        Verdict::NotSeparated { .. } if bounds.is_some_and(is_small) => Part::Contradicted,
-        Verdict::NotSeparated { more } => Part::Open(more.unwrap_or(1).max(1) as usize),
-        Verdict::Undecided(few) => Part::Open(few.needed - few.have.0.min(few.have.1)),
-        Verdict::Lower | Verdict::Higher => Part::Open(1),
-    }
-}
-
-/// `lower, 0.021 times (0.015–0.027)`.
-fn says(found: &Found) -> String {
-    let word = match found.verdict {
-        Verdict::Lower => "lower",
-        Verdict::Higher => "higher",
-        Verdict::NotSeparated { .. } => "not separated",
-        Verdict::Identical => return "the same to the last sample".to_owned(),
-        Verdict::Undecided(few) => return few.to_string(),
-    };
-    let times = found.ratio.map(|ratio| format!(", {}", times(&ratio)));
-    format!("{word}{}", times.unwrap_or_default())
-}
-
-fn times(ratio: &Interval) -> String {
-    // Three digits, whether it is 1.02 or 0.0117.
-    let short = |value: f64| {
-        let places = (2.0 - value.log10().floor()).clamp(0.0, 6.0) as usize;
-        format!("{value:.places$}")
-    };
-    let bounds = ratio.bounds;
-    let bounds = bounds.map(|(low, high)| format!(" ({}–{})", short(low), short(high)));
-    format!(
-        "{} times{}",
-        short(ratio.estimate),
-        bounds.unwrap_or_default()
-    )
-}
-
 fn quotients(matrix: &Matrix<'_>, ratio: &Ratio) -> Result<Judged, String> {
     let mut judged = Judged::default();
     for column in required(matrix, ratio.of)? {
@@ -402,15 +230,6 @@ fn divided<'a>(above: &[OfRun<'a>], below: &[OfRun<'a>]) -> Vec<OfRun<'a>> {
     above.iter().filter_map(quotient).collect()
 }
 
-/// The smallest and the largest.
-pub fn ends(values: &[f64]) -> (f64, f64) {
-    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-    (
-        low,
-        values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-    )
-}
-
 fn limits(matrix: &Matrix<'_>, below: &Below) -> Result<Judged, String> {
     let limit = below.nanos().ok_or("the limit is no time")?;
     let level = Rule::default().level;
@@ -424,9 +243,10 @@ fn limits(matrix: &Matrix<'_>, below: &Below) -> Result<Judged, String> {
             let runs = values(independent(runs));
             let name = format!("{}, {}{}", column.name, measure.name(), loads(rows));
             let is_above = runs.iter().any(|value| *value > limit);
-            let part = match is_above {
-                true => Part::Contradicted,
-                false => Part::of(typical(&runs, limit, level), Typical::Within),
+            let part = if is_above {
+                Part::Contradicted
+            } else {
+                Part::of(typical(&runs, limit, level), Typical::Within)
             };
             // Of independent runs of which none is above, this share may be.
             let share = 100.0 * (1.0 - level.powf(1.0 / runs.len() as f64));
@@ -512,18 +332,6 @@ fn improvement(matrix: &Matrix<'_>, improved: &Improved) -> Result<Judged, Strin
         );
     }
     Ok(judged)
-}
-
-/// The middle of several runs' percentages, and from where to where they are.
-pub fn percents(values: &[f64]) -> String {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let (low, high) = ends(values);
-    let middle = sorted[(sorted.len() - 1) / 2];
-    match values.len() {
-        1 => format!("{middle:+.0} %"),
-        seeds => format!("{middle:+.0} % ({low:+.0} to {high:+.0} % over {seeds} seeds)"),
-    }
 }
 
 #[cfg(test)]

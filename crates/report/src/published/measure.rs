@@ -148,10 +148,17 @@ fn measured<'a>(column: &Column<'a>, rows: &[&Measurement]) -> Result<Vec<Measur
     Ok(found)
 }
 
+/// The figure, corrected where it is known what the taking of time stamps adds to it.
 fn of(found: &[Measured<'_>], statistic: Statistic) -> Option<f64> {
+    let stats = Stats::of(found);
+    let tracing = stats.tracing.map_or(0.0, |tracing| tracing.0 as f64);
+    Some(raw(&stats, found, statistic)? - tracing)
+}
+
+/// The figure with what the taking of time stamps adds to it.
+fn raw(stats: &Stats, found: &[Measured<'_>], statistic: Statistic) -> Option<f64> {
     let all = || found.iter().map(|one| one.recording);
     let mean = |sum: i128, count: u64| sum as f64 / count as f64;
-    let stats = Stats::of(found);
     let time = match statistic {
         Statistic::Mean => {
             let sum = all().map(|one| i128::from(one.sum.0)).sum();

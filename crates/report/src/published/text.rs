@@ -5,7 +5,8 @@ use punctual_model::run::Run;
 use punctual_published::Document;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::directions::{Outcome, checked, seeds};
+use super::directions::checked;
+use super::judged::{Outcome, seeds};
 use super::scale::scaled;
 use super::tables::table;
 use super::{ABSOLUTE, repeated};
@@ -234,19 +235,22 @@ mod tests {
     #[test]
     fn a_claim_has_a_line_and_other_suites_have_none() {
         let documents = documents().unwrap();
-        let mut runs = fixtures::whole();
+        let mut runs = fixtures::seeds(5);
         assert_eq!(directions_text(&runs, &documents, 80), "");
         for run in &mut runs {
             run.suite = "celf".into();
         }
         let text = directions_text(&runs, &documents, 80);
-        assert!(
-            text.contains("  yes      the real-time kernel's worst latency is the lowest"),
-            "{text}"
-        );
-        assert!(
-            text.contains("  yes      hackbench takes longer on the real-time kernel"),
-            "{text}"
-        );
+        for line in [
+            "  - the real-time kernel's worst latency is the lowest of the four: holds\n",
+            "  - hackbench takes longer on the real-time kernel: cannot be told here:\n",
+            "  - the real-time kernel's latency is 100 µs or less: cannot be told here: A\n",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+        let text = directions_text(&runs[..1], &documents, 80);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let why = "cannot be told here: there is no real-time kernel among the subjects";
+        assert!(words.join(" ").contains(why), "{text}");
     }
 }

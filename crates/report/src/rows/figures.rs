@@ -88,8 +88,12 @@ pub fn steps(rows: &[(&Measurement, Vec<Entry<'_>>)], style: Style, notes: &mut 
         }
         line
     });
-    let lines = lines.collect();
-    let (first, _) = &rows[0];
+    let mut lines: Vec<Line> = lines.collect();
+    let (first, entries) = &rows[0];
+    if entries.iter().any(knows_tracing) {
+        let tracing = |stats: &Stats| or_unknown(stats.tracing);
+        lines.push(line("of it tracing", entries, tracing));
+    }
     Section {
         title: format!(
             "{}, {}: worst / mean{}",
@@ -175,9 +179,28 @@ fn latency_lines(label: &str, entries: &[Entry<'_>], style: Style) -> Vec<Line> 
     if let Some((q, name)) = best_quantile(entries) {
         lines.push(line(name, entries, |stats| or_unknown(stats.quantile(q))));
     }
+    lines.extend(corrected_lines(label, entries));
     lines.push(line("missed", entries, |stats| thousands(stats.missed)));
     lines.push(samples(entries));
     lines
+}
+
+fn knows_tracing(entry: &Entry<'_>) -> bool {
+    matches!(&entry.content, Ok(stats) if stats.tracing.is_some())
+}
+
+/// The same without what the taking of time stamps adds, where that is known.
+fn corrected_lines(label: &str, entries: &[Entry<'_>]) -> Vec<Line> {
+    if !entries.iter().any(knows_tracing) {
+        return Vec::new();
+    }
+    let corrected = |value: fn(&Stats) -> Option<Nanos>| {
+        move |stats: &Stats| or_unknown(value(stats).and_then(|value| stats.corrected(value)))
+    };
+    vec![
+        line(&format!("{label} corr."), entries, corrected(Stats::worst)),
+        line("mean corr.", entries, corrected(|stats| stats.mean)),
+    ]
 }
 
 fn samples(entries: &[Entry<'_>]) -> Line {
