@@ -38,9 +38,7 @@ pub const INFO: ProbeInfo = ProbeInfo {
             FindingView::new("inverted", "inverted", Form::Plain),
         ],
     },
-    scope: Ok(Watched::handover(Windows::OneAfterTheOther {
-        warmup: true,
-    })),
+    scope: Ok(Watched::handover(Windows::OneAfterTheOther)),
 };
 
 /// The low thread sleeps so long before each round: no multiple of a tick, and long enough
