@@ -102,6 +102,9 @@ pub struct Worker {
     /// The signal that asks it to end.
     #[serde(default)]
     pub stop: Stop,
+    /// Whether the command never ends by itself: then no round of it is expected to be done.
+    #[serde(default)]
+    pub endless: bool,
     /// What the worker does, as a plural noun: `files`, `messages`.
     pub unit: String,
     /// How that is counted in what the worker prints.

@@ -169,6 +169,7 @@ fn work(work: &Work) -> Value {
         "cpu_ns": work.cpu.0,
         "span_ns": work.span.0,
         "period_ns": work.period.0,
+        "endless": work.endless,
     })
 }
 

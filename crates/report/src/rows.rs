@@ -2,6 +2,7 @@
 //! The table's contents, before they become text or HTML: every cell says something.
 
 mod figures;
+mod played;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -234,7 +235,8 @@ fn entry<'a>(column: &'a Column<'a>, row: &Measurement, notes: &mut Notes) -> En
     }
 }
 
-/// Where the figures were measured: on which CPUs, and of real time on which machine.
+/// Where the figures were measured: on which CPUs, of real time on which machine, and beside
+/// how little of a load's recipe.
 pub fn places(matrix: &Matrix<'_>) -> Vec<String> {
     let mut cpus: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for recording in matrix.runs().flat_map(|run| &run.recordings) {
@@ -258,6 +260,7 @@ pub fn places(matrix: &Matrix<'_>) -> Vec<String> {
     }
     places.extend(kernels(matrix));
     places.extend(matrix.columns.iter().filter_map(machine));
+    places.extend(played::played(matrix));
     places
 }
 
