@@ -251,6 +251,7 @@ mod tests {
             summary: String::new(),
             mix: Vec::new(),
             programs: Vec::new(),
+            disk: false,
             workers: vec![worker],
         }
     }

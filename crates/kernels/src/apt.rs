@@ -12,6 +12,7 @@ use std::process::{Command, Output, Stdio};
 
 use crate::checksum;
 use crate::id::KernelId;
+use crate::module;
 
 /// Why a package cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -297,6 +298,61 @@ pub(super) fn unpack(deb: &Path, directory: &Path) -> Result<Unpacked, AptError>
     let _ = child.kill();
     let _ = child.wait();
     unpacked
+}
+
+/// Takes the kernel modules of these names out of a package, unpacked, into a directory.
+pub(super) fn unpack_modules(
+    deb: &Path,
+    release: &str,
+    names: &[&str],
+    directory: &Path,
+) -> Result<(), AptError> {
+    let mut child = Command::new("dpkg-deb")
+        .arg("--fsys-tarfile")
+        .arg(deb)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| not_started("dpkg-deb", error))?;
+    let stdout = child.stdout.take().expect("standard output is piped");
+    let taken = take_modules(stdout, deb, release, names, directory);
+    let _ = child.kill();
+    let _ = child.wait();
+    taken
+}
+
+fn take_modules(
+    archive: impl Read,
+    deb: &Path,
+    release: &str,
+    names: &[&str],
+    directory: &Path,
+) -> Result<(), AptError> {
+    let describe = |error| AptError::Io(deb.display().to_string(), error);
+    let mut missing = names.to_vec();
+    let mut archive = tar::Archive::new(archive);
+    for entry in archive.entries().map_err(describe)? {
+        let mut entry = entry.map_err(describe)?;
+        let path = entry.path().map_err(describe)?.into_owned();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let stem = name.and_then(|name| name.split_once(".ko"));
+        let Some(at) = stem.and_then(|(stem, _)| missing.iter().position(|name| *name == stem))
+        else {
+            continue;
+        };
+        let mut packed = Vec::new();
+        entry.read_to_end(&mut packed).map_err(describe)?;
+        let module = module::check(&path, packed, release)
+            .map_err(|error| describe(io::Error::other(error)))?;
+        fs::write(directory.join(module.file_name), module.bytes).map_err(describe)?;
+        missing.swap_remove(at);
+        if missing.is_empty() {
+            return Ok(());
+        }
+    }
+    let text = format!("it has no module {}", missing.join(", "));
+    Err(describe(io::Error::new(io::ErrorKind::NotFound, text)))
 }
 
 fn take_boot_files(archive: impl Read, deb: &Path, directory: &Path) -> Result<Unpacked, AptError> {

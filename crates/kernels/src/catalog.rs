@@ -19,7 +19,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::Kernel;
+use crate::{Kernel, Package};
 use crate::apt;
 use crate::checksum;
 use crate::error::{KernelError, at};
@@ -325,6 +325,14 @@ impl Catalog {
             image_sha256: record.vmlinuz_sha256,
             boot: record.boot,
             origin: record.origin,
+            package: match (record.package, record.version, record.deb_sha256) {
+                (Some(name), Some(version), Some(sha256)) => Some(Package {
+                    name,
+                    version,
+                    sha256,
+                }),
+                _ => None,
+            },
         }
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How much of its recipe a load played while samples were taken, where that was little.
+//! What was less than it should have been: rounds of a load, samples.
 
 use punctual_model::recording::Work;
 
@@ -11,7 +11,7 @@ const ENOUGH: u64 = 2;
 
 /// A line for each worker of which fewer than two periods, or fewer than two rounds, were played
 /// beside a measurement, by the run that played least of it.
-pub fn played(matrix: &Matrix<'_>) -> Vec<String> {
+pub fn of_loads(matrix: &Matrix<'_>) -> Vec<String> {
     let mut least: Vec<(&str, &Work)> = Vec::new();
     for step in matrix.runs().flat_map(|run| &run.steps) {
         for work in step.work.iter().filter(|work| is_little(work)) {
@@ -26,6 +26,26 @@ pub fn played(matrix: &Matrix<'_>) -> Vec<String> {
         }
     }
     least.iter().map(|(load, work)| line(load, work)).collect()
+}
+
+/// A line for each recording that the time ended before it had all of its samples.
+pub fn of_samples(matrix: &Matrix<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for column in &matrix.columns {
+        for recording in column.runs.iter().flat_map(|run| &run.recordings) {
+            let settings = &recording.settings;
+            let is_cut = settings.get("ended_by").is_some_and(|by| *by == "duration".into());
+            if let Some(asked) = settings.get("samples_asked").filter(|_| is_cut) {
+                let (title, got) = (recording.title(), thousands(recording.count));
+                lines.push(format!(
+                    "{title}, {}: the time (`duration_ms`) was over after {got} of {asked} samples.",
+                    column.name
+                ));
+            }
+        }
+    }
+    lines.dedup();
+    lines
 }
 
 fn is_little(work: &Work) -> bool {
@@ -77,7 +97,7 @@ mod tests {
             work.span = Nanos::from_millis(4_000);
             change(work);
         }
-        played(&Matrix::new(&[run]))
+        of_loads(&Matrix::new(&[run]))
     }
 
     #[test]
@@ -99,5 +119,19 @@ mod tests {
         assert!(periods[0].contains("period of 5"), "{periods:?}");
         assert!(periods[0].contains("80 % of one"), "{periods:?}");
         assert!(told(|work| work.period = Nanos::from_millis(2_000)).is_empty());
+    }
+
+    #[test]
+    fn a_recording_that_the_time_has_ended_is_told() {
+        let mut run = fixtures::run("rt", 1);
+        let settings = &mut run.recordings[0].settings;
+        settings.insert("samples_asked".into(), 600_000.into());
+        settings.insert("ended_by".into(), "samples".into());
+        assert!(of_samples(&Matrix::new(&[run.clone()])).is_empty());
+        let settings = &mut run.recordings[0].settings;
+        settings.insert("ended_by".into(), "duration".into());
+        let told = of_samples(&Matrix::new(&[run]));
+        assert_eq!(told.len(), 1);
+        assert!(told[0].contains("of 600000 samples"), "{told:?}");
     }
 }
