@@ -191,6 +191,7 @@ fn works(workers: &[Worker], done: &[Done], span: Nanos) -> Vec<Work> {
         cpu: done.cpu,
         span,
         period: worker.period(),
+        endless: worker.endless,
     };
     workers.iter().zip(done).map(work).collect()
 }
@@ -229,6 +230,7 @@ mod tests {
             pause_ms: 0,
             limit_ms: 0,
             stop: Stop::Term,
+            endless: false,
             unit: "things".into(),
             count,
         }
@@ -249,6 +251,7 @@ mod tests {
             summary: String::new(),
             mix: Vec::new(),
             programs: Vec::new(),
+            disk: false,
             workers: vec![worker],
         }
     }

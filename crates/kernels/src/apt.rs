@@ -17,7 +17,7 @@ use crate::checksum;
 use crate::id::KernelId;
 
 pub(crate) use lists::Lists;
-pub(super) use unpack::{Unpacked, unpack};
+pub(super) use unpack::{Unpacked, unpack, unpack_modules};
 
 /// Why a package cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -119,6 +119,12 @@ pub(super) fn resolve(lists: &Lists, pattern: &str, id: &str) -> Result<Candidat
         return Err(none());
     }
     choose(candidates, id)
+}
+
+/// Finds the package of this name.
+pub(super) fn resolve_name(lists: &Lists, name: &str) -> Result<Candidate, AptError> {
+    let escaped = name.replace('.', r"\.").replace('+', r"\+");
+    resolve(lists, &format!("^{escaped}$"), "any")
 }
 
 /// The newest candidate that fits an id.

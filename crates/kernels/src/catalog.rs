@@ -19,13 +19,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::Kernel;
 use crate::checksum;
 use crate::error::{KernelError, at};
 use crate::id::KernelId;
 use crate::paths::{self, Lock};
 use crate::record::{Record, add_into, copy_into, fetch_into};
 use crate::source::{self, Source};
+use crate::{Kernel, Package};
 
 /// A kernel as tables show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -327,6 +327,14 @@ impl Catalog {
             boot: record.boot,
             origin: record.origin,
             suites: record.suites,
+            package: match (record.package, record.version, record.deb_sha256) {
+                (Some(name), Some(version), Some(sha256)) => Some(Package {
+                    name,
+                    version,
+                    sha256,
+                }),
+                _ => None,
+            },
         }
     }
 

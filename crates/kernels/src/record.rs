@@ -108,10 +108,7 @@ fn fetch_config(
     release: &str,
     say: &mut dyn FnMut(&str),
 ) -> Result<PathBuf, KernelError> {
-    let name = format!("linux-base-{release}")
-        .replace('.', r"\.")
-        .replace('+', r"\+");
-    let candidate = apt::resolve(lists, &format!("^{name}$"), "linux-base")?;
+    let candidate = apt::resolve_name(lists, &format!("linux-base-{release}"))?;
     let unpacked = download_into(work, lists, &candidate, say)?;
     Ok(unpacked.config()?.to_owned())
 }

@@ -81,6 +81,10 @@ pub struct Load {
     /// Programs that must be the ones of this machine, not busybox's: a guest gets them too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<String>,
+    /// Whether it needs the disk of a guest: `/dev/nullb0`, and a file system in
+    /// `/run/punctual-disk`. On a host its commands look for what they need by themselves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disk: bool,
     /// What runs, all of it at once.
     #[serde(default, rename = "worker", skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<Worker>,
@@ -102,6 +106,9 @@ pub struct Worker {
     /// The signal that asks it to end.
     #[serde(default)]
     pub stop: Stop,
+    /// Whether the command never ends by itself: then no round of it is expected to be done.
+    #[serde(default)]
+    pub endless: bool,
     /// What the worker does, as a plural noun: `files`, `messages`.
     pub unit: String,
     /// How that is counted in what the worker prints.

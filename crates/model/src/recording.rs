@@ -214,6 +214,9 @@ pub struct Work {
     /// After how long the recipe repeats itself; 0 where it does so with each round.
     #[serde(default)]
     pub period: Nanos,
+    /// Whether the command never ends by itself, so that no round is expected.
+    #[serde(default)]
+    pub endless: bool,
 }
 
 impl Work {

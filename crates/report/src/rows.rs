@@ -2,6 +2,7 @@
 //! The table's contents, before they become text or HTML: every cell says something.
 
 mod figures;
+mod shortfalls;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -242,7 +243,8 @@ fn entry<'a>(column: &'a Column<'a>, row: &Measurement, notes: &mut Notes) -> En
     }
 }
 
-/// Where the figures were measured: on which CPUs, and of real time on which machine.
+/// Where the figures were measured: on which CPUs, of real time on which machine; and what was
+/// less than it should have been.
 pub fn places(matrix: &Matrix<'_>) -> Vec<String> {
     let mut cpus: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for recording in matrix.runs().flat_map(|run| &run.recordings) {
@@ -266,6 +268,8 @@ pub fn places(matrix: &Matrix<'_>) -> Vec<String> {
     }
     places.extend(kernels(matrix));
     places.extend(matrix.columns.iter().filter_map(machine));
+    places.extend(shortfalls::of_loads(matrix));
+    places.extend(shortfalls::of_samples(matrix));
     places
 }
 

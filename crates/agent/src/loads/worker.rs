@@ -223,4 +223,3 @@ fn command(run: &[String]) -> io::Result<Command> {
         .process_group(0);
     Ok(command)
 }
-

@@ -193,7 +193,11 @@ pub struct Usage {
 pub fn usage(leaders: &[Pid]) -> HashMap<Pid, Usage> {
     let mut usage: HashMap<Pid, Usage> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
             continue;
         };
         let Some((group, children)) = group_and_children(&entry.path()) else {

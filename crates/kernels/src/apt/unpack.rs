@@ -4,9 +4,10 @@
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 
 use super::{AptError, not_started};
+use crate::module;
 
 /// What was taken out of a package.
 #[derive(Debug)]
@@ -46,6 +47,26 @@ impl Unpacked {
 /// Takes what a package has of a kernel's image and configuration, and nothing else, into a
 /// directory: `vmlinuz` and `config`.
 pub(crate) fn unpack(deb: &Path, directory: &Path) -> Result<Unpacked, AptError> {
+    each_file(deb, |archive| take_kernel_files(archive, deb, directory))
+}
+
+/// Takes the kernel modules of these names out of a package, unpacked, into a directory.
+pub(crate) fn unpack_modules(
+    deb: &Path,
+    release: &str,
+    names: &[&str],
+    directory: &Path,
+) -> Result<(), AptError> {
+    each_file(deb, |archive| {
+        take_modules(archive, deb, release, names, directory)
+    })
+}
+
+/// Lets `take` read a package's archive, as far as it wants.
+fn each_file<T>(
+    deb: &Path,
+    take: impl FnOnce(ChildStdout) -> Result<T, AptError>,
+) -> Result<T, AptError> {
     let mut child = Command::new("dpkg-deb")
         .arg("--fsys-tarfile")
         .arg(deb)
@@ -55,12 +76,45 @@ pub(crate) fn unpack(deb: &Path, directory: &Path) -> Result<Unpacked, AptError>
         .spawn()
         .map_err(|error| not_started("dpkg-deb", error))?;
     let stdout = child.stdout.take().expect("standard output is piped");
-    let unpacked = take_kernel_files(stdout, deb, directory);
+    let taken = take(stdout);
     // The hundreds of megabytes that follow are of no interest. The package's checksum was
     // verified before, so how the program ends tells nothing more.
     let _ = child.kill();
     let _ = child.wait();
-    unpacked
+    taken
+}
+
+fn take_modules(
+    archive: impl Read,
+    deb: &Path,
+    release: &str,
+    names: &[&str],
+    directory: &Path,
+) -> Result<(), AptError> {
+    let describe = |error| AptError::Io(deb.display().to_string(), error);
+    let mut missing = names.to_vec();
+    let mut archive = tar::Archive::new(archive);
+    for entry in archive.entries().map_err(describe)? {
+        let mut entry = entry.map_err(describe)?;
+        let path = entry.path().map_err(describe)?.into_owned();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let stem = name.and_then(|name| name.split_once(".ko"));
+        let Some(at) = stem.and_then(|(stem, _)| missing.iter().position(|name| *name == stem))
+        else {
+            continue;
+        };
+        let mut packed = Vec::new();
+        entry.read_to_end(&mut packed).map_err(describe)?;
+        let module = module::check(&path, packed, release)
+            .map_err(|error| describe(io::Error::other(error)))?;
+        fs::write(directory.join(module.file_name), module.bytes).map_err(describe)?;
+        missing.swap_remove(at);
+        if missing.is_empty() {
+            return Ok(());
+        }
+    }
+    let text = format!("it has no module {}", missing.join(", "));
+    Err(describe(io::Error::new(io::ErrorKind::NotFound, text)))
 }
 
 fn take_kernel_files(

@@ -2,6 +2,7 @@
 //! The second half of a page: what the figures rest on.
 
 use maud::{Markup, html};
+use punctual_model::Nanos;
 use punctual_model::recording::Recording;
 use punctual_model::run::Run;
 use punctual_model::units::Nanos;
