@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use punctual_model::recording::FAULTS;
 use punctual_model::{CpuId, Facts, Finding, Reason};
 
+use crate::loads;
 use crate::sys::memory;
 use crate::sys::sched::{self, Policy};
 
@@ -14,7 +15,8 @@ use crate::sys::sched::{self, Policy};
 pub type Settings = Facts;
 
 /// Prepares the calling thread: memory locked, bound to `cpu`, `SCHED_FIFO` with `priority`,
-/// timer slack 1 ns, stack touched. Returns what the kernel says when asked; an error is the
+/// timer slack 1 ns, stack touched. From then on, until the thread ends, what a load does
+/// counts as done while samples were taken. Returns what the kernel says when asked; an error is the
 /// reason why the thread cannot measure. There is no fallback.
 pub fn prepare_thread(cpu: CpuId, priority: u8) -> Result<Settings, Reason> {
     let locked = lock_memory()?;
@@ -22,6 +24,7 @@ pub fn prepare_thread(cpu: CpuId, priority: u8) -> Result<Settings, Reason> {
     let slack = sched::minimise_timer_slack()
         .map_err(|error| format!("cannot set the timer slack: {error}"))?;
     schedule(Policy::Fifo, priority)?;
+    loads::enter();
     Ok(Facts::from([
         ("policy".into(), Policy::Fifo.name().into()),
         ("priority".into(), priority.into()),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The threads of a probe that needs several: on one CPU, each with a priority of its own.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, OnceLock, PoisonError, RwLock};
 use std::thread;
@@ -10,6 +11,8 @@ use punctual_model::{CpuId, Nanos, Reason};
 
 use crate::event_log;
 use crate::rt::{self, Faults, Settings};
+use crate::stall;
+use crate::status_page::Slot;
 use crate::sys::time;
 
 /// A thread's stack: small, for there may be a thousand of them, all locked in memory, yet
@@ -97,6 +100,32 @@ pub fn run(cpu: CpuId, members: Vec<ThreadSpec<'_>>) -> Result<Vec<Settings>, Re
         one.extend(facts.clone());
     }
     Ok(settings)
+}
+
+/// Runs the body in a thread of its own, whose scheduling then ends with it.
+pub fn alone<T: Send>(body: impl FnOnce() -> Result<T, Reason> + Send) -> Result<T, Reason> {
+    let joined = thread::scope(|scope| scope.spawn(body).join());
+    joined.map_err(|_| "a measuring thread has panicked")?
+}
+
+/// Goes through a probe's rounds, in the thread that leads them: each begins after a pause,
+/// in which a stall is armed that is to fall into it. Where the target is asked to end, the
+/// round that it is at is the last.
+pub fn lead(
+    rounds: Range<u64>,
+    pause: Nanos,
+    stall: Option<&stall::Within>,
+    mut round: impl FnMut(),
+) {
+    let mut slot = Slot::take(rounds.end - rounds.start);
+    for number in rounds {
+        if slot.is_stopped() {
+            break;
+        }
+        stall::pause(stall, number, pause);
+        round();
+        slot.count();
+    }
 }
 
 /// How the threads were scheduled, in one: what the first one says, and besides every

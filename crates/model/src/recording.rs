@@ -194,12 +194,13 @@ impl Samples {
     }
 }
 
-/// What a worker of a load did while a probe ran beside it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What a worker of a load did while samples were taken: from when the first measuring thread
+/// was ready, its warm-up included, until the last had taken its last sample.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     /// The worker's command.
     pub worker: String,
-    /// How often the command was started.
+    /// How often the command was done.
     pub rounds: u64,
     /// How many of `unit` it did.
     pub amount: u64,
@@ -207,6 +208,24 @@ pub struct Work {
     pub unit: String,
     /// The CPU time that it took, user and system.
     pub cpu: Nanos,
+    /// How long samples were taken; 0 in runs that were made before this was told.
+    #[serde(default)]
+    pub span: Nanos,
+    /// After how long the recipe repeats itself; 0 where it does so with each round.
+    #[serde(default)]
+    pub period: Nanos,
+    /// Whether the command never ends by itself, so that no round is expected.
+    #[serde(default)]
+    pub endless: bool,
+}
+
+impl Work {
+    /// What share of the recipe's period was played: 2.5 for two and a half periods; `None`
+    /// where it has none, or where that is not known.
+    pub fn periods(&self) -> Option<f64> {
+        let is_known = self.period > Nanos::ZERO && self.span > Nanos::ZERO;
+        is_known.then(|| self.span.0 as f64 / self.period.0 as f64)
+    }
 }
 
 /// Takes samples without allocating: all memory is taken, and touched, beforehand.

@@ -15,6 +15,14 @@ pub const NO_MODULE: &str = "the kernel module `pulse` is not loaded";
 /// Why a run failed.
 pub const NO_BOOT: &str = "the guest's kernel panicked: <VFS> unable to mount root";
 
+/// Fails unless a text has all of these parts.
+#[track_caller]
+pub fn assert_has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "there is no \"{part}\" in {text}");
+    }
+}
+
 /// The worst case under stress for seed 1, in nanoseconds.
 pub fn worst_of(name: &str) -> i64 {
     match name {
@@ -266,6 +274,7 @@ fn steps() -> Vec<StepRecord> {
             amount: 240_000,
             unit: "messages".into(),
             cpu: Nanos::from_millis(1_830),
+            ..Work::default()
         },
         Work {
             worker: "ls -lRa /".into(),
@@ -273,6 +282,7 @@ fn steps() -> Vec<StepRecord> {
             amount: 88_150,
             unit: "lines".into(),
             cpu: Nanos::from_millis(640),
+            ..Work::default()
         },
     ];
     let step = |step, probe: &str, load: &str, work| StepRecord {

@@ -25,6 +25,7 @@ use crate::status_page::{self, SeenRecorder};
 use crate::sys::marker;
 use crate::sys::pulse::{Burst, Interrupt, Pulse, Source, Stats};
 use crate::sys::time::{self, now, sleep_until};
+use crate::threads;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -303,9 +304,7 @@ impl Measurement for Irq {
 
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let phase = context.phases.below(LONGEST_PHASE);
-        let read = || self.read(phase);
-        let joined = thread::scope(|scope| scope.spawn(read).join());
-        joined.map_err(|_| "the reading thread has panicked")?
+        threads::alone(|| self.read(phase))
     }
 }
 

@@ -9,7 +9,6 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
-use std::thread;
 
 use punctual_model::probe::{ProbeInfo, Shape, View, Watched};
 use punctual_model::recording::KEEP_MOST;
@@ -24,6 +23,7 @@ use crate::status_page::SeenRecorder;
 use crate::sys::marker;
 use crate::sys::signal::{NOTED, Noted};
 use crate::sys::time::{now, sleep_until};
+use crate::threads;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -167,9 +167,7 @@ impl Measurement for Signal {
 
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let phase = context.phases.below(LONGEST_PHASE);
-        let joined = thread::scope(|scope| scope.spawn(|| self.measure(phase)).join());
-        let recordings = joined.map_err(|_| "the measuring thread has panicked")??;
-        Ok(recordings.into())
+        threads::alone(|| self.measure(phase)).map(Vec::from)
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::thread;
 
 use punctual_model::probe::{
     FindingView, Form, ProbeInfo, SampleSpan, Shape, View, Watched, Windows,
@@ -13,12 +12,14 @@ use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recorder, Recordin
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
+use crate::loads;
 use crate::rt::{self, Faults, Settings};
 use crate::setting::SettingGuard;
 use crate::stall::{self, Stall};
 use crate::status_page;
 use crate::sys::time::{self, now};
 use crate::sys::{marker, sched};
+use crate::threads;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -138,6 +139,7 @@ impl Tick {
         if let Some(stall) = stall {
             stall.arm(now());
         }
+        loads::begin();
         let before = timer_interrupts(self.cpu);
         let faults = Faults::of_thread();
         marker::armed();
@@ -217,9 +219,7 @@ impl Measurement for Tick {
         let (phase, probe) = (context.phases.below(tick), self.clone());
         let guards = hold_throttling(self.cpu);
         let stall = stall::Within::of(self.stall, |_| 0, STALL_OFFSET)?;
-        let joined =
-            thread::scope(|scope| scope.spawn(|| probe.observe(phase, stall.as_ref())).join());
-        let mut observation = joined.map_err(|_| "the measuring thread has panicked")??;
+        let mut observation = threads::alone(|| probe.observe(phase, stall.as_ref()))?;
         observation.settings.extend(throttling(&guards));
         drop(guards);
         let mut recordings = report(&observation, tick)?;

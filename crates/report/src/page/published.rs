@@ -181,9 +181,9 @@ fn histograms(matrix: &Matrix<'_>, document: &Document) -> Markup {
     html! {
         h3 { (first.title) }
         p.soft {
-            "How many intervals were so far from the nominal one, in steps of "
-            (punctual_model::Nanos(step)) ", without regard to the sign. Published: "
-            (lengths(&document.histograms)) "."
+            "How many intervals were so much longer than the nominal one, in steps of "
+            (punctual_model::Nanos(step)) "; those that were shorter are in the first step, as in "
+            "the original. Published: " (lengths(&document.histograms)) "."
         }
         div.figures { @for drawn in &drawn { (figure(drawn)) } }
         (folded("The counts", &title, &html! { div.wide { table.beside.kept {
