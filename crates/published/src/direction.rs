@@ -214,7 +214,8 @@ pub enum Statistic {
     Min,
     /// The average.
     Mean,
-    /// Of several variants' or repetitions' averages the largest.
+    /// Of several variants' or repetitions' averages the largest; beginnings, which are
+    /// variants too, left out.
     WorstMean,
     /// The largest.
     Max,

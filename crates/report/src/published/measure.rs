@@ -117,7 +117,8 @@ pub fn figure(
     let value = match statistic {
         Statistic::WorstMean => {
             let mean = |row| of(&measured(column, &[row]).ok()?, Statistic::Mean);
-            let means = rows.iter().filter_map(|row| mean(*row));
+            let rows = rows.iter().filter(|row| !is_beginning(&row.variant));
+            let means = rows.filter_map(|row| mean(*row));
             means.max_by(f64::total_cmp)
         }
         _ => of(&measured(column, rows)?, statistic),
@@ -148,6 +149,11 @@ fn measured<'a>(column: &Column<'a>, rows: &[&Measurement]) -> Result<Vec<Measur
     Ok(found)
 }
 
+/// Whether a variant is the beginning of another, not one that is tried beside it.
+fn is_beginning(variant: &str) -> bool {
+    variant.ends_with(" first")
+}
+
 /// The figure, corrected where it is known what the taking of time stamps adds to it.
 fn of(found: &[Measured<'_>], statistic: Statistic) -> Option<f64> {
     let stats = Stats::of(found);
@@ -165,7 +171,8 @@ fn raw(stats: &Stats, found: &[Measured<'_>], statistic: Statistic) -> Option<f6
             return (stats.count > 0).then(|| mean(sum, stats.count));
         }
         Statistic::WorstMean => {
-            let means = all().map(|one| mean(one.sum.0.into(), one.count));
+            let all = all().filter(|one| !is_beginning(&one.key.variant));
+            let means = all.map(|one| mean(one.sum.0.into(), one.count));
             return means.max_by(f64::total_cmp);
         }
         Statistic::Min => stats.extremes.map(|(min, _)| min),
