@@ -252,9 +252,8 @@ fn words(matrix: &Matrix<'_>, told: &Told) -> Result<Found, String> {
         .ok_or_else(|| format!("no probe tells \"{}\"", told.finding))?;
     let mut found = Found::default();
     for column in required(matrix, told.of)? {
-        let meant = matrix.rows.iter().filter(|row| {
-            row.probe == told.probe && (told.variant.is_empty() || row.variant == told.variant)
-        });
+        let rows = matrix.rows.iter();
+        let meant = rows.filter(|row| told.means(&row.probe, &row.variant));
         let before = found.all;
         for row in meant {
             let Cell::Measured { found: all, .. } = column.cell(row) else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figure of a subject that a document's figure is to be compared with.
 
+use punctual_model::probe::is_beginning;
 use punctual_model::units::Nanos;
 use punctual_published::{Measure, Statistic};
 
@@ -115,6 +116,13 @@ pub fn figure(
     if found.is_empty() {
         return Err(reason.unwrap_or_else(|| "not measured".to_owned()));
     }
+    if statistic == Statistic::WorstMean {
+        found.retain(|one| !is_beginning(&one.recording.key.variant));
+        let variants =
+            found.chunk_by(|one, other| one.recording.key.variant == other.recording.key.variant);
+        let means = variants.filter_map(|variant| of(variant, Statistic::Mean));
+        return means.max().ok_or_else(|| "not measured".to_owned());
+    }
     of(&found, statistic).ok_or_else(|| "not every sample was kept".to_owned())
 }
 
@@ -122,7 +130,7 @@ fn of(found: &[Measured<'_>], statistic: Statistic) -> Option<Nanos> {
     let stats = Stats::of(found);
     match statistic {
         Statistic::Min => stats.extremes.map(|(min, _)| min),
-        Statistic::Mean => stats.mean,
+        Statistic::Mean | Statistic::WorstMean => stats.mean,
         Statistic::Max => stats.worst(),
         Statistic::Median => stats.median(),
         Statistic::Last => {

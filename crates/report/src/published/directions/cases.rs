@@ -161,7 +161,7 @@ fn what_a_probe_tells_is_checked_by_its_word() {
         "1 of 2 comparisons: none, result: pass; rt, result: FAIL"
     );
     for recording in &mut runs[0].recordings {
-        recording.findings.remove("slope_ns_per_waiter");
+        recording.findings.remove("waiters_matter");
     }
     let (found, evidence) = outcome(&runs, 3, "waiters-without-influence");
     assert_eq!(found, Outcome::Shown);
