@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figure of a subject that a document's figure is to be compared with.
 
+use punctual_model::probe::is_beginning;
 use punctual_model::recording::Recording;
 use punctual_model::units::Nanos;
 use punctual_published::{Measure, Statistic};
@@ -147,11 +148,6 @@ fn measured<'a>(column: &Column<'a>, rows: &[&Measurement]) -> Result<Vec<Measur
         return Err(reason.unwrap_or_else(|| "not measured".to_owned()));
     }
     Ok(found)
-}
-
-/// Whether a variant is the beginning of another, not one that is tried beside it.
-fn is_beginning(variant: &str) -> bool {
-    variant.ends_with(" first")
 }
 
 /// The figure, corrected where it is known what the taking of time stamps adds to it.
