@@ -74,9 +74,9 @@ fn whoever_measures_has_no_page_fault() {
     let scratch = Scratch::new();
     let step = |probe: &str| format!("[[step]]\nload = \"interrupts\"\n{probe}\n");
     let steps = [
-        "probe = \"switch\"\nthreads = [50]\nsamples = 2000",
+        "probe = \"switch\"\nthreads = [50]\nticks = 2",
         "probe = \"tick\"\nduration_ms = 500",
-        "probe = \"mutex\"\nsamples = 300",
+        "probe = \"mutex\"\nticks = 2",
     ];
     let suite = format!(
         "name = \"faults\"\nsummary = \"\"\n{}",

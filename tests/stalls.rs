@@ -51,7 +51,7 @@ fn usual(recording: &Value) -> i64 {
 #[test]
 fn every_stall_is_found_by_whom_it_delays_and_by_nobody_else() {
     let scratch = Scratch::new();
-    // A step of `eventfd`, `semaphore` or `switch` may be unsupported, which the status tells.
+    // A step of `eventfd`, `mutex`, `semaphore` or `switch` may be unsupported, which the status tells.
     let ended = scratch.run(&["run", "stalls", "--quiet", "--json"]);
     for run in runs(&ended.stdout) {
         assert_eq!(run["state"], "finished", "{}", ended.stderr);
@@ -61,7 +61,7 @@ fn every_stall_is_found_by_whom_it_delays_and_by_nobody_else() {
                 .as_str()
                 .unwrap()
                 .contains("no measured path");
-            let paths = ["eventfd", "semaphore", "switch"];
+            let paths = ["eventfd", "mutex", "semaphore", "switch"];
             let may = paths.iter().any(|probe| absent["probe"] == *probe);
             assert!(between && may, "{absent}");
         }
@@ -103,8 +103,8 @@ const STAGES_WITHIN: [&str; 7] = [
     "eventfd reader",
     "mutex acquire",
     "mutex release",
-    "semaphore acquire",
-    "semaphore release",
+    "semaphore acquire inward",
+    "semaphore release inward",
     "switch N=10",
     "tick",
 ];

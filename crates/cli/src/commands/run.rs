@@ -87,11 +87,12 @@ pub struct Run {
     /// Judge only this one of the suite's subjects (may be repeated)
     #[arg(long, value_name = "NAME")]
     subject: Vec<String>,
-    /// Changes the phase of loads and probes: another seed, another interleaving
-    #[arg(long, default_value_t = 1, conflicts_with = "seeds", value_parser = parse_seed)]
+    /// Changes the phase of loads and probes: another seed, another interleaving [default: 1]
+    #[arg(long, conflicts_with = "seeds", value_parser = parse_seed)]
     #[arg(allow_hyphen_values = true)]
-    seed: u64,
-    /// One run for each seed: `1..5` (the 5 included), or `1,2,7`
+    seed: Option<u64>,
+    /// One run for each seed: `1..5` (the 5 included), or `1,2,7` [default: as many as the
+    /// suite says, on the virtual bench]
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds)]
     seeds: Option<Seeds>,
     #[command(flatten)]
@@ -317,13 +318,17 @@ impl Run {
     fn plans(&self, suite: &Suite) -> Result<Plans> {
         let loads = loads::of(suite)?;
         // All steps at once, before they are divided: an error names the step of the suite.
-        suites::plan(suite, &suite.steps, &loads, self.seed)?;
+        let first = self.seed.unwrap_or(1);
+        suites::plan(suite, &suite.steps, &loads, first)?;
         let shards = self.scale.scale().shards(&suite.steps, self.longest())?;
         let pooled = shards.len() > 1;
         let seeds = match &self.seeds {
             Some(_) if pooled => return Err(too_many_seeds(shards.len()).into()),
             Some(seeds) => seeds.0.clone(),
-            None => (self.seed..=SEED_MAX).take(shards.len()).collect(),
+            None if pooled || self.seed.is_some() || self.bench == Bench::Host => {
+                (first..=SEED_MAX).take(shards.len()).collect()
+            }
+            None => (1..=suite.seeds.get().into()).collect(),
         };
         if seeds.len() < shards.len() {
             let runs = shards.len();
