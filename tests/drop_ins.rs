@@ -412,12 +412,21 @@ fn realfeel_writes_a_histogram_of_what_it_read() {
     assert!(ended.stderr.starts_with("40 intervals"), "{}", ended.stderr);
     let (head, _) = ended.stdout.split_once("64 Hz\n").unwrap();
     assert!(head.contains(" MHz\nsecondsPerTick=0.0"), "{head}");
-    assert!(ended.stdout.lines().skip(4).all(|line| line.ends_with(" msec")));
+    assert!(
+        ended
+            .stdout
+            .lines()
+            .skip(4)
+            .all(|line| line.ends_with(" msec"))
+    );
     let jitters = realfeel::read_jitters(&ended.stdout).unwrap();
     assert_eq!(jitters.len(), 40, "{}", ended.stdout);
     // What a bin of 0.1 ms holds is what was printed, to the microsecond that is printed.
     let printed = jitters.iter().filter(|jitter| **jitter < 0.0995).count() as u64;
-    let first = bins.iter().find(|(bin, _)| *bin == 0).map_or(0, |(_, count)| *count);
+    let first = bins
+        .iter()
+        .find(|(bin, _)| *bin == 0)
+        .map_or(0, |(_, count)| *count);
     assert!(printed <= first && first <= 40, "{printed} {first}");
     let ended = run_ours("realfeel", &["--samples", "5", "--hertz", "64"]);
     assert_eq!(realfeel::read_jitters(&ended.stdout).unwrap().len(), 5);

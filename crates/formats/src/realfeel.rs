@@ -80,7 +80,11 @@ pub fn write_jitter(jitter_ns: i64, has_file: bool) -> String {
 pub fn read_jitters(text: &str) -> Result<Vec<f64>, FormatError> {
     let mut lines = (1..).zip(text.lines());
     if !lines.by_ref().any(|(_, line)| line.ends_with(" Hz")) {
-        return Err(FormatError::new(1, "a line with the frequency, `64 Hz`", text));
+        return Err(FormatError::new(
+            1,
+            "a line with the frequency, `64 Hz`",
+            text,
+        ));
     }
     let jitter = |(number, line): (usize, &str)| {
         let first = line.split(' ').next().and_then(|word| word.parse().ok());
@@ -145,10 +149,17 @@ mod tests {
         assert_eq!(write_head(Some(1_400_038), 2_048, true), head);
         assert_eq!(write_jitter(451_400, true), "0.451 msec\n");
         assert_eq!(write_jitter(-4_000, true), "-0.004 msec\n");
-        assert_eq!(write_head(Some(1_666_759), 64, false), "1666.759 MHz\n64 Hz\n");
+        assert_eq!(
+            write_head(Some(1_666_759), 64, false),
+            "1666.759 MHz\n64 Hz\n"
+        );
         assert_eq!(write_jitter(564_934, false), "0.564934\n");
         assert_eq!(write_head(None, 64, true), "64 Hz\n");
-        let text = format!("{head}{}{}", write_jitter(451_400, true), write_jitter(-1, false));
+        let text = format!(
+            "{head}{}{}",
+            write_jitter(451_400, true),
+            write_jitter(-1, false)
+        );
         assert_eq!(read_jitters(&text).unwrap(), [0.451, -0.000001]);
         assert!(read_jitters("0.451 msec\n").is_err());
         assert_eq!(read_jitters("64 Hz\n0.4\nx\n").unwrap_err().line, 3);

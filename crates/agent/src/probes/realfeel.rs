@@ -131,8 +131,9 @@ impl Realfeel {
     /// The longest time that it may take.
     fn duration(&self) -> Nanos {
         let follows = Nanos(self.whole().0.saturating_mul(2)) + SPARE;
-        self.duration_ms
-            .map_or(follows, |duration_ms| Nanos::from_millis(duration_ms.into()))
+        self.duration_ms.map_or(follows, |duration_ms| {
+            Nanos::from_millis(duration_ms.into())
+        })
     }
 
     /// Switches the interrupts on. Also returns what interrupts, and why it is not the clock.

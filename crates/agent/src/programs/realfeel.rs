@@ -95,7 +95,12 @@ fn run(arguments: &mut Parser) -> Result<()> {
         return Ok(out.write_all(HELP.as_bytes())?);
     };
     // Before the first sample: what cannot be written shall not be measured for a minute.
-    let shown = || format!("{}", options.file.as_deref().unwrap_or("".as_ref()).display());
+    let shown = || {
+        format!(
+            "{}",
+            options.file.as_deref().unwrap_or("".as_ref()).display()
+        )
+    };
     let file = options.file.as_ref().map(File::create);
     let file = file.transpose().with_context(shown)?;
     signal::hold(&signal::ENDING)?;
@@ -263,7 +268,10 @@ mod tests {
         );
         assert_eq!(options.unit, Unit::Milliseconds);
         let minute = super::tests::options(&["--hertz", "64", "--unit", "us"]).unwrap();
-        assert_eq!((minute.measurement.samples, minute.unit), (3_840, Unit::Microseconds));
+        assert_eq!(
+            (minute.measurement.samples, minute.unit),
+            (3_840, Unit::Microseconds)
+        );
         assert!(minute.file.is_none());
     }
 

@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use punctual_model::Nanos;
-use punctual_model::plan::Stop;
 use rustix::io::Errno;
 use rustix::process::{Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use rustix::system::{RebootCommand, reboot};
@@ -120,11 +119,8 @@ impl Group {
     }
 
     /// Asks all of its processes to end.
-    pub fn stop(&self, stop: Stop) {
-        self.signal(match stop {
-            Stop::Term => Signal::TERM,
-            Stop::Int => Signal::INT,
-        });
+    pub fn stop(&self) {
+        self.signal(Signal::TERM);
     }
 
     /// Ends all of its processes.
@@ -193,7 +189,11 @@ pub struct Usage {
 pub fn usage(leaders: &[Pid]) -> HashMap<Pid, Usage> {
     let mut usage: HashMap<Pid, Usage> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
             continue;
         };
         let Some((group, children)) = group_and_children(&entry.path()) else {

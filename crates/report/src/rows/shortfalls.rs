@@ -34,7 +34,9 @@ pub fn of_samples(matrix: &Matrix<'_>) -> Vec<String> {
     for column in &matrix.columns {
         for recording in column.runs.iter().flat_map(|run| &run.recordings) {
             let settings = &recording.settings;
-            let is_cut = settings.get("ended_by").is_some_and(|by| *by == "duration".into());
+            let is_cut = settings
+                .get("ended_by")
+                .is_some_and(|by| *by == "duration".into());
             if let Some(asked) = settings.get("samples_asked").filter(|_| is_cut) {
                 let (title, got) = (recording.title(), thousands(recording.count));
                 lines.push(format!(
