@@ -9,6 +9,7 @@ pub mod compare;
 pub mod figure;
 pub mod gnuplot;
 pub mod json;
+pub mod judgement;
 pub mod matrix;
 pub mod page;
 pub mod published;
