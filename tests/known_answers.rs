@@ -63,7 +63,10 @@ impl Bound {
         assert!(self.holds(ours, theirs), "{what}");
         if let Some(more) = more {
             let longer: Vec<f64> = ours.iter().map(|figure| figure + more).collect();
-            assert!(!self.holds(&longer, theirs), "{more} more go unseen: {what}");
+            assert!(
+                !self.holds(&longer, theirs),
+                "{more} more go unseen: {what}"
+            );
         }
     }
 }
