@@ -37,6 +37,22 @@ pub struct EventLog {
     slots: Box<[Slot]>,
 }
 
+/// The part of each span that is the taking of its two stamps and not what lies between
+/// them: of many pairs with nothing between them the shortest. So what is corrected by it is
+/// never made too short.
+pub fn overhead() -> Nanos {
+    const PAIRS: usize = 1_000;
+    let stamps = EventLog::new(2 * PAIRS);
+    for _ in 0..PAIRS {
+        stamps.mark(0, 0);
+        stamps.mark(1, 1);
+    }
+    let pairs = stamps.slots.chunks_exact(2);
+    let at = |slot: &Slot| slot.at.load(Relaxed);
+    let shortest = pairs.map(|pair| at(&pair[1]) - at(&pair[0])).min();
+    Nanos(shortest.unwrap_or_default())
+}
+
 #[derive(Debug)]
 struct Slot {
     event: AtomicU32,
@@ -60,7 +76,10 @@ impl EventLog {
 
     /// Adds a stamp. The clock is read first: noting it lies after the moment that it names,
     /// which is returned.
-    #[inline]
+    ///
+    /// It is one function, not inlined, so that it costs each of its callers the same, which
+    /// is what [`overhead`] tells.
+    #[inline(never)]
     pub fn mark(&self, event: Event, thread: u32) -> Nanos {
         let at = now();
         // One past the end is counted, and told by `finish`.
@@ -194,6 +213,15 @@ mod tests {
                 .unwrap_err()
                 .to_string()
                 .contains("room for 0")
+        );
+    }
+
+    #[test]
+    fn two_stamps_take_some_time_and_no_more_than_any_pair() {
+        let cost = overhead();
+        assert!(
+            cost >= Nanos::ZERO && cost < Nanos::from_millis(1_000),
+            "{cost}"
         );
     }
 

@@ -11,6 +11,8 @@
 //! does I/O.
 
 pub mod bursts;
+pub mod busy;
+pub mod disk;
 pub mod dma_latency;
 pub mod event_log;
 pub mod guest;

@@ -7,11 +7,13 @@ use std::fs;
 use punctual_model::probe::{
     FindingView, Form, ProbeInfo, SampleSpan, Shape, View, Watched, Windows,
 };
+use punctual_model::recording::TRACING_OVERHEAD;
 use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
-use crate::rt::{self, Settings};
+use crate::loads;
+use crate::rt::{self, Faults, Settings};
 use crate::setting::SettingGuard;
 use crate::stall::{self, Stall};
 use crate::status_page;
@@ -124,7 +126,7 @@ impl Tick {
         let mut found = Vec::with_capacity(ROOM);
         found.resize(ROOM, Interruption::NONE);
         found.clear();
-        let settings = rt::prepare_thread(self.cpu, self.priority)?;
+        let mut settings = rt::prepare_thread(self.cpu, self.priority)?;
         let threshold = Nanos(self.threshold_ns.into());
         let step = shortest_step();
         if step * 2 > threshold {
@@ -137,10 +139,14 @@ impl Tick {
         if let Some(stall) = stall {
             stall.arm(now());
         }
+        loads::begin();
         let before = timer_interrupts(self.cpu);
+        let faults = Faults::of_thread();
         marker::armed();
         let begin = now();
         let end = watch(&mut found, threshold, begin, begin + self.duration());
+        settings.extend(faults.until_now().facts());
+        settings.insert(TRACING_OVERHEAD.into(), step.into());
         let after = timer_interrupts(self.cpu);
         Ok(Observation {
             begin,
