@@ -15,7 +15,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::apt::{self, Candidate};
+use crate::apt::{self, Candidate, Lists};
 use crate::error::{KernelError, at};
 use crate::paths::Lock;
 use crate::{Kernel, Package};
@@ -61,7 +61,8 @@ pub fn modules(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<DiskModule>, KernelError> {
     let package = kernel.package.as_ref().ok_or_else(|| {
-        let text = "its modules null_blk, brd and ext4 are not at hand: it is no kernel of Debian's";
+        let text =
+            "its modules null_blk, brd and ext4 are not at hand: it is no kernel of Debian's";
         KernelError::Io {
             path: kernel.id.clone().into(),
             error: std::io::Error::other(text),
@@ -73,7 +74,7 @@ pub fn modules(
     let place = base.join(release);
     if !place.is_dir() {
         progress(&format!("{}: fetching the disk's modules", kernel.id));
-        fetch(&base, &place, release, package)?;
+        fetch(cache, &place, kernel, package)?;
     }
     let module = |(name, parameters)| DiskModule {
         path: place.join(format!("{name}.ko")),
@@ -82,18 +83,40 @@ pub fn modules(
     Ok(modules_of_disk().map(module).into())
 }
 
-fn fetch(base: &Path, place: &Path, release: &str, package: &Package) -> Result<(), KernelError> {
-    let candidate = Candidate {
+fn fetch(
+    cache: &Path,
+    place: &Path,
+    kernel: &Kernel,
+    package: &Package,
+) -> Result<(), KernelError> {
+    let lists = Lists::of(cache, &kernel.suites);
+    let base = cache.join("disk");
+    let work = tempfile::tempdir_in(&base).map_err(at(&base))?;
+    let candidate = package_of_modules(&lists, kernel, package)?;
+    let deb = apt::download(&lists, &candidate, work.path())?;
+    let modules = work.path().join("modules");
+    fs::create_dir(&modules).map_err(at(&modules))?;
+    let names = modules_of_disk().map(|(name, _)| name);
+    apt::unpack_modules(&deb, &kernel.release, &names, &modules)?;
+    fs::rename(&modules, place).map_err(at(place))
+}
+
+/// From Linux 7.2 on the modules are in a package of their own.
+fn package_of_modules(
+    lists: &Lists,
+    kernel: &Kernel,
+    package: &Package,
+) -> Result<Candidate, KernelError> {
+    if package.name.starts_with("linux-binary-") {
+        return Ok(apt::resolve_name(
+            lists,
+            &format!("linux-modules-{}", kernel.release),
+        )?);
+    }
+    Ok(Candidate {
         package: package.name.clone(),
         version: package.version.clone(),
         sha256: package.sha256.clone(),
         size: 0,
-    };
-    let work = tempfile::tempdir_in(base).map_err(at(base))?;
-    let deb = apt::download(&candidate, work.path())?;
-    let modules = work.path().join("modules");
-    fs::create_dir(&modules).map_err(at(&modules))?;
-    let names = modules_of_disk().map(|(name, _)| name);
-    apt::unpack_modules(&deb, release, &names, &modules)?;
-    fs::rename(&modules, place).map_err(at(place))
+    })
 }

@@ -59,6 +59,8 @@ pub struct Kernel {
     pub origin: String,
     /// The configuration that it was built with, where known.
     pub config: Option<PathBuf>,
+    /// The suites of Debian that it was found in; none: the system's, or it is the user's own.
+    pub suites: Vec<String>,
     /// The distribution's package that it came from, if it did.
     pub package: Option<Package>,
 }

@@ -18,6 +18,13 @@ pub const KEEP_MOST: u32 = 10_000_000;
 /// No recording counts more of anything: 2,000 years at 4 kHz. So counts can be added up.
 pub const COUNT_MOST: u64 = 1 << 48;
 
+/// The setting that says which part of each sample is the taking of its two time stamps, in ns.
+pub const TRACING_OVERHEAD: &str = "tracing_overhead_ns";
+
+/// The settings that say how many page faults the measuring threads had, without and with
+/// input from a device.
+pub const FAULTS: [&str; 2] = ["minor_faults", "major_faults"];
+
 /// One measured value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
@@ -81,6 +88,18 @@ impl Recording {
     pub fn mean(&self) -> Option<Nanos> {
         let count = i64::try_from(self.count).ok().filter(|count| *count > 0)?;
         Some(Nanos((self.sum.0 as f64 / count as f64).round() as i64))
+    }
+
+    /// Which part of each sample is the taking of its two time stamps, where that is known.
+    pub fn tracing_overhead(&self) -> Option<Nanos> {
+        let overhead = self.settings.get(TRACING_OVERHEAD)?;
+        overhead.number().map(Nanos)
+    }
+
+    /// How many page faults the measuring threads had; `None` where that is not known.
+    pub fn page_faults(&self) -> Option<i64> {
+        let count = |name: &&str| self.settings.get(*name)?.number();
+        FAULTS.iter().map(count).sum()
     }
 
     /// Whether every sample was kept, not only counted.

@@ -9,14 +9,14 @@ use std::time::Duration;
 use punctual_bench::host::HostSite;
 use punctual_bench::site::Site;
 use punctual_bench::virtual_bench::{Machine, Start, VirtualBench, VirtualSite, cmdline};
-use punctual_kernels::initramfs::{self, Initramfs};
 use punctual_kernels::disk::{self, DiskModule};
+use punctual_kernels::initramfs::{self, Initramfs};
 use punctual_kernels::kmod;
 use punctual_kernels::{Catalog, Kernel, KernelError};
 use punctual_model::plan::Load;
 use punctual_model::suite::{SubjectSpec, Suite};
 
-use crate::{Companion, Error, did_you_mean};
+use crate::{Companion, Error, did_you_mean, preemption};
 
 /// What makes the file system on a guest's disk.
 const MKE2FS: &str = "/usr/sbin/mke2fs";
@@ -104,7 +104,12 @@ impl Builder<'_> {
             if !guests.contains_key(id) {
                 guests.insert(id, self.guest(id, &target, &busybox, progress)?);
             }
-            sites.push(self.site(&guests[id], subject));
+            let guest = &guests[id];
+            if let Some(mistake) = preemption::not_offered(&guest.kernel, &subject.boot)? {
+                let name = &subject.name;
+                return Err(Error::Request(format!("subject \"{name}\": {mistake}")));
+            }
+            sites.push(self.site(guest, subject));
         }
         Ok(sites)
     }
@@ -152,7 +157,7 @@ impl Builder<'_> {
         if names.is_empty() {
             return Ok(Default::default());
         }
-        match kmod::modules(self.cache, &kernel.release, names, progress) {
+        match kmod::modules(self.cache, &kernel.release, &kernel.suites, names, progress) {
             Ok(modules) => Ok((modules, BTreeMap::new())),
             Err(error @ kmod::KmodError::Io { .. }) => Err(error.into()),
             Err(error) => {
@@ -218,9 +223,11 @@ fn put_disk(initramfs: &mut Initramfs, modules: &[DiskModule]) -> Result<(), Err
         let name = module.path.file_stem().unwrap_or_default();
         let place = format!("/lib/modules/disk/{number:02}-{}", name.display());
         let bytes = fs::read(&module.path).map_err(Error::at(&module.path))?;
-        initramfs
-            .file(&format!("{place}.ko"), 0o644, bytes)?
-            .file(&format!("{place}.parameters"), 0o644, &*module.parameters)?;
+        initramfs.file(&format!("{place}.ko"), 0o644, bytes)?.file(
+            &format!("{place}.parameters"),
+            0o644,
+            &*module.parameters,
+        )?;
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use punctual_model::{CpuId, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
-use crate::rt::{self, Settings};
+use crate::rt::{self, Faults, Settings};
 use crate::sink::Sink;
 use crate::status_page::SeenRecorder;
 use crate::sys::periodic::Periodic;
@@ -210,7 +210,7 @@ impl Realfeel {
         interrupts: &Periodic,
         mut sink: T,
     ) -> Result<(T, &'static str, Settings), Reason> {
-        let settings = rt::prepare_thread(self.cpu, self.priority)?;
+        let mut settings = rt::prepare_thread(self.cpu, self.priority)?;
         // What came before, while this thread was made ready, is read and forgotten.
         for _ in 0..=self.warmup {
             interrupts
@@ -218,8 +218,10 @@ impl Realfeel {
                 .map_err(|error| format!("read: {error}"))?;
         }
         let bounds = (self.samples, self.duration());
+        let faults = Faults::of_thread();
         let ended_by = sample(&mut sink, interrupts, self.period(), bounds)
             .map_err(|error| format!("read: {error}"))?;
+        settings.extend(faults.until_now().facts());
         Ok((sink, ended_by, settings))
     }
 }

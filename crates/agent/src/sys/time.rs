@@ -58,6 +58,17 @@ fn claimed(clock: libc::clockid_t) -> io::Result<Nanos> {
     Ok(Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec))
 }
 
+/// The CPU time that the calling thread has used.
+pub fn used_by_thread() -> io::Result<Nanos> {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is a live timespec.
+    super::check(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) })?;
+    Ok(Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec))
+}
+
 /// Sleeps until `CLOCK_MONOTONIC` reads `deadline`; goes on sleeping after a signal.
 ///
 /// # Panics

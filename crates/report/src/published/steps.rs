@@ -51,6 +51,7 @@ pub fn counts(matrix: &Matrix<'_>, published: &[Histogram]) -> Option<(i64, Vec<
     let measure = punctual_published::Measure {
         probe: first.probe.clone(),
         variant: String::new(),
+        load: None,
         statistic: punctual_published::Statistic::Farthest,
     };
     for row in rows(matrix, &measure, None) {
