@@ -69,14 +69,24 @@ fn every_load_of_a_guest_proves_its_work_while_samples_are_taken() {
             assert!(number("cpu_ns") <= span, "{worker}");
             // By its recipe it may pause all the time.
             let may_pause = number("period_ns") >= 300_000_000_000;
-            assert!(may_pause || number("cpu_ns") > 1_000_000, "{load}: {worker}");
+            assert!(
+                may_pause || number("cpu_ns") > 1_000_000,
+                "{load}: {worker}"
+            );
             // What tells its work in the end of a round may have begun none that ended.
             let tells_late = worker["unit"] == "bytes" && load == "dd-sync-rm";
-            assert!(may_pause || tells_late || number("amount") > 0, "{load}: {worker}");
+            assert!(
+                may_pause || tells_late || number("amount") > 0,
+                "{load}: {worker}"
+            );
         }
         let cpu = work.iter().map(|worker| worker["cpu_ns"].as_i64().unwrap());
         // A disk is waited for.
-        let least = if load == "disk-read" { 20_000_000 } else { 500_000_000 };
+        let least = if load == "disk-read" {
+            20_000_000
+        } else {
+            500_000_000
+        };
         assert!(cpu.sum::<i64>() > least, "{load}: {work:?}");
     }
 }
@@ -133,7 +143,10 @@ fn a_load_that_does_not_run_as_written_is_refused_and_says_how() {
         step("ltp", 1_000),
         step("fails", 1_000),
         // At work for half of a second of samples, and until then all the time.
-        own("stops", "timeout 0.5 ls -lRa / / / / / / / / / / /; exec sleep 1000"),
+        own(
+            "stops",
+            "timeout 0.5 ls -lRa / / / / / / / / / / /; exec sleep 1000",
+        ),
         own("sleeps", "exec sleep 1000"),
         own("fails", "exit 7"),
     ];
