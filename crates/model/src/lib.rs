@@ -33,7 +33,7 @@ pub use limit::Limit;
 pub use machine::MachineRecord;
 pub use plan::Plan;
 pub use quantiles::Quantiles;
-pub use reason::Reason;
+pub use reason::{NotLoaded, Reason};
 pub use record::{Preemption, Record};
 pub use recording::{Recorder, Recording, Sample};
 pub use run::{Run, Subject};

@@ -13,10 +13,9 @@ mod seeds;
 mod time;
 
 use maud::Markup;
-use punctual_model::run::Run;
 
-use crate::matrix::{Cell, Column, Matrix, Measured, Measurement};
-use crate::text::{cut, list, thousands};
+use crate::matrix::{Column, Matrix, Measured, Measurement};
+use crate::text::{cut, list};
 use punctual_model::probe::Shape;
 
 pub use against::against;
@@ -69,11 +68,6 @@ impl Kind {
             Self::Counts => "In the steps of the published histogram",
         }
     }
-
-    /// Whether a page shows it only when asked to.
-    pub fn is_detail(self) -> bool {
-        matches!(self, Self::Histogram | Self::OverTime | Self::Jitter)
-    }
 }
 
 /// What a sign of a figure stands for.
@@ -91,12 +85,14 @@ impl Key {
         let swatch = canvas::swatch(column);
         Self { swatch, text }
     }
+}
 
-    /// One with a sign of its own.
-    fn drawn(sign: canvas::Canvas, text: String) -> Self {
-        let swatch = sign.swatch();
-        Self { swatch, text }
-    }
+/// A key for each subject, by its name.
+fn keys(series: &[Series<'_>]) -> Vec<Key> {
+    let keys = series
+        .iter()
+        .map(|one| Key::of(one.column, one.name.clone()));
+    keys.collect()
 }
 
 /// A figure and what is to be said about it.
@@ -119,7 +115,7 @@ impl Figure {
         kind: Kind,
         row: &Measurement,
         keys: Vec<Key>,
-        caption: &[String],
+        caption: Vec<String>,
         canvas: canvas::Canvas,
     ) -> Self {
         let subject = row.title();
@@ -143,13 +139,8 @@ pub struct Group {
     pub figures: Vec<Figure>,
 }
 
-/// All figures for which these runs have samples.
-pub fn groups(runs: &[Run]) -> Vec<Group> {
-    of_matrix(&Matrix::new(runs))
-}
-
-/// The same, in the order of a matrix's rows.
-pub fn of_matrix(matrix: &Matrix<'_>) -> Vec<Group> {
+/// All figures for which there are samples, in the order of the matrix's rows.
+pub fn groups(matrix: &Matrix<'_>) -> Vec<Group> {
     let alike = |one: &Measurement, other: &Measurement| {
         (&one.probe, &one.load) == (&other.probe, &other.load)
     };
@@ -163,27 +154,21 @@ pub fn of_matrix(matrix: &Matrix<'_>) -> Vec<Group> {
 fn figures(matrix: &Matrix<'_>, rows: &[Measurement]) -> Vec<Figure> {
     let view = rows[0].view();
     // Where a verdict counts, the times are few and say little.
-    let latencies = || {
-        let is_latency = !rows[0].is_throughput() && view.verdict().is_none();
-        rows.iter().filter(move |_| is_latency)
+    let is_latency = !rows[0].is_throughput() && view.verdict().is_none();
+    let latencies = if is_latency { rows } else { &[] };
+    let (alone, groups): (&[Measurement], _) = match view.shape {
+        Shape::Steps => (&[], latencies.chunks(latencies.len().max(1))),
+        _ => (latencies, latencies.chunks(1)),
     };
-    let is_steps = view.shape == Shape::Steps;
-    let each_alone = || latencies().filter(|_| !is_steps);
-    let mut figures: Vec<Figure> = each_alone()
-        .filter_map(|row| distribution(matrix, row))
-        .collect();
-    if is_steps {
-        figures.extend(against(matrix, rows));
-    } else {
-        let alone = latencies().filter_map(|row| against(matrix, std::slice::from_ref(row)));
-        figures.extend(alone);
-    }
+    let unsigned = alone.iter().filter(|row| row.view().shape != Shape::Jitter);
+    let mut figures = Vec::new();
+    figures.extend(alone.iter().filter_map(|row| distribution(matrix, row)));
+    figures.extend(groups.filter_map(|rows| against(matrix, rows)));
     figures.extend(bars(matrix, rows));
-    figures.extend(latencies().filter_map(|row| seeds(matrix, row)));
+    figures.extend(latencies.iter().filter_map(|row| seeds(matrix, row)));
     figures.extend(rows.iter().filter_map(|row| each(matrix, row)));
-    let unsigned = each_alone().filter(|row| row.view().shape != Shape::Jitter);
     figures.extend(unsigned.filter_map(|row| histogram(matrix, row)));
-    figures.extend(each_alone().filter_map(|row| over_time(matrix, row)));
+    figures.extend(alone.iter().filter_map(|row| over_time(matrix, row)));
     figures
 }
 
@@ -203,11 +188,6 @@ impl Series<'_> {
     fn count(&self) -> u64 {
         self.found.iter().map(|one| one.recording.count).sum()
     }
-
-    /// Its name, and how many samples there are.
-    fn counted(&self) -> String {
-        format!("{}, n = {}", self.name, thousands(self.count()))
-    }
 }
 
 /// Whether there are enough samples for a line of their own.
@@ -218,44 +198,38 @@ fn is_drawn(series: &Series<'_>) -> bool {
 /// The subjects with samples of a measurement.
 fn series<'a>(matrix: &Matrix<'a>, row: &Measurement) -> Vec<Series<'a>> {
     let mixed = matrix.is_mixed();
-    let name = |column: &Column<'_>| {
-        let name = cut(&column.name, NAME);
-        if mixed {
-            format!("{name} ({})", column.clock())
-        } else {
-            name
-        }
+    let name = |column: &Column<'_>| match (mixed, cut(&column.name, NAME)) {
+        (true, name) => format!("{name} ({})", column.clock()),
+        (false, name) => name,
     };
-    let of = |(at, column): (usize, &Column<'a>)| match column.cell(row) {
-        Cell::Measured { mut found, .. } => {
-            found.retain(|one| one.recording.count > 0);
-            (!found.is_empty()).then(|| Series {
-                column: at,
-                name: name(column),
-                found,
-            })
-        }
-        _ => None,
+    let of = |(at, column): (usize, &Column<'a>)| Series {
+        column: at,
+        name: name(column),
+        found: column.sampled(row),
     };
-    matrix.columns.iter().enumerate().filter_map(of).collect()
+    let all = matrix.columns.iter().enumerate().map(of);
+    all.filter(|series| !series.found.is_empty()).collect()
 }
 
 /// What the caption must say of subjects that are not drawn.
 fn without(matrix: &Matrix<'_>, drawn: &[Series<'_>]) -> Option<String> {
-    let absent: Vec<String> = (0..matrix.columns.len())
-        .filter(|at| drawn.iter().all(|series| series.column != *at))
-        .map(|at| matrix.columns[at].name.clone())
+    let columns = matrix.columns.iter().enumerate();
+    let absent: Vec<String> = columns
+        .filter(|(at, _)| drawn.iter().all(|series| series.column != *at))
+        .map(|(_, column)| column.name.clone())
         .collect();
     (!absent.is_empty()).then(|| format!("Not drawn, without enough samples: {}.", list(&absent)))
 }
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::run::Run;
+
     use super::*;
-    use crate::fixtures;
+    use crate::fixtures::{self, assert_has};
 
     fn all(runs: &[Run]) -> Vec<Figure> {
-        let groups = groups(runs).into_iter();
+        let groups = groups(&Matrix::new(runs)).into_iter();
         groups.flat_map(|group| group.figures).collect()
     }
 
@@ -283,7 +257,8 @@ mod tests {
     #[test]
     fn few_samples_are_not_drawn() {
         let runs = fixtures::all_probes();
-        let titles: Vec<String> = groups(&runs).into_iter().map(|group| group.title).collect();
+        let groups = groups(&Matrix::new(&runs)).into_iter();
+        let titles: Vec<String> = groups.map(|group| group.title).collect();
         assert_eq!(titles, ["switch, idle", "semaphore, idle", "image, idle"]);
     }
 
@@ -291,11 +266,8 @@ mod tests {
     fn figures_suit_light_and_dark_paper_and_need_nothing_else() {
         for figure in all(&fixtures::seeds(2)) {
             let svg = figure.svg.0;
-            assert!(
-                svg.starts_with("<svg viewBox=") && svg.contains("role=\"img\""),
-                "{svg}"
-            );
-            assert!(svg.contains("currentColor"), "{svg}");
+            assert!(svg.starts_with("<svg viewBox="), "{svg}");
+            assert_has(&svg, &["role=\"img\"", "currentColor"]);
             assert!(!svg.contains("http") && !svg.contains("#fff"), "{svg}");
         }
     }
@@ -314,10 +286,7 @@ mod tests {
     fn subjects_without_samples_are_named() {
         for figure in all(&fixtures::with_gaps()) {
             let caption = figure.caption;
-            assert!(
-                caption.contains("without enough samples: full."),
-                "{caption}"
-            );
+            assert_has(&caption, &["without enough samples: full."]);
         }
     }
 }

@@ -15,6 +15,14 @@ pub const NO_MODULE: &str = "the kernel module `pulse` is not loaded";
 /// Why a run failed.
 pub const NO_BOOT: &str = "the guest's kernel panicked: <VFS> unable to mount root";
 
+/// Fails unless a text has all of these parts.
+#[track_caller]
+pub fn assert_has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "there is no \"{part}\" in {text}");
+    }
+}
+
 /// The worst case under stress for seed 1, in nanoseconds.
 pub fn worst_of(name: &str) -> i64 {
     match name {
@@ -75,8 +83,14 @@ pub fn all_probes() -> Vec<Run> {
         yes,
         why: why.into(),
     };
-    let unforced = answer(false, "neither, and 1 of 9 lines have a thread");
-    let forced = answer(true, "PREEMPT_RT, and 8 of 9 lines have one");
+    let unforced = [
+        answer(false, "0 of 8 lines have a thread"),
+        answer(true, "0 of 8 lines have a thread"),
+    ];
+    let forced = [
+        answer(true, "8 of 8 lines have a thread"),
+        answer(false, "8 of 8 lines have a thread"),
+    ];
     runs[0].recordings = told_by_all_probes(unforced, 40);
     runs[1].recordings = told_by_all_probes(forced, 59);
     for run in &mut runs {
@@ -88,9 +102,10 @@ pub fn all_probes() -> Vec<Run> {
     runs
 }
 
-fn told_by_all_probes(threaded: Finding, threads: u64) -> Vec<Recording> {
+fn told_by_all_probes([each, none]: [Finding; 2], threads: u64) -> Vec<Recording> {
     let threads_found = [
-        ("interrupts_threaded", threaded),
+        ("interrupts_threaded", each),
+        ("interrupts_unthreaded", none),
         ("threads", Finding::Count(threads)),
         ("real_time_threads", Finding::Count(12)),
     ];
@@ -259,6 +274,7 @@ fn steps() -> Vec<StepRecord> {
             amount: 240_000,
             unit: "messages".into(),
             cpu: Nanos::from_millis(1_830),
+            ..Work::default()
         },
         Work {
             worker: "ls -lRa /".into(),
@@ -266,6 +282,7 @@ fn steps() -> Vec<StepRecord> {
             amount: 88_150,
             unit: "lines".into(),
             cpu: Nanos::from_millis(640),
+            ..Work::default()
         },
     ];
     let step = |step, probe: &str, load: &str, work| StepRecord {

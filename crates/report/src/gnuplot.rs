@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use punctual_model::recording::Recording;
 use punctual_model::run::Run;
 
-use crate::matrix::{Cell, Column, Matrix, Measured, Measurement};
+use crate::matrix::{Matrix, Measured, Measurement};
 use crate::stats::Stats;
 use punctual_model::probe::Shape;
 
@@ -36,7 +36,7 @@ pub fn files(runs: &[Run]) -> Vec<File> {
         let base = names.new_one(&[&row.probe, &row.load, &row.variant]);
         let (mut histograms, mut series) = (Vec::new(), Vec::new());
         for column in &matrix.columns {
-            for one in found(column, row) {
+            for one in column.found(row) {
                 let seed = if matrix.seeds().len() > 1 {
                     format!("seed{}", one.run.seed)
                 } else {
@@ -87,13 +87,6 @@ pub fn files(runs: &[Run]) -> Vec<File> {
         }
     }
     files
-}
-
-fn found<'a>(column: &Column<'a>, row: &Measurement) -> Vec<Measured<'a>> {
-    match column.cell(row) {
-        Cell::Measured { found, .. } => found,
-        _ => Vec::new(),
-    }
 }
 
 /// Names that every file system takes, each given once.
@@ -196,7 +189,7 @@ fn bars(matrix: &Matrix<'_>, row: &Measurement) -> String {
     text.push_str("# times in nanoseconds; - where nothing was measured\n");
     text.push_str("# subject min mean median max count\n");
     for column in &matrix.columns {
-        let stats = Stats::of(&found(column, row));
+        let stats = Stats::of(&column.found(row));
         let number = |time: Option<punctual_model::Nanos>| {
             time.map_or_else(|| "-".to_owned(), |time| time.0.to_string())
         };

@@ -5,6 +5,7 @@ use std::iter;
 
 use punctual_model::Quantiles;
 use punctual_model::histogram::Histogram;
+use punctual_model::probe::Shape;
 use punctual_model::record::{StepRecord, Unsupported};
 use punctual_model::recording::{Recording, Work};
 use punctual_model::run::Run;
@@ -12,6 +13,7 @@ use punctual_model::units::Nanos;
 use serde_json::{Map, Value, json};
 
 use crate::stats::supports;
+use crate::views;
 
 /// The quantiles given, by the key under which each stands.
 const QUANTILES: [(&str, f64); 5] = [
@@ -132,9 +134,11 @@ fn quantiles(count: u64, quantile: impl Fn(f64) -> Option<Nanos>) -> Value {
     Value::Object(Map::from_iter(values))
 }
 
-/// The view that accounts for the samples which a late one displaced.
+/// The view that accounts for the samples which a late one displaced. A jitter is no lateness:
+/// it is the time since the sample before, which no other one displaces.
 fn corrected(recording: &Recording) -> Value {
-    let interval = recording.interval;
+    let is_jitter = views::of(&recording.key.probe).shape == Shape::Jitter;
+    let interval = recording.interval.filter(|_| !is_jitter);
     let Some(histogram) = interval.and_then(|span| recording.histogram.corrected_for(span)) else {
         return Value::Null;
     };
@@ -167,6 +171,9 @@ fn work(work: &Work) -> Value {
         "amount": work.amount,
         "unit": work.unit,
         "cpu_ns": work.cpu.0,
+        "span_ns": work.span.0,
+        "period_ns": work.period.0,
+        "endless": work.endless,
     })
 }
 
@@ -239,6 +246,10 @@ mod tests {
         );
         assert!(corrected["count"].as_u64() > plain["count"].as_u64());
         assert_eq!(corrected["max"], plain["max"]);
+        run.recordings[1].key.probe = "realfeel".into();
+        let value = run_json(&run, false);
+        assert!(value["recordings"][1]["interval_ns"].is_i64());
+        assert!(value["recordings"][1]["corrected"].is_null());
     }
 
     /// Real runs, and ones with everything that a run can have, against the schema; it names

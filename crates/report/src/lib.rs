@@ -6,29 +6,28 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
-pub mod figure;
+mod figure;
 pub mod gnuplot;
-pub mod json;
+mod json;
 pub mod judgement;
-pub mod matrix;
-pub mod page;
+mod matrix;
+mod page;
 pub mod published;
-pub mod repeat;
-pub mod rows;
+mod repeat;
+mod rows;
 pub mod scope;
 mod shell;
-pub mod stats;
-pub mod summary;
-pub mod table;
+mod stats;
+mod summary;
+mod table;
 pub mod text;
-pub mod views;
+mod views;
 
 #[cfg(test)]
 mod fixtures;
 
-pub use figure::Figure;
 pub use json::runs_json;
-pub use matrix::{Cell, Column, Matrix, Measurement};
+use matrix::Column;
 pub use page::{comparison_page, page};
 pub use published::{directions_text, documents_text};
 pub use summary::summary;

@@ -149,16 +149,11 @@ impl<'a> Column<'a> {
     pub fn cell(&self, row: &Measurement) -> Cell<'a> {
         let (mut found, mut absent) = (Vec::new(), Vec::new());
         for run in self.runs.iter().copied() {
-            match run
-                .recordings
-                .iter()
-                .find(|recording| row.matches(recording))
-            {
+            let mut recordings = run.recordings.iter();
+            let unsupported = unsupported(run, row);
+            match recordings.find(|recording| row.matches(recording)) {
                 Some(recording) => found.push(Measured { run, recording }),
-                None => absent.push(Absent {
-                    run,
-                    unsupported: unsupported(run, row),
-                }),
+                None => absent.push(Absent { run, unsupported }),
             }
         }
         if !found.is_empty() {
@@ -168,6 +163,21 @@ impl<'a> Column<'a> {
             Some(reason) => Cell::Unsupported(reason),
             None => Cell::Missing(absent),
         }
+    }
+
+    /// What its runs recorded of a measurement.
+    pub fn found(&self, row: &Measurement) -> Vec<Measured<'a>> {
+        match self.cell(row) {
+            Cell::Measured { found, .. } => found,
+            _ => Vec::new(),
+        }
+    }
+
+    /// Those of them that have samples.
+    pub fn sampled(&self, row: &Measurement) -> Vec<Measured<'a>> {
+        let mut found = self.found(row);
+        found.retain(|one| one.recording.count > 0);
+        found
     }
 }
 
@@ -266,7 +276,7 @@ impl<'a> Matrix<'a> {
 }
 
 /// The same values without repetitions, in order of first appearance.
-fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+pub fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();
     for value in values {
         if !seen.contains(&value) {
@@ -322,10 +332,8 @@ fn name(columns: &[Column<'_>], at: usize) -> String {
         } = column.subject;
         format!("{name} {kernel} {boot} {bench} {}", column.clock())
     };
-    forms
-        .iter()
-        .find(is_own)
-        .map_or_else(|| whole(&columns[at]), |form| form(&columns[at]))
+    let form = forms.iter().find(is_own);
+    form.map_or_else(|| whole(&columns[at]), |form| form(&columns[at]))
 }
 
 fn rows(runs: &[Run]) -> Vec<Measurement> {

@@ -16,7 +16,7 @@ use crate::compare::Comparison;
 use crate::figure::{self, Figure, Group, Kind};
 use crate::matrix::Matrix;
 use crate::repeat;
-use crate::rows::{Line, Range, Rank, Section, Sheet, Shown, clock_note};
+use crate::rows::{Line, Range, Rank, Sheet, Shown, clock_note};
 use crate::shell::{self, Chapter, folded, wide};
 use crate::summary::summary;
 use crate::table::head_line;
@@ -40,15 +40,13 @@ pub fn page(runs: &[Run], documents: &[Document]) -> String {
 /// The same, with each subject's figures against the first one's.
 pub fn comparison_page(runs: &[Run], documents: &[Document], comparison: &Comparison) -> String {
     let matrix = Matrix::loaded_first(runs);
-    let ids: Vec<String> = runs.iter().map(|run| run.id.clone()).collect();
-    let title = match ids.split_first() {
-        Some((first, others)) => format!("Punctual: {first} against {}", others.join(", ")),
-        None => "Punctual".to_owned(),
-    };
+    let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+    let (first, others) = ids.split_first().unwrap_or((&"", &[]));
+    let title = format!("Punctual: {first} against {}", others.join(", "));
     let first = comparison.subjects.first().map_or("", String::as_str);
-    let mut all = chapters(runs, &matrix, documents);
     let against = Chapter::new(format!("Against {first}"), against::against(comparison));
-    all.insert(0, against);
+    let mut all = vec![against];
+    all.extend(chapters(runs, &matrix, documents));
     shell::page(&title, &lead(runs), all)
 }
 
@@ -65,7 +63,7 @@ fn chapters(runs: &[Run], matrix: &Matrix<'_>, documents: &[Document]) -> Vec<Ch
         let body = published::beside(matrix, document);
         chapters.push(Chapter::new("Beside what was published", body));
     }
-    let figures = figure::of_matrix(matrix);
+    let figures = figure::groups(matrix);
     chapters.extend([
         Chapter::new(
             "Figures",
@@ -79,7 +77,8 @@ fn chapters(runs: &[Run], matrix: &Matrix<'_>, documents: &[Document]) -> Vec<Ch
         Chapter::new("To repeat it", commands(runs)),
     ]);
     if clock_note(matrix).is_some() {
-        chapters.push(Chapter::new("How to read virtual time", virtual_time()));
+        let how = html! { p { (VIRTUAL_TIME) } };
+        chapters.push(Chapter::new("How to read virtual time", how));
     }
     chapters
 }
@@ -106,9 +105,7 @@ fn evidence(matrix: &Matrix<'_>) -> Markup {
 
 /// The commands that lead to the same digests.
 pub fn commands(runs: &[Run]) -> Markup {
-    html! {
-        pre { (repeat::commands(runs).join("\n")) }
-    }
+    html! { pre { (repeat::commands(runs).join("\n")) } }
 }
 
 /// A table; a long one in two, of which that of what was measured idle is folded.
@@ -135,39 +132,28 @@ fn tables(mut sheet: Sheet, matrix: &Matrix<'_>) -> Markup {
 
 fn table(sheet: &Sheet) -> Markup {
     let columns = sheet.heads.len() + 1;
-    let table = html! {
-        table.kept {
-            thead { tr {
-                th {}
-                @for head in &sheet.heads {
-                    th scope="col" {
-                        (head.name) (marks(&head.notes))
-                        @if let Some(clock) = &head.clock { small { (clock) } }
-                    }
+    wide(&html! { table.kept {
+        thead { tr {
+            th {}
+            @for head in &sheet.heads {
+                th scope="col" {
+                    (head.name) (marks(&head.notes))
+                    @if let Some(clock) = &head.clock { small { (clock) } }
                 }
-            } }
-            @for section in &sheet.sections { (rows(section, columns)) }
-        }
-    };
-    wide(&table)
-}
-
-fn rows(section: &Section, columns: usize) -> Markup {
-    html! {
-        tbody {
+            }
+        } }
+        @for section in &sheet.sections { tbody {
             tr { th.title scope="rowgroup" colspan=(columns) { span { (section.title) } } }
             @for line in &section.lines { (row(line)) }
-        }
-    }
+        } }
+    } })
 }
 
 fn row(line: &Line) -> Markup {
-    html! {
-        tr.strong[line.strong] {
-            th scope="row" { (line.label) }
-            @for cell in &line.cells { td class=[class(cell)] { (cell.text) (marks(&cell.notes)) } }
-        }
-    }
+    html! { tr.strong[line.strong] {
+        th scope="row" { (line.label) }
+        @for cell in &line.cells { td class=[class(cell)] { (cell.text) (marks(&cell.notes)) } }
+    } }
 }
 
 fn class(cell: &Shown) -> Option<&'static str> {
@@ -192,53 +178,42 @@ fn group(group: &Group) -> Markup {
     let mut kinds: Vec<&str> = more.iter().map(|(_, one)| one.kind.name()).collect();
     kinds.dedup();
     let drawn = html! { @for (_, one) in &more { (figure(one)) } };
-    html! {
-        section {
-            @for (_, one) in &shown { (figure(one)) }
-            @if !more.is_empty() {
-                (folded(&format!("More of {}", group.title), &kinds.join("; "), &drawn))
-            }
+    html! { section {
+        @for (_, one) in &shown { (figure(one)) }
+        @if !more.is_empty() {
+            (folded(&format!("More of {}", group.title), &kinds.join("; "), &drawn))
         }
-    }
+    } }
 }
 
 fn figure(drawn: &Figure) -> Markup {
-    html! {
-        figure {
-            h4 { (drawn.subject) ": " span { (drawn.kind.name()) } }
-            @if !drawn.keys.is_empty() {
-                ul.key { @for key in &drawn.keys { li { (key.swatch) " " (key.text) } } }
-            }
-            (drawn.svg)
-            figcaption { (drawn.caption) }
+    html! { figure {
+        h4 { (drawn.subject) ": " span { (drawn.kind.name()) } }
+        @if !drawn.keys.is_empty() {
+            ul.key { @for key in &drawn.keys { li { (key.swatch) " " (key.text) } } }
         }
-    }
+        (drawn.svg)
+        figcaption { (drawn.caption) }
+    } }
 }
 
-fn virtual_time() -> Markup {
-    html! {
-        p {
-            "Virtual time counts instructions. It says how long a code path is, exactly and for "
-            "everybody alike; it does not say how many microseconds a certain CPU needs for it: "
-            "caches, memory, firmware and other cores are not modelled. Use it to see which kernel, "
-            "option, driver or patch has the longer path where the CPU cannot be had, and whether "
-            "tomorrow's kernel still has it. One run's worst case is the worst of one interleaving; "
-            "several seeds say more. “Missed” are periods in which no sample was taken, because the "
-            "one before it was late by more than a period."
-        }
-    }
-}
+/// How virtual time is to be read.
+const VIRTUAL_TIME: &str = "Virtual time counts instructions. It says how long a code path is, \
+    exactly and for everybody alike; it does not say how many microseconds a certain CPU needs \
+    for it: caches, memory, firmware and other cores are not modelled. Use it to see which \
+    kernel, option, driver or patch has the longer path where the CPU cannot be had, and whether \
+    tomorrow's kernel still has it. One run's worst case is the worst of one interleaving; \
+    several seeds say more. “Missed” are periods in which no sample was taken, because the one \
+    before it was late by more than a period.";
 
 #[cfg(test)]
 mod tests {
     use punctual_model::machine::HostMachine;
-    use punctual_model::{MachineRecord, RecordingKey};
-
     use punctual_model::recording::Recorder;
-    use punctual_model::units::Nanos;
+    use punctual_model::{MachineRecord, Nanos, RecordingKey};
 
     use super::*;
-    use crate::fixtures;
+    use crate::fixtures::{self, assert_has};
 
     fn page_of(runs: &[Run]) -> String {
         page(runs, &punctual_published::documents().unwrap())
@@ -246,16 +221,10 @@ mod tests {
 
     #[test]
     fn a_page_needs_nothing_but_itself() {
-        for runs in [
-            fixtures::whole(),
-            fixtures::with_gaps(),
-            fixtures::seeds(5),
-            Vec::new(),
-        ] {
+        let (whole, gaps) = (fixtures::whole(), fixtures::with_gaps());
+        for runs in [whole, gaps, fixtures::seeds(5), Vec::new()] {
             let text = page_of(&runs);
-            for foreign in [
-                "http://", "https://", "<script", "<link", "<img", "@import", "url(",
-            ] {
+            for foreign in "http:// https:// <script <link <img @import url(".split(' ') {
                 assert!(!text.contains(foreign), "{foreign}");
             }
             assert!(text.starts_with("<!DOCTYPE html>") && text.ends_with("</html>"));
@@ -282,10 +251,8 @@ mod tests {
             "\">To repeat it</h2>",
             "\">How to read virtual time</h2>",
         ];
-        let places: Vec<usize> = order
-            .iter()
-            .map(|part| text.find(part).unwrap_or_else(|| panic!("{part}")))
-            .collect();
+        assert_has(&text, &order);
+        let places = order.map(|part| text.find(part));
         assert!(places.is_sorted(), "{places:?}");
     }
 
@@ -296,22 +263,18 @@ mod tests {
             assert!(!text.contains("<td></td>") && !text.contains("<td class=\"gap\"></td>"));
         }
         let text = page_of(&fixtures::with_gaps());
-        assert!(text.contains("failed<sup>1</sup>") && text.contains("unsupported<sup>2</sup>"));
-        assert!(text.contains(fixtures::NO_MODULE));
-        assert!(text.contains("panicked: &lt;VFS&gt; unable"));
+        assert_has(&text, &["failed<sup>1</sup>", "unsupported<sup>2</sup>"]);
+        assert_has(
+            &text,
+            &[fixtures::NO_MODULE, "panicked: &lt;VFS&gt; unable"],
+        );
     }
 
     #[test]
     fn the_worst_case_is_there_for_each_subject() {
         let text = page_of(&fixtures::whole());
-        for cell in [
-            ">381 µs</td>",
-            ">384 µs</td>",
-            ">508 µs</td>",
-            ">8.07 µs</td>",
-            ">0.301 s</td>",
-        ] {
-            assert!(text.contains(cell), "{cell}");
+        for cell in ["381 µs", "384 µs", "508 µs", "8.07 µs", "0.301 s"] {
+            assert_has(&text, &[&format!(">{cell}</td>")]);
         }
         for run in fixtures::whole() {
             assert!(text.contains(&run.digest().unwrap()), "{}", run.id);
@@ -321,13 +284,10 @@ mod tests {
     #[test]
     fn what_was_printed_is_folded_and_lists_are_compared() {
         let text = page_of(&fixtures::all_probes());
-        assert!(text.contains("<summary>What was printed "), "{text}");
-        assert!(
-            text.contains("0 lines on none only, 19 on rt only"),
-            "{text}"
-        );
-        assert!(text.contains("<ins>+ rcu</ins>"), "{text}");
-        assert!(text.contains("Against the number of threads"), "{text}");
+        let printed = "<summary>What was printed ";
+        let differences = ["0 lines on none only, 19 on rt only", "<ins>+ rcu</ins>"];
+        assert_has(&text, &[printed, "Against the number of threads"]);
+        assert_has(&text, &differences);
     }
 
     #[test]
@@ -383,13 +343,10 @@ mod tests {
         assert!(!text.contains(">odd, idle, [-7]: "), "too few samples");
         assert!(text.contains("1 of 2 samples are longer than"));
         assert!(!text.contains("Virtual time") && !text.contains("virtual s"));
-        let many: Vec<Run> = (0..30)
-            .map(|number| {
-                let mut run = run.clone();
-                run.subject.name = format!("kernel-{number}");
-                run
-            })
-            .collect();
-        assert!(page_of(&many).contains("kernel-29"));
+        let mut many = vec![run; 30];
+        for (run, number) in many.iter_mut().zip(0..) {
+            run.subject.name = format!("kernel-{number}");
+        }
+        assert_has(&page_of(&many), &["kernel-29"]);
     }
 }

@@ -2,14 +2,15 @@
 //! The table's contents, before they become text or HTML: every cell says something.
 
 mod figures;
+mod shortfalls;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use punctual_model::Fact;
 use punctual_model::histogram::HIGHEST;
 use punctual_model::run::State;
+use punctual_model::{Fact, Reason, Run};
 
-use crate::matrix::{Absent, Cell, Column, Matrix, Measured, Measurement, fate};
+use crate::matrix::{Absent, Cell, Column, Matrix, Measured, Measurement, distinct, fate};
 use crate::stats::Stats;
 use crate::text::{list, thousands};
 use punctual_model::probe::Shape;
@@ -95,20 +96,16 @@ impl Sheet {
     /// Fills the table.
     pub fn new(matrix: &Matrix<'_>, range: Range) -> Self {
         let mut notes = Notes::default();
-        let mixed = matrix.is_mixed();
-        let heads = matrix
-            .columns
-            .iter()
-            .map(|column| head(column, mixed, &mut notes))
+        let ranked = !matrix.is_mixed();
+        let columns = matrix.columns.iter();
+        let heads = columns
+            .map(|column| head(column, !ranked, &mut notes))
             .collect();
-        let sections = matrix.groups().into_iter().map(|rows| {
-            let style = figures::Style {
-                range,
-                ranked: !mixed,
-            };
-            section(matrix, rows, style, &mut notes)
-        });
-        let sections = sections.collect();
+        let style = figures::Style { range, ranked };
+        let groups = matrix.groups().into_iter();
+        let sections = groups
+            .map(|rows| section(matrix, rows, style, &mut notes))
+            .collect();
         Self {
             heads,
             sections,
@@ -170,30 +167,28 @@ fn head(column: &Column<'_>, mixed: bool, notes: &mut Notes) -> Head {
         .runs
         .iter()
         .filter(|run| run.state != State::Finished);
+    let name = column.name.clone();
+    let note = |run: &&Run| notes.number(format!("{name}, seed {}: {}", run.seed, fate(run)));
+    let numbers = partial.map(note).collect();
     Head {
-        name: column.name.clone(),
+        name,
         clock: mixed.then_some(clock),
-        notes: partial
-            .map(|run| notes.number(format!("{}, seed {}: {}", column.name, run.seed, fate(run))))
-            .collect(),
+        notes: numbers,
     }
 }
 
 fn entry<'a>(column: &'a Column<'a>, row: &Measurement, notes: &mut Notes) -> Entry<'a> {
-    let why = |absent: &Absent<'_>| match absent.unsupported {
-        Some(reason) => format!("{}, {}: {reason}", row.probe, row.load),
-        None if absent.run.state == State::Finished => format!(
-            "{}, seed {}: the run finished without {}",
-            column.name,
-            absent.run.seed,
-            row.title()
-        ),
-        None => format!(
-            "{}, seed {}: {}",
-            column.name,
-            absent.run.seed,
-            fate(absent.run)
-        ),
+    let (name, title) = (&column.name, row.title());
+    let unsupported = |reason: &Reason| format!("{}, {}: {reason}", row.probe, row.load);
+    let why = |absent: &Absent<'_>| {
+        let (run, seed) = (absent.run, absent.run.seed);
+        match absent.unsupported {
+            Some(reason) => unsupported(reason),
+            None if run.state == State::Finished => {
+                format!("{name}, seed {seed}: the run finished without {title}")
+            }
+            None => format!("{name}, seed {seed}: {}", fate(run)),
+        }
     };
     let mut refer = |absent: &[Absent<'_>]| {
         let mut numbers: Vec<usize> = absent.iter().map(|one| notes.number(why(one))).collect();
@@ -205,12 +200,18 @@ fn entry<'a>(column: &'a Column<'a>, row: &Measurement, notes: &mut Notes) -> En
             let mut numbers = refer(&absent);
             let stats = Stats::of(&found);
             if stats.overflow > 0 {
+                let [over, all] = [stats.overflow, stats.count].map(thousands);
                 numbers.push(notes.number(format!(
-                    "{}, {}: {} of {} samples are longer than {HIGHEST}; they are counted, not placed",
+                    "{name}, {title}: {over} of {all} samples are longer than {HIGHEST}; they are \
+                     counted, not placed"
+                )));
+            }
+            if stats.faults > 0 {
+                numbers.push(notes.number(format!(
+                    "{}, {}: {} page faults while it was measured, in spite of locked memory",
                     column.name,
                     row.title(),
-                    thousands(stats.overflow),
-                    thousands(stats.count),
+                    thousands(stats.faults as u64),
                 )));
             }
             let some = stats.count > 0;
@@ -218,7 +219,7 @@ fn entry<'a>(column: &'a Column<'a>, row: &Measurement, notes: &mut Notes) -> En
             (found, content, numbers)
         }
         Cell::Unsupported(reason) => {
-            let note = notes.number(format!("{}, {}: {reason}", row.probe, row.load));
+            let note = notes.number(unsupported(reason));
             (Vec::new(), Err("unsupported"), vec![note])
         }
         Cell::Missing(absent) => {
@@ -234,7 +235,8 @@ fn entry<'a>(column: &'a Column<'a>, row: &Measurement, notes: &mut Notes) -> En
     }
 }
 
-/// Where the figures were measured: on which CPUs, and of real time on which machine.
+/// Where the figures were measured: on which CPUs, of real time on which machine; and what was
+/// less than it should have been.
 pub fn places(matrix: &Matrix<'_>) -> Vec<String> {
     let mut cpus: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for recording in matrix.runs().flat_map(|run| &run.recordings) {
@@ -253,36 +255,29 @@ pub fn places(matrix: &Matrix<'_>) -> Vec<String> {
     };
     let on: Vec<String> = probes.iter().map(on).collect();
     let mut places = Vec::new();
-    if !on.is_empty() {
-        places.push(format!("Measured {}.", on.join("; ")));
-    }
+    places.extend((!on.is_empty()).then(|| format!("Measured {}.", on.join("; "))));
     places.extend(kernels(matrix));
     places.extend(matrix.columns.iter().filter_map(machine));
+    places.extend(shortfalls::of_loads(matrix));
+    places.extend(shortfalls::of_samples(matrix));
     places
 }
 
 /// Which releases of Linux the virtual subjects were, as read back: digests depend on them.
 fn kernels(matrix: &Matrix<'_>) -> Option<String> {
-    let mut releases: Vec<(&str, Vec<String>)> = Vec::new();
-    for column in matrix.columns.iter().filter(|column| column.is_virtual()) {
-        for run in &column.runs {
-            let Some(read_back) = &run.provenance else {
-                continue;
-            };
-            let known = releases
-                .iter()
-                .position(|(one, _)| *one == read_back.release);
-            let number = known.unwrap_or(releases.len());
-            if known.is_none() {
-                releases.push((&read_back.release, Vec::new()));
-            }
-            if !releases[number].1.contains(&column.name) {
-                releases[number].1.push(column.name.clone());
-            }
-        }
-    }
-    let one = |(release, names): &(&str, Vec<String>)| format!("{release} ({})", list(names));
-    let all: Vec<String> = releases.iter().map(one).collect();
+    let columns = matrix.columns.iter().filter(|column| column.is_virtual());
+    let pairs = columns.flat_map(|column| {
+        let read_back = column.runs.iter().filter_map(|run| run.provenance.as_ref());
+        read_back.map(|read_back| (&read_back.release, &column.name))
+    });
+    let pairs = distinct(pairs);
+    let one = |release: &String| {
+        let of_release = pairs.iter().filter(|(other, _)| *other == release);
+        let names: Vec<String> = of_release.map(|(_, name)| (*name).clone()).collect();
+        format!("{release} ({})", list(&names))
+    };
+    let releases = distinct(pairs.iter().map(|(release, _)| *release));
+    let all: Vec<String> = releases.into_iter().map(one).collect();
     (!all.is_empty()).then(|| format!("Linux {}.", all.join("; ")))
 }
 
@@ -308,19 +303,15 @@ fn machine(column: &Column<'_>) -> Option<String> {
 
 /// What must stand below a table of these runs; `None` where all times are real.
 pub fn clock_note(matrix: &Matrix<'_>) -> Option<String> {
-    let mut rates: Vec<u32> = matrix
-        .columns
-        .iter()
-        .filter_map(|column| column.ns_per_insn)
-        .collect();
-    rates.sort_unstable();
-    rates.dedup();
+    let columns = matrix.columns.iter();
+    let rates: BTreeSet<u32> = columns.filter_map(|column| column.ns_per_insn).collect();
     if rates.is_empty() {
         return None;
     }
     let rates: Vec<String> = rates.iter().map(ToString::to_string).collect();
     let mut note = format!(
-        "Virtual time: {} ns per instruction. These are lengths of code paths, not microseconds of a certain CPU.",
+        "Virtual time: {} ns per instruction. These are lengths of code paths, not microseconds \
+         of a certain CPU.",
         rates.join(" or ")
     );
     if matrix.is_mixed() {

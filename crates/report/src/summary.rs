@@ -9,7 +9,7 @@ use punctual_model::run::{Run, State};
 use punctual_model::units::Nanos;
 use std::fmt::Write as _;
 
-use crate::matrix::{Cell, Column, Matrix, Measured, Measurement, fate};
+use crate::matrix::{Cell, Column, Matrix, Measured, Measurement, distinct, fate};
 use crate::stats::Stats;
 use crate::text::{list, seconds};
 use crate::views;
@@ -19,12 +19,7 @@ use crate::views;
 /// the same two; what is missing.
 pub fn summary(runs: &[Run]) -> String {
     let matrix = Matrix::new(runs);
-    let mut clocks: Vec<Option<u32>> = Vec::new();
-    for column in &matrix.columns {
-        if !clocks.contains(&column.ns_per_insn) {
-            clocks.push(column.ns_per_insn);
-        }
-    }
+    let clocks = distinct(matrix.columns.iter().map(|column| column.ns_per_insn));
     if clocks.is_empty() {
         return "There are no runs.".to_owned();
     }
@@ -32,12 +27,8 @@ pub fn summary(runs: &[Run]) -> String {
     let parts = clocks.iter().map(|clock| {
         let of_clock = |column: &&Column<'_>| column.ns_per_insn == *clock;
         let columns: Vec<&Column<'_>> = matrix.columns.iter().filter(of_clock).collect();
-        let text = Group {
-            columns,
-            rows: &matrix.rows,
-        }
-        .sentences()
-        .join(" ");
+        let rows = &matrix.rows;
+        let text = Group { columns, rows }.sentences().join(" ");
         match (clocks.len(), clock) {
             (1, _) => text,
             (_, Some(ns)) => format!("In virtual time ({ns} ns per instruction): {text}"),
@@ -127,9 +118,8 @@ impl Group<'_> {
     }
 
     fn is_measured(&self, row: &Measurement) -> bool {
-        self.columns
-            .iter()
-            .any(|column| !recorded(column, row).is_empty())
+        let mut columns = self.columns.iter();
+        columns.any(|column| !column.sampled(row).is_empty())
     }
 
     /// One figure per subject that has any, over all variants (CPUs) chosen.
@@ -141,15 +131,12 @@ impl Group<'_> {
         let rows: Vec<&Measurement> = self.rows.iter().filter(|row| chosen(row)).collect();
         let figure = |(at, column): (usize, &&Column<'_>)| {
             let found: Vec<Measured<'_>> =
-                rows.iter().flat_map(|row| recorded(column, row)).collect();
-            let mut seeds: Vec<u64> = found.iter().map(|one| one.run.seed).collect();
-            seeds.sort_unstable();
-            seeds.dedup();
+                rows.iter().flat_map(|row| column.sampled(row)).collect();
             Some(Figure {
                 column: at,
                 name: column.name.clone(),
                 value: value(&Stats::of(&found))?,
-                seeds: seeds.len(),
+                seeds: distinct(found.iter().map(|one| one.run.seed)).len(),
                 version: version(column),
             })
         };
@@ -175,73 +162,58 @@ impl Group<'_> {
     /// Which subjects lack the measurement spoken of, unless their run says why.
     fn unmeasured(&self, row: &Measurement) -> Option<String> {
         let lacks = |column: &&&Column<'_>| {
-            recorded(column, row).is_empty()
+            column.sampled(row).is_empty()
                 && column.runs.iter().any(|run| run.state == State::Finished)
         };
-        let names: Vec<String> = self
-            .columns
-            .iter()
-            .filter(lacks)
-            .map(|column| column.name.clone())
-            .collect();
-        (!names.is_empty()).then(|| {
-            format!(
-                "{} was not measured on {}.",
-                probe_and_load(row),
-                list(&names)
-            )
-        })
+        let lacking = self.columns.iter().filter(lacks);
+        let names: Vec<String> = lacking.map(|column| column.name.clone()).collect();
+        let (what, names) = (probe_and_load(row), some(&names)?);
+        Some(format!("{what} was not measured on {names}."))
     }
 
     fn unsupported(&self) -> Option<String> {
-        let mut names: Vec<String> = Vec::new();
-        for row in self.rows {
-            let here = |column: &&Column<'_>| matches!(column.cell(row), Cell::Unsupported(_));
-            let name = probe_and_load(row);
-            if self.columns.iter().any(here) && !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        (!names.is_empty()).then(|| format!("Not everywhere supported: {}.", list(&names)))
+        let is_unsupported = |row: &&Measurement| {
+            let cells = self.columns.iter().map(|column| column.cell(row));
+            cells
+                .into_iter()
+                .any(|cell| matches!(cell, Cell::Unsupported(_)))
+        };
+        let names = distinct(self.rows.iter().filter(is_unsupported).map(probe_and_load));
+        Some(format!("Not everywhere supported: {}.", some(&names)?))
     }
 }
 
-/// The recordings that have samples.
-fn recorded<'a>(column: &Column<'a>, row: &Measurement) -> Vec<Measured<'a>> {
-    match column.cell(row) {
-        Cell::Measured { found, .. } => found
-            .into_iter()
-            .filter(|one| one.recording.count > 0)
-            .collect(),
-        _ => Vec::new(),
-    }
+/// A list in words, unless it is empty.
+fn some(names: &[String]) -> Option<String> {
+    (!names.is_empty()).then(|| list(names))
 }
 
 fn probe_and_load(row: &Measurement) -> String {
+    under_load(&row.probe, row)
+}
+
+fn under_load(what: &str, row: &Measurement) -> String {
     if row.is_idle() {
-        row.probe.clone()
+        what.to_owned()
     } else {
-        format!("{} under {}", row.probe, row.load)
+        format!("{what} under {}", row.load)
     }
 }
 
 /// Runs that did not come to their end.
 fn unfinished(column: &Column<'_>) -> Vec<String> {
-    let open = column
-        .runs
-        .iter()
-        .filter(|run| run.state != State::Finished);
+    let runs = column.runs.iter();
+    let open = runs.filter(|run| run.state != State::Finished);
     open.map(|run| {
         let what = if run.recordings.is_empty() {
             "nothing was measured"
         } else {
             "what it had is counted"
         };
+        let (name, seed, fate) = (&column.name, run.seed, fate(run));
         format!(
-            "On {} with seed {}, {}; {what}.",
-            column.name,
-            run.seed,
-            fate(run).trim_end_matches('.')
+            "On {name} with seed {seed}, {}; {what}.",
+            fate.trim_end_matches('.')
         )
     })
     .collect()
@@ -302,14 +274,9 @@ fn worst_cases(
     };
     let (shared, each) = seeds(figures);
     let opening = format!("{condition}, the worst {what}{shared} was");
+    let told = |figure: &Figure| format!("{} on {}{}", figure.value, figure.name, each(figure));
     let Some((low, high)) = pair else {
-        let only = figures.first()?;
-        return Some(format!(
-            "{opening} {} on {}{}.",
-            only.value,
-            only.name,
-            each(only)
-        ));
+        return Some(format!("{opening} {}.", told(figures.first()?)));
     };
     let ending = match times(high.value, low.value) {
         Times::Same => ": the same.".to_owned(),
@@ -317,13 +284,12 @@ fn worst_cases(
         Times::Factor(factor) => format!(": {} is {factor} times lower.", low.name),
         Times::Unknown => ".".to_owned(),
     };
-    let told = |figure: &Figure| format!("{} on {}{}", figure.value, figure.name, each(figure));
     let mut comparison = format!("{opening} {} and {}{ending}", told(low), told(high));
     if low.version != high.version {
+        let (one, other) = (&low.version, &high.version);
         let _ = write!(
             comparison,
-            " They are different kernels: {} and {}.",
-            low.version, high.version
+            " They are different kernels: {one} and {other}."
         );
     }
     let highest = figures.iter().max_by_key(|figure| figure.value)?;
@@ -356,63 +322,43 @@ fn throughput(
     pair: Option<&(Figure, Figure)>,
 ) -> Option<String> {
     let subject = work_name(row);
-    let find = |column: usize| {
+    let of = |column: usize| {
         figures
             .iter()
             .find(|figure| figure.column == column)
             .cloned()
     };
     // The same two subjects as before, so that gain and cost stand beside each other.
-    let same_pair = pair.and_then(|(low, high)| Some((find(low.column)?, find(high.column)?)));
+    let same_pair = pair.and_then(|(low, high)| Some((of(low.column)?, of(high.column)?)));
     let (_, each) = seeds(figures);
+    let told = |one: &Figure| format!("{} on {}{}", seconds(one.value), one.name, each(one));
     let Some((one, other)) = same_pair.or_else(|| compared(figures)) else {
-        let only = figures.first()?;
-        return Some(format!(
-            "{subject} took {} on {}.",
-            seconds(only.value),
-            only.name
-        ));
+        return Some(format!("{subject} took {}.", told(figures.first()?)));
     };
-    let ending = match (
-        one.value.cmp(&other.value),
-        times(one.value.max(other.value), one.value.min(other.value)),
-    ) {
-        (_, Times::Same) => ": the same.".to_owned(),
-        (std::cmp::Ordering::Greater, Times::Percent(_)) => {
-            format!(": {} longer.", percent_longer(&one, &other))
+    let (high, low) = (one.value.max(other.value), one.value.min(other.value));
+    let ending = match times(high, low) {
+        Times::Same => ": the same.".to_owned(),
+        Times::Percent(_) if one.value == high => {
+            let ratio = high.0 as f64 / low.0 as f64;
+            format!(": {} % longer.", percent(100.0 * (ratio - 1.0)))
         }
-        (std::cmp::Ordering::Greater, Times::Factor(factor)) => {
-            format!(": {factor} times as long.")
-        }
-        (_, Times::Percent(percent)) => format!(": {percent} % less."),
-        (_, Times::Factor(factor)) => format!(": {factor} times as fast."),
-        (_, Times::Unknown) => ".".to_owned(),
+        Times::Factor(factor) if one.value == high => format!(": {factor} times as long."),
+        Times::Percent(percent) => format!(": {percent} % less."),
+        Times::Factor(factor) => format!(": {factor} times as fast."),
+        Times::Unknown => ".".to_owned(),
     };
-    Some(format!(
-        "{subject} took {} on {}{} and {} on {}{}{ending}",
-        seconds(one.value),
-        one.name,
-        each(&one),
-        seconds(other.value),
-        other.name,
-        each(&other)
-    ))
+    let (one, other) = (told(&one), told(&other));
+    Some(format!("{subject} took {one} and {other}{ending}"))
 }
 
 fn work_name(row: &Measurement) -> String {
-    let over = ["pipe", "socket"]
-        .into_iter()
-        .find(|kind| row.variant.starts_with(kind));
-    let load = if row.is_idle() {
-        String::new()
-    } else {
-        format!(" under {}", row.load)
+    let mut kinds = ["pipe", "socket"].into_iter();
+    let how = match kinds.find(|kind| row.variant.starts_with(kind)) {
+        Some(kind) => format!(" over {kind}s"),
+        None if row.variant.is_empty() => String::new(),
+        None => format!(" ({})", row.variant),
     };
-    match over {
-        Some(kind) => format!("{} over {kind}s{load}", row.probe),
-        None if row.variant.is_empty() => format!("{}{load}", row.probe),
-        None => format!("{} ({}){load}", row.probe, row.variant),
-    }
+    under_load(&format!("{}{how}", row.probe), row)
 }
 
 /// How much one time is above another.
@@ -440,13 +386,6 @@ fn times(high: Nanos, low: Nanos) -> Times {
         r if r >= 2.0 => Times::Factor(format!("{r:.1}")),
         r => Times::Percent(percent(100.0 * (1.0 - 1.0 / r))),
     }
-}
-
-fn percent_longer(one: &Figure, other: &Figure) -> String {
-    format!(
-        "{} %",
-        percent(100.0 * (one.value.0 as f64 / other.value.0 as f64 - 1.0))
-    )
 }
 
 fn percent(value: f64) -> String {

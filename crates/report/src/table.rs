@@ -69,8 +69,10 @@ pub(crate) fn head_line(matrix: &Matrix<'_>) -> String {
     )
 }
 
-/// Which columns stand beside each other.
-fn blocks(sheet: &Sheet, width: usize) -> Vec<std::ops::Range<usize>> {
+/// Columns that stand beside each other.
+type Columns = std::ops::Range<usize>;
+
+fn blocks(sheet: &Sheet, width: usize) -> Vec<Columns> {
     let (label, widths) = (label_width(sheet), widths(sheet));
     let (mut blocks, mut first, mut used) = (Vec::new(), 0, label);
     for (at, column) in widths.iter().enumerate() {
@@ -94,21 +96,13 @@ fn label_width(sheet: &Sheet) -> usize {
 }
 
 fn widths(sheet: &Sheet) -> Vec<usize> {
-    let head = |head: &Head| {
-        head_text(head)
-            .lines()
-            .map(unicode_width::UnicodeWidthStr::width)
-            .max()
-            .unwrap_or(0)
+    let column = |(at, head): (usize, &Head)| {
+        let cells = all_lines(sheet).map(|line| cell_text(line, at).width());
+        let head = head_text(head);
+        let widths = cells.chain(head.lines().map(|line| line.width()));
+        widths.max().unwrap_or(0)
     };
-    let cell = |line: &Line, at: usize| cell_text(line, at).width();
-    (0..sheet.heads.len())
-        .map(|at| {
-            all_lines(sheet)
-                .map(|line| cell(line, at))
-                .fold(head(&sheet.heads[at]), usize::max)
-        })
-        .collect()
+    sheet.heads.iter().enumerate().map(column).collect()
 }
 
 fn head_text(head: &Head) -> String {
@@ -126,12 +120,7 @@ fn cell_text(line: &Line, at: usize) -> String {
 }
 
 /// The lines of one block: the heads, and each measurement below its title.
-fn block(
-    sheet: &Sheet,
-    columns: std::ops::Range<usize>,
-    width: usize,
-    colour: bool,
-) -> Vec<String> {
+fn block(sheet: &Sheet, columns: Columns, width: usize, colour: bool) -> Vec<String> {
     let mut table = Table::new();
     table.load_preset(comfy_table::presets::NOTHING);
     if colour {
@@ -145,18 +134,14 @@ fn block(
         table.add_row(cells(line, columns.clone()));
     }
     for (at, column) in table.column_iter_mut().enumerate() {
-        let (gap, side) = if at == 0 {
-            (0, CellAlignment::Left)
-        } else {
-            (GAP, CellAlignment::Right)
+        let (gap, side) = match at {
+            0 => (0, CellAlignment::Left),
+            _ => (GAP, CellAlignment::Right),
         };
         column.set_padding((gap as u16, 0)).set_cell_alignment(side);
     }
-    let mut rendered = table
-        .lines()
-        .map(|line| line.trim_end().to_owned())
-        .collect::<Vec<_>>()
-        .into_iter();
+    let rendered: Vec<String> = table.lines().collect();
+    let mut rendered = rendered.iter().map(|line| line.trim_end().to_owned());
     let head_height = 1 + usize::from(sheet.heads.iter().any(|head| head.clock.is_some()));
     let mut lines: Vec<String> = rendered.by_ref().take(head_height).collect();
     for section in &sheet.sections {
@@ -170,7 +155,7 @@ fn bold(cell: Cell) -> Cell {
     cell.add_attribute(Attribute::Bold)
 }
 
-fn cells(line: &Line, columns: std::ops::Range<usize>) -> Vec<Cell> {
+fn cells(line: &Line, columns: Columns) -> Vec<Cell> {
     let emphasis = |cell: Cell| if line.strong { bold(cell) } else { cell };
     let value = |at: usize| {
         let cell = emphasis(Cell::new(cell_text(line, at)));
@@ -190,14 +175,14 @@ fn digests(column: &Column<'_>, width: usize) -> Vec<String> {
     let padding = " ".repeat(NAME - name.width());
     let several = column.runs.len() > 1;
     let each = column.runs.iter().map(|run| {
-        let digest = match run.digest() {
-            Some(digest) => digest[..12].to_owned(),
-            None => format!("no digest: {}", run.state),
-        };
-        if several {
-            format!("{}:{digest}", run.seed)
+        let seed = if several {
+            format!("{}:", run.seed)
         } else {
-            digest
+            String::new()
+        };
+        match run.digest() {
+            Some(digest) => format!("{seed}{digest:.12}"),
+            None => format!("{seed}no digest: {}", run.state),
         }
     });
     let text = each.collect::<Vec<_>>().join("  ");
@@ -209,8 +194,9 @@ fn digests(column: &Column<'_>, width: usize) -> Vec<String> {
 fn superscript(numbers: &[usize]) -> String {
     let digits = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     let raised = |number: &usize| -> String {
-        let text = number.to_string();
-        text.bytes()
+        let number = number.to_string();
+        number
+            .bytes()
             .map(|digit| digits[usize::from(digit - b'0')])
             .collect()
     };
@@ -222,16 +208,13 @@ mod tests {
     use punctual_model::MachineRecord;
 
     use super::*;
-    use crate::fixtures;
+    use crate::fixtures::{self, assert_has};
     use crate::text::WIDTH;
 
     fn assert_narrow(text: &str, width: usize) {
         for line in text.lines() {
-            assert!(
-                line.width() <= width,
-                "{} columns: {line}\n{text}",
-                line.width()
-            );
+            let is = line.width();
+            assert!(is <= width, "{is} columns: {line}\n{text}");
         }
     }
 
@@ -248,12 +231,9 @@ mod tests {
         let text = table(&fixtures::whole(), WIDTH, false);
         assert_narrow(&text, WIDTH);
         assert!(text.starts_with("demo, seed 1, Punctual "), "{text}");
-        let worst: Vec<&str> = line(&text, "timer, stress, cpu0", "worst")
-            .split("  ")
-            .collect();
+        let worst = line(&text, "timer, stress, cpu0", "worst").split("  ");
         let worst: Vec<&str> = worst
-            .iter()
-            .map(|part| part.trim())
+            .map(str::trim)
             .filter(|part| !part.is_empty())
             .collect();
         assert_eq!(worst, ["worst", "381 µs", "384 µs", "508 µs", "8.07 µs"]);
@@ -268,36 +248,26 @@ mod tests {
     fn seeds_show_their_range_beside_or_below_the_worst_case() {
         let text = table(&fixtures::seeds(5), WIDTH, false);
         assert_narrow(&text, WIDTH);
-        let worst = line(&text, "timer, stress, cpu0", "worst");
-        assert!(worst.contains("381 µs"), "{text}");
-        let range = line(&text, "timer, stress, cpu0", "range");
-        assert!(range.contains("355–381 µs"), "{text}");
+        let stress = |label| line(&text, "timer, stress, cpu0", label);
+        assert_has(stress("worst"), &["381 µs"]);
+        assert_has(stress("range"), &["355–381 µs"]);
         let wide = table(&fixtures::seeds(5), 100, false);
         assert_narrow(&wide, 100);
         let worst = line(&wide, "timer, stress, cpu0", "worst");
-        assert!(worst.contains("381 µs (355–381)"), "{wide}");
+        assert_has(worst, &["381 µs (355–381)"]);
         assert!(text.starts_with("demo, seeds 1, 2, 3, 4, 5, Punctual "));
-        assert!(text.contains(" 5:"), "{text}");
+        assert_has(&text, &[" 5:"]);
     }
 
     #[test]
     fn what_failed_is_named_with_its_reason() {
         let text = table(&fixtures::with_gaps(), WIDTH, false);
         assert_narrow(&text, WIDTH);
-        assert!(
-            line(&text, "timer, stress, cpu0", "worst").contains("failed¹"),
-            "{text}"
-        );
-        assert!(
-            line(&text, "irq, idle", "worst").contains("unsupported²"),
-            "{text}"
-        );
+        assert_has(line(&text, "timer, stress, cpu0", "worst"), &["failed¹"]);
+        assert_has(line(&text, "irq, idle", "worst"), &["unsupported²"]);
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(
-            flat.contains(fixtures::NO_BOOT) && flat.contains(fixtures::NO_MODULE),
-            "{text}"
-        );
-        assert!(text.contains("no digest: failed"), "{text}");
+        let parts = [fixtures::NO_BOOT, fixtures::NO_MODULE, "no digest: failed"];
+        assert_has(&flat, &parts);
     }
 
     #[test]
@@ -323,18 +293,13 @@ mod tests {
         runs[1].machine = MachineRecord::default();
         let text = table(&runs, WIDTH, false);
         assert_narrow(&text, WIDTH);
-        assert!(
-            text.contains("(virtual)") && text.contains("(real)"),
-            "{text}"
-        );
+        assert_has(&text, &["(virtual)", "(real)"]);
         let words: Vec<&str> = text.split_whitespace().collect();
-        assert!(words.join(" ").contains("must not be compared"), "{text}");
+        assert_has(&words.join(" "), &["must not be compared"]);
         runs[0].machine = MachineRecord::default();
         let text = table(&runs, WIDTH, false);
-        assert!(
-            !text.contains("Virtual time") && !text.contains("(real)"),
-            "{text}"
-        );
+        let is_marked = text.contains("Virtual time") || text.contains("(real)");
+        assert!(!is_marked, "{text}");
     }
 
     #[test]
@@ -350,11 +315,8 @@ mod tests {
         let text = table(&fixtures::all_probes(), WIDTH, false);
         assert_narrow(&text, WIDTH);
         let result = line(&text, "inversion, idle, none", "result");
-        assert_eq!(
-            result.matches("inverted, as it must be").count(),
-            2,
-            "{text}"
-        );
+        let inverted = result.matches("inverted, as it must be");
+        assert_eq!(inverted.count(), 2, "{text}");
         assert!(!text.contains("no sample"), "{text}");
     }
 

@@ -14,6 +14,7 @@ mod tests;
 mod threads;
 
 use punctual_model::Nanos;
+use punctual_model::probe::SampleSpan;
 
 use crate::names::Name;
 use crate::walk::Walk;
@@ -66,12 +67,26 @@ fn held(parts: &[Part], number: usize) -> Nanos {
     }
     let function = |part: &Part| part.main.as_ref().map(|main| main.function.clone());
     let key = |part: &Part| (part.cause, part.by.clone(), function(part));
-    let alike = key(&parts[number]);
-    let alike = parts.iter().filter(|part| key(part) == alike);
+    let own = key(&parts[number]);
+    let alike = parts.iter().filter(|part| key(part) == own);
     alike.fold(Nanos::ZERO, |sum, part| sum + part.length)
 }
 
 impl Breakdown {
+    /// One without parts.
+    pub fn empty(span: SampleSpan, late: Nanos) -> Self {
+        Self {
+            span,
+            late,
+            parts: Vec::new(),
+            culprit: None,
+            flame: Vec::new(),
+            functions: Vec::new(),
+            blocks: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
     /// How long the culprit stood in the way, all its parts together.
     pub fn held(&self) -> Nanos {
         self.culprit

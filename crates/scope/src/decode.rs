@@ -36,6 +36,19 @@ pub enum Op {
     Marker(Marker),
 }
 
+/// Preemption is off where these bits of its count are not all 0; the others count soft and
+/// hard interrupts.
+pub const PREEMPT_BITS: i64 = 0xff;
+/// All that the count counts.
+pub const ALL_BITS: i64 = 0xff_ffff;
+
+/// By how much `__local_bh_enable_ip` changes the count (`SOFTIRQ_DISABLE_OFFSET`): all but the
+/// last one, which is taken off behind the soft interrupts. Where a lock is given back, that one
+/// is its own, and is taken off with the others.
+pub fn local_bh_enable(is_unlock: bool) -> i64 {
+    if is_unlock { -0x200 } else { 1 - 0x200 }
+}
+
 /// How an instruction goes on where it is not with the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transfer {
@@ -75,41 +88,34 @@ pub struct Decoded {
 impl Decoded {
     /// Where an instruction is.
     pub fn address(&self, number: u32) -> u64 {
-        self.insns
-            .get(number as usize)
-            .map_or(self.start, |(address, _)| *address)
+        let insn = self.insns.get(number as usize);
+        insn.map_or(self.start, |(address, _)| *address)
     }
 
     /// Understands a block. `preempt_count` is where that count is in each CPU's own area.
     pub fn of(block: &Block, preempt_count: Option<u64>) -> Self {
         let decoded: Vec<Instruction> = block.insns.iter().map(decode).collect();
         let numbered = block.insns.iter().zip(&decoded).zip(0..);
-        let ops = numbered
-            .filter_map(|((insn, decoded), number)| {
-                Some((number, op(insn, decoded, preempt_count)?))
-            })
-            .collect();
-        let last = decoded.last().map_or(Transfer::On, transfer);
-        let calls_pointer = decoded
-            .last()
-            .is_some_and(|last| last.flow_control() == FlowControl::IndirectCall);
-        let last_may_fault = decoded.last().is_some_and(|last| {
+        let ops = numbered.filter_map(|((insn, decoded), number)| {
+            Some((number, op(insn, decoded, preempt_count)?))
+        });
+        let last = decoded.last();
+        let calls_pointer = |last: &Instruction| last.flow_control() == FlowControl::IndirectCall;
+        let may_fault = |last: &Instruction| {
             let memory = (0..last.op_count()).any(|n| last.op_kind(n) == OpKind::Memory);
             let flows = last.flow_control() == FlowControl::Next;
             (memory || last.is_string_instruction() || last.is_stack_instruction()) && flows
-        });
+        };
+        let insns = decoded
+            .iter()
+            .map(|insn| (insn.ip(), insn.memory_displacement64()));
         Self {
             start: block.insns.first().map_or(0, |insn| insn.address),
-            insns: block
-                .insns
-                .iter()
-                .zip(&decoded)
-                .map(|(insn, decoded)| (insn.address, decoded.memory_displacement64()))
-                .collect(),
-            ops,
-            last,
-            calls_pointer,
-            last_may_fault,
+            insns: insns.collect(),
+            ops: ops.collect(),
+            last: last.map_or(Transfer::On, transfer),
+            calls_pointer: last.is_some_and(calls_pointer),
+            last_may_fault: last.is_some_and(may_fault),
         }
     }
 }
@@ -222,18 +228,13 @@ mod tests {
     fn ops(code: &[&[u8]]) -> (Vec<(u32, Op)>, Transfer) {
         let mut address = 0xffff_ffff_8100_0000;
         let insns = code.iter().map(|bytes| {
-            let at = address;
+            let bytes = bytes.to_vec();
             address += bytes.len() as u64;
-            Insn {
-                address: at,
-                bytes: bytes.to_vec(),
-            }
+            let address = address - bytes.len() as u64;
+            Insn { address, bytes }
         });
-        let block = Block {
-            number: 0,
-            insns: insns.collect(),
-        };
-        let code = Decoded::of(&block, Some(0x34e88));
+        let (number, insns) = (0, insns.collect());
+        let code = Decoded::of(&Block { number, insns }, Some(0x34e88));
         (code.ops, code.last)
     }
 

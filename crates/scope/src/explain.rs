@@ -2,7 +2,7 @@
 //! From chosen samples to their breakdowns.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use punctual_bench::RunError;
@@ -61,40 +61,35 @@ impl Wanted {
             let name = name.as_ref()?;
             Some(format!(" with {what} \"{name}\""))
         });
+        let asked: String = asked.collect();
         let titles: Vec<String> = run.recordings.iter().map(Recording::title).collect();
         if titles.is_empty() {
             return "no recordings".to_owned();
         }
-        format!(
-            "no recording{}; it has {}",
-            asked.collect::<String>(),
-            titles.join(", ")
-        )
+        format!("no recording{asked}; it has {}", titles.join(", "))
     }
 
     /// The samples of a run that are meant, the worst first; an error where there is none.
     pub fn choose(&self, run: &Run) -> Result<Vec<Chosen>, ScopeError> {
         let mut worst = Worst::new(self.worst);
-        let (mut found, mut explained, mut why) = (false, false, None);
+        let none = |what: String| ScopeError::NoSuch(run.id.clone(), what);
+        let (mut explained, mut why) = (false, None);
         let numbered = run.recordings.iter().enumerate();
         for (number, recording) in numbered.filter(|(_, recording)| self.wants(recording)) {
-            found = true;
-            if let Err(reason) = is_explained(run, number) {
-                why.get_or_insert(reason);
-                continue;
+            match is_explained(run, number) {
+                Ok(()) => {
+                    explained = true;
+                    self.offer(number, recording, &mut worst);
+                }
+                Err(reason) => drop(why.get_or_insert(reason)),
             }
-            explained = true;
-            self.offer(number, recording, &mut worst);
         }
-        match why {
-            _ if !found => return Err(ScopeError::NoSuch(run.id.clone(), self.none_such(run))),
-            Some(why) if !explained => return Err(why),
-            _ => {}
+        if !explained {
+            return Err(why.unwrap_or_else(|| none(self.none_such(run))));
         }
         let samples = worst.into_sorted();
         if samples.is_empty() {
-            let none = "no such sample, or did not keep it".to_owned();
-            return Err(ScopeError::NoSuch(run.id.clone(), none));
+            return Err(none("no such sample, or did not keep it".to_owned()));
         }
         let chosen = samples.into_iter();
         let chosen = chosen.map(|(recording, sample)| choose(run, recording, sample));
@@ -107,9 +102,8 @@ impl Wanted {
         let (all, kept) = (&recording.samples, recording.samples.len() as u64);
         let not_kept = recording.worst.iter().filter(|sample| sample.seq >= kept);
         if let Some(seq) = self.sample {
-            let nth = usize::try_from(seq)
-                .ok()
-                .and_then(|seq| all.iter().nth(seq));
+            let nth = usize::try_from(seq).ok();
+            let nth = nth.and_then(|seq| all.iter().nth(seq));
             let apart = || not_kept.copied().find(|sample| sample.seq == seq);
             worst.extend(number, nth.or_else(apart));
         } else if self.worst <= WORST_KEPT {
@@ -180,33 +174,26 @@ pub fn explain(
     let windows: Vec<_> = chosen.iter().flat_map(watched).collect();
     let mut trace = repeater.watch(run, machine, &windows, &symbols, cancel, on)?;
     let mut library = Blocks::new(Names::new(&symbols, &programs));
-    let mut breakdowns = HashMap::new();
-    while let Some((window, _, words)) = trace.next_window(|block| library.learn(block))? {
+    let mut explained: Vec<Option<Explained>> = vec![None; chosen.len()];
+    while let Some((window, words)) = trace.next_window(|block| library.learn(block))? {
         if cancel.load(Ordering::SeqCst) {
             return Err(RunError::Interrupted.into());
         }
         let walk = Walker::new(&library).window(&words);
-        for (number, chosen) in chosen
-            .iter()
-            .enumerate()
-            .filter(|(_, c)| c.window == window)
-        {
-            let about = about(run, clock, chosen);
-            let found = breakdown(&walk, library.names.all(), about);
-            breakdowns.insert(number, found.map_err(|why| why.to_string()));
+        let pairs = explained.iter_mut().zip(chosen);
+        for (place, chosen) in pairs.filter(|(_, chosen)| chosen.window == window) {
+            let found = breakdown(&walk, library.names.all(), about(run, clock, chosen));
+            *place = Some(Explained {
+                chosen: *chosen,
+                breakdown: found.map_err(|why| why.to_string()),
+            });
         }
     }
-    let missing = chosen.len() - breakdowns.len();
+    let missing = explained.iter().filter(|place| place.is_none()).count();
     if missing > 0 {
         return Err(ScopeError::Unmarked(missing));
     }
-    let explained = chosen.iter().enumerate().map(|(number, chosen)| Explained {
-        chosen: *chosen,
-        breakdown: breakdowns
-            .remove(&number)
-            .unwrap_or_else(|| Err(String::new())),
-    });
-    Ok(explained.collect())
+    Ok(explained.into_iter().flatten().collect())
 }
 
 /// The windows to be watched for a sample. The reading of the clock that ends a gap may begin
@@ -303,11 +290,8 @@ mod tests {
             };
             let mut found = Worst::new(worst);
             wanted.offer(0, &recording, &mut found);
-            let found = found.into_sorted();
-            found
-                .iter()
-                .map(|(_, sample)| sample.seq)
-                .collect::<Vec<_>>()
+            let found = found.into_sorted().into_iter();
+            found.map(|(_, sample)| sample.seq).collect::<Vec<_>>()
         };
         assert_eq!(offered(3, None), [49, 99, 48]);
         // Sixteen are kept apart; behind them come those that were kept in order.

@@ -7,20 +7,20 @@
 //! [`breakdown`].
 #![forbid(unsafe_code)]
 
-pub mod blocks;
+mod blocks;
 pub mod breakdown;
-pub mod decode;
+mod decode;
 pub mod error;
 pub mod explain;
 pub mod guest_clock;
-pub mod names;
+mod names;
 mod pipe;
-pub mod preemption;
-pub mod probes;
+mod preemption;
+mod probes;
 pub mod repeat;
 pub mod survey;
 pub mod symbols;
 pub mod tally;
-pub mod user_symbols;
-pub mod walk;
-pub mod windows;
+mod user_symbols;
+mod walk;
+mod windows;

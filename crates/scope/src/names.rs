@@ -41,6 +41,18 @@ pub enum CodeKind {
     User,
 }
 
+impl CodeKind {
+    /// Whether the CPU comes here by itself.
+    pub fn is_entry(self) -> bool {
+        matches!(self, Self::Interrupt | Self::Exception | Self::Syscall)
+    }
+
+    /// Whether it does what it does on behalf of its caller.
+    pub fn is_helper(self) -> bool {
+        matches!(self, Self::Lock | Self::Switch | Self::Thunk)
+    }
+}
+
 /// A name, and what it stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
@@ -82,33 +94,26 @@ impl<'a> Names<'a> {
             let text = self.programs.name(address, bytes);
             return (self.number(&text, CodeKind::User), false);
         }
-        match self.symbols.at(address) {
-            Some((symbol, behind)) => {
-                // What a compiler has moved away because it is seldom needed is the same function.
-                let name = symbol.name.split(".cold").next().unwrap_or_default();
-                let kind = kind(name);
-                let text = match &symbol.module {
-                    Some(module) => format!("{name} [{module}]"),
-                    None => name.to_owned(),
-                };
-                // These are tables of many short pieces, each the begin of its own.
-                let table = symbol.name.ends_with("_entries_start");
-                (self.number(&text, kind), behind == 0 || table)
-            }
-            None => (self.number("(unnamed)", CodeKind::Plain), false),
-        }
+        let Some((symbol, behind)) = self.symbols.at(address) else {
+            return (self.number("(unnamed)", CodeKind::Plain), false);
+        };
+        // What a compiler has moved away because it is seldom needed is the same function.
+        let name = symbol.name.split(".cold").next().unwrap_or_default();
+        let text = match &symbol.module {
+            Some(module) => format!("{name} [{module}]"),
+            None => name.to_owned(),
+        };
+        let is_first = behind == 0 || is_table(&symbol.name);
+        (self.number(&text, kind(name)), is_first)
     }
 
     fn number(&mut self, text: &str, kind: CodeKind) -> Func {
         if let Some(number) = self.numbers.get(text) {
             return *number;
         }
-        let number = self.known.len() as Func;
-        self.known.push(Name {
-            text: text.to_owned(),
-            kind,
-        });
-        self.numbers.insert(text.to_owned(), number);
+        let (number, text) = (self.known.len() as Func, text.to_owned());
+        self.numbers.insert(text.clone(), number);
+        self.known.push(Name { text, kind });
         number
     }
 
@@ -122,98 +127,58 @@ impl<'a> Names<'a> {
         &self.name(func).text
     }
 
+    /// Whether it is a table of entries.
+    pub fn is_table(&self, func: Func) -> bool {
+        is_table(self.text(func))
+    }
+
     /// All names, by number.
     pub fn all(&self) -> &[Name] {
         &self.known
     }
 }
 
-/// Functions that are known by their whole names.
-const NAMES: [(CodeKind, &[&str]); 5] = [
+/// Functions that are known by their whole names, or, with `*`, by how they begin.
+const FUNCTIONS: [(CodeKind, &str); 9] = [
     (
         CodeKind::Interrupt,
-        &["irq_entries_start", "spurious_entries_start"],
+        "irq_entries_start spurious_entries_start asm_sysvec_* asm_common_interrupt* \
+         asm_spurious_interrupt*",
     ),
+    (CodeKind::Exception, "asm_exc_*"),
     (
         CodeKind::Syscall,
-        &[
-            "entry_SYSCALL_64",
-            "entry_SYSCALL_compat",
-            "entry_INT80_compat",
-        ],
+        "entry_SYSCALL_64 entry_SYSCALL_compat entry_INT80_compat",
     ),
     (
         CodeKind::Softirq,
-        &[
-            "__do_softirq",
-            "handle_softirqs",
-            "__softirqentry_text_start",
-            "do_softirq",
-        ],
+        "__do_softirq handle_softirqs __softirqentry_text_start do_softirq",
     ),
     (
         CodeKind::Scheduler,
-        &[
-            "schedule",
-            "schedule_idle",
-            "schedule_preempt_disabled",
-            "schedule_rtlock",
-            "rt_mutex_schedule",
-            "preempt_schedule",
-            "preempt_schedule_irq",
-            "preempt_schedule_notrace",
-            "preempt_schedule_notrace_thunk",
-            "preempt_schedule_thunk",
-            "__schedule",
-            "__switch_to_asm",
-            "__switch_to",
-        ],
+        "schedule schedule_idle schedule_preempt_disabled schedule_rtlock rt_mutex_schedule \
+         preempt_schedule preempt_schedule_irq preempt_schedule_notrace preempt_schedule_thunk \
+         preempt_schedule_notrace_thunk __schedule __switch_to_asm __switch_to",
     ),
-    (CodeKind::SwitchEnd, &["finish_task_switch"]),
-];
-
-/// Functions that are known by how their names begin.
-const BEGINNINGS: [(CodeKind, &[&str]); 5] = [
-    (
-        CodeKind::Interrupt,
-        &[
-            "asm_sysvec_",
-            "asm_common_interrupt",
-            "asm_spurious_interrupt",
-        ],
-    ),
-    (CodeKind::Exception, &["asm_exc_"]),
+    (CodeKind::SwitchEnd, "finish_task_switch"),
     (
         CodeKind::Thunk,
-        &[
-            "__x86_indirect_",
-            "__x86_return_",
-            "__x86_call_",
-            "srso_",
-            "retbleed_",
-        ],
+        "__x86_indirect_* __x86_return_* __x86_call_* srso_* retbleed_*",
     ),
     (
         CodeKind::Lock,
-        &[
-            "_raw_spin_",
-            "_raw_read_",
-            "_raw_write_",
-            "queued_spin_",
-            "native_queued_spin",
-        ],
+        "_raw_spin_* _raw_read_* _raw_write_* queued_spin_* native_queued_spin*",
     ),
     (
         CodeKind::Switch,
-        &[
-            "__local_bh_",
-            "preempt_count_",
-            "migrate_disable",
-            "migrate_enable",
-            "__cond_resched",
-        ],
+        "__local_bh_* preempt_count_* migrate_disable* migrate_enable* __cond_resched*",
     ),
 ];
+
+/// Whether a name is that of a table of many short pieces, each the begin of its own.
+fn is_table(name: &str) -> bool {
+    name.ends_with("_entries_start")
+}
 
 /// Without what a compiler adds to the name of a function that it has changed:
 /// `.constprop.0`, `.part.0`, `.isra.0`.
@@ -223,9 +188,12 @@ fn plain(name: &str) -> &str {
 
 fn kind(name: &str) -> CodeKind {
     let plain = plain(name);
-    let by_name = NAMES.iter().find(|(_, names)| names.contains(&plain));
-    let begins = |(_, with): &&(CodeKind, &[&str])| with.iter().any(|with| name.starts_with(with));
-    let found = by_name.or_else(|| BEGINNINGS.iter().find(begins));
+    let is = |known: &str| match known.strip_suffix('*') {
+        Some(begin) => name.starts_with(begin),
+        None => plain == known,
+    };
+    let mut functions = FUNCTIONS.iter();
+    let found = functions.find(|(_, known)| known.split(' ').any(is));
     found.map_or(CodeKind::Plain, |(kind, _)| *kind)
 }
 
@@ -237,6 +205,8 @@ mod tests {
     fn entries_and_locks_are_known_by_their_names() {
         assert_eq!(kind("asm_sysvec_apic_timer_interrupt"), CodeKind::Interrupt);
         assert_eq!(kind("sysvec_apic_timer_interrupt"), CodeKind::Plain);
+        assert_eq!(kind("preempt_schedule_thunk"), CodeKind::Scheduler);
+        assert_eq!(kind("schedule_timeout"), CodeKind::Plain);
         assert_eq!(kind("asm_exc_page_fault"), CodeKind::Exception);
         assert_eq!(kind("_raw_spin_lock_irqsave"), CodeKind::Lock);
         assert_eq!(kind("handle_softirqs"), CodeKind::Softirq);

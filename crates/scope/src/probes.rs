@@ -34,20 +34,15 @@ fn watched(recording: &Recording) -> Result<&'static Watched, String> {
     let watched = watched.map_err(|why| format!("not explained: {title} {why}"))?;
     let variant = recording.key.variant.as_str();
     let mut stages = watched.stages.iter().copied().flatten();
-    if watched.stages.is_empty() || stages.any(|stage| *stage == variant) {
-        return Ok(watched);
-    }
-    Err(format!(
-        "not explained: {title}: unknown stage \"{variant}\""
-    ))
+    let is_known = watched.stages.is_empty() || stages.any(|stage| *stage == variant);
+    let unknown = || format!("not explained: {title}: unknown stage \"{variant}\"");
+    is_known.then_some(watched).ok_or_else(unknown)
 }
 
 /// Whether the samples of a recording can be explained: what they are and where is known.
 pub fn is_explained(run: &Run, recording: usize) -> Result<(), ScopeError> {
-    let unreadable = |what: String| ScopeError::Unreadable(run.id.clone(), what);
-    let chosen = &run.recordings[recording];
-    watched(chosen).map_err(unreadable)?;
-    Ok(())
+    let found = watched(&run.recordings[recording]).map(|_| ());
+    found.map_err(|why| ScopeError::Unreadable(run.id.clone(), why))
 }
 
 /// A sample of a recording that [`is_explained`], with all that is needed to find it again.
@@ -123,12 +118,8 @@ mod tests {
             recorder.record(Nanos::ZERO, Nanos(value));
             recorder.finish(RecordingKey::new("irq", "idle", variant))
         };
-        let step = [
-            stage("hard", 5),
-            stage("thread", 7),
-            stage("reader", 11),
-            stage("whole", 23),
-        ];
+        let stages = [("hard", 5), ("thread", 7), ("reader", 11), ("whole", 23)];
+        let step = stages.map(|(variant, value)| stage(variant, value));
         let all: Vec<&Recording> = step.iter().collect();
         let before = |all: &[&Recording], own: usize| {
             let sample = step[own].samples.iter().next().unwrap();
@@ -136,10 +127,7 @@ mod tests {
         };
         let ends = [0, 1, 2, 3].map(|own| before(&all, own));
         assert_eq!(ends, [18, 11, 0, 0].map(|ns| Ok(Nanos(ns))));
-        assert!(
-            before(&all[..2], 0)
-                .unwrap_err()
-                .contains("\"reader\" was not kept")
-        );
+        let reason = before(&all[..2], 0).unwrap_err();
+        assert!(reason.contains("\"reader\" was not kept"), "{reason}");
     }
 }

@@ -17,7 +17,7 @@ use punctual_kernels::Kernel;
 use punctual_kernels::paths;
 use punctual_model::digest::digest;
 use punctual_model::{MachineRecord, Record, Recording, Run};
-use punctual_trace::{Item, Orders, ReadError, Reader, Window, Word};
+use punctual_trace::{Block, Item, Orders, ReadError, Reader, Window, Word};
 
 use crate::error::{ScopeError, at};
 use crate::pipe::Pipe;
@@ -57,10 +57,9 @@ impl Repeater {
         let now = MachineRecord::Virtual(self.bench.record(&machine)).facts();
         for ((what, then), (_, now)) in run.machine.facts().into_iter().zip(now) {
             if then != now {
-                let (run, what) = (run.id.clone(), what.to_owned());
                 return Err(ScopeError::Changed {
-                    run,
-                    what,
+                    run: run.id.clone(),
+                    what: what.to_owned(),
                     then,
                     now,
                 });
@@ -130,15 +129,13 @@ impl Repeater {
         let directory = self.directory()?;
         let trace = directory.path().join("trace");
         File::create(&trace).map_err(at(&trace))?;
+        let memory = MEMORY.iter().filter_map(|name| symbols.range(name));
         let orders = Orders {
             trace: trace.clone(),
             ring: RING,
             windows: windows.to_vec(),
             everything: false,
-            memory: MEMORY
-                .iter()
-                .filter_map(|name| symbols.range(name))
-                .collect(),
+            memory: memory.collect(),
         };
         let bench = self.watched(&directory, &orders)?;
         let last = windows.iter().map(|window| window.step).max();
@@ -199,10 +196,8 @@ impl Repeater {
         fs::write(&path, orders.to_text()).map_err(at(&path))?;
         let library = fs::canonicalize(&self.plugin).map_err(at(&self.plugin))?;
         let mut bench = self.bench.clone();
-        bench.plugin = Some(Plugin {
-            library,
-            orders: path,
-        });
+        let orders = path;
+        bench.plugin = Some(Plugin { library, orders });
         Ok(bench)
     }
 }
@@ -242,9 +237,8 @@ fn repeat(
             Record::Started(started) => enough = last.is_some_and(|last| started.step > last),
             Record::Step(found) => steps.push(found),
             Record::Recording(recording) => {
-                if !is_same(run.recordings.get(seen.len()), &recording) {
-                    differs = Some(recording.title());
-                }
+                let is_same = is_same(run.recordings.get(seen.len()), &recording);
+                differs = (!is_same).then(|| recording.title());
                 seen.push(*recording);
             }
             Record::Unsupported(found) => unsupported.push(found),
@@ -264,12 +258,13 @@ fn repeat(
         return Err(ScopeError::Differs { run, what });
     }
     match outcome.result {
-        Ok(()) => Ok(digest(&seen, &steps, &unsupported)),
-        Err(RunError::Interrupted) if enough => Ok(digest(&seen, &steps, &unsupported)),
-        Err(error) => Err(match error.of_bench() {
-            Some(virtual_bench::Error::Plugin(said)) => ScopeError::Refused(said.clone()),
-            _ => error.into(),
-        }),
+        Err(error) if !(enough && matches!(error, RunError::Interrupted)) => {
+            Err(match error.of_bench() {
+                Some(virtual_bench::Error::Plugin(said)) => ScopeError::Refused(said.clone()),
+                _ => error.into(),
+            })
+        }
+        _ => Ok(digest(&seen, &steps, &unsupported)),
     }
 }
 
@@ -285,24 +280,19 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// The next piece.
-    pub fn next_item(&mut self) -> Result<Option<Item>, ReadError> {
-        self.reader.next_item()
-    }
-
     /// What happened in the next window; `learn` is told of each new block before.
     pub fn next_window(
         &mut self,
-        mut learn: impl FnMut(&punctual_trace::Block),
-    ) -> Result<Option<(Window, u64, Vec<Word>)>, ReadError> {
+        mut learn: impl FnMut(&Block),
+    ) -> Result<Option<(Window, Vec<Word>)>, ReadError> {
         let mut current = None;
-        while let Some(item) = self.next_item()? {
+        while let Some(item) = self.reader.next_item()? {
             match item {
                 Item::Block(block) => learn(&block),
-                Item::Window { window, lost } => current = Some((window, lost)),
+                Item::Window { window, .. } => current = Some(window),
                 Item::Words(words) => {
-                    if let Some((window, lost)) = current {
-                        return Ok(Some((window, lost, words)));
+                    if let Some(window) = current {
+                        return Ok(Some((window, words)));
                     }
                 }
                 Item::Whole(_) => {}

@@ -34,27 +34,20 @@ impl Symbols {
         let mut found: Vec<(Symbol, bool)> = Vec::new();
         for line in text.lines() {
             let mut words = line.split_whitespace();
-            let (Some(address), Some(kind), Some(name)) =
-                (words.next(), words.next(), words.next())
-            else {
+            let three = (words.next(), words.next(), words.next());
+            let (Some(address), Some(kind), Some(name)) = three else {
                 continue;
             };
-            let Ok(address) = u64::from_str_radix(address, 16) else {
-                return Err(format!(
-                    "expected a line of /proc/kallsyms, found \"{line}\""
-                ));
-            };
+            let unreadable = |_| format!("expected a line of /proc/kallsyms, found \"{line}\"");
+            let address = u64::from_str_radix(address, 16).map_err(unreadable)?;
             if VARIABLES.contains(&name) {
                 symbols.per_cpu.insert(name.to_owned(), address);
             } else if matches!(kind, "t" | "T" | "w" | "W") {
-                let module = words
-                    .next()
-                    .map(|word| word.trim_matches(['[', ']']).to_owned());
-                let name = name.to_owned();
+                let module = words.next().map(|word| word.trim_matches(['[', ']']));
                 let symbol = Symbol {
                     address,
-                    name,
-                    module,
+                    name: name.to_owned(),
+                    module: module.map(str::to_owned),
                 };
                 found.push((symbol, kind == "T"));
             }
@@ -62,24 +55,20 @@ impl Symbols {
         if found.iter().all(|(symbol, _)| symbol.address == 0) {
             return Err("the guest's /proc/kallsyms shows no addresses".to_owned());
         }
-        found.sort_by(|(a, a_global), (b, b_global)| {
-            (a.address, !a_global).cmp(&(b.address, !b_global))
-        });
+        found.sort_by_key(|(symbol, is_global)| (symbol.address, !is_global));
         found.dedup_by_key(|(symbol, _)| symbol.address);
         symbols.text = found.into_iter().map(|(symbol, _)| symbol).collect();
-        let names = symbols.text.iter().enumerate();
-        symbols.by_name = names
-            .map(|(at, symbol)| (symbol.name.clone(), at))
-            .collect();
+        let names = symbols.text.iter().map(|symbol| symbol.name.clone());
+        symbols.by_name = names.zip(0..).collect();
         Ok(symbols)
     }
 
     /// The name that covers an address of the kernel, and how far behind it that is.
     pub fn at(&self, address: u64) -> Option<(&Symbol, u64)> {
-        let behind = self
+        let next = self
             .text
             .partition_point(|symbol| symbol.address <= address);
-        let symbol = self.text.get(behind.checked_sub(1)?)?;
+        let symbol = self.text.get(next.checked_sub(1)?)?;
         Some((symbol, address - symbol.address))
     }
 
@@ -116,19 +105,16 @@ ffffffffc0000000 t stall_run\t[stall]
     fn an_address_has_the_name_before_it() {
         let symbols = Symbols::parse(TEXT).unwrap();
         let name = |address| {
-            symbols
-                .at(address)
-                .map(|(s, behind)| (s.name.as_str(), behind))
+            let (symbol, behind) = symbols.at(address)?;
+            Some((symbol.name.as_str(), behind))
         };
         assert_eq!(name(0xffff_ffff_8100_0000), Some(("_stext", 0)));
         assert_eq!(name(0xffff_ffff_8100_1abc), Some(("first", 0xabc)));
         assert_eq!(name(0x40_0000), None);
         let (symbol, _) = symbols.at(0xffff_ffff_c000_0010).unwrap();
         assert_eq!(symbol.module.as_deref(), Some("stall"));
-        assert_eq!(
-            symbols.range("first"),
-            Some((0xffff_ffff_8100_1000, 0xffff_ffff_8100_2000))
-        );
+        let range = (0xffff_ffff_8100_1000, 0xffff_ffff_8100_2000);
+        assert_eq!(symbols.range("first"), Some(range));
         assert_eq!(symbols.preempt_count(), Some(0x34e88));
     }
 

@@ -69,14 +69,11 @@ impl Segment {
 }
 
 fn program(path: &str) -> String {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    // Process 1 of the guest is the target.
-    let name = if name == "init" {
-        "punctual-target"
-    } else {
-        name
-    };
-    name.to_owned()
+    match path.rsplit('/').next().unwrap_or(path) {
+        // Process 1 of the guest is the target.
+        "init" => "punctual-target".to_owned(),
+        name => name.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -104,9 +101,7 @@ mod tests {
         let address = base + code.address + some as u64;
         assert_eq!(programs.name(address, &bytes), "own");
         assert_eq!(programs.name(address + 1, &bytes), "(user space, unnamed)");
-        assert_eq!(
-            programs.name(0x7fff_f7ff_dbe0, &[0x0f, 0x31, 1, 2, 3]),
-            "[vdso]"
-        );
+        let vdso = programs.name(0x7fff_f7ff_dbe0, &[0x0f, 0x31, 1, 2, 3]);
+        assert_eq!(vdso, "[vdso]");
     }
 }

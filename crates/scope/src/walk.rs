@@ -5,5 +5,7 @@
 mod path;
 mod walker;
 
-pub use path::{Activation, Number, Span, Task, Wake, Walk};
+#[cfg(test)]
+pub use path::Activation;
+pub use path::{Number, Span, Task, Wake, Walk};
 pub use walker::Walker;

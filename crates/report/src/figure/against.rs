@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use punctual_model::recording::Recording;
 use punctual_model::units::Nanos;
 
-use super::axis::{Axis, Plot, drawable, number_name, time_name};
+use super::axis::{Axis, Plot, drawable, extent, number_name, time_name};
 use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT};
-use super::{Figure, Key, Kind, Series, series, without};
+use super::{Figure, Kind, Series, keys, series, without};
 use crate::matrix::{Matrix, Measurement};
 use crate::stats::Stats;
 use punctual_model::probe::Shape;
@@ -52,27 +52,17 @@ pub fn against(matrix: &Matrix<'_>, group: &[Measurement]) -> Option<Figure> {
     ];
     let mut canvas = Canvas::new(TOP + 2 * (PANEL + GAP));
     draw(&mut canvas, &panels, &curves, title);
-    let reading = format!(
+    let mut caption = vec![format!(
         "Above the worst of all samples, below their {middle}. A scale without zero is logarithmic."
-    );
+    )];
     let drawn: Vec<Series<'_>> = curves.into_iter().map(|curve| curve.series).collect();
-    let caption: Vec<String> = std::iter::once(reading)
-        .chain(without(matrix, &drawn))
-        .collect();
+    caption.extend(without(matrix, &drawn));
     let mut whole = row.clone();
     if group.len() > 1 {
         whole.variant.clear();
     }
-    let keys = drawn
-        .iter()
-        .map(|one| Key::of(one.column, one.name.clone()));
-    Some(Figure::new(
-        Kind::Against,
-        &whole,
-        keys.collect(),
-        &caption,
-        canvas,
-    ))
+    let figure = Figure::new(Kind::Against, &whole, keys(&drawn), caption, canvas);
+    Some(figure)
 }
 
 /// Variants `N=2`, `N=10`, …: each is a point.
@@ -85,10 +75,9 @@ fn steps<'a>(matrix: &Matrix<'a>, group: &[Measurement]) -> Vec<Curve<'a>> {
         };
         for series in series(matrix, row) {
             let stats = Stats::of(&series.found);
-            let curve = curves.entry(series.column).or_insert_with(|| Curve {
-                series,
-                points: Points::new(),
-            });
+            let points = Points::new();
+            let curve = curves.entry(series.column);
+            let curve = curve.or_insert(Curve { series, points });
             if let Some((worst, middle)) = stats.worst().zip(stats.mean) {
                 curve.points.insert(number, Both { worst, middle });
             }
@@ -133,11 +122,8 @@ fn by_waiting(recording: &Recording) -> Option<Vec<(u64, Nanos)>> {
         _ => return None,
     };
     let samples = recording.samples.iter();
-    Some(
-        samples
-            .map(|one| (waiting(one.seq % all, all), one.value))
-            .collect(),
-    )
+    let counted = samples.map(|one| (waiting(one.seq % all, all), one.value));
+    Some(counted.collect())
 }
 
 /// Half of the figure.
@@ -154,26 +140,19 @@ fn panel(
     value: fn(&Both) -> Nanos,
 ) -> Option<Panel> {
     let points = || curves.iter().flat_map(|curve| &curve.points);
-    let values = || points().filter_map(|(_, both)| drawable(value(both)));
-    let (low, high) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
-    let numbers = || points().map(|(number, _)| *number);
-    let (first, last) = (numbers().min()?, numbers().max()?);
+    let (low, high) = extent(points().filter_map(|(_, both)| drawable(value(both))))?;
+    let (first, last) = extent(points().map(|(number, _)| *number as f64))?;
     let top = TOP + number * (PANEL + GAP);
-    let (across, up) = ((LEFT, RIGHT), (top + PANEL, top));
+    let across = (LEFT, RIGHT);
     // Numbers that come one by one stand one by one.
-    let x = if last <= points().count() as u64 {
-        Axis::from_zero(last as f64, across)
+    let x = if last <= points().count() as f64 {
+        Axis::from_zero(last, across)
     } else {
-        Axis::suiting(first as f64, last as f64, across)
+        Axis::suiting(first, last, across)
     };
-    Some(Panel {
-        plot: Plot {
-            x,
-            y: Axis::suiting(low, high, up),
-        },
-        name,
-        value,
-    })
+    let y = Axis::suiting(low, high, (top + PANEL, top));
+    let plot = Plot { x, y };
+    Some(Panel { plot, name, value })
 }
 
 fn draw(canvas: &mut Canvas, panels: &[Panel; 2], curves: &[Curve<'_>], title: &str) {
@@ -211,7 +190,7 @@ mod tests {
     use punctual_model::recording::Recorder;
 
     use super::*;
-    use crate::fixtures;
+    use crate::fixtures::{self, assert_has};
 
     fn semaphore(variant: &str, values: &[i64]) -> Recording {
         let mut recorder = Recorder::new(100);
@@ -258,16 +237,11 @@ mod tests {
     fn steps_are_one_figure_with_a_line_for_each_subject() {
         let runs = fixtures::all_probes();
         let matrix = Matrix::new(&runs);
-        let groups = matrix.groups();
-        let group = groups
-            .iter()
-            .find(|group| group[0].probe == "switch")
-            .unwrap();
+        let mut groups = matrix.groups().into_iter();
+        let group = groups.find(|group| group[0].probe == "switch").unwrap();
         let figure = against(&matrix, group).unwrap();
         assert_eq!(figure.subject, "switch, idle");
-        for name in ["worst", "mean", "threads"] {
-            assert!(figure.svg.0.contains(&format!(">{name}<")), "{name}");
-        }
+        assert_has(&figure.svg.0, &[">worst<", ">mean<", ">threads<"]);
         assert_eq!(figure.keys.len(), 2);
     }
 }

@@ -24,29 +24,27 @@ impl Axis {
         let (low, high) = (low.log10(), high.log10());
         let room = ((high - low) * 0.03).max(0.06);
         Self {
-            low: low - room,
-            high: high + room,
-            ends,
             logarithmic: true,
+            ..Self::exactly(low - room, high + room, ends)
         }
     }
 
     /// Linear; values from 0 to `high`.
     pub fn from_zero(high: f64, ends: (i32, i32)) -> Self {
-        Self {
-            low: 0.0,
-            high: if high > 0.0 { high } else { 1.0 },
-            ends,
-            logarithmic: false,
-        }
+        let high = if high > 0.0 { high } else { 1.0 };
+        Self::exactly(0.0, high, ends)
     }
 
     /// Linear, from `low` to `high`, with a little room at both ends.
     pub fn linear(low: f64, high: f64, ends: (i32, i32)) -> Self {
         let room = ((high - low) * 0.05).max(1.0);
+        Self::exactly(low - room, high + room, ends)
+    }
+
+    fn exactly(low: f64, high: f64, ends: (i32, i32)) -> Self {
         Self {
-            low: low - room,
-            high: high + room,
+            low,
+            high,
             ends,
             logarithmic: false,
         }
@@ -94,24 +92,16 @@ impl Axis {
             &[1.0],
         ];
         let ticks = factors.map(|factors| self.decades(factors));
-        let fits = ticks.iter().find(|ticks| ticks.len() <= NAMES);
-        match fits {
+        match ticks.iter().find(|ticks| ticks.len() <= NAMES) {
             Some(ticks) if ticks.len() > 2 => ticks.clone(),
             None => ticks[4].iter().copied().step_by(2).collect(),
-            Some(_) => {
-                let [low, high] = [self.low, self.high].map(|end| 10_f64.powf(end));
-                linear(low, high)
-            }
+            Some(_) => linear(10_f64.powf(self.low), 10_f64.powf(self.high)),
         }
     }
 
     fn decades(&self, factors: &[f64]) -> Vec<f64> {
-        let decades = self.low.floor() as i32..=self.high.ceil() as i32;
-        let all = decades.flat_map(|decade| {
-            factors
-                .iter()
-                .map(move |factor| factor * 10_f64.powi(decade))
-        });
+        let decades = (self.low.floor() as i32..=self.high.ceil() as i32).map(|n| 10_f64.powi(n));
+        let all = decades.flat_map(|decade| factors.iter().map(move |factor| factor * decade));
         all.filter(|value| (self.low..=self.high).contains(&value.log10()))
             .collect()
     }
@@ -191,8 +181,7 @@ pub fn time_name(nanos: f64) -> String {
 /// A round number, without the noise of binary fractions.
 pub fn number_name(value: f64) -> String {
     let text = format!("{value:.6}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    text.to_owned()
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// A number of samples, as axes name it; below one there is none.
@@ -202,6 +191,11 @@ pub fn count_name(value: f64) -> String {
         value if value >= 1_000.0 => thousands(value.round() as u64),
         value => number_name(value),
     }
+}
+
+/// The least and the largest value; `None` where there is none.
+pub fn extent(values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
+    values.clone().reduce(f64::min).zip(values.reduce(f64::max))
 }
 
 /// A time that a logarithmic axis can show.
@@ -217,30 +211,18 @@ mod tests {
     fn ticks_are_round_and_few() {
         let names = |axis: &Axis| axis.ticks().into_iter().map(time_name).collect::<Vec<_>>();
         let axis = Axis::logarithmic(2_300.0, 508_000.0, (0, 1_000));
-        assert_eq!(
-            names(&axis),
-            [
-                "2 µs", "5 µs", "10 µs", "20 µs", "50 µs", "100 µs", "200 µs", "500 µs"
-            ]
-        );
+        let expected = "2 µs, 5 µs, 10 µs, 20 µs, 50 µs, 100 µs, 200 µs, 500 µs";
+        assert_eq!(names(&axis).join(", "), expected);
         let axis = Axis::logarithmic(2_300.0, 4_100.0, (0, 1_000));
         assert_eq!(names(&axis), ["2.5 µs", "3 µs", "3.5 µs", "4 µs", "4.5 µs"]);
         let axis = Axis::logarithmic(2_300.0, 2_301.0, (0, 1_000));
         assert!(axis.ticks().len() >= 3);
         let axis = Axis::logarithmic(1e-9, 1e9, (0, 1_000));
         assert!((4..=12).contains(&axis.ticks().len()));
-        assert_eq!(
-            (number_name(0.0005), number_name(12.0)),
-            ("0.0005".into(), "12".into())
-        );
-        let axis = Axis::from_zero(1.99, (0, 1_000));
-        assert_eq!(
-            axis.ticks()
-                .into_iter()
-                .map(number_name)
-                .collect::<Vec<_>>(),
-            ["0", "0.5", "1", "1.5"]
-        );
+        assert_eq!([0.0005, 12.0].map(number_name), ["0.0005", "12"]);
+        let ticks = Axis::from_zero(1.99, (0, 1_000)).ticks();
+        let names: Vec<String> = ticks.into_iter().map(number_name).collect();
+        assert_eq!(names, ["0", "0.5", "1", "1.5"]);
     }
 
     #[test]

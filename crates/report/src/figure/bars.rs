@@ -84,32 +84,20 @@ pub fn bars(matrix: &Matrix<'_>, group: &[Measurement]) -> Option<Figure> {
     if wanted.len() > 1 {
         whole.variant.clear();
     }
-    Some(Figure::new(
-        Kind::Bars,
-        &whole,
-        Vec::new(),
-        &caption,
-        canvas,
-    ))
+    let figure = Figure::new(Kind::Bars, &whole, Vec::new(), caption, canvas);
+    Some(figure)
 }
 
 fn bar(row: &Measurement, series: &Series<'_>) -> Option<Bar> {
     let stats = Stats::of(&series.found);
     let reach = stats.extremes?;
-    let (middle, text) = if row.is_throughput() {
-        let middle = stats.median()?;
-        (
-            middle,
-            format!("{} ({})", seconds(middle), seconds_span(reach.0, reach.1)),
-        )
-    } else {
-        let middle = stats.mean?;
-        (middle, format!("{middle} ({})", span(reach.0, reach.1)))
-    };
-    let text = if stats.count == 1 {
-        middle.to_string()
-    } else {
-        text
+    let is_work = row.is_throughput();
+    let middle = if is_work { stats.median() } else { stats.mean }?;
+    let (low, high) = reach;
+    let text = match (stats.count, is_work) {
+        (1, _) => middle.to_string(),
+        (_, true) => format!("{} ({})", seconds(middle), seconds_span(low, high)),
+        (_, false) => format!("{middle} ({})", span(low, high)),
     };
     Some(Bar {
         column: series.column,
@@ -131,11 +119,8 @@ fn draw(canvas: &mut Canvas, plot: &Plot, rows: &[BarRow]) {
         let end = |value: Nanos| plot.x.place(value.0 as f64);
         let corners = [(end(Nanos::ZERO), y - 9), (end(bar.middle), y + 9)];
         canvas.rectangle(corners[0], corners[1], Ink::Column(bar.column));
-        canvas.line(
-            &[(end(bar.reach.0), y), (end(bar.reach.1), y)],
-            Ink::Text,
-            2.0,
-        );
+        let reach = [(end(bar.reach.0), y), (end(bar.reach.1), y)];
+        canvas.line(&reach, Ink::Text, 2.0);
         canvas.write(&bar.text, (WIDTH - FIGURES + 14, y), Anchor::Start);
     }
 }
@@ -145,7 +130,7 @@ mod tests {
     use punctual_model::recording::Recorder;
 
     use super::*;
-    use crate::fixtures;
+    use crate::fixtures::{self, assert_has};
 
     fn drawn(runs: &[punctual_model::Run], probe: &str) -> String {
         let matrix = Matrix::new(runs);
@@ -158,18 +143,16 @@ mod tests {
     fn each_subject_has_its_bar_and_its_figure() {
         let svg = drawn(&fixtures::whole(), "hackbench");
         assert_eq!(svg.matches("<rect").count(), 4);
-        for text in ["0.101 s (0.100–0.102 s)", "0.301 s (0.300–0.302 s)"] {
-            assert!(svg.contains(text), "{text}: {svg}");
-        }
+        let texts = ["0.101 s (0.100–0.102 s)", "0.301 s (0.300–0.302 s)"];
+        assert_has(&svg, &texts);
     }
 
     #[test]
     fn variants_of_a_probe_share_a_figure() {
         let svg = drawn(&fixtures::all_probes(), "semaphore");
         assert_eq!(svg.matches("<rect").count(), 2 * 2);
-        for text in [">acquire<", ">release<", "3.04 µs (3.00–3.10 µs)", ">rt<"] {
-            assert!(svg.contains(text), "{text}: {svg}");
-        }
+        let average = "3.04 µs (3.00–3.10 µs)";
+        assert_has(&svg, &[">acquire<", ">release<", average, ">rt<"]);
     }
 
     #[test]
@@ -177,11 +160,8 @@ mod tests {
         let mut run = fixtures::run("rt", 1);
         let mut recorder = Recorder::new(1);
         recorder.record(Nanos::ZERO, Nanos(25_000));
-        run.recordings = vec![recorder.finish(punctual_model::RecordingKey::new(
-            "irqrate",
-            "idle",
-            "burst of 1000",
-        ))];
+        let key = punctual_model::RecordingKey::new("irqrate", "idle", "burst of 1000");
+        run.recordings = vec![recorder.finish(key)];
         assert!(drawn(&[run], "irqrate").contains(">25.0 µs<"));
     }
 }

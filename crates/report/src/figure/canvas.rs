@@ -141,9 +141,7 @@ impl Canvas {
             }
         }
     }
-}
 
-impl Canvas {
     /// What was drawn, as small as a letter.
     pub fn swatch(self) -> Markup {
         html! {

@@ -27,16 +27,11 @@ pub fn counts(row: &Measurement, step: i64, all: &[Counts]) -> Option<Figure> {
     let keys = all.iter().enumerate().map(|(number, one)| {
         let mut swatch = Canvas::new(16);
         sign(&mut swatch, one, number, (18, 8));
-        Key::drawn(swatch, one.name.clone())
+        let (swatch, text) = (swatch.swatch(), one.name.clone());
+        Key { swatch, text }
     });
-    let caption = [caption.to_owned()];
-    Some(Figure::new(
-        Kind::Counts,
-        row,
-        keys.collect(),
-        &caption,
-        canvas,
-    ))
+    let (keys, caption) = (keys.collect(), vec![caption.to_owned()]);
+    Some(Figure::new(Kind::Counts, row, keys, caption, canvas))
 }
 
 fn draw(canvas: &mut Canvas, plot: &Plot, step: i64, all: &[Counts]) {

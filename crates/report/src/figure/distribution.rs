@@ -3,7 +3,7 @@
 
 use punctual_model::units::Nanos;
 
-use super::axis::{Axis, Plot, drawable, time_name};
+use super::axis::{Axis, Plot, drawable, extent, time_name};
 use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT};
 use super::{Figure, Key, Kind, Series, is_drawn, series, without};
 use crate::matrix::{Matrix, Measured, Measurement};
@@ -26,19 +26,14 @@ struct Tail {
 pub fn distribution(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     let signed = row.view().shape == Shape::Jitter;
     let (mut all, mut tails) = (Vec::new(), Vec::new());
+    let tail = if signed { distances } else { values };
     for one in series(matrix, row).into_iter().filter(is_drawn) {
-        let tail = if signed {
-            distances(&one.found)?
-        } else {
-            values(&one.found)
-        };
+        tails.push(tail(&one.found)?);
         all.push(one);
-        tails.push(tail);
     }
-    let places = || tails.iter().flat_map(|tail| &tail.values);
-    let drawn = || places().filter_map(|(value, _)| drawable(*value));
+    let places = tails.iter().flat_map(|tail| &tail.values);
     let most = tails.iter().map(Tail::count).max()?;
-    let (least, highest) = (drawn().reduce(f64::min)?, drawn().reduce(f64::max)?);
+    let (least, highest) = extent(places.filter_map(|(value, _)| drawable(*value)))?;
     let plot = Plot {
         x: Axis::logarithmic(least.max(highest / REACH), highest, (LEFT, RIGHT)),
         y: Axis::logarithmic(1.0 / most as f64, 1.0, (HEIGHT - 50, 26)),
@@ -62,20 +57,14 @@ pub fn distribution(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     }
     caption.extend(without(matrix, &all));
     let keys = all.iter().zip(&tails).map(|(one, tail)| key(one, tail));
-    Some(Figure::new(
-        Kind::Distribution,
-        row,
-        keys.collect(),
-        &caption,
-        canvas,
-    ))
+    let figure = Figure::new(Kind::Distribution, row, keys.collect(), caption, canvas);
+    Some(figure)
 }
 
 fn key(series: &Series<'_>, tail: &Tail) -> Key {
     let worst = tail.values.last().map_or(Nanos::ZERO, |(worst, _)| *worst);
-    let worst = Stats::of(&series.found)
-        .worst()
-        .map_or(worst, |exact| worst.max(exact));
+    let exact = Stats::of(&series.found).worst();
+    let worst = exact.map_or(worst, |exact| worst.max(exact));
     let text = format!("{}: {worst}, n = {}", series.name, thousands(tail.count()));
     Key::of(series.column, text)
 }
@@ -92,7 +81,7 @@ impl Tail {
 }
 
 /// The values of the bins; the last one is the worst sample itself.
-fn values(found: &[Measured<'_>]) -> Tail {
+fn values(found: &[Measured<'_>]) -> Option<Tail> {
     let (mut values, mut overflow) = (Vec::new(), 0);
     for recording in found.iter().map(|one| one.recording) {
         overflow += recording.histogram.overflow();
@@ -103,7 +92,7 @@ fn values(found: &[Measured<'_>]) -> Tail {
         values.extend(bins.map(|bin| (bin.high.min(worst), bin.count)));
     }
     values.sort_unstable();
-    Tail { values, overflow }
+    Some(Tail { values, overflow })
 }
 
 /// How far the samples are from zero; `None` where not all were kept, for bins lack the sign.
@@ -126,15 +115,18 @@ fn draw(canvas: &mut Canvas, plot: &Plot, all: &[Series<'_>], tails: &[Tail], wh
     plot.draw_y(canvas, share_name);
     plot.draw_x(canvas, time_name);
     plot.title_x(canvas, what);
-    for (series, tail) in all.iter().zip(tails) {
-        let points = outline(plot, tail);
-        canvas.line(&points, Ink::Column(series.column), 2.0);
+    let columns = all.iter().map(|series| series.column);
+    let outlines = tails.iter().map(|tail| outline(plot, tail));
+    let lines: Vec<_> = columns.zip(outlines).collect();
+    for (column, points) in &lines {
+        canvas.line(points, Ink::Column(*column), 2.0);
     }
     // Signs come last, so that no line runs over them.
-    for (series, tail) in all.iter().zip(tails) {
-        if let Some(at) = outline(plot, tail).last() {
-            canvas.sign(series.column, *at);
-        }
+    for (column, points) in &lines {
+        points
+            .last()
+            .into_iter()
+            .for_each(|at| canvas.sign(*column, *at));
     }
 }
 
@@ -167,14 +159,14 @@ fn share_name(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures;
+    use crate::fixtures::{self, assert_has};
 
     #[test]
     fn no_sample_is_lost_and_the_line_ends_at_the_worst() {
         let runs = fixtures::seeds(3);
         let matrix = Matrix::new(&runs);
         for one in series(&matrix, &matrix.rows[1]) {
-            let tail = values(&one.found);
+            let tail = values(&one.found).unwrap();
             assert_eq!(tail.count(), 3 * fixtures::SAMPLES);
             let worst = Stats::of(&one.found).worst().unwrap();
             assert_eq!(tail.values.last().unwrap().0, worst);
@@ -191,15 +183,14 @@ mod tests {
             x: Axis::linear(0.0, 1_000.0, (0, 100)),
             y: Axis::linear(0.0, 100.0, (100, 0)),
         };
-        let at = |x: f64, share: f64| plot.place(x, share);
-        let expected = [
-            at(10.0, 1.0),
-            at(10.0, 0.1),
-            at(100.0, 0.1),
-            at(100.0, 0.01),
-            at(1_000.0, 0.01),
+        let ends = [
+            (10.0, 1.0),
+            (10.0, 0.1),
+            (100.0, 0.1),
+            (100.0, 0.01),
+            (1e3, 0.01),
         ];
-        let mut expected = expected.to_vec();
+        let mut expected = ends.map(|(x, share)| plot.place(x, share)).to_vec();
         expected.dedup();
         assert_eq!(outline(&plot, &tail), expected);
     }
@@ -211,8 +202,6 @@ mod tests {
         let figure = distribution(&matrix, &matrix.rows[1]).unwrap();
         let keys: Vec<&str> = figure.keys.iter().map(|key| key.text.as_str()).collect();
         assert_eq!(keys[3], "rt: 8.07 µs, n = 2,000");
-        for text in [">100 µs<", ">0.1 %<", ">100 %<"] {
-            assert!(figure.svg.0.contains(text), "{text}");
-        }
+        assert_has(&figure.svg.0, &[">100 µs<", ">0.1 %<", ">100 %<"]);
     }
 }

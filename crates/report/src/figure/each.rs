@@ -3,7 +3,7 @@
 
 use super::axis::{Axis, Plot, number_name};
 use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT, TEXT};
-use super::{Figure, Key, Kind, Series, series, without};
+use super::{Figure, Kind, Series, keys, series, without};
 use crate::matrix::{Matrix, Measurement};
 
 /// The probe whose executions are wanted one by one.
@@ -19,11 +19,10 @@ pub fn each(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     }
     let all = series(matrix, row);
     let values: Vec<Vec<f64>> = all.iter().map(seconds).collect();
-    let count = values
-        .iter()
-        .map(Vec::len)
-        .max()
-        .filter(|count| *count > 1)?;
+    let count = values.iter().map(Vec::len).max()?;
+    if count < 2 {
+        return None;
+    }
     let longest = values.iter().flatten().copied().reduce(f64::max)?;
     let plot = Plot {
         x: Axis::from_zero(count as f64, (LEFT, RIGHT)),
@@ -31,23 +30,14 @@ pub fn each(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     };
     let mut canvas = Canvas::new(HEIGHT);
     draw(&mut canvas, &plot, &all, &values, count);
-    let mut caption =
-        vec!["One bar for each execution, in their order. Shorter is better.".to_owned()];
-    let left_out = all
-        .iter()
-        .any(|one| one.found[0].recording.samples.len() > MOST);
-    if left_out {
+    let reading = "One bar for each execution, in their order. Shorter is better.";
+    let mut caption = vec![reading.to_owned()];
+    let is_more = |one: &Series<'_>| one.found[0].recording.samples.len() > MOST;
+    if all.iter().any(is_more) {
         caption.push(format!("The first {MOST} are shown."));
     }
     caption.extend(without(matrix, &all));
-    let keys = all.iter().map(|one| Key::of(one.column, one.name.clone()));
-    Some(Figure::new(
-        Kind::Each,
-        row,
-        keys.collect(),
-        &caption,
-        canvas,
-    ))
+    Some(Figure::new(Kind::Each, row, keys(&all), caption, canvas))
 }
 
 /// Of several seeds, the first.
@@ -87,12 +77,9 @@ mod tests {
     fn every_execution_has_its_bar_and_other_work_has_none() {
         let runs = fixtures::all_probes();
         let matrix = Matrix::new(&runs);
-        let row = |variant: &str| {
-            let mut rows = matrix.rows.iter();
-            rows.find(|row| row.probe == "image" && row.variant == variant)
-                .unwrap()
-        };
-        let figure = each(&matrix, row("system")).unwrap();
+        let mut rows = matrix.rows.iter();
+        let row = rows.find(|row| row.probe == "image" && row.variant == "system");
+        let figure = each(&matrix, row.unwrap()).unwrap();
         // Two executions on two subjects.
         assert_eq!(figure.svg.0.matches("<rect").count(), 2 * 2);
         let runs = fixtures::whole();

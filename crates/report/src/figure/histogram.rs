@@ -16,6 +16,7 @@ const STEPS: f64 = 24.0;
 const FLOOR: f64 = 0.7;
 
 /// A subject's counts by step.
+#[derive(Default)]
 struct Counts {
     steps: BTreeMap<i32, u64>,
     /// Samples that a logarithmic scale has no place for, and those past the last bin.
@@ -27,13 +28,11 @@ pub fn histogram(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     let series: Vec<Series<'_>> = series(matrix, row).into_iter().filter(is_drawn).collect();
     let counts: Vec<Counts> = series.iter().map(count).collect();
     let steps = || counts.iter().flat_map(|counts| counts.steps.iter());
-    let (first, last) = (
-        steps().map(|(step, _)| *step).min()?,
-        steps().map(|(step, _)| *step).max()?,
-    );
+    let numbers = || steps().map(|(step, _)| *step);
+    let (first, end) = (numbers().min()?, numbers().max()? + 1);
     let most = steps().map(|(_, count)| *count).max()?;
     let plot = Plot {
-        x: Axis::logarithmic(edge(first), edge(last + 1), (LEFT, RIGHT)),
+        x: Axis::logarithmic(edge(first), edge(end), (LEFT, RIGHT)),
         y: Axis::logarithmic(FLOOR, most as f64, (HEIGHT - 50, 26)),
     };
     let mut canvas = Canvas::new(HEIGHT);
@@ -47,31 +46,23 @@ pub fn histogram(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
         }
     }
     let mut caption = vec!["Steps without samples are left out.".to_owned()];
+    let mut keys = Vec::new();
     for (series, counts) in series.iter().zip(&counts) {
+        let (name, outside) = (&series.name, thousands(counts.outside));
         if counts.outside > 0 {
             caption.push(format!(
-                "Samples of {} at or below zero, or past the last bin, are not drawn: {}.",
-                series.name,
-                thousands(counts.outside)
+                "Samples of {name} at or below zero, or past the last bin, are not drawn: {outside}."
             ));
         }
+        let counted = format!("{name}, n = {}", thousands(series.count()));
+        keys.push(Key::of(series.column, counted));
     }
     caption.extend(without(matrix, &series));
-    let keys = series.iter().map(|one| Key::of(one.column, one.counted()));
-    Some(Figure::new(
-        Kind::Histogram,
-        row,
-        keys.collect(),
-        &caption,
-        canvas,
-    ))
+    Some(Figure::new(Kind::Histogram, row, keys, caption, canvas))
 }
 
 fn count(series: &Series<'_>) -> Counts {
-    let mut counts = Counts {
-        steps: BTreeMap::new(),
-        outside: 0,
-    };
+    let mut counts = Counts::default();
     for histogram in series.found.iter().map(|one| &one.recording.histogram) {
         counts.outside += histogram.overflow() + histogram.negative();
         for bin in histogram.bins() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The worst case of each seed: how much one run's maximum says.
 
-use super::axis::{Axis, Plot, drawable, time_name};
+use super::axis::{Axis, Plot, drawable, extent, time_name};
 use super::canvas::{Anchor, Canvas, Ink, WIDTH};
 use super::{Figure, Kind, Series, series, without};
 use crate::matrix::{Matrix, Measurement};
@@ -23,19 +23,17 @@ pub fn seeds(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
         return None;
     }
     let all = stats.iter().flat_map(|stats| &stats.worst_by_seed);
-    let values: Vec<f64> = all.filter_map(|(_, worst)| drawable(*worst)).collect();
-    let ends = |pick: fn(f64, f64) -> f64| values.iter().copied().reduce(pick);
+    let (low, high) = extent(all.filter_map(|(_, worst)| drawable(*worst)))?;
     let bottom = TOP + series.len() as i32 * ROW;
-    let across = (NAMES, WIDTH - FIGURES);
     let plot = Plot {
-        x: Axis::logarithmic(ends(f64::min)?, ends(f64::max)?, across),
+        x: Axis::logarithmic(low, high, (NAMES, WIDTH - FIGURES)),
         y: Axis::from_zero(series.len() as f64, (bottom, TOP)),
     };
     let mut canvas = Canvas::new(bottom + 28);
     draw(&mut canvas, &plot, &series, &stats);
     let mut caption = vec!["The worst sample of each seed: one stroke for each.".to_owned()];
     caption.extend(without(matrix, &series));
-    Some(Figure::new(Kind::Seeds, row, Vec::new(), &caption, canvas))
+    Some(Figure::new(Kind::Seeds, row, Vec::new(), caption, canvas))
 }
 
 fn draw(canvas: &mut Canvas, plot: &Plot, series: &[Series<'_>], stats: &[Stats]) {
@@ -45,10 +43,8 @@ fn draw(canvas: &mut Canvas, plot: &Plot, series: &[Series<'_>], stats: &[Stats]
         let ink = Ink::Column(series.column);
         canvas.write(&series.name, (NAMES - 8, y), Anchor::End);
         // Strokes stay apart where dots would run together.
-        for (_, worst) in &stats.worst_by_seed {
-            let Some(worst) = drawable(*worst) else {
-                continue;
-            };
+        let worst = stats.worst_by_seed.iter();
+        for worst in worst.filter_map(|(_, worst)| drawable(*worst)) {
             let x = plot.x.place(worst);
             canvas.rectangle((x - 1, y - STROKE), (x + 1, y + STROKE), ink);
         }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use punctual_model::recording::{Recording, Sample};
 use punctual_model::units::Nanos;
 
-use super::axis::{Axis, Plot, drawable, number_name, time_name};
+use super::axis::{Axis, Plot, drawable, extent, number_name, time_name};
 use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT};
 use super::{Figure, Kind, Series, is_drawn, series, without};
 use crate::matrix::{Matrix, Measurement};
@@ -77,14 +77,11 @@ pub fn over_time(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     let look = Look::of(row);
     let mut panels: Vec<Panel<'_>> = all.filter_map(panel).collect();
     let points = || panels.iter().flat_map(|panel| &panel.points);
-    let values = || points().filter_map(|point| look.y(point));
-    let lowest = values().reduce(f64::min)?;
-    let highest = values().reduce(f64::max)?;
-    let end = points().map(|point| look.x(point)).reduce(f64::max)?;
+    let reach = extent(points().filter_map(|point| look.y(point)))?;
+    let (_, end) = extent(points().map(|point| look.x(point)))?;
     let thinned = panels.iter().any(|panel| panel.points.len() > DOTS);
-    let plots: Vec<Plot> = (0..panels.len())
-        .map(|at| plot(at as i32, look, (lowest, highest), end))
-        .collect();
+    let numbers = 0..panels.len() as i32;
+    let plots: Vec<Plot> = numbers.map(|at| plot(at, look, reach, end)).collect();
     for (panel, plot) in panels.iter_mut().zip(&plots) {
         if panel.points.len() > DOTS {
             panel.points = worst_of_columns(&panel.points, plot, look);
@@ -106,16 +103,13 @@ pub fn over_time(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
         Look::Lateness => Kind::OverTime,
         Look::Jitter => Kind::Jitter,
     };
-    Some(Figure::new(kind, row, Vec::new(), &caption, canvas))
+    Some(Figure::new(kind, row, Vec::new(), caption, canvas))
 }
 
 /// Of several seeds, the one with the worst case is drawn.
 fn panel(series: Series<'_>) -> Option<Panel<'_>> {
-    let worst = series
-        .found
-        .iter()
-        .rev()
-        .max_by_key(|one| one.recording.max())?;
+    let found = series.found.iter().rev();
+    let worst = found.max_by_key(|one| one.recording.max())?;
     let (recording, seed) = (worst.recording, worst.run.seed);
     let mut points: Vec<Sample> = recording.samples.iter().collect();
     // Where not all samples were kept, the worst were, each with its time.
@@ -203,13 +197,8 @@ fn draw(canvas: &mut Canvas, plots: &[Plot], panels: &[Panel<'_>], look: Look, t
     let last = plots.len() - 1;
     for (number, (plot, panel)) in plots.iter().zip(panels).enumerate() {
         plot.draw_y(canvas, time_name);
-        plot.draw_x(canvas, |value| {
-            if number == last {
-                number_name(value)
-            } else {
-                String::new()
-            }
-        });
+        let unnamed = |_: f64| String::new();
+        plot.draw_x(canvas, if number == last { number_name } else { unnamed });
         dots(canvas, plot, panel, look);
         let top = (LEFT, plot.y.place(f64::MAX) - 12);
         canvas.write(&described(panel, look), top, Anchor::Start);
@@ -234,10 +223,11 @@ fn described(panel: &Panel<'_>, look: Look) -> String {
         return name.clone();
     };
     let (value, moment) = (farthest.value, at(farthest.at));
-    match look {
-        Look::Jitter => format!("{name}: farthest {value}, {moment}; n = {count}"),
-        Look::Lateness => format!("{name}: worst {value}, {moment}; n = {count}"),
-    }
+    let word = match look {
+        Look::Jitter => "farthest",
+        Look::Lateness => "worst",
+    };
+    format!("{name}: {word} {value}, {moment}; n = {count}")
 }
 
 /// When it was, in the unit of the axis unless that shows nothing but zeros.
@@ -255,7 +245,7 @@ mod tests {
     use punctual_model::recording::Recorder;
 
     use super::*;
-    use crate::fixtures;
+    use crate::fixtures::{self, assert_has};
 
     #[test]
     fn every_panel_has_its_dots_and_its_worst() {
@@ -276,12 +266,8 @@ mod tests {
     fn many_samples_keep_their_worst() {
         let mut recorder = Recorder::new(usize::MAX >> 40);
         for seq in 0..50_000 {
-            let value = if seq == 31_007 {
-                900_000
-            } else {
-                4_000 + seq % 700
-            };
-            recorder.record(Nanos(seq * 1_000_000), Nanos(value));
+            let late = if seq == 31_007 { 896_000 } else { seq % 700 };
+            recorder.record(Nanos(seq * 1_000_000), Nanos(4_000 + late));
         }
         let mut runs = vec![fixtures::run("rt", 1)];
         runs[0].recordings = vec![recorder.finish(RecordingKey::new("timer", "stress", "cpu0"))];
@@ -289,11 +275,7 @@ mod tests {
         let figure = over_time(&matrix, &matrix.rows[0]).unwrap();
         let dots = figure.svg.0.matches("h0").count();
         assert!(dots <= RIGHT as usize, "{dots}");
-        assert!(
-            figure.caption.contains("more than 20,000 samples"),
-            "{}",
-            figure.caption
-        );
+        assert_has(&figure.caption, &["more than 20,000 samples"]);
         let top = plot(0, Look::Lateness, (4_000.0, 900_000.0), 49.999);
         let (x, y) = top.place(31.007, 900_000.0);
         assert!(figure.svg.0.contains(&format!("M{x} {y}h0")));
@@ -304,7 +286,7 @@ mod tests {
         let runs = fixtures::seeds(2);
         let matrix = Matrix::new(&runs);
         let figure = over_time(&matrix, &matrix.rows[1]).unwrap();
-        assert!(figure.caption.contains("1 of none"), "{}", figure.caption);
+        assert_has(&figure.caption, &["1 of none"]);
     }
 
     #[test]
@@ -314,8 +296,8 @@ mod tests {
             recorder.record(Nanos(number * 1_000_000), Nanos(value));
         }
         let mut runs = vec![fixtures::run("rt", 1)];
-        runs[0].recordings =
-            vec![recorder.finish(RecordingKey::new("realfeel", "idle", "rtc 2048 Hz"))];
+        let key = RecordingKey::new("realfeel", "idle", "rtc 2048 Hz");
+        runs[0].recordings = vec![recorder.finish(key)];
         let matrix = Matrix::new(&runs);
         let figure = over_time(&matrix, &matrix.rows[0]).unwrap();
         assert_eq!(figure.svg.0.matches("h0").count(), 30);

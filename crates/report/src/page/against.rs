@@ -2,10 +2,10 @@
 //! Each subject's figures against the first one's.
 
 use maud::{Markup, html};
-
 use punctual_judge::{Comparison as Judged, Verdict};
 
 use crate::compare::{Cell, Comparison, Section, verdict_name, verdict_sentences};
+use crate::shell::wide;
 use crate::text::{time, times};
 
 /// The section about a comparison.
@@ -16,9 +16,9 @@ pub fn against(comparison: &Comparison) -> Markup {
             "Each figure stands beside that of " (first) ": how many times it is, and by how many "
             "per cent it is above or below."
         }
-        div.wide { table.kept {
+        (wide(&html! { table.kept {
             @for section in &comparison.sections { (block(comparison, section)) }
-        } }
+        } }))
         p {
             "Run by run, at " (comparison.rule.confidence_percent()) " % over all rows of a "
             "subject:"
@@ -36,25 +36,21 @@ pub fn against(comparison: &Comparison) -> Markup {
 }
 
 fn block(comparison: &Comparison, section: &Section) -> Markup {
-    html! {
-        tbody {
-            tr {
-                th.title scope="rowgroup" { span { (section.row.title()) } }
-                @for figure in &section.figures { th.title scope="col" { (figure) } }
-            }
-            @let subjects = comparison.subjects.iter().zip(&section.cells);
-            @for ((name, cells), judged) in subjects.zip(&section.verdicts) {
-                tr {
-                    th scope="row" { (name) }
-                    @for (at, one) in cells.iter().enumerate() {
-                        // Only the leading figure is judged.
-                        @let judged = judged.as_ref().filter(|_| at == 0);
-                        (cell(one, section.row.is_throughput(), judged))
-                    }
-                }
-            }
+    html! { tbody {
+        tr {
+            th.title scope="rowgroup" { span { (section.row.title()) } }
+            @for figure in &section.figures { th.title scope="col" { (figure) } }
         }
-    }
+        @let subjects = comparison.subjects.iter().zip(&section.cells);
+        @for ((name, cells), judged) in subjects.zip(&section.verdicts) { tr {
+            th scope="row" { (name) }
+            @for (at, one) in cells.iter().enumerate() {
+                // Only the leading figure is judged.
+                @let judged = judged.as_ref().filter(|_| at == 0);
+                (cell(one, section.row.is_throughput(), judged))
+            }
+        } }
+    } }
 }
 
 /// Coloured by the verdict, never by the bare number.
@@ -65,17 +61,15 @@ fn cell(cell: &Cell, is_work: bool, judged: Option<&Judged>) -> Markup {
         _ => None,
     };
     match cell {
-        Cell::Time { value, ratio } => html! {
-            td class=[colour] {
-                (time(*value, is_work))
-                @if let (Some(ratio), Some(percent)) = (ratio, cell.percent()) {
-                    " " span.soft { (times(*ratio)) ", " (format!("{percent:+.1} %")) }
-                }
-                @if let Some(judged) = judged {
-                    " " span.soft { (verdict_name(&judged.verdict)) }
-                }
+        Cell::Time { value, ratio } => html! { td class=[colour] {
+            (time(*value, is_work))
+            @if let (Some(ratio), Some(percent)) = (ratio, cell.percent()) {
+                " " span.soft { (times(*ratio)) ", " (format!("{percent:+.1} %")) }
             }
-        },
+            @if let Some(judged) = judged {
+                " " span.soft { (verdict_name(&judged.verdict)) }
+            }
+        } },
         Cell::Word(text) => html! { td { (text) } },
         Cell::Absent(why) => html! { td.gap { (why) } },
     }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The second half of a page: what the figures rest on.
 
+use std::collections::BTreeSet;
+
 use maud::{Markup, html};
 use punctual_model::recording::Recording;
 use punctual_model::run::Run;
+use punctual_model::units::Nanos;
 
-use crate::matrix::{Cell, Matrix, Measurement};
-use crate::shell::folded;
+use crate::matrix::{Absent, Cell, Matrix, Measurement};
+use crate::shell::{folded, wide};
 use crate::text::{seconds, thousands};
 
 /// How many of the worst samples each recording shows.
@@ -26,30 +29,26 @@ pub fn unmeasured(matrix: &Matrix<'_>) -> Markup {
     let mut gaps: Vec<[String; 3]> = Vec::new();
     for column in &matrix.columns {
         for row in &matrix.rows {
-            let absent = match column.cell(row) {
-                Cell::Measured { absent, .. } | Cell::Missing(absent) => absent
-                    .iter()
-                    .map(|absent| [row.title(), name(matrix, absent.run), absent.reason()])
-                    .collect(),
-                Cell::Unsupported(reason) => {
-                    vec![[row.title(), column.name.clone(), reason.to_string()]]
+            match column.cell(row) {
+                Cell::Measured { absent, .. } | Cell::Missing(absent) => {
+                    let gap = |one: Absent<'_>| [row.title(), name(matrix, one.run), one.reason()];
+                    gaps.extend(absent.into_iter().map(gap));
                 }
-            };
-            gaps.extend(absent);
+                Cell::Unsupported(reason) => {
+                    gaps.push([row.title(), column.name.clone(), reason.to_string()]);
+                }
+            }
         }
     }
     // First what one run lacks for one reason, then which runs lack the same.
     let gaps = joined(joined(gaps, 0), 1);
-    html! {
-        @if !gaps.is_empty() {
-            div.wide { table.text {
-                thead { tr { th { "measurement" } th { "subject" } th { "reason" } } }
-                tbody { @for [what, subject, reason] in &gaps {
-                    tr { td.free { (what) } td.free { (subject) } td.free { (reason) } }
-                } }
-            } }
-        }
-    }
+    let table = html! { table.text {
+        thead { tr { th { "measurement" } th { "subject" } th { "reason" } } }
+        tbody { @for [what, subject, reason] in &gaps {
+            tr { td.free { (what) } td.free { (subject) } td.free { (reason) } }
+        } }
+    } };
+    html! { @if !gaps.is_empty() { (wide(&table)) } }
 }
 
 /// Lines that differ in one column only, made one.
@@ -59,10 +58,7 @@ fn joined(lines: Vec<[String; 3]>, column: usize) -> Vec<[String; 3]> {
         let alike =
             |other: &&mut [String; 3]| (0..3).all(|at| at == column || other[at] == line[at]);
         match kept.iter_mut().find(alike) {
-            Some(same) => {
-                same[column].push_str("; ");
-                same[column].push_str(&line[column]);
-            }
+            Some(same) => same[column] += &format!("; {}", line[column]),
             None => kept.push(line),
         }
     }
@@ -74,13 +70,8 @@ pub fn recordings<'a>(matrix: &Matrix<'a>) -> Vec<(Measurement, &'a Run, &'a Rec
     let mut all = Vec::new();
     for row in &matrix.rows {
         for column in &matrix.columns {
-            if let Cell::Measured { found, .. } = column.cell(row) {
-                all.extend(
-                    found
-                        .iter()
-                        .map(|one| (row.clone(), one.run, one.recording)),
-                );
-            }
+            let found = column.found(row).into_iter();
+            all.extend(found.map(|one| (row.clone(), one.run, one.recording)));
         }
     }
     all
@@ -88,71 +79,60 @@ pub fn recordings<'a>(matrix: &Matrix<'a>) -> Vec<(Measurement, &'a Run, &'a Rec
 
 /// The loads' proof that they worked.
 pub fn work(matrix: &Matrix<'_>) -> Markup {
-    let all = recordings(matrix);
-    let worked: Vec<_> = all
-        .iter()
-        .filter(|(_, run, recording)| !run.work(recording).is_empty())
-        .collect();
-    let silent: Vec<_> = all
-        .iter()
-        .filter(|(row, run, recording)| !row.is_idle() && run.work(recording).is_empty())
-        .collect();
-    let table = html! {
-            div.wide { table.text.kept {
-                thead { tr {
-                    th { "measurement" } th { "subject" } th { "worker" }
-                    th.number { "rounds" } th.number { "work" } th.number { "CPU time" }
-                } }
-                tbody {
-                    @for (row, run, recording) in &worked { @for work in run.work(recording) { tr {
-                        td { (row.title()) } td { (name(matrix, run)) } td.free { code { (work.worker) } }
-                        td.number { (thousands(work.rounds)) }
-                        td.number { (thousands(work.amount)) " " (work.unit) }
-                        td.number { (seconds(work.cpu)) }
-                    } } }
-                    @for (row, run, _) in &silent { tr {
-                        td { (row.title()) } td { (name(matrix, run)) }
-                        td.gap colspan="4" { "the load reported no work" }
-                    } }
-                }
+    let mut seen = BTreeSet::new();
+    let mut steps = recordings(matrix);
+    // A step's recordings share its load, whose work is told once.
+    steps.retain(|(row, run, one)| !row.is_idle() && seen.insert((&run.id, one.key.step)));
+    let table = wide(&html! { table.text.kept {
+        thead { tr {
+            th { "step" } th { "subject" } th { "worker" }
+            th.number { "rounds" } th.number { "work" } th.number { "CPU time" }
+            th.number { "of" } th.number { "periods" }
+        } }
+        tbody { @for (row, run, recording) in &steps {
+            @let (title, work) = (format!("{}, {}", row.probe, row.load), run.work(recording));
+            @for work in work { tr {
+                td { (title) } td { (name(matrix, run)) } td.free { code { (work.worker) } }
+                td.number { (thousands(work.rounds)) }
+                td.number { (thousands(work.amount)) " " (work.unit) }
+                td.number { (seconds(work.cpu)) }
+                td.number { @if work.span > Nanos::ZERO { (seconds(work.span)) } }
+                td.number { @if let Some(periods) = work.periods() { (format!("{periods:.2}")) } }
             } }
-    };
-    let size = counted(worked.len() + silent.len(), "recording");
-    html! {
-        @if !worked.is_empty() || !silent.is_empty() {
-            (folded("What the loads did", &size, &table))
-        }
-    }
+            @if work.is_empty() { tr {
+                td { (title) } td { (name(matrix, run)) }
+                td.gap colspan="6" { "the load reported no work" }
+            } }
+        } }
+    } });
+    let size = counted(steps.len(), "step");
+    html! { @if !steps.is_empty() { (folded("What the loads did", &size, &table)) } }
 }
 
 /// The worst samples, with their numbers and times.
 pub fn worst(matrix: &Matrix<'_>) -> Markup {
-    let all = recordings(matrix);
-    let late = all
-        .iter()
-        .filter(|(row, _, recording)| !row.is_throughput() && !recording.worst.is_empty());
-    let late: Vec<_> = late.collect();
+    let mut late = recordings(matrix);
+    late.retain(|(row, _, recording)| !row.is_throughput() && !recording.worst.is_empty());
     let size = format!("{WORST_SHOWN} of each recording");
-    let table = html! {
-            p.soft { "Each with its number and the time since the recording began." }
-            div.wide { table.text.kept {
-                thead { tr {
-                    th { "measurement" } th { "subject" }
-                    @for number in 1..=WORST_SHOWN { th { (number) } }
-                } }
-                tbody { @for (row, run, recording) in &late { tr {
-                    td { (row.title()) } td { (name(matrix, run)) }
-                    @for sample in recording.worst.iter().take(WORST_SHOWN) {
-                        td {
-                            b { (sample.value) } br;
-                            span.soft { "#" (sample.seq) ", " (format!("{:.3} s", sample.at.as_secs_f64())) }
-                        }
-                    }
-                    @for _ in recording.worst.len()..WORST_SHOWN { td.gap { "–" } }
-                } } }
+    let table = wide(&html! { table.text.kept {
+        thead { tr {
+            th { "measurement" } th { "subject" }
+            @for number in 1..=WORST_SHOWN { th { (number) } }
+        } }
+        tbody { @for (row, run, recording) in &late { tr {
+            td { (row.title()) } td { (name(matrix, run)) }
+            @for sample in recording.worst.iter().take(WORST_SHOWN) { td {
+                b { (sample.value) } br;
+                span.soft { "#" (sample.seq) ", " (format!("{:.3} s", sample.at.as_secs_f64())) }
             } }
+            @for _ in recording.worst.len()..WORST_SHOWN { td.gap { "–" } }
+        } } }
+    } });
+    let body = html! {
+        p.soft { "Each with its number and the time since the recording began." }
+        (table)
     };
-    html! { @if !late.is_empty() { (folded("Worst samples", &size, &table)) } }
+    html! { @if !late.is_empty() { (folded("Worst samples", &size, &body)) } }
 }
 
 /// What each subject's console showed.

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use super::evidence::{counted, name};
 use crate::matrix::{Matrix, fate};
-use crate::shell::folded;
+use crate::shell::{folded, wide};
 use crate::text::thousands;
 
 /// What is known of a run, by name.
@@ -42,14 +42,12 @@ pub fn provenance(matrix: &Matrix<'_>) -> Markup {
 }
 
 fn table(facts: &Facts) -> Markup {
-    html! {
-        div.wide { table.text { tbody {
-            @for (key, value) in facts { tr {
-                th scope="row" { (key) }
-                td.free { @if value.contains('\n') { pre { (value) } } @else { (value) } }
-            } }
-        } } }
-    }
+    wide(
+        &html! { table.text { tbody { @for (key, value) in facts { tr {
+            th scope="row" { (key) }
+            td.free { @if value.contains('\n') { pre { (value) } } @else { (value) } }
+        } } } } },
+    )
 }
 
 fn short_identity(run: &Run) -> String {
@@ -60,76 +58,50 @@ fn short_identity(run: &Run) -> String {
 }
 
 fn facts(run: &Run) -> Facts {
-    let none = "not read back: the subject never got so far";
-    let read_back = |value: fn(&Provenance) -> String| {
-        let provenance = run.provenance.as_ref();
-        provenance.map_or_else(|| none.to_owned(), value)
-    };
-    let digest = || {
-        run.digest()
-            .unwrap_or_else(|| format!("none: {}", fate(run)))
-    };
-    let clock = run.ns_per_insn().map_or_else(
-        || "real time".to_owned(),
-        |ns| format!("virtual, {ns} ns per instruction"),
-    );
-    let mut lines: Facts = [
-        ("run", run.id.clone()),
-        ("state", fate(run)),
-        ("digest", digest()),
-        ("seed", run.seed.to_string()),
-        ("time", clock),
-        ("started", run.started.clone()),
-        (
-            "finished",
-            run.finished
-                .clone()
-                .unwrap_or_else(|| "not recorded".to_owned()),
-        ),
-        ("bench", run.subject.bench.clone()),
-        ("kernel", run.subject.kernel.clone()),
-        ("boot arguments asked for", or_none(&run.subject.boot)),
-        (
-            "release",
-            read_back(|provenance| provenance.release.clone()),
-        ),
-        (
-            "version",
-            read_back(|provenance| provenance.version.clone()),
-        ),
-        (
-            "preemption, read back",
-            read_back(|provenance| provenance.preemption.to_string()),
-        ),
-        (
-            "command line, read back",
-            read_back(|provenance| provenance.cmdline.clone()),
-        ),
-    ]
-    .into_iter()
-    .map(|(key, value)| (key.to_owned(), value))
-    .collect();
-    let facts = run.provenance.iter();
-    let facts = facts.flat_map(|provenance| &provenance.facts);
-    lines.extend(facts.map(|(key, value)| (key.clone(), value.to_string())));
-    let machine = run.machine.facts().into_iter();
-    lines.extend(machine.map(|(key, value)| (key.to_owned(), value)));
-    lines.push(("punctual".to_owned(), run.punctual.clone()));
-    lines.extend(run.recordings.iter().map(settings));
-    lines.push(("plan".to_owned(), run.plan.clone()));
-    lines
-}
-
-fn or_none(text: &str) -> String {
-    if text.is_empty() {
-        "none".to_owned()
-    } else {
-        text.to_owned()
+    let mut facts = Facts::new();
+    let mut add = |key: &str, value: &str| facts.push((key.to_owned(), value.to_owned()));
+    let (subject, finished) = (&run.subject, run.finished.as_deref());
+    let no_digest = || format!("none: {}", fate(run));
+    add("run", &run.id);
+    add("state", &fate(run));
+    add("digest", &run.digest().unwrap_or_else(no_digest));
+    add("seed", &run.seed.to_string());
+    match run.ns_per_insn() {
+        Some(ns) => add("time", &format!("virtual, {ns} ns per instruction")),
+        None => add("time", "real time"),
     }
+    add("started", &run.started);
+    add("finished", finished.unwrap_or("not recorded"));
+    add("bench", &subject.bench);
+    add("kernel", &subject.kernel);
+    let boot = Some(subject.boot.as_str()).filter(|boot| !boot.is_empty());
+    add("boot arguments asked for", boot.unwrap_or("none"));
+    let read_back = |value: fn(&Provenance) -> String| {
+        let none = || "not read back: the subject never got so far".to_owned();
+        run.provenance.as_ref().map_or_else(none, value)
+    };
+    add("release", &read_back(|found| found.release.clone()));
+    add("version", &read_back(|found| found.version.clone()));
+    let preemption = read_back(|found| found.preemption.to_string());
+    add("preemption, read back", &preemption);
+    let cmdline = read_back(|found| found.cmdline.clone());
+    add("command line, read back", &cmdline);
+    for (key, value) in run.provenance.iter().flat_map(|found| &found.facts) {
+        add(key, &value.to_string());
+    }
+    for (key, value) in run.machine.facts() {
+        add(key, &value);
+    }
+    add("punctual", &run.punctual);
+    for recording in &run.recordings {
+        add(&recording.title(), &settings(recording));
+    }
+    add("plan", &run.plan);
+    facts
 }
 
 /// How a recording was made, as read back.
-fn settings(recording: &Recording) -> (String, String) {
+fn settings(recording: &Recording) -> String {
     let count = thousands(recording.count);
     let warmup = thousands(recording.warmup);
     let mut text = format!("{count} samples after {warmup} set aside");
@@ -139,5 +111,5 @@ fn settings(recording: &Recording) -> (String, String) {
     for (key, value) in &recording.settings {
         let _ = write!(text, "; {key} {value}");
     }
-    (recording.title(), text)
+    text
 }

@@ -4,37 +4,33 @@
 use maud::{Markup, html};
 
 use super::evidence::{counted, lines, name, recordings};
-use crate::matrix::{Cell, Column, Matrix, Measurement};
+use crate::matrix::{Column, Matrix, Measurement};
 use crate::shell::folded;
 use crate::text::thousands;
 use punctual_model::probe::Shape;
 
 /// What was printed beside the samples, folded.
 pub fn outputs(matrix: &Matrix<'_>) -> Markup {
-    let all = recordings(matrix);
-    let told = all.iter().filter_map(|(row, run, recording)| {
-        let output = recording.output.as_ref()?;
-        Some((format!("{}: {}", row.title(), name(matrix, run)), output))
-    });
-    let told: Vec<_> = told.collect();
-    let texts = html! { @for (title, output) in &told {
-        (folded(title, &lines(output), &html! { pre { (output) } }))
+    let mut told = recordings(matrix);
+    told.retain(|(_, _, recording)| recording.output.is_some());
+    let texts = html! { @for (row, run, recording) in &told {
+        @let output = recording.output.as_deref().unwrap_or_default();
+        @let title = format!("{}: {}", row.title(), name(matrix, run));
+        (folded(&title, &lines(output), &html! { pre { (output) } }))
     } };
-    html! {
-        @if !told.is_empty() { (folded("What was printed", &counted(told.len(), "text"), &texts)) }
-    }
+    let size = counted(told.len(), "text");
+    html! { @if !told.is_empty() { (folded("What was printed", &size, &texts)) } }
 }
 
 /// What the lists of other subjects have that the first one's lacks, and the reverse.
 pub fn differences(matrix: &Matrix<'_>) -> Markup {
-    let lists = matrix
+    let is_list = |row: &&Measurement| row.view().shape == Shape::List;
+    let pairs = matrix
         .rows
         .iter()
-        .filter(|row| row.view().shape == Shape::List);
-    let pairs: Vec<_> = lists.flat_map(|row| pairs(matrix, row)).collect();
-    html! {
-        @for pair in &pairs { (difference(pair)) }
-    }
+        .filter(is_list)
+        .flat_map(|row| pairs(matrix, row));
+    html! { @for pair in pairs { (difference(&pair)) } }
 }
 
 /// The lists of two subjects.
@@ -49,12 +45,9 @@ pub struct Pair<'a> {
 
 /// Each subject that has a list, beside the first that has one.
 fn pairs<'a>(matrix: &'a Matrix<'a>, row: &Measurement) -> Vec<Pair<'a>> {
-    let list = |column: &'a Column<'a>| match column.cell(row) {
-        Cell::Measured { found, .. } => {
-            let recording = found.first()?.recording;
-            Some((column.name.as_str(), recording.output.as_deref()?))
-        }
-        _ => None,
+    let list = |column: &'a Column<'a>| {
+        let recording = column.found(row).first()?.recording;
+        Some((column.name.as_str(), recording.output.as_deref()?))
     };
     let mut all = matrix.columns.iter().filter_map(list);
     let Some((first, base)) = all.next() else {

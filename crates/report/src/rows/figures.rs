@@ -4,7 +4,7 @@
 use punctual_model::units::Nanos;
 
 use super::{Entry, Line, Notes, Range, Rank, Section, Shown};
-use crate::matrix::Measurement;
+use crate::matrix::{Measured, Measurement};
 use crate::stats::{Stats, supports};
 use crate::text::{seconds, seconds_span, span, thousands};
 use crate::views::{self, Told, Tone};
@@ -68,18 +68,13 @@ pub fn section(
 /// Steps of one probe: a line for each, the worst case and the mean beside each other.
 pub fn steps(rows: &[(&Measurement, Vec<Entry<'_>>)], style: Style, notes: &mut Notes) -> Section {
     let lines = rows.iter().map(|(row, entries)| {
-        let worst = |stats: &Stats| stats.worst();
-        let variant = row.label();
-        let label = if variant.is_empty() {
-            "steps"
-        } else {
-            &variant
-        };
-        let mut line = ranked_line(label, entries, style.ranked, worst, |stats| {
-            stats
-                .worst()
-                .zip(stats.mean)
-                .map_or_else(unknown, |(worst, mean)| pair(worst, mean))
+        let mut label = row.label();
+        if label.is_empty() {
+            "steps".clone_into(&mut label);
+        }
+        let mut line = ranked_line(&label, entries, style.ranked, Stats::worst, |stats| {
+            let both = stats.worst().zip(stats.mean);
+            both.map_or_else(unknown, |(worst, mean)| pair(worst, mean))
         });
         line.strong = false;
         for (cell, entry) in line.cells.iter_mut().zip(entries) {
@@ -88,17 +83,14 @@ pub fn steps(rows: &[(&Measurement, Vec<Entry<'_>>)], style: Style, notes: &mut 
         }
         line
     });
-    let lines = lines.collect();
-    let (first, _) = &rows[0];
-    Section {
-        title: format!(
-            "{}, {}: worst / mean{}",
-            first.probe,
-            first.load,
-            counts(rows)
-        ),
-        lines,
+    let mut lines: Vec<Line> = lines.collect();
+    let ((first, entries), n) = (&rows[0], counts(rows));
+    if entries.iter().any(knows_tracing) {
+        let tracing = |stats: &Stats| or_unknown(stats.tracing);
+        lines.push(line("of it tracing", entries, tracing));
     }
+    let title = format!("{}, {}: worst / mean{n}", first.probe, first.load);
+    Section { title, lines }
 }
 
 /// How many samples each step has: `, n = 1,000`.
@@ -143,26 +135,26 @@ fn lead(line: &mut Line, entries: &[Entry<'_>]) {
     for (cell, entry) in line.cells.iter_mut().zip(entries) {
         let own = std::mem::replace(&mut cell.notes, entry.notes.clone());
         cell.notes.extend(own);
-        if let (true, Err(word)) = (
-            cell.rank == Rank::Absent && cell.text == DASH,
-            &entry.content,
-        ) {
+        let is_dash = cell.rank == Rank::Absent && cell.text == DASH;
+        if let (true, Err(word)) = (is_dash, &entry.content) {
             cell.text.clone_from(word);
         }
     }
 }
 
 fn latency_lines(label: &str, entries: &[Entry<'_>], style: Style) -> Vec<Line> {
-    let worst = |stats: &Stats| stats.worst();
-    let mut lines = vec![ranked_line(label, entries, style.ranked, worst, |stats| {
-        let worst = stats.worst().map(|worst| worst.to_string());
-        match (worst, stats.worst_range()) {
-            (Some(worst), Some((low, high))) if style.range == Range::Beside => {
-                format!("{worst} ({})", bare_span(low, high))
-            }
-            (worst, _) => worst.unwrap_or_else(unknown),
-        }
-    })];
+    let is_beside = style.range == Range::Beside;
+    let worst = |stats: &Stats| match (or_unknown(stats.worst()), stats.worst_range()) {
+        (worst, Some((low, high))) if is_beside => format!("{worst} ({})", bare_span(low, high)),
+        (worst, _) => worst,
+    };
+    let mut lines = vec![ranked_line(
+        label,
+        entries,
+        style.ranked,
+        Stats::worst,
+        worst,
+    )];
     let several =
         |entry: &Entry<'_>| matches!(&entry.content, Ok(stats) if stats.worst_range().is_some());
     if style.range == Range::Below && entries.iter().any(several) {
@@ -175,9 +167,28 @@ fn latency_lines(label: &str, entries: &[Entry<'_>], style: Style) -> Vec<Line> 
     if let Some((q, name)) = best_quantile(entries) {
         lines.push(line(name, entries, |stats| or_unknown(stats.quantile(q))));
     }
+    lines.extend(corrected_lines(label, entries));
     lines.push(line("missed", entries, |stats| thousands(stats.missed)));
     lines.push(samples(entries));
     lines
+}
+
+fn knows_tracing(entry: &Entry<'_>) -> bool {
+    matches!(&entry.content, Ok(stats) if stats.tracing.is_some())
+}
+
+/// The same without what the taking of time stamps adds, where that is known.
+fn corrected_lines(label: &str, entries: &[Entry<'_>]) -> Vec<Line> {
+    if !entries.iter().any(knows_tracing) {
+        return Vec::new();
+    }
+    let corrected = |value: fn(&Stats) -> Option<Nanos>| {
+        move |stats: &Stats| or_unknown(value(stats).and_then(|value| stats.corrected(value)))
+    };
+    vec![
+        line(&format!("{label} corr."), entries, corrected(Stats::worst)),
+        line("mean corr.", entries, corrected(|stats| stats.mean)),
+    ]
 }
 
 fn samples(entries: &[Entry<'_>]) -> Line {
@@ -189,14 +200,13 @@ fn jitter_lines(entries: &[Entry<'_>], style: Style) -> Vec<Line> {
     let mut lines = latency_lines("longest", entries, style);
     let longest = |stats: &Stats| or_unknown(stats.worst());
     let shortest = |stats: &Stats| or_unknown(stats.extremes.map(|(lowest, _)| lowest));
-    lines[0] = line("longest", entries, longest);
-    lines.insert(1, line("shortest", entries, shortest));
-    let farthest = |stats: &Stats| stats.farthest();
-    let shown = |stats: &Stats| or_unknown(stats.farthest());
-    lines.insert(
-        0,
-        ranked_line("farthest", entries, style.ranked, farthest, shown),
-    );
+    let farthest = |stats: &Stats| or_unknown(stats.farthest());
+    let three = [
+        ranked_line("farthest", entries, style.ranked, Stats::farthest, farthest),
+        line("longest", entries, longest),
+        line("shortest", entries, shortest),
+    ];
+    lines.splice(..1, three);
     lines
 }
 
@@ -231,10 +241,10 @@ fn or_unknown(time: Option<Nanos>) -> String {
 
 /// The best quantile that every subject's samples support.
 fn best_quantile(entries: &[Entry<'_>]) -> Option<(f64, &'static str)> {
-    let counts = entries
+    let stats = entries
         .iter()
         .filter_map(|entry| entry.content.as_ref().ok());
-    let fewest = counts.map(|stats| stats.count).min()?;
+    let fewest = stats.map(|stats| stats.count).min()?;
     QUANTILES.into_iter().find(|(q, _)| supports(fewest, *q))
 }
 
@@ -246,60 +256,41 @@ fn ranked_line(
     value: impl Fn(&Stats) -> Option<Nanos>,
     show: impl Fn(&Stats) -> String,
 ) -> Line {
-    let values: Vec<Option<Nanos>> = entries
-        .iter()
-        .map(|entry| entry.content.as_ref().ok().and_then(&value))
-        .collect();
-    let (lowest, highest) = (values.iter().flatten().min(), values.iter().flatten().max());
-    let is_apart = |low: &Nanos, high: &Nanos| high.0 as f64 >= low.0 as f64 * APART;
-    let ranked = ranked
-        && lowest
-            .zip(highest)
-            .is_some_and(|(low, high)| is_apart(low, high));
-    let rank = |value: Option<Nanos>| match value.as_ref() {
-        Some(_) if !ranked || lowest == highest => Rank::Plain,
-        some @ Some(_) if some == lowest => Rank::Lowest,
-        some @ Some(_) if some == highest => Rank::Highest,
+    let values = |entry: &Entry<'_>| entry.content.as_ref().ok().and_then(&value);
+    let all = || entries.iter().filter_map(values);
+    let (lowest, highest) = (all().min(), all().max());
+    let is_apart =
+        |(low, high): (Nanos, Nanos)| low != high && high.0 as f64 >= low.0 as f64 * APART;
+    let ranked = ranked && lowest.zip(highest).is_some_and(is_apart);
+    let rank = |value: Option<Nanos>| match value {
+        Some(_) if ranked && value == lowest => Rank::Lowest,
+        Some(_) if ranked && value == highest => Rank::Highest,
         _ => Rank::Plain,
     };
-    let cells = entries
-        .iter()
-        .zip(&values)
-        .map(|(entry, value)| match &entry.content {
-            Ok(stats) => Shown {
-                text: show(stats),
-                notes: Vec::new(),
-                rank: rank(*value),
-            },
-            Err(word) => absent(word),
-        });
+    let cell = |entry: &Entry<'_>| match &entry.content {
+        Ok(stats) => cell(show(stats), rank(value(stats))),
+        Err(word) => cell(word.clone(), Rank::Absent),
+    };
     Line {
         label: label.to_owned(),
         strong: true,
-        cells: cells.collect(),
+        cells: entries.iter().map(cell).collect(),
     }
 }
 
 /// What stands where a line above has said what is missing.
 const DASH: &str = "–";
 
-fn absent(text: &str) -> Shown {
-    Shown {
-        text: text.to_owned(),
-        notes: Vec::new(),
-        rank: Rank::Absent,
-    }
+fn cell(text: String, rank: Rank) -> Shown {
+    let notes = Vec::new();
+    Shown { text, notes, rank }
 }
 
 /// A further line: what is missing was said in the first, here stands a dash.
 fn line(label: &str, entries: &[Entry<'_>], show: impl Fn(&Stats) -> String) -> Line {
     let cells = entries.iter().map(|entry| match &entry.content {
-        Ok(stats) => Shown {
-            text: show(stats),
-            notes: Vec::new(),
-            rank: Rank::Plain,
-        },
-        Err(_) => absent(DASH),
+        Ok(stats) => cell(show(stats), Rank::Plain),
+        Err(_) => cell(DASH.to_owned(), Rank::Absent),
     });
     Line {
         label: label.to_owned(),
@@ -315,32 +306,27 @@ fn finding_line(
     entries: &[Entry<'_>],
     notes: &mut Notes,
 ) -> Line {
-    let mut cell = |entry: &Entry<'_>| {
-        let all = entry.found.iter();
-        let told: Vec<(u64, Told)> = all
-            .map(|one| (one.run.seed, views::told(finding, &one.recording.findings)))
-            .collect();
-        let about = || format!("{}, {}, {}", entry.column, row.title(), finding.label);
-        told_by_all(&told).map_or_else(
-            || absent(DASH),
-            |(told, more)| Shown {
-                text: told.text,
-                notes: more
-                    .map(|more| notes.number(format!("{}: {more}", about())))
-                    .into_iter()
-                    .collect(),
-                rank: match told.tone {
-                    Tone::Plain => Rank::Plain,
-                    Tone::Wrong => Rank::Wrong,
-                    Tone::Unknown => Rank::Absent,
-                },
-            },
-        )
+    let (title, label) = (row.title(), finding.label);
+    let cell = |entry: &Entry<'_>| {
+        let told = |one: &Measured<'_>| views::told(finding, &one.recording.findings);
+        let all = entry.found.iter().map(|one| (one.run.seed, told(one)));
+        let Some((told, more)) = told_by_all(&all.collect::<Vec<_>>()) else {
+            return cell(DASH.to_owned(), Rank::Absent);
+        };
+        let rank = match told.tone {
+            Tone::Plain => Rank::Plain,
+            Tone::Wrong => Rank::Wrong,
+            Tone::Unknown => Rank::Absent,
+        };
+        let mut cell = cell(told.text, rank);
+        let note = more.map(|more| format!("{}, {title}, {label}: {more}", entry.column));
+        cell.notes.extend(note.map(|note| notes.number(note)));
+        cell
     };
     Line {
-        label: finding.label.to_owned(),
+        label: label.to_owned(),
         strong: false,
-        cells: entries.iter().map(&mut cell).collect(),
+        cells: entries.iter().map(cell).collect(),
     }
 }
 

@@ -21,10 +21,8 @@ fn the_best_and_the_worst_are_told_apart() {
     let sheet = Sheet::new(&Matrix::new(&runs), Range::Beside);
     let worst = &sheet.sections[1].lines[0];
     let ranks: Vec<Rank> = worst.cells.iter().map(|cell| cell.rank).collect();
-    assert_eq!(
-        ranks,
-        [Rank::Plain, Rank::Plain, Rank::Highest, Rank::Lowest]
-    );
+    let plain = Rank::Plain;
+    assert_eq!(ranks, [plain, plain, Rank::Highest, Rank::Lowest]);
     assert_eq!(worst.cells[3].text, "8.07 µs");
 }
 
@@ -32,35 +30,22 @@ fn the_best_and_the_worst_are_told_apart() {
 fn the_same_reason_is_one_note() {
     let runs = fixtures::with_gaps();
     let sheet = Sheet::new(&Matrix::new(&runs), Range::Beside);
-    let about = |text: &str| {
-        sheet
-            .notes
-            .iter()
-            .filter(|note| note.contains(text))
-            .count()
-    };
-    assert_eq!(
-        (about(fixtures::NO_MODULE), about(fixtures::NO_BOOT)),
-        (1, 1)
-    );
+    for text in [fixtures::NO_MODULE, fixtures::NO_BOOT] {
+        let about = sheet.notes.iter().filter(|note| note.contains(text));
+        assert_eq!(about.count(), 1, "{text}");
+    }
 }
 
 #[test]
 fn a_quantile_is_one_that_all_can_support() {
     let mut runs = fixtures::whole();
-    let few = runs[1].recordings[2].clone();
-    let stress = &mut runs[1].recordings[1];
-    *stress = punctual_model::Recording {
-        key: stress.key.clone(),
-        ..few
-    };
+    let mut few = runs[1].recordings[2].clone();
+    few.key = runs[1].recordings[1].key.clone();
+    runs[1].recordings[1] = few;
     let sheet = Sheet::new(&Matrix::new(&runs), Range::Beside);
     let labels = |at: usize| {
-        sheet.sections[at]
-            .lines
-            .iter()
-            .map(|line| line.label.as_str())
-            .collect::<Vec<_>>()
+        let lines = sheet.sections[at].lines.iter();
+        lines.map(|line| line.label.as_str()).collect::<Vec<_>>()
     };
     assert_eq!(labels(0), ["worst", "mean", "p99.9", "missed", "samples"]);
     assert_eq!(labels(1), ["worst", "mean", "median", "missed", "samples"]);
@@ -70,15 +55,18 @@ fn a_quantile_is_one_that_all_can_support() {
 fn seeds_show_their_range() {
     let runs = fixtures::seeds(5);
     let matrix = Matrix::new(&runs);
-    let cell = |range| {
-        Sheet::new(&matrix, range).sections[1].lines[0].cells[0]
-            .text
-            .clone()
+    let line = |range, line: usize| {
+        let sheet = Sheet::new(&matrix, range);
+        sheet.sections[1].lines[line].cells[0].text.clone()
     };
-    assert_eq!(cell(Range::Beside), "381 µs (355–381)");
-    assert_eq!(cell(Range::Below), "381 µs");
-    let below = Sheet::new(&matrix, Range::Below);
-    assert_eq!(below.sections[1].lines[1].cells[0].text, "355–381 µs");
+    assert_eq!(line(Range::Beside, 0), "381 µs (355–381)");
+    assert_eq!(line(Range::Below, 0), "381 µs");
+    assert_eq!(line(Range::Below, 1), "355–381 µs");
+}
+
+fn assert_note(runs: &[punctual_model::Run], note: &str) {
+    let notes = Sheet::new(&Matrix::new(runs), Range::Beside).notes;
+    assert!(notes.iter().any(|one| one == note), "{notes:?}");
 }
 
 /// The texts of a line of the runs' table.
@@ -95,17 +83,13 @@ fn texts(runs: &[punctual_model::Run], title: &str, label: &str) -> Vec<String> 
 fn what_takes_no_samples_shows_what_it_found() {
     let runs = fixtures::all_probes();
     let kthreads = |label| texts(&runs, "kthreads, idle", label);
-    assert_eq!(kthreads("irqs threaded"), ["no", "yes"]);
+    assert_eq!(kthreads("each irq threaded"), ["no", "yes"]);
     assert_eq!(kthreads("threads"), ["40", "59"]);
     let footprint = |label| texts(&runs, "footprint, idle", label);
     assert_eq!(footprint("text"), ["16.0 MiB", "16.0 MiB"]);
     assert_eq!(footprint("bss"), ["unknown", "unknown"]);
     assert_eq!(footprint("memory in use"), ["unknown", "unknown"]);
-    let notes = Sheet::new(&Matrix::new(&runs), Range::Beside).notes;
-    assert!(
-        notes.contains(&"rt, footprint, idle, bss: hidden".to_owned()),
-        "{notes:?}"
-    );
+    assert_note(&runs, "rt, footprint, idle, bss: hidden");
 }
 
 #[test]
@@ -115,10 +99,8 @@ fn a_verdict_stands_before_the_time_and_is_never_a_pass_by_default() {
         texts(runs, &format!("inversion, idle, {variant}"), label)
     };
     assert_eq!(inversion(&runs, "inherit", "result"), ["pass", "pass"]);
-    assert_eq!(
-        inversion(&runs, "none", "result"),
-        ["inverted, as it must be"; 2]
-    );
+    let control = inversion(&runs, "none", "result");
+    assert_eq!(control, ["inverted, as it must be"; 2]);
     assert_eq!(inversion(&runs, "protect", "worst"), ["5.10 µs", "5.10 µs"]);
     runs[0].recordings[2].findings.remove("result");
     runs[1].recordings[2]
@@ -137,51 +119,38 @@ fn one_seed_that_fails_is_not_outvoted() {
         .insert("result".into(), fixtures::verdict(false, true));
     let result = || texts(&runs, "inversion, idle, inherit", "result");
     assert_eq!(result(), ["FAIL"]);
-    let notes = Sheet::new(&Matrix::new(&runs), Range::Beside).notes;
-    let note = "rt, inversion, idle, inherit, result: seed 2 FAIL, seed 1 pass".to_owned();
-    assert!(notes.contains(&note), "{notes:?}");
+    let note = "rt, inversion, idle, inherit, result: seed 2 FAIL, seed 1 pass";
+    assert_note(&runs, note);
 }
 
 #[test]
 fn steps_are_one_section_with_a_line_for_each() {
     let mut runs = fixtures::all_probes();
     let title = "switch, idle: worst / mean, n = 3";
-    assert_eq!(
-        texts(&runs, title, "N=2"),
-        ["21.8 / 8.20 µs", "21.8 / 8.20 µs"]
-    );
-    runs[1]
-        .recordings
-        .retain(|recording| recording.key.variant != "N=10");
+    let line = |runs: &[_], label| texts(runs, title, label);
+    assert_eq!(line(&runs, "N=2"), ["21.8 / 8.20 µs", "21.8 / 8.20 µs"]);
+    let is_ten = |recording: &punctual_model::Recording| recording.key.variant == "N=10";
+    runs[1].recordings.retain(|recording| !is_ten(recording));
     runs[0].recordings[5].missed = 3;
-    assert_eq!(
-        texts(&runs, title, "N=10"),
-        ["9.80 / 4.23 µs", "not measured"]
-    );
-    let notes = Sheet::new(&Matrix::new(&runs), Range::Beside).notes;
-    assert!(
-        notes.contains(&"none, switch, idle, N=2: 3 missed".to_owned()),
-        "{notes:?}"
-    );
+    assert_eq!(line(&runs, "N=10"), ["9.80 / 4.23 µs", "not measured"]);
+    assert_note(&runs, "none, switch, idle, N=2: 3 missed");
 }
 
 #[test]
 fn each_kind_of_figure_has_its_lines() {
     let runs = fixtures::all_probes();
-    let release = |label| texts(&runs, "semaphore, idle, release", label);
-    assert_eq!(release("waiters matter"), ["no", "no"]);
-    assert_eq!(release("ns per waiter")[0], "0.02 (-0.01 to 0.05)");
-    assert_eq!(
-        texts(&runs, "semaphore, idle, acquire", "waiters matter")[0],
-        "unknown"
-    );
-    let jitter = |label| texts(&runs, "realfeel, idle, rtc 2048 Hz", label);
-    assert_eq!(
-        (&*jitter("longest")[0], &*jitter("shortest")[0]),
-        ("12.0 µs", "-12.1 µs")
-    );
-    assert_eq!(
-        texts(&runs, "image, idle, user", "spread")[0],
-        "0.900–0.910 s"
-    );
+    for (title, label, text) in [
+        ("semaphore, idle, release", "waiters matter", "no"),
+        (
+            "semaphore, idle, release",
+            "ns per waiter",
+            "0.02 (-0.01 to 0.05)",
+        ),
+        ("semaphore, idle, acquire", "waiters matter", "unknown"),
+        ("realfeel, idle, rtc 2048 Hz", "longest", "12.0 µs"),
+        ("realfeel, idle, rtc 2048 Hz", "shortest", "-12.1 µs"),
+        ("image, idle, user", "spread", "0.900–0.910 s"),
+    ] {
+        assert_eq!(texts(&runs, title, label)[0], text);
+    }
 }

@@ -133,6 +133,7 @@ mod tests {
     use punctual_scope::breakdown::{FunctionSpan, Part, PathStage};
 
     use super::*;
+    use crate::fixtures::assert_has;
 
     #[test]
     fn frames_are_as_wide_as_they_took_and_in_the_colour_of_their_cause() {
@@ -169,9 +170,9 @@ mod tests {
         let inner = "<rect class=\"irqs\" x=\"275.0\" y=\"0\" width=\"825.0\" height=\"17\">\
                      <title>&lt;inner&gt;: 750 ns</title>";
         assert!(svg.contains(inner), "{svg}");
-        assert!(
-            svg.contains("<rect class=\"way\" x=\"0.0\" y=\"17\" width=\"275.0\""),
-            "{svg}"
+        assert_has(
+            &svg,
+            &["<rect class=\"way\" x=\"0.0\" y=\"17\" width=\"275.0\""],
         );
         assert_eq!(svg.matches("<rect").count(), 4);
     }

@@ -3,7 +3,7 @@
 
 use punctual_model::probe::FindingView;
 
-use crate::matrix::{Cell, Column, Measurement};
+use crate::matrix::{Column, Measurement};
 use crate::text::list;
 use crate::views::{self, Told, Tone, of};
 
@@ -14,7 +14,7 @@ const CONTROL: &str = "none";
 pub fn inversion(columns: &[&Column<'_>], rows: &[Measurement]) -> Option<String> {
     let finding = of("inversion").verdict()?;
     let rows: Vec<&Measurement> = rows.iter().filter(|row| row.probe == "inversion").collect();
-    let measured = |column: &&&Column<'_>| rows.iter().any(|row| is_measured(column, row));
+    let measured = |column: &&&Column<'_>| rows.iter().any(|row| !column.found(row).is_empty());
     let columns: Vec<&Column<'_>> = columns.iter().filter(measured).copied().collect();
     let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
     let mut protocols: Vec<String> = Vec::new();
@@ -71,8 +71,8 @@ pub fn interrupts(columns: &[&Column<'_>], rows: &[Measurement]) -> Option<Strin
         list(&names.collect::<Vec<_>>())
     };
     let parts = [
-        ("yes", "handled in threads on"),
-        ("no", "not handled in threads on"),
+        ("yes", "all handled in threads on"),
+        ("no", "not all handled in threads on"),
         ("unknown", "handled in an unknown way on"),
     ];
     let parts = parts.iter().map(|(word, told)| (told, on(word)));
@@ -83,17 +83,10 @@ pub fn interrupts(columns: &[&Column<'_>], rows: &[Measurement]) -> Option<Strin
     (!parts.is_empty()).then(|| format!("Interrupts are {}.", list(&parts)))
 }
 
-fn is_measured(column: &Column<'_>, row: &Measurement) -> bool {
-    matches!(column.cell(row), Cell::Measured { .. })
-}
-
 /// What each run of a subject says.
 fn told(column: &Column<'_>, row: &Measurement, finding: &FindingView) -> Vec<Told> {
-    match column.cell(row) {
-        Cell::Measured { found, .. } => found
-            .iter()
-            .map(|one| views::told(finding, &one.recording.findings))
-            .collect(),
-        _ => Vec::new(),
-    }
+    let found = column.found(row).into_iter();
+    found
+        .map(|one| views::told(finding, &one.recording.findings))
+        .collect()
 }

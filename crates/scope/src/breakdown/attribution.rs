@@ -139,9 +139,8 @@ fn due(walk: &Walk, about: SampleContext, end: u64) -> Begin {
     // An interrupt that is pending when the CPU would sleep wakes it at once: then it did
     // not sleep, and what ran before counts.
     let masked = || {
-        walk.spans
-            .get(spans_after(walk, due))
-            .is_some_and(|span| span.irqs_off.is_some())
+        let span = walk.spans.get(spans_after(walk, due));
+        span.is_some_and(|span| span.irqs_off.is_some())
     };
     let slept = halt.filter(|at| *at > due && (about.clock.time(*at - due) <= GRAIN || !masked()));
     Begin {

@@ -60,39 +60,30 @@ impl Attribution<'_> {
         let mut by_name: HashMap<&str, (u64, u32)> = HashMap::new();
         for (number, length) in times {
             let parent = self.walk.activation(*number).parent;
-            if parent == within
-                || within.is_none() && !self.is(*number, CodeKind::User) && parent.is_some()
-            {
+            let any = within.is_none() && !self.is(*number, CodeKind::User) && parent.is_some();
+            if parent == within || any {
                 let sum = by_name.entry(self.text(*number)).or_default();
                 *sum = (sum.0 + length, sum.1 + 1);
             }
         }
-        let ran = by_name
-            .into_iter()
-            .map(|(function, (length, times))| FunctionTime {
-                function: function.to_owned(),
-                caller: None,
-                time: self.about.clock.time(length),
-                whole: self.about.clock.time(length),
-                times,
-            });
-        let mut ran: Vec<FunctionTime> = ran
-            .filter(|ran| ran.time.0 as f64 >= 0.05 * whole)
-            .collect();
-        ran.sort_by(|a, b| {
-            b.time
-                .cmp(&a.time)
-                .then_with(|| a.function.cmp(&b.function))
-        });
+        let ran = |(function, (length, times)): (&str, _)| FunctionTime {
+            function: function.to_owned(),
+            caller: None,
+            time: self.about.clock.time(length),
+            whole: self.about.clock.time(length),
+            times,
+        };
+        let mut ran: Vec<FunctionTime> = by_name.into_iter().map(ran).collect();
+        ran.retain(|ran| ran.time.0 as f64 >= 0.05 * whole);
+        ran.sort_by(|a, b| (b.time, &a.function).cmp(&(a.time, &b.function)));
         ran.truncate(LISTED);
         ran
     }
 
     /// How many instructions of a span lie between due and taken.
     fn inside(&self, span: &Span) -> u64 {
-        end_of(span)
-            .min(self.end)
-            .saturating_sub(span.from.max(self.begin))
+        let end = end_of(span).min(self.end);
+        end.saturating_sub(span.from.max(self.begin))
     }
 
     pub(super) fn flame(&self) -> Vec<(String, Nanos)> {

@@ -41,13 +41,9 @@ fn together(pieces: Vec<Piece>) -> Vec<Piece> {
 /// Whether a thread has the CPU in both while another one is to be switched to.
 fn goes_on(before: &Piece, piece: &Piece) -> bool {
     let waits = |piece: &Piece| {
-        let held = [
-            Cause::OtherThread,
-            Cause::IrqsOff,
-            Cause::PreemptOff,
-            Cause::Lock,
-        ];
-        piece.stage == PathStage::Switch && held.contains(&piece.cause)
+        let held = [Cause::IrqsOff, Cause::PreemptOff, Cause::Lock];
+        let other = piece.cause == Cause::OtherThread;
+        piece.stage == PathStage::Switch && (other || held.contains(&piece.cause))
     };
     waits(before) && waits(piece) && before.task == piece.task
 }
@@ -65,13 +61,11 @@ fn as_one(stretch: Vec<Piece>) -> Vec<Piece> {
         return stretch;
     }
     vec![Piece {
-        stage: PathStage::Switch,
         cause: Cause::OtherThread,
         site: None,
-        task: first.task,
-        from: first.from,
         to: last.to,
         spans: first.spans.start..last.spans.end,
+        ..*first
     }]
 }
 
@@ -80,7 +74,6 @@ impl Attribution<'_> {
         let mut pieces: Vec<Piece> = Vec::new();
         let watched = self.walk.spans.first().map_or(self.end, |span| span.from);
         if self.slept || watched > self.begin {
-            let first = self.at(self.begin.max(watched));
             pieces.push(Piece {
                 stage: PathStage::Interrupt,
                 cause: if self.slept {
@@ -91,7 +84,7 @@ impl Attribution<'_> {
                 site: None,
                 task: 0,
                 from: Nanos::ZERO,
-                to: first,
+                to: self.at(self.begin.max(watched)),
                 spans: self.spans.start..self.spans.start,
             });
         }
@@ -140,9 +133,8 @@ impl Attribution<'_> {
                     *sites.entry(site).or_default() += u64::from(span.length);
                 }
             }
-            let longest = sites
-                .into_iter()
-                .max_by_key(|(site, length)| (*length, *site));
+            let sites = sites.into_iter();
+            let longest = sites.max_by_key(|(site, length)| (*length, *site));
             if let Some((site, length)) = longest {
                 let whole = (piece.to - piece.from).0 as f64;
                 if self.about.clock.time(length).0 as f64 >= MOST * whole {

@@ -89,29 +89,26 @@ impl Attribution<'_> {
     /// Where the interrupt was taken in which a function runs.
     fn interrupt_of(&self, function: Number) -> Option<u64> {
         let chain = self.walk.chain(function);
-        let entry = chain
-            .filter(|number| self.is(*number, CodeKind::Interrupt))
-            .last()?;
-        self.walk.activation(entry).begin
+        let entries = chain.filter(|number| self.is(*number, CodeKind::Interrupt));
+        self.walk.activation(entries.last()?).begin
     }
 
     /// Where it ends in an interrupt's handler, nobody need be woken for it.
     fn find_handler(&self) -> Vec<(u64, PathStage)> {
         let last = self.walk.spans[self.spans.clone()].last();
         let entry = last.and_then(|last| self.interrupt_of(last.top));
-        entry.map_or_else(Vec::new, |entry| {
-            vec![
+        let ends = entry.map(|entry| {
+            [
                 (self.end, PathStage::Handler),
                 (entry, PathStage::Interrupt),
             ]
-        })
+        });
+        ends.into_iter().flatten().collect()
     }
 
     pub(super) fn stage(&self, position: u64) -> PathStage {
         let passed = |(until, _): &(u64, PathStage)| *until <= position;
-        let next = self.milestones.partition_point(passed);
-        self.milestones
-            .get(next)
-            .map_or(PathStage::User, |(_, stage)| *stage)
+        let next = self.milestones.get(self.milestones.partition_point(passed));
+        next.map_or(PathStage::User, |(_, stage)| *stage)
     }
 }

@@ -47,8 +47,8 @@ fn walk(ran: &[(Task, usize, u32)]) -> Walk {
             walk.switches.push((walk.total, task));
         }
         let number = walk.activations.len() as Number;
-        walk.activations
-            .push(Activation::of(USER as u32, None, task));
+        let program = Activation::of(USER as u32, None, task);
+        walk.activations.push(program);
         if func != USER {
             let function = Activation::of(func as u32, Some(number), task);
             walk.activations.push(function);
@@ -78,10 +78,8 @@ fn breakdown_on(
     span: SampleSpan,
     late: i64,
 ) -> Result<Breakdown, Unexplained> {
-    let names = NAMES.map(|(text, kind)| Name {
-        text: text.to_owned(),
-        kind,
-    });
+    let name = |(text, kind): (&str, _)| (text.to_owned(), kind);
+    let names = NAMES.map(name).map(|(text, kind)| Name { text, kind });
     let about = SampleContext {
         clock: GuestClock::new(1, 1_000_000).unwrap(),
         span,
@@ -93,10 +91,8 @@ fn breakdown_on(
 }
 
 fn shape(breakdown: &Breakdown) -> Vec<(PathStage, Cause, i64)> {
-    let parts = breakdown.parts.iter();
-    parts
-        .map(|part| (part.stage, part.cause, part.length.0))
-        .collect()
+    let shape = |part: &Part| (part.stage, part.cause, part.length.0);
+    breakdown.parts.iter().map(shape).collect()
 }
 
 #[test]
@@ -130,13 +126,9 @@ fn what_two_threads_do_for_a_handover_is_the_way_and_all_else_stands_in_it() {
             (PathStage::User, Cause::Path, 10),
         ]
     );
-    let threads: Vec<&str> = breakdown
-        .parts
-        .iter()
-        .map(|part| part.thread.as_str())
-        .collect();
-    assert_eq!((threads[0], threads[4]), ("program (begins)", "program"));
-    assert_eq!(threads[7], "program (ends)");
+    let thread = |part: usize| breakdown.parts[part].thread.as_str();
+    assert_eq!((thread(0), thread(4)), ("program (begins)", "program"));
+    assert_eq!(thread(7), "program (ends)");
     assert_eq!(breakdown.culprit, Some(4));
     assert_eq!(breakdown.notes, Vec::<String>::new());
 }
@@ -242,18 +234,13 @@ fn what_the_end_of_a_switch_calls_cleans_up_but_for_its_lock() {
 fn a_window_that_is_not_the_samples_tells_nothing() {
     let mut walk = walk(&[(ONE, USER, 100), (OTHER, USER, 100)]);
     walk.clocks = vec![20, 150];
-    assert!(breakdown(&walk, SampleSpan::Handover, 130).is_ok());
-    assert!(
-        breakdown(&walk, SampleSpan::Handover, 133).is_ok(),
-        "rounding"
-    );
+    let handover = |late| breakdown(&walk, SampleSpan::Handover, late);
+    assert!(handover(130).is_ok());
+    assert!(handover(133).is_ok(), "rounding");
     for late in [100, 134, 200] {
-        let unexplained = breakdown(&walk, SampleSpan::Handover, late).map(|_| ());
-        assert_eq!(unexplained, Err(Unexplained::NoBegin), "{late}");
+        assert_eq!(handover(late), Err(Unexplained::NoBegin), "{late}");
     }
     walk.clocks.clear();
-    assert_eq!(
-        breakdown(&walk, SampleSpan::Gap, 10).map(|_| ()),
-        Err(Unexplained::NoClock)
-    );
+    let gap = breakdown(&walk, SampleSpan::Gap, 10);
+    assert_eq!(gap, Err(Unexplained::NoClock));
 }

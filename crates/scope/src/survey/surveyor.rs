@@ -9,14 +9,10 @@ use punctual_trace::{Item, Word};
 
 use super::section::{Hotspot, SectionKind, Survey};
 use crate::blocks::Blocks;
-use crate::decode::{Op, Transfer};
+use crate::decode::{ALL_BITS, Op, PREEMPT_BITS, Transfer, local_bh_enable};
 use crate::guest_clock::GuestClock;
 use crate::names::{CodeKind, Func, KERNEL, Names};
 use crate::preemption::Preemption;
-
-const PREEMPT_BITS: i64 = 0xff;
-const SOFTIRQ_OFF: i64 = 0x200;
-const ALL_BITS: i64 = 0xff_ffff;
 
 /// What is remembered of each block in an open section, at most.
 const LOG: usize = 1 << 20;
@@ -151,9 +147,9 @@ impl<'a> Surveyor<'a> {
         match word {
             Word::Ran {
                 block,
-                instructions,
+                instructions: ran,
             } => {
-                self.block(block, instructions);
+                self.block(block, ran);
                 self.quiet = false;
             }
             Word::Memory { .. } => {}
@@ -172,20 +168,15 @@ impl<'a> Surveyor<'a> {
         let decoded = self.library.block(block);
         let whole = ran as usize >= decoded.insns.len();
         let user = decoded.start < KERNEL;
-        let is_plain = decoded.ops.is_empty() && !first;
+        let ops = decoded.ops.clone();
         self.arrive(func, first, kind, user);
-        if is_plain {
-            self.run(func, ran);
-        } else {
-            let ops: Vec<(u32, Op)> = self.library.block(block).ops.clone();
-            let mut done = 0;
-            for (number, op) in ops.into_iter().filter(|(number, _)| *number < ran) {
-                self.run(func, number + 1 - done);
-                done = number + 1;
-                self.op(op, func);
-            }
-            self.run(func, ran - done);
+        let mut done = 0;
+        for (number, op) in ops.into_iter().filter(|(number, _)| *number < ran) {
+            self.run(func, number + 1 - done);
+            done = number + 1;
+            self.op(op, func);
         }
+        self.run(func, ran - done);
         self.opened = self.open.iter().any(Option::is_some);
         self.previous = Some((block, whole));
     }
@@ -212,21 +203,15 @@ impl<'a> Surveyor<'a> {
                 self.close(SectionKind::IrqsOff, func);
             }
         }
-        let from_table = previous.is_some_and(|(block, _)| {
-            let (before, _) = self.library.func(block);
-            self.library.names.text(before).ends_with("_entries_start")
-        });
-        let entry = matches!(
-            kind,
-            CodeKind::Interrupt | CodeKind::Exception | CodeKind::Syscall
-        );
-        if entry && first && !from_table {
+        let before = previous.map(|(block, _)| self.library.func(block).0);
+        let from_table = before.is_some_and(|before| self.library.names.is_table(before));
+        if kind.is_entry() && first && !from_table {
             self.enter(func, kind);
         } else if user {
             self.in_user(func);
         }
         // A helper has switched something off for whoever comes next.
-        if !matches!(kind, CodeKind::Lock | CodeKind::Switch | CodeKind::Thunk) {
+        if !kind.is_helper() {
             for open in self.open.iter_mut().flatten() {
                 open.by.get_or_insert(func);
             }
@@ -306,18 +291,9 @@ impl<'a> Surveyor<'a> {
             Op::Preempt(amount) => self.preempt(amount, func),
             Op::PreemptBy => {
                 if self.library.names.text(func) == "__local_bh_enable_ip" {
-                    // All but the last one. Where a lock is given back, that one is its own,
-                    // and is taken off with the others.
                     let low = self.count & PREEMPT_BITS;
                     let of_lock = low > 0 && self.was_called_by_lock();
-                    self.preempt(
-                        if of_lock {
-                            -SOFTIRQ_OFF
-                        } else {
-                            1 - SOFTIRQ_OFF
-                        },
-                        func,
-                    );
+                    self.preempt(local_bh_enable(of_lock), func);
                 } else {
                     self.mended += u64::from(self.known);
                 }
@@ -346,17 +322,20 @@ impl<'a> Surveyor<'a> {
     /// Calls are not followed here; but `__local_bh_enable_ip` is called with 0x201 by the
     /// functions that give a lock back, and they come right before.
     fn was_called_by_lock(&self) -> bool {
-        let helper = self.log.iter().rev().map(|(func, _)| *func);
-        let mut before =
-            helper.skip_while(|func| self.library.names.text(*func) == "__local_bh_enable_ip");
+        let names = self
+            .log
+            .iter()
+            .rev()
+            .map(|(func, _)| self.library.names.name(*func));
+        let mut before = names.skip_while(|name| name.text == "__local_bh_enable_ip");
         before
             .next()
-            .is_some_and(|func| self.library.names.name(func).kind == CodeKind::Lock)
+            .is_some_and(|name| name.kind == CodeKind::Lock)
     }
 
     fn unless_helper(&self, func: Func) -> Option<Func> {
         let kind = self.library.names.name(func).kind;
-        (!matches!(kind, CodeKind::Lock | CodeKind::Switch | CodeKind::Thunk)).then_some(func)
+        (!kind.is_helper()).then_some(func)
     }
 
     fn preempt(&mut self, amount: i64, func: Func) {

@@ -107,23 +107,26 @@ fn block(number: u32, mut address: u64, code: &[&[u8]]) -> Block {
 
 /// What is found of a kind: function, count, longest and all together. Blocks that the plugin
 /// tells as wholes are followed on a shorter way, which must come to the same.
-fn found(
-    steps: &[Step],
-    preemption: Preemption,
-    what: SectionKind,
-) -> Vec<(String, u64, i64, i64)> {
+fn found_on(preemption: Preemption, steps: &[Step], what: SectionKind) -> Vec<Place> {
     let found = survey(steps, preemption, false);
     assert_eq!(found, survey(steps, preemption, true));
     assert_eq!(found.mended, 0);
-    let of_kind = found
-        .hotspots
-        .into_iter()
-        .filter(|place| place.what == what);
+    let of_kind = found.hotspots.into_iter().filter(|p| p.what == what);
     let place = |p: Hotspot| (p.function, p.count, p.longest.0, p.sum.0);
     of_kind.map(place).collect()
 }
 
-fn place(function: &str, count: u64, longest: i64, sum: i64) -> (String, u64, i64, i64) {
+type Place = (String, u64, i64, i64);
+
+fn found(steps: &[Step], what: SectionKind) -> Vec<Place> {
+    found_on(Preemption::Full, steps, what)
+}
+
+fn not_preemptible(steps: &[Step]) -> Vec<Place> {
+    found_on(Preemption::Asked, steps, SectionKind::NotPreemptible)
+}
+
+fn place(function: &str, count: u64, longest: i64, sum: i64) -> Place {
     (function.to_owned(), count, longest, sum)
 }
 
@@ -141,10 +144,7 @@ fn interrupts_are_off_from_the_entry_and_from_cli_to_sti() {
         // Two `nop` and the `sti`.
         place("entry_SYSCALL_64", 1, 3, 3),
     ];
-    assert_eq!(
-        found(&steps, Preemption::Full, SectionKind::IrqsOff),
-        expected
-    );
+    assert_eq!(found(&steps, SectionKind::IrqsOff), expected);
 }
 
 #[test]
@@ -162,17 +162,14 @@ fn a_lock_counts_to_its_caller_and_an_interrupt_within_belongs_to_it() {
     ];
     // From behind `incl`: `ret`, 4, the interrupt's 2, 5, `call`, `nop`, `decl`.
     let expected = [place("worker", 1, 15, 15)];
-    assert_eq!(
-        found(&steps, Preemption::Full, SectionKind::PreemptOff),
-        expected
-    );
-    let most = survey(&steps, Preemption::Full, false);
-    let most = most
-        .hotspots
+    assert_eq!(found(&steps, SectionKind::PreemptOff), expected);
+    let hotspots = survey(&steps, Preemption::Full, false).hotspots;
+    let mut off = hotspots
         .iter()
-        .find(|p| p.what == SectionKind::PreemptOff);
-    assert_eq!(most.unwrap().most, ("worker".to_owned(), Nanos(10)));
-    assert_eq!(most.unwrap().ended, "_raw_spin_unlock");
+        .filter(|p| p.what == SectionKind::PreemptOff);
+    let longest = off.next().unwrap();
+    assert_eq!(longest.most, ("worker".to_owned(), Nanos(10)));
+    assert_eq!(longest.ended, "_raw_spin_unlock");
 }
 
 #[test]
@@ -183,10 +180,7 @@ fn preemption_is_off_until_the_last_of_nested_locks_is_given_back() {
         all(WORKER + 0x80, &[CLI, SYSRET]),
     ];
     let expected = [place("worker", 1, 6, 6)];
-    assert_eq!(
-        found(&steps, Preemption::Full, SectionKind::PreemptOff),
-        expected
-    );
+    assert_eq!(found(&steps, SectionKind::PreemptOff), expected);
 }
 
 #[test]
@@ -207,10 +201,7 @@ fn a_soft_interrupt_is_named_by_its_own_function() {
         all(TICK + 0x10, &[IRET]),
     ];
     let expected = [place("run_timer_softirq", 2, 7, 8)];
-    assert_eq!(
-        found(&steps, Preemption::Full, SectionKind::Softirq),
-        expected
-    );
+    assert_eq!(found(&steps, SectionKind::Softirq), expected);
 }
 
 #[test]
@@ -225,10 +216,7 @@ fn an_instruction_that_faults_is_counted_once() {
     ];
     // `nop`, the fault's 2, `mov`, `nop`, `sti`.
     let expected = [place("worker", 2, 6, 7), place("entry_SYSCALL_64", 1, 1, 1)];
-    assert_eq!(
-        found(&steps, Preemption::Full, SectionKind::IrqsOff),
-        expected
-    );
+    assert_eq!(found(&steps, SectionKind::IrqsOff), expected);
 }
 
 #[test]
@@ -246,14 +234,8 @@ fn where_nothing_is_preempted_sections_end_where_the_scheduler_is_asked() {
         place("worker", 1, 34, 34),
         place("entry_SYSCALL_64", 1, 23, 23),
     ];
-    assert_eq!(
-        found(&steps, Preemption::Asked, SectionKind::NotPreemptible),
-        expected
-    );
-    assert_eq!(
-        found(&steps, Preemption::Full, SectionKind::NotPreemptible),
-        []
-    );
+    assert_eq!(not_preemptible(&steps), expected);
+    assert_eq!(found(&steps, SectionKind::NotPreemptible), []);
 }
 
 #[test]
@@ -265,23 +247,19 @@ fn sleep_does_not_count() {
         all(TICK, &[NOP, NOP, IRET]),
         all(IDLE + 0x50, &[CLI, SYSRET]),
     ];
-    let off = found(&steps, Preemption::Full, SectionKind::IrqsOff);
-    let names = off
-        .iter()
-        .map(|(name, _, longest, _)| (name.as_str(), *longest));
-    let names: Vec<_> = names.collect();
+    let off = found(&steps, SectionKind::IrqsOff).into_iter();
     let expected = [
-        ("asm_sysvec_apic_timer_interrupt", 3),
-        ("do_idle", 3),
-        ("entry_SYSCALL_64", 2),
+        ("asm_sysvec_apic_timer_interrupt".to_owned(), 3),
+        ("do_idle".to_owned(), 3),
+        ("entry_SYSCALL_64".to_owned(), 2),
     ];
-    assert_eq!(names, expected);
+    assert!(
+        off.map(|(name, _, longest, _)| (name, longest))
+            .eq(expected)
+    );
     // The tick's 3 and what is behind it.
     let expected = [place("entry_SYSCALL_64", 1, 5, 5)];
-    assert_eq!(
-        found(&steps, Preemption::Asked, SectionKind::NotPreemptible),
-        expected
-    );
+    assert_eq!(not_preemptible(&steps), expected);
 }
 
 #[test]
@@ -307,10 +285,6 @@ fn what_cannot_be_is_mended_and_said() {
     ];
     let survey_of = survey(&steps, Preemption::Full, false);
     assert_eq!(survey_of.mended, 1);
-    assert!(
-        survey_of
-            .hotspots
-            .iter()
-            .all(|p| p.what != SectionKind::PreemptOff)
-    );
+    let mut hotspots = survey_of.hotspots.iter();
+    assert!(hotspots.all(|p| p.what != SectionKind::PreemptOff));
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happened in a window.
 
+use std::collections::BTreeSet;
+
 use crate::decode::Transfer;
 use crate::names::Func;
 
@@ -78,7 +80,7 @@ pub struct Wake {
     /// The kernel's function for it.
     pub by: Number,
     /// What may be the thread's task: all that this function's operands were based on.
-    pub bases: Vec<u64>,
+    pub bases: BTreeSet<u64>,
 }
 
 /// All that happened in a window.

@@ -8,15 +8,8 @@ use punctual_trace::Word;
 
 use super::path::{Activation, Number, Span, Task, Wake, Walk};
 use crate::blocks::Blocks;
-use crate::decode::{Op, Transfer};
+use crate::decode::{ALL_BITS, Op, PREEMPT_BITS, Transfer, local_bh_enable};
 use crate::names::{CodeKind, Func, KERNEL};
-
-/// Preemption is off where these bits of the count are not all 0; the others count soft and
-/// hard interrupts.
-const PREEMPT_BITS: i64 = 0xff;
-const ALL_BITS: i64 = 0xff_ffff;
-/// What a soft interrupt's user side adds to the count (`SOFTIRQ_DISABLE_OFFSET`).
-const SOFTIRQ_OFF: i64 = 0x200;
 
 /// Follows a window.
 pub struct Walker<'a> {
@@ -69,9 +62,9 @@ impl<'a> Walker<'a> {
                 Word::Marker(_) => {}
                 Word::Ran {
                     block,
-                    instructions,
+                    instructions: ran,
                 } => {
-                    self.block(block, instructions, &memory);
+                    self.block(block, ran, &memory);
                     memory.clear();
                 }
             }
@@ -136,28 +129,15 @@ impl<'a> Walker<'a> {
 
     fn arrive(&mut self, func: Func, first: bool, user: bool) {
         let kind = self.library.names.name(func).kind;
-        let is_entry = matches!(
-            kind,
-            CodeKind::Interrupt | CodeKind::Exception | CodeKind::Syscall
-        );
-        let from_table = self.previous.is_some_and(|previous| {
-            previous.whole
-                && self
-                    .library
-                    .names
-                    .text(previous.func)
-                    .ends_with("_entries_start")
-        });
-        let mut last = self
-            .previous
-            .filter(|p| p.whole)
-            .map_or(Transfer::On, |p| p.last);
+        let previous = self.previous.filter(|previous| previous.whole);
+        let from_table = previous.is_some_and(|p| self.library.names.is_table(p.func));
+        let mut last = previous.map_or(Transfer::On, |previous| previous.last);
         match last {
             Transfer::Iret | Transfer::Sysret => last = self.leave_entry(),
             Transfer::Return if self.is_jump() => last = Transfer::On,
             _ => {}
         }
-        if is_entry && first && !from_table {
+        if kind.is_entry() && first && !from_table {
             self.enter(func, kind, last);
             return;
         }
@@ -309,24 +289,25 @@ impl<'a> Walker<'a> {
             return;
         }
         self.pop();
-        let Some(_) = self.top else {
-            // Its caller was entered before the window began, or before this thread was seen.
-            self.push(func, false);
-            let caller = self.top;
-            if let Some(caller) = caller {
-                self.walk.activations[caller as usize].begin = None;
-            }
-            self.walk.activations[left as usize].parent = caller;
+        if self.top.is_none() {
+            self.push_unseen(func);
+            self.walk.activations[left as usize].parent = self.top;
             return;
-        };
+        }
         // Where a return leaves several functions at once, so does this.
-        let caller = self
-            .callers()
-            .find(|n| self.walk.activation(*n).func == func);
-        if let Some(caller) = caller {
-            while self.top != Some(caller) {
-                self.pop();
-            }
+        let mut callers = self.callers();
+        let caller = callers.find(|number| self.walk.activation(*number).func == func);
+        drop(callers);
+        while caller.is_some() && self.top != caller {
+            self.pop();
+        }
+    }
+
+    /// A function that was entered before the window began, or before this thread was seen.
+    fn push_unseen(&mut self, func: Func) {
+        self.push(func, false);
+        if let Some(activation) = self.walk.activations.last_mut() {
+            activation.begin = None;
         }
     }
 
@@ -340,10 +321,8 @@ impl<'a> Walker<'a> {
 
     fn op(&mut self, op: Op, func: Func, insn: u32, memory: &[(u8, u64)]) {
         let place = || {
-            memory
-                .iter()
-                .find(|(n, _)| u32::from(*n) == insn)
-                .map(|(_, at)| *at)
+            let found = memory.iter().find(|(number, _)| u32::from(*number) == insn);
+            found.map(|(_, at)| *at)
         };
         match op {
             Op::Cli => self.irqs_off = self.irqs_off.or(self.top),
@@ -394,20 +373,14 @@ impl<'a> Walker<'a> {
 
     /// By how much is in a register: it is one of two amounts, as the caller tells.
     fn preempt_by(&mut self, func: Func) {
-        let caller = self.top.and_then(|top| self.walk.activation(top).parent);
-        let caller =
-            caller.map(|caller| self.library.names.name(self.walk.activation(caller).func));
-        let unlocks = caller.is_some_and(|caller| caller.kind == CodeKind::Lock);
-        if self.library.names.text(func) == "__local_bh_enable_ip" {
-            // All but the last one, which is taken off behind the soft interrupts.
-            self.preempt(if unlocks {
-                -SOFTIRQ_OFF
-            } else {
-                1 - SOFTIRQ_OFF
-            });
-        } else {
+        if self.library.names.text(func) != "__local_bh_enable_ip" {
             self.walk.mended += 1;
+            return;
         }
+        let caller = self.top.and_then(|top| self.walk.activation(top).parent);
+        let caller = caller.map(|caller| self.walk.activation(caller).func);
+        let kind = caller.map(|caller| self.library.names.name(caller).kind);
+        self.preempt(local_bh_enable(kind == Some(CodeKind::Lock)));
     }
 
     fn switch(&mut self, next: Task, func: Func) {
@@ -415,10 +388,7 @@ impl<'a> Walker<'a> {
         self.walk.switches.push((self.walk.total, next));
         self.top = self.stacks.get(&next).copied();
         if self.top.is_none() {
-            self.push(func, false);
-            if let Some(top) = self.top {
-                self.walk.activations[top as usize].begin = None;
-            }
+            self.push_unseen(func);
         }
     }
 
@@ -434,16 +404,9 @@ impl<'a> Walker<'a> {
         };
         let bases = memory.iter().filter_map(base);
         match self.walk.wakes.last_mut() {
-            Some(wake) if wake.by == by => {
-                for base in bases {
-                    if !wake.bases.contains(&base) {
-                        wake.bases.push(base);
-                    }
-                }
-            }
+            Some(wake) if wake.by == by => wake.bases.extend(bases),
             _ => {
-                let bases = bases.collect();
-                let at = self.walk.total;
+                let (at, bases) = (self.walk.total, bases.collect());
                 self.walk.wakes.push(Wake { at, by, bases });
             }
         }
