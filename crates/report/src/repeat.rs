@@ -10,9 +10,8 @@ pub fn commands(runs: &[Run]) -> Vec<String> {
     for run in runs {
         let (what, options) = (what(run), options(run));
         let same = |group: &Group| group.what == what && group.options == options;
-        let known = groups.iter().position(same);
-        let number = known.unwrap_or(groups.len());
-        if known.is_none() {
+        let number = groups.iter().position(same).unwrap_or(groups.len());
+        if number == groups.len() {
             groups.push(Group {
                 what,
                 options,
@@ -48,14 +47,11 @@ impl Group {
             let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
             format!("punctual run {}", words.join(" "))
         };
-        let seeds = option(&self.subjects[0].1);
-        let alike = self
-            .subjects
-            .iter()
-            .all(|(_, other)| option(other) == seeds);
-        let is_all = self.all_subjects == Some(self.subjects.len() as u32);
-        if is_all && alike {
-            return vec![command("", &self.subjects[0].1)];
+        let (_, seeds) = &self.subjects[0];
+        let mut subjects = self.subjects.iter();
+        let alike = subjects.all(|(_, other)| option(other) == option(seeds));
+        if alike && self.all_subjects == Some(self.subjects.len() as u32) {
+            return vec![command("", seeds)];
         }
         let each = self.subjects.iter();
         each.map(|(subject, seeds)| command(subject, seeds))
@@ -162,10 +158,8 @@ mod tests {
     fn a_run_in_real_time_is_repeated_in_real_time() {
         let mut run = fixtures::run("host", 1);
         run.machine = punctual_model::MachineRecord::default();
-        assert_eq!(
-            commands(&[run]),
-            ["punctual run demo --bench host --seed 1"]
-        );
+        let expected = "punctual run demo --bench host --seed 1";
+        assert_eq!(commands(&[run]), [expected]);
     }
 
     #[test]

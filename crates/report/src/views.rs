@@ -128,12 +128,11 @@ fn short(number: f64) -> String {
 
 /// Bytes as people read them: `16.0 MiB`.
 fn bytes(size: u64) -> String {
-    let (value, unit) = match size {
-        0..1_024 => return format!("{size} B"),
-        1_024..1_048_576 => (size as f64 / 1_024.0, "KiB"),
-        _ => (size as f64 / 1_048_576.0, "MiB"),
-    };
-    format!("{value:.1} {unit}")
+    match size {
+        0..1_024 => format!("{size} B"),
+        1_024..1_048_576 => format!("{:.1} KiB", size as f64 / 1_024.0),
+        _ => format!("{:.1} MiB", size as f64 / 1_048_576.0),
+    }
 }
 
 #[cfg(test)]
@@ -198,14 +197,10 @@ mod tests {
         assert_eq!((&*threaded.text, threaded.more), ("yes", Some(why())));
         assert_eq!(told("tick", "kernel's count", yes).text, "agrees");
         let text = |probe, label, value| told(probe, label, value).text;
-        assert_eq!(
-            text("footprint", "text", Finding::Bytes(16 << 20)),
-            "16.0 MiB"
-        );
-        assert_eq!(
-            text("tick", "lost in all", Finding::Ratio(1.0 / 300.0)),
-            "0.3333 %"
-        );
+        let size = Finding::Bytes(16 << 20);
+        assert_eq!(text("footprint", "text", size), "16.0 MiB");
+        let lost = Finding::Ratio(1.0 / 300.0);
+        assert_eq!(text("tick", "lost in all", lost), "0.3333 %");
         let share = Finding::Share { count: 3, of: 100 };
         assert_eq!(text("semaphore", "highest first", share), "3 of 100");
         let limit = Finding::Nanos(Nanos(7_300));

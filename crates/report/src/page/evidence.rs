@@ -4,8 +4,7 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
-use punctual_model::recording::Recording;
-use punctual_model::run::Run;
+use punctual_model::{Recording, Run};
 
 use crate::matrix::{Absent, Cell, Matrix, Measurement};
 use crate::shell::{folded, wide};
