@@ -123,10 +123,9 @@ fn draw(canvas: &mut Canvas, plot: &Plot, all: &[Series<'_>], tails: &[Tail], wh
     }
     // Signs come last, so that no line runs over them.
     for (column, points) in &lines {
-        points
-            .last()
-            .into_iter()
-            .for_each(|at| canvas.sign(*column, *at));
+        if let Some(at) = points.last() {
+            canvas.sign(*column, *at);
+        }
     }
 }
 

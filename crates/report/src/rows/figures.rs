@@ -249,9 +249,18 @@ fn ranked_line(
         Err(word) => cell(word.clone(), Rank::Absent),
     };
     Line {
-        label: label.to_owned(),
         strong: true,
-        cells: entries.iter().map(cell).collect(),
+        ..Line::new(label, entries.iter().map(cell))
+    }
+}
+
+impl Line {
+    fn new(label: &str, cells: impl Iterator<Item = Shown>) -> Self {
+        Self {
+            label: label.to_owned(),
+            strong: false,
+            cells: cells.collect(),
+        }
     }
 }
 
@@ -269,11 +278,7 @@ fn line(label: &str, entries: &[Entry<'_>], show: impl Fn(&Stats) -> String) -> 
         Ok(stats) => cell(show(stats), Rank::Plain),
         Err(_) => cell(DASH.to_owned(), Rank::Absent),
     });
-    Line {
-        label: label.to_owned(),
-        strong: false,
-        cells: cells.collect(),
-    }
+    Line::new(label, cells)
 }
 
 /// What the probe told besides its samples.
@@ -300,11 +305,7 @@ fn finding_line(
         cell.notes.extend(note.map(|note| notes.number(note)));
         cell
     };
-    Line {
-        label: label.to_owned(),
-        strong: false,
-        cells: entries.iter().map(cell).collect(),
-    }
+    Line::new(label, entries.iter().map(cell))
 }
 
 /// What the runs of one subject say together. One that is wrong is not outvoted by others,

@@ -34,10 +34,8 @@ pub fn inversion(columns: &[&Column<'_>], rows: &[Measurement]) -> Option<String
         return None;
     }
     if !exceptions.is_empty() {
-        return Some(format!(
-            "Not as it must be, or unknown: {}.",
-            list(&exceptions)
-        ));
+        let exceptions = list(&exceptions);
+        return Some(format!("Not as it must be, or unknown: {exceptions}."));
     }
     // Without the control a pass would prove nothing.
     if protocols.is_empty() || rows.iter().all(|row| row.variant != CONTROL) {
@@ -64,19 +62,17 @@ pub fn interrupts(columns: &[&Column<'_>], rows: &[Measurement]) -> Option<Strin
                 word => all(word),
             }
         };
-        let names = columns
-            .iter()
-            .filter(says)
-            .map(|column| column.name.clone());
-        list(&names.collect::<Vec<_>>())
+        let columns = columns.iter().filter(says);
+        let names: Vec<String> = columns.map(|column| column.name.clone()).collect();
+        list(&names)
     };
     let parts = [
         ("yes", "handled in threads on"),
         ("no", "not handled in threads on"),
         ("unknown", "handled in an unknown way on"),
     ];
-    let parts = parts.iter().map(|(word, told)| (told, on(word)));
-    let parts = parts.filter(|(_, names)| !names.is_empty());
+    let parts = parts.map(|(word, told)| (told, on(word)));
+    let parts = parts.iter().filter(|(_, names)| !names.is_empty());
     let parts: Vec<String> = parts
         .map(|(told, names)| format!("{told} {names}"))
         .collect();

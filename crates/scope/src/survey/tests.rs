@@ -253,10 +253,8 @@ fn sleep_does_not_count() {
         ("do_idle".to_owned(), 3),
         ("entry_SYSCALL_64".to_owned(), 2),
     ];
-    assert!(
-        off.map(|(name, _, longest, _)| (name, longest))
-            .eq(expected)
-    );
+    let off = off.map(|(name, _, longest, _)| (name, longest));
+    assert!(off.eq(expected));
     // The tick's 3 and what is behind it.
     let expected = [place("entry_SYSCALL_64", 1, 5, 5)];
     assert_eq!(not_preemptible(&steps), expected);
