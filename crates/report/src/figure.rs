@@ -115,7 +115,7 @@ impl Figure {
         kind: Kind,
         row: &Measurement,
         keys: Vec<Key>,
-        caption: Vec<String>,
+        caption: &[String],
         canvas: canvas::Canvas,
     ) -> Self {
         let subject = row.title();

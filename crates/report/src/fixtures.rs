@@ -78,7 +78,9 @@ pub fn all_probes() -> Vec<Run> {
     let forced = answer(true, "PREEMPT_RT, and 8 of 9 lines have one");
     runs[0].recordings = numbered(told_by_all_probes(unforced, 40));
     runs[1].recordings = numbered(told_by_all_probes(forced, 59));
-    runs.iter_mut().for_each(|run| run.steps.clear());
+    for run in &mut runs {
+        run.steps.clear();
+    }
     runs
 }
 

@@ -108,8 +108,9 @@ fn histogram(one: &Measured<'_>, row: &Measurement) -> String {
         recording.histogram.negative(),
     );
     if over + below > 0 && !is_exact {
-        text += &format!(
-            "# not among the bins: {below} samples below zero, {over} past the last bin\n"
+        let _ = writeln!(
+            text,
+            "# not among the bins: {below} samples below zero, {over} past the last bin"
         );
     }
     text += "# low_ns high_ns count\n";
@@ -138,8 +139,10 @@ fn samples(one: &Measured<'_>) -> String {
     let mut text = header::of(one);
     if !recording.is_complete() {
         let (kept, count) = (recording.samples.len(), recording.count);
-        text +=
-            &format!("# the first {kept} of {count} samples: the others were counted, not kept\n");
+        let _ = writeln!(
+            text,
+            "# the first {kept} of {count} samples: the others were counted, not kept"
+        );
     }
     text += "# sequence time_ns value_ns\n";
     for sample in recording.samples.iter() {

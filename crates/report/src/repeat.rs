@@ -6,13 +6,13 @@ use punctual_model::run::Run;
 /// The commands that repeat these runs: one for all subjects of a suite where all of them were
 /// asked for, else one for each; the seeds of a subject in one.
 pub fn commands(runs: &[Run]) -> Vec<String> {
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<SameCommand> = Vec::new();
     for run in runs {
         let (what, options) = (what(run), options(run));
-        let same = |group: &Group| group.what == what && group.options == options;
+        let same = |group: &SameCommand| group.what == what && group.options == options;
         let number = groups.iter().position(same).unwrap_or(groups.len());
         if number == groups.len() {
-            groups.push(Group {
+            groups.push(SameCommand {
                 what,
                 options,
                 all_subjects: run.request.all_subjects,
@@ -21,11 +21,11 @@ pub fn commands(runs: &[Run]) -> Vec<String> {
         }
         groups[number].add(subject(run), run.seed);
     }
-    groups.iter().flat_map(Group::commands).collect()
+    groups.iter().flat_map(SameCommand::commands).collect()
 }
 
 /// Runs that differ in subject and seed only.
-struct Group {
+struct SameCommand {
     what: String,
     options: String,
     all_subjects: Option<u32>,
@@ -33,7 +33,7 @@ struct Group {
     subjects: Vec<(String, Vec<u64>)>,
 }
 
-impl Group {
+impl SameCommand {
     fn add(&mut self, subject: String, seed: u64) {
         match self.subjects.iter_mut().find(|(name, _)| *name == subject) {
             Some((_, seeds)) => seeds.push(seed),

@@ -29,7 +29,7 @@ pub struct Sheet {
     /// What stands above the columns.
     pub heads: Vec<Head>,
     /// The measurements.
-    pub sections: Vec<Section>,
+    pub sections: Vec<RowGroup>,
     /// The footnotes; a cell's notes count from 1.
     pub notes: Vec<String>,
 }
@@ -47,7 +47,7 @@ pub struct Head {
 
 /// One measurement's lines.
 #[derive(Debug)]
-pub struct Section {
+pub struct RowGroup {
     /// What was measured.
     pub title: String,
     /// Its figures, the one that counts first.
@@ -159,7 +159,7 @@ fn section(
     rows: &[Measurement],
     style: figures::Style,
     notes: &mut Notes,
-) -> Section {
+) -> RowGroup {
     let mut entries = |row| -> Vec<Entry<'_>> {
         let columns = matrix.columns.iter();
         columns.map(|column| entry(column, row, notes)).collect()

@@ -60,7 +60,7 @@ pub fn against(matrix: &Matrix<'_>, group: &[Measurement]) -> Option<Figure> {
     if group.len() > 1 {
         whole.variant.clear();
     }
-    let figure = Figure::new(Kind::Against, &whole, keys(&drawn), caption, canvas);
+    let figure = Figure::new(Kind::Against, &whole, keys(&drawn), &caption, canvas);
     Some(figure)
 }
 

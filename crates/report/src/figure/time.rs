@@ -102,7 +102,7 @@ pub fn over_time(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
         Look::Lateness => Kind::OverTime,
         Look::Jitter => Kind::Jitter,
     };
-    Some(Figure::new(kind, row, Vec::new(), caption, canvas))
+    Some(Figure::new(kind, row, Vec::new(), &caption, canvas))
 }
 
 /// Of several seeds, the one with the worst case is drawn.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What stands above data: where they come from, in comments.
 
+use std::fmt::Write as _;
+
 use punctual_model::run::Run;
 
 use crate::matrix::Measured;
@@ -12,7 +14,7 @@ pub fn of(one: &Measured<'_>) -> String {
     let (version, title) = (env!("CARGO_PKG_VERSION"), clean(&recording.title()));
     let mut text = format!("# Punctual {version}: {title}\n{}", run(one.run));
     let mut line = |key: &str, value: &str| {
-        text += &format!("# {}: {}\n", clean(key), clean(value));
+        let _ = writeln!(text, "# {}: {}", clean(key), clean(value));
     };
     if let Some(provenance) = &one.run.provenance {
         line("kernel", &provenance.release);

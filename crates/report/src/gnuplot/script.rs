@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scripts that draw the data beside them: `gnuplot NAME.gp` writes `NAME.svg`.
 
+use std::fmt::Write as _;
+
 use crate::matrix::Measurement;
 use crate::text::clean;
 use punctual_model::probe::Shape;
@@ -47,8 +49,9 @@ pub fn bars(base: &str, row: &Measurement, file: &str) -> String {
          set style fill solid 0.8\nset datafile missing '-'\n",
     );
     let file = quoted(file);
-    text += &format!(
-        "plot {file} using ($3/1e3):xtic(1) title 'mean', {file} using ($5/1e3) title 'max'\n"
+    let _ = writeln!(
+        text,
+        "plot {file} using ($3/1e3):xtic(1) title 'mean', {file} using ($5/1e3) title 'max'"
     );
     text
 }

@@ -56,7 +56,7 @@ fn joined(lines: Vec<[String; 3]>, column: usize) -> Vec<[String; 3]> {
         let alike =
             |other: &&mut [String; 3]| (0..3).all(|at| at == column || other[at] == line[at]);
         match kept.iter_mut().find(alike) {
-            Some(same) => same[column] += &format!("; {}", line[column]),
+            Some(same) => same[column] = format!("{}; {}", same[column], line[column]),
             None => kept.push(line),
         }
     }

@@ -70,7 +70,7 @@ pub fn text(
     let functions = differences(one, other).into_iter().take(top);
     let mut text = head("stage, ns");
     text.extend(stages(one, other).into_iter().map(line));
-    text += &format!("\n{}", head("function itself, ns"));
+    text += &("\n".to_owned() + &head("function itself, ns"));
     text.extend(functions.map(line));
     text
 }

@@ -220,7 +220,7 @@ fn short(part: &Part, width: usize) -> String {
     let mut text = part.cause.name().to_owned();
     text.extend(part.by.iter().map(|by| format!(" by {by}")));
     if matches!(part.cause, Cause::OtherThread | Cause::NotPreemptible) {
-        text += &format!(": {}", part.thread);
+        let _ = write!(text, ": {}", part.thread);
     }
     cut(&text, width)
 }

@@ -5,7 +5,7 @@ use punctual_model::probe::FindingView;
 
 use crate::matrix::{Column, Measurement};
 use crate::text::list;
-use crate::views::{self, Told, Tone, of};
+use crate::views::{self, FindingText, Tone, of};
 
 /// The protocol that is none: the control.
 const CONTROL: &str = "none";
@@ -80,7 +80,7 @@ pub fn interrupts(columns: &[&Column<'_>], rows: &[Measurement]) -> Option<Strin
 }
 
 /// What each run of a subject says.
-fn told(column: &Column<'_>, row: &Measurement, finding: &FindingView) -> Vec<Told> {
+fn told(column: &Column<'_>, row: &Measurement, finding: &FindingView) -> Vec<FindingText> {
     let found = column.found(row).into_iter();
     found
         .map(|one| views::told(finding, &one.recording.findings))
