@@ -404,16 +404,32 @@ fn realfeel_writes_a_histogram_of_what_it_read() {
     let bins = realfeel::read(&fs::read_to_string(&path).unwrap()).unwrap();
     let counted: u64 = bins.iter().map(|(_, count)| count).sum();
     let past = ended
-        .stdout
+        .stderr
         .lines()
         .find_map(|line| line.split_once(" past the histogram"));
     let past: u64 = past.map_or(0, |(past, _)| past.parse().unwrap());
-    assert_eq!(counted + past, 40, "{}", ended.stdout);
+    assert_eq!(counted + past, 40, "{}", ended.stderr);
+    assert!(ended.stderr.starts_with("40 intervals"), "{}", ended.stderr);
+    let (head, _) = ended.stdout.split_once("64 Hz\n").unwrap();
+    assert!(head.contains(" MHz\nsecondsPerTick=0.0"), "{head}");
     assert!(
-        ended.stdout.starts_with("64 Hz\n40 intervals"),
-        "{}",
-        ended.stdout
+        ended
+            .stdout
+            .lines()
+            .skip(4)
+            .all(|line| line.ends_with(" msec"))
     );
+    let jitters = realfeel::read_jitters(&ended.stdout).unwrap();
+    assert_eq!(jitters.len(), 40, "{}", ended.stdout);
+    // What a bin of 0.1 ms holds is what was printed, to the microsecond that is printed.
+    let printed = jitters.iter().filter(|jitter| **jitter < 0.0995).count() as u64;
+    let first = bins
+        .iter()
+        .find(|(bin, _)| *bin == 0)
+        .map_or(0, |(_, count)| *count);
+    assert!(printed <= first && first <= 40, "{printed} {first}");
+    let ended = run_ours("realfeel", &["--samples", "5", "--hertz", "64"]);
+    assert_eq!(realfeel::read_jitters(&ended.stdout).unwrap().len(), 5);
 }
 
 #[test]
@@ -428,6 +444,7 @@ fn realfeel_keeps_what_it_has_when_it_is_interrupted() {
         .args(["--hertz", "64"])
         .arg(&path)
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     until("a thread of it has read twenty times", || {
@@ -437,9 +454,9 @@ fn realfeel_keeps_what_it_has_when_it_is_interrupted() {
     let ended = Ended::from(child.wait_with_output().unwrap());
     assert_eq!(ended.status, Some(0));
     assert!(
-        ended.stdout.contains(" intervals, jitter "),
+        ended.stderr.contains(" intervals, jitter "),
         "{}",
-        ended.stdout
+        ended.stderr
     );
     assert!(
         !realfeel::read(&fs::read_to_string(&path).unwrap())
@@ -468,7 +485,7 @@ fn what_cannot_be_done_is_said_with_what_to_do() {
     assert!(error("cyclictest", &["-x"]).contains("clock_nanosleep"));
     assert!(error("cyclictest", &["--smi"]).contains("tick"));
     assert!(error("hackbench", &["-i"]).contains("-p"));
-    assert!(error("realfeel", &[]).contains("histogram file"));
+    assert!(error("realfeel", &["--hertz", "1000"]).contains("power of two"));
     assert!(error("realfeel", &["/no/such/directory/file"]).contains("/no/such"));
     if is_root() && !PathBuf::from("/dev/backfire").exists() {
         assert!(error("sendme", &["-l3"]).contains("modprobe backfire"));

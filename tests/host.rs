@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The host bench: this machine as it is, in real time, left as it was.
 //!
-//! Nothing here asserts how long anything took. All but one need root and turn this machine's
+//! Nothing here asserts how long anything took. Most need root and turn this machine's
 //! settings, such as real-time throttling: they run where `PUNCTUAL_HOST_TESTS=1` allows it.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use punctual_tests::{Scratch, descendants, is_alive, is_soon, runs, until};
+use punctual_tests::{Ended, Scratch, descendants, is_alive, is_soon, programs, runs, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -60,11 +61,32 @@ fn scratch() -> Scratch {
     scratch
 }
 
-/// There is one machine, and these tests look at its settings: one at a time has it. `None`,
-/// and the test is skipped, where they may not turn them.
-fn machine() -> Option<MutexGuard<'static, ()>> {
+/// There is one machine: one test at a time has it.
+fn alone() -> MutexGuard<'static, ()> {
     static MACHINE: Mutex<()> = Mutex::new(());
-    punctual_skip::host().then(|| MACHINE.lock().unwrap_or_else(PoisonError::into_inner))
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The machine for a test that turns its settings. `None`, and the test is skipped, where
+/// that is not allowed.
+fn machine() -> Option<MutexGuard<'static, ()>> {
+    punctual_skip::host().then(alone)
+}
+
+/// A command that may lock no more than 64 KiB of memory, be it root's or not.
+fn without_locked_memory(program: &Path, scratch: &Scratch) -> Command {
+    let mut command = Command::new("prlimit");
+    command.arg("--memlock=65536:65536");
+    if rustix::process::geteuid().is_root() {
+        command.args([
+            "setpriv",
+            "--bounding-set=-ipc_lock",
+            "--inh-caps=-ipc_lock",
+        ]);
+    }
+    command.arg(program);
+    scratch.prepare(&mut command);
+    command
 }
 
 /// Every setting that a probe may change, as it stands.
@@ -104,6 +126,74 @@ fn a_suite_runs_to_its_end_and_changes_no_setting() {
     assert_eq!(settings(), before);
     let table = scratch.run(&["show", "r1"]).stdout;
     assert!(!table.contains("Virtual time"), "{table}");
+}
+
+#[test]
+fn where_memory_cannot_be_locked_nothing_is_measured_and_the_reason_is_told() {
+    if !["prlimit", "setpriv"]
+        .into_iter()
+        .all(punctual_skip::program)
+    {
+        return;
+    }
+    let _alone = alone();
+    let scratch = scratch();
+    let step = "[[step]]\nprobe = ";
+    let probes = ["timer", "clock", "switch", "realfeel", "eventfd"];
+    let steps = probes.map(|probe| format!("{step}\"{probe}\"\n")).concat();
+    let suite = &scratch.file(
+        "locked.toml",
+        format!("name = \"locked\"\nsummary = \"\"\n{steps}"),
+    );
+    let mut command = without_locked_memory(&programs().join("punctual"), &scratch);
+    command.args(["run", suite, "--bench", "host", "--json", "--quiet"]);
+    let ended = Ended::of(&mut command);
+    let run = &runs(&ended.stdout)[0];
+    assert_eq!(
+        run["recordings"],
+        Value::Array(Vec::new()),
+        "{}",
+        ended.stderr
+    );
+    let refused = run["unsupported"].as_array().unwrap();
+    assert_eq!(refused.len(), probes.len());
+    for one in refused {
+        let reason = one["reason"].as_str().unwrap();
+        assert!(reason.contains("locking memory is refused"), "{one}");
+    }
+    let realfeel = programs().join("drop-in/realfeel");
+    let mut command = without_locked_memory(&realfeel, &scratch);
+    command
+        .args(["--samples", "10"])
+        .arg(scratch.path("histogram"));
+    let ended = Ended::of(&mut command);
+    assert_ne!(ended.status, Some(0));
+    assert!(
+        ended.stderr.contains("locking memory is refused"),
+        "{}",
+        ended.stderr
+    );
+}
+
+/// All that measures on this machine has its memory locked, and meets no page fault.
+#[test]
+fn no_page_fault_is_met_by_a_thread_that_measures() {
+    let Some(_alone) = machine() else { return };
+    let scratch = scratch();
+    let suite = &scratch.file("host.toml", SUITE);
+    for run in scratch.measure(&[suite, "--bench", "host"]) {
+        for recording in run["recordings"].as_array().unwrap() {
+            let settings = &recording["settings"];
+            if recording["probe"] != "hackbench" {
+                assert!(
+                    settings["memory_locked_kib"].as_i64() > Some(0),
+                    "{settings}"
+                );
+                let faults = ["minor_faults", "major_faults"].map(|name| &settings[name]);
+                assert_eq!(faults, [0, 0], "{recording}");
+            }
+        }
+    }
 }
 
 #[test]

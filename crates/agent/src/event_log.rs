@@ -37,6 +37,22 @@ pub struct EventLog {
     slots: Box<[Slot]>,
 }
 
+/// The part of each span that is the taking of its two stamps and not what lies between
+/// them: of many pairs with nothing between them the shortest. So what is corrected by it is
+/// never made too short.
+pub fn overhead() -> Nanos {
+    const PAIRS: usize = 1_000;
+    let stamps = EventLog::new(2 * PAIRS);
+    for _ in 0..PAIRS {
+        stamps.mark(0, 0);
+        stamps.mark(1, 1);
+    }
+    let pairs = stamps.slots.chunks_exact(2);
+    let at = |slot: &Slot| slot.at.load(Relaxed);
+    let shortest = pairs.map(|pair| at(&pair[1]) - at(&pair[0])).min();
+    Nanos(shortest.unwrap_or_default())
+}
+
 #[derive(Debug)]
 struct Slot {
     event: AtomicU32,
@@ -58,9 +74,13 @@ impl EventLog {
         }
     }
 
-    /// Adds a stamp. The clock is read first: noting it lies after the moment that it names.
-    #[inline]
-    pub fn mark(&self, event: Event, thread: u32) {
+    /// Adds a stamp. The clock is read first: noting it lies after the moment that it names,
+    /// which is returned.
+    ///
+    /// It is one function, not inlined, so that it costs each of its callers the same, which
+    /// is what [`overhead`] tells.
+    #[inline(never)]
+    pub fn mark(&self, event: Event, thread: u32) -> Nanos {
         let at = now();
         // One past the end is counted, and told by `finish`.
         if let Some(slot) = self.slots.get(self.next.fetch_add(1, Relaxed)) {
@@ -68,6 +88,7 @@ impl EventLog {
             slot.thread.store(thread, Relaxed);
             slot.at.store(at.0, Relaxed);
         }
+        at
     }
 
     /// Adds the stamp with which a sample begins, for a watcher of instructions too. Each
@@ -80,9 +101,10 @@ impl EventLog {
 
     /// Adds the stamp with which a sample ends, if one has begun.
     #[inline]
-    pub fn end(&self, event: Event, thread: u32) {
-        self.mark(event, thread);
+    pub fn end(&self, event: Event, thread: u32) -> Nanos {
+        let at = self.mark(event, thread);
         marker::taken();
+        at
     }
 
     /// The finished sequence; an error where there was too little room for it.
@@ -106,7 +128,7 @@ impl EventLog {
 /// What lies between two stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// When it began, counted from the first stamp of all.
+    /// When it began, counted from the origin of its recording.
     pub at: Nanos,
     /// How long it lasted.
     pub value: Nanos,
@@ -118,16 +140,16 @@ pub fn first(stamps: &[Stamp]) -> Option<Nanos> {
 }
 
 /// For each stamp of the event `from` the span to the stamp that follows it, provided that
-/// this is the event `to` in another thread: else it was not the switch to be measured.
-pub fn spans(stamps: &[Stamp], from: Event, to: Event) -> Vec<Option<Span>> {
-    let first = first(stamps).unwrap_or_default();
+/// this is the event `to` in another thread: else it was not the switch to be measured. They
+/// are counted from `origin`.
+pub fn spans(origin: Nanos, stamps: &[Stamp], (from, to): (Event, Event)) -> Vec<Option<Span>> {
     let begins = stamps.iter().enumerate();
     begins
         .filter(|(_, begin)| begin.event == from)
         .map(|(place, begin)| {
             let end = stamps.get(place + 1)?;
             (end.event == to && end.thread != begin.thread).then(|| Span {
-                at: begin.at - first,
+                at: begin.at - origin,
                 value: end.at - begin.at,
             })
         })
@@ -168,7 +190,7 @@ mod tests {
             stamp(3, 0, 130), // something else came first
             stamp(1, 0, 140), // nothing followed
         ];
-        let found = spans(&stamps, 1, 2);
+        let found = spans(Nanos(100), &stamps, (1, 2));
         let (at, value) = (Nanos(0), Nanos(7));
         assert_eq!(found, [Some(Span { at, value }), None, None, None]);
         let recording = record(&found).finish(RecordingKey::new("switch", "idle", "N=2"));
@@ -191,6 +213,15 @@ mod tests {
                 .unwrap_err()
                 .to_string()
                 .contains("room for 0")
+        );
+    }
+
+    #[test]
+    fn two_stamps_take_some_time_and_no_more_than_any_pair() {
+        let cost = overhead();
+        assert!(
+            cost >= Nanos::ZERO && cost < Nanos::from_millis(1_000),
+            "{cost}"
         );
     }
 

@@ -16,7 +16,7 @@ use std::thread;
 use punctual_model::Nanos;
 use serde::Deserialize;
 
-use crate::sys::{memory, pipe, process, sched, signal, time};
+use crate::sys::{pipe, process, sched, signal, time};
 
 /// How messages travel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -57,9 +57,6 @@ pub struct Job {
     pub size: usize,
     /// Whether the thread that starts and collects the workers is `SCHED_FIFO` 1.
     pub fifo: bool,
-    /// Whether the process outlives its workers when all are asked to end (`SIGTERM`), to
-    /// tell what they have done.
-    pub tell: bool,
 }
 
 impl Default for Job {
@@ -72,7 +69,6 @@ impl Default for Job {
             loops: 100,
             size: 100,
             fifo: false,
-            tell: false,
         }
     }
 }
@@ -84,28 +80,15 @@ impl Job {
     }
 }
 
-/// What one execution did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// From the signal to start until the last worker had ended; `None` where a worker was
-    /// ended before its work was done.
-    pub elapsed: Option<Nanos>,
-    /// How many messages were written.
-    pub messages: u64,
-}
-
-/// Does the work once.
-pub fn run(job: &Job) -> io::Result<Outcome> {
+/// Does the work once, and counts each message that is written. Returns the time from the
+/// signal to start until the last worker had ended; `None` where a worker was ended before its
+/// work was done.
+pub fn run(job: &Job, messages: &AtomicU64) -> io::Result<Option<Nanos>> {
     let gate = Gate::new()?;
-    let counter = &memory::shared_words(1)?[0];
-    let elapsed = match job.mode {
-        Mode::Process => run_processes(job, &gate, counter)?,
-        Mode::Thread => run_threads(job, &gate, counter)?,
-    };
-    Ok(Outcome {
-        elapsed,
-        messages: counter.load(Ordering::SeqCst),
-    })
+    match job.mode {
+        Mode::Process => run_processes(job, &gate, messages),
+        Mode::Thread => run_threads(job, &gate, messages),
+    }
 }
 
 /// Where all workers wait until the last of them is ready.
@@ -189,9 +172,6 @@ fn run_processes(job: &Job, gate: &Gate, counter: &AtomicU64) -> io::Result<Opti
     }
     gate.wait_for(job.workers())?;
     take_priority(job)?;
-    if job.tell {
-        process::survive_termination();
-    }
     let start = gate.open()?;
     let mut all_done = true;
     for worker in workers {
@@ -297,11 +277,10 @@ mod tests {
                 loops: 5,
                 size: 10,
                 fifo: false,
-                tell: false,
             };
-            let outcome = run(&job).unwrap();
-            assert_eq!(outcome.messages, 2 * 3 * 3 * 5);
-            assert!(outcome.elapsed > Some(Nanos::ZERO));
+            let messages = AtomicU64::new(0);
+            assert!(run(&job, &messages).unwrap() > Some(Nanos::ZERO));
+            assert_eq!(messages.into_inner(), 2 * 3 * 3 * 5);
         }
     }
 }

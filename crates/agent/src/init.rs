@@ -3,13 +3,13 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use punctual_model::{Facts, Record};
 
 use crate::stream::Stream;
 use crate::sys::{mount, net, process};
-use crate::{guest, session};
+use crate::{disk, guest, session};
 
 /// Where the bench puts the modules that are to be loaded, named in load order.
 const MODULES: &str = "/lib/modules/punctual";
@@ -44,9 +44,10 @@ fn set_up() -> Result<(), String> {
     for (kind, target) in MOUNTS {
         mount_at(kind, Path::new(target))?;
     }
-    for module in modules().map_err(|error| format!("{MODULES}: {error}"))? {
-        mount::load_module(&module)
-            .map_err(|error| format!("cannot load {}: {error}", module.display()))?;
+    load_modules(Path::new(MODULES))?;
+    if let Err(error) = disk::set_up() {
+        // The loads that need it will say so.
+        eprintln!("punctual-target: no disk: {error}");
     }
     if let Err(error) = net::switch_on_loopback() {
         // A kernel without a network can be judged too; loads that need one will say so.
@@ -70,16 +71,25 @@ fn mount_at(kind: &str, target: &Path) -> Result<(), String> {
     }
 }
 
-fn modules() -> io::Result<Vec<PathBuf>> {
-    let mut paths = match fs::read_dir(MODULES) {
+/// Loads the modules in a directory, in the order of their names, each with the parameters in
+/// the file beside it, if there is one; where there is no directory, none.
+pub fn load_modules(directory: &Path) -> Result<usize, String> {
+    let mut paths = match fs::read_dir(directory) {
         Ok(entries) => entries
             .map(|entry| entry.map(|e| e.path()))
             .collect::<io::Result<Vec<_>>>(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         Err(error) => Err(error),
-    }?;
+    }
+    .map_err(|error| format!("{}: {error}", directory.display()))?;
+    paths.retain(|path| path.extension().is_some_and(|end| end == "ko"));
     paths.sort();
-    Ok(paths)
+    for path in &paths {
+        let parameters = fs::read_to_string(path.with_extension("parameters"));
+        mount::load_module(path, &parameters.unwrap_or_default())
+            .map_err(|error| format!("cannot load {}: {error}", path.display()))?;
+    }
+    Ok(paths.len())
 }
 
 /// A virtual CPU has no idle state that takes long to leave. To forbid those that it has would

@@ -10,6 +10,9 @@
 //! Between arming a probe and its last sample nothing here allocates, locks, prints or
 //! does I/O.
 
+pub mod bursts;
+pub mod busy;
+pub mod disk;
 pub mod dma_latency;
 pub mod event_log;
 pub mod guest;

@@ -71,8 +71,30 @@ pub trait Measurement: std::fmt::Debug {
         None
     }
 
+    /// What says how much it measures, for a probe that goes on for as long as it is told.
+    fn extent(&self) -> Option<Extent> {
+        let parameter = "samples";
+        let most = u64::MAX;
+        self.period().map(|each| Extent {
+            parameter,
+            each,
+            most,
+        })
+    }
+
     /// Measures. An error is the reason why it cannot: it becomes `unsupported`.
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason>;
+}
+
+/// What says how much a probe measures.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// The parameter.
+    pub parameter: &'static str,
+    /// The nominal time that each one of it takes.
+    pub each: Nanos,
+    /// So many are in one run at most, however short they are.
+    pub most: u64,
 }
 
 /// What a probe is told besides its parameters.

@@ -4,8 +4,10 @@
 use std::fs;
 use std::sync::OnceLock;
 
+use punctual_model::recording::FAULTS;
 use punctual_model::{CpuId, Facts, Finding, Reason};
 
+use crate::loads;
 use crate::sys::memory;
 use crate::sys::sched::{self, Policy};
 
@@ -13,7 +15,8 @@ use crate::sys::sched::{self, Policy};
 pub type Settings = Facts;
 
 /// Prepares the calling thread: memory locked, bound to `cpu`, `SCHED_FIFO` with `priority`,
-/// timer slack 1 ns, stack touched. Returns what the kernel says when asked; an error is the
+/// timer slack 1 ns, stack touched. From then on, until the thread ends, what a load does
+/// counts as done while samples were taken. Returns what the kernel says when asked; an error is the
 /// reason why the thread cannot measure. There is no fallback.
 pub fn prepare_thread(cpu: CpuId, priority: u8) -> Result<Settings, Reason> {
     let locked = lock_memory()?;
@@ -21,6 +24,7 @@ pub fn prepare_thread(cpu: CpuId, priority: u8) -> Result<Settings, Reason> {
     let slack = sched::minimise_timer_slack()
         .map_err(|error| format!("cannot set the timer slack: {error}"))?;
     schedule(Policy::Fifo, priority)?;
+    loads::enter();
     Ok(Facts::from([
         ("policy".into(), Policy::Fifo.name().into()),
         ("priority".into(), priority.into()),
@@ -28,6 +32,45 @@ pub fn prepare_thread(cpu: CpuId, priority: u8) -> Result<Settings, Reason> {
         ("timer_slack_ns".into(), slack.into()),
         ("memory_locked_kib".into(), locked.into()),
     ]))
+}
+
+/// The page faults of a thread: locked memory has none.
+#[derive(Clone, Debug)]
+pub struct Faults(Result<(i64, i64), Reason>);
+
+impl Faults {
+    /// Those of the calling thread up to now.
+    pub fn of_thread() -> Self {
+        Self(memory::faults().map_err(|error| format!("getrusage: {error}").into()))
+    }
+
+    /// Those of the calling thread since then.
+    #[must_use]
+    pub fn until_now(self) -> Self {
+        self.with(Self::of_thread(), |before, now| now - before)
+    }
+
+    /// These and another thread's together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        self.with(other, |one, another| one + another)
+    }
+
+    fn with(self, other: Self, of: fn(i64, i64) -> i64) -> Self {
+        let both = self.0.and_then(|one| Ok((one, other.0?)));
+        Self(both.map(|(one, other)| (of(one.0, other.0), of(one.1, other.1))))
+    }
+
+    /// As they are kept with a recording.
+    pub fn facts(&self) -> Settings {
+        let fact =
+            |number: fn(&(i64, i64)) -> i64| self.0.as_ref().map(number).map_err(Reason::clone);
+        let [minor, major] = FAULTS;
+        Settings::from([
+            (minor.into(), fact(|faults| faults.0).into()),
+            (major.into(), fact(|faults| faults.1).into()),
+        ])
+    }
 }
 
 /// Locks all memory of the process, present and future, when it is first called; an error
@@ -112,6 +155,8 @@ pub const CONTROL_PRIORITY: u8 = 1;
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::Fact;
+
     use super::*;
 
     #[test]
@@ -119,6 +164,23 @@ mod tests {
         let status = "VmPeak:\t  100 kB\nVmLck:\t    4096 kB\nVmPin:\t       0 kB\n";
         assert_eq!(parse_locked_kib(status), Some(4096));
         assert_eq!(parse_locked_kib("VmPeak:\t 100 kB\n"), None);
+    }
+
+    #[test]
+    fn faults_are_counted_apart_and_together_and_what_is_unknown_stays_so() {
+        let of = |faults: &Faults, name: &str| faults.facts()[name].clone();
+        let (one, other) = (Faults(Ok((7, 1))), Faults(Ok((5, 0))));
+        let both = one.clone().and(other.clone());
+        assert_eq!(of(&both, "minor_faults"), Fact::from(12));
+        assert_eq!(of(&both, "major_faults"), Fact::from(1));
+        let since = other.with(one.clone(), |before, now| now - before);
+        assert_eq!(of(&since, "minor_faults"), Fact::from(2));
+        let unknown = one.and(Faults(Err("no getrusage".into())));
+        assert!(matches!(of(&unknown, "major_faults"), Fact::Unknown { .. }));
+        assert!(matches!(
+            of(&Faults::of_thread(), "minor_faults"),
+            Fact::Number(1..)
+        ));
     }
 
     #[test]

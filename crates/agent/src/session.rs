@@ -4,22 +4,18 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use punctual_model::plan::{IDLE, Load, Plan, Step};
+use punctual_model::plan::{IDLE, Plan, Step};
 use punctual_model::record::{Finished, Provenance, Started, StepRecord, Unsupported};
 use punctual_model::recording::Work;
-use punctual_model::{Fact, Facts, Nanos, Reason, Record, Recording, RecordingKey};
+use punctual_model::{Fact, Facts, Reason, Record, Recording, RecordingKey};
 
 use crate::loads::RunningLoad;
 use crate::phases::Phases;
 use crate::probes::{self, Context, Measurement};
 use crate::rt::{self, CONTROL_PRIORITY};
 use crate::stream::Stream;
-use crate::sys::{marker, process, sched, time};
+use crate::sys::{marker, process, sched};
 use crate::{provenance, scratch, setting, status_page};
-
-/// How long a load runs before a probe is started beside it: longer than the longest
-/// phase with which one of its workers may begin.
-const SETTLING: Nanos = Nanos::from_millis(100);
 
 /// Carries out a plan and sends what comes of it; an error only where sending fails. `facts`
 /// are what the caller adds to the provenance. Where the target is asked to end, the step that
@@ -161,9 +157,10 @@ fn measure(
 ) -> Result<(Vec<Recording>, Vec<Work>), Reason> {
     let mut phases = Phases::new(plan.seed, number);
     let load = plan.loads.get(&step.load);
-    let running = load.map(|load| start(load, &mut phases)).transpose()?;
+    let start = |load| RunningLoad::start(load, &mut phases);
+    let running = load.map(start).transpose()?;
     let result = measurement.run(&mut Context { phases });
-    let work = running.map(RunningLoad::stop).transpose();
+    let work = running.map(RunningLoad::finish).transpose();
     let (mut recordings, work) = (result?, work?.unwrap_or_default());
     let interrupted = status_page::is_stop_requested();
     // What was cut short before its first sample was not measured.
@@ -172,12 +169,6 @@ fn measure(
         recording.interrupted = interrupted;
     }
     Ok((recordings, work))
-}
-
-fn start(load: &Load, phases: &mut Phases) -> Result<RunningLoad, String> {
-    let running = RunningLoad::start(load, phases)?;
-    time::sleep(SETTLING);
-    Ok(running)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 
 #[cfg(test)]
 pub mod counting_allocator;
+pub mod instructions;
 pub mod marker;
 pub mod memory;
 pub mod mount;

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The threads of a probe that needs several: on one CPU, each with a priority of its own.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Barrier, PoisonError, RwLock};
+use std::sync::{Barrier, OnceLock, PoisonError, RwLock};
 use std::thread;
 
+use punctual_model::recording::TRACING_OVERHEAD;
 use punctual_model::{CpuId, Nanos, Reason};
 
-use crate::rt::{self, Settings};
+use crate::event_log;
+use crate::rt::{self, Faults, Settings};
+use crate::stall;
+use crate::status_page::Slot;
 use crate::sys::time;
 
 /// A thread's stack: small, for there may be a thousand of them, all locked in memory, yet
@@ -34,12 +39,16 @@ impl<'a> ThreadSpec<'a> {
     }
 }
 
-/// Runs all threads to their end and returns, in the same order, how each was scheduled.
+/// Runs all threads to their end and returns, in the same order, how each was scheduled, with
+/// the page faults of all of them together, and what a stamp of an [`EventLog`] costs there.
+///
+/// [`EventLog`]: crate::event_log::EventLog
 /// If one cannot be started or prepared, none of them does anything, and the reason comes back.
 pub fn run(cpu: CpuId, members: Vec<ThreadSpec<'_>>) -> Result<Vec<Settings>, Reason> {
     let all_started = RwLock::new(false);
     let prepared = Barrier::new(members.len());
     let failed = AtomicBool::new(false);
+    let overhead = OnceLock::new();
     let live = |member: ThreadSpec<'_>| {
         // Held back until it is known that all can be started: the barrier waits for all.
         if !*all_started.read().unwrap_or_else(PoisonError::into_inner) {
@@ -47,14 +56,18 @@ pub fn run(cpu: CpuId, members: Vec<ThreadSpec<'_>>) -> Result<Vec<Settings>, Re
         }
         let settings = rt::prepare_thread(cpu, member.priority);
         failed.fetch_or(settings.is_err(), Ordering::SeqCst);
+        if settings.is_ok() {
+            overhead.get_or_init(event_log::overhead);
+        }
         prepared.wait();
+        let faults = Faults::of_thread();
         if !failed.load(Ordering::SeqCst) {
             (member.body)();
         }
-        settings
+        Ok((settings?, faults.until_now()))
     };
     let live = &live;
-    let settings = thread::scope(|scope| {
+    let lived: Result<Vec<(Settings, Faults)>, Reason> = thread::scope(|scope| {
         let mut gate = all_started.write().unwrap_or_else(PoisonError::into_inner);
         let start = |member| {
             let small = thread::Builder::new().stack_size(STACK);
@@ -75,7 +88,44 @@ pub fn run(cpu: CpuId, members: Vec<ThreadSpec<'_>>) -> Result<Vec<Settings>, Re
             .collect()
     });
     time::sleep(AFTERMATH);
-    settings
+    let (mut settings, faults): (Vec<Settings>, Vec<Faults>) = lived?.into_iter().unzip();
+    let mut facts = faults
+        .into_iter()
+        .reduce(Faults::and)
+        .map(|all| all.facts())
+        .unwrap_or_default();
+    let overhead = overhead.get().copied();
+    facts.extend(overhead.map(|cost| (TRACING_OVERHEAD.into(), cost.into())));
+    for one in &mut settings {
+        one.extend(facts.clone());
+    }
+    Ok(settings)
+}
+
+/// Runs the body in a thread of its own, whose scheduling then ends with it.
+pub fn alone<T: Send>(body: impl FnOnce() -> Result<T, Reason> + Send) -> Result<T, Reason> {
+    let joined = thread::scope(|scope| scope.spawn(body).join());
+    joined.map_err(|_| "a measuring thread has panicked")?
+}
+
+/// Goes through a probe's rounds, in the thread that leads them: each begins after a pause,
+/// in which a stall is armed that is to fall into it. Where the target is asked to end, the
+/// round that it is at is the last.
+pub fn lead(
+    rounds: Range<u64>,
+    pause: Nanos,
+    stall: Option<&stall::Within>,
+    mut round: impl FnMut(),
+) {
+    let mut slot = Slot::take(rounds.end - rounds.start);
+    for number in rounds {
+        if slot.is_stopped() {
+            break;
+        }
+        stall::pause(stall, number, pause);
+        round();
+        slot.count();
+    }
 }
 
 /// How the threads were scheduled, in one: what the first one says, and besides every

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! realfeel's histogram file: a line `50.3 8121` for each bin that is not empty.
+//! What realfeel writes: its histogram file, a line `50.3 8121` for each bin that is not empty;
+//! and while it runs the processor's rate, the frequency, and each jitter in milliseconds on a
+//! line of its own.
 //!
 //! The original of 2001 counts in tenths of a millisecond and prints milliseconds; its
 //! successor of 2004 counts in tenths of a microsecond, moved by 50 µs so that intervals
@@ -13,9 +15,9 @@ use crate::FormatError;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
     /// 0.1 ms, from 0: the original.
+    #[default]
     Milliseconds,
     /// 0.1 µs, from −50 µs: the successor.
-    #[default]
     Microseconds,
 }
 
@@ -42,6 +44,53 @@ impl Unit {
         let bin = (jitter_ns.saturating_add(self.offset_ns())).max(0) / self.width_ns();
         usize::try_from(bin).ok().filter(|bin| *bin < bins)
     }
+}
+
+/// What stands above the jitters: the rate of the processor's time stamp counter, where that
+/// is known, and the frequency of the interrupts.
+///
+/// Where it writes a histogram, as it was run for the patch review of 2006, it says the rate in
+/// three ways; where it does not, as it was run for Linux Journal, in one.
+pub fn write_head(khz: Option<u64>, hertz: u32, has_file: bool) -> String {
+    let mut text = String::new();
+    if let Some(khz) = khz {
+        let _ = writeln!(text, "{}.{:03} MHz", khz / 1_000, khz % 1_000);
+        let ticks = khz as f64 * 1e3;
+        if has_file {
+            let _ = writeln!(text, "secondsPerTick={:.6}", ticks.recip());
+            let _ = writeln!(text, "ticksPerSecond={ticks:.6}");
+        }
+    }
+    let _ = writeln!(text, "{hertz} Hz");
+    text
+}
+
+/// The line of one jitter: `0.451 msec` where a histogram is written, else `0.564934`.
+pub fn write_jitter(jitter_ns: i64, has_file: bool) -> String {
+    let millis = jitter_ns as f64 / 1e6;
+    if has_file {
+        format!("{millis:.3} msec\n")
+    } else {
+        format!("{millis:.6}\n")
+    }
+}
+
+/// The jitters of such an output, in milliseconds: the first column, as gnuplot's `using 1`
+/// takes it, of what follows the line that ends with `Hz`.
+pub fn read_jitters(text: &str) -> Result<Vec<f64>, FormatError> {
+    let mut lines = (1..).zip(text.lines());
+    if !lines.by_ref().any(|(_, line)| line.ends_with(" Hz")) {
+        return Err(FormatError::new(
+            1,
+            "a line with the frequency, `64 Hz`",
+            text,
+        ));
+    }
+    let jitter = |(number, line): (usize, &str)| {
+        let first = line.split(' ').next().and_then(|word| word.parse().ok());
+        first.ok_or_else(|| FormatError::new(number, "a jitter in milliseconds", line))
+    };
+    lines.map(jitter).collect()
 }
 
 /// How many bins the original has.
@@ -90,6 +139,30 @@ mod tests {
         );
         assert_eq!(millis(1_000_000_000), None);
         assert_eq!(micros(i64::MAX), None);
+    }
+
+    /// The lines are those of the patch review, and of the question in Linux Journal.
+    #[test]
+    fn what_is_printed_is_what_its_readers_plotted() {
+        let head = "1400.038 MHz\nsecondsPerTick=0.000000\nticksPerSecond=1400038000.000000\n\
+                    2048 Hz\n";
+        assert_eq!(write_head(Some(1_400_038), 2_048, true), head);
+        assert_eq!(write_jitter(451_400, true), "0.451 msec\n");
+        assert_eq!(write_jitter(-4_000, true), "-0.004 msec\n");
+        assert_eq!(
+            write_head(Some(1_666_759), 64, false),
+            "1666.759 MHz\n64 Hz\n"
+        );
+        assert_eq!(write_jitter(564_934, false), "0.564934\n");
+        assert_eq!(write_head(None, 64, true), "64 Hz\n");
+        let text = format!(
+            "{head}{}{}",
+            write_jitter(451_400, true),
+            write_jitter(-1, false)
+        );
+        assert_eq!(read_jitters(&text).unwrap(), [0.451, -0.000001]);
+        assert!(read_jitters("0.451 msec\n").is_err());
+        assert_eq!(read_jitters("64 Hz\n0.4\nx\n").unwrap_err().line, 3);
     }
 
     #[test]

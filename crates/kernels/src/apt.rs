@@ -4,14 +4,20 @@
 //! apt itself has verified the signature of its index; the package must have the SHA-256
 //! that this index gives.
 
-use std::cmp::Ordering;
+mod lists;
+mod unpack;
+mod version;
+
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use crate::checksum;
 use crate::id::KernelId;
+
+pub(crate) use lists::Lists;
+pub(super) use unpack::{Unpacked, unpack, unpack_modules};
 
 /// Why a package cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +42,11 @@ pub enum AptError {
         /// The versions that there are, newest first.
         known: String,
     },
+    /// Other releases of Debian cannot be verified.
+    #[error(
+        "expected the keys of Debian's archives in {0}, found none: install debian-archive-keyring"
+    )]
+    NoKeyring(&'static str),
     /// A program failed.
     #[error("{program} failed ({status}): {stderr}: {advice}")]
     Failed {
@@ -62,7 +73,7 @@ pub enum AptError {
     },
     /// The package has no kernel in it.
     #[error(
-        "{package}: expected boot/vmlinuz-* and boot/config-* in the package, found no {missing}: the pattern in kernels/*.toml matches a package of another kind"
+        "{package}: expected a kernel's image and configuration in the package, found no {missing}: the pattern in kernels/*.toml matches a package of another kind"
     )]
     NoImage {
         /// The package.
@@ -75,6 +86,8 @@ pub enum AptError {
     Io(String, io::Error),
 }
 
+const UPDATE: &str = "run `apt-get update` as root and try again";
+
 /// A package that can be downloaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
@@ -84,31 +97,22 @@ pub(super) struct Candidate {
     pub(super) size: u64,
 }
 
-/// What was taken out of a package.
-#[derive(Debug)]
-pub(super) struct Unpacked {
-    pub(super) image: PathBuf,
-    pub(super) config: PathBuf,
-}
-
 /// Finds the package that matches a pattern and can be downloaded: of the version that `id`
 /// is pinned to, else the newest.
-pub(super) fn resolve(pattern: &str, id: &str) -> Result<Candidate, AptError> {
-    let advice = "run `apt-get update` as root and try again";
-    let search = run(
-        "apt-cache",
-        apt_cache().args(["search", "--names-only", pattern]),
-        advice,
-    )?;
+pub(super) fn resolve(lists: &Lists, pattern: &str, id: &str) -> Result<Candidate, AptError> {
+    let mut search = lists.command("apt-cache");
+    search.args(["search", "--names-only", pattern]);
+    let search = run("apt-cache", &mut search, UPDATE)?;
     let names = parse_names(&String::from_utf8_lossy(&search.stdout));
     let none = || AptError::NoPackage(pattern.to_owned());
     if names.is_empty() {
         return Err(none());
     }
     // It fails if one name has nothing to show, and shows the others nevertheless.
+    let mut show = lists.command("apt-cache");
     let show = output(
         "apt-cache",
-        apt_cache().args(["show", "--all-versions"]).args(&names),
+        show.args(["show", "--all-versions"]).args(&names),
     )?;
     let candidates = candidates(&names, &String::from_utf8_lossy(&show.stdout));
     if candidates.is_empty() {
@@ -117,9 +121,15 @@ pub(super) fn resolve(pattern: &str, id: &str) -> Result<Candidate, AptError> {
     choose(candidates, id)
 }
 
+/// Finds the package of this name.
+pub(super) fn resolve_name(lists: &Lists, name: &str) -> Result<Candidate, AptError> {
+    let escaped = name.replace('.', r"\.").replace('+', r"\+");
+    resolve(lists, &format!("^{escaped}$"), "any")
+}
+
 /// The newest candidate that fits an id.
 fn choose(mut candidates: Vec<Candidate>, id: &str) -> Result<Candidate, AptError> {
-    candidates.sort_by(|a, b| compare_versions(&b.version, &a.version));
+    candidates.sort_by(|a, b| version::compare(&b.version, &a.version));
     let fits = |one: &&Candidate| KernelId::parse(id).is_ok_and(|id| id.fits(&one.version));
     candidates.iter().find(fits).cloned().ok_or_else(|| {
         let known: Vec<&str> = candidates.iter().map(|one| &*one.version).collect();
@@ -134,12 +144,6 @@ fn choose(mut candidates: Vec<Candidate>, id: &str) -> Result<Candidate, AptErro
 pub fn choose_in(search: &str, show: &str, id: &str) -> Result<(String, String), AptError> {
     let chosen = choose(candidates(&parse_names(search), show), id)?;
     Ok((chosen.package, chosen.version))
-}
-
-fn apt_cache() -> Command {
-    let mut command = Command::new("apt-cache");
-    command.env("LC_ALL", "C");
-    command
 }
 
 /// The names in the output of `apt-cache search`: each line is `name - description`.
@@ -178,70 +182,14 @@ fn parse_stanza(stanza: &str) -> Option<Candidate> {
     })
 }
 
-/// Compares versions as Debian does (deb-version(7)): epoch, upstream version, revision.
-fn compare_versions(a: &str, b: &str) -> Ordering {
-    let (a_epoch, a_upstream, a_revision) = split_version(a);
-    let (b_epoch, b_upstream, b_revision) = split_version(b);
-    a_epoch
-        .cmp(&b_epoch)
-        .then_with(|| compare_parts(a_upstream, b_upstream))
-        .then_with(|| compare_parts(a_revision, b_revision))
-}
-
-fn split_version(version: &str) -> (u64, &str, &str) {
-    let (epoch, rest) = version.split_once(':').unwrap_or(("0", version));
-    let (upstream, revision) = rest.rsplit_once('-').unwrap_or((rest, "0"));
-    (epoch.parse().unwrap_or(0), upstream, revision)
-}
-
-/// Texts and numbers take turns; `~` comes before the end, the end before letters, letters
-/// before all else.
-fn compare_parts(mut a: &str, mut b: &str) -> Ordering {
-    while !a.is_empty() || !b.is_empty() {
-        let (a_text, a_rest) = split_at(a, |c| c.is_ascii_digit());
-        let (b_text, b_rest) = split_at(b, |c| c.is_ascii_digit());
-        let (a_number, a_rest) = split_at(a_rest, |c| !c.is_ascii_digit());
-        let (b_number, b_rest) = split_at(b_rest, |c| !c.is_ascii_digit());
-        let order =
-            compare_texts(a_text, b_text).then_with(|| number(a_number).cmp(&number(b_number)));
-        if order.is_ne() {
-            return order;
-        }
-        (a, b) = (a_rest, b_rest);
-    }
-    Ordering::Equal
-}
-
-fn split_at(text: &str, end: impl Fn(char) -> bool) -> (&str, &str) {
-    text.split_at(text.find(end).unwrap_or(text.len()))
-}
-
-fn number(digits: &str) -> u64 {
-    digits.parse().unwrap_or(0)
-}
-
-fn compare_texts(a: &str, b: &str) -> Ordering {
-    let rank = |text: &str, index: usize| match text.as_bytes().get(index) {
-        Some(b'~') => -1,
-        None => 0,
-        Some(letter) if letter.is_ascii_alphabetic() => i32::from(*letter),
-        Some(other) => 256 + i32::from(*other),
-    };
-    (0..a.len().max(b.len()))
-        .map(|index| rank(a, index).cmp(&rank(b, index)))
-        .find(|order| order.is_ne())
-        .unwrap_or(Ordering::Equal)
-}
-
 /// Downloads a package into a directory and verifies it.
-pub(super) fn download(candidate: &Candidate, directory: &Path) -> Result<PathBuf, AptError> {
-    let mut command = Command::new("apt-get");
-    command.env("LC_ALL", "C").current_dir(directory);
-    // As root, apt would hand the download to a user who may not write here.
-    if rustix::process::geteuid().is_root() {
-        command.args(["-o", "APT::Sandbox::User=root"]);
-    }
-    command.args(["-qq", "download"]);
+pub(super) fn download(
+    lists: &Lists,
+    candidate: &Candidate,
+    directory: &Path,
+) -> Result<PathBuf, AptError> {
+    let mut command = lists.command("apt-get");
+    command.current_dir(directory).args(["-qq", "download"]);
     command.arg(format!("{}={}", candidate.package, candidate.version));
     run(
         "apt-get",
@@ -277,66 +225,6 @@ fn verify(candidate: &Candidate, deb: &Path) -> Result<(), AptError> {
         package: format!("{}={}", candidate.package, candidate.version),
         expected: candidate.sha256.clone(),
         found,
-    })
-}
-
-/// Takes the kernel and its configuration out of a package, and nothing else.
-pub(super) fn unpack(deb: &Path, directory: &Path) -> Result<Unpacked, AptError> {
-    let mut child = Command::new("dpkg-deb")
-        .arg("--fsys-tarfile")
-        .arg(deb)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|error| not_started("dpkg-deb", error))?;
-    let stdout = child.stdout.take().expect("standard output is piped");
-    let unpacked = take_boot_files(stdout, deb, directory);
-    // The hundreds of megabytes that follow are of no interest. The package's checksum was
-    // verified before, so how the program ends tells nothing more.
-    let _ = child.kill();
-    let _ = child.wait();
-    unpacked
-}
-
-fn take_boot_files(archive: impl Read, deb: &Path, directory: &Path) -> Result<Unpacked, AptError> {
-    let describe = |error| AptError::Io(deb.display().to_string(), error);
-    let (mut image, mut config) = (None, None);
-    let mut archive = tar::Archive::new(archive);
-    for entry in archive.entries().map_err(describe)? {
-        let mut entry = entry.map_err(describe)?;
-        let path = entry.path().map_err(describe)?.into_owned();
-        let (target, slot) = match boot_file(&path) {
-            Some("vmlinuz") => (directory.join("vmlinuz"), &mut image),
-            Some("config") => (directory.join("config"), &mut config),
-            _ => continue,
-        };
-        let mut file = fs::File::create(&target).map_err(describe)?;
-        io::copy(&mut entry, &mut file).map_err(describe)?;
-        *slot = Some(target);
-        if image.is_some() && config.is_some() {
-            break;
-        }
-    }
-    let missing = |missing| AptError::NoImage {
-        package: deb.display().to_string(),
-        missing,
-    };
-    Ok(Unpacked {
-        image: image.ok_or_else(|| missing("vmlinuz"))?,
-        config: config.ok_or_else(|| missing("config"))?,
-    })
-}
-
-/// `vmlinuz` for `./boot/vmlinuz-6.12.117+deb12-amd64`.
-fn boot_file(path: &Path) -> Option<&str> {
-    let name = path
-        .strip_prefix("./boot")
-        .or_else(|_| path.strip_prefix("boot"));
-    let name = name.ok()?.to_str()?;
-    ["vmlinuz", "config"].into_iter().find(|kind| {
-        name.strip_prefix(kind)
-            .is_some_and(|rest| rest.starts_with('-'))
     })
 }
 
@@ -475,66 +363,6 @@ SHA256: 0000
         };
         let show = stanza("6.1.170-3") + &stanza("6.1.176-1") + &stanza("6.1.9-1");
         assert_eq!(newest(&names, &show).unwrap().version, "6.1.176-1");
-    }
-
-    #[test]
-    fn versions_are_ordered_as_dpkg_orders_them() {
-        let ordered = [
-            "1.0~rc1-1",
-            "1.0-1~deb12u1",
-            "1.0-1",
-            "1.0-1+b1",
-            "1.0-2",
-            "1.0a-1",
-            "1.0+x-1",
-            "6.1.170-3",
-            "6.12.9-1",
-            "6.12.107-1~deb12u1",
-            "6.12.107-1",
-            "1:0.1-1",
-        ];
-        for (i, a) in ordered.iter().enumerate() {
-            for (j, b) in ordered.iter().enumerate() {
-                assert_eq!(compare_versions(a, b), i.cmp(&j), "{a} and {b}");
-            }
-        }
-        assert_eq!(compare_versions("1.0", "1.0-0"), Ordering::Equal);
-        assert_eq!(compare_versions("1.01", "1.1"), Ordering::Equal);
-    }
-
-    #[test]
-    fn only_the_kernel_and_its_configuration_are_taken() {
-        let of = |path: &str| boot_file(Path::new(path)).map(str::to_owned);
-        assert_eq!(of("./boot/vmlinuz-6.12"), Some("vmlinuz".to_owned()));
-        assert_eq!(of("boot/config-6.12"), Some("config".to_owned()));
-        assert_eq!(of("./boot/System.map-6.12"), None);
-        assert_eq!(of("./boot/"), None);
-        assert_eq!(of("./lib/modules/6.12/vmlinuz-6.12"), None);
-    }
-
-    fn archive(paths: &[&str]) -> Vec<u8> {
-        let mut builder = tar::Builder::new(Vec::new());
-        for path in paths {
-            let mut header = tar::Header::new_ustar();
-            header.set_size(path.len() as u64);
-            header.set_mode(0o644);
-            builder
-                .append_data(&mut header, path, path.as_bytes())
-                .unwrap();
-        }
-        builder.into_inner().unwrap()
-    }
-
-    #[test]
-    fn a_package_without_a_kernel_is_an_error() {
-        let directory = tempfile::tempdir().unwrap();
-        let deb = Path::new("x.deb");
-        let take = |paths: &[&str]| take_boot_files(&archive(paths)[..], deb, directory.path());
-        let unpacked = take(&["boot/System.map-6", "boot/config-6", "boot/vmlinuz-6"]).unwrap();
-        assert_eq!(fs::read(unpacked.image).unwrap(), b"boot/vmlinuz-6");
-        assert_eq!(fs::read(unpacked.config).unwrap(), b"boot/config-6");
-        let error = take(&["boot/config-6"]).unwrap_err().to_string();
-        assert!(error.contains("found no vmlinuz"), "{error}");
     }
 
     #[test]

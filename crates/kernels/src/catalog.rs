@@ -19,14 +19,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::Kernel;
-use crate::apt;
 use crate::checksum;
 use crate::error::{KernelError, at};
 use crate::id::KernelId;
 use crate::paths::{self, Lock};
 use crate::record::{Record, add_into, copy_into, fetch_into};
 use crate::source::{self, Source};
+use crate::{Kernel, Package};
 
 /// A kernel as tables show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +60,7 @@ pub enum State {
 /// The kernels in the cache, and those that can be fetched into it.
 #[derive(Debug)]
 pub struct Catalog {
+    cache: PathBuf,
     /// `CACHE/kernels`.
     directory: PathBuf,
     sources: Vec<Source>,
@@ -70,6 +70,7 @@ impl Catalog {
     /// Opens the catalog in Punctual's cache directory. Nothing is made or changed yet.
     pub fn open(cache_dir: &Path) -> Result<Self, KernelError> {
         Ok(Self {
+            cache: cache_dir.to_owned(),
             directory: cache_dir.join("kernels"),
             sources: source::all()?,
         })
@@ -172,7 +173,7 @@ impl Catalog {
         let work = self.new_work_dir(id)?;
         let record = match self.cached_version(id) {
             Some(other) if !refresh => copy_into(&work, id, &self.place(&other.id), other),
-            _ => fetch_newest(&work, id, source, progress),
+            _ => fetch_into(&work, &self.cache, id, source, progress),
         };
         self.install(&work, record)?;
         let kernel = self.get(id)?;
@@ -321,6 +322,15 @@ impl Catalog {
             image_sha256: record.vmlinuz_sha256,
             boot: record.boot,
             origin: record.origin,
+            suites: record.suites,
+            package: match (record.package, record.version, record.deb_sha256) {
+                (Some(name), Some(version), Some(sha256)) => Some(Package {
+                    name,
+                    version,
+                    sha256,
+                }),
+                _ => None,
+            },
         }
     }
 
@@ -374,18 +384,6 @@ impl Catalog {
         fs::rename(&place, &old).map_err(at(&place))?;
         fs::remove_dir_all(&old).map_err(at(&old))
     }
-}
-
-/// Fetches the package that `id` asks for into `work`.
-fn fetch_newest(
-    work: &Path,
-    id: &str,
-    source: &Source,
-    progress: &mut dyn FnMut(&str),
-) -> Result<Record, KernelError> {
-    progress(&format!("{id}: looking for {}", source.package));
-    let candidate = apt::resolve(&source.package, id)?;
-    fetch_into(work, id, source, &candidate, progress)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 
 use include_dir::{Dir, DirEntry, include_dir};
 
+use crate::apt::Lists;
 use crate::checksum;
 use crate::paths::Lock;
 
@@ -52,10 +53,12 @@ pub enum KmodError {
     },
 }
 
-/// The modules of these names for a kernel, built if need be.
+/// The modules of these names for a kernel, built if need be; its headers are looked for in
+/// these suites of Debian, where none is named in the system's own lists.
 pub fn modules(
     cache: &Path,
     release: &str,
+    suites: &[String],
     names: &[String],
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<PathBuf>, KmodError> {
@@ -65,27 +68,36 @@ pub fn modules(
     let _lock = Lock::acquire(&lock).map_err(at(&lock))?;
     if !built.is_dir() {
         progress(&format!("building kernel modules for {release}"));
-        build(cache, &base, release, &built)?;
+        build(&base, release, &Lists::of(cache, suites), cache, &built)?;
     }
     let path = |name: &String| built.join(format!("{name}.ko"));
     Ok(names.iter().map(path).collect())
 }
 
-fn build(cache: &Path, base: &Path, release: &str, built: &Path) -> Result<(), KmodError> {
+fn build(
+    base: &Path,
+    release: &str,
+    lists: &Lists,
+    cache: &Path,
+    built: &Path,
+) -> Result<(), KmodError> {
     let work = tempfile::tempdir_in(base).map_err(at(base))?;
     let (sources, out) = (work.path().join("kmod"), work.path().join("out"));
     fs::create_dir(&sources)
         .and_then(|()| SOURCES.extract(&sources))
         .map_err(at(&sources))?;
-    let output = Command::new("sh")
+    let mut command = Command::new("sh");
+    command
         .arg(sources.join("build"))
         .arg(release)
         .arg(&out)
         // The script keeps headers in punctual's own directory there.
         .env("XDG_CACHE_HOME", cache.parent().unwrap_or(cache))
-        .stdin(Stdio::null())
-        .output()
-        .map_err(at(Path::new("sh")))?;
+        .stdin(Stdio::null());
+    if let Some(config) = lists.apt_config() {
+        command.env("APT_CONFIG", config);
+    }
+    let output = command.output().map_err(at(Path::new("sh")))?;
     if !output.status.success() {
         let said = last_lines(&String::from_utf8_lossy(&output.stderr));
         let release = release.to_owned();
@@ -153,7 +165,7 @@ mod tests {
         let cache = tempfile::tempdir().unwrap();
         let cache = cache.path().join("punctual");
         let names = ["stall".to_owned()];
-        let error = modules(&cache, "0.0.0-nobody", &names, &mut |_| ()).unwrap_err();
+        let error = modules(&cache, "0.0.0-nobody", &[], &names, &mut |_| ()).unwrap_err();
         assert!(
             error.to_string().contains("no headers for 0.0.0-nobody"),
             "{error}"

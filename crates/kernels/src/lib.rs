@@ -11,6 +11,7 @@
 mod apt;
 mod catalog;
 pub mod checksum;
+pub mod disk;
 pub mod elf;
 mod error;
 mod id;
@@ -58,4 +59,19 @@ pub struct Kernel {
     pub origin: String,
     /// The configuration that it was built with, where known.
     pub config: Option<PathBuf>,
+    /// The suites of Debian that it was found in; none: the system's, or it is the user's own.
+    pub suites: Vec<String>,
+    /// The distribution's package that it came from, if it did.
+    pub package: Option<Package>,
+}
+
+/// A package of the distribution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Package {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The file's SHA-256, as apt's signed index has it.
+    pub sha256: String,
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::apt::{self, Candidate};
+use crate::apt::{self, Candidate, Lists};
 use crate::checksum;
 use crate::error::{KernelError, at};
 use crate::image;
@@ -32,6 +32,9 @@ pub(super) struct Record {
     pub(super) vmlinuz_sha256: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) config_sha256: Option<String>,
+    /// The suites of Debian that it was found in; none: those of the system.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) suites: Vec<String>,
     /// When it was put here, RFC 3339, UTC.
     pub(super) fetched_at: String,
     pub(super) boot: String,
@@ -46,24 +49,25 @@ pub(super) struct RecordedModule {
     pub(super) sha256: String,
 }
 
-/// Fetches a kernel into `work`.
+/// Fetches the package that `id` asks for into `work`.
 pub(super) fn fetch_into(
     work: &Path,
+    cache: &Path,
     id: &str,
     source: &Source,
-    candidate: &Candidate,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Record, KernelError> {
+    let mut say = |text: &str| progress(&format!("{id}: {text}"));
+    let lists = Lists::fetch(cache, &source.suites, &mut say)?;
+    say(&format!("looking for {}", source.package));
+    let candidate = apt::resolve(&lists, &source.package, id)?;
+    let unpacked = download_into(work, &lists, &candidate, &mut say)?;
+    let info = image::inspect(unpacked.image()?)?;
+    let config = match unpacked.config() {
+        Ok(config) => config.to_owned(),
+        Err(_) => fetch_config(work, &lists, &info.release, &mut say)?,
+    };
     let (package, version) = (&candidate.package, &candidate.version);
-    let megabytes = candidate.size.div_ceil(1_000_000);
-    progress(&format!(
-        "{id}: downloading {package} {version} ({megabytes} MB)"
-    ));
-    let deb = apt::download(candidate, work)?;
-    progress(&format!("{id}: unpacking the kernel"));
-    let unpacked = apt::unpack(&deb, work)?;
-    fs::remove_file(&deb).map_err(at(&deb))?;
-    let info = image::inspect(&unpacked.image)?;
     Ok(Record {
         id: id.to_owned(),
         release: info.release,
@@ -72,12 +76,41 @@ pub(super) fn fetch_into(
         package: Some(package.clone()),
         version: Some(version.clone()),
         deb_sha256: Some(candidate.sha256.clone()),
-        vmlinuz_sha256: sum(&unpacked.image)?,
-        config_sha256: Some(sum(&unpacked.config)?),
+        vmlinuz_sha256: sum(unpacked.image()?)?,
+        config_sha256: Some(sum(&config)?),
+        suites: source.suites.clone(),
         fetched_at: now(),
         boot: source.boot.clone(),
         modules: Vec::new(),
     })
+}
+
+fn download_into(
+    work: &Path,
+    lists: &Lists,
+    candidate: &Candidate,
+    say: &mut dyn FnMut(&str),
+) -> Result<apt::Unpacked, KernelError> {
+    let (package, version) = (&candidate.package, &candidate.version);
+    let megabytes = candidate.size.div_ceil(1_000_000);
+    say(&format!("downloading {package} {version} ({megabytes} MB)"));
+    let deb = apt::download(lists, candidate, work)?;
+    say("unpacking the kernel");
+    let unpacked = apt::unpack(&deb, work)?;
+    fs::remove_file(&deb).map_err(at(&deb))?;
+    Ok(unpacked)
+}
+
+/// From Linux 7.2 on the configuration is in a package of its own.
+fn fetch_config(
+    work: &Path,
+    lists: &Lists,
+    release: &str,
+    say: &mut dyn FnMut(&str),
+) -> Result<PathBuf, KernelError> {
+    let candidate = apt::resolve_name(lists, &format!("linux-base-{release}"))?;
+    let unpacked = download_into(work, lists, &candidate, say)?;
+    Ok(unpacked.config()?.to_owned())
 }
 
 /// Copies a fetched kernel from its place in the cache into `work`, under another id.
@@ -106,7 +139,9 @@ pub(super) fn add_into(
     let copy = work.join("vmlinuz");
     let is_package = image.extension().is_some_and(|end| end == "deb");
     if is_package {
-        apt::unpack(image, work)?;
+        let unpacked = apt::unpack(image, work)?;
+        unpacked.image()?;
+        unpacked.config()?;
     } else {
         image::inspect(image)?;
         copy_file(image, &copy)?;
@@ -126,6 +161,7 @@ pub(super) fn add_into(
         deb_sha256: is_package.then(|| sum(image)).transpose()?,
         vmlinuz_sha256: sum(&copy)?,
         config_sha256: config,
+        suites: Vec::new(),
         fetched_at: now(),
         boot: boot.trim().to_owned(),
         modules: add_modules(work, modules, &info.release)?,

@@ -19,6 +19,9 @@ pub struct Source {
     /// An extended regular expression for the names of packages; the newest is taken,
     /// unless an id names a version (`debian-6.12@6.12.117`).
     pub package: String,
+    /// The suites of Debian that have it (`bullseye-security`); none: those of the system.
+    #[serde(default)]
+    pub suites: Vec<String>,
     /// Boot arguments that it is always started with.
     #[serde(default)]
     pub boot: String,

@@ -81,6 +81,10 @@ pub struct Load {
     /// Programs that must be the ones of this machine, not busybox's: a guest gets them too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<String>,
+    /// Whether it needs the disk of a guest: `/dev/nullb0`, and a file system in
+    /// `/run/punctual-disk`. On a host its commands look for what they need by themselves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disk: bool,
     /// What runs, all of it at once.
     #[serde(default, rename = "worker", skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<Worker>,
@@ -102,6 +106,9 @@ pub struct Worker {
     /// The signal that asks it to end.
     #[serde(default)]
     pub stop: Stop,
+    /// Whether the command never ends by itself: then no round of it is expected to be done.
+    #[serde(default)]
+    pub endless: bool,
     /// What the worker does, as a plural noun: `files`, `messages`.
     pub unit: String,
     /// How that is counted in what the worker prints.
@@ -112,6 +119,17 @@ impl Worker {
     /// The pause between two rounds.
     pub fn pause(&self) -> Nanos {
         Nanos::from_millis(i64::from(self.pause_ms))
+    }
+
+    /// The time after which a round is ended; `None` lets it end by itself.
+    pub fn limit(&self) -> Option<Nanos> {
+        (self.limit_ms > 0).then(|| Nanos::from_millis(i64::from(self.limit_ms)))
+    }
+
+    /// After how long the recipe repeats itself, as far as the recipe says so: the pause, and
+    /// the time after which a round is ended.
+    pub fn period(&self) -> Nanos {
+        self.pause() + self.limit().unwrap_or_default()
     }
 }
 
@@ -136,6 +154,15 @@ pub enum Count {
     Bytes,
     /// Each round that ended by itself is one.
     Rounds,
+    /// Each byte that its processes write is one, as the kernel counts them
+    /// (`/proc/PID/io`, `wchar`); of a process that ended, only if it led the command.
+    Written,
+    /// Each echo request that this machine sends is one, as the kernel counts them
+    /// (`/proc/net/snmp`, `OutEchos`): for `ping`, which itself tells only in the end.
+    EchoRequests,
+    /// The worker counts in the memory that `$PUNCTUAL_WORK` names, a file to be mapped that
+    /// holds one 64-bit number: `punctual-target hackbench` counts its messages there.
+    Counter,
     /// The sum of the whole numbers that follow this text in what it prints.
     After(String),
     /// The sum of the whole numbers that precede this text in what it prints.

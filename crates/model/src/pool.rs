@@ -104,6 +104,7 @@ impl Work {
         self.rounds += other.rounds;
         self.amount += other.amount;
         self.cpu += other.cpu;
+        self.span += other.span;
     }
 }
 

@@ -100,22 +100,18 @@ pub enum SampleSpan {
 pub enum Windows {
     /// Each sample has the window of its own number, in all variants; warm-up has none.
     BySample,
-    /// Variants take turns from the warm-up on: so many windows of the first, then as many of
-    /// the next, and again.
-    InTurns {
-        /// The variants, in the order of their turns.
-        variants: &'static [&'static str],
-        /// The setting that says how many windows a turn has; one where there is none.
-        length: Option<&'static str>,
-    },
-    /// All windows of a recording come before those of the next one of its step.
-    OneAfterTheOther {
-        /// Whether the warm-up has windows.
-        warmup: bool,
-    },
+    /// All windows of a recording, those of its warm-up first, come before those of the next
+    /// one of its step.
+    OneAfterTheOther,
     /// One loop found them all, and they were sorted into variants afterwards: the order of
     /// time is that of the windows.
     ByTime,
+    /// The same in each of several loops, of which one follows the other; what a loop missed
+    /// has windows too.
+    ByTimeWithin {
+        /// The setting that all recordings of a loop share.
+        setting: &'static str,
+    },
 }
 
 impl Watched {

@@ -48,12 +48,56 @@ pub enum Reason {
         /// What is wrong.
         error: String,
     },
+    /// The load did not run beside the probe as it should have: it was not loaded.
+    NotLoaded {
+        /// The worker's command.
+        worker: String,
+        /// In which way.
+        why: NotLoaded,
+        /// More about it; may be empty.
+        detail: String,
+    },
     /// Anything else.
     #[serde(untagged)]
     Other(String),
 }
 
+/// In which way a load did not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NotLoaded {
+    /// A worker cannot run: its command fails.
+    Failed,
+    /// A worker was not at work when the time for that was over.
+    NotUp,
+    /// A worker did nothing while samples were taken.
+    Starved,
+    /// A worker had stopped before the last sample.
+    Stopped,
+}
+
+impl fmt::Display for NotLoaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Failed => "cannot run",
+            Self::NotUp => "did not come up",
+            Self::Starved => "did nothing while samples were taken",
+            Self::Stopped => "had stopped before the last sample",
+        })
+    }
+}
+
 impl Reason {
+    /// A worker of a load that did not run.
+    pub fn not_loaded(worker: &str, why: NotLoaded, detail: impl fmt::Display) -> Self {
+        let (worker, detail) = (worker.into(), detail.to_string());
+        Self::NotLoaded {
+            worker,
+            why,
+            detail,
+        }
+    }
+
     /// A device file that cannot be opened.
     pub fn no_device(device: &str, module: &str, error: impl fmt::Display) -> Self {
         Self::NoDevice {
@@ -114,6 +158,17 @@ impl fmt::Display for Reason {
             ),
             Self::NotFound { program, error } => write!(f, "{program}: {error}"),
             Self::Unreadable { path, error } => write!(f, "{path}: {error}"),
+            Self::NotLoaded {
+                worker,
+                why,
+                detail,
+            } => {
+                write!(f, "load \"{worker}\" {why}")?;
+                match detail.as_str() {
+                    "" => Ok(()),
+                    detail => write!(f, ": {detail}"),
+                }
+            }
             Self::Other(text) => f.write_str(text),
         }
     }

@@ -120,7 +120,7 @@ pub struct StepRecord {
     pub probe: String,
     /// The load's name.
     pub load: String,
-    /// What the load did while the probe measured; empty when idle.
+    /// What the load did while samples were taken; empty when idle.
     pub work: Vec<Work>,
 }
 

@@ -18,6 +18,13 @@ pub const KEEP_MOST: u32 = 10_000_000;
 /// No recording counts more of anything: 2,000 years at 4 kHz. So counts can be added up.
 pub const COUNT_MOST: u64 = 1 << 48;
 
+/// The setting that says which part of each sample is the taking of its two time stamps, in ns.
+pub const TRACING_OVERHEAD: &str = "tracing_overhead_ns";
+
+/// The settings that say how many page faults the measuring threads had, without and with
+/// input from a device.
+pub const FAULTS: [&str; 2] = ["minor_faults", "major_faults"];
+
 /// One measured value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
@@ -81,6 +88,18 @@ impl Recording {
     pub fn mean(&self) -> Option<Nanos> {
         let count = i64::try_from(self.count).ok().filter(|count| *count > 0)?;
         Some(Nanos((self.sum.0 as f64 / count as f64).round() as i64))
+    }
+
+    /// Which part of each sample is the taking of its two time stamps, where that is known.
+    pub fn tracing_overhead(&self) -> Option<Nanos> {
+        let overhead = self.settings.get(TRACING_OVERHEAD)?;
+        overhead.number().map(Nanos)
+    }
+
+    /// How many page faults the measuring threads had; `None` where that is not known.
+    pub fn page_faults(&self) -> Option<i64> {
+        let count = |name: &&str| self.settings.get(*name)?.number();
+        FAULTS.iter().map(count).sum()
     }
 
     /// Whether every sample was kept, not only counted.
@@ -175,12 +194,13 @@ impl Samples {
     }
 }
 
-/// What a worker of a load did while a probe ran beside it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What a worker of a load did while samples were taken: from when the first measuring thread
+/// was ready, its warm-up included, until the last had taken its last sample.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     /// The worker's command.
     pub worker: String,
-    /// How often the command was started.
+    /// How often the command was done.
     pub rounds: u64,
     /// How many of `unit` it did.
     pub amount: u64,
@@ -188,6 +208,24 @@ pub struct Work {
     pub unit: String,
     /// The CPU time that it took, user and system.
     pub cpu: Nanos,
+    /// How long samples were taken; 0 in runs that were made before this was told.
+    #[serde(default)]
+    pub span: Nanos,
+    /// After how long the recipe repeats itself; 0 where it does so with each round.
+    #[serde(default)]
+    pub period: Nanos,
+    /// Whether the command never ends by itself, so that no round is expected.
+    #[serde(default)]
+    pub endless: bool,
+}
+
+impl Work {
+    /// What share of the recipe's period was played: 2.5 for two and a half periods; `None`
+    /// where it has none, or where that is not known.
+    pub fn periods(&self) -> Option<f64> {
+        let is_known = self.period > Nanos::ZERO && self.span > Nanos::ZERO;
+        is_known.then(|| self.span.0 as f64 / self.period.0 as f64)
+    }
 }
 
 /// Takes samples without allocating: all memory is taken, and touched, beforehand.

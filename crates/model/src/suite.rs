@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::limit::Limit;
 use crate::plan::{IDLE, Load, Plan, Step};
 
 /// A suite, as its TOML file tells it.
@@ -38,6 +39,9 @@ pub struct Suite {
     /// What is measured, in this order.
     #[serde(rename = "step")]
     pub steps: Vec<Step>,
+    /// What is demanded of the subjects.
+    #[serde(default, rename = "limit", skip_serializing)]
+    pub limits: Vec<Limit>,
 }
 
 fn memory_mib() -> u32 {

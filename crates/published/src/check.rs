@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a document's numbers are numbers, and stand in their quotations.
 
-use toml::Spanned;
-
 use crate::PICTURE;
+use crate::direction::Check;
 use crate::document::{Document, Quotes, Row, Table, number};
 
 /// What is wrong, and where in the text.
@@ -25,29 +24,14 @@ pub fn check(document: &Document) -> Checked {
         }
     }
     for histogram in &document.histograms {
-        let at = histogram.bins.span().start;
-        let bins = histogram.bins.get_ref();
-        let parts: Vec<&str> = bins.iter().flatten().map(String::as_str).collect();
-        for part in &parts {
-            numeric(part, at)?;
-        }
-        for [_, count] in bins {
-            let whole = count.parse::<u64>().is_ok();
-            fail_unless(whole, at, || {
-                format!("expected a whole count, found \"{count}\"")
-            })?;
-        }
-        numeric(&histogram.step, at)?;
-        quoted(&parts, &histogram.quotes)?;
+        numeric(&histogram.step, histogram.quotes.span().start)?;
+        filled(&histogram.quotes, histogram.bins.len(), "value and count")?;
     }
     for series in &document.series {
-        for value in series.values.get_ref() {
-            numeric(value, series.values.span().start)?;
-        }
-        quoted(&texts(&series.values), &series.quotes)?;
+        filled(&series.quotes, series.values.len(), "number")?;
     }
     for list in &document.lists {
-        quoted(&texts(&list.lines), &list.quotes)?;
+        filled(&list.quotes, list.lines.len(), "process, as ps prints it")?;
     }
     for statement in &document.statements {
         let value: Vec<&str> = statement.value.iter().map(String::as_str).collect();
@@ -60,7 +44,22 @@ pub fn check(document: &Document) -> Checked {
         quoted(&[], &picture.quotes)?;
     }
     for direction in &document.directions {
-        quoted(&[], &direction.quotes)?;
+        let at = direction.quotes.span().start;
+        let limit = match &direction.check {
+            Check::Below(below) => Some(below),
+            _ => None,
+        };
+        let limits: Vec<&str> = limit.iter().map(|below| below.limit.as_str()).collect();
+        quoted(&limits, &direction.quotes)?;
+        let is_time = limit.is_none_or(|below| below.nanos().is_some());
+        fail_unless(is_time, at, || "expected a limit in us, ms or s".to_owned())?;
+        let is_told = direction.needs.is_none() || direction.note.is_some();
+        fail_unless(is_told, at, || {
+            format!(
+                "\"{}\" has `needs`: expected a `note` that says why",
+                direction.id
+            )
+        })?;
     }
     Ok(())
 }
@@ -86,8 +85,12 @@ fn row_of(table: &Table, row: &Row) -> Checked {
     quoted(&printed, &row.quotes)
 }
 
-fn texts(values: &Spanned<Vec<String>>) -> Vec<&str> {
-    values.get_ref().iter().map(String::as_str).collect()
+/// Quotations from whose lines something was taken.
+fn filled(quotes: &Quotes, taken: usize, what: &str) -> Checked {
+    quoted(&[], quotes)?;
+    fail_unless(taken > 0, quotes.span().start, || {
+        format!("expected a quotation with a {what} on a line, found none")
+    })
 }
 
 fn numeric(value: &str, at: usize) -> Checked {

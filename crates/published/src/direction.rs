@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::document::Quotes;
+use crate::document::{Quotes, Unit, number};
 
 /// A claim about kernels that recordings can confirm or contradict.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -17,8 +17,24 @@ pub struct Direction {
     pub section: String,
     /// What the document says.
     pub quotes: Quotes,
+    /// What a subject must have for this to be told of it.
+    #[serde(default)]
+    pub needs: Option<Need>,
+    /// What one CPU, one bench, one size cannot show of it.
+    #[serde(default)]
+    pub note: Option<String>,
     /// How it is checked.
     pub check: Check,
+}
+
+/// What not every bench has, and a claim is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Need {
+    /// CPUs that run at the same time, and wait for each other.
+    SeveralCpus,
+    /// Caches, buses, microseconds of a certain CPU: what virtual time has not.
+    RealTime,
 }
 
 /// How a claim is checked.
@@ -35,6 +51,8 @@ pub enum Check {
     Told(Told),
     /// The average improvement of all tests' worst cases is above zero.
     Improved(Improved),
+    /// Each figure is below a length of time.
+    Below(Below),
 }
 
 /// Two roles and the figures by which they are compared.
@@ -61,6 +79,27 @@ pub struct Ratio {
     pub to: Measure,
     /// Above which quotient the claim holds.
     pub above: f64,
+}
+
+/// Figures, and what they are to stay below.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Below {
+    /// Whose.
+    pub of: Role,
+    /// Which figures.
+    pub what: Vec<Measure>,
+    /// The number, as it is printed.
+    pub limit: String,
+    /// What it counts.
+    pub unit: Unit,
+}
+
+impl Below {
+    /// The limit in nanoseconds; `None` if it is no length of time.
+    pub fn nanos(&self) -> Option<f64> {
+        Some(number(&self.limit)? * self.unit.nanos()?)
+    }
 }
 
 /// What a probe tells besides its samples.
@@ -102,6 +141,12 @@ pub enum Role {
     Rt,
     /// All others.
     Stock,
+    /// Those whose kernel code goes on until it sleeps or returns: `vanilla`.
+    None,
+    /// Those that are preempted where kernel code asks.
+    Voluntary,
+    /// Those that are preempted wherever nothing forbids it.
+    Full,
     /// Of the real-time kernels, that with the highest release.
     NewerRt,
     /// Of the real-time kernels, that with the lowest release.
@@ -119,6 +164,9 @@ impl Role {
             Self::Every => "subject",
             Self::Rt => "real-time kernel",
             Self::Stock => "stock kernel",
+            Self::None => "kernel without preemption",
+            Self::Voluntary => "kernel with voluntary preemption",
+            Self::Full => "preemptible kernel",
             Self::NewerRt | Self::OlderRt => "second, older or newer real-time kernel",
             Self::NewerStock | Self::OlderStock => "second, older or newer stock kernel",
         }
@@ -134,6 +182,9 @@ pub struct Measure {
     /// The variant, or its first words; empty for any.
     #[serde(default)]
     pub variant: String,
+    /// The load; without it each that there is, by itself.
+    #[serde(default)]
+    pub load: Option<String>,
     /// The figure.
     pub statistic: Statistic,
 }
@@ -163,6 +214,8 @@ pub enum Statistic {
     Min,
     /// The average.
     Mean,
+    /// Of several variants' or repetitions' averages the largest.
+    WorstMean,
     /// The largest.
     Max,
     /// The middle one.
@@ -181,6 +234,7 @@ impl Statistic {
         match self {
             Self::Min => "min",
             Self::Mean => "average",
+            Self::WorstMean => "worst average",
             Self::Max => "max",
             Self::Median => "median",
             Self::Last => "last",

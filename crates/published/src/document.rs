@@ -53,6 +53,15 @@ pub struct Document {
     pub directions: Vec<Direction>,
 }
 
+impl Document {
+    /// Takes from the quotations what is not written a second time beside them.
+    pub(crate) fn fill(&mut self) {
+        self.histograms.iter_mut().for_each(Histogram::fill);
+        self.series.iter_mut().for_each(Series::fill);
+        self.lists.iter_mut().for_each(List::fill);
+    }
+}
+
 /// What a number counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
@@ -176,22 +185,45 @@ pub struct Histogram {
     pub unit: Unit,
     /// From one value to the next.
     pub step: String,
-    /// Value and count, as they are printed.
-    pub bins: Spanned<Vec<[String; 2]>>,
-    /// What proves them.
+    /// How many samples were taken in a second.
+    pub hertz: u32,
+    /// What it says; each line of a value and a count is a bin.
     pub quotes: Quotes,
+    /// Value and count, as they are printed in the quotations.
+    #[serde(skip_deserializing)]
+    pub bins: Vec<[String; 2]>,
 }
 
 impl Histogram {
     /// The number of each step that has samples, from 0, with their count.
     pub fn steps(&self) -> Vec<(u64, u64)> {
         let step = number(&self.step).unwrap_or(1.0);
-        let bins = self.bins.get_ref().iter();
+        let bins = self.bins.iter();
         bins.filter_map(|[value, count]| {
             let place = (number(value)? / step).round() as u64;
             Some((place, count.parse().ok()?))
         })
         .collect()
+    }
+
+    /// How many samples it has.
+    pub fn count(&self) -> u64 {
+        self.steps().iter().map(|(_, count)| count).sum()
+    }
+
+    /// How long they took, in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.count() as f64 / f64::from(self.hertz)
+    }
+
+    pub(crate) fn fill(&mut self) {
+        let lines = self.quotes.get_ref().iter().flat_map(|quote| quote.lines());
+        let bin = |line: &str| {
+            let (value, count) = line.split_once(' ')?;
+            let is_bin = number(value).is_some() && count.parse::<u64>().is_ok();
+            is_bin.then(|| [value.to_owned(), count.to_owned()])
+        };
+        self.bins = lines.filter_map(bin).collect();
     }
 }
 
@@ -209,10 +241,20 @@ pub struct Series {
     pub probe: String,
     /// What the values count.
     pub unit: Unit,
-    /// The samples as they are printed.
-    pub values: Spanned<Vec<String>>,
-    /// What proves them.
+    /// What it says; each line of a number, with or without `msec`, is a sample.
     pub quotes: Quotes,
+    /// The samples as they are printed in the quotations.
+    #[serde(skip_deserializing)]
+    pub values: Vec<String>,
+}
+
+impl Series {
+    pub(crate) fn fill(&mut self) {
+        let lines = self.quotes.get_ref().iter().flat_map(|quote| quote.lines());
+        let values = lines.map(|line| line.strip_suffix(" msec").unwrap_or(line));
+        let values = values.filter(|value| number(value).is_some());
+        self.values = values.map(str::to_owned).collect();
+    }
 }
 
 /// A list of names.
@@ -227,10 +269,19 @@ pub struct List {
     pub section: String,
     /// Which probe lists the same.
     pub probe: String,
-    /// The names.
-    pub lines: Spanned<Vec<String>>,
-    /// What proves them.
+    /// What it says, as `ps -A` prints it.
     pub quotes: Quotes,
+    /// The names, from the quotations' last column.
+    #[serde(skip_deserializing)]
+    pub lines: Vec<String>,
+}
+
+impl List {
+    pub(crate) fn fill(&mut self) {
+        let lines = self.quotes.get_ref().iter().flat_map(|quote| quote.lines());
+        let name = |line: &str| line.splitn(4, ' ').nth(3).map(str::to_owned);
+        self.lines = lines.filter_map(name).collect();
+    }
 }
 
 /// What a document says in words.
@@ -251,6 +302,9 @@ pub struct Statement {
     pub unit: Option<Unit>,
     /// Which probe measures it.
     pub probe: String,
+    /// What one CPU, one bench, one size cannot show of it.
+    #[serde(default)]
+    pub note: Option<String>,
     /// What proves it.
     pub quotes: Quotes,
 }

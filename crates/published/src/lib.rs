@@ -17,7 +17,7 @@ use include_dir::{Dir, include_dir};
 use thiserror::Error;
 
 pub use direction::{
-    Check, Comparison, Direction, Improved, Measure, Ratio, Role, Statistic, Told,
+    Below, Check, Comparison, Direction, Improved, Measure, Need, Ratio, Role, Statistic, Told,
 };
 pub use document::{
     Column, Document, Histogram, List, Picture, Quotes, Row, Series, Statement, Table, Unit,
@@ -77,10 +77,11 @@ pub fn documents() -> Result<Vec<Document>, PublishedError> {
 
 /// Reads one document; `file` is what errors call it.
 pub fn parse(file: &Path, text: &str) -> Result<Document, PublishedError> {
-    let document: Document = toml::from_str(text).map_err(|reason| PublishedError::Form {
+    let mut document: Document = toml::from_str(text).map_err(|reason| PublishedError::Form {
         file: file.to_owned(),
         reason,
     })?;
+    document.fill();
     check::check(&document).map_err(|fault| PublishedError::Content {
         file: file.to_owned(),
         line: 1 + text

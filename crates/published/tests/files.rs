@@ -69,7 +69,7 @@ fn the_numbers_that_matter_most_are_as_printed() {
         value("CELF", "Realtime-preemption", "hackbench", 6),
         printed("13.713")
     );
-    assert_eq!(value("VUB", "2.6.33.7-rt30", "tests", 9), printed("47.4"));
+    assert_eq!(value("VUB", "2.6.33.7-rt30", "tests", 11), printed("47.4"));
     assert_eq!(value("VUB", "2.6.33.7-rt30", "tests", 0), None);
     let review = documents
         .iter()

@@ -74,8 +74,14 @@ pub fn all_probes() -> Vec<Run> {
         yes,
         why: why.into(),
     };
-    let unforced = answer(false, "neither, and 1 of 9 lines have a thread");
-    let forced = answer(true, "PREEMPT_RT, and 8 of 9 lines have one");
+    let unforced = [
+        answer(false, "0 of 8 lines have a thread"),
+        answer(true, "0 of 8 lines have a thread"),
+    ];
+    let forced = [
+        answer(true, "8 of 8 lines have a thread"),
+        answer(false, "8 of 8 lines have a thread"),
+    ];
     runs[0].recordings = numbered(told_by_all_probes(unforced, 40));
     runs[1].recordings = numbered(told_by_all_probes(forced, 59));
     for run in &mut runs {
@@ -84,9 +90,10 @@ pub fn all_probes() -> Vec<Run> {
     runs
 }
 
-fn told_by_all_probes(threaded: Finding, threads: u64) -> Vec<Recording> {
+fn told_by_all_probes([each, none]: [Finding; 2], threads: u64) -> Vec<Recording> {
     let threads_found = [
-        ("interrupts_threaded", threaded),
+        ("interrupts_threaded", each),
+        ("interrupts_unthreaded", none),
         ("threads", Finding::Count(threads)),
         ("real_time_threads", Finding::Count(12)),
     ];
@@ -243,6 +250,7 @@ fn steps() -> Vec<StepRecord> {
         amount,
         unit: unit.into(),
         cpu: Nanos::from_millis(millis),
+        ..Work::default()
     };
     let work = vec![
         work("hackbench -g 1 -l 100", 6, 240_000, "messages", 1_830),

@@ -3,12 +3,14 @@
 
 use std::iter;
 
+use punctual_model::probe::Shape;
 use punctual_model::record::{StepRecord, Unsupported};
 use punctual_model::recording::Work;
 use punctual_model::{Nanos, Quantiles, Recording, Run, Sample};
 use serde_json::{Map, Value, json};
 
 use crate::stats::supports;
+use crate::views;
 
 /// The quantiles given, each under its number.
 const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
@@ -119,9 +121,11 @@ fn quantiles(count: u64, quantile: impl Fn(f64) -> Option<Nanos>) -> Value {
     Value::Object(Map::from_iter(values))
 }
 
-/// The view that accounts for the samples which a late one displaced.
+/// The view that accounts for the samples which a late one displaced. A jitter is no lateness:
+/// it is the time since the sample before, which no other one displaces.
 fn corrected(recording: &Recording) -> Value {
-    let interval = recording.interval;
+    let is_jitter = views::of(&recording.key.probe).shape == Shape::Jitter;
+    let interval = recording.interval.filter(|_| !is_jitter);
     let Some(histogram) = interval.and_then(|span| recording.histogram.corrected_for(span)) else {
         return Value::Null;
     };
@@ -145,6 +149,9 @@ fn work(work: &Work) -> Value {
         "amount": work.amount,
         "unit": work.unit,
         "cpu_ns": work.cpu.0,
+        "span_ns": work.span.0,
+        "period_ns": work.period.0,
+        "endless": work.endless,
     })
 }
 
@@ -211,6 +218,10 @@ mod tests {
         let corrected = &plain["corrected"];
         assert!(corrected["count"].as_u64() > plain["count"].as_u64());
         assert_eq!(corrected["max"], plain["max"]);
+        run.recordings[1].key.probe = "realfeel".into();
+        let value = run_json(&run, false);
+        assert!(value["recordings"][1]["interval_ns"].is_i64());
+        assert!(value["recordings"][1]["corrected"].is_null());
     }
 
     /// Real runs, and ones with everything that a run can have, against the schema; it names

@@ -26,7 +26,7 @@ mod views;
 mod fixtures;
 
 pub use json::runs_json;
-use matrix::{Column, Measurement};
+use matrix::Column;
 pub use page::{comparison_page, page};
 pub use published::{directions_text, documents_text};
 pub use summary::summary;

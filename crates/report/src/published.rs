@@ -6,6 +6,7 @@
 
 pub mod directions;
 pub mod improvement;
+pub mod judged;
 mod measure;
 mod roles;
 pub mod scale;
@@ -17,7 +18,8 @@ use punctual_published::Document;
 
 use crate::matrix::Matrix;
 
-pub use directions::{Checked, Outcome, checked};
+pub use directions::{Checked, checked};
+pub use judged::Outcome;
 pub use tables::{Source, Table, table};
 pub use text::{directions_text, documents_text};
 

@@ -2,6 +2,7 @@
 //! The table's contents, before they become text or HTML: every cell says something.
 
 mod figures;
+mod shortfalls;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -222,6 +223,14 @@ fn entry<'a>(column: &'a Column<'a>, row: &Measurement, notes: &mut Notes) -> En
                      counted, not placed"
                 )));
             }
+            if stats.faults > 0 {
+                numbers.push(notes.number(format!(
+                    "{}, {}: {} page faults while it was measured, in spite of locked memory",
+                    column.name,
+                    row.title(),
+                    thousands(stats.faults as u64),
+                )));
+            }
             let some = stats.count > 0;
             let content = some.then_some(stats).ok_or("no sample");
             (found, content, numbers)
@@ -243,7 +252,8 @@ fn entry<'a>(column: &'a Column<'a>, row: &Measurement, notes: &mut Notes) -> En
     }
 }
 
-/// Where the figures were measured: on which CPUs, and of real time on which machine.
+/// Where the figures were measured: on which CPUs, of real time on which machine; and what was
+/// less than it should have been.
 pub fn places(matrix: &Matrix<'_>) -> Vec<String> {
     let mut cpus: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for recording in matrix.runs().flat_map(|run| &run.recordings) {
@@ -265,6 +275,8 @@ pub fn places(matrix: &Matrix<'_>) -> Vec<String> {
     places.extend((!on.is_empty()).then(|| format!("Measured {}.", on.join("; "))));
     places.extend(kernels(matrix));
     places.extend(matrix.columns.iter().filter_map(machine));
+    places.extend(shortfalls::of_loads(matrix));
+    places.extend(shortfalls::of_samples(matrix));
     places
 }
 

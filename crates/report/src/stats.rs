@@ -17,6 +17,10 @@ pub struct Stats {
     pub extremes: Option<(Nanos, Nanos)>,
     /// Periods in which no sample could be taken.
     pub missed: u64,
+    /// Which part of each sample is the taking of its time stamps; the least, where it differs.
+    pub tracing: Option<Nanos>,
+    /// Page faults of the measuring threads.
+    pub faults: i64,
     /// Samples above the histogram's range.
     pub overflow: u64,
     /// The worst case of each seed that has samples.
@@ -39,10 +43,17 @@ impl Stats {
             mean,
             extremes: lowest.zip(highest),
             missed: all().map(|recording| recording.missed).sum(),
+            tracing: all().map(Recording::tracing_overhead).min().flatten(),
+            faults: all().filter_map(Recording::page_faults).sum(),
             overflow: all().map(|recording| recording.histogram.overflow()).sum(),
             worst_by_seed: found.iter().filter_map(worst).collect(),
             quantiles: Quantiles::of(all()),
         }
+    }
+
+    /// A sample, or a mean, without the part that is the taking of its time stamps.
+    pub fn corrected(&self, value: Nanos) -> Option<Nanos> {
+        self.tracing.map(|tracing| value - tracing)
     }
 
     /// The worst case over all seeds.
@@ -81,6 +92,8 @@ impl Stats {
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::recording::{FAULTS, TRACING_OVERHEAD};
+
     use super::*;
     use crate::fixtures;
     use crate::matrix::Matrix;
@@ -91,6 +104,28 @@ mod tests {
         assert!(!supports(999, 0.999));
         assert!(!supports(1_000, 0.9999));
         assert!(!supports(0, 0.5));
+    }
+
+    #[test]
+    fn what_tracing_costs_is_subtracted_only_where_every_recording_knows_it() {
+        let mut runs = fixtures::seeds(2);
+        let tracing = |runs: &[punctual_model::Run]| {
+            let matrix = Matrix::new(runs);
+            let stats = Stats::of(&matrix.columns[0].found(&matrix.rows[1]));
+            let corrected = stats.tracing.map(|cost| Nanos(500) - cost);
+            assert_eq!(stats.corrected(Nanos(500)), corrected);
+            (stats.tracing, stats.faults)
+        };
+        let mut know = |run: usize, cost: i64| {
+            for recording in &mut runs[run].recordings {
+                let settings = [(TRACING_OVERHEAD, cost), (FAULTS[0], 2), (FAULTS[1], 1)];
+                let settings = settings.map(|(name, value)| (name.into(), value.into()));
+                recording.settings.extend(settings);
+            }
+            tracing(&runs)
+        };
+        assert_eq!(know(0, 90), (None, 3));
+        assert_eq!(know(1, 83), (Some(Nanos(83)), 6));
     }
 
     #[test]

@@ -196,7 +196,7 @@ mod tests {
             yes: true,
             why: why(),
         };
-        let threaded = told("kthreads", "irqs threaded", yes.clone());
+        let threaded = told("kthreads", "each irq threaded", yes.clone());
         assert_eq!((&*threaded.text, threaded.more), ("yes", Some(why())));
         assert_eq!(told("tick", "kernel's count", yes).text, "agrees");
         let text = |probe, label, value| told(probe, label, value).text;

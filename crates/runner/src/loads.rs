@@ -95,6 +95,7 @@ fn mix(loads: &Loads, name: &str, above: &[&str]) -> Result<Load, Error> {
         let part = mix(loads, &part, &path)?;
         load.workers.extend(part.workers);
         load.programs.extend(part.programs);
+        load.disk |= part.disk;
     }
     load.programs.sort();
     load.programs.dedup();

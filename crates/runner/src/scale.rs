@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How much of a suite's experiment is carried out, and in how many runs.
 
-use punctual_agent::probes;
+use punctual_agent::probes::{self, Extent};
 use punctual_model::Nanos;
 use punctual_model::plan::Step;
 use toml::Value;
@@ -18,13 +18,15 @@ pub enum Scale {
     Share(f64),
     /// So many samples of each probe that takes them at an interval.
     Samples(u64),
-    /// So long a time for each probe that takes samples at an interval.
+    /// So long a time for each probe that goes on for as long as it is told.
     Duration(Nanos),
 }
 
-/// The samples of one step, in each of the runs that share them.
+/// How much one step measures, in each of the runs that share it.
 struct Size {
-    /// All of them.
+    /// The parameter that says it.
+    parameter: &'static str,
+    /// All of it.
     total: u64,
     /// What one run takes at most.
     most: u64,
@@ -58,17 +60,19 @@ impl Scale {
     /// The step's size, if it is another one than the suite's.
     fn size(self, step: &Step, longest: Nanos) -> Result<Option<Size>, Error> {
         let measurement = probes::parse(&step.probe, &step.params).map_err(Error::Request)?;
-        let period = measurement.period();
+        let extent = measurement.extent();
+        let within = |time: Nanos, extent: Extent| (time.0 / extent.each.0.max(1)) as u64;
         let total = match self {
             Self::Suite => None,
             Self::Share(share) => step.full.map(|full| (full as f64 * share).ceil() as u64),
-            Self::Samples(samples) => period.map(|_| samples),
-            Self::Duration(time) => period.map(|period| (time.0 / period.0.max(1)) as u64),
+            Self::Samples(samples) => measurement.period().map(|_| samples),
+            Self::Duration(time) => extent.map(|extent| within(time, extent)),
         };
         Ok(total.map(|total| Size {
+            parameter: extent.map_or("samples", |extent| extent.parameter),
             total: total.max(1),
-            most: period.map_or(u64::MAX, |period| {
-                (longest.0 / period.0.max(1)).max(1) as u64
+            most: extent.map_or(u64::MAX, |extent| {
+                within(longest, extent).clamp(1, extent.most)
             }),
         }))
     }
@@ -79,7 +83,7 @@ impl Size {
         self.total.div_ceil(self.most)
     }
 
-    /// How many samples the run of that number takes.
+    /// How much the run of that number measures.
     fn of_run(&self, run: u64) -> u64 {
         self.total.saturating_sub(run * self.most).min(self.most)
     }
@@ -88,11 +92,10 @@ impl Size {
 /// A step in the run of that number; a step that is not divided is in the first one.
 fn shard(step: &Step, size: Option<&Size>, run: u64) -> Step {
     let mut step = step.clone();
-    let samples = size.map(|size| size.of_run(run));
-    step.skip = samples.map_or(run > 0, |samples| samples == 0);
-    if let Some(samples @ 1..) = samples {
-        step.params
-            .insert("samples".into(), Value::Integer(samples as i64));
+    step.skip = size.map_or(run > 0, |size| size.of_run(run) == 0);
+    if let Some(size) = size.filter(|_| !step.skip) {
+        let part = Value::Integer(size.of_run(run) as i64);
+        step.params.insert(size.parameter.into(), part);
     }
     step
 }
@@ -161,6 +164,21 @@ mod tests {
         assert_eq!(samples(count), [[Some(7), None]]);
         let time = Scale::Duration(Nanos(2_000_000_000));
         assert_eq!(samples(time), [[Some(2_000), None]]);
+    }
+
+    #[test]
+    fn what_is_told_in_ticks_is_shared_in_ticks() {
+        let step = |text: &str| toml::from_str::<Step>(text).unwrap();
+        let steps = [step("probe = \"switch\"\nfull = 120")];
+        let ticks = |scale: Scale| -> Vec<Option<i64>> {
+            let runs = scale.shards(&steps, MINUTE).unwrap();
+            let of = |run: &Vec<Step>| run[0].params.get("ticks")?.as_integer();
+            runs.iter().map(of).collect()
+        };
+        assert_eq!(ticks(Scale::Share(1.0)), [Some(50), Some(50), Some(20)]);
+        assert_eq!(ticks(Scale::Duration(Nanos(240_000_000))), [Some(10)]);
+        // Of samples nothing is known beforehand.
+        assert_eq!(ticks(Scale::Samples(7)), [None]);
     }
 
     #[test]

@@ -9,13 +9,17 @@ use std::time::Duration;
 use punctual_bench::host::HostSite;
 use punctual_bench::site::Site;
 use punctual_bench::virtual_bench::{Machine, Start, VirtualBench, VirtualSite, cmdline};
+use punctual_kernels::disk::{self, DiskModule};
 use punctual_kernels::initramfs::{self, Initramfs};
 use punctual_kernels::kmod;
 use punctual_kernels::{Catalog, Kernel, KernelError};
 use punctual_model::plan::Load;
 use punctual_model::suite::{SubjectSpec, Suite};
 
-use crate::{Companion, Error, did_you_mean};
+use crate::{Companion, Error, did_you_mean, preemption};
+
+/// What makes the file system on a guest's disk.
+const MKE2FS: &str = "/usr/sbin/mke2fs";
 
 /// A subject that is ready to run.
 pub struct PreparedSite {
@@ -34,6 +38,8 @@ pub struct Equipment {
     files: Vec<PathBuf>,
     /// Punctual's own kernel modules, by name.
     modules: Vec<String>,
+    /// Whether it gets a disk.
+    disk: bool,
     /// Memory, in mebibytes.
     pub memory_mib: u32,
     /// Nanoseconds of virtual time per instruction.
@@ -55,8 +61,12 @@ impl Equipment {
                 return Err(Error::unknown("kernel module", module, &kmod::NAMES));
             }
         }
+        let disk = of_steps(suite, loads).any(|load| load.disk);
+        let mut programs = programs(suite, loads);
+        programs.extend(disk.then(|| MKE2FS.to_owned()));
         Ok(Self {
-            programs: find_programs(&programs(suite, loads), say)?,
+            disk,
+            programs: find_programs(&programs, say)?,
             files: find_files(&suite.files, say)?,
             modules: suite.modules.clone(),
             memory_mib: suite.memory_mib,
@@ -94,7 +104,12 @@ impl Builder<'_> {
             if !guests.contains_key(id) {
                 guests.insert(id, self.guest(id, &target, &busybox, progress)?);
             }
-            sites.push(self.site(&guests[id], subject));
+            let guest = &guests[id];
+            if let Some(mistake) = preemption::not_offered(&guest.kernel, &subject.boot)? {
+                let name = &subject.name;
+                return Err(Error::Request(format!("subject \"{name}\": {mistake}")));
+            }
+            sites.push(self.site(guest, subject));
         }
         Ok(sites)
     }
@@ -114,6 +129,13 @@ impl Builder<'_> {
         let mut initramfs = initramfs::base(target, busybox, &modules, programs)?;
         for file in &self.equipment.files {
             put(&mut initramfs, file)?;
+        }
+        if self.equipment.disk {
+            // Without it the loads that need it are unsupported, and all else can be measured.
+            match disk::modules(self.cache, &kernel, progress) {
+                Ok(modules) => put_disk(&mut initramfs, &modules)?,
+                Err(error) => progress(&format!("{}: no disk: {error}", kernel.id)),
+            }
         }
         let (path, sha256) = self.bench.keep_initramfs(&initramfs)?;
         Ok(Guest {
@@ -135,7 +157,7 @@ impl Builder<'_> {
         if names.is_empty() {
             return Ok(Default::default());
         }
-        match kmod::modules(self.cache, &kernel.release, names, progress) {
+        match kmod::modules(self.cache, &kernel.release, &kernel.suites, names, progress) {
             Ok(modules) => Ok((modules, BTreeMap::new())),
             Err(error @ kmod::KmodError::Io { .. }) => Err(error.into()),
             Err(error) => {
@@ -196,6 +218,21 @@ pub fn host(cache: PathBuf, silence: Duration) -> PreparedSite {
     }
 }
 
+/// Puts a disk's modules where the target looks for them, each beside its parameters.
+fn put_disk(initramfs: &mut Initramfs, modules: &[DiskModule]) -> Result<(), Error> {
+    for (number, module) in modules.iter().enumerate() {
+        let name = module.path.file_stem().unwrap_or_default();
+        let place = format!("/lib/modules/disk/{number:02}-{}", name.display());
+        let bytes = fs::read(&module.path).map_err(Error::at(&module.path))?;
+        initramfs.file(&format!("{place}.ko"), 0o644, bytes)?.file(
+            &format!("{place}.parameters"),
+            0o644,
+            &*module.parameters,
+        )?;
+    }
+    Ok(())
+}
+
 fn put(initramfs: &mut Initramfs, file: &Path) -> Result<(), Error> {
     let name = file
         .to_str()
@@ -205,10 +242,17 @@ fn put(initramfs: &mut Initramfs, file: &Path) -> Result<(), Error> {
     Ok(())
 }
 
+/// The loads of a suite's steps.
+fn of_steps<'a>(
+    suite: &'a Suite,
+    loads: &'a BTreeMap<String, Load>,
+) -> impl Iterator<Item = &'a Load> {
+    suite.steps.iter().filter_map(|step| loads.get(&step.load))
+}
+
 /// The programs that a suite and the loads of its steps name, each once.
 fn programs(suite: &Suite, loads: &BTreeMap<String, Load>) -> BTreeSet<String> {
-    let of_loads = suite.steps.iter().filter_map(|step| loads.get(&step.load));
-    let of_loads = of_loads.flat_map(|load| &load.programs);
+    let of_loads = of_steps(suite, loads).flat_map(|load| &load.programs);
     suite.programs.iter().chain(of_loads).cloned().collect()
 }
 

@@ -67,6 +67,7 @@ pub fn of_probes(probes: &[String], loads: &[String], params: &Table) -> Result<
         loads: BTreeMap::new(),
         subjects: find("demo")?.subjects,
         steps,
+        limits: Vec::new(),
     };
     under(suite, loads)
 }

@@ -19,7 +19,7 @@ use crate::guest_clock::GuestClock;
 use crate::names::Names;
 use crate::preemptibility::Preemptibility;
 use crate::probes::{Chosen, choose, is_explained};
-use crate::repeat::{Repeater, OnEvent};
+use crate::repeat::{OnEvent, Repeater};
 use crate::survey::{SectionTracer, Survey};
 use crate::user_symbols::UserSymbols;
 use crate::walk::Walker;

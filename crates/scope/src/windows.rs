@@ -6,31 +6,31 @@ use punctual_model::{Recording, Sample};
 
 /// The number of a sample's window in its step; `step` is what was recorded in it, and
 /// `place` which of that the sample belongs to. An error is the reason why there is none.
-pub fn number(
+pub fn number<'a>(
     windows: Windows,
-    step: &[&Recording],
+    step: &[&'a Recording],
     place: usize,
     sample: Sample,
 ) -> Result<u64, String> {
     let recording = step[place];
-    let counted = recording.warmup.checked_add(sample.seq);
     let number = match windows {
         Windows::BySample => return Ok(sample.seq),
         Windows::ByTime => return by_time(step, sample),
-        Windows::InTurns { variants, length } => {
+        Windows::ByTimeWithin { setting } => {
             nothing_missed(step, recording)?;
-            let length = length.map_or(Ok(1), |setting| turn(recording, setting))?;
-            let own = variants.iter().position(|it| *it == recording.key.variant);
-            let own = own.ok_or_else(|| {
-                let (title, known) = (recording.title(), variants.join(", "));
-                format!("{title} is of a variant that takes no turn; there are: {known}")
-            })?;
-            counted.and_then(|counted| in_turns(counted, length, variants.len(), own))
+            let is_own =
+                |other: &&Recording| other.settings.get(setting) == recording.settings.get(setting);
+            let of = |all: &[&'a Recording], own: bool| -> Vec<&'a Recording> {
+                let some = all.iter().copied();
+                some.filter(|other| is_own(other) == own).collect()
+            };
+            let own = by_time(&of(step, true), sample)?;
+            before(&of(&step[..place], false)).and_then(|before| before.checked_add(own))
         }
-        Windows::OneAfterTheOther { warmup } => {
+        Windows::OneAfterTheOther => {
             nothing_missed(step, recording)?;
-            let own = if warmup { counted } else { Some(sample.seq) };
-            own.and_then(|own| before(&step[..place], warmup)?.checked_add(own))
+            let own = recording.warmup.checked_add(sample.seq);
+            own.and_then(|own| before(&step[..place])?.checked_add(own))
         }
     };
     number.ok_or_else(|| format!("{}: its counts are damaged", recording.title()))
@@ -47,25 +47,11 @@ fn nothing_missed(step: &[&Recording], recording: &Recording) -> Result<(), Stri
     })
 }
 
-/// So many windows of the first variant, then as many of each other one, and again.
-fn in_turns(counted: u64, length: u64, variants: usize, own: usize) -> Option<u64> {
-    let (variants, own) = (u64::try_from(variants).ok()?, u64::try_from(own).ok()?);
-    let turns = (counted / length).checked_mul(variants)?.checked_add(own)?;
-    turns.checked_mul(length)?.checked_add(counted % length)
-}
-
-/// How many windows a turn has.
-fn turn(recording: &Recording, setting: &str) -> Result<u64, String> {
-    let found = recording.settings.get(setting);
-    let found = found.and_then(|number| u64::try_from(number.number()?).ok());
-    let some = found.filter(|number| *number > 0);
-    some.ok_or_else(|| format!("{}: its {setting} were not noted", recording.title()))
-}
-
-fn before(recordings: &[&Recording], warmup: bool) -> Option<u64> {
+/// How many windows all of these have.
+fn before(recordings: &[&Recording]) -> Option<u64> {
     recordings.iter().try_fold(0_u64, |sum, recording| {
-        let warmup = if warmup { recording.warmup } else { 0 };
-        sum.checked_add(warmup)?.checked_add(recording.count)
+        sum.checked_add(recording.warmup)?
+            .checked_add(recording.count)
     })
 }
 
@@ -115,31 +101,37 @@ mod tests {
     }
 
     #[test]
-    fn acquisitions_and_releases_take_turns_from_the_warm_up_on() {
-        let of = |probe: &str, warmup| {
-            ["acquire", "release"].map(|variant| {
-                let mut recording = recording(probe, variant, warmup, &[0, 1, 2, 3]);
-                recording.key.repetition = 2;
-                recording.settings.insert("waiters".into(), 2.into());
-                recording
-            })
+    fn beginnings_are_among_what_follows_them_by_time() {
+        let of = |probe: &str| {
+            let names = ["acquire", "release", "acquire first", "release first"];
+            let at: [&[i64]; 4] = [&[30, 70], &[40, 80], &[10, 50], &[20, 60]];
+            let pairs = names.into_iter().zip(at);
+            let one = |(variant, at)| recording(probe, variant, 0, at);
+            pairs.map(one).collect::<Vec<_>>()
         };
-        assert_eq!(
-            numbers(&of("mutex", 10)),
-            [[20, 22, 24, 26], [21, 23, 25, 27]]
-        );
-        assert_eq!(
-            numbers(&of("semaphore", 4)),
-            [[8, 9, 12, 13], [10, 11, 14, 15]]
-        );
+        for probe in ["mutex", "semaphore"] {
+            let found = numbers(&of(probe));
+            assert_eq!(found, [[2, 6], [3, 7], [0, 4], [1, 5]], "{probe}");
+        }
     }
 
     #[test]
     fn rings_and_protocols_follow_one_another_in_a_step() {
         let of = |probe| ["a", "b"].map(|variant| recording(probe, variant, 3, &[0, 1]));
-        assert_eq!(numbers(&of("switch")), [[0, 1], [2, 3]]);
         assert_eq!(numbers(&of("inversion")), [[3, 4], [8, 9]]);
         assert_eq!(numbers(&of("timer")), [[0, 1], [0, 1]]);
+        let ring = |threads: u32, variant, at| {
+            let mut ring = recording("switch", variant, 0, at);
+            ring.settings.insert("threads".into(), threads.into());
+            ring
+        };
+        let rings = [
+            ring(2, "N=2", &[5, 9]),
+            ring(2, "N=2 first", &[1, 7]),
+            ring(10, "N=10", &[2, 4]),
+            ring(10, "N=10 first", &[1, 3]),
+        ];
+        assert_eq!(numbers(&rings), [[1, 3], [0, 2], [5, 7], [4, 6]]);
     }
 
     #[test]
@@ -166,20 +158,12 @@ mod tests {
     }
 
     #[test]
-    fn a_variant_without_a_turn_and_counts_that_cannot_be_have_no_window() {
-        let odd = recording("mutex", "destroy", 0, &[0]);
-        let sample = odd.samples.iter().next().unwrap();
-        let reason = number(windows("mutex"), &[&odd], 0, sample).unwrap_err();
-        assert!(reason.contains("acquire, release"), "{reason}");
-        for (probe, variant) in [("mutex", "release"), ("inversion", "none")] {
-            let damaged = recording(probe, variant, u64::MAX, &[0]);
-            let seq = u64::MAX / 2;
-            let sample = Sample { seq, ..sample };
-            let reason = number(windows(probe), &[&damaged], 0, sample).unwrap_err();
-            assert!(reason.contains("damaged"), "{reason}");
-        }
-        let mut nobody = recording("semaphore", "acquire", 0, &[0]);
-        nobody.settings.insert("waiters".into(), 0_u64.into());
-        assert!(number(windows("semaphore"), &[&nobody], 0, sample).is_err());
+    fn counts_that_cannot_be_have_no_window() {
+        let damaged = recording("inversion", "none", u64::MAX, &[0]);
+        let sample = damaged.samples.iter().next().unwrap();
+        let seq = u64::MAX / 2;
+        let sample = Sample { seq, ..sample };
+        let reason = number(windows("inversion"), &[&damaged], 0, sample).unwrap_err();
+        assert!(reason.contains("damaged"), "{reason}");
     }
 }

@@ -115,6 +115,9 @@ fn step() -> StepRecord {
         amount: 4_000,
         unit: "messages".into(),
         cpu: Nanos::from_millis(70),
+        span: Nanos::from_millis(100),
+        period: Nanos::from_millis(5_000),
+        endless: true,
     };
     StepRecord {
         step: 2,

@@ -4,20 +4,22 @@
 use std::thread;
 
 use punctual_model::probe::{ProbeInfo, Shape, View};
-use punctual_model::recording::KEEP_MOST;
+use punctual_model::recording::{KEEP_MOST, TRACING_OVERHEAD};
 use punctual_model::{CpuId, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
-use crate::rt::{self, Settings};
+use crate::event_log::EventLog;
+use crate::rt::{self, Faults, Settings};
 use crate::sink::Sink as _;
 use crate::status_page::SeenRecorder;
-use crate::sys::time::now;
+use crate::sys::instructions;
+use crate::sys::time::{self, now};
 
 /// This probe.
 pub const PROBE: Probe = Probe {
     name: "clock",
-    summary: "the cost of a time stamp: back-to-back reads, bare and with a probe's bookkeeping",
+    summary: "the cost of a time stamp: bare, with bookkeeping, and around known instructions",
     parse: |table| parameters::<Clock>(table, Clock::check),
 };
 
@@ -41,7 +43,12 @@ struct Clock {
     keep: u32,
 }
 
-/// The bare reads are made in runs of so many, so that their memory is bounded.
+/// A variant begins anywhere in a tick.
+const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
+/// The variant whose samples are known: what corrects them must leave 1,000 instructions.
+const KNOWN: &str = "stamp, 1000 instructions";
+
+/// Stamps and the bare reads are made in runs of so many, so that their memory is bounded.
 const RUN: usize = 10_000;
 
 impl Default for Clock {
@@ -65,14 +72,19 @@ impl Clock {
     /// Runs `body` on a thread that is prepared for measuring.
     fn on_prepared_thread(
         &self,
+        phase: Nanos,
         body: fn(usize, SeenRecorder) -> SeenRecorder,
     ) -> Result<(SeenRecorder, Settings), Reason> {
         let (cpu, priority, samples) = (self.cpu, self.priority, self.samples as usize);
         let kept = self.samples.min(self.keep) as usize;
         let thread = thread::spawn(move || {
-            let settings = rt::prepare_thread(cpu, priority)?;
+            let mut settings = rt::prepare_thread(cpu, priority)?;
             let recorder = SeenRecorder::new(kept, samples as u64);
-            Ok((body(samples, recorder), settings))
+            time::sleep(phase);
+            let faults = Faults::of_thread();
+            let recorder = body(samples, recorder);
+            settings.extend(faults.until_now().facts());
+            Ok((recorder, settings))
         });
         thread
             .join()
@@ -85,18 +97,29 @@ impl Measurement for Clock {
         Nanos::ZERO
     }
 
-    fn run(&self, _: &mut Context) -> Result<Vec<Recording>, Reason> {
-        let measure =
-            |variant, body: fn(usize, SeenRecorder) -> SeenRecorder| -> Result<Recording, Reason> {
-                let (recorder, settings) = self.on_prepared_thread(body)?;
-                let mut recording = recorder.finish(RecordingKey::of_variant(variant));
-                recording.settings = settings;
-                Ok(recording)
-            };
-        Ok(vec![
+    fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
+        let mut measure = |variant, body| -> Result<Recording, Reason> {
+            let phase = context.phases.below(LONGEST_PHASE);
+            let (recorder, settings) = self.on_prepared_thread(phase, body)?;
+            let mut recording = recorder.finish(RecordingKey::of_variant(variant));
+            recording.settings = settings;
+            Ok(recording)
+        };
+        let mut recordings = vec![
             measure("read", bare)?,
             measure("read+record", recorded)?,
-        ])
+            measure("stamp", |samples, recorder| {
+                stamped(samples, recorder, || {})
+            })?,
+            measure(KNOWN, |samples, recorder| {
+                stamped(samples, recorder, instructions::thousand)
+            })?,
+        ];
+        // What is between the stamps of the last is known, and so is what they cost.
+        let cost = recordings[2].min();
+        let cost = cost.map(|cost| (TRACING_OVERHEAD.into(), cost.into()));
+        recordings[3].settings.extend(cost);
+        Ok(recordings)
     }
 }
 
@@ -134,13 +157,36 @@ fn recorded(samples: usize, mut recorder: SeenRecorder) -> SeenRecorder {
     recorder
 }
 
+/// What lies in a sample of the probes whose threads take stamps: the way from one stamp to
+/// the next one, here with nothing but `between` before that.
+#[inline(never)]
+fn stamped(samples: usize, mut recorder: SeenRecorder, between: fn()) -> SeenRecorder {
+    let begin = now();
+    let mut left = samples;
+    while left > 0 && !recorder.is_over() {
+        let run = left.min(RUN);
+        left -= run;
+        let stamps = EventLog::new(2 * run);
+        for _ in 0..run {
+            stamps.mark(0, 0);
+            between();
+            stamps.mark(1, 1);
+        }
+        for pair in stamps.finish().unwrap_or_default().chunks_exact(2) {
+            recorder.record(pair[0].at - begin, pair[1].at - pair[0].at);
+        }
+    }
+    recorder
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_clock_never_runs_backwards_and_every_read_counts() {
-        for body in [bare, recorded] {
+        let stamps = |samples, recorder| stamped(samples, recorder, instructions::thousand);
+        for body in [bare, recorded, stamps] {
             // Of the bare reads more than one run.
             let recording = body(RUN + 1, SeenRecorder::new(100, 0))
                 .finish(RecordingKey::new("clock", "idle", ""));

@@ -17,7 +17,6 @@ use serde::Deserialize;
 use super::{Context, Measurement, Probe, parameters, within};
 use crate::event_log::{self, Event, EventLog};
 use crate::stall::{self, Stall};
-use crate::status_page::Slot;
 use crate::sys::time::sleep;
 use crate::threads::{self, ThreadSpec};
 
@@ -32,9 +31,7 @@ pub const PROBE: Probe = Probe {
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View::of_samples(Shape::Latency, "wake-up by an eventfd"),
-    scope: Ok(Watched::handover(Windows::OneAfterTheOther {
-        warmup: true,
-    })),
+    scope: Ok(Watched::handover(Windows::OneAfterTheOther)),
 };
 
 /// The writer sleeps so long before each sample: no multiple of a tick, and long enough that
@@ -113,12 +110,13 @@ impl Measurement for Handover {
         let found = threads::run(self.cpu, members)?;
         let stamps = pair.stamps.finish()?;
         let measured = stamps.get(2 * self.warmup as usize..).unwrap_or_default();
-        let spans = event_log::spans(measured, WRITES, RUNS);
+        let first = event_log::first(measured);
+        let spans = event_log::spans(first.unwrap_or_default(), measured, (WRITES, RUNS));
         let mut recording = event_log::record(&spans).finish(RecordingKey::of_variant("reader"));
         recording.warmup = self.warmup.into();
         recording.settings = threads::common(&found, &["writer", "reader"]);
         let recordings = std::slice::from_mut(&mut recording);
-        stall::tell(stall, event_log::first(measured), recordings)?;
+        stall::tell(stall, first, recordings)?;
         Ok(vec![recording])
     }
 }
@@ -134,16 +132,10 @@ impl Pair {
     /// The writer's whole life. By its first sample the reader has long since blocked.
     fn write(&self, all: u64, phase: Nanos, stall: Option<&stall::Within>) {
         sleep(PAUSE + phase);
-        let mut slot = Slot::take(all);
-        for number in 0..all {
-            if slot.is_stopped() {
-                break;
-            }
-            stall::pause(stall, number, PAUSE);
+        threads::lead(0..all, PAUSE, stall, || {
             self.stamps.begin(WRITES, 0);
             self.add();
-            slot.count();
-        }
+        });
         self.over.store(true, Relaxed);
         self.add();
     }

@@ -15,7 +15,6 @@ use serde::Deserialize;
 use super::{Context, Measurement, Probe, each, parameters, within};
 use crate::event_log::{Event, EventLog, Stamp};
 use crate::rt;
-use crate::status_page::Slot;
 use crate::sys::mutex::{Mutex, Protocol};
 use crate::sys::semaphore::Semaphore;
 use crate::sys::time::{now, sleep};
@@ -39,9 +38,7 @@ pub const INFO: ProbeInfo = ProbeInfo {
             FindingView::new("inverted", "inverted", Form::Plain),
         ],
     },
-    scope: Ok(Watched::handover(Windows::OneAfterTheOther {
-        warmup: true,
-    })),
+    scope: Ok(Watched::handover(Windows::OneAfterTheOther)),
 };
 
 /// The low thread sleeps so long before each round: no multiple of a tick, and long enough
@@ -217,15 +214,7 @@ impl Stage {
             let found = rt::effective_priority().unwrap_or(-1);
             self.priority_of_owner.store(found, Relaxed);
         });
-        let mut slot = Slot::take(rounds as u64 - 1);
-        for _ in 1..rounds {
-            if slot.is_stopped() {
-                break;
-            }
-            sleep(PAUSE);
-            self.round(|| ());
-            slot.count();
-        }
+        threads::lead(1..rounds as u64, PAUSE, None, || self.round(|| ()));
         self.over.store(true, Relaxed);
         self.start_medium.post();
         self.start_high.post();

@@ -3,25 +3,29 @@
 //!
 //! Three stages apart, each a variant: `hard`, from the moment when the interrupt is
 //! asserted to the hard handler; `thread`, from there to the threaded handler; `reader`,
-//! from there to a thread that is back in user space. And `whole`, all three together.
+//! from there to a thread that is back in user space. `hard+thread` is the first two, and
+//! `whole` all three together. What is interrupted is a running thread; where nobody keeps
+//! the CPU busy the names begin with `idle`.
 
 use std::io;
 use std::path::Path;
 use std::thread;
 
-use punctual_model::probe::{ProbeInfo, Shape, View, Watched};
+use punctual_model::probe::{FindingView, Form, ProbeInfo, Shape, View, Watched};
 use punctual_model::recording::KEEP_MOST;
 use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
-use crate::rt::{self, Settings};
+use crate::busy;
+use crate::rt::{self, Faults, Settings};
 use crate::sink::Sink as _;
 use crate::stall::{self, Stall};
 use crate::status_page::{self, SeenRecorder};
 use crate::sys::marker;
 use crate::sys::pulse::{Burst, Interrupt, Pulse, Source, Stats};
 use crate::sys::time::{self, now, sleep_until};
+use crate::threads;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -33,9 +37,20 @@ pub const PROBE: Probe = Probe {
 /// How it is shown and explained.
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
-    view: View::of_samples(Shape::Latency, "interrupt latency"),
+    view: View {
+        shape: Shape::Latency,
+        spoken: "interrupt latency",
+        findings: &[FindingView::new("busy", "ran before", Form::Plain).only_of("hard")],
+    },
     scope: Ok(Watched {
-        stages: &[&["whole"], &["hard", "thread", "reader"]],
+        stages: &[
+            &["whole"],
+            &["hard", "thread", "reader"],
+            &["hard+thread", "reader"],
+            &["idle whole"],
+            &["idle hard", "idle thread", "idle reader"],
+            &["idle hard+thread", "idle reader"],
+        ],
         ..Watched::LATENESS
     }),
 };
@@ -50,7 +65,8 @@ const TRIGGER_PRIORITY: u8 = 10;
 const ROOM: u32 = 4096;
 /// A stall begins so long before its interrupt is due: its thread must get the CPU first.
 const STALL_OFFSET: Nanos = Nanos(-50_000);
-const STAGES: [&str; 3] = ["hard", "thread", "reader"];
+/// In the order of [`stages`].
+const STAGES: [&str; 5] = ["hard", "thread", "reader", "hard+thread", "whole"];
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -58,6 +74,8 @@ struct Irq {
     /// What makes the interrupts. `edu` and `ipi` are triggered by a thread, the HPET
     /// interrupts by itself.
     source: Source,
+    /// Whether a thread of low priority keeps the CPU busy: then it is what is interrupted.
+    busy: bool,
     /// How many interrupts.
     samples: u64,
     /// The time between two of them.
@@ -77,7 +95,8 @@ struct Irq {
 impl Default for Irq {
     fn default() -> Self {
         Self {
-            source: Source::Edu,
+            source: Source::Hpet,
+            busy: true,
             samples: 10_000,
             interval_us: 997,
             priority: 80,
@@ -161,29 +180,30 @@ impl Irq {
     fn read(&self, phase: Nanos) -> Result<Vec<Recording>, Reason> {
         let kept = self.samples.min(self.keep.into()) as usize;
         let mut recorders = Recorders {
-            stages: [(); 3].map(|()| Recorder::new(kept)),
+            stages: [(); 4].map(|()| Recorder::new(kept)),
             whole: SeenRecorder::new(kept, self.samples),
         };
         let mut settings = rt::prepare_thread(self.cpu, self.priority)?;
         let pulse = Pulse::open(Path::new(DEVICE), &self.burst())?;
         let stall = self.stall.map(Stall::open).transpose()?;
-        time::sleep(phase);
-        let failed = |error| format!("{DEVICE}: {error}");
-        pulse.start().map_err(failed)?;
-        let (first, stalled) = thread::scope(|scope| {
-            let trigger =
-                (self.source != Source::Hpet).then(|| scope.spawn(|| self.trigger(&pulse)));
-            let found = self.listen(&pulse, stall.as_ref(), &mut recorders);
-            if let Some(trigger) = trigger {
-                trigger
-                    .join()
-                    .map_err(|_| "the triggering thread has panicked")??;
-            }
-            found
-        })?;
-        let stats = pulse.stats().map_err(failed)?;
+        let mut measure = || {
+            time::sleep(phase);
+            let faults = Faults::of_thread();
+            let seen = self.interrupted(&pulse, stall.as_ref(), &mut recorders)?;
+            Ok((seen, faults.until_now()))
+        };
+        let (((first, stalled), faults), busy) = if self.busy {
+            busy::beside(self.cpu, measure)?
+        } else {
+            (measure()?, None)
+        };
+        let stats = pulse
+            .stats()
+            .map_err(|error| format!("{DEVICE}: {error}"))?;
         settings.extend(self.facts(&stats));
-        let findings = Self::findings(&stats);
+        settings.extend(faults.facts());
+        let mut findings = Self::findings(&stats);
+        findings.extend(busy.map(|share| ("busy".into(), share)));
         let describe = |mut recording: Recording| {
             recording.interval = Some(self.interval());
             recording.warmup = self.warmup.into();
@@ -194,7 +214,30 @@ impl Irq {
             }
             Ok(recording)
         };
-        recorders.finish().into_iter().map(describe).collect()
+        let recordings = recorders.finish(self.busy).into_iter();
+        recordings.map(describe).collect()
+    }
+
+    /// The burst, from its start to the last sample. Returns what [`Self::listen`] does.
+    fn interrupted(
+        &self,
+        pulse: &Pulse,
+        stall: Option<&stall::Device>,
+        recorders: &mut Recorders,
+    ) -> Result<(Nanos, Nanos), Reason> {
+        let failed = |error| format!("{DEVICE}: {error}");
+        pulse.start().map_err(failed)?;
+        thread::scope(|scope| {
+            let trigger =
+                (self.source != Source::Hpet).then(|| scope.spawn(|| self.trigger(pulse)));
+            let found = self.listen(pulse, stall, recorders);
+            if let Some(trigger) = trigger {
+                trigger
+                    .join()
+                    .map_err(|_| "the triggering thread has panicked")??;
+            }
+            found
+        })
     }
 
     /// Goes through the burst. Returns when its first sample was asserted, and when the one
@@ -261,9 +304,7 @@ impl Measurement for Irq {
 
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let phase = context.phases.below(LONGEST_PHASE);
-        let read = || self.read(phase);
-        let joined = thread::scope(|scope| scope.spawn(read).join());
-        joined.map_err(|_| "the reading thread has panicked")?
+        threads::alone(|| self.read(phase))
     }
 }
 
@@ -290,33 +331,34 @@ fn sample(recorders: &mut Recorders, pulse: &Pulse, before: u64) -> io::Result<N
 
 /// Recorders of the stages, and of the whole.
 struct Recorders {
-    stages: [Recorder; 3],
+    stages: [Recorder; 4],
     whole: SeenRecorder,
 }
 
 impl Recorders {
     #[inline]
-    fn record(&mut self, at: Nanos, [hard, thread, reader, whole]: [Nanos; 4], missed: u64) {
-        for (recorder, stage) in self.stages.iter_mut().zip([hard, thread, reader]) {
-            recorder.record(at, stage);
+    fn record(&mut self, at: Nanos, values: [Nanos; 5], missed: u64) {
+        for (recorder, value) in self.stages.iter_mut().zip(values) {
+            recorder.record(at, value);
             recorder.miss(missed);
         }
-        self.whole.record(at, whole);
+        self.whole.record(at, values[4]);
         self.whole.miss(missed);
     }
 
-    fn finish(self) -> Vec<Recording> {
-        let stages = self.stages.into_iter().zip(STAGES);
-        let finish = |(recorder, variant): (Recorder, &str)| {
-            recorder.finish(RecordingKey::of_variant(variant))
+    fn finish(self, busy: bool) -> Vec<Recording> {
+        let key = |stage: &str| {
+            let idle = if busy { "" } else { "idle " };
+            RecordingKey::of_variant(format!("{idle}{stage}"))
         };
-        let whole = self.whole.finish(RecordingKey::of_variant("whole"));
-        stages.map(finish).chain([whole]).collect()
+        let stages = self.stages.into_iter().zip(STAGES);
+        let stages = stages.map(|(recorder, stage)| recorder.finish(key(stage)));
+        stages.chain([self.whole.finish(key(STAGES[4]))]).collect()
     }
 }
 
 /// What the variants are, in their order.
-fn stages(interrupt: &Interrupt, read: Nanos) -> [Nanos; 4] {
+fn stages(interrupt: &Interrupt, read: Nanos) -> [Nanos; 5] {
     let Interrupt {
         asserted,
         hard,
@@ -327,6 +369,7 @@ fn stages(interrupt: &Interrupt, read: Nanos) -> [Nanos; 4] {
         hard - asserted,
         thread - hard,
         read - thread,
+        thread - asserted,
         read - asserted,
     ]
 }
@@ -343,8 +386,9 @@ mod tests {
             hard: Nanos(130),
             thread: Nanos(190),
         };
-        let [hard, thread, reader, whole] = stages(&interrupt, Nanos(200));
+        let [hard, thread, reader, handlers, whole] = stages(&interrupt, Nanos(200));
         assert_eq!((hard, thread, reader), (Nanos(30), Nanos(60), Nanos(10)));
+        assert_eq!(hard + thread, handlers);
         assert_eq!(hard + thread + reader, whole);
     }
 

@@ -3,20 +3,23 @@
 //!
 //! A comparator of the HPET interrupts at an interval that no software keeps, and its
 //! counter tells how many interrupts were due. Those that the hard handler did not see
-//! apart were lost. For each length of burst the interval is narrowed down by bisection.
+//! apart were lost. The intervals become smaller and smaller; at each there are several
+//! bursts, every one of them many clock ticks long, at phases that the seed decides.
 
 use std::fmt::Write;
 use std::path::Path;
 use std::thread;
 
 use punctual_model::probe::{FindingView, Form, ProbeInfo, Shape, View};
-use punctual_model::{CpuId, Finding, Nanos, Reason, Recorder, Recording, RecordingKey};
+use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, each, irq, parameters, within};
-use crate::rt::{self, Settings};
+use crate::phases::Phases;
+use crate::rt::{self, Faults, Settings};
 use crate::status_page;
-use crate::sys::pulse::{BURST_MAX, Burst, INTERVAL_FREE, Pulse, Source, Stats};
+use crate::sys::pulse::{BURST_MAX, Burst, INTERVAL_FREE, Pulse, Source};
+use crate::sys::time;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -31,30 +34,43 @@ pub const INFO: ProbeInfo = ProbeInfo {
     view: View {
         shape: Shape::Findings,
         spoken: "",
-        findings: &[FindingView::new(
-            "shortest_interval",
-            "none lost at",
-            Form::Plain,
-        )],
+        findings: &[
+            FindingView::new("shortest_interval", "none lost at", Form::Plain),
+            FindingView::new("longest_losing", "some lost at", Form::Plain),
+            FindingView::new("lost_there", "lost there", Form::Plain),
+        ],
     },
     scope: Err("has no samples of the time between two moments"),
 };
 
-/// Intervals are tried in steps of this.
+/// An interval is a whole number of these steps, and [`ODD`].
 const STEP: Nanos = Nanos(100);
-/// The shortest that the device makes; nothing keeps up with it.
-const SHORTEST: Nanos = Nanos(1_000);
-/// The first one that is tried; doubled until none is lost.
-const FIRST: Nanos = Nanos(51_200);
-/// Where interrupts are lost even at this interval, something else is wrong.
-const LONGEST: Nanos = Nanos(51_200 << 7);
+/// Thus no interval has a divisor in common with a tick of 1, 2, 4 or 10 ms, in units of the
+/// HPET's 10 ns: each tick of a burst comes elsewhere between two interrupts.
+const ODD: Nanos = Nanos(30);
+/// The steps of the shortest interval that the device makes; nothing keeps up with it.
+const SHORTEST: i64 = 10;
+/// Those of the first one that is tried; doubled until none is lost.
+const FIRST: i64 = 512;
+/// Where interrupts are lost even at this one, something else is wrong.
+const LONGEST: i64 = FIRST << 7;
+/// The first strides downwards are this part of the interval, later ones that part of them.
+const STRIDE: i64 = 4;
+/// Comes before each burst: what the one before has kept the kernel from is done meanwhile.
+const REST: Nanos = Nanos::from_millis(10);
+/// A burst begins anywhere in a tick.
+const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Irqrate {
-    /// How many interrupts a burst has; one recording for each. The default is small enough
-    /// for a virtual bench; the original has 1000, a million and a billion.
+    /// How many interrupts a burst has at least; one recording for each. The default is small
+    /// enough for a virtual bench; the original has 1000, a million and a billion.
     bursts: Vec<u64>,
+    /// How long a burst is at least: at short intervals it has as many more interrupts.
+    burst_ms: u32,
+    /// How many bursts there are at each interval.
+    repeats: u32,
     /// Whether each interrupt also wakes a threaded handler.
     threaded: bool,
     /// How much longer the hard handler is made.
@@ -68,7 +84,9 @@ struct Irqrate {
 impl Default for Irqrate {
     fn default() -> Self {
         Self {
-            bursts: vec![1_000, 10_000],
+            bursts: vec![1_000],
+            burst_ms: 40,
+            repeats: 3,
             threaded: true,
             handler_ns: 0,
             priority: 80,
@@ -77,110 +95,193 @@ impl Default for Irqrate {
     }
 }
 
+/// How the bursts at one interval went.
+#[derive(Debug, Default)]
+struct Tried {
+    /// The interval in fact: a whole number of the HPET's own ticks.
+    interval: Nanos,
+    /// How many interrupts were due.
+    due: u64,
+    /// Of them, those that the hard handler did not see apart.
+    lost: u64,
+}
+
 impl Irqrate {
     fn check(&self) -> Result<(), String> {
         within("the number of bursts", self.bursts.len(), 1, 10)?;
-        within("handler_ns", self.handler_ns, 0, 1_000_000)?;
-        let free = INTERVAL_FREE + Nanos(self.handler_ns.into());
-        let most = BURST_MAX.0 / free.0;
         for burst in &self.bursts {
-            within("bursts", *burst, 10, most as u64)?;
+            within("bursts", *burst, 10, 1_000_000_000)?;
         }
+        within("burst_ms", self.burst_ms, 1, 60_000)?;
+        within("repeats", self.repeats, 1, 1_000)?;
+        within("handler_ns", self.handler_ns, 0, 1_000_000)?;
         within("priority", self.priority, 1, 99)
     }
 
-    /// How a burst goes at this interval.
-    fn attempt(&self, count: u64, interval: Nanos) -> Result<Stats, Reason> {
+    /// How many interrupts a burst of `least` has at this interval.
+    fn count(&self, least: u64, interval: Nanos) -> u64 {
+        let time = Nanos::from_millis(self.burst_ms.into());
+        least.max((time.0 as u64).div_ceil(interval.0 as u64))
+    }
+
+    /// In how many parts the device makes `count` interrupts: at an interval that leaves no
+    /// time to anybody else it makes them for so long only.
+    fn parts(&self, count: u64, interval: Nanos) -> u64 {
+        let free = INTERVAL_FREE + Nanos(self.handler_ns.into());
+        let most = (BURST_MAX.0 / interval.0) as u64;
+        if interval < free {
+            count.div_ceil(most)
+        } else {
+            1
+        }
+    }
+
+    /// The bursts at one interval.
+    fn attempt(&self, least: u64, interval: Nanos, phases: &mut Phases) -> Result<Tried, Reason> {
+        let count = self.count(least, interval);
+        let parts = self.parts(count, interval);
         let burst = Burst {
             source: Source::Hpet,
             interval,
-            count,
+            count: count.div_ceil(parts),
             records: 0,
             cpu: Some(self.cpu),
             threaded: self.threaded,
             handler: Nanos(self.handler_ns.into()),
         };
         let pulse = Pulse::open(Path::new(irq::DEVICE), &burst)?;
-        let failed = |error| format!("{}: {error}", irq::DEVICE);
-        pulse.start().map_err(failed)?;
-        // Nothing is kept, so this waits for the end.
-        pulse.wait().map_err(failed)?;
-        let stats = pulse.stats().map_err(failed)?;
-        if stats.raised != count {
-            return Err(format!("{} of {count} interrupts were due", stats.raised).into());
-        }
-        Ok(stats)
-    }
-
-    /// The thread's whole life.
-    fn measure(&self) -> Result<Vec<Recording>, Reason> {
-        let settings = rt::prepare_thread(self.cpu, self.priority)?;
-        let burst = |count: &u64| self.narrow(*count, &settings);
-        each(&self.bursts, burst)
-    }
-
-    fn narrow(&self, count: u64, settings: &Settings) -> Result<Recording, Reason> {
-        let mut tried = "interval_us  lost\n".to_owned();
-        let interval = shortest(|interval| {
+        let mut tried = Tried::default();
+        for _ in 0..parts * u64::from(self.repeats) {
             if status_page::is_stop_requested() {
                 return Err("it was interrupted".into());
             }
-            let stats = self.attempt(count, interval)?;
-            let lost = stats.raised - stats.handled;
-            let micros = interval.0 as f64 / 1_000.0;
-            _ = writeln!(tried, "{micros:11.1}  {lost}");
-            Ok(lost)
-        })?;
+            time::sleep(REST + phases.below(LONGEST_PHASE));
+            run(&pulse, burst.count, &mut tried)?;
+        }
+        Ok(tried)
+    }
+
+    /// The thread's whole life.
+    fn measure(&self, phases: &mut Phases) -> Result<Vec<Recording>, Reason> {
+        let settings = rt::prepare_thread(self.cpu, self.priority)?;
+        each(&self.bursts, |least| {
+            let faults = Faults::of_thread();
+            let mut all = Vec::new();
+            let limit = descend(|interval| {
+                all.push(self.attempt(*least, interval, phases)?);
+                Ok(all.last().is_some_and(|tried| tried.lost > 0))
+            })?;
+            let mut recording = self.recording(*least, limit, &all, &settings)?;
+            recording.settings.extend(faults.until_now().facts());
+            Ok(recording)
+        })
+    }
+
+    fn recording(
+        &self,
+        least: u64,
+        limit: Nanos,
+        all: &[Tried],
+        settings: &Settings,
+    ) -> Result<Recording, Reason> {
         let mut recorder = Recorder::new(1);
-        recorder.record(Nanos::ZERO, interval);
-        let mut recording = recorder.finish(RecordingKey::of_variant(format!("burst of {count}")));
+        recorder.record(Nanos::ZERO, limit);
+        let mut recording = recorder.finish(RecordingKey::of_variant(format!("burst of {least}")));
         recording.settings.clone_from(settings);
-        let shortest = ("shortest_interval".into(), Finding::Nanos(interval));
-        recording.findings.extend([shortest]);
         recording.settings.extend([
             ("source".into(), "hpet".into()),
             ("threaded".into(), self.threaded.into()),
             ("handler_ns".into(), self.handler_ns.into()),
+            ("burst_ms".into(), self.burst_ms.into()),
+            ("repeats".into(), self.repeats.into()),
         ]);
-        recording.output = Some(tried);
+        recording.findings = findings(limit, all);
+        recording.output = Some(table(all));
         Ok(recording)
     }
 }
 
-/// The shortest interval at which `lost` says 0, to one [`STEP`], provided that longer ones
-/// lose none either.
-fn shortest(mut lost: impl FnMut(Nanos) -> Result<u64, Reason>) -> Result<Nanos, Reason> {
-    let (mut loses, mut keeps) = (SHORTEST, FIRST);
-    loop {
-        let number = lost(keeps)?;
-        if number == 0 {
-            break;
-        }
-        if keeps == LONGEST {
-            return Err(format!("{number} were lost even at {LONGEST}").into());
-        }
-        (loses, keeps) = (keeps, keeps * 2);
+/// One burst, to its end.
+fn run(pulse: &Pulse, count: u64, tried: &mut Tried) -> Result<(), Reason> {
+    let failed = |error| format!("{}: {error}", irq::DEVICE);
+    pulse.start().map_err(failed)?;
+    // Nothing is kept, so this waits for the end.
+    pulse.wait().map_err(failed)?;
+    let stats = pulse.stats().map_err(failed)?;
+    if stats.raised != count {
+        return Err(format!("{} of {count} interrupts were due", stats.raised).into());
     }
-    while keeps - loses > STEP {
-        let steps = (keeps - loses).0 / STEP.0;
-        let middle = loses + STEP * (steps / 2);
-        if lost(middle)? == 0 {
-            keeps = middle;
+    tried.interval = Nanos((stats.interval_fs / 1_000_000) as i64);
+    tried.due += stats.raised;
+    tried.lost += stats.raised - stats.handled;
+    Ok(())
+}
+
+fn findings(limit: Nanos, all: &[Tried]) -> Findings {
+    let losing = all.iter().filter(|tried| tried.lost > 0);
+    let longest = losing.max_by_key(|tried| tried.interval);
+    let none = || Finding::Absent("none was lost at the shortest interval of the device".into());
+    let lost = longest.map_or_else(none, |tried| Finding::Share {
+        count: tried.lost,
+        of: tried.due,
+    });
+    let interval = longest.map_or_else(none, |tried| Finding::Nanos(tried.interval));
+    Findings::from([
+        ("shortest_interval".into(), Finding::Nanos(limit)),
+        ("longest_losing".into(), interval),
+        ("lost_there".into(), lost),
+    ])
+}
+
+/// Each interval that was tried, in the order of time.
+fn table(all: &[Tried]) -> String {
+    let mut text = "interval_us  interrupts  lost\n".to_owned();
+    for tried in all {
+        let micros = tried.interval.as_micros_f64();
+        let (due, lost) = (tried.due, tried.lost);
+        _ = writeln!(text, "{micros:11.2}  {due:10}  {lost}");
+    }
+    text
+}
+
+/// The interval one step above the longest one that `loses`. Intervals become smaller and
+/// smaller, in strides that become finer behind each that loses.
+fn descend(mut loses: impl FnMut(Nanos) -> Result<bool, Reason>) -> Result<Nanos, Reason> {
+    let interval = |steps| STEP * steps + ODD;
+    // In steps: the longest interval that loses, the shortest known above which none does.
+    let (mut low, mut high) = (SHORTEST - 1, FIRST);
+    while loses(interval(high))? {
+        if high == LONGEST {
+            return Err(format!("interrupts were lost even at {}", interval(high)).into());
+        }
+        (low, high) = (high, high * 2);
+    }
+    let mut part = STRIDE;
+    while high - low > 1 {
+        let next = high - (high / part).max(1);
+        if next <= low {
+            part *= STRIDE;
+        } else if loses(interval(next))? {
+            low = next;
+            part *= STRIDE;
         } else {
-            loses = middle;
+            high = next;
         }
     }
-    Ok(keeps)
+    Ok(interval(high))
 }
 
 impl Measurement for Irqrate {
     fn nominal(&self) -> Nanos {
-        // Most attempts are near the limit, which nobody knows yet.
-        FIRST * self.bursts.iter().sum::<u64>() as i64
+        // As if all attempts were at the first interval: how many there are, and where the
+        // limit is, nobody knows yet.
+        let first = STEP * FIRST + ODD;
+        let counts = self.bursts.iter().map(|least| self.count(*least, first));
+        first * (counts.sum::<u64>() * u64::from(self.repeats)) as i64
     }
 
-    fn run(&self, _: &mut Context) -> Result<Vec<Recording>, Reason> {
-        let measure = || self.measure();
+    fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
+        let measure = || self.measure(&mut context.phases);
         let joined = thread::scope(|scope| scope.spawn(measure).join());
         joined.map_err(|_| "the measuring thread has panicked")?
     }
@@ -190,24 +291,74 @@ impl Measurement for Irqrate {
 mod tests {
     use super::*;
 
-    /// What is found where everything shorter than `limit` loses, and in how many attempts.
-    fn found(limit: Nanos) -> (Result<Nanos, Reason>, u32) {
-        let mut attempts = 0;
-        let found = shortest(|interval| {
-            attempts += 1;
-            Ok(u64::from(interval < limit))
+    /// What is found where everything shorter than `limit` loses, and what was tried.
+    fn found(limit: Nanos) -> (Result<Nanos, Reason>, Vec<Nanos>) {
+        let mut tried = Vec::new();
+        let found = descend(|interval| {
+            tried.push(interval);
+            Ok(interval < limit)
         });
-        (found, attempts)
+        (found, tried)
     }
 
     #[test]
-    fn the_limit_is_found_to_a_tenth_of_a_microsecond() {
-        for limit in [1_100, 1_101, 7_340, 51_199, 51_200, 51_201, 400_000] {
-            let (found, attempts) = found(Nanos(limit));
+    fn the_limit_is_found_to_a_step_and_nothing_is_tried_twice() {
+        for limit in [1_000, 1_031, 2_430, 7_340, 51_229, 51_230, 51_231, 400_000] {
+            let (found, mut tried) = found(Nanos(limit));
             let found = found.unwrap();
-            assert!((limit..limit + 100).contains(&found.0), "{limit}: {found}");
-            assert!(attempts < 20, "{attempts}");
+            let least = limit.max(1_030);
+            assert!((least..least + 100).contains(&found.0), "{limit}: {found}");
+            assert!(tried.len() < 30, "{}", tried.len());
+            let all = tried.len();
+            tried.sort_unstable();
+            tried.dedup();
+            assert_eq!(tried.len(), all);
         }
+    }
+
+    #[test]
+    fn intervals_become_smaller_until_one_loses() {
+        let (_, tried) = found(Nanos(20_000));
+        let first = tried.iter().position(|one| *one < Nanos(20_000)).unwrap();
+        assert!(first > 2 && tried[..=first].is_sorted_by(|one, next| one > next));
+    }
+
+    #[test]
+    fn a_loss_by_chance_is_never_explained_away() {
+        // 12.7 µs loses once, and shorter intervals never do.
+        let mut losses = 0;
+        let found = descend(|interval| {
+            let loses = interval < Nanos(13_000) && losses == 0;
+            losses += u32::from(loses);
+            Ok(loses)
+        });
+        assert!(losses == 1 && found.unwrap() > Nanos(12_000));
+    }
+
+    #[test]
+    fn each_tick_comes_elsewhere_between_two_interrupts() {
+        let divisor = |mut a: i64, mut b: i64| {
+            while b > 0 {
+                (a, b) = (b, a % b);
+            }
+            a
+        };
+        for steps in SHORTEST..=FIRST {
+            let interval = (STEP * steps + ODD).0 / 10;
+            for tick in [100_000, 200_000, 400_000, 1_000_000] {
+                assert_eq!(divisor(tick, interval), 1, "{interval}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_burst_is_long_in_time_and_in_number() {
+        let irqrate = Irqrate::default();
+        assert_eq!(irqrate.count(1_000, Nanos(100_000)), 1_000);
+        assert_eq!(irqrate.count(1_000, Nanos(4_000)), 10_000);
+        // The device leaves nobody else time for a minute at most.
+        let billion = |ns| irqrate.parts(1_000_000_000, Nanos(ns));
+        assert_eq!((billion(5_000), billion(20_000)), (84, 1));
     }
 
     #[test]
@@ -217,8 +368,25 @@ mod tests {
     }
 
     #[test]
+    fn what_was_lost_at_the_longest_interval_is_told() {
+        let tried = |interval, lost| Tried {
+            interval: Nanos(interval),
+            due: 9,
+            lost,
+        };
+        let found = findings(
+            Nanos(4_130),
+            &[tried(5_000, 0), tried(3_030, 4), tried(4_030, 1)],
+        );
+        assert_eq!(found["longest_losing"], Finding::Nanos(Nanos(4_030)));
+        assert_eq!(found["lost_there"], Finding::Share { count: 1, of: 9 });
+        let found = findings(Nanos(1_030), &[tried(1_030, 0)]);
+        assert!(matches!(found["longest_losing"], Finding::Absent(_)));
+    }
+
+    #[test]
     fn an_attempt_that_fails_ends_it() {
-        let reason = shortest(|_| Err("no /dev/pulse".into())).unwrap_err();
+        let reason = descend(|_| Err("no /dev/pulse".into())).unwrap_err();
         assert_eq!(reason, Reason::from("no /dev/pulse"));
     }
 }

@@ -30,7 +30,8 @@ pub const INFO: ProbeInfo = ProbeInfo {
         shape: Shape::List,
         spoken: "",
         findings: &[
-            FindingView::new("interrupts_threaded", "irqs threaded", Form::Plain),
+            FindingView::new("interrupts_threaded", "each irq threaded", Form::Plain),
+            FindingView::new("interrupts_unthreaded", "no irq threaded", Form::Plain),
             FindingView::new("threads", "threads", Form::Plain),
             FindingView::new("real_time_threads", "real-time", Form::Plain),
         ],
@@ -230,6 +231,11 @@ impl Line {
             thread: names.find(|name| name.starts_with(&prefix)).cloned(),
         })
     }
+
+    /// Whether it is that of the clock, which interrupts before there are threads.
+    fn is_clock(&self) -> bool {
+        self.actions == "timer"
+    }
 }
 
 fn describe(lines: &[Line]) -> String {
@@ -245,50 +251,61 @@ fn findings(threads: &[Thread], lines: &[Line]) -> Findings {
     let real_time = threads.iter().filter(|thread| thread.policy.has_priority());
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let forced = forced(&read("/proc/version"), &read("/proc/cmdline"));
+    let [each, none] = verdicts(forced, lines);
     Findings::from([
         ("threads".into(), Finding::Count(threads.len() as u64)),
         (
             "real_time_threads".into(),
             Finding::Count(real_time.count() as u64),
         ),
-        ("interrupts_threaded".into(), verdict(forced, lines)),
+        ("interrupts_threaded".into(), each),
+        ("interrupts_unthreaded".into(), none),
     ])
 }
 
 /// What makes the kernel handle every interrupt in a thread that can be handled so.
-fn forced(version: &str, cmdline: &str) -> Option<&'static str> {
+fn forced(version: &str, cmdline: &str) -> &'static str {
     let has = |text: &str, word| text.split_whitespace().any(|found| found == word);
     if has(version, "PREEMPT_RT") {
-        Some("PREEMPT_RT")
+        "PREEMPT_RT"
     } else if has(cmdline, "threadirqs") {
-        Some("threadirqs")
+        "threadirqs"
     } else {
-        None
+        "neither PREEMPT_RT nor threadirqs"
     }
 }
 
-/// Are interrupts threaded? What should be so, and whether it is seen to be so.
-///
-/// Without force some lines have a thread too, because their drivers ask for one; with it
-/// some have none, because their drivers forbid it, as the clock's does.
-fn verdict(forced: Option<&str>, lines: &[Line]) -> Finding {
-    let (all, threaded) = (
-        lines.len(),
-        lines.iter().filter(|line| line.thread.is_some()).count(),
-    );
-    let seen = format!("{threaded} of {all} interrupt lines have a thread");
-    match forced {
-        _ if all == 0 => Finding::Absent("no interrupt line is seen in /sys/kernel/irq".into()),
-        Some(why) if threaded > 0 => Finding::Answer {
-            yes: true,
-            why: format!("{why}, and {seen}"),
-        },
-        Some(why) => Finding::Absent(format!("{why}, but {seen}").into()),
-        None => Finding::Answer {
-            yes: false,
-            why: format!("neither PREEMPT_RT nor threadirqs, and {seen}"),
-        },
+/// Has each interrupt line a thread? Has none? Both by their numbers, whatever the kernel was
+/// told to do. The clock's line is not counted, and named: no kernel gives it a thread.
+fn verdicts(forced: &str, lines: &[Line]) -> [Finding; 2] {
+    let (clock, others): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(|line| line.is_clock());
+    let (with, without): (Vec<&Line>, Vec<&Line>) =
+        others.iter().partition(|line| line.thread.is_some());
+    if others.is_empty() {
+        let none = || Finding::Absent("no interrupt line is seen in /sys/kernel/irq".into());
+        return [none(), none()];
     }
+    let (all, threaded) = (others.len(), with.len());
+    let mut why = format!("{forced}; {threaded} of {all} interrupt lines have a thread");
+    for (what, lines) in [("with", &with), ("without", &without)] {
+        // All of them are no exceptions.
+        if !lines.is_empty() && lines.len() < all {
+            _ = write!(why, "; {what}: {}", names(lines));
+        }
+    }
+    if !clock.is_empty() {
+        _ = write!(why, "; not counted: {}, the clock", names(&clock));
+    }
+    [without.is_empty(), with.is_empty()].map(|yes| Finding::Answer {
+        yes,
+        why: why.clone(),
+    })
+}
+
+/// Lines by number and handler: `8 rtc0, 9 acpi`.
+fn names(lines: &[&Line]) -> String {
+    let name = |line: &&Line| format!("{} {}", line.number, line.actions);
+    lines.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -355,24 +372,41 @@ mod tests {
     }
 
     #[test]
-    fn threaded_is_what_is_forced_and_seen() {
+    fn each_and_none_are_what_the_numbers_say() {
         let threads = [thread("irq/9-acpi", 50, 1), thread("irq/90-nvme", 50, 1)];
-        let lines = |numbers: &[u32]| -> Vec<Line> {
-            let line = |number: &u32| Line::new(*number, "driver", &threads);
-            numbers.iter().filter_map(line).collect()
+        let told = |forced: &str, lines: &[(u32, &str)]| {
+            let line = |(number, actions): &(u32, &str)| Line::new(*number, actions, &threads);
+            let lines: Vec<Line> = lines.iter().filter_map(line).collect();
+            verdicts(forced, &lines).map(|finding| match finding {
+                Finding::Answer { yes, why } => (yes, why),
+                other => (false, format!("{other:?}")),
+            })
         };
         assert_eq!(Line::new(3, "", &threads), None);
-        let rt = forced("Linux version 6.12 #1 SMP PREEMPT_RT Debian", "quiet");
-        let why = "PREEMPT_RT, and 1 of 2 interrupt lines have a thread".into();
-        let threaded = Finding::Answer { yes: true, why };
-        assert_eq!(verdict(rt, &lines(&[0, 9])), threaded);
-        for unseen in [&lines(&[0])[..], &[]] {
-            assert!(matches!(verdict(rt, unseen), Finding::Absent(_)));
+        let (clock, acpi, rtc) = ((0, "timer"), (9, "acpi"), (8, "rtc0"));
+        let [each, none] = told("PREEMPT_RT", &[clock, acpi, (90, "nvme0q0")]);
+        let why =
+            "PREEMPT_RT; 2 of 2 interrupt lines have a thread; not counted: 0 timer, the clock";
+        assert_eq!((each, none.0), ((true, why.to_owned()), false));
+        // One without is named, and it is not each; one with is named, and it is not none.
+        let [each, none] = told("PREEMPT_RT", &[clock, rtc, acpi]);
+        assert!(!each.0 && !none.0, "{each:?} {none:?}");
+        assert!(each.1.contains("1 of 2") && each.1.contains("without: 8 rtc0"));
+        assert!(none.1.contains("with: 9 acpi;"), "{}", none.1);
+        let [each, none] = told("neither", &[clock, rtc]);
+        assert!(!each.0 && none.0, "{each:?} {none:?}");
+        // Force without threads convinces nobody.
+        let [each, none] = told("PREEMPT_RT", &[rtc]);
+        assert!(!each.0 && none.0, "{each:?} {none:?}");
+        for unseen in [&[clock][..], &[]] {
+            let [each, none] = told("PREEMPT_RT", unseen);
+            assert!(each.1.contains("no interrupt line") && each == none);
         }
-        let stock = forced("Linux version 6.12 #1 SMP PREEMPT_DYNAMIC", "quiet");
-        let found = verdict(stock, &lines(&[0, 9]));
-        assert!(matches!(found, Finding::Answer { yes: false, .. }));
-        assert_eq!(forced("Linux", "quiet threadirqs"), Some("threadirqs"));
+        assert_eq!(
+            forced("Linux 6.12 #1 SMP PREEMPT_RT Debian", ""),
+            "PREEMPT_RT"
+        );
+        assert_eq!(forced("Linux", "quiet threadirqs"), "threadirqs");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! Three threads share a CPU. The low one owns the mutex, the high one requests it, and the
 //! intermediate one is ready to run but, because the owner inherits the high priority, may
-//! not before the high thread had the mutex.
+//! not before the high thread had the mutex. Rounds follow one another in [`bursts`].
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
@@ -11,14 +11,13 @@ use punctual_model::probe::{FindingView, Form, ProbeInfo, Shape, View, Watched, 
 use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
-use super::{Context, Measurement, Probe, parameters, within};
+use super::{Context, Extent, Measurement, Probe, parameters, within};
+use crate::bursts::{self, Bursts, Parts};
 use crate::event_log::{self, Event, EventLog, Stamp};
 use crate::rt::{self, Settings};
-use crate::stall::{self, Stall};
-use crate::status_page::Slot;
+use crate::stall::Stall;
 use crate::sys::mutex::{Mutex, Protocol};
 use crate::sys::semaphore::Semaphore;
-use crate::sys::time::sleep;
 use crate::threads::{self, ThreadSpec};
 
 /// This probe.
@@ -36,19 +35,13 @@ pub const INFO: ProbeInfo = ProbeInfo {
         spoken: "acquire or release of a contended mutex",
         findings: &[FindingView::new("inversions", "inversions", Form::Plain).only_of("release")],
     },
-    scope: Ok(Watched::handover(Windows::InTurns {
-        variants: &["acquire", "release"],
-        length: None,
+    scope: Ok(Watched::handover(Windows::ByTimeWithin {
+        setting: "protocol",
     })),
 };
 
-/// The low thread sleeps so long before each round: no multiple of a tick, and long enough
-/// that neither real-time throttling nor the fair server finds anything to do.
-const PAUSE: Nanos = Nanos::from_micros(997);
-const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
-
-/// So long after its round's begin a stall begins: within the acquisition.
-const STALL_OFFSET: Nanos = Nanos(9_000);
+/// No round is shorter: it has eight system calls and six switches.
+const SHORTEST: Nanos = Nanos(1_500);
 
 /// What a thread notes.
 const REQUESTS: Event = 0;
@@ -58,6 +51,12 @@ const REQUESTER_RUNS: Event = 3;
 const MEDIUM_RUNS: Event = 4;
 const EVENTS: usize = 5;
 
+/// What is measured in each round: from which event to which.
+const PATHS: [(&str, (Event, Event)); 2] = [
+    ("acquire", (REQUESTS, OWNER_RUNS)),
+    ("release", (UNLOCKS, REQUESTER_RUNS)),
+];
+
 const LOW: u32 = 0;
 const MEDIUM: u32 = 1;
 const HIGH: u32 = 2;
@@ -65,23 +64,20 @@ const HIGH: u32 = 2;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Contention {
-    /// How many rounds of one acquisition and one release.
-    samples: u64,
-    /// Rounds that are gone through first and not counted.
-    warmup: u32,
+    /// For how many ticks of the kernel's clock acquisitions and releases follow one another.
+    ticks: u32,
     /// The low thread's `SCHED_FIFO` priority; the other two have the next ones above.
     priority: u8,
     /// The CPU that all threads are bound to.
     cpu: CpuId,
-    /// A stall that falls into the round of one sample; its `offset_ns` says into which path.
+    /// A stall that falls into the burst whose number is `sample`; its `offset_ns` says where.
     stall: Option<Stall>,
 }
 
 impl Default for Contention {
     fn default() -> Self {
         Self {
-            samples: 1_000,
-            warmup: 10,
+            ticks: 50,
             priority: 80,
             cpu: CpuId(0),
             stall: None,
@@ -91,56 +87,59 @@ impl Default for Contention {
 
 impl Contention {
     fn check(&self) -> Result<(), String> {
-        within("samples", self.samples, 1, 1_000_000)?;
-        within("warmup", self.warmup, 1, 1_000_000)?;
         within("priority", self.priority, 1, 97)?;
-        self.stall.map_or(Ok(()), |stall| stall.check(self.samples))
-    }
-
-    fn rounds(&self) -> u64 {
-        self.samples + u64::from(self.warmup)
+        bursts::check(self.ticks, self.stall)
     }
 }
 
 impl Measurement for Contention {
     fn nominal(&self) -> Nanos {
-        PAUSE * self.rounds() as i64
+        bursts::nominal(self.ticks.into())
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        Some(bursts::extent())
     }
 
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
-        let phase = context.phases.below(LONGEST_PHASE);
-        let stage = Stage::new(self.rounds())?;
-        let stalled = |sample| u64::from(self.warmup) + sample;
-        let stall = stall::Within::of(self.stall, stalled, STALL_OFFSET)?;
+        let bursts = Bursts::new(self.ticks.into(), &mut context.phases, self.stall)?;
+        let stage = Stage::new(&bursts)?;
         let members = vec![
-            ThreadSpec::new(self.priority, || {
-                stage.low(self.rounds(), phase, stall.as_ref());
-            }),
+            ThreadSpec::new(self.priority, || stage.low(&bursts)),
             ThreadSpec::new(self.priority + 1, || stage.medium()),
             ThreadSpec::new(self.priority + 2, || stage.high()),
         ];
         let found = threads::run(self.cpu, members)?;
         let settings = settings(&found);
-        let lent = rt::lent_priority(stage.priority_of_owner.load(Relaxed));
+        let lent = stage.priority_of_owner.load(Relaxed);
+        if lent != i32::from(self.priority) + 2 {
+            return Err(format!(
+                "the owner, wanted by a thread of priority {}, was at {lent}: nothing was inherited",
+                self.priority + 2
+            )
+            .into());
+        }
         let stamps = stage.stamps.finish()?;
-        let warmup = self.warmup as usize;
-        let measured = stamps.get(warmup * EVENTS..).unwrap_or_default();
-        let record = |variant, from, to| {
-            let spans = event_log::spans(measured, from, to);
-            let mut recording = event_log::record(&spans).finish(RecordingKey::of_variant(variant));
-            recording.warmup = self.warmup.into();
-            recording.settings.clone_from(&settings);
-            recording.findings = Findings::from([
-                ("inversions".into(), inversions(measured)),
-                ("priority_of_owner_while_wanted".into(), lent.clone()),
-            ]);
-            recording
-        };
-        let mut recordings = vec![
-            record("acquire", REQUESTS, OWNER_RUNS),
-            record("release", UNLOCKS, REQUESTER_RUNS),
-        ];
-        stall::tell(stall, event_log::first(measured), &mut recordings)?;
+        let parts = Parts::of(&stamps, 1);
+        let mut recordings = Vec::new();
+        for (part, suffix) in [(&parts.others[0], ""), (&parts.first, " first")] {
+            let inversions = inversions(part)?;
+            for (variant, path) in PATHS {
+                let spans = event_log::spans(parts.origin, part, path);
+                let key = RecordingKey::of_variant(format!("{variant}{suffix}"));
+                let mut recording = event_log::record(&spans).finish(key);
+                recording.settings.clone_from(&settings);
+                recording.findings = Findings::from([
+                    ("inversions".into(), inversions.clone()),
+                    (
+                        "priority_of_owner_while_wanted".into(),
+                        rt::lent_priority(lent),
+                    ),
+                ]);
+                recordings.push(recording);
+            }
+        }
+        bursts.tell(event_log::first(&stamps), &mut recordings)?;
         Ok(recordings)
     }
 }
@@ -151,17 +150,22 @@ fn settings(found: &[Settings]) -> Settings {
     settings
 }
 
-/// In how many rounds the medium thread ran before the high one had the mutex.
-fn inversions(stamps: &[Stamp]) -> Finding {
+/// In how many rounds the medium thread ran before the high one had the mutex: in none, or
+/// these are not the times of a mutex that prevents it.
+fn inversions(stamps: &[Stamp]) -> Result<Finding, Reason> {
     let inverted = |round: &&[Stamp]| {
         let place = |event| round.iter().position(|stamp| stamp.event == event);
         place(MEDIUM_RUNS) < place(REQUESTER_RUNS)
     };
     let rounds = stamps.chunks_exact(EVENTS);
-    Finding::Share {
-        of: rounds.len() as u64,
-        count: rounds.filter(inverted).count() as u64,
+    let (of, count) = (rounds.len(), rounds.filter(inverted).count());
+    if count > 0 {
+        return Err(format!("the medium thread ran first in {count} of {of} rounds").into());
     }
+    Ok(Finding::Share {
+        count: 0,
+        of: of as u64,
+    })
 }
 
 const PROTOCOL: Protocol = Protocol::Inherit;
@@ -177,7 +181,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(rounds: u64) -> Result<Self, Reason> {
+    fn new(bursts: &Bursts) -> Result<Self, Reason> {
         let semaphore = || Semaphore::new().map_err(|error| format!("sem_init: {error}"));
         Ok(Self {
             mutex: Mutex::new(PROTOCOL).map_err(|error| format!("{}: {error}", PROTOCOL.name()))?,
@@ -185,26 +189,17 @@ impl Stage {
             high: semaphore()?,
             over: AtomicBool::new(false),
             priority_of_owner: AtomicI32::new(-1),
-            stamps: EventLog::new(rounds as usize * EVENTS),
+            stamps: bursts.log((SHORTEST, EVENTS as u64), EVENTS as u64),
         })
     }
 
-    fn low(&self, rounds: u64, phase: Nanos, stall: Option<&stall::Within>) {
-        sleep(PAUSE + phase);
-        // The first round belongs to the warm-up, so what it does besides disturbs nothing.
+    fn low(&self, bursts: &Bursts) {
+        bursts.lead(&self.stamps, 1, |_| self.round(|| ()));
+        // Looked for when nothing is measured any more.
         self.round(|| {
             let found = rt::effective_priority().unwrap_or(-1);
             self.priority_of_owner.store(found, Relaxed);
         });
-        let mut slot = Slot::take(rounds - 1);
-        for round in 1..rounds {
-            if slot.is_stopped() {
-                break;
-            }
-            stall::pause(stall, round, PAUSE);
-            self.round(|| ());
-            slot.count();
-        }
         self.over.store(true, Relaxed);
         self.medium.post();
         self.high.post();
@@ -256,25 +251,32 @@ mod tests {
         };
         let good = [REQUESTS, OWNER_RUNS, UNLOCKS, REQUESTER_RUNS, MEDIUM_RUNS].map(stamp);
         let bad = [REQUESTS, OWNER_RUNS, MEDIUM_RUNS, UNLOCKS, REQUESTER_RUNS].map(stamp);
-        let found = inversions(&[good, bad, good].concat());
-        assert_eq!(found, Finding::Share { count: 1, of: 3 });
+        let found = inversions(&[good, bad, good].concat()).unwrap_err();
+        assert!(found.to_string().contains("first in 1 of 3"), "{found}");
+        let found = inversions(&[good, good].concat());
+        assert_eq!(found, Ok(Finding::Share { count: 0, of: 2 }));
     }
 
     #[test]
     fn every_round_is_an_acquisition_and_a_release_without_inversion() {
         let probe = Contention {
-            samples: 20,
-            warmup: 2,
+            ticks: 3,
             ..Contention::default()
         };
         let phases = Phases::new(1, 1);
         let recordings = threads::measured(probe.run(&mut Context { phases }));
-        for recording in recordings.into_iter().flatten() {
-            assert_eq!((recording.count, recording.missed), (20, 0));
-            let none = Finding::Share { count: 0, of: 20 };
+        let recordings = recordings.unwrap_or_default();
+        for recording in &recordings {
+            assert!(recording.count > 0 && recording.missed == 0);
+            let of = recording.count;
+            let none = Finding::Share { count: 0, of };
             assert_eq!(recording.findings["inversions"], none);
             let lent = &recording.findings["priority_of_owner_while_wanted"];
             assert_eq!(*lent, Finding::Count(82));
         }
+        let first = recordings
+            .iter()
+            .filter(|one| one.key.variant.ends_with(" first"));
+        assert!(first.into_iter().all(|one| one.count == 3));
     }
 }

@@ -15,7 +15,7 @@ use punctual_model::{CpuId, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
-use crate::rt::{self, Settings};
+use crate::rt::{self, Faults, Settings};
 use crate::sink::Sink;
 use crate::status_page::SeenRecorder;
 use crate::sys::periodic::Periodic;
@@ -40,6 +40,8 @@ pub const INFO: ProbeInfo = ProbeInfo {
 const DEVICES: [&str; 2] = ["/dev/rtc0", "/dev/rtc"];
 /// An interrupt that has not come after this will not come.
 const PATIENCE: Nanos = Nanos::from_millis(1_000);
+/// What is added to twice the time that the samples take where no duration is given.
+const SPARE: Nanos = Nanos::from_millis(10_000);
 
 /// What interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -62,8 +64,8 @@ pub(crate) struct Realfeel {
     pub(crate) hertz: u32,
     /// How many intervals are measured, unless the time is over first.
     pub(crate) samples: u64,
-    /// The longest time that it may take.
-    pub(crate) duration_ms: u32,
+    /// The longest time that it may take; without it, twice what the samples take, and 10 s.
+    pub(crate) duration_ms: Option<u32>,
     /// The reader's `SCHED_FIFO` priority.
     pub(crate) priority: u8,
     /// The CPU that it is bound to.
@@ -80,7 +82,7 @@ impl Default for Realfeel {
             source: Source::Auto,
             hertz: 2_048,
             samples: 10_000,
-            duration_ms: 60_000,
+            duration_ms: None,
             priority: 99,
             cpu: CpuId(0),
             warmup: 10,
@@ -107,7 +109,9 @@ impl Realfeel {
             ));
         }
         within("samples", self.samples, 1, 1_000_000_000_000)?;
-        within("duration_ms", self.duration_ms, 100, 86_400_000)?;
+        if let Some(duration_ms) = self.duration_ms {
+            within("duration_ms", duration_ms, 100, 86_400_000)?;
+        }
         within("priority", self.priority, 1, 99)?;
         within("warmup", self.warmup, 0, 1_000_000)?;
         within("keep", self.keep, 0, KEEP_MOST)
@@ -118,8 +122,18 @@ impl Realfeel {
         Nanos(1_000_000_000 / i64::from(self.hertz))
     }
 
+    /// How long its intervals take if no interrupt is missed.
+    fn whole(&self) -> Nanos {
+        let all = i64::try_from(self.samples + u64::from(self.warmup)).unwrap_or(i64::MAX);
+        Nanos(self.period().0.saturating_mul(all))
+    }
+
+    /// The longest time that it may take.
     fn duration(&self) -> Nanos {
-        Nanos::from_millis(self.duration_ms.into())
+        let follows = Nanos(self.whole().0.saturating_mul(2)) + SPARE;
+        self.duration_ms.map_or(follows, |duration_ms| {
+            Nanos::from_millis(duration_ms.into())
+        })
     }
 
     /// Switches the interrupts on. Also returns what interrupts, and why it is not the clock.
@@ -185,6 +199,8 @@ impl Realfeel {
         recording.interval = Some(self.period());
         recording.warmup = self.warmup.into();
         recording.settings = measured.settings;
+        let asked = self.samples.into();
+        recording.settings.insert("samples_asked".into(), asked);
         Ok(recording)
     }
 
@@ -194,7 +210,7 @@ impl Realfeel {
         interrupts: &Periodic,
         mut sink: T,
     ) -> Result<(T, &'static str, Settings), Reason> {
-        let settings = rt::prepare_thread(self.cpu, self.priority)?;
+        let mut settings = rt::prepare_thread(self.cpu, self.priority)?;
         // What came before, while this thread was made ready, is read and forgotten.
         for _ in 0..=self.warmup {
             interrupts
@@ -202,8 +218,10 @@ impl Realfeel {
                 .map_err(|error| format!("read: {error}"))?;
         }
         let bounds = (self.samples, self.duration());
+        let faults = Faults::of_thread();
         let ended_by = sample(&mut sink, interrupts, self.period(), bounds)
             .map_err(|error| format!("read: {error}"))?;
+        settings.extend(faults.until_now().facts());
         Ok((sink, ended_by, settings))
     }
 }
@@ -242,8 +260,7 @@ fn sample(
 
 impl Measurement for Realfeel {
     fn nominal(&self) -> Nanos {
-        let all = i64::try_from(self.samples + u64::from(self.warmup)).unwrap_or(i64::MAX);
-        Nanos(self.period().0.saturating_mul(all)).min(self.duration())
+        self.whole().min(self.duration())
     }
 
     fn period(&self) -> Option<Nanos> {
@@ -315,5 +332,21 @@ mod tests {
         assert!(with(1_000).check().unwrap_err().contains("power of two"));
         assert!(with(32).check().is_err() && with(16_384).check().is_err());
         assert_eq!(with(2_048).period(), Nanos(488_281));
+    }
+
+    #[test]
+    fn the_duration_follows_the_samples_unless_it_is_given() {
+        let hour = Realfeel {
+            hertz: 8_192,
+            samples: 8_192 * 3_600,
+            ..Realfeel::default()
+        };
+        assert!(hour.nominal() > Nanos::from_millis(3_599_000));
+        assert!(hour.duration() > hour.nominal() * 2);
+        let capped = Realfeel {
+            duration_ms: Some(1_000),
+            ..hour
+        };
+        assert_eq!(capped.nominal(), Nanos::from_millis(1_000));
     }
 }

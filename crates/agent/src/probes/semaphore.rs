@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `semaphore`: acquire and release of a semaphore when a thread switch comes of it,
-//! against the number of threads that wait.
+//! against the number of threads that wait. Rounds follow one another in [`bursts`].
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,14 +11,13 @@ use punctual_model::probe::{FindingView, Form, ProbeInfo, Shape, View, Watched, 
 use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
-use super::{Context, Measurement, Probe, parameters, within};
+use super::{Context, Extent, Measurement, Probe, parameters, within};
+use crate::bursts::{self, Bursts, Parts};
 use crate::event_log::{self, Event, EventLog, Span, Stamp};
 use crate::linear_fit::LinearFit;
 use crate::rt::Settings;
-use crate::stall::{self, Stall};
-use crate::status_page::Slot;
+use crate::stall::Stall;
 use crate::sys::semaphore::Semaphore;
-use crate::sys::time::sleep;
 use crate::threads::{self, ThreadSpec};
 
 /// This probe.
@@ -35,24 +34,22 @@ pub const INFO: ProbeInfo = ProbeInfo {
         shape: Shape::Latency,
         spoken: "acquire or release of a semaphore",
         findings: &[
-            FindingView::new("slope_ns_per_waiter", "waiters matter", Form::Matters),
+            FindingView::new("waiters_matter", "waiters matter", Form::Plain),
             FindingView::new("slope_ns_per_waiter", "ns per waiter", Form::Plain),
             FindingView::new("woken_highest_first", "highest first", Form::Plain)
-                .only_of("release"),
+                .only_of("release inward"),
         ],
     },
-    scope: Ok(Watched::handover(Windows::InTurns {
-        variants: &["acquire", "release"],
-        length: Some("waiters"),
+    scope: Ok(Watched::handover(Windows::ByTimeWithin {
+        setting: "waiters",
     })),
 };
 
-/// The creating thread sleeps so long before each round: no multiple of a tick, and long
-/// enough that neither real-time throttling nor the fair server finds anything to do.
-const PAUSE: Nanos = Nanos::from_micros(1_997);
-const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
-/// So long after its round's begin a stall begins: within one of the acquisitions.
-const STALL_OFFSET: Nanos = Nanos(98_000);
+/// No waiter comes and is released in less: that is eight system calls and four switches.
+const SHORTEST: Nanos = Nanos(1_000);
+
+/// What all waiters together change by less than this share of the median sample is no effect.
+const NEGLIGIBLE: f64 = 0.01;
 
 /// What a thread notes.
 const ATTEMPTS: Event = 0;
@@ -61,6 +58,16 @@ const POSTS: Event = 2;
 const WAITER_RUNS: Event = 3;
 /// How many of them each waiter causes in a round.
 const EVENTS: usize = 4;
+
+/// What is measured of each waiter in a round: from which event to which, and how many threads
+/// wait meanwhile, by its turn: one more at every attempt, and one fewer at every post.
+type Path = (&'static str, (Event, Event), fn(usize, usize) -> usize);
+const PATHS: [Path; 2] = [
+    ("acquire", (ATTEMPTS, CREATOR_RUNS), |turn, all| turn % all),
+    ("release", (POSTS, WAITER_RUNS), |turn, all| {
+        all - turn % all
+    }),
+];
 
 /// The rounds take so many semaphores in turn. The kernel keeps all futexes in some hundred
 /// buckets: where a waiter's gate shares that of the semaphore, each call is some
@@ -87,6 +94,14 @@ enum Order {
 }
 
 impl Order {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Falling => "falling",
+            Self::Rising => "rising",
+            Self::Inward => "inward",
+        }
+    }
+
     /// The waiters, from 0 for the lowest, in the order in which they come.
     fn arrivals(self, waiters: u8) -> Vec<u8> {
         let inward = |turn: u8| {
@@ -109,18 +124,15 @@ impl Order {
 struct Contention {
     /// How many threads wait when all of them do.
     waiters: u8,
-    /// How often all of them come and are released, one by one.
-    rounds: u32,
-    /// In which order they come.
-    order: Order,
-    /// Rounds that are gone through first and not counted.
-    warmup: u32,
+    /// For how many ticks of the kernel's clock rounds follow one another, in each order.
+    ticks: u32,
+    /// In which orders they come, in turn; one variant each.
+    orders: Vec<Order>,
     /// The creating thread's `SCHED_FIFO` priority; the waiters have the next ones above.
     priority: u8,
     /// The CPU that all threads are bound to.
     cpu: CpuId,
-    /// A stall that falls into one round, of which `sample` is the number; `offset_ns` says
-    /// into which path of it.
+    /// A stall that falls into the burst whose number is `sample`; its `offset_ns` says where.
     stall: Option<Stall>,
 }
 
@@ -128,9 +140,8 @@ impl Default for Contention {
     fn default() -> Self {
         Self {
             waiters: 90,
-            rounds: 100,
-            order: Order::Inward,
-            warmup: 2,
+            ticks: 50,
+            orders: vec![Order::Inward, Order::Falling, Order::Rising],
             priority: 5,
             cpu: CpuId(0),
             stall: None,
@@ -141,29 +152,28 @@ impl Default for Contention {
 impl Contention {
     fn check(&self) -> Result<(), String> {
         within("waiters", self.waiters, 1, 98)?;
-        within("rounds", self.rounds, 1, 10_000)?;
-        within("warmup", self.warmup, 0, 10_000)?;
         // There is no priority above 99 for the highest waiter.
         within("priority", self.priority, 1, 99 - self.waiters)?;
-        self.stall
-            .map_or(Ok(()), |stall| stall.check(self.rounds.into()))
+        within("number of orders", self.orders.len(), 1, 3)?;
+        let repeated = |(place, order)| self.orders[..place].contains(order);
+        if let Some((_, order)) = self.orders.iter().enumerate().find(|it| repeated(*it)) {
+            return Err(format!("orders names {} twice", order.name()));
+        }
+        bursts::check(self.ticks, self.stall)
     }
 
-    fn all_rounds(&self) -> usize {
-        self.rounds as usize + self.warmup as usize
+    fn bursts(&self) -> u64 {
+        u64::from(self.ticks) * self.orders.len() as u64
     }
 
-    fn measure(
-        &self,
-        phase: Nanos,
-        stall: Option<&stall::Within>,
-    ) -> Result<(Vec<Stamp>, Settings), Reason> {
-        let stage = Stage::new(self).map_err(|error| format!("sem_init: {error}"))?;
+    fn measure(&self, bursts: &Bursts) -> Result<(Vec<Stamp>, Settings), Reason> {
+        let stage =
+            Stage::new(self.waiters, bursts).map_err(|error| format!("sem_init: {error}"))?;
         let waiter = |me: u8| {
             let stage = &stage;
             ThreadSpec::new(self.priority + 1 + me, move || stage.waiter(me))
         };
-        let creator = ThreadSpec::new(self.priority, || stage.creator(self, phase, stall));
+        let creator = ThreadSpec::new(self.priority, || stage.creator(self, bursts));
         let members = (0..self.waiters).map(waiter).chain([creator]).collect();
         let mut found = threads::run(self.cpu, members)?;
         found.rotate_right(1);
@@ -177,49 +187,54 @@ impl Contention {
         let ends = [found.first(), found.get(1), found.last()].map(end);
         let mut settings = threads::common(&ends, &["creator", "waiter_lowest", "waiter_highest"]);
         settings.insert("waiters".into(), self.waiters.into());
-        settings.insert(
-            "order".into(),
-            format!("{:?}", self.order).to_lowercase().into(),
-        );
         settings
+    }
+
+    /// What one part of the test tells of each path.
+    fn recordings<'a>(
+        &'a self,
+        origin: Nanos,
+        part: &'a [Stamp],
+        (name, settings): (&'a str, &'a Settings),
+    ) -> impl Iterator<Item = Recording> + 'a {
+        let all = usize::from(self.waiters);
+        PATHS.iter().map(move |(path, events, waiting)| {
+            let spans = event_log::spans(origin, part, *events);
+            let values = by_waiting(&spans, |turn| waiting(turn, all));
+            let key = RecordingKey::of_variant(format!("{path} {name}"));
+            let mut recording = event_log::record(&spans).finish(key);
+            recording.settings.clone_from(settings);
+            recording.findings = Findings::from([
+                ("woken_highest_first".into(), order_of_waking(part, all)),
+                ("slope_ns_per_waiter".into(), slope(&values)),
+                ("waiters_matter".into(), waiters_matter(&values, all)),
+            ]);
+            recording.output = Some(table(&values));
+            recording
+        })
     }
 }
 
 impl Measurement for Contention {
     fn nominal(&self) -> Nanos {
-        PAUSE * self.all_rounds() as i64
+        bursts::nominal(self.bursts())
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        Some(bursts::extent())
     }
 
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
-        let stalled = |sample| u64::from(self.warmup) + sample;
-        let stall = stall::Within::of(self.stall, stalled, STALL_OFFSET)?;
-        let phase = context.phases.below(LONGEST_PHASE);
-        let (stamps, settings) = self.measure(phase, stall.as_ref())?;
-        let warmup = self.warmup as usize * EVENTS * usize::from(self.waiters);
-        let measured = stamps.get(warmup..).unwrap_or_default();
-        let acquire = event_log::spans(measured, ATTEMPTS, CREATOR_RUNS);
-        let release = event_log::spans(measured, POSTS, WAITER_RUNS);
-        // In each round one more is waiting at every attempt, and one fewer at every post.
-        let all = usize::from(self.waiters);
-        let at_attempt = by_waiting(&acquire, |turn| turn % all);
-        let at_post = by_waiting(&release, |turn| all - turn % all);
-        let recording = |variant, spans: &[_], values: &ByWaiting| {
-            let mut recording = event_log::record(spans).finish(RecordingKey::of_variant(variant));
-            recording.warmup = u64::from(self.warmup) * u64::from(self.waiters);
-            recording.settings.clone_from(&settings);
-            let woken = order_of_waking(measured, all);
-            recording.findings = Findings::from([
-                ("woken_highest_first".into(), woken),
-                ("slope_ns_per_waiter".into(), slope(values)),
-            ]);
-            recording.output = Some(table(values));
-            recording
-        };
-        let mut recordings = vec![
-            recording("acquire", &acquire, &at_attempt),
-            recording("release", &release, &at_post),
-        ];
-        stall::tell(stall, event_log::first(measured), &mut recordings)?;
+        let bursts = Bursts::new(self.bursts(), &mut context.phases, self.stall)?;
+        let (stamps, settings) = self.measure(&bursts)?;
+        let parts = Parts::of(&stamps, self.orders.len() as u32);
+        let names = self.orders.iter().map(|order| order.name());
+        let named = parts.others.iter().zip(names);
+        let named = named.chain([(&parts.first, "first")]);
+        let recordings =
+            named.flat_map(|(part, name)| self.recordings(parts.origin, part, (name, &settings)));
+        let mut recordings: Vec<Recording> = recordings.collect();
+        bursts.tell(event_log::first(&stamps), &mut recordings)?;
         Ok(recordings)
     }
 }
@@ -236,32 +251,32 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(probe: &Contention) -> io::Result<Self> {
+    fn new(waiters: u8, bursts: &Bursts) -> io::Result<Self> {
+        let waiters = u64::from(waiters);
         let some = |number| (0..number).map(|_| Semaphore::new()).collect();
         let semaphores: io::Result<_> = some(SEMAPHORES);
-        let gates: io::Result<_> = some(usize::from(probe.waiters));
+        let gates: io::Result<_> = some(waiters as usize);
+        let events = EVENTS as u64;
+        let a_round_more = events * waiters;
         Ok(Self {
             semaphores: semaphores?,
             current: AtomicUsize::new(0),
             gates: gates?,
             over: AtomicBool::new(false),
-            stamps: EventLog::new(EVENTS * usize::from(probe.waiters) * probe.all_rounds()),
+            stamps: bursts.log((SHORTEST, events), 3 * a_round_more),
         })
     }
 
-    fn creator(&self, probe: &Contention, phase: Nanos, stall: Option<&stall::Within>) {
-        sleep(phase);
-        let arrivals = probe.order.arrivals(probe.waiters);
-        let mut slot = Slot::take(probe.all_rounds() as u64);
-        for (round, current) in (0..probe.all_rounds()).zip((0..SEMAPHORES).cycle()) {
-            if slot.is_stopped() {
-                break;
+    fn creator(&self, probe: &Contention, bursts: &Bursts) {
+        let orders = probe.orders.iter();
+        let arrivals: Vec<_> = orders.map(|order| order.arrivals(probe.waiters)).collect();
+        let mut turns = self.semaphores.iter().zip(0..).cycle();
+        bursts.lead(&self.stamps, arrivals.len() as u32, |kind| {
+            if let Some((semaphore, current)) = turns.next() {
+                self.current.store(current, Relaxed);
+                self.round(&arrivals[kind as usize], semaphore);
             }
-            self.current.store(current, Relaxed);
-            stall::pause(stall, round as u64, PAUSE);
-            self.round(&arrivals, &self.semaphores[current]);
-            slot.count();
-        }
+        });
         self.over.store(true, Relaxed);
         self.gates.iter().for_each(Semaphore::post);
     }
@@ -338,15 +353,42 @@ fn table(values: &ByWaiting) -> String {
     table
 }
 
-/// Does the number of waiters matter? The slope of the line through the medians, because a
-/// clock tick that falls into some sample says nothing about waiters, and would hide what does.
+/// The line through the medians, because a clock tick that falls into some sample says nothing
+/// about waiters, and would hide what does.
+fn line(values: &ByWaiting) -> Result<LinearFit, Finding> {
+    let medians = values.iter().map(|(x, y)| (*x as f64, median(y).0 as f64));
+    let line = LinearFit::through(&medians.collect::<Vec<_>>());
+    line.ok_or_else(|| Finding::Absent("it takes three numbers of waiters".into()))
+}
+
+/// Does the number of waiters matter? It does not where the 95 % interval of the slope lies
+/// within ±[`NEGLIGIBLE`] of the median sample, divided by all waiters: then all of them
+/// together change it by less than that share. It does where the interval lies outside. If
+/// neither, there are too few samples to tell.
+fn waiters_matter(values: &ByWaiting, waiters: usize) -> Finding {
+    let (low, high) = match line(values) {
+        Ok(line) => line.interval_95(),
+        Err(absent) => return absent,
+    };
+    let mut medians: Vec<Nanos> = values.values().map(|values| median(values)).collect();
+    medians.sort_unstable();
+    let bound = NEGLIGIBLE * median(&medians).0 as f64 / waiters as f64;
+    let why = format!("{low:.3} to {high:.3} ns per waiter, against a bound of ±{bound:.3}");
+    let within = -bound <= low && high <= bound;
+    if within || high < -bound || bound < low {
+        return Finding::Answer { yes: !within, why };
+    }
+    Finding::Absent(format!("too few samples: {why}").into())
+}
+
+/// What one waiter more adds.
 ///
 /// Medians are whole nanoseconds: what is smaller than [`ROUNDING`] comes of the arithmetic.
 fn slope(values: &ByWaiting) -> Finding {
     const ROUNDING: f64 = 1e-9;
-    let medians = values.iter().map(|(x, y)| (*x as f64, median(y).0 as f64));
-    let Some(line) = LinearFit::through(&medians.collect::<Vec<_>>()) else {
-        return Finding::Absent("it takes three numbers of waiters".into());
+    let line = match line(values) {
+        Ok(line) => line,
+        Err(absent) => return absent,
     };
     let exact = |number: f64| if number.abs() < ROUNDING { 0.0 } else { number };
     let (low, high) = line.interval_95();
@@ -390,6 +432,26 @@ mod tests {
     }
 
     #[test]
+    fn waiters_matter_by_a_stated_bound_and_not_by_an_interval_that_touches_zero() {
+        // One in a hundred of 3,000 ns among 10 waiters: ±3 ns for each.
+        let of = |ns_per_waiter: i64, noise: [i64; 2]| -> Vec<(usize, i64)> {
+            let value = |x: usize| 3_000 + x as i64 * ns_per_waiter + noise[x % 2];
+            (1..=10).map(|x| (x, value(x))).collect()
+        };
+        let told = |ns_per_waiter, noise| waiters_matter(&values(&of(ns_per_waiter, noise)), 10);
+        let is = |found: Finding, expected: bool| match found {
+            Finding::Answer { yes, why } => assert_eq!(yes, expected, "{why}"),
+            other => panic!("{other:?}"),
+        };
+        is(told(0, [0, 0]), false);
+        is(told(2, [0, 0]), false); // an interval that leaves zero out, and yet no effect
+        is(told(4, [0, 0]), true);
+        is(told(-40, [0, 5]), true);
+        assert!(matches!(told(3, [0, 30]), Finding::Absent(_)));
+        assert!(matches!(told(0, [0, 900]), Finding::Absent(_)));
+    }
+
+    #[test]
     fn a_waiter_that_overtakes_a_higher_one_is_seen() {
         let woken = |thread| Stamp {
             event: WAITER_RUNS,
@@ -421,23 +483,28 @@ mod tests {
 
     #[test]
     fn each_waiter_is_acquired_and_released_once_a_round() {
-        for order in [Order::Rising, Order::Falling, Order::Inward] {
-            let (waiters, rounds) = (5, 4);
-            let probe = Contention {
-                waiters,
-                rounds,
-                order,
-                ..Contention::default()
-            };
-            let phases = Phases::new(1, 1);
-            let recordings = threads::measured(probe.run(&mut Context { phases }));
-            for recording in recordings.into_iter().flatten() {
-                assert_eq!((recording.count, recording.missed), (20, 0));
-                let all = Finding::Share { count: 4, of: 4 };
-                assert_eq!(recording.findings["woken_highest_first"], all);
-                let highest = &recording.settings["priority_waiter_highest"];
-                assert_eq!(highest.number(), Some(10));
-            }
+        let (waiters, ticks) = (5, 2);
+        let probe = Contention {
+            waiters,
+            ticks,
+            ..Contention::default()
+        };
+        let phases = Phases::new(1, 1);
+        let recordings = threads::measured(probe.run(&mut Context { phases }));
+        let recordings = recordings.unwrap_or_default();
+        for recording in &recordings {
+            assert!(recording.count > 0 && recording.count % 5 == 0);
+            assert_eq!(recording.missed, 0);
+            let of = recording.count / 5;
+            let all = Finding::Share { count: of, of };
+            assert_eq!(recording.findings["woken_highest_first"], all);
+            let highest = &recording.settings["priority_waiter_highest"];
+            assert_eq!(highest.number(), Some(10));
         }
+        // A round for each burst of each order.
+        let first = recordings
+            .iter()
+            .filter(|one| one.key.variant.ends_with(" first"));
+        assert!(first.into_iter().all(|one| one.count == 5 * 6));
     }
 }

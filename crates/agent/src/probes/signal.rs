@@ -9,7 +9,6 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
-use std::thread;
 
 use punctual_model::probe::{ProbeInfo, Shape, View, Watched};
 use punctual_model::recording::KEEP_MOST;
@@ -17,13 +16,14 @@ use punctual_model::{CpuId, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
-use crate::rt::{self, Settings};
+use crate::rt::{self, Faults, Settings};
 use crate::sink::Sink;
 use crate::stall::{self, Stall};
 use crate::status_page::SeenRecorder;
 use crate::sys::marker;
 use crate::sys::signal::{NOTED, Noted};
 use crate::sys::time::{now, sleep_until};
+use crate::threads;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -113,7 +113,7 @@ impl Signal {
         let kept = self.samples.min(self.keep.into()) as usize;
         let mut to = Recorder::new(kept);
         let mut from = SeenRecorder::new(kept, self.samples);
-        let settings = rt::prepare_thread(self.cpu, self.priority)?;
+        let mut settings = rt::prepare_thread(self.cpu, self.priority)?;
         let backfire = Backfire::open()?;
         let stall = self.stall.map(Stall::open).transpose()?;
         let failed = |error| format!("{DEVICE}: {error}");
@@ -131,7 +131,9 @@ impl Signal {
             backfire.trip().map_err(failed)?;
         }
         let range = (due, self.interval(), self.samples);
+        let faults = Faults::of_thread();
         sample((&mut to, &mut from), &backfire, range, stalled).map_err(failed)?;
+        settings.extend(faults.until_now().facts());
 
         let to = to.finish(RecordingKey::of_variant("to"));
         let from = from.finish(RecordingKey::of_variant("from"));
@@ -165,9 +167,7 @@ impl Measurement for Signal {
 
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let phase = context.phases.below(LONGEST_PHASE);
-        let joined = thread::scope(|scope| scope.spawn(|| self.measure(phase)).join());
-        let recordings = joined.map_err(|_| "the measuring thread has panicked")??;
-        Ok(recordings.into())
+        threads::alone(|| self.measure(phase)).map(Vec::from)
     }
 }
 

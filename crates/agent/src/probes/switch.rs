@@ -2,16 +2,18 @@
 //! Probe `switch`: thread switch latency among threads of equal priority that yield in turn.
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use std::thread;
 
 use punctual_model::probe::{ProbeInfo, Shape, View, Watched, Windows};
 use punctual_model::{CpuId, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
-use super::{Context, Measurement, Probe, each, parameters, within};
-use crate::event_log::{self, Event, EventLog};
-use crate::stall::{self, Stall};
+use super::{Context, Extent, Measurement, Probe, parameters, within};
+use crate::bursts::{self, Bursts};
+use crate::event_log::{self, Event, EventLog, Stamp};
+use crate::rt::Settings;
+use crate::stall::Stall;
 use crate::status_page;
 use crate::threads::{self, ThreadSpec};
 
@@ -26,26 +28,17 @@ pub const PROBE: Probe = Probe {
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View::of_samples(Shape::Steps, "thread switch"),
-    // Whoever joins the ring has not yielded in it.
-    scope: Ok(Watched::handover(Windows::OneAfterTheOther {
-        warmup: false,
+    scope: Ok(Watched::handover(Windows::ByTimeWithin {
+        setting: "threads",
     })),
 };
 
-/// Threads that yield to each other leave nothing to others, for which the kernel has two
-/// remedies: real-time throttling, and from 6.12 on the fair server; either would take the
-/// CPU for 50 ms in each second and look like a switch of 50 ms. So they run in bursts of
-/// this many switches, well below a second at 100 µs each, and sleep in between.
-const BURST: u64 = 5_000;
-const PAUSE: Nanos = Nanos::from_millis(50);
-/// How often each thread yields at the start of a burst before its switches count: once to
-/// come from the barrier into the ring, once to meet warm caches.
-const WARMUP_ROUNDS: u64 = 2;
-
-/// The first moment of a burst lies up to a tick of 4 ms off the round moment.
-const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
-/// So long after its burst's begin a stall begins, if threads are few enough to be warm then.
-const STALL_OFFSET: Nanos = Nanos(500_000);
+/// How often each thread yields at the beginning of a burst before what it does counts as
+/// `N=…` and no more as `N=… first`: once to come from the barrier into the ring, once to meet
+/// warm caches.
+const FIRST_ROUNDS: u64 = 2;
+/// No switch is shorter: it is a system call and two readings of the clock.
+const SHORTEST: Nanos = Nanos(250);
 
 /// What a thread notes.
 const JOINS: Event = 0;
@@ -57,13 +50,13 @@ const RUNS: Event = 2;
 struct Switch {
     /// How many threads take turns; one variant each.
     threads: Vec<u32>,
-    /// How many switches are measured, per variant.
-    samples: u64,
+    /// For how many ticks of the kernel's clock they do, per variant.
+    ticks: u32,
     /// The threads' `SCHED_FIFO` priority.
     priority: u8,
     /// The CPU that all threads are bound to.
     cpu: CpuId,
-    /// A stall that falls into one switch of the burst in which `sample` is.
+    /// A stall that falls into the burst whose number is `sample`; its `offset_ns` says where.
     stall: Option<Stall>,
 }
 
@@ -71,7 +64,7 @@ impl Default for Switch {
     fn default() -> Self {
         Self {
             threads: vec![2, 10, 50, 100, 500, 1000],
-            samples: 10_000,
+            ticks: 50,
             priority: 80,
             cpu: CpuId(0),
             stall: None,
@@ -87,88 +80,106 @@ impl Switch {
         for threads in &self.threads {
             within("threads", *threads, 2, 10_000)?;
         }
-        within("samples", self.samples, 1, 1_000_000)?;
         within("priority", self.priority, 1, 99)?;
-        self.stall.map_or(Ok(()), |stall| stall.check(self.samples))
+        bursts::check(self.ticks, self.stall)
     }
 
-    fn measure(&self, threads: u32, phase: Nanos) -> Result<Recording, Reason> {
-        let ring = Ring::new(threads, self.samples, phase);
-        let stall = stall::Within::of(self.stall, |sample| sample / BURST, STALL_OFFSET)?;
-        let member = |me| {
-            let (ring, stall) = (&ring, stall.as_ref());
-            ThreadSpec::new(self.priority, move || ring.take_part(me, stall))
+    fn measure(&self, threads: u32, bursts: Bursts) -> Result<[Recording; 2], Reason> {
+        let ring = Ring::new(threads, &bursts);
+        let follower = |me| {
+            let ring = &ring;
+            ThreadSpec::new(self.priority, move || ring.follow(me))
         };
-        let settings = threads::run(self.cpu, (0..threads).map(member).collect())?;
+        let leader = ThreadSpec::new(self.priority, || ring.lead());
+        let members = (1..threads).map(follower).chain([leader]).collect();
+        let settings = threads::run(self.cpu, members)?;
+        let mut settings = settings.into_iter().next().unwrap_or_default();
+        settings.insert("threads".into(), threads.into());
         let stamps = ring.stamps.finish()?;
-        let spans = event_log::spans(&stamps, YIELDS, RUNS);
-        let mut recording =
-            event_log::record(&spans).finish(RecordingKey::of_variant(format!("N={threads}")));
-        recording.warmup = stamps.iter().filter(|stamp| stamp.event == JOINS).count() as u64;
-        recording.settings = settings.into_iter().next().unwrap_or_default();
-        recording.settings.insert("threads".into(), threads.into());
-        let recordings = std::slice::from_mut(&mut recording);
-        stall::tell(stall, event_log::first(&stamps), recordings)?;
-        Ok(recording)
+        let mut recordings = record(&stamps, threads, &settings);
+        bursts.tell(event_log::first(&stamps), &mut recordings)?;
+        Ok(recordings)
     }
+}
+
+/// The switches among so many threads, and those at the beginning of each burst.
+fn record(stamps: &[Stamp], threads: u32, settings: &Settings) -> [Recording; 2] {
+    let origin = event_log::first(stamps).unwrap_or_default();
+    [("", YIELDS), (" first", JOINS)].map(|(suffix, from)| {
+        let spans = event_log::spans(origin, stamps, (from, RUNS));
+        let key = RecordingKey::of_variant(format!("N={threads}{suffix}"));
+        let mut recording = event_log::record(&spans).finish(key);
+        recording.settings.clone_from(settings);
+        recording
+    })
 }
 
 impl Measurement for Switch {
     fn nominal(&self) -> Nanos {
-        PAUSE * (self.samples.div_ceil(BURST) as i64 * self.threads.len() as i64)
+        bursts::nominal(u64::from(self.ticks) * self.threads.len() as u64)
+    }
+
+    fn extent(&self) -> Option<Extent> {
+        Some(bursts::extent())
     }
 
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
-        let phase = context.phases.below(LONGEST_PHASE);
-        let measure = |threads: &u32| self.measure(*threads, phase);
-        each(&self.threads, measure)
+        let mut recordings = Vec::new();
+        for threads in &self.threads {
+            let bursts = Bursts::new(self.ticks.into(), &mut context.phases, self.stall)?;
+            match self.measure(*threads, bursts) {
+                // Where the target is asked to end, what was measured by then is kept.
+                Err(_) if status_page::is_stop_requested() => break,
+                measured => recordings.extend(measured?),
+            }
+        }
+        Ok(recordings)
     }
 }
 
 /// What the threads share.
-struct Ring {
-    samples: u64,
-    pause: Nanos,
+struct Ring<'a> {
+    bursts: &'a Bursts,
     start: Barrier,
-    /// Whether all of them end before the next burst.
+    /// Whether there is no burst any more.
     over: AtomicBool,
-    /// How many switches were begun that count.
-    taken: AtomicU64,
+    /// When this burst ends; zero until its first rounds are over.
+    end: AtomicI64,
     stamps: EventLog,
 }
 
-impl Ring {
-    fn new(threads: u32, samples: u64, phase: Nanos) -> Self {
-        // In each burst every thread joins so many times, and returns once more in the end.
-        let joining = u64::from(threads) * (2 * WARMUP_ROUNDS + 1);
-        let room = 2 * samples + joining * samples.div_ceil(BURST);
+impl<'a> Ring<'a> {
+    fn new(threads: u32, bursts: &'a Bursts) -> Self {
+        // In each burst every thread comes into the ring, and returns once more in the end.
+        let first = u64::from(threads) * (2 * FIRST_ROUNDS + 2);
         Self {
-            samples,
-            pause: PAUSE + phase,
+            bursts,
             start: Barrier::new(threads as usize),
             over: AtomicBool::new(false),
-            taken: AtomicU64::new(0),
-            stamps: EventLog::new(room as usize),
+            end: AtomicI64::new(0),
+            stamps: bursts.log((SHORTEST, 2), first),
         }
     }
 
-    /// One thread's whole life.
-    fn take_part(&self, me: u32, stall: Option<&stall::Within>) {
-        let mut end = 0;
-        while end < self.samples {
-            let burst = end / BURST;
-            end = self.samples.min(end + BURST);
-            if me == 0 {
-                stall::pause(stall, burst, self.pause);
-                self.over.store(status_page::is_stop_requested(), Relaxed);
-            }
+    /// The whole life of the thread that leads.
+    fn lead(&self) {
+        self.bursts.each(|| {
+            self.end.store(0, Relaxed);
             // The last to come, most likely the one that has slept, wakes all others. Being
             // of equal priority they do not preempt it, so that none is left behind.
             self.start.wait();
-            if self.over.load(Relaxed) {
-                break;
-            }
-            self.take_turns(me, end);
+            self.take_turns(0);
+        });
+        self.over.store(true, Relaxed);
+        self.start.wait();
+    }
+
+    /// Any other thread's whole life.
+    fn follow(&self, me: u32) {
+        self.start.wait();
+        while !self.over.load(Relaxed) {
+            self.take_turns(me);
+            self.start.wait();
         }
     }
 
@@ -176,18 +187,22 @@ impl Ring {
     ///
     /// A thread that is preempted by one of higher priority stays at the head of its queue,
     /// so that the order of turns never changes.
-    fn take_turns(&self, me: u32, end: u64) {
-        let mut round = 0;
-        while self.taken.load(Relaxed) < end {
-            if round < WARMUP_ROUNDS {
-                self.stamps.mark(JOINS, me);
-            } else {
-                self.taken.fetch_add(1, Relaxed);
-                self.stamps.begin(YIELDS, me);
-            }
+    fn take_turns(&self, me: u32) {
+        let mut at = self.stamps.end(RUNS, me);
+        let turn = |event| {
+            self.stamps.begin(event, me);
             thread::yield_now(); // sched_yield(2)
-            self.stamps.end(RUNS, me);
-            round += 1;
+            self.stamps.end(RUNS, me)
+        };
+        for _ in 0..FIRST_ROUNDS {
+            at = turn(JOINS);
+        }
+        // Whoever comes first so far says for all when it ends.
+        let end = at + self.bursts.tick();
+        let set = self.end.compare_exchange(0, end.0, Relaxed, Relaxed);
+        let end = set.map_or_else(Nanos, |_| end);
+        while at < end {
+            at = turn(YIELDS);
         }
     }
 }
@@ -195,39 +210,38 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::phases::Phases;
 
     #[test]
-    fn every_yield_is_a_sample_or_missed_over_several_bursts() {
-        // Threads of no particular policy, on any CPUs: only the count is certain. Up to one
-        // yield per thread and burst is begun beyond the limit before all have seen it.
-        let samples = BURST + 100;
-        let mut ring = Ring::new(3, samples, Nanos::ZERO);
-        ring.pause = Nanos::ZERO;
-        ring.stamps = EventLog::new(4 * samples as usize);
+    fn every_yield_is_a_sample_or_missed_in_each_burst_and_its_first_rounds() {
+        // Threads of no particular policy, on any CPUs: only the count is certain.
+        let bursts = Bursts::new(2, &mut Phases::new(1, 1), None).unwrap();
+        let mut ring = Ring::new(3, &bursts);
+        ring.stamps = EventLog::new(1_000_000);
         thread::scope(|scope| {
-            for me in 0..3 {
+            scope.spawn(|| ring.lead());
+            for me in 1..3 {
                 let ring = &ring;
-                scope.spawn(move || ring.take_part(me, None));
+                scope.spawn(move || ring.follow(me));
             }
         });
         let stamps = ring.stamps.finish().unwrap();
-        let recording = event_log::record(&event_log::spans(&stamps, YIELDS, RUNS))
-            .finish(RecordingKey::of_variant(""));
-        let counted = recording.count + recording.missed;
-        assert!((samples..samples + 6).contains(&counted), "{counted}");
+        let [others, first] = record(&stamps, 3, &Settings::new());
+        let yields = stamps.iter().filter(|stamp| stamp.event == YIELDS).count() as u64;
+        assert_eq!(others.count + others.missed, yields);
+        assert_eq!(first.count + first.missed, 3 * FIRST_ROUNDS * 2);
     }
 
     #[test]
     fn two_threads_that_may_share_a_cpu_by_fifo_miss_no_switch() {
-        let probe = Switch {
-            threads: vec![2],
-            samples: 1_000,
-            ..Switch::default()
+        let bursts = Bursts::new(2, &mut Phases::new(1, 1), None).unwrap();
+        let measured = threads::measured(Switch::default().measure(2, bursts));
+        let Some([others, first]) = measured else {
+            return;
         };
-        if let Some(recording) = threads::measured(probe.measure(2, Nanos::ZERO)) {
-            assert_eq!((recording.count, recording.missed), (1_000, 0));
-            assert_eq!(recording.warmup, 2 * WARMUP_ROUNDS);
-            assert_eq!(recording.settings["policy"].text(), Some("SCHED_FIFO"));
-        }
+        assert!(others.count > 0);
+        assert_eq!((others.missed, first.missed), (0, 0));
+        assert_eq!(first.count, 2 * FIRST_ROUNDS * 2);
+        assert_eq!(others.settings["policy"].text(), Some("SCHED_FIFO"));
     }
 }

@@ -10,7 +10,7 @@ use punctual_model::{CpuId, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
-use crate::rt;
+use crate::rt::{self, Faults};
 use crate::sink::Sink;
 use crate::stall::{self, Stall};
 use crate::status_page::{self, SeenRecorder};
@@ -113,11 +113,13 @@ impl Timer {
             device.arm(stalled, STALL_OFFSET)?;
         }
         let due = warm_up(first, self.interval(), self.warmup);
+        let faults = Faults::of_thread();
         sample(&mut recorder, due, self.interval(), self.samples);
         let mut recording = recorder.finish(RecordingKey::of_variant(cpu.to_string()));
         recording.interval = Some(self.interval());
         recording.warmup = self.warmup.into();
         recording.settings = settings;
+        recording.settings.extend(faults.until_now().facts());
         if let Some(device) = stall {
             device.tell(stalled, stalled - due, &mut recording)?;
         }

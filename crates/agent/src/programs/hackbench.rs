@@ -10,6 +10,7 @@ use punctual_formats::hackbench::{self as format, Work};
 use super::Program;
 use super::getopt::{self, Refused};
 use crate::hackbench_workers::{self, Ipc, Job, Mode};
+use crate::loads;
 
 /// This program.
 pub const PROGRAM: Program = Program {
@@ -31,7 +32,6 @@ Usage: hackbench [OPTIONS] [GROUPS [process|thread [LOOPS]]]
   -s, --datasize N    bytes in a message (default 100)
   -F, --fifo          SCHED_FIFO 1 for the main thread
       --nanoseconds   print the time in nanoseconds too
-      --messages      print how many messages were passed, also after SIGTERM
   -h, --help          this text
 ";
 
@@ -64,12 +64,8 @@ fn run(arguments: &mut Parser) -> Result<()> {
     };
     out.write_all(format::write_work(&work).as_bytes())?;
     out.flush()?;
-    let outcome = hackbench_workers::run(job)?;
-    if job.tell {
-        writeln!(out, "Messages: {}", outcome.messages)?;
-    }
-    let elapsed = outcome
-        .elapsed
+    let messages = loads::own_counter().context("the file that counts its messages")?;
+    let elapsed = hackbench_workers::run(job, messages)?
         .context("a worker was ended before its work was done")?;
     if options.nanoseconds {
         writeln!(out, "Nanoseconds: {}", elapsed.0)?;
@@ -94,7 +90,6 @@ fn parse(arguments: &mut Parser) -> Result<Options> {
             Arg::Short('F') | Arg::Long("fifo") => job.fifo = true,
             Arg::Short('h') | Arg::Long("help") => options.help = true,
             Arg::Long("nanoseconds") => options.nanoseconds = true,
-            Arg::Long("messages") => job.tell = true,
             Arg::Value(word) => {
                 positional(job, words, &word.string()?)?;
                 words += 1;

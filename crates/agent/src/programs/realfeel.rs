@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `realfeel`: the jitter of a periodic interrupt, as a histogram file of Andrew Morton's
-//! program of that name, or of its successor. It measures with the code of the probe.
+//! `realfeel`: the jitter of a periodic interrupt, one on a line, and as a histogram file, as
+//! Andrew Morton's program of that name and its successor write them. It measures with the
+//! code of the probe.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -15,9 +16,10 @@ use punctual_model::Nanos;
 
 use super::Program;
 use super::getopt::{self, Refused};
+use super::live::{Common, Live, Shared, Table};
 use crate::probes::realfeel::{Measured, Realfeel};
 use crate::sink::Sink;
-use crate::sys::signal;
+use crate::sys::{signal, tsc};
 
 /// This program.
 pub const PROGRAM: Program = Program {
@@ -26,14 +28,16 @@ pub const PROGRAM: Program = Program {
 };
 
 const HELP: &str = "\
-realfeel of Punctual: the jitter of a periodic interrupt, as a histogram file.
+realfeel of Punctual: the jitter of a periodic interrupt, in ms, one on a line.
 
-Usage: realfeel [OPTIONS] FILE
+Usage: realfeel [OPTIONS] [FILE]
+
+FILE gets a histogram in the end.
 
       --samples N    intervals to measure; without it, one minute of them
       --hertz HZ     frequency, a power of two from 64 to 8192; default 2048
-      --unit ms|us   bins of 0.1 ms, as the original of 2001, or of 0.1 us from
-                     -50 us on, as its successor of 2004 (default)
+      --unit ms|us   bins of 0.1 ms, as the original of 2001 (default), or of
+                     0.1 us from -50 us on, as its successor of 2004
       --help         this text
 
 Ctrl-C ends it early; the file is written all the same.
@@ -45,30 +49,24 @@ const REFUSED: &[Refused] = &[(
 )];
 
 /// Without a number of samples.
-const MINUTE_MS: u32 = 60_000;
-/// With one: as long as it takes, up to a day.
-const DAY_MS: u32 = 86_400_000;
+const MINUTE: u64 = 60;
+
+/// Between two looks at the jitters that wait to be printed.
+const PACE: Nanos = Nanos::from_millis(50);
 
 #[derive(Debug)]
 struct Options {
     measurement: Realfeel,
     unit: Unit,
-    file: PathBuf,
+    file: Option<PathBuf>,
 }
 
 fn parse(arguments: &mut Parser) -> Result<Option<Options>> {
-    let mut measurement = Realfeel {
-        samples: 1_000_000_000,
-        duration_ms: MINUTE_MS,
-        ..Realfeel::default()
-    };
-    let (mut unit, mut file) = (Unit::default(), None);
+    let mut measurement = Realfeel::default();
+    let (mut unit, mut file, mut samples) = (Unit::default(), None, None);
     while let Some(argument) = arguments.next()? {
         match argument {
-            Arg::Long("samples") => {
-                measurement.samples = arguments.value()?.parse()?;
-                measurement.duration_ms = DAY_MS;
-            }
+            Arg::Long("samples") => samples = Some(arguments.value()?.parse()?),
             Arg::Long("hertz") => measurement.hertz = arguments.value()?.parse()?,
             Arg::Long("unit") => {
                 unit = match arguments.value()?.string()?.as_str() {
@@ -82,11 +80,12 @@ fn parse(arguments: &mut Parser) -> Result<Option<Options>> {
             other => return Err(getopt::unknown("realfeel", &other, REFUSED)),
         }
     }
+    measurement.samples = samples.unwrap_or(MINUTE * u64::from(measurement.hertz));
     measurement.check().map_err(|why| anyhow!("{why}"))?;
     Ok(Some(Options {
         measurement,
         unit,
-        file: file.context("no histogram file is named; see realfeel --help")?,
+        file,
     }))
 }
 
@@ -96,37 +95,77 @@ fn run(arguments: &mut Parser) -> Result<()> {
         return Ok(out.write_all(HELP.as_bytes())?);
     };
     // Before the first sample: what cannot be written shall not be measured for a minute.
-    let shown = || options.file.display().to_string();
-    let mut file = File::create(&options.file).with_context(shown)?;
+    let shown = || {
+        format!(
+            "{}",
+            options.file.as_deref().unwrap_or("".as_ref()).display()
+        )
+    };
+    let file = options.file.as_ref().map(File::create);
+    let file = file.transpose().with_context(shown)?;
     signal::hold(&signal::ENDING)?;
-    writeln!(out, "{} Hz", options.measurement.hertz)?;
-    let (counts, measured) = measure(&options)?;
-    file.write_all(format::write(&counts.bins).as_bytes())
-        .with_context(shown)?;
-    write!(out, "{}", told(&counts, &measured))?;
+    let (hertz, has_file) = (options.measurement.hertz, file.is_some());
+    out.write_all(format::write_head(tsc::khz(), hertz, has_file).as_bytes())?;
+    let (counts, measured) = measure(&options, &mut out)?;
+    if let Some(mut file) = file {
+        file.write_all(format::write(&counts.bins).as_bytes())
+            .with_context(shown)?;
+    }
+    // Not among the jitters, which may go to a file that is plotted.
+    eprint!("{}", told(&counts, &measured));
     Ok(())
 }
 
-/// Measures until there are enough, or a signal asks for the end.
-fn measure(options: &Options) -> Result<(Counts, Measured)> {
-    let over = std::sync::atomic::AtomicBool::new(false);
-    let counts = Counts::new(options.unit);
-    let sink = Ended {
-        counts,
-        over: &over,
+/// Measures until there are enough, or a signal asks for the end, and prints the jitters as
+/// they come.
+fn measure(options: &Options, out: &mut impl io::Write) -> Result<(Counts, Measured)> {
+    let (common, shared) = (Common::default(), Shared::new(true));
+    let sink = Counted {
+        counts: Counts::new(options.unit),
+        live: Live::new(&common, &shared, Table::default(), None),
+    };
+    let mut printer = Printer {
+        has_file: options.file.is_some(),
+        next: 0,
+        lost: 0,
     };
     let measured = thread::scope(|scope| {
         let measuring = scope.spawn(|| options.measurement.measure_into(Nanos::ZERO, sink));
+        let mut printed = Ok(());
         while !measuring.is_finished() {
-            if signal::wait_for(&signal::ENDING, Nanos::from_millis(50))?.is_some() {
-                over.store(true, std::sync::atomic::Ordering::Relaxed);
+            if signal::wait_for(&signal::ENDING, PACE)?.is_some() || printed.is_err() {
+                common.end();
             }
+            printed = printed.and_then(|()| printer.print(&shared, out));
         }
         let joined = measuring.join();
+        printed.and_then(|()| printer.print(&shared, out))?;
         joined.map_err(|_| anyhow!("the starting thread has panicked"))
     })?;
     let (sink, measured) = measured.map_err(|why| anyhow!("{why}"))?;
-    Ok((sink.counts, measured))
+    let mut counts = sink.counts;
+    counts.lost = printer.lost;
+    Ok((counts, measured))
+}
+
+/// Prints each jitter once.
+struct Printer {
+    has_file: bool,
+    /// The number of the first that is not printed yet.
+    next: u64,
+    /// How many gave way to later ones before they were printed.
+    lost: u64,
+}
+
+impl Printer {
+    fn print(&mut self, shared: &Shared, out: &mut impl io::Write) -> io::Result<()> {
+        for (number, jitter) in shared.values(self.next) {
+            self.lost += number - self.next;
+            self.next = number + 1;
+            out.write_all(format::write_jitter(jitter.0, self.has_file).as_bytes())?;
+        }
+        out.flush()
+    }
 }
 
 fn told(counts: &Counts, measured: &Measured) -> String {
@@ -141,6 +180,9 @@ fn told(counts: &Counts, measured: &Measured) -> String {
     if counts.missed > 0 {
         let _ = writeln!(text, "{} interrupts were missed", counts.missed);
     }
+    if counts.lost > 0 {
+        let _ = writeln!(text, "{} jitters could not be printed in time", counts.lost);
+    }
     if let Some(why) = measured.settings.get("no_rtc") {
         let _ = writeln!(text, "interrupts of a timerfd: {why}");
     }
@@ -154,6 +196,7 @@ struct Counts {
     bins: Vec<u64>,
     past: u64,
     missed: u64,
+    lost: u64,
     count: u64,
     extremes: Option<(Nanos, Nanos)>,
 }
@@ -167,29 +210,36 @@ impl Counts {
             bins,
             past: 0,
             missed: 0,
+            lost: 0,
             count: 0,
             extremes: None,
         }
     }
 }
 
-/// Takes jitters until it is told to end.
-struct Ended<'a> {
+/// Counts jitters, and has them printed, until it is told to end.
+struct Counted<'a> {
     counts: Counts,
-    over: &'a std::sync::atomic::AtomicBool,
+    live: Live<'a>,
 }
 
-impl Sink for Ended<'_> {
-    fn record(&mut self, _at: Nanos, value: Nanos) {
-        let counts = &mut self.counts;
-        let bin = counts.unit.bin(value.0, counts.bins.len());
-        match bin.and_then(|bin| counts.bins.get_mut(bin)) {
+impl Counts {
+    fn record(&mut self, value: Nanos) {
+        let bin = self.unit.bin(value.0, self.bins.len());
+        match bin.and_then(|bin| self.bins.get_mut(bin)) {
             Some(count) => *count += 1,
-            None => counts.past += 1,
+            None => self.past += 1,
         }
-        counts.count += 1;
-        let (min, max) = counts.extremes.unwrap_or((value, value));
-        counts.extremes = Some((min.min(value), max.max(value)));
+        self.count += 1;
+        let (min, max) = self.extremes.unwrap_or((value, value));
+        self.extremes = Some((min.min(value), max.max(value)));
+    }
+}
+
+impl Sink for Counted<'_> {
+    fn record(&mut self, at: Nanos, value: Nanos) {
+        self.counts.record(value);
+        self.live.record(at, value);
     }
 
     fn miss(&mut self, periods: u64) {
@@ -197,7 +247,7 @@ impl Sink for Ended<'_> {
     }
 
     fn is_over(&self) -> bool {
-        self.over.load(std::sync::atomic::Ordering::Relaxed)
+        self.live.is_over()
     }
 }
 
@@ -216,13 +266,18 @@ mod tests {
             (options.measurement.samples, options.measurement.hertz),
             (100, 64)
         );
-        assert_eq!(options.unit, Unit::Microseconds);
+        assert_eq!(options.unit, Unit::Milliseconds);
+        let minute = super::tests::options(&["--hertz", "64", "--unit", "us"]).unwrap();
+        assert_eq!(
+            (minute.measurement.samples, minute.unit),
+            (3_840, Unit::Microseconds)
+        );
+        assert!(minute.file.is_none());
     }
 
     #[test]
     fn what_is_wrong_is_named() {
         let error = |words: &[&str]| options(words).unwrap_err().to_string();
-        assert!(error(&[]).contains("no histogram file"));
         assert!(error(&["--hertz", "1000", "f"]).contains("power of two"));
         assert!(error(&["--unit", "s", "f"]).contains("ms or us"));
         assert!(error(&["f", "g"]).contains('g'));
@@ -230,16 +285,10 @@ mod tests {
 
     #[test]
     fn every_jitter_is_in_a_bin_or_counted_as_past_the_end() {
-        let over = std::sync::atomic::AtomicBool::new(false);
-        let counts = Counts::new(Unit::Milliseconds);
-        let mut sink = Ended {
-            counts,
-            over: &over,
-        };
+        let mut counts = Counts::new(Unit::Milliseconds);
         for jitter in [0, 99_999, 999_999_999, 1_000_000_000, i64::MAX, i64::MIN] {
-            sink.record(Nanos::ZERO, Nanos(jitter));
+            counts.record(Nanos(jitter));
         }
-        let counts = sink.counts;
         assert_eq!((counts.bins[0], counts.bins[9_999], counts.past), (3, 1, 2));
         assert_eq!(counts.bins.iter().sum::<u64>() + counts.past, counts.count);
     }

@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::hint::black_box;
 use std::io;
+use std::mem;
 use std::ptr::null_mut;
 use std::sync::atomic::AtomicU64;
 
@@ -12,6 +13,15 @@ use rustix::mm::{MapFlags, MlockAllFlags, ProtFlags, mlockall, mmap, mmap_anonym
 /// Locks all memory of the process, present and future.
 pub fn lock_all() -> io::Result<()> {
     Ok(mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE)?)
+}
+
+/// The calling thread's page faults since it began, without and with input from a device.
+pub fn faults() -> io::Result<(i64, i64)> {
+    // SAFETY: a rusage is made of integers, for which all zeros is valid.
+    let mut usage: libc::rusage = unsafe { mem::zeroed() };
+    // SAFETY: `usage` is live.
+    super::check(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) })?;
+    Ok((usage.ru_minflt, usage.ru_majflt))
 }
 
 /// Touches the next 16 KiB of the calling thread's stack, so that no sample meets a page fault.
@@ -50,5 +60,32 @@ pub fn words_of(file: &File, count: usize) -> io::Result<&'static [AtomicU64]> {
     unsafe {
         let words = mmap(null_mut(), count * 8, access, MapFlags::SHARED, file, 0)?;
         Ok(std::slice::from_raw_parts(words.cast(), count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::mm::{Advice, madvise, munlock};
+
+    use super::*;
+
+    #[test]
+    fn each_page_that_is_touched_for_the_first_time_is_a_fault() {
+        const PAGES: usize = 64;
+        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+        // SAFETY: a new mapping, as for `shared_words`, which nothing refers to. Another test
+        // may have all memory locked, and so filled: that is undone.
+        let pages = unsafe {
+            let pages = mmap_anonymous(null_mut(), PAGES * 4096, access, flags).unwrap();
+            munlock(pages, PAGES * 4096).unwrap();
+            madvise(pages, PAGES * 4096, Advice::LinuxNoHugepage).ok();
+            madvise(pages, PAGES * 4096, Advice::LinuxDontNeed).unwrap();
+            std::slice::from_raw_parts_mut(pages.cast::<u8>(), PAGES * 4096)
+        };
+        let (minor, _) = faults().unwrap();
+        for byte in pages.iter_mut().step_by(4096) {
+            *black_box(byte) = 1;
+        }
+        assert!(faults().unwrap().0 - minor >= PAGES as i64);
     }
 }

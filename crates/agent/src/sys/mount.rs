@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mounting, and loading of kernel modules: what an init does.
 
+use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -13,8 +14,13 @@ pub fn mount(kind: &str, target: &Path) -> io::Result<()> {
     Ok(mount2(kind, target, kind, MountFlags::empty(), None)?)
 }
 
+/// Mounts a file system that is on a device.
+pub fn mount_device(device: &Path, kind: &str, target: &Path) -> io::Result<()> {
+    Ok(mount2(device, target, kind, MountFlags::empty(), None)?)
+}
+
 /// Loads a kernel module from a file.
-pub fn load_module(path: &Path) -> io::Result<()> {
-    let no_parameters = c"";
-    Ok(finit_module(File::open(path)?, no_parameters, 0)?)
+pub fn load_module(path: &Path, parameters: &str) -> io::Result<()> {
+    let parameters = CString::new(parameters)?;
+    Ok(finit_module(File::open(path)?, &parameters, 0)?)
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Processes: forking, waiting, ending.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,6 +16,8 @@ use punctual_model::plan::Stop;
 use rustix::io::Errno;
 use rustix::process::{Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use rustix::system::{RebootCommand, reboot};
+
+use super::time;
 
 /// A process's number.
 pub type Pid = libc::pid_t;
@@ -133,18 +137,34 @@ impl Group {
         signal_group(self.0.load(Ordering::SeqCst), signal);
     }
 
-    /// Waits until its leader has ended, ends those that outlive it, and collects all of them,
-    /// as far as they are this process's children: the others are, if it adopts orphans.
-    /// Returns how the leader ended, and the CPU time of the others.
+    /// Its number; 0 where it is nobody's.
+    pub fn leader(&self) -> Pid {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    /// Waits until its leader has ended, and collects all of it.
     pub fn wait(&self) -> io::Result<(Ended, Nanos)> {
-        let leader = self.0.load(Ordering::SeqCst);
-        let pid = rustix::process::Pid::from_raw(leader).ok_or(Errno::CHILD)?;
+        self.wait_for_end()?;
+        self.collect()
+    }
+
+    /// Waits until its leader has ended, which is not collected yet.
+    pub fn wait_for_end(&self) -> io::Result<()> {
+        let pid = rustix::process::Pid::from_raw(self.leader()).ok_or(Errno::CHILD)?;
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while let Err(error) = waitid(WaitId::Pid(pid), ended) {
             if error != Errno::INTR {
                 return Err(error.into());
             }
         }
+        Ok(())
+    }
+
+    /// Once its leader has ended: ends those that outlive it, and collects all of them, as far
+    /// as they are this process's children: the others are, if it adopts orphans. Returns how
+    /// the leader ended, and the CPU time of the others.
+    pub fn collect(&self) -> io::Result<(Ended, Nanos)> {
+        let leader = self.leader();
         // The leader is not reaped yet: its number is still the group's.
         let guard = nobody_reaps();
         signal_group(leader, Signal::KILL);
@@ -157,6 +177,61 @@ impl Group {
         }
         Ok((ended?, orphans))
     }
+}
+
+/// What processes that live have done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Their CPU time. That of their children that have ended is known to 10 ms.
+    pub cpu: Nanos,
+    /// How many bytes they have written.
+    pub written: u64,
+}
+
+/// What the processes of each of these groups have done, as far as they have not been
+/// collected, by the groups' leaders. What cannot be read counts as nothing.
+pub fn usage(leaders: &[Pid]) -> HashMap<Pid, Usage> {
+    let mut usage: HashMap<Pid, Usage> = HashMap::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        let Some((group, children)) = group_and_children(&entry.path()) else {
+            continue;
+        };
+        if leaders.contains(&group) {
+            let all = usage.entry(group).or_default();
+            all.cpu += time::of_process(pid).unwrap_or_default() + children;
+            all.written += written(pid);
+        }
+    }
+    usage
+}
+
+/// A process's group, and the CPU time of its children that it has collected: fields 5, 16 and
+/// 17 of proc(5)'s `stat`, counted from behind the command's name, which may hold anything.
+fn group_and_children(process: &Path) -> Option<(Pid, Nanos)> {
+    let stat = fs::read_to_string(process.join("stat")).ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let group = fields.nth(2)?.parse().ok()?;
+    let mut ticks = || fields.next()?.parse::<i64>().ok();
+    for _ in 0..10 {
+        ticks();
+    }
+    // The kernel's clock for this is 100 Hz, whatever its tick is.
+    Some((group, Nanos::from_millis(10) * (ticks()? + ticks()?)))
+}
+
+/// How many bytes a process has written: `wchar` of proc(5)'s `io`.
+pub fn written(pid: Pid) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("wchar:"));
+    line.and_then(|number| number.trim().parse().ok())
+        .unwrap_or(0)
 }
 
 /// Ends the groups that the children of this process lead.
@@ -192,19 +267,6 @@ pub fn kill(process: Pid) {
     // A process that is gone already is what the caller wants.
     if let Some(process) = rustix::process::Pid::from_raw(process) {
         let _ = kill_process(process, Signal::KILL);
-    }
-}
-
-/// Lets the calling process survive `SIGTERM`; its system calls go on.
-pub fn survive_termination() {
-    extern "C" fn nothing(_signal: libc::c_int) {}
-    // SAFETY: all zeros is a valid sigaction; the handler does nothing, so it is
-    // async-signal-safe.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = nothing as *const () as libc::sighandler_t;
-        action.sa_flags = libc::SA_RESTART;
-        libc::sigaction(libc::SIGTERM, &raw const action, std::ptr::null_mut());
     }
 }
 
@@ -244,6 +306,26 @@ mod tests {
         // Its number may be another's now: nothing is signalled any more.
         assert_eq!(group.0.load(Ordering::SeqCst), 0);
         assert!(group.wait().is_err());
+    }
+
+    #[test]
+    fn what_a_group_does_is_seen_while_it_runs() {
+        let group = Group::default();
+        let mut command = Command::new("sh");
+        let script = "head -c 100000 /dev/zero; exec sleep 1000";
+        let child = command.args(["-c", script]).process_group(0);
+        let mut child = child.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let leader = id(&child);
+        group.led_by(leader);
+        let mut read = vec![0; 100_000];
+        io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut read).unwrap();
+        let seen = usage(&[leader]);
+        assert!(seen[&leader].cpu > Nanos::ZERO, "{seen:?}");
+        let own = rustix::process::getpgrp().as_raw_nonzero().get();
+        assert!(usage(&[own])[&own].written > 0 && !usage(&[own]).contains_key(&leader));
+        group.kill();
+        group.wait().unwrap();
+        assert!(usage(&[leader]).is_empty());
     }
 
     #[test]

@@ -21,6 +21,22 @@ pub fn now() -> Nanos {
     Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec)
 }
 
+/// The CPU time of a process, all of its threads together, without its children's; an error
+/// where it is gone.
+pub fn of_process(pid: libc::pid_t) -> io::Result<Nanos> {
+    // The clock of a process's CPU time, as clock_getcpuclockid(3) makes its number:
+    // CPUCLOCK_SCHED in the kernel's posix-timers.h.
+    const SCHEDULER: libc::clockid_t = 2;
+    let clock = (!pid << 3) | SCHEDULER;
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is a live timespec.
+    super::check(unsafe { libc::clock_gettime(clock, &raw mut time) })?;
+    Ok(Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec))
+}
+
 /// The resolution that the kernel claims for `CLOCK_MONOTONIC`: 1 ns where
 /// high-resolution timers are active, else a tick.
 pub fn resolution() -> io::Result<Nanos> {
@@ -39,6 +55,17 @@ fn claimed(clock: libc::clockid_t) -> io::Result<Nanos> {
     };
     // SAFETY: `time` is a live timespec.
     super::check(unsafe { libc::clock_getres(clock, &raw mut time) })?;
+    Ok(Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec))
+}
+
+/// The CPU time that the calling thread has used.
+pub fn used_by_thread() -> io::Result<Nanos> {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is a live timespec.
+    super::check(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) })?;
     Ok(Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec))
 }
 

@@ -150,6 +150,6 @@ fn words_stand_beside_words() {
         .iter()
         .find(|one| one.row.probe == "kthreads")
         .unwrap();
-    assert_eq!(threads.figures[0], "irqs threaded");
+    assert_eq!(threads.figures[0], "each irq threaded");
     assert_eq!(threads.cells[1][0], Cell::Word("yes".into()));
 }

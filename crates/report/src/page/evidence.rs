@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
-use punctual_model::{Recording, Run};
+use punctual_model::{Nanos, Recording, Run};
 
 use crate::matrix::{Absent, Cell, Matrix, Measurement};
 use crate::shell::{folded, wide};
@@ -85,6 +85,7 @@ pub fn work(matrix: &Matrix<'_>) -> Markup {
         thead { tr {
             th { "step" } th { "subject" } th { "worker" }
             th.number { "rounds" } th.number { "work" } th.number { "CPU time" }
+            th.number { "of" } th.number { "periods" }
         } }
         tbody { @for (row, run, recording) in &steps {
             @let (title, work) = (format!("{}, {}", row.probe, row.load), run.work(recording));
@@ -93,10 +94,12 @@ pub fn work(matrix: &Matrix<'_>) -> Markup {
                 td.number { (thousands(work.rounds)) }
                 td.number { (thousands(work.amount)) " " (work.unit) }
                 td.number { (seconds(work.cpu)) }
+                td.number { @if work.span > Nanos::ZERO { (seconds(work.span)) } }
+                td.number { @if let Some(periods) = work.periods() { (format!("{periods:.2}")) } }
             } }
             @if work.is_empty() { tr {
                 td { (title) } td { (name(matrix, run)) }
-                td.gap colspan="4" { "the load reported no work" }
+                td.gap colspan="6" { "the load reported no work" }
             } }
         } }
     } });

@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use punctual_published::{Check, Document};
 
 use crate::matrix::Matrix;
-use crate::published::directions::{Improvement, improvements};
-use crate::published::improvement::{Test, average};
+use crate::published::improvement::{Improvement, average, improvements};
+use crate::published::judged::{percents, spread};
 
 /// Every claim of an improvement, test by test.
 pub fn summary(matrix: &Matrix<'_>, document: &Document) -> Markup {
@@ -18,7 +18,6 @@ pub fn summary(matrix: &Matrix<'_>, document: &Document) -> Markup {
             _ => None,
         });
     let improved: Vec<Improvement> = improved.flatten().collect();
-    let statements = document.statements.iter().filter(|one| one.unit.is_some());
     html! {
         @if !improved.is_empty() {
             h3 { "Worst cases of all tests, and the average improvement" }
@@ -27,8 +26,8 @@ pub fn summary(matrix: &Matrix<'_>, document: &Document) -> Markup {
                 "of the first kernel's worst case by which the second one's is shorter; below zero "
                 "it is longer. The average is the mean of these percentages, each test counting "
                 "alike, as the paper computes it. No test can improve by more than 100 %, but one "
-                "may get worse by any amount: a single bad test pulls the average far down."
-                @for one in statements { " Published: " (one.says) " (" (one.system) ")." }
+                "may get worse by any amount: a single bad test pulls the average far down. Several "
+                "seeds are compared seed by seed: the middle of them, the smallest and the largest."
             }
         }
         @for one in &improved { (improvement(one)) }
@@ -36,16 +35,18 @@ pub fn summary(matrix: &Matrix<'_>, document: &Document) -> Markup {
 }
 
 fn improvement(one: &Improvement) -> Markup {
-    let percent = |test: &Test| test.percent().map(|percent| format!("{percent:+.1} %"));
-    let missing = one
-        .tests
-        .iter()
-        .filter(|test| test.percent().is_none())
-        .count();
-    let cell = |value: &Result<punctual_model::Nanos, String>| match value {
-        Ok(value) => html! { td { (value) } },
+    let without_seed =
+        |all: &[(u64, f64)]| -> Vec<f64> { all.iter().map(|(_, value)| *value).collect() };
+    let cell = |worst: &Result<Vec<(u64, f64)>, String>| match worst {
+        Ok(worst) => html! { td { (spread(&without_seed(worst), false)) } },
         Err(why) => html! { td.gap { (why) } },
     };
+    let percents = |all: &[f64]| match all {
+        [] => html! { td.gap { "not known" } },
+        all => html! { td { (percents(all)) } },
+    };
+    let (averages, count) = average(&one.tests);
+    let missing = one.tests.len() - count;
     html! {
         div.wide { table.kept {
             thead { tr {
@@ -55,19 +56,11 @@ fn improvement(one: &Improvement) -> Markup {
             tbody {
                 @for test in &one.tests { tr {
                     th scope="row" { (test.name) } (cell(&test.older)) (cell(&test.newer))
-                    @match percent(test) {
-                        Some(percent) => { td { (percent) } }
-                        None => { td.gap { "not known" } }
-                    }
+                    (percents(&without_seed(&test.percents())))
                 } }
                 tr.strong {
-                    th scope="row" { "average" } td {} td {}
-                    @match average(&one.tests) {
-                        Some((average, count)) => {
-                            td { (format!("{average:+.1} %")) " over " (count) " tests" }
-                        }
-                        None => { td.gap { "not known" } }
-                    }
+                    th scope="row" { "average over " (count) " tests" } td {} td {}
+                    (percents(&averages))
                 }
             }
         } }

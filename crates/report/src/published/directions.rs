@@ -1,43 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether today's kernels still show what a document says.
+//! Whether today's kernels still show what a document says, judged run by run.
 
-use std::fmt;
-
-use punctual_model::units::Nanos;
+use punctual_judge::{
+    Pair, Rule, Typical, Verdict, compare, compare_rows, runs_for_typical, typical,
+};
+use punctual_model::MachineRecord;
 use punctual_published::{
-    Check, Comparison, Direction, Document, Improved, Measure, Ratio, Role, Told,
+    Below, Check, Comparison, Direction, Document, Improved, Measure, Need, Ratio, Role, Told,
 };
 
-use super::improvement::{Test, average, tests};
-use super::measure::{Basis, basis, figure, loads, rows, too_few};
+use super::improvement::{average, improvements};
+use super::judged::{Judged, Outcome, Part, ends, part, percents, says, spread};
+use super::measure::{OfRun, independent, loads, rows};
 use super::roles::subjects;
-use crate::matrix::{Cell, Column, Matrix};
-use crate::text::thousands;
+use crate::matrix::{Cell, Column, Matrix, Measurement};
 use crate::views;
-
-/// What came of a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// All figures show it.
-    Shown,
-    /// Some do.
-    Partly,
-    /// None does.
-    Gone,
-    /// There are no figures for it.
-    Unchecked,
-}
-
-impl fmt::Display for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Shown => "yes",
-            Self::Partly => "in part",
-            Self::Gone => "no",
-            Self::Unchecked => "could not be checked",
-        })
-    }
-}
 
 /// A claim, and what came of it.
 #[derive(Clone, Debug)]
@@ -46,7 +23,7 @@ pub struct Checked<'a> {
     pub direction: &'a Direction,
     /// What came of it.
     pub outcome: Outcome,
-    /// The figures that say so; why it could not be checked.
+    /// The figures that say so; why it cannot be told.
     pub evidence: String,
 }
 
@@ -57,69 +34,42 @@ pub fn checked<'a>(matrix: &Matrix<'_>, document: &'a Document) -> Vec<Checked<'
 }
 
 fn one<'a>(matrix: &Matrix<'_>, direction: &'a Direction) -> Checked<'a> {
-    let found = if matrix.is_mixed() {
+    let judged = if matrix.is_mixed() {
         Err("the subjects' clocks differ".to_owned())
     } else {
         match &direction.check {
-            Check::Lower(comparison) => compared(matrix, comparison, |of, than| of < than),
-            Check::Higher(comparison) => compared(matrix, comparison, |of, than| of > than),
+            Check::Lower(comparison) => compared(matrix, comparison, Verdict::Lower),
+            Check::Higher(comparison) => compared(matrix, comparison, Verdict::Higher),
             Check::Ratio(ratio) => quotients(matrix, ratio),
             Check::Told(told) => words(matrix, told),
             Check::Improved(improved) => improvement(matrix, improved),
+            Check::Below(below) => limits(matrix, below),
         }
     };
-    let (outcome, evidence) = match found {
-        Ok(found) => found.concluded(),
-        Err(why) => (Outcome::Unchecked, why),
+    let (outcome, evidence) = match judged {
+        Ok(judged) => judged.concluded(),
+        Err(why) => (Outcome::CannotTell, why),
     };
+    let lacks = |need| matrix.columns.iter().any(|column| !has(column, need));
     Checked {
         direction,
-        outcome,
+        outcome: match direction.needs {
+            Some(need) if lacks(need) => Outcome::CannotTell,
+            _ => outcome,
+        },
         evidence,
     }
 }
 
-/// How many comparisons show a claim, of how many, and what they are.
-#[derive(Default)]
-struct Found {
-    shown: usize,
-    all: usize,
-    parts: Vec<String>,
-    gaps: Vec<String>,
-}
-
-impl Found {
-    fn count(&mut self, shown: bool) {
-        self.all += 1;
-        self.shown += usize::from(shown);
-    }
-
-    fn gap(&mut self, gap: String) {
-        if !self.gaps.contains(&gap) {
-            self.gaps.push(gap);
-        }
-    }
-
-    fn concluded(self) -> (Outcome, String) {
-        let gaps = self.gaps.join("; ");
-        let outcome = match self.shown {
-            _ if self.all == 0 => {
-                let told = self.parts.into_iter().chain(self.gaps);
-                return (Outcome::Unchecked, told.collect::<Vec<_>>().join("; "));
-            }
-            0 => Outcome::Gone,
-            shown if shown == self.all => Outcome::Shown,
-            _ => Outcome::Partly,
-        };
-        let mut evidence = self.parts.join("; ");
-        if outcome == Outcome::Partly {
-            let (shown, all) = (thousands(self.shown as u64), thousands(self.all as u64));
-            evidence = format!("{shown} of {all} comparisons: {evidence}");
-        }
-        if !gaps.is_empty() {
-            evidence = format!("{evidence}; {gaps}");
-        }
-        (outcome, evidence)
+/// Whether a subject ran where a claim can be told.
+fn has(column: &Column<'_>, need: Need) -> bool {
+    let several = |machine: &MachineRecord| match machine {
+        MachineRecord::Virtual(machine) => machine.cpus > 1,
+        MachineRecord::Host(machine) => machine.cpus.is_some_and(|cpus| cpus > 1),
+    };
+    match need {
+        Need::RealTime => !column.is_virtual(),
+        Need::SeveralCpus => column.runs.iter().all(|run| several(&run.machine)),
     }
 }
 
@@ -132,31 +82,63 @@ fn required<'a>(matrix: &'a Matrix<'a>, role: Role) -> Result<Vec<&'a Column<'a>
     Ok(subjects)
 }
 
+/// Two subjects by one figure.
+struct Row {
+    pair: Pair,
+    /// `timer, max (celf-50): rt 8.07 µs against none 381 µs`.
+    text: String,
+}
+
 fn compared(
     matrix: &Matrix<'_>,
     comparison: &Comparison,
-    holds: fn(Nanos, Nanos) -> bool,
-) -> Result<Found, String> {
+    wanted: Verdict,
+) -> Result<Judged, String> {
     let (of, than) = (
         required(matrix, comparison.of)?,
         required(matrix, comparison.than)?,
     );
-    let mut found = Found::default();
+    let (mut judged, mut compared) = (Judged::default(), Vec::new());
     for measure in &comparison.what {
         for rows in alike(matrix, measure) {
-            compare_by(&mut found, measure, &rows, (&of, &than), holds);
+            for (of, than) in pairs(&of, &than) {
+                let both = [of, than].map(|column| judged.figures(column, measure, &rows));
+                if let [Some(one), Some(other)] = both {
+                    compared.push(row(measure, &rows, [(of, one), (than, other)]));
+                }
+            }
         }
     }
-    Ok(found)
+    let rule = Rule::default();
+    let all: Vec<Pair> = compared.iter().map(|row| row.pair.clone()).collect();
+    for (row, among) in compared.iter().zip(compare_rows(&all, &rule)) {
+        let alone = if row.pair.is_identical {
+            among
+        } else {
+            compare(&row.pair.of, &row.pair.than, &rule)
+        };
+        let (text, says) = (&row.text, says(&alone));
+        judged.push(
+            part([&alone, &among], wanted, &rule),
+            format!("{text}: {says}"),
+        );
+    }
+    Ok(judged)
+}
+
+/// Each of the one with each of the other.
+fn pairs<'a, T, U>(one: &'a [T], other: &'a [U]) -> impl Iterator<Item = (&'a T, &'a U)> {
+    let with_all = move |one| other.iter().map(move |other| (one, other));
+    one.iter().flat_map(with_all)
 }
 
 /// The rows of a measure, those of one load and variant together: other work is not compared.
-fn alike<'a>(matrix: &'a Matrix<'_>, measure: &Measure) -> Vec<Vec<&'a crate::Measurement>> {
-    let mut groups: Vec<Vec<&crate::Measurement>> = Vec::new();
+fn alike<'a>(matrix: &'a Matrix<'_>, measure: &Measure) -> Vec<Vec<&'a Measurement>> {
+    let mut groups: Vec<Vec<&Measurement>> = Vec::new();
     for row in rows(matrix, measure, None) {
         // The worst of all CPUs is one figure, and so is that of all numbers of threads.
         let joined = !row.is_throughput();
-        let same = |group: &&mut Vec<&crate::Measurement>| joined && group[0].load == row.load;
+        let same = |group: &&mut Vec<&Measurement>| joined && group[0].load == row.load;
         match groups.iter_mut().find(same) {
             Some(group) => group.push(row),
             None => groups.push(vec![row]),
@@ -168,177 +150,188 @@ fn alike<'a>(matrix: &'a Matrix<'_>, measure: &Measure) -> Vec<Vec<&'a crate::Me
     groups
 }
 
-fn compare_by(
-    found: &mut Found,
+fn row(
     measure: &Measure,
-    rows: &[&crate::Measurement],
-    (of, than): (&[&Column<'_>], &[&Column<'_>]),
-    holds: fn(Nanos, Nanos) -> bool,
-) {
+    rows: &[&Measurement],
+    [(of, one), (than, other)]: [(&Column<'_>, Vec<OfRun<'_>>); 2],
+) -> Row {
+    let is_work = rows.iter().all(|row| row.is_throughput());
     let name = match rows {
-        [row] if row.is_throughput() && !row.variant.is_empty() => {
-            format!(
-                "{} {}, {}",
-                row.probe,
-                row.variant,
-                measure.statistic.name()
-            )
+        [row] if is_work && !row.variant.is_empty() => {
+            let (probe, variant) = (&row.probe, &row.variant);
+            format!("{probe} {variant}, {}", measure.statistic.name())
         }
         rows => format!("{}{}", measure.name(), loads(rows)),
     };
-    let mut values = |columns: &[&Column<'_>]| -> Vec<(String, Nanos, Basis)> {
-        let mut values = Vec::new();
-        for column in columns {
-            match figure(column, rows, measure.statistic) {
-                Ok(value) => {
-                    let known = basis(column, rows).map(|one| (column.name.clone(), value, one));
-                    values.extend(known);
-                }
-                Err(why) => found.gap(format!("{}, {}: {why}", column.name, measure.probe)),
-            }
-        }
-        values
-    };
-    let (of, than) = (values(of), values(than));
-    for (_, one, basis) in &of {
-        for (_, other, against) in &than {
-            match too_few(rows, measure.statistic, [*basis, *against]) {
-                None => found.count(holds(*one, *other)),
-                Some(why) => found.gap(format!("{name}: {why}")),
-            }
-        }
-    }
-    if !of.is_empty() && !than.is_empty() {
-        let named = of.iter().chain(&than);
-        let named: Vec<String> = named
-            .map(|(name, value, _)| format!("{name} {value}"))
-            .collect();
-        found.parts.push(format!("{name}: {}", named.join(", ")));
-    }
-}
-
-fn quotients(matrix: &Matrix<'_>, ratio: &Ratio) -> Result<Found, String> {
-    let mut found = Found::default();
-    let (above, below) = (
-        rows(matrix, &ratio.what, None),
-        rows(matrix, &ratio.to, None),
+    let is_identical = one.len() == other.len()
+        && one
+            .iter()
+            .zip(&other)
+            .all(|(one, other)| one.is_same(other));
+    let [one, other] = [one, other].map(|runs| values(independent(runs)));
+    let text = format!(
+        "{name}: {} {} against {} {}",
+        of.name,
+        spread(&one, is_work),
+        than.name,
+        spread(&other, is_work)
     );
-    for column in required(matrix, ratio.of)? {
-        let value = |measure: &Measure, rows: &[_]| {
-            let value = figure(column, rows, measure.statistic);
-            value.map_err(|why| format!("{}, {}: {why}", column.name, measure.name()))
-        };
-        match (value(&ratio.what, &above), value(&ratio.to, &below)) {
-            (Ok(one), Ok(other)) if other.0 > 0 => {
-                let times = one.0 as f64 / other.0 as f64;
-                found.count(times > ratio.above);
-                let name = &column.name;
-                found
-                    .parts
-                    .push(format!("{name} {one} against {other}, {times:.2} times"));
-            }
-            (Ok(_), Ok(_)) => found.gap(format!("{}: nothing to divide by", column.name)),
-            (Err(why), _) | (_, Err(why)) => found.gap(why),
-        }
-    }
-    Ok(found)
+    let pair = Pair {
+        of: one,
+        than: other,
+        is_identical,
+    };
+    Row { pair, text }
 }
 
-fn words(matrix: &Matrix<'_>, told: &Told) -> Result<Found, String> {
+fn values(runs: Vec<OfRun<'_>>) -> Vec<f64> {
+    runs.into_iter().map(|run| run.value).collect()
+}
+
+fn quotients(matrix: &Matrix<'_>, ratio: &Ratio) -> Result<Judged, String> {
+    let mut judged = Judged::default();
+    for column in required(matrix, ratio.of)? {
+        let both = [&ratio.what, &ratio.to]
+            .map(|measure| judged.figures(column, measure, &rows(matrix, measure, None)));
+        let [Some(above), Some(below)] = both else {
+            continue;
+        };
+        let quotients = values(independent(divided(&above, &below)));
+        if quotients.is_empty() {
+            judged.gap(format!("{}: nothing to divide by", column.name));
+            continue;
+        }
+        let part = typical(&quotients, ratio.above, Rule::default().level);
+        let (low, high) = ends(&quotients);
+        judged.push(
+            Part::of(part, Typical::Above),
+            format!(
+                "{} {} against {}, {low:.2} to {high:.2} times",
+                column.name,
+                spread(&values(above), false),
+                spread(&values(below), false)
+            ),
+        );
+    }
+    Ok(judged)
+}
+
+/// The quotients of the runs with the same seeds.
+fn divided<'a>(above: &[OfRun<'a>], below: &[OfRun<'a>]) -> Vec<OfRun<'a>> {
+    let quotient = |one: &OfRun<'a>| {
+        let same = |other: &&OfRun<'a>| other.seed == one.seed && other.value > 0.0;
+        let other = below.iter().find(same)?;
+        Some(OfRun {
+            seed: one.seed,
+            value: one.value / other.value,
+            recordings: [&one.recordings[..], &other.recordings].concat(),
+        })
+    };
+    above.iter().filter_map(quotient).collect()
+}
+
+fn limits(matrix: &Matrix<'_>, below: &Below) -> Result<Judged, String> {
+    let limit = below.nanos().ok_or("the limit is no time")?;
+    let level = Rule::default().level;
+    let of = required(matrix, below.of)?;
+    let mut judged = Judged::default();
+    for measure in &below.what {
+        for (column, rows) in pairs(&of, &alike(matrix, measure)) {
+            let Some(runs) = judged.figures(column, measure, rows) else {
+                continue;
+            };
+            let runs = values(independent(runs));
+            let name = format!("{}, {}{}", column.name, measure.name(), loads(rows));
+            let is_above = runs.iter().any(|value| *value > limit);
+            let part = if is_above {
+                Part::Contradicted
+            } else {
+                Part::of(typical(&runs, limit, level), Typical::Within)
+            };
+            // Of independent runs of which none is above, this share may be.
+            let share = 100.0 * (1.0 - level.powf(1.0 / runs.len() as f64));
+            let mut text = format!("{name}: {}", spread(&runs, false));
+            if !is_above {
+                text = format!("{text}; at 95 %, at most {share:.0} % of such runs are above");
+            }
+            judged.push(part, text);
+        }
+    }
+    Ok(judged)
+}
+
+fn words(matrix: &Matrix<'_>, told: &Told) -> Result<Judged, String> {
     let finding = views::of(&told.probe).findings.iter();
     let mut finding = finding.filter(|finding| finding.label == told.finding);
     let finding = finding
         .next()
         .ok_or_else(|| format!("no probe tells \"{}\"", told.finding))?;
-    let mut found = Found::default();
+    let mut judged = Judged::default();
     for column in required(matrix, told.of)? {
         let meant = matrix.rows.iter().filter(|row| {
             row.probe == told.probe && (told.variant.is_empty() || row.variant == told.variant)
         });
-        let before = found.all;
+        let mut said: Vec<(String, usize)> = Vec::new();
         for row in meant {
-            let Cell::Measured { found: all, .. } = column.cell(row) else {
+            let Cell::Measured { found, .. } = column.cell(row) else {
                 continue;
             };
-            for one in all {
-                let said = views::told(finding, &one.recording.findings);
-                if said.tone == views::Tone::Unknown {
+            for one in found {
+                let word = views::told(finding, &one.recording.findings);
+                if word.tone == views::Tone::Unknown {
                     continue;
                 }
-                found.count(said.text == told.word);
-                let part = format!("{}, {}: {}", column.name, told.finding, said.text);
-                if !found.parts.contains(&part) {
-                    found.parts.push(part);
+                match said.iter_mut().find(|(text, _)| *text == word.text) {
+                    Some((_, count)) => *count += 1,
+                    None => said.push((word.text, 1)),
                 }
             }
         }
-        if found.all == before {
-            found.gap(format!("{}: {} does not tell it", column.name, told.probe));
-        }
-    }
-    Ok(found)
-}
-
-/// The tests' worst cases of an older and of a newer kernel. Where the subjects have no such
-/// pair, of the first subject and of each other.
-pub fn improvements(matrix: &Matrix<'_>, improved: &Improved) -> Vec<Improvement> {
-    let (newer, older) = (
-        subjects(matrix, improved.of),
-        subjects(matrix, improved.than),
-    );
-    let pairs: Vec<(&Column<'_>, &Column<'_>)> = if newer.is_empty() || older.is_empty() {
-        let others = matrix.columns.iter().skip(1);
-        others.map(|other| (&matrix.columns[0], other)).collect()
-    } else {
-        let with_all = |newer| older.iter().map(move |older| (*older, newer));
-        newer.into_iter().flat_map(with_all).collect()
-    };
-    // Times of different clocks are never divided by each other.
-    let alike = pairs
-        .into_iter()
-        .filter(|(older, newer)| older.ns_per_insn == newer.ns_per_insn);
-    alike
-        .map(|(older, newer)| Improvement {
-            older: older.name.clone(),
-            newer: newer.name.clone(),
-            tests: tests(matrix, older, newer, &improved.what),
-        })
-        .collect()
-}
-
-/// Two kernels, test by test.
-#[derive(Clone, Debug)]
-pub struct Improvement {
-    /// The one that the other is compared with.
-    pub older: String,
-    /// The other.
-    pub newer: String,
-    /// The tests.
-    pub tests: Vec<Test>,
-}
-
-fn improvement(matrix: &Matrix<'_>, improved: &Improved) -> Result<Found, String> {
-    let (newer, older) = (
-        required(matrix, improved.of)?,
-        required(matrix, improved.than)?,
-    );
-    let mut found = Found::default();
-    for newer in newer {
-        for older in &older {
-            let tests = tests(matrix, older, newer, &improved.what);
-            let names = format!("{} against {}", newer.name, older.name);
-            let Some((average, count)) = average(&tests) else {
-                found.gap(format!("{names}: no test was measured on both"));
+        let name = &column.name;
+        let enough = runs_for_typical(Rule::default().level);
+        let part = match &said[..] {
+            [] => {
+                judged.gap(format!("{name}: {} does not tell it", told.probe));
                 continue;
-            };
-            found.count(average > 0.0);
-            let all = tests.len();
-            found.parts.push(format!(
-                "{names}: {average:.1} % over {count} of {all} tests"
-            ));
-        }
+            }
+            [(word, count)] if *word == told.word && *count >= enough => Part::Shown,
+            [(word, count)] if *word == told.word => Part::Open(enough - count),
+            _ => Part::Contradicted,
+        };
+        let said: Vec<String> = said
+            .iter()
+            .map(|(word, count)| format!("{word} ({count} of {})", column.runs.len()))
+            .collect();
+        judged.push(
+            part,
+            format!("{name}, {}: {}", told.finding, said.join(", ")),
+        );
     }
-    Ok(found)
+    Ok(judged)
+}
+
+fn improvement(matrix: &Matrix<'_>, improved: &Improved) -> Result<Judged, String> {
+    required(matrix, improved.of)?;
+    required(matrix, improved.than)?;
+    let mut judged = Judged::default();
+    for one in improvements(matrix, improved) {
+        let names = format!("{} against {}", one.newer, one.older);
+        let (averages, count) = average(&one.tests);
+        if averages.is_empty() {
+            judged.gap(format!("{names}: no test was measured on both"));
+            continue;
+        }
+        let found = typical(&averages, 0.0, Rule::default().level);
+        let all = one.tests.len();
+        judged.push(
+            Part::of(found, Typical::Above),
+            format!(
+                "{names}: {} over {count} of {all} tests",
+                percents(&averages)
+            ),
+        );
+    }
+    Ok(judged)
 }
 
 #[cfg(test)]

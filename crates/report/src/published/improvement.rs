@@ -1,34 +1,82 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The average improvement of all tests' worst cases, as the paper on 2.6.33 and 3.6.6 has it.
+//! The average improvement of all tests' worst cases, as the paper on 2.6.33 and 3.6.6 has it,
+//! seed by seed.
 
-use punctual_model::units::Nanos;
-use punctual_published::Measure;
+use punctual_published::{Improved, Measure};
 
-use super::measure::{figure, rows};
+use super::measure::{by_run, rows};
+use super::roles::subjects;
 use crate::matrix::{Column, Matrix};
+
+/// Two kernels, test by test.
+#[derive(Clone, Debug)]
+pub struct Improvement {
+    /// The one that the other is compared with.
+    pub older: String,
+    /// The other.
+    pub newer: String,
+    /// The tests.
+    pub tests: Vec<Test>,
+}
+
+/// The worst case of each seed, in nanoseconds, or why there is none.
+type Worst = Result<Vec<(u64, f64)>, String>;
 
 /// What became of one test's worst case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Test {
     /// `switch, max`.
     pub name: String,
-    /// The older kernel's, or why there is none.
-    pub older: Result<Nanos, String>,
-    /// The newer kernel's, or why there is none.
-    pub newer: Result<Nanos, String>,
+    /// The older kernel's.
+    pub older: Worst,
+    /// The newer kernel's.
+    pub newer: Worst,
 }
 
 impl Test {
-    /// By how many per cent of the older kernel's worst case the newer one's is shorter; below
-    /// zero where it is longer. `None` where one of the two is missing.
-    pub fn percent(&self) -> Option<f64> {
-        let (older, newer) = (self.older.as_ref().ok()?, self.newer.as_ref().ok()?);
-        (older.0 > 0).then(|| (older.0 - newer.0) as f64 * 100.0 / older.0 as f64)
+    /// For each seed that both have, by how many per cent of the older kernel's worst case the
+    /// newer one's is shorter; below zero where it is longer.
+    pub fn percents(&self) -> Vec<(u64, f64)> {
+        let (Ok(older), Ok(newer)) = (&self.older, &self.newer) else {
+            return Vec::new();
+        };
+        let percent = |(seed, newer): &(u64, f64)| {
+            let same = |(other, older): &&(u64, f64)| other == seed && *older > 0.0;
+            let (_, older) = older.iter().find(same)?;
+            Some((*seed, (older - newer) * 100.0 / older))
+        };
+        newer.iter().filter_map(percent).collect()
     }
 }
 
-/// All tests on two kernels.
-pub fn tests(
+/// The worst cases of an older and of a newer kernel. Where the subjects have no such pair, of
+/// the first subject and of each other.
+pub fn improvements(matrix: &Matrix<'_>, improved: &Improved) -> Vec<Improvement> {
+    let (newer, older) = (
+        subjects(matrix, improved.of),
+        subjects(matrix, improved.than),
+    );
+    let pairs: Vec<(&Column<'_>, &Column<'_>)> = if newer.is_empty() || older.is_empty() {
+        let others = matrix.columns.iter().skip(1);
+        others.map(|other| (&matrix.columns[0], other)).collect()
+    } else {
+        let with_all = |newer| older.iter().map(move |older| (*older, newer));
+        newer.into_iter().flat_map(with_all).collect()
+    };
+    // Times of different clocks are never divided by each other.
+    let alike = pairs
+        .into_iter()
+        .filter(|(older, newer)| older.ns_per_insn == newer.ns_per_insn);
+    alike
+        .map(|(older, newer)| Improvement {
+            older: older.name.clone(),
+            newer: newer.name.clone(),
+            tests: tests(matrix, older, newer, &improved.what),
+        })
+        .collect()
+}
+
+fn tests(
     matrix: &Matrix<'_>,
     older: &Column<'_>,
     newer: &Column<'_>,
@@ -36,53 +84,90 @@ pub fn tests(
 ) -> Vec<Test> {
     let test = |measure: &Measure| {
         let rows = rows(matrix, measure, None);
+        let worst = |column| {
+            let runs = by_run(column, &rows, measure.statistic)?;
+            Ok(runs.iter().map(|run| (run.seed, run.value)).collect())
+        };
         Test {
             name: measure.name(),
-            older: figure(older, &rows, measure.statistic),
-            newer: figure(newer, &rows, measure.statistic),
+            older: worst(older),
+            newer: worst(newer),
         }
     };
     what.iter().map(test).collect()
 }
 
-/// The arithmetic mean of all percentages, and of how many; `None` where there is none.
-pub fn average(tests: &[Test]) -> Option<(f64, usize)> {
-    let percents: Vec<f64> = tests.iter().filter_map(Test::percent).collect();
+/// For each seed the arithmetic mean of the percentages of all tests that both kernels have,
+/// and how many tests these are.
+pub fn average(tests: &[Test]) -> (Vec<f64>, usize) {
+    let percents = tests.iter().map(Test::percents);
+    let percents: Vec<_> = percents.filter(|all| !all.is_empty()).collect();
     let count = percents.len();
-    (count > 0).then(|| (percents.iter().sum::<f64>() / count as f64, count))
+    let Some((first, others)) = percents.split_first() else {
+        return (Vec::new(), 0);
+    };
+    let of_seed = |seed: u64, all: &Vec<(u64, f64)>| {
+        let mut all = all.iter();
+        all.find(|(other, _)| *other == seed)
+            .map(|(_, value)| *value)
+    };
+    let mean = |(seed, value): &(u64, f64)| {
+        let others: Option<f64> = others.iter().map(|all| of_seed(*seed, all)).sum();
+        Some((value + others?) / count as f64)
+    };
+    (first.iter().filter_map(mean).collect(), count)
 }
 
 #[cfg(test)]
 mod cases {
     use super::*;
 
-    fn test(older: i64, newer: i64) -> Test {
+    fn test(older: f64, newer: f64) -> Test {
         Test {
             name: String::new(),
-            older: Ok(Nanos(older)),
-            newer: Ok(Nanos(newer)),
+            older: Ok(vec![(1, older)]),
+            newer: Ok(vec![(1, newer)]),
         }
     }
 
     #[test]
     fn the_papers_two_sustained_intervals_improved_by_a_quarter_and_a_third() {
         // 36.8 to 25 µs and 47.4 to 36 µs, by hand 32.07 % and 24.05 %.
-        let tests = [test(36_800, 25_000), test(47_400, 36_000)];
-        assert!((tests[0].percent().unwrap() - 32.065).abs() < 0.001);
-        assert!((tests[1].percent().unwrap() - 24.051).abs() < 0.001);
-        let (average, count) = average(&tests).unwrap();
-        assert!((average - 28.058).abs() < 0.001 && count == 2, "{average}");
+        let tests = [test(36_800.0, 25_000.0), test(47_400.0, 36_000.0)];
+        assert!((tests[0].percents()[0].1 - 32.065).abs() < 0.001);
+        assert!((tests[1].percents()[0].1 - 24.051).abs() < 0.001);
+        let (average, count) = average(&tests);
+        assert!(
+            (average[0] - 28.058).abs() < 0.001 && count == 2,
+            "{average:?}"
+        );
     }
 
     #[test]
     fn a_longer_worst_case_counts_against_it_and_a_missing_one_not_at_all() {
-        let mut tests = vec![test(10, 5), test(10, 30)];
-        assert_eq!(average(&tests), Some((-75.0, 2)));
+        let mut tests = vec![test(10.0, 5.0), test(10.0, 30.0)];
+        assert_eq!(average(&tests), (vec![-75.0], 2));
         tests.push(Test {
             newer: Err("not measured".into()),
-            ..test(10, 1)
+            ..test(10.0, 1.0)
         });
-        assert_eq!(average(&tests), Some((-75.0, 2)));
-        assert_eq!(average(&tests[2..]), None);
+        assert_eq!(average(&tests), (vec![-75.0], 2));
+        assert_eq!(average(&tests[2..]), (Vec::new(), 0));
+    }
+
+    #[test]
+    fn each_seed_has_an_average_of_its_own_and_none_of_half_its_tests() {
+        let both = |values: [f64; 2]| Ok(vec![(1, values[0]), (2, values[1])]);
+        let mut tests = vec![
+            Test {
+                name: String::new(),
+                older: both([10.0, 20.0]),
+                newer: both([5.0, 20.0]),
+            };
+            2
+        ];
+        assert_eq!(average(&tests), (vec![50.0, 0.0], 2));
+        tests[1].older = Ok(vec![(2, 20.0)]);
+        assert_eq!(average(&tests), (vec![0.0], 2));
     }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figure of a subject that a document's figure is to be compared with.
 
+use punctual_model::recording::Recording;
 use punctual_model::units::Nanos;
 use punctual_published::{Measure, Statistic};
 
 use crate::matrix::{Cell, Column, Matrix, Measured, Measurement};
 use crate::stats::Stats;
-use crate::text::thousands;
 
 /// The rows that are meant: under the load that is named; without a name under any load,
 /// and idle where there are no others.
@@ -25,7 +25,7 @@ pub fn rows<'a>(
         let rows = rows.iter().filter(|row| test(&row.load));
         rows.copied().collect()
     };
-    match load {
+    match load.or(measure.load.as_deref()) {
         Some(load) => under(&|other| other == load),
         None if rows.iter().any(|row| !row.is_idle()) => under(&|other| other != "idle"),
         None => rows,
@@ -46,59 +46,89 @@ pub fn loads(rows: &[&Measurement]) -> String {
     format!(" ({})", loads.join(", "))
 }
 
-/// From fewer samples than this no worst case is compared.
-const ENOUGH: u64 = 1_000;
-/// From fewer runs of some work than this nothing is compared whose ranges overlap.
-const RUNS: u64 = 5;
-
-/// What figures rest on: how many samples, and how far they reach.
-#[derive(Clone, Copy, Debug)]
-pub struct Basis {
-    count: u64,
-    reach: (Nanos, Nanos),
+/// The figure of one run.
+#[derive(Clone, Debug)]
+pub struct OfRun<'a> {
+    /// The run's seed.
+    pub seed: u64,
+    /// The figure, in nanoseconds, or a quotient of two.
+    pub value: f64,
+    /// What it was taken from.
+    pub recordings: Vec<&'a Recording>,
 }
 
-/// What a subject's figure rests on; `None` where there are no samples.
-pub fn basis(column: &Column<'_>, rows: &[&Measurement]) -> Option<Basis> {
-    let cells = rows.iter().map(|row| column.cell(row));
-    let found = cells.filter_map(|cell| match cell {
-        Cell::Measured { found, .. } => Some(found),
-        _ => None,
-    });
-    let found: Vec<Measured<'_>> = found.flatten().collect();
-    let stats = Stats::of(&found);
-    let (count, reach) = (stats.count, stats.extremes?);
-    Some(Basis { count, reach })
-}
-
-/// Why two figures cannot be told apart: there are too few samples.
-pub fn too_few(rows: &[&Measurement], statistic: Statistic, pair: [Basis; 2]) -> Option<String> {
-    let count = pair[0].count.min(pair[1].count);
-    // What has a value for each run by design is no worst of many.
-    if rows.iter().any(|row| row.view().is_without_samples()) {
-        return None;
+impl OfRun<'_> {
+    /// Whether both runs measured the same to the last sample.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let alike = |(one, other): (&&Recording, &&Recording)| {
+            (one.count, one.sum, &one.histogram) == (other.count, other.sum, &other.histogram)
+        };
+        self.recordings.len() == other.recordings.len()
+            && self.recordings.iter().zip(&other.recordings).all(alike)
     }
-    let is_work = rows.iter().all(|row| row.is_throughput());
-    let is_extreme = matches!(statistic, Statistic::Max | Statistic::Farthest);
-    let [one, other] = pair.map(|basis| basis.reach);
-    let overlap = one.0 <= other.1 && other.0 <= one.1;
-    let expected = match (is_work, is_extreme) {
-        (true, _) if count < RUNS && (overlap || count < 2) => RUNS,
-        (false, true) if count < ENOUGH => ENOUGH,
-        _ => return None,
-    };
-    let (count, expected) = (thousands(count), thousands(expected));
-    Some(format!(
-        "too few samples to tell: {count}, expected {expected} or more"
-    ))
+
+    /// Whether its samples differ from each other.
+    fn varies(&self) -> bool {
+        let mut all = self.recordings.iter();
+        all.any(|one| one.extremes.is_some_and(|(low, high)| low != high))
+    }
 }
 
-/// The figure, or why there is none.
+/// Runs in which the seed changed something. Samples that vary within a run, but are the same
+/// in another, are one draw; what never varies is exact, and counts in each.
+pub fn independent(runs: Vec<OfRun<'_>>) -> Vec<OfRun<'_>> {
+    let mut kept: Vec<OfRun<'_>> = Vec::new();
+    for run in runs {
+        if !run.varies() || !kept.iter().any(|other| other.is_same(&run)) {
+            kept.push(run);
+        }
+    }
+    kept
+}
+
+/// The figure of each run of a subject, or why there is none.
+pub fn by_run<'a>(
+    column: &Column<'a>,
+    rows: &[&Measurement],
+    statistic: Statistic,
+) -> Result<Vec<OfRun<'a>>, String> {
+    let found = measured(column, rows)?;
+    let mut runs = Vec::new();
+    for run in &column.runs {
+        let own = found.iter().filter(|one| std::ptr::eq(one.run, *run));
+        let own: Vec<Measured<'a>> = own.copied().collect();
+        if !own.is_empty() {
+            runs.push(OfRun {
+                seed: run.seed,
+                value: of(&own, statistic).ok_or(NOT_KEPT)?,
+                recordings: own.iter().map(|one| one.recording).collect(),
+            });
+        }
+    }
+    Ok(runs)
+}
+
+/// The figure over all runs, or why there is none.
 pub fn figure(
     column: &Column<'_>,
     rows: &[&Measurement],
     statistic: Statistic,
 ) -> Result<Nanos, String> {
+    let value = match statistic {
+        Statistic::WorstMean => {
+            let mean = |row| of(&measured(column, &[row]).ok()?, Statistic::Mean);
+            let means = rows.iter().filter_map(|row| mean(*row));
+            means.max_by(f64::total_cmp)
+        }
+        _ => of(&measured(column, rows)?, statistic),
+    };
+    Ok(Nanos(value.ok_or(NOT_KEPT)?.round() as i64))
+}
+
+const NOT_KEPT: &str = "not every sample was kept";
+
+/// What was recorded, or why nothing was.
+fn measured<'a>(column: &Column<'a>, rows: &[&Measurement]) -> Result<Vec<Measured<'a>>, String> {
     let (mut found, mut reason) = (Vec::new(), None);
     for row in rows {
         match column.cell(row) {
@@ -115,14 +145,30 @@ pub fn figure(
     if found.is_empty() {
         return Err(reason.unwrap_or_else(|| "not measured".to_owned()));
     }
-    of(&found, statistic).ok_or_else(|| "not every sample was kept".to_owned())
+    Ok(found)
 }
 
-fn of(found: &[Measured<'_>], statistic: Statistic) -> Option<Nanos> {
+/// The figure, corrected where it is known what the taking of time stamps adds to it.
+fn of(found: &[Measured<'_>], statistic: Statistic) -> Option<f64> {
     let stats = Stats::of(found);
-    match statistic {
+    let tracing = stats.tracing.map_or(0.0, |tracing| tracing.0 as f64);
+    Some(raw(&stats, found, statistic)? - tracing)
+}
+
+/// The figure with what the taking of time stamps adds to it.
+fn raw(stats: &Stats, found: &[Measured<'_>], statistic: Statistic) -> Option<f64> {
+    let all = || found.iter().map(|one| one.recording);
+    let mean = |sum: i128, count: u64| sum as f64 / count as f64;
+    let time = match statistic {
+        Statistic::Mean => {
+            let sum = all().map(|one| i128::from(one.sum.0)).sum();
+            return (stats.count > 0).then(|| mean(sum, stats.count));
+        }
+        Statistic::WorstMean => {
+            let means = all().map(|one| mean(one.sum.0.into(), one.count));
+            return means.max_by(f64::total_cmp);
+        }
         Statistic::Min => stats.extremes.map(|(min, _)| min),
-        Statistic::Mean => stats.mean,
         Statistic::Max => stats.worst(),
         Statistic::Median => stats.median(),
         Statistic::Last => {
@@ -132,20 +178,17 @@ fn of(found: &[Measured<'_>], statistic: Statistic) -> Option<Nanos> {
         }
         Statistic::Farthest => stats.farthest(),
         Statistic::MedianDistance => {
-            let all = found.iter().map(|one| one.recording);
-            let mut distances = Vec::new();
-            for recording in all {
-                if !recording.is_complete() {
-                    return None;
-                }
-                distances.extend(recording.samples.iter().map(|one| one.value.0.abs()));
+            if !all().all(Recording::is_complete) {
+                return None;
             }
+            let samples = all().flat_map(|one| one.samples.iter());
+            let mut distances: Vec<i64> = samples.map(|one| one.value.0.abs()).collect();
             distances.sort_unstable();
-            distances
-                .get((distances.len() - 1) / 2)
-                .map(|ns| Nanos(*ns))
+            let middle = distances.len().checked_sub(1)? / 2;
+            distances.get(middle).map(|ns| Nanos(*ns))
         }
-    }
+    };
+    time.map(|time| time.0 as f64)
 }
 
 #[cfg(test)]
@@ -161,6 +204,7 @@ mod tests {
         Measure {
             probe: "signal".into(),
             variant: variant.into(),
+            load: None,
             statistic,
         }
     }

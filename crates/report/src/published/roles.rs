@@ -24,6 +24,9 @@ pub fn subjects<'a>(matrix: &'a Matrix<'a>, role: Role) -> Vec<&'a Column<'a>> {
     let chosen = match role {
         Role::Every | Role::Rt => rt,
         Role::Stock => stock,
+        Role::None => with(&known, &Preemption::None),
+        Role::Voluntary => with(&known, &Preemption::Voluntary),
+        Role::Full => with(&known, &Preemption::Full),
         Role::NewerRt => end(&rt, true),
         Role::OlderRt => end(&rt, false),
         Role::NewerStock => end(&paired(&stock), true),
@@ -39,6 +42,12 @@ fn kernel<'a>(column: &'a Column<'a>) -> Option<Kernel<'a>> {
         preemption: &provenance.preemption,
         release: release(&provenance.release),
     })
+}
+
+/// Those with a preemption model.
+fn with<'a, 'b>(kernels: &'a [Kernel<'b>], model: &Preemption) -> Vec<&'a Kernel<'b>> {
+    let all = kernels.iter();
+    all.filter(|kernel| kernel.preemption == model).collect()
 }
 
 /// The numbers of `6.12.117+deb12-rt-amd64`: 6, 12, 117.
@@ -117,6 +126,9 @@ mod tests {
         );
         assert_eq!(names(Role::NewerStock), ["c"]);
         assert_eq!(names(Role::OlderStock), ["e"]);
+        assert_eq!(names(Role::None), ["rt"]);
+        assert_eq!(names(Role::Full), ["c", "e"]);
+        assert!(names(Role::Voluntary).is_empty());
         assert_eq!(names(Role::Every).len(), 5);
     }
 

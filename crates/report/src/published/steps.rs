@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Signed samples counted as published histograms count them: by their distance from zero, in
-//! steps.
+//! Signed samples counted as the published histograms count them, in steps: realfeel counts
+//! what is below zero in the first step. (`punctual-formats` has its bins.)
 
 use std::collections::BTreeMap;
 
@@ -51,6 +51,7 @@ pub fn counts(matrix: &Matrix<'_>, published: &[Histogram]) -> Option<(i64, Vec<
     let measure = punctual_published::Measure {
         probe: first.probe.clone(),
         variant: String::new(),
+        load: None,
         statistic: punctual_published::Statistic::Farthest,
     };
     for row in rows(matrix, &measure, None) {
@@ -88,7 +89,7 @@ fn ours(matrix: &Matrix<'_>, row: &Measurement, step: i64) -> Vec<Counts> {
             }
             for sample in recording.samples.iter() {
                 *steps
-                    .entry(sample.value.0.unsigned_abs() / step as u64)
+                    .entry((sample.value.0.max(0) / step) as u64)
                     .or_default() += 1;
             }
         }
@@ -119,9 +120,9 @@ mod tests {
     use crate::fixtures;
 
     #[test]
-    fn both_signs_fall_into_the_same_steps() {
+    fn what_is_too_short_is_in_the_first_step_and_each_other_in_its_own() {
         let mut recorder = Recorder::new(10);
-        for value in [0, 99_999, -99_999, 100_000, -370_000] {
+        for value in [0, 99_999, -99_999, 100_000, 199_999, 200_000, -370_000] {
             recorder.record(Nanos::ZERO, Nanos(value));
         }
         let mut run = fixtures::run("rt", 1);
@@ -139,7 +140,7 @@ mod tests {
         );
         assert_eq!(names[2..], ["rt, combined"]);
         assert_eq!(all[0].steps[&0], 54_410);
-        assert_eq!(all[2].steps, BTreeMap::from([(0, 3), (1, 1), (3, 1)]));
+        assert_eq!(all[2].steps, BTreeMap::from([(0, 4), (1, 2), (2, 1)]));
     }
 
     #[test]

@@ -5,7 +5,8 @@ use punctual_model::run::Run;
 use punctual_published::Document;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::directions::{Outcome, checked};
+use super::directions::checked;
+use super::judged::{Outcome, seeds};
 use super::scale::scaled;
 use super::tables::table;
 use super::{ABSOLUTE, repeated};
@@ -24,21 +25,21 @@ pub fn directions_text(runs: &[Run], documents: &[Document], width: usize) -> St
         for scaled in scaled(&matrix) {
             lines.extend(wrap(&clean(&scaled.text()), "", "  ", width));
         }
+        lines.push(String::new());
         lines.push("Is it still so?".to_owned());
         for one in checked(&matrix, document) {
-            let claim = &one.direction.claim;
-            let text = match one.outcome {
-                Outcome::Unchecked => {
-                    format!("{claim}: could not be checked: {}", clean(&one.evidence))
-                }
-                _ => claim.clone(),
-            };
             let word = match one.outcome {
-                Outcome::Unchecked => "?".to_owned(),
+                Outcome::Undecided(more) => format!("undecided, {}", seeds(more)),
                 outcome => outcome.to_string(),
             };
-            let first = format!("  {word:7}  ");
-            lines.extend(wrap(&text, &first, &" ".repeat(11), width));
+            let why = match (one.outcome, &one.direction.note) {
+                (Outcome::CannotTell, Some(note)) if one.direction.needs.is_some() => note.trim(),
+                (Outcome::CannotTell, _) => &one.evidence,
+                _ => "",
+            };
+            let colon = if why.is_empty() { "" } else { ": " };
+            let text = format!("{}: {word}{colon}{}", one.direction.claim, clean(why));
+            lines.extend(wrap(&text, "  - ", "    ", width));
         }
     }
     if lines.is_empty() {
@@ -82,7 +83,7 @@ fn document_text(document: &Document, width: usize) -> String {
             let count = count.parse().map_or_else(|_| count.clone(), thousands);
             format!("  {value} {unit}  {count:>9}")
         };
-        lines.extend(histogram.bins.get_ref().iter().map(bin));
+        lines.extend(histogram.bins.iter().map(bin));
     }
     for series in &document.series {
         lines.push(String::new());
@@ -93,7 +94,7 @@ fn document_text(document: &Document, width: usize) -> String {
             "  ",
             width,
         ));
-        lines.extend(wrap(&series.values.get_ref().join(" "), "  ", "  ", width));
+        lines.extend(wrap(&series.values.join(" "), "  ", "  ", width));
     }
     for list in &document.lists {
         lines.push(String::new());
@@ -103,7 +104,7 @@ fn document_text(document: &Document, width: usize) -> String {
             "  ",
             width,
         ));
-        lines.extend(wrap(&list.lines.get_ref().join(", "), "  ", "  ", width));
+        lines.extend(wrap(&list.lines.join(", "), "  ", "  ", width));
     }
     lines.extend(words(document, width));
     lines.join("\n") + "\n"
@@ -234,19 +235,22 @@ mod tests {
     #[test]
     fn a_claim_has_a_line_and_other_suites_have_none() {
         let documents = documents().unwrap();
-        let mut runs = fixtures::whole();
+        let mut runs = fixtures::seeds(5);
         assert_eq!(directions_text(&runs, &documents, 80), "");
         for run in &mut runs {
             run.suite = "celf".into();
         }
         let text = directions_text(&runs, &documents, 80);
-        assert!(
-            text.contains("  yes      the real-time kernel's worst latency is the lowest"),
-            "{text}"
-        );
-        assert!(
-            text.contains("  yes      hackbench takes longer on the real-time kernel"),
-            "{text}"
-        );
+        for line in [
+            "  - the real-time kernel's worst latency is the lowest of the four: holds\n",
+            "  - hackbench takes longer on the real-time kernel: cannot be told here:\n",
+            "  - the real-time kernel's latency is 100 µs or less: cannot be told here: A\n",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+        let text = directions_text(&runs[..1], &documents, 80);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let why = "cannot be told here: there is no real-time kernel among the subjects";
+        assert!(words.join(" ").contains(why), "{text}");
     }
 }

@@ -83,8 +83,12 @@ pub fn steps(rows: &[(&Measurement, Vec<Entry<'_>>)], style: Style, notes: &mut 
         }
         line
     });
-    let lines = lines.collect();
-    let (first, n) = (rows[0].0, counts(rows));
+    let mut lines: Vec<Line> = lines.collect();
+    let ((first, entries), n) = (&rows[0], counts(rows));
+    if entries.iter().any(knows_tracing) {
+        let tracing = |stats: &Stats| or_unknown(stats.tracing);
+        lines.push(line("of it tracing", entries, tracing));
+    }
     let title = format!("{}, {}: worst / mean{n}", first.probe, first.load);
     RowGroup { title, lines }
 }
@@ -163,9 +167,28 @@ fn latency_lines(label: &str, entries: &[Entry<'_>], style: Style) -> Vec<Line> 
     if let Some((q, name)) = best_quantile(entries) {
         lines.push(line(name, entries, |stats| or_unknown(stats.quantile(q))));
     }
+    lines.extend(corrected_lines(label, entries));
     lines.push(line("missed", entries, |stats| thousands(stats.missed)));
     lines.push(samples(entries));
     lines
+}
+
+fn knows_tracing(entry: &Entry<'_>) -> bool {
+    matches!(&entry.content, Ok(stats) if stats.tracing.is_some())
+}
+
+/// The same without what the taking of time stamps adds, where that is known.
+fn corrected_lines(label: &str, entries: &[Entry<'_>]) -> Vec<Line> {
+    if !entries.iter().any(knows_tracing) {
+        return Vec::new();
+    }
+    let corrected = |value: fn(&Stats) -> Option<Nanos>| {
+        move |stats: &Stats| or_unknown(value(stats).and_then(|value| stats.corrected(value)))
+    };
+    vec![
+        line(&format!("{label} corr."), entries, corrected(Stats::worst)),
+        line("mean corr.", entries, corrected(|stats| stats.mean)),
+    ]
 }
 
 fn samples(entries: &[Entry<'_>]) -> Line {

@@ -97,7 +97,7 @@ fn texts(runs: &[punctual_model::Run], title: &str, label: &str) -> Vec<String> 
 fn what_takes_no_samples_shows_what_it_found() {
     let runs = fixtures::all_probes();
     let kthreads = |label| texts(&runs, "kthreads, idle", label);
-    assert_eq!(kthreads("irqs threaded"), ["no", "yes"]);
+    assert_eq!(kthreads("each irq threaded"), ["no", "yes"]);
     assert_eq!(kthreads("threads"), ["40", "59"]);
     let footprint = |label| texts(&runs, "footprint, idle", label);
     assert_eq!(footprint("text"), ["16.0 MiB", "16.0 MiB"]);

@@ -67,8 +67,8 @@ pub fn interrupts(columns: &[&Column<'_>], rows: &[Measurement]) -> Option<Strin
         list(&names)
     };
     let parts = [
-        ("yes", "handled in threads on"),
-        ("no", "not handled in threads on"),
+        ("yes", "all handled in threads on"),
+        ("no", "not all handled in threads on"),
         ("unknown", "handled in an unknown way on"),
     ];
     let parts = parts.map(|(word, told)| (told, on(word)));

@@ -136,7 +136,7 @@ fn findings_are_spoken_of_and_nothing_is_claimed_that_was_not_measured() {
         "When idle, the worst jitter of a periodic interrupt was 12.1 µs",
         "Mutexes with inherit and protect prevented priority inversion on none and rt; \
          without protocol it came about, as it must.",
-        "Interrupts are handled in threads on rt and not handled in threads on none.",
+        "Interrupts are all handled in threads on rt and not all handled in threads on none.",
     ];
     assert_has(&text, &parts);
     runs[1].recordings[2].findings.clear();

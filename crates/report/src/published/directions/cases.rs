@@ -8,146 +8,253 @@ use punctual_published::documents;
 use super::*;
 use crate::fixtures;
 
-/// A run that says so much of itself, with a thousand samples of each of these probes and variants.
-fn run(name: &str, preemption: &str, release: &str, values: &[(&str, &str, i64)]) -> Run {
-    let mut run = fixtures::run(name, 1);
+/// A run that says so much of itself, with samples of each of these probes and variants.
+fn run(seed: u64, [name, preemption, release]: [&str; 3], all: &[(&str, &str, &[i64])]) -> Run {
+    let mut run = fixtures::run(name, seed);
     run.suite = "vub".into();
     let provenance = run.provenance.as_mut().unwrap();
     (provenance.preemption, provenance.release) =
         (fixtures::preemption(preemption), release.into());
-    let recording = |(probe, variant, value): &(&str, &str, i64)| {
+    let recording = |(probe, variant, values): &(&str, &str, &[i64])| {
         let mut recorder = Recorder::new(4);
-        for _ in 0..1_000 {
+        for value in *values {
             recorder.record(Nanos::ZERO, Nanos(*value));
         }
         recorder.finish(RecordingKey::new(probe, "idle", variant))
     };
-    run.recordings = values.iter().map(recording).collect();
+    run.recordings = all.iter().map(recording).collect();
     run
 }
 
+const OLD: [&str; 3] = ["old", "rt", "6.1.0-56-rt-amd64"];
+const NEW: [&str; 3] = ["new", "rt", "6.12.117+deb12-rt-amd64"];
+
 /// What came of a claim.
-fn outcome(runs: &[Run], seed: usize, id: &str) -> (Outcome, String) {
+fn outcome(runs: &[Run], document: usize, id: &str) -> (Outcome, String) {
     let documents = documents().unwrap();
-    let checked = checked(&Matrix::new(runs), &documents[seed]);
+    let checked = checked(&Matrix::new(runs), &documents[document]);
     let one = checked.into_iter().find(|one| one.direction.id == id);
     let one = one.unwrap_or_else(|| panic!("{id}"));
     (one.outcome, one.evidence)
 }
 
-fn two_rt(older: i64, newer: i64) -> [Run; 2] {
-    let values = |ns| {
-        [
-            ("tick", "tick", ns),
-            ("switch", "N=2", ns),
-            ("mutex", "release", 3 * ns),
-        ]
+/// An older and a newer kernel, a nanosecond more from seed to seed.
+fn two_rt(seeds: u64, older: i64, newer: i64) -> Vec<Run> {
+    let values = |kernel, ns: i64, seed: u64| {
+        let ns = ns + seed as i64;
+        let all: [(&str, &str, &[i64]); 3] = [
+            ("tick", "tick", &[ns]),
+            ("switch", "N=2", &[ns]),
+            ("mutex", "release", &[3 * ns]),
+        ];
+        run(seed, kernel, &all)
     };
-    [
-        run("old", "rt", "6.1.0-56-rt-amd64", &values(older)),
-        run("new", "rt", "6.12.117+deb12-rt-amd64", &values(newer)),
-    ]
+    let both = |seed| [values(OLD, older, seed), values(NEW, newer, seed)];
+    (1..=seeds).flat_map(both).collect()
 }
 
 #[test]
 fn a_direction_comes_out_whichever_way_the_figures_go() {
-    let shorter = two_rt(20_000, 10_000);
+    let shorter = two_rt(5, 20_000, 10_000);
     let (found, evidence) = outcome(&shorter, 3, "tick-newer-lower");
-    assert_eq!(found, Outcome::Shown);
-    assert_eq!(
-        evidence,
-        "tick tick, average: new 10.0 µs, old 20.0 µs; tick tick, max: new 10.0 µs, old 20.0 µs"
+    assert_eq!(found, Outcome::Holds);
+    assert!(
+        evidence.starts_with(
+            "tick tick, average: new 10.0 µs (10.0–10.0 µs) against old 20.0 µs (20.0–20.0 µs): \
+             lower, 0.500 times (0.500–0.500); tick tick, max: new "
+        ),
+        "{evidence}"
     );
-    assert_eq!(outcome(&shorter, 3, "switch-newer-dearer").0, Outcome::Gone);
-    let longer = two_rt(10_000, 20_000);
-    assert_eq!(outcome(&longer, 3, "tick-newer-lower").0, Outcome::Gone);
-    assert_eq!(outcome(&longer, 3, "switch-newer-dearer").0, Outcome::Shown);
+    assert_eq!(
+        outcome(&shorter, 3, "switch-newer-dearer").0,
+        Outcome::Fails
+    );
+    let longer = two_rt(5, 10_000, 20_000);
+    assert_eq!(outcome(&longer, 3, "tick-newer-lower").0, Outcome::Fails);
+    assert_eq!(outcome(&longer, 3, "switch-newer-dearer").0, Outcome::Holds);
     // As long as before is not longer, nor shorter.
-    let same = two_rt(10_000, 10_000);
-    assert_eq!(outcome(&same, 3, "tick-newer-lower").0, Outcome::Gone);
-    assert_eq!(outcome(&same, 3, "switch-newer-dearer").0, Outcome::Gone);
+    let same = two_rt(5, 10_000, 10_000);
+    for id in ["tick-newer-lower", "switch-newer-dearer"] {
+        let (found, evidence) = outcome(&same, 3, id);
+        assert_eq!(found, Outcome::Fails);
+        assert!(
+            evidence.contains("the same to the last sample"),
+            "{evidence}"
+        );
+    }
 }
 
 #[test]
-fn too_few_samples_tell_nothing() {
-    let mut few = two_rt(20_000, 10_000);
-    for run in &mut few {
-        for recording in &mut run.recordings {
-            recording.count = 999;
-        }
-    }
-    let (found, evidence) = outcome(&few, 3, "tick-newer-lower");
-    assert_eq!(found, Outcome::Shown, "the averages can be compared");
-    let why = "tick tick, max: too few samples to tell: 999, expected 1,000 or more";
-    assert!(evidence.ends_with(why), "{evidence}");
-    assert_eq!(outcome(&few, 3, "switch-newer-dearer").0, Outcome::Gone);
-    // Three executions whose ranges do not overlap do tell, one never does.
-    let mut runs = fixtures::whole();
-    assert_eq!(outcome(&runs, 4, "rt-throughput-lower").0, Outcome::Shown);
-    for run in &mut runs {
-        run.recordings[2].count = 1;
-    }
-    let (found, evidence) = outcome(&runs, 4, "rt-throughput-lower");
-    assert_eq!(found, Outcome::Unchecked, "{evidence}");
-    assert!(evidence.contains("1, expected 5 or more"), "{evidence}");
+fn one_seed_tells_nothing_and_says_how_many_do() {
+    let (found, evidence) = outcome(&two_rt(1, 20_000, 10_000), 3, "tick-newer-lower");
+    assert_eq!(found, Outcome::Undecided(3));
+    assert!(evidence.contains("too few runs: 1 and 1"), "{evidence}");
+    let four = two_rt(4, 20_000, 10_000);
+    assert_eq!(outcome(&four, 3, "tick-newer-lower").0, Outcome::Holds);
+    // A quotient of each seed takes five.
+    let (found, _) = outcome(&four, 3, "mutex-release-double");
+    assert_eq!(found, Outcome::Undecided(1));
+}
+
+/// Both kernels' ticks, seed by seed.
+fn ticks(older: [i64; 5], newer: [i64; 5]) -> Vec<Run> {
+    let tick = |kernel, (seed, ns): (u64, i64)| run(seed, kernel, &[("tick", "tick", &[ns])]);
+    let older = (1..).zip(older).map(|one| tick(OLD, one));
+    older
+        .chain((1..).zip(newer).map(|one| tick(NEW, one)))
+        .collect()
+}
+
+#[test]
+fn ranges_that_overlap_are_no_difference() {
+    let close = ticks(
+        [10_000, 10_100, 10_200, 10_300, 10_400],
+        [9_990, 10_110, 10_190, 10_310, 10_390],
+    );
+    let (found, evidence) = outcome(&close, 3, "tick-newer-lower");
+    assert_eq!(found, Outcome::Fails, "{evidence}");
+    assert!(evidence.contains("not separated"), "{evidence}");
+    // So wide that a ratio of 1.2 would not have been found either.
+    let wide = ticks(
+        [5_000, 10_100, 20_000, 8_000, 40_000],
+        [9_990, 6_000, 30_000, 12_000, 15_000],
+    );
+    let (found, _) = outcome(&wide, 3, "tick-newer-lower");
+    assert!(
+        matches!(found, Outcome::Undecided(more) if more > 20),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_run_in_which_the_seed_changed_nothing_is_no_further_draw() {
+    let image: [(&str, &str, &[i64]); 1] = [("tick", "tick", &[48_000, 80_000])];
+    let less: [(&str, &str, &[i64]); 1] = [("tick", "tick", &[44_000, 80_000])];
+    let both = |seed| [run(seed, OLD, &image), run(seed, NEW, &less)];
+    let runs: Vec<Run> = (1..=5).flat_map(both).collect();
+    let (found, evidence) = outcome(&runs, 3, "tick-newer-lower");
+    assert_eq!(found, Outcome::Undecided(3));
+    assert!(evidence.contains("too few runs: 1 and 1"), "{evidence}");
 }
 
 #[test]
 fn a_quotient_is_checked_within_each_subject() {
-    let (found, evidence) = outcome(&two_rt(10_000, 20_000), 3, "mutex-release-double");
-    assert_eq!(found, Outcome::Shown);
+    let (found, evidence) = outcome(&two_rt(5, 10_000, 20_000), 3, "mutex-release-double");
+    assert_eq!(found, Outcome::Holds);
     assert!(
-        evidence.starts_with("old 30.0 µs against 10.0 µs, 3.00 times"),
+        evidence.starts_with("old 30.0 µs (30.0–30.0 µs) against 10.0 µs (10.0–10.0 µs), 3.00 to"),
         "{evidence}"
     );
 }
 
 #[test]
-fn the_average_improvement_is_over_tests_measured_on_both() {
-    let (found, evidence) = outcome(&two_rt(20_000, 10_000), 3, "improved-on-average");
-    assert_eq!(found, Outcome::Shown);
-    assert_eq!(evidence, "new against old: 50.0 % over 3 of 8 tests");
+fn the_average_improvement_is_over_tests_measured_on_both_with_a_range() {
+    let (found, evidence) = outcome(&two_rt(5, 20_000, 10_000), 3, "improved-on-average");
+    assert_eq!(found, Outcome::Holds);
     assert_eq!(
-        outcome(&two_rt(10_000, 11_000), 3, "improved-on-average").0,
-        Outcome::Gone
+        evidence,
+        "new against old: +50 % (+50 to +50 % over 5 seeds) over 3 of 8 tests"
     );
+    let (found, _) = outcome(&two_rt(5, 10_000, 11_000), 3, "improved-on-average");
+    assert_eq!(found, Outcome::Fails);
+    let (found, evidence) = outcome(&two_rt(1, 20_000, 10_000), 3, "improved-on-average");
+    assert_eq!(found, Outcome::Undecided(4));
+    assert_eq!(evidence, "new against old: +50 % over 3 of 8 tests");
 }
 
 #[test]
-fn what_the_recordings_lack_cannot_be_checked() {
-    let alone = [run("rt", "rt", "6.12.1", &[("tick", "tick", 5)])];
+fn what_the_recordings_lack_cannot_be_told() {
+    let alone = [run(1, NEW, &[("tick", "tick", &[5])])];
     let (found, evidence) = outcome(&alone, 3, "tick-newer-lower");
-    assert_eq!(found, Outcome::Unchecked);
+    assert_eq!(found, Outcome::CannotTell);
     assert!(
         evidence.contains("there is no second, older or newer real-time kernel"),
         "{evidence}"
     );
-    let (found, evidence) = outcome(&two_rt(1, 2), 3, "irqrate-newer-shorter");
-    assert_eq!(
-        (found, evidence.as_str()),
-        (
-            Outcome::Unchecked,
-            "new, irqrate: not measured; old, irqrate: not measured"
-        )
+    let two = two_rt(5, 1_000, 2_000);
+    let (found, evidence) = outcome(&two, 3, "irqrate-newer-shorter");
+    assert_eq!(found, Outcome::CannotTell);
+    assert!(
+        evidence.starts_with("new, irqrate") && evidence.contains("not measured; old, irqrate"),
+        "{evidence}"
     );
-    let mut mixed = two_rt(1, 2);
+    let mut mixed = two;
     mixed[0].machine = MachineRecord::default();
     let (found, evidence) = outcome(&mixed, 3, "tick-newer-lower");
     assert_eq!(
         (found, evidence.as_str()),
-        (Outcome::Unchecked, "the subjects' clocks differ")
+        (Outcome::CannotTell, "the subjects' clocks differ")
     );
 }
 
 #[test]
-fn what_a_probe_tells_is_checked_by_its_word() {
-    let mut runs = fixtures::all_probes();
-    let told = |runs: &[Run], id| outcome(runs, 3, id).0;
-    assert_eq!(told(&runs, "inherit-does-not"), Outcome::Shown);
-    assert_eq!(told(&runs, "none-inverts"), Outcome::Shown);
-    assert_eq!(told(&runs, "waiters-without-influence"), Outcome::Shown);
-    assert_eq!(outcome(&runs, 2, "rt-threads-interrupts").0, Outcome::Shown);
-    assert_eq!(outcome(&runs, 2, "stock-threads-none").0, Outcome::Shown);
+fn what_a_bench_has_not_is_no_verdict() {
+    let threads = |seed, kernel| {
+        let ns = 1_000 + seed as i64;
+        let all: [(&str, &str, &[i64]); 2] =
+            [("switch", "N=1000", &[2 * ns]), ("switch", "N=2", &[ns])];
+        run(seed, kernel, &all)
+    };
+    let mut runs: Vec<Run> = (1..=5).map(|seed| threads(seed, NEW)).collect();
+    let told = |runs: &[Run]| outcome(runs, 3, "many-threads-dearer").0;
+    assert_eq!(told(&runs), Outcome::CannotTell);
+    for run in &mut runs {
+        run.machine = MachineRecord::default();
+    }
+    assert_eq!(told(&runs), Outcome::Holds);
+}
+
+#[test]
+fn a_limit_is_broken_by_one_run_and_kept_by_five() {
+    let runs = |worst: [i64; 5]| -> Vec<Run> {
+        let of_seed = |(seed, ns)| {
+            let mut run = run(seed, NEW, &[("timer", "cpu0", &[ns])]);
+            run.machine = MachineRecord::default();
+            run
+        };
+        (1..).zip(worst).map(of_seed).collect()
+    };
+    let (found, evidence) = outcome(
+        &runs([99_000, 7_000, 8_000, 9_000, 7_500]),
+        4,
+        "rt-below-100-us",
+    );
+    assert_eq!(found, Outcome::Holds);
+    assert!(
+        evidence.ends_with("at 95 %, at most 45 % of such runs are above"),
+        "{evidence}"
+    );
+    let broken = runs([101_000, 7_000, 8_000, 9_000, 7_500]);
+    assert_eq!(outcome(&broken, 4, "rt-below-100-us").0, Outcome::Fails);
+    let few = outcome(&broken[1..], 4, "rt-below-100-us").0;
+    assert_eq!(few, Outcome::Undecided(1));
+}
+
+#[test]
+fn what_a_probe_tells_is_checked_by_its_word_in_each_run() {
+    let seeds = |count: u64| -> Vec<Run> {
+        let of_seed = |seed| {
+            let mut runs = fixtures::all_probes();
+            for run in &mut runs {
+                run.seed = seed;
+            }
+            runs
+        };
+        (1..=count).flat_map(of_seed).collect()
+    };
+    let mut runs = seeds(5);
+    let told = |runs: &[Run], document, id| outcome(runs, document, id).0;
+    for id in [
+        "inherit-does-not",
+        "none-inverts",
+        "waiters-without-influence",
+    ] {
+        assert_eq!(told(&runs, 3, id), Outcome::Holds, "{id}");
+        assert_eq!(told(&seeds(2), 3, id), Outcome::Undecided(3), "{id}");
+    }
+    for id in ["rt-threads-interrupts", "stock-threads-none"] {
+        assert_eq!(told(&runs, 2, id), Outcome::Holds, "{id}");
+    }
     for recording in &mut runs[1].recordings {
         if recording.key.variant == "inherit" {
             let failed = fixtures::verdict(false, true);
@@ -155,29 +262,48 @@ fn what_a_probe_tells_is_checked_by_its_word() {
         }
     }
     let (found, evidence) = outcome(&runs, 3, "inherit-does-not");
-    assert_eq!(found, Outcome::Partly);
+    assert_eq!(found, Outcome::Fails);
     assert_eq!(
         evidence,
-        "1 of 2 comparisons: none, result: pass; rt, result: FAIL"
+        "none, result: pass (5 of 5); rt, result: FAIL (1 of 5), pass (4 of 5)"
     );
-    for recording in &mut runs[0].recordings {
-        recording.findings.remove("slope_ns_per_waiter");
+    for run in runs.iter_mut().step_by(2) {
+        for recording in &mut run.recordings {
+            recording.findings.remove("slope_ns_per_waiter");
+        }
     }
     let (found, evidence) = outcome(&runs, 3, "waiters-without-influence");
-    assert_eq!(found, Outcome::Shown);
+    assert_eq!(found, Outcome::CannotTell);
     assert_eq!(
         evidence,
-        "rt, waiters matter: no; none: semaphore does not tell it"
+        "rt, waiters matter: no (5 of 5); none: semaphore does not tell it"
     );
 }
 
 #[test]
 fn hackbench_by_pipes_is_not_compared_with_hackbench_by_sockets() {
-    let runs = fixtures::whole();
+    let mut runs = fixtures::seeds(5);
     let (found, evidence) = outcome(&runs, 4, "rt-throughput-lower");
-    assert_eq!(found, Outcome::Shown);
+    assert_eq!(found, Outcome::CannotTell);
     assert!(
-        evidence.starts_with("hackbench pipe process 1, median: rt 301 ms, none 101 ms"),
+        evidence.starts_with("hackbench pipe process 1, median: rt 0.3"),
         "{evidence}"
     );
+    assert!(
+        evidence.ends_with("none, hackbench socket, median: not measured"),
+        "{evidence}"
+    );
+    for run in &mut runs {
+        let mut by_sockets = run.recordings[2].clone();
+        by_sockets.key.variant = "socket process 1".into();
+        run.recordings.push(by_sockets);
+    }
+    let (found, evidence) = outcome(&runs, 4, "rt-throughput-lower");
+    assert_eq!(found, Outcome::Holds, "{evidence}");
+    assert!(
+        evidence.contains("; hackbench pipe process 1, median"),
+        "{evidence}"
+    );
+    let faster = outcome(&runs, 4, "rt-one-group-by-sockets-faster").0;
+    assert_eq!(faster, Outcome::Fails);
 }

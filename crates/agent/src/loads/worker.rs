@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One worker of a load: its command, started again whenever it ends.
+
+use std::io::{self, Read};
+use std::ops::{AddAssign, Sub};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use punctual_model::plan::{Count, Worker};
+use punctual_model::{Nanos, NotLoaded, Reason};
+
+use super::SELF;
+use super::counter::{COUNTER_VARIABLE, Counter};
+use crate::shutdown;
+use crate::sys::process::{self, Group, Usage};
+use crate::sys::{pipe, time};
+
+/// What a worker has done, up to a moment or between two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// How often its command was done.
+    pub rounds: u64,
+    /// How much of what is counted.
+    pub amount: u64,
+    /// The CPU time that this took.
+    pub cpu: Nanos,
+}
+
+impl Done {
+    pub fn is_something(&self) -> bool {
+        self.amount > 0 || self.cpu > Nanos::ZERO
+    }
+}
+
+impl AddAssign for Done {
+    fn add_assign(&mut self, other: Self) {
+        self.rounds += other.rounds;
+        self.amount += other.amount;
+        self.cpu += other.cpu;
+    }
+}
+
+/// What was done between two moments. What the kernel tells more coarsely of children that
+/// have ended never makes it less than nothing.
+impl Sub for Done {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        Self {
+            rounds: self.rounds.saturating_sub(before.rounds),
+            amount: self.amount.saturating_sub(before.amount),
+            cpu: (self.cpu - before.cpu).max(Nanos::ZERO),
+        }
+    }
+}
+
+/// What the thread of a worker and those that watch and stop it all see.
+pub struct Shared {
+    stop: AtomicBool,
+    /// The processes of the round that runs.
+    pub group: Group,
+    /// What the rounds did that have ended, as far as it is known then only; held while the
+    /// processes of one are collected, so that nothing is counted twice or not at all.
+    ended: Mutex<Done>,
+    counter: Counter,
+}
+
+impl Shared {
+    /// Of a worker that does not run yet.
+    pub fn new(worker: &Worker) -> Result<Self, Reason> {
+        let counter = Counter::new(&worker.count);
+        Ok(Self {
+            stop: AtomicBool::new(false),
+            group: Group::new(),
+            ended: Mutex::default(),
+            counter: counter.map_err(|error| format!("no memory to count in: {error}"))?,
+        })
+    }
+
+    /// No further round is begun.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::SeqCst);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+
+    /// What its ended rounds did. As long as this is held none ends.
+    pub fn ended(&self) -> MutexGuard<'_, Done> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it has done up to now, by what its ended rounds did and what the processes do that
+    /// run.
+    pub fn done(&self, ended: Done, running: Usage) -> Done {
+        Done {
+            rounds: ended.rounds,
+            amount: ended.amount + self.counter.amount(running),
+            cpu: ended.cpu + running.cpu,
+        }
+    }
+
+    /// Whether it did something between two moments: something of what is counted, where that
+    /// is seen while it is done; else it took CPU time.
+    pub fn went_on(&self, now: &Done, before: &Done) -> bool {
+        let took_time = !self.counter.is_live() && now.cpu > before.cpu;
+        took_time || now.amount > before.amount
+    }
+}
+
+/// A worker's thread: round after round, until it is stopped; an error where one fails.
+pub fn work(worker: &Worker, shared: &Shared) -> Result<(), Reason> {
+    let failed = |error| Reason::not_loaded(&worker.run.join(" "), NotLoaded::Failed, error);
+    while !shared.is_stopped() {
+        round(worker, shared).map_err(failed)?;
+        pause(worker.pause(), shared);
+    }
+    Ok(())
+}
+
+/// Waits between two rounds, unless the load is stopped meanwhile.
+fn pause(span: Nanos, shared: &Shared) {
+    let end = time::now() + span;
+    let mut left = span;
+    while left > Nanos::ZERO && !shared.is_stopped() {
+        thread::park_timeout(Duration::from_nanos(left.0.unsigned_abs()));
+        left = end - time::now();
+    }
+}
+
+/// Runs the worker's command once, to its end or to the end of the load.
+fn round(worker: &Worker, shared: &Shared) -> io::Result<()> {
+    let mut command = command(&worker.run)?;
+    if let Some(path) = shared.counter.path() {
+        command.env(COUNTER_VARIABLE, path);
+    }
+    let mut child = command.spawn()?;
+    let group = &shared.group;
+    group.led_by(process::id(&child));
+    // The load may have been stopped between the two.
+    if shared.is_stopped() {
+        group.stop(worker.stop);
+    }
+    let before = shared.counter.told();
+    let listened = child
+        .stdout
+        .take()
+        .map_or(Ok(()), |output| listen(output, worker.limit(), shared));
+    if listened.is_err() {
+        group.kill();
+    }
+    group.wait_for_end()?;
+    let mut done = shared.ended();
+    let written = process::written(group.leader());
+    // A command's own children may outlive it: they end here too.
+    let (ended, orphans) = group.collect()?;
+    done.cpu += ended.cpu() + orphans;
+    let code = ended.status.code();
+    match worker.count {
+        Count::Rounds => done.amount += u64::from(code.is_some()),
+        Count::Written => done.amount += written,
+        _ => {}
+    }
+    done.rounds += u64::from(!shared.is_stopped());
+    let did_nothing = done.amount == 0 && shared.counter.told() == before;
+    drop(done);
+    listened?;
+    if did_nothing && code.is_some_and(|code| code != 0) {
+        let text = format!("it did nothing and ended with {}", ended.status);
+        return Err(io::Error::other(text));
+    }
+    Ok(())
+}
+
+/// Reads what a command prints until it closes its output, and ends it at the limit.
+fn listen(mut output: ChildStdout, limit: Option<Nanos>, shared: &Shared) -> io::Result<()> {
+    let deadline = limit.map(|span| time::now() + span);
+    let mut piece = vec![0; 64 * 1024];
+    let mut line = Vec::new();
+    loop {
+        let left = deadline.map(|end| end - time::now());
+        if !pipe::wait_readable(output.as_fd(), left)? {
+            shared.group.kill();
+        }
+        match output.read(&mut piece)? {
+            0 => return Ok(()),
+            length => shared.counter.feed(&piece[..length], &mut line),
+        }
+    }
+}
+
+/// Starts a command in a process group of its own, its output in a pipe. On a host it ends
+/// with the thread that starts it; a guest ends as a whole.
+pub fn spawn(run: &[String]) -> io::Result<Child> {
+    command(run)?.spawn()
+}
+
+fn command(run: &[String]) -> io::Result<Command> {
+    let Some((program, arguments)) = run.split_first() else {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the command is empty",
+        ));
+    };
+    let program = if program == SELF {
+        "/proc/self/exe"
+    } else {
+        program
+    };
+    let mut command = shutdown::command(program)?;
+    command
+        .args(arguments)
+        .env("PATH", shutdown::search_path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0);
+    Ok(command)
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether one subject's runs are lower or higher than another's.
+
+use statrs::distribution::{ContinuousCDF as _, Normal};
+
+use crate::holm::holm;
+use crate::rank_sum::{RankSum, quotients_left_out};
+use crate::rule::{Rule, TooFewRuns};
+
+/// The figures of two subjects: one for each run, all of one unit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pair {
+    /// Of the subject that is judged.
+    pub of: Vec<f64>,
+    /// Of the one that it is compared with.
+    pub than: Vec<f64>,
+    /// Whether both behaved the same to the last sample: their digests are equal.
+    pub is_identical: bool,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Comparison {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// How many times the other's figures these are; `None` where one is not above zero.
+    pub ratio: Option<Interval>,
+    /// How often so large a difference comes by chance, adjusted for all rows; `None` where
+    /// nothing was tested.
+    pub p: Option<f64>,
+}
+
+/// Whether one subject's figures are lower than another's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Verdict {
+    /// They are lower.
+    Lower,
+    /// They are higher.
+    Higher,
+    /// They cannot be told apart.
+    NotSeparated {
+        /// How many more runs of each side would find the smallest effect worth finding;
+        /// 0 where these would have. `None` where the figures do not tell.
+        more: Option<u32>,
+    },
+    /// Both behaved the same to the last sample.
+    Identical,
+    /// There are too few runs.
+    Undecided(TooFewRuns),
+}
+
+/// A ratio and where it may lie.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The ratio itself.
+    pub estimate: f64,
+    /// Its lower and its upper bound; `None` where there are too few runs for any.
+    pub bounds: Option<(f64, f64)>,
+}
+
+/// One comparison by itself: [`compare_rows`] of one row.
+pub fn compare(of: &[f64], than: &[f64], rule: &Rule) -> Comparison {
+    let row = Pair {
+        of: of.to_vec(),
+        than: than.to_vec(),
+        is_identical: false,
+    };
+    compare_rows(&[row], rule).remove(0)
+}
+
+/// Several comparisons at once: among all of them a difference is found where there is none
+/// no more often than the rule's level says. Intervals have Bonferroni's share of the level.
+///
+/// Each is the exact permutation test of run labels on the rank sum; the ratio is the median
+/// of all quotients of one run's figure by another's, with the interval that inverts the test.
+///
+/// Source of ratio and interval: J. L. Hodges and E. L. Lehmann, *Estimates of location based
+/// on rank tests* (1963), on logarithms.
+///
+/// # Panics
+/// Where a figure is no number.
+pub fn compare_rows(rows: &[Pair], rule: &Rule) -> Vec<Comparison> {
+    let sums: Vec<Option<RankSum>> = rows.iter().map(Pair::rank_sum).collect();
+    let tested: Vec<f64> = sums.iter().flatten().map(RankSum::p).collect();
+    let share = rule.share(tested.len());
+    let mut adjusted = holm(&tested).into_iter();
+    let comparisons = rows.iter().zip(&sums).map(|(row, sum)| {
+        if row.is_identical {
+            return Comparison::IDENTICAL;
+        }
+        let p = sum.as_ref().and_then(|_| adjusted.next());
+        let ratio = row.ratio(share.level);
+        let is_found = p.is_some_and(|p| p <= rule.level);
+        let verdict = match (sum, TooFewRuns::of(row.have(), share.level)) {
+            (Some(sum), _) if is_found && sum.is_low() => Verdict::Lower,
+            (Some(_), _) if is_found => Verdict::Higher,
+            (_, Some(few)) => Verdict::Undecided(few),
+            (_, None) => Verdict::NotSeparated {
+                more: row.more(&share),
+            },
+        };
+        Comparison { verdict, ratio, p }
+    });
+    comparisons.collect()
+}
+
+impl Comparison {
+    const IDENTICAL: Self = Self {
+        verdict: Verdict::Identical,
+        ratio: Some(Interval {
+            estimate: 1.0,
+            bounds: Some((1.0, 1.0)),
+        }),
+        p: None,
+    };
+}
+
+impl Pair {
+    fn have(&self) -> (usize, usize) {
+        (self.of.len(), self.than.len())
+    }
+
+    fn rank_sum(&self) -> Option<RankSum> {
+        let figures = || self.of.iter().chain(&self.than);
+        assert!(!figures().any(|one| one.is_nan()), "a figure is no number");
+        let is_tested = !self.is_identical && !self.of.is_empty() && !self.than.is_empty();
+        is_tested.then(|| RankSum::of(&self.of, &self.than))
+    }
+
+    fn is_positive(&self) -> bool {
+        self.of.iter().chain(&self.than).all(|one| *one > 0.0)
+    }
+
+    /// How many times the other's figures these are.
+    fn ratio(&self, level: f64) -> Option<Interval> {
+        let (of, than) = self.have();
+        if !self.is_positive() || of == 0 || than == 0 {
+            return None;
+        }
+        let each = |of: &f64| {
+            let of = *of;
+            self.than.iter().map(move |than| of / than)
+        };
+        let mut quotients: Vec<f64> = self.of.iter().flat_map(each).collect();
+        quotients.sort_by(f64::total_cmp);
+        let last = quotients.len() - 1;
+        let middle = (quotients[last / 2] * quotients[quotients.len() / 2]).sqrt();
+        let left_out = quotients_left_out(of, than, level);
+        Some(Interval {
+            estimate: middle,
+            bounds: left_out.map(|count| (quotients[count], quotients[last - count])),
+        })
+    }
+
+    /// How many more runs of each side would find the smallest effect worth finding.
+    ///
+    /// Source: G. E. Noether, *Sample size determination for some common nonparametric
+    /// tests*, Journal of the American Statistical Association 82 (1987); the chance that one
+    /// run is below another is taken from the spread of the logarithms, as if these were
+    /// normal. Where that effect is more than either side's whole range, the sides would be
+    /// apart, and the fewest runs that can tell anything do.
+    fn more(&self, rule: &Rule) -> Option<u32> {
+        let (of, than) = self.have();
+        let freedom = (of + than).checked_sub(2).filter(|left| *left > 0)?;
+        if !self.is_positive() {
+            return None;
+        }
+        let least = TooFewRuns::of((0, 0), rule.level).map_or(1, |few| few.needed);
+        let effect = rule.effect.ln();
+        let is_apart = range_of_logs(&self.of).max(range_of_logs(&self.than)) < effect;
+        let squares = squares_of_logs(&self.of) + squares_of_logs(&self.than);
+        let spread = (squares / freedom as f64).sqrt();
+        let normal = Normal::standard();
+        let below = normal.cdf(effect / (spread * 2.0_f64.sqrt()));
+        let quantiles = normal.inverse_cdf(1.0 - rule.level / 2.0) + normal.inverse_cdf(rule.power);
+        // Half of Noether's total: as many of each side.
+        let each = quantiles.powi(2) / (6.0 * (below - 0.5).powi(2));
+        let each = if is_apart {
+            least as u32
+        } else {
+            (each.ceil() as u32).max(least as u32)
+        };
+        Some(each.saturating_sub(of.min(than) as u32))
+    }
+}
+
+/// The sum of the squares of the logarithms' distances from their mean.
+fn squares_of_logs(figures: &[f64]) -> f64 {
+    let logs = || figures.iter().map(|one| one.ln());
+    let mean = logs().sum::<f64>() / figures.len() as f64;
+    logs().map(|log| (log - mean).powi(2)).sum()
+}
+
+/// From the smallest logarithm to the largest.
+fn range_of_logs(figures: &[f64]) -> f64 {
+    let most = figures.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let least = figures.iter().copied().fold(f64::INFINITY, f64::min);
+    (most / least).ln()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOW: [f64; 5] = [7.0, 7.2, 7.1, 6.9, 7.3];
+    const HIGH: [f64; 5] = [380.0, 900.0, 716.0, 500.0, 610.0];
+
+    fn pair(of: &[f64], than: &[f64]) -> Pair {
+        Pair {
+            of: of.to_vec(),
+            than: than.to_vec(),
+            is_identical: false,
+        }
+    }
+
+    #[test]
+    fn five_runs_that_are_apart_are_lower_or_higher_with_a_ratio() {
+        let rule = Rule::default();
+        let found = compare(&LOW, &HIGH, &rule);
+        assert_eq!(found.verdict, Verdict::Lower);
+        assert!((found.p.unwrap() - 2.0 / 252.0).abs() < 1e-12);
+        assert_eq!(compare(&HIGH, &LOW, &rule).verdict, Verdict::Higher);
+        // The third smallest and the third largest of 25 quotients.
+        let (low, high) = found.ratio.unwrap().bounds.unwrap();
+        assert!((low - 7.1 / 900.0).abs() < 1e-12, "{low}");
+        assert!((high - 7.1 / 380.0).abs() < 1e-12, "{high}");
+    }
+
+    #[test]
+    fn a_lower_number_alone_is_no_verdict() {
+        let (one, other) = ([6.39, 6.5, 6.7, 6.4, 6.6], [6.44, 6.45, 6.8, 6.3, 6.55]);
+        let found = compare(&one, &other, &Rule::default());
+        // These would have found a ratio of 1.2: none is likely.
+        assert_eq!(found.verdict, Verdict::NotSeparated { more: Some(0) });
+        let (low, high) = found.ratio.unwrap().bounds.unwrap();
+        assert!(low < 1.0 && high > 1.0);
+        let spread: Vec<f64> = one.iter().map(|one| (one - 6.0) * 100.0).collect();
+        let other: Vec<f64> = other.iter().map(|one| (one - 6.0) * 100.0).collect();
+        let found = compare(&spread, &other, &Rule::default());
+        let Verdict::NotSeparated { more: Some(more) } = found.verdict else {
+            panic!("{found:?}")
+        };
+        assert!(more > 20, "{more}");
+    }
+
+    #[test]
+    fn too_few_runs_are_refused_with_how_many_it_takes() {
+        let found = compare(&LOW[..3], &HIGH[..3], &Rule::default());
+        let few = TooFewRuns {
+            have: (3, 3),
+            needed: 4,
+        };
+        assert_eq!(found.verdict, Verdict::Undecided(few));
+        assert_eq!(found.ratio.unwrap().bounds, None);
+        let none = compare(&[], &HIGH, &Rule::default());
+        assert!(matches!(none.verdict, Verdict::Undecided(_)) && none.ratio.is_none());
+    }
+
+    #[test]
+    fn more_rows_ask_for_more_and_identical_ones_for_nothing() {
+        let rule = Rule::default();
+        let verdicts = |count: usize| -> Vec<Verdict> {
+            let mut rows = vec![pair(&LOW, &HIGH); count];
+            let mut same = pair(&LOW, &LOW);
+            same.is_identical = true;
+            rows.push(same);
+            compare_rows(&rows, &rule)
+                .iter()
+                .map(|one| one.verdict)
+                .collect()
+        };
+        let six = verdicts(6);
+        assert!(six[..6].iter().all(|one| *one == Verdict::Lower));
+        assert_eq!(six[6], Verdict::Identical);
+        let few = TooFewRuns {
+            have: (5, 5),
+            needed: 6,
+        };
+        assert_eq!(verdicts(7)[0], Verdict::Undecided(few));
+    }
+
+    #[test]
+    fn figures_at_or_below_zero_are_ranked_and_have_no_ratio() {
+        let found = compare(
+            &[0.0, -1.0, -2.0, -3.0],
+            &[1.0, 2.0, 3.0, 4.0],
+            &Rule::default(),
+        );
+        assert_eq!((found.verdict, found.ratio), (Verdict::Lower, None));
+        let equal = compare(&[0.0; 5], &[0.0; 5], &Rule::default());
+        assert_eq!(equal.verdict, Verdict::NotSeparated { more: None });
+        let equal = compare(&[7.0; 5], &[7.0; 5], &Rule::default());
+        assert_eq!(equal.verdict, Verdict::NotSeparated { more: Some(0) });
+    }
+}

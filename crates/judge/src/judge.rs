@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Limits against runs.
+
+use punctual_model::limit::{Bound, Demand, Figure, Limit};
+use punctual_model::run::Run;
+use punctual_model::{Nanos, Plan, RecordingKey};
+use thiserror::Error;
+
+use crate::compare::{Verdict, compare};
+use crate::evidence::{Evidence, Subject, subjects};
+use crate::rule::Rule;
+use crate::typical::{Typical, runs_for_typical, typical};
+use crate::verdict::{Answer, Decisive, Fitness, Judgement, More, Why, upright};
+
+/// A limit that no recording answers: never a pass.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("limit {number} ({limit}): {reason}")]
+pub struct Unanswered {
+    /// The limit's number, from 1.
+    pub number: usize,
+    /// The limit, as it is shown.
+    pub limit: String,
+    /// What was expected, and what there is.
+    pub reason: String,
+}
+
+/// Judges runs by limits, each verdict with the confidence that its limit asks for.
+///
+/// # Errors
+/// Where a limit means no subject or no measurement of these runs.
+pub fn judge(limits: &[Limit], runs: &[Run]) -> Result<Judgement, Unanswered> {
+    judge_with(limits, runs, 1.0)
+}
+
+/// The same at a share of each limit's level: for whoever looks more than once.
+pub fn judge_with(limits: &[Limit], runs: &[Run], share: f64) -> Result<Judgement, Unanswered> {
+    let subjects = subjects(runs);
+    let mut answers = Vec::new();
+    for (limit, number) in limits.iter().zip(1..) {
+        let unanswered = |reason| Unanswered {
+            number,
+            limit: format!("{}, {}", limit.probe, limit.demand),
+            reason,
+        };
+        let case = Case {
+            limit,
+            subjects: &subjects,
+            level: limit.level() * share,
+        };
+        answers.extend(case.answers().map_err(unanswered)?);
+    }
+    Ok(Judgement { answers })
+}
+
+/// One limit against all subjects.
+struct Case<'a> {
+    limit: &'a Limit,
+    subjects: &'a [Subject<'a>],
+    level: f64,
+}
+
+impl Case<'_> {
+    fn answers(&self) -> Result<Vec<Answer>, String> {
+        let than = self.than()?;
+        let is_meant = |one: &&Subject<'_>| {
+            self.limit.means_subject(&one.name) && than.is_none_or(|than| than.name != one.name)
+        };
+        let meant: Vec<&Subject<'_>> = self.subjects.iter().filter(is_meant).collect();
+        if meant.is_empty() {
+            let named = self.limit.subject.as_deref().unwrap_or("to be judged");
+            return Err(format!(
+                "expected a subject {named}, found {}",
+                names(self.subjects.iter().map(|one| one.name.clone()))
+            ));
+        }
+        let mut answers = Vec::new();
+        for subject in &meant {
+            for key in self.keys(subject)? {
+                answers.push(self.answer(subject, &key, than));
+            }
+        }
+        if answers.is_empty() {
+            return Err(format!(
+                "expected a measurement by {} under {}, found {}",
+                self.limit.probe,
+                self.limit.load.as_deref().unwrap_or("any load"),
+                names(meant.iter().flat_map(|one| measured(one)))
+            ));
+        }
+        Ok(answers)
+    }
+
+    /// The subject that this limit's share is of.
+    fn than(&self) -> Result<Option<&Subject<'_>>, String> {
+        let Demand::Relative(.., of) = &self.limit.demand else {
+            return Ok(None);
+        };
+        let than = self.subjects.iter().find(|one| one.name == *of);
+        than.map(Some).ok_or_else(|| {
+            format!(
+                "expected the subject {of} to compare with, found {}",
+                names(self.subjects.iter().map(|one| one.name.clone()))
+            )
+        })
+    }
+
+    /// What a subject has, or should have, of what the limit means.
+    fn keys(&self, subject: &Subject<'_>) -> Result<Vec<RecordingKey>, String> {
+        let mut keys: Vec<RecordingKey> = Vec::new();
+        let recordings = subject.runs.iter().flat_map(|run| &run.recordings);
+        for recording in recordings.filter(|one| self.limit.means(one)) {
+            if !keys
+                .iter()
+                .any(|key| key.is_same_measurement(&recording.key))
+            {
+                keys.push(recording.key.clone());
+            }
+        }
+        let plans = subject.runs.iter();
+        let plans = plans.filter_map(|run| toml::from_str::<Plan>(&run.plan).ok());
+        let steps: Vec<_> = plans.flat_map(|plan| plan.steps).collect();
+        for step in steps.iter().filter(|step| !step.skip) {
+            let is_meant = self.limit.means_step(&step.probe, &step.load);
+            let is_of = |key: &RecordingKey| (&key.probe, &key.load) == (&step.probe, &step.load);
+            if !is_meant || keys.iter().any(is_of) {
+                continue;
+            }
+            let mut all = subject.runs.iter().flat_map(|run| &run.recordings);
+            if all.any(|one| is_of(&one.key)) {
+                // It was measured, in other variants than the one named.
+                return Err(format!(
+                    "expected the variant {}, found {}",
+                    self.limit.variant.as_deref().unwrap_or_default(),
+                    names(measured(subject).into_iter())
+                ));
+            }
+            let variant = self.limit.variant.as_deref().unwrap_or_default();
+            keys.push(RecordingKey::new(&step.probe, &step.load, variant));
+        }
+        Ok(keys)
+    }
+
+    fn answer(
+        &self,
+        subject: &Subject<'_>,
+        key: &RecordingKey,
+        than: Option<&Subject<'_>>,
+    ) -> Answer {
+        let evidence = Evidence::of(subject, key);
+        let mut found = match &self.limit.demand {
+            Demand::Never(bound) => self.never(&evidence, *bound),
+            Demand::Missed(most) => self.missed(&evidence, *most),
+            Demand::Rare { above, once_in } => self.rare(&evidence, *above, *once_in),
+            Demand::Typical(figure, bound) => self.typical(&evidence, figure, *bound),
+            Demand::Relative(figure, bound, _) => {
+                let than = than.map(|than| Evidence::of(than, key));
+                self.relative(&evidence, than.as_ref(), figure, *bound)
+            }
+        };
+        if let Some(gap) = evidence
+            .gap
+            .clone()
+            .filter(|_| found.fitness != Fitness::Unfit)
+        {
+            found = Found::gap(gap);
+        }
+        let bound = match self.limit.demand {
+            Demand::Never(bound) | Demand::Rare { above: bound, .. } => Some(bound),
+            _ => None,
+        };
+        let excluded = bound.and_then(|bound| evidence.above(bound).1.rate(self.level));
+        Answer {
+            limit: self.limit.clone(),
+            subject: subject.name.clone(),
+            key: key.clone(),
+            fitness: found.fitness,
+            why: found.why,
+            sample: bound.and_then(|_| worst(&evidence)),
+            runs: evidence.found.len(),
+            samples: evidence.samples(),
+            time: evidence.time(),
+            excluded: excluded.map(|bounds| bounds.upper),
+            more: found.more,
+        }
+    }
+
+    /// A fit limit needs so many runs at least.
+    fn needed(&self) -> usize {
+        self.limit
+            .runs
+            .unwrap_or_else(|| runs_for_typical(self.level))
+    }
+
+    /// Fit, if there are enough runs for that.
+    fn fit(&self, evidence: &Evidence<'_>, why: Why) -> Found {
+        match self.needed().saturating_sub(evidence.found.len()) {
+            0 => Found::new(Fitness::Fit, why, None),
+            more => Found::new(Fitness::Undecided, why, Some(More::Runs(more))),
+        }
+    }
+
+    fn never(&self, evidence: &Evidence<'_>, bound: Nanos) -> Found {
+        let Some(worst) = worst(evidence) else {
+            return Found::gap("there is no sample".to_owned());
+        };
+        if worst.sample.value > bound {
+            let above = |(_, one): &&(&Run, &punctual_model::Recording)| one.max() > Some(bound);
+            let runs_with = evidence.found.iter().filter(above).count() as u64;
+            let why = Why::Broken { bound, runs_with };
+            return Found::new(Fitness::Unfit, why, None);
+        }
+        if let Some((run, _)) = evidence.found.iter().find(|(_, one)| one.count == 0) {
+            return Found::gap(format!(
+                "{} (seed {}): there is no sample",
+                run.id, run.seed
+            ));
+        }
+        self.fit(evidence, Why::Kept { bound })
+    }
+
+    fn missed(&self, evidence: &Evidence<'_>, most: u64) -> Found {
+        let missed = evidence.found.iter().max_by_key(|(_, one)| one.missed);
+        let Some((run, recording)) = missed else {
+            return Found::gap("it was not measured".to_owned());
+        };
+        let why = Why::Missed {
+            count: recording.missed,
+            run: run.id.clone(),
+        };
+        if recording.missed > most {
+            return Found::new(Fitness::Unfit, why, None);
+        }
+        self.fit(evidence, why)
+    }
+
+    fn rare(&self, evidence: &Evidence<'_>, above: Nanos, once_in: Nanos) -> Found {
+        let (least, most) = evidence.above(above);
+        let (Some(lower), Some(upper)) = (least.rate(self.level), most.rate(self.level)) else {
+            return Found::gap("the measured time is not known".to_owned());
+        };
+        let limit = once_in.as_secs_f64();
+        let per_limit = (lower.lower * limit, upper.upper * limit);
+        let why = Why::Rate {
+            count: most.count(),
+            per_limit,
+        };
+        if per_limit.0 >= 1.0 {
+            return Found::new(Fitness::Unfit, why, None);
+        }
+        if per_limit.1 < 1.0 {
+            let runs = self.limit.runs.unwrap_or(1);
+            return match runs.saturating_sub(evidence.found.len()) {
+                0 => Found::new(Fitness::Fit, why, None),
+                more => Found::new(Fitness::Undecided, why, Some(More::Runs(more))),
+            };
+        }
+        let time = most.time().as_secs_f64();
+        let more = Nanos(((per_limit.1 - 1.0) * time * 1e9).ceil() as i64);
+        Found::new(Fitness::Undecided, why, Some(More::Time(more)))
+    }
+
+    fn typical(&self, evidence: &Evidence<'_>, figure: &Figure, bound: Bound) -> Found {
+        let figures = match evidence.figures(figure) {
+            Ok(figures) => figures,
+            Err(why) => return Found::gap(why),
+        };
+        if figures.is_empty() {
+            return Found::gap("it was not measured".to_owned());
+        }
+        let (limit, values) = upright(bound, &figures);
+        let why = Why::Typical {
+            within: values.iter().filter(|one| **one <= limit).count(),
+            middle: middle(&figures),
+        };
+        match typical(&values, limit, self.level) {
+            Typical::Within => self.fit(evidence, why),
+            Typical::Above => Found::new(Fitness::Unfit, why, None),
+            Typical::Undecided { more } => {
+                Found::new(Fitness::Undecided, why, Some(More::Runs(more)))
+            }
+        }
+    }
+
+    fn relative(
+        &self,
+        evidence: &Evidence<'_>,
+        than: Option<&Evidence<'_>>,
+        figure: &Figure,
+        bound: Bound,
+    ) -> Found {
+        let Some(than) = than else {
+            return Found::gap("there is nothing to compare with".to_owned());
+        };
+        if let Some(gap) = &than.gap {
+            return Found::gap(gap.clone());
+        }
+        let (of, than) = match (evidence.figures(figure), than.figures(figure)) {
+            (Ok(of), Ok(than)) => (of, than),
+            (Err(why), _) | (_, Err(why)) => return Found::gap(why),
+        };
+        // Each bound by itself at the level: both together at twice of it.
+        let rule = Rule {
+            level: (2.0 * self.level).min(1.0),
+            ..Rule::default()
+        };
+        let found = compare(&of, &than, &rule);
+        let Some(ratio) = found.ratio else {
+            return Found::gap("a figure is missing, or not above zero".to_owned());
+        };
+        let why = Why::Ratio {
+            estimate: ratio.estimate,
+            bounds: ratio.bounds,
+        };
+        let fitness = match (bound, ratio.bounds) {
+            (Bound::AtMost(most), Some((_, high))) if high <= most => Fitness::Fit,
+            (Bound::AtLeast(least), Some((low, _))) if low >= least => Fitness::Fit,
+            (Bound::AtMost(most), Some((low, _))) if low > most => Fitness::Unfit,
+            (Bound::AtLeast(least), Some((_, high))) if high < least => Fitness::Unfit,
+            _ => Fitness::Undecided,
+        };
+        if fitness == Fitness::Fit {
+            let runs = self.limit.runs.unwrap_or(1);
+            let more = runs.saturating_sub(of.len().min(than.len()));
+            if more > 0 {
+                return Found::new(Fitness::Undecided, why, Some(More::Runs(more)));
+            }
+        }
+        let more = match found.verdict {
+            _ if fitness != Fitness::Undecided => None,
+            Verdict::Undecided(few) => Some(More::Runs(
+                few.needed.saturating_sub(of.len().min(than.len())).max(1),
+            )),
+            Verdict::NotSeparated { more: Some(more) } => Some(More::Runs((more as usize).max(1))),
+            _ => Some(More::Runs(1)),
+        };
+        Found::new(fitness, why, more)
+    }
+}
+
+/// What came of one case.
+struct Found {
+    fitness: Fitness,
+    why: Why,
+    more: Option<More>,
+}
+
+impl Found {
+    fn new(fitness: Fitness, why: Why, more: Option<More>) -> Self {
+        Self { fitness, why, more }
+    }
+
+    fn gap(gap: String) -> Self {
+        Self::new(Fitness::Undecided, Why::Gap(gap), Some(More::Whole))
+    }
+}
+
+/// The worst sample of all runs; of equals the first.
+fn worst(evidence: &Evidence<'_>) -> Option<Decisive> {
+    let worst = evidence.found.iter().filter_map(|(run, recording)| {
+        let sample = *recording.worst.first()?;
+        Some(Decisive {
+            run: run.id.clone(),
+            seed: run.seed,
+            sample,
+        })
+    });
+    worst.reduce(|worst, other| {
+        if other.sample.value > worst.sample.value {
+            other
+        } else {
+            worst
+        }
+    })
+}
+
+fn middle(figures: &[f64]) -> f64 {
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    f64::midpoint(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2])
+}
+
+/// What was measured on a subject, for an error.
+fn measured(subject: &Subject<'_>) -> Vec<String> {
+    let recordings = subject.runs.iter().flat_map(|run| &run.recordings);
+    recordings.map(|one| one.key.to_string()).collect()
+}
+
+/// Names without repetitions; `none` where there is none.
+fn names(all: impl Iterator<Item = String>) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for name in all {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    names.join("; ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+use punctual_model::record::Unsupported;
+use punctual_model::run::State;
+use serde::Deserialize;
+
+use super::*;
+use crate::synthetic::{self, recording};
+
+#[derive(Deserialize)]
+struct File {
+    limit: Vec<Limit>,
+}
+
+fn limits(rest: &str) -> Vec<Limit> {
+    let text = format!("[[limit]]\nprobe = \"timer\"\n{rest}\n");
+    toml::from_str::<File>(&text).unwrap().limit
+}
+
+const WORST: &str = "what = \"worst\"\nat_most = \"100 us\"";
+
+/// `seeds` runs of 100 samples of 5 µs, the last of each being 9 µs and its seed in ns.
+fn runs(subject: &str, seeds: u64) -> Vec<Run> {
+    let values = |seed: u64| {
+        let mut values = vec![5_000; 100];
+        values[99] = 9_000 + seed as i64;
+        values
+    };
+    (1..=seeds)
+        .map(|seed| synthetic::run(subject, seed, &values(seed)))
+        .collect()
+}
+
+fn only(rest: &str, runs: &[Run]) -> Answer {
+    let mut judgement = judge(&limits(rest), runs).unwrap();
+    assert_eq!(judgement.answers.len(), 1);
+    judgement.answers.remove(0)
+}
+
+#[test]
+fn a_worst_case_is_fit_after_five_runs_and_says_what_is_excluded() {
+    let four = only(WORST, &runs("rt", 4));
+    assert_eq!(four.fitness, Fitness::Undecided);
+    assert_eq!(four.more, Some(More::Runs(1)));
+    let five = only(WORST, &runs("rt", 5));
+    assert_eq!((five.fitness, five.more), (Fitness::Fit, None));
+    assert_eq!(five.sample.as_ref().unwrap().sample.value, Nanos(9_005));
+    assert_eq!(
+        five.reason(),
+        "none of 500 samples in 5 runs (500 ms) is above 100 µs; the worst was 9.01 µs"
+    );
+    // 3.0 in half a second; 1 − 0.05^(1/5) of runs.
+    assert!((five.excluded.unwrap() - 5.991_46).abs() < 1e-3);
+    assert_eq!(
+        five.confidence().unwrap(),
+        "excluded with 95 % confidence: such a sample more often than every 167 ms, or in more \
+         than 45 % of runs"
+    );
+    let demanding = only(&format!("{WORST}\nruns = 9"), &runs("rt", 5));
+    assert_eq!(demanding.more, Some(More::Runs(4)));
+}
+
+#[test]
+fn one_sample_breaks_a_worst_case_and_is_named() {
+    let mut all = runs("rt", 2);
+    let mut values = vec![5_000; 100];
+    values[41] = 250_000;
+    all[1] = synthetic::run("rt", 2, &values);
+    let answer = only(WORST, &all);
+    assert_eq!(answer.fitness, Fitness::Unfit);
+    assert_eq!(
+        answer.reason(),
+        "sample 41 of rt-2 (seed 2) was 250 µs, 2.5 times 100 µs; 1 of 2 runs have such a sample"
+    );
+    // Exactly the bound keeps to it.
+    values[41] = 100_000;
+    let exact: Vec<Run> = (1..=5)
+        .map(|seed| synthetic::run("rt", seed, &values))
+        .collect();
+    assert_eq!(only(WORST, &exact).fitness, Fitness::Fit);
+}
+
+#[test]
+fn a_gap_is_undecided_with_its_reason_and_hides_no_broken_limit() {
+    let gap = |change: &dyn Fn(&mut Run)| {
+        let mut all = runs("rt", 6);
+        change(&mut all[2]);
+        let answer = only(WORST, &all);
+        assert_eq!(
+            (answer.fitness, answer.more),
+            (Fitness::Undecided, Some(More::Whole))
+        );
+        answer.reason()
+    };
+    let unsupported = gap(&|run| {
+        run.recordings.clear();
+        run.unsupported.push(Unsupported {
+            step: 0,
+            probe: "timer".into(),
+            load: "stress".into(),
+            reason: "no SCHED_FIFO".into(),
+        });
+    });
+    assert_eq!(unsupported, "rt-3 (seed 3): unsupported: no SCHED_FIFO");
+    let interrupted = gap(&|run| run.recordings[0].interrupted = true);
+    assert_eq!(interrupted, "rt-3 (seed 3): interrupted after 100 samples");
+    let failed = gap(&|run| {
+        run.state = State::Failed;
+        run.error = Some("panic".into());
+    });
+    assert_eq!(failed, "rt-3 (seed 3): the run failed: panic");
+    let fewer = gap(&|run| run.plan = run.plan.replace("[0]", "[0, 1]"));
+    assert_eq!(fewer, "rt-3 (seed 3): fewer CPUs than asked for: no cpu1");
+    let empty = gap(&|run| run.recordings[0] = recording(&[], 0));
+    assert_eq!(empty, "rt-3 (seed 3): there is no sample");
+    let mut broken = runs("rt", 6);
+    broken[2].recordings[0] = recording(&[200_000], 1);
+    broken[2].recordings[0].interrupted = true;
+    assert_eq!(only(WORST, &broken).fitness, Fitness::Unfit);
+}
+
+#[test]
+fn nothing_measured_at_all_is_undecided_not_fit() {
+    let mut all = runs("rt", 1);
+    all[0].state = State::Failed;
+    all[0].recordings.clear();
+    for rest in [
+        WORST,
+        "what = \"median\"\nat_most = \"9 us\"",
+        "what = \"missed\"\nat_most = 0",
+        "above = \"50 us\"\nonce_in = \"10 s\"",
+    ] {
+        assert_eq!(only(rest, &all).fitness, Fitness::Undecided, "{rest}");
+    }
+}
+
+#[test]
+fn a_limit_that_no_recording_answers_is_an_error() {
+    let error = |rest: &str| {
+        judge(&limits(rest), &runs("rt", 5))
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        error(&format!("load = \"idle\"\n{WORST}")),
+        "limit 1 (timer, worst at most 100 µs): expected a measurement by timer under idle, \
+         found timer / stress / cpu0"
+    );
+    assert!(error(&format!("variant = \"cpu7\"\n{WORST}")).contains("expected the variant cpu7"));
+    assert!(error(&format!("subject = \"none\"\n{WORST}")).contains("found rt"));
+    let relative = "what = \"mean\"\nat_most = \"115 %\"\nof = \"none\"";
+    assert!(error(relative).contains("expected the subject none"));
+}
+
+#[test]
+fn the_same_seed_twice_is_one_run_in_virtual_time() {
+    let mut all = runs("rt", 1);
+    for _ in 0..9 {
+        all.push(all[0].clone());
+    }
+    let answer = only(WORST, &all);
+    assert_eq!((answer.runs, answer.fitness), (1, Fitness::Undecided));
+}
+
+#[test]
+fn a_rate_needs_three_times_its_time_without_a_sample_above() {
+    // Half a second measured; 3.0 times 0.1 s is less, 3.0 times 0.2 s is more.
+    let all = runs("rt", 5);
+    let fit = only("above = \"50 us\"\nonce_in = \"100 ms\"", &all);
+    assert_eq!(fit.fitness, Fitness::Fit);
+    let open = only("above = \"50 us\"\nonce_in = \"200 ms\"", &all);
+    assert_eq!(open.fitness, Fitness::Undecided);
+    let Some(More::Time(more)) = open.more else {
+        panic!("{open:?}")
+    };
+    // 2.9957 × 0.2 s − 0.5 s.
+    assert!((more.0 - 99_146_000).abs() < 100_000, "{more:?}");
+    let broken = only("above = \"5 us\"\nonce_in = \"10 s\"", &all);
+    assert_eq!(broken.fitness, Fitness::Unfit);
+    assert!(
+        broken.reason().starts_with("5 of 500 samples"),
+        "{}",
+        broken.reason()
+    );
+}
+
+#[test]
+fn samples_that_were_only_counted_are_counted_to_either_side_of_the_bin() {
+    let values: Vec<i64> = (0..100).map(|number| 100_000 + number).collect();
+    let mut one = synthetic::run("rt", 1, &values);
+    one.recordings = vec![recording(&values, 0)];
+    let subjects = subjects(std::slice::from_ref(&one));
+    let evidence = Evidence::of(&subjects[0], &one.recordings[0].key);
+    let (least, most) = evidence.above(Nanos(100_050));
+    assert!(
+        least.count() <= 49 && most.count() >= 49,
+        "{least:?} {most:?}"
+    );
+    assert!(least.count() < most.count());
+    // Ten are among the sixteen worst: exact.
+    let (least, most) = evidence.above(Nanos(100_089));
+    assert_eq!((least.count(), most.count()), (10, 10));
+}
+
+#[test]
+fn the_typical_run_keeps_to_a_quantile() {
+    let all = runs("rt", 5);
+    let fit = only("what = \"median\"\nat_most = \"5 us\"", &all);
+    assert_eq!(fit.fitness, Fitness::Fit);
+    let unfit = only("what = \"median\"\nat_most = \"4 us\"", &all);
+    assert_eq!(unfit.fitness, Fitness::Unfit);
+    let few = only("what = \"median\"\nat_most = \"5 us\"", &all[..3]);
+    assert_eq!(few.more, Some(More::Runs(2)));
+    let unsupported = only("what = \"p99.9\"\nat_most = \"50 us\"", &all);
+    assert_eq!(
+        unsupported.reason(),
+        "rt-1 (seed 1): 100 samples are too few for p99.9"
+    );
+    let work = only(
+        "what = \"work\"\nunit = \"lines\"\nat_least = \"900 /s\"",
+        &all,
+    );
+    assert_eq!(work.fitness, Fitness::Fit, "{}", work.reason());
+    let work = only(
+        "what = \"work\"\nunit = \"lines\"\nat_least = \"1100 /s\"",
+        &all,
+    );
+    assert_eq!(work.fitness, Fitness::Unfit);
+    let none = only(
+        "what = \"work\"\nunit = \"files\"\nat_least = \"1 /s\"",
+        &all,
+    );
+    assert!(
+        none.reason()
+            .ends_with("counted no files (it counted: lines)")
+    );
+}
+
+#[test]
+fn a_share_of_another_subject_is_judged_by_its_bounds() {
+    let scaled = |subject: &str, factor: i64| -> Vec<Run> {
+        let values = |seed: i64| vec![factor * (1_000 + seed); 100];
+        (1..=5)
+            .map(|seed| synthetic::run(subject, seed as u64, &values(seed)))
+            .collect()
+    };
+    let all = [scaled("none", 10), scaled("rt", 11)].concat();
+    let verdict = |share: &str| {
+        only(
+            &format!("what = \"mean\"\nat_most = \"{share}\"\nof = \"none\""),
+            &all,
+        )
+    };
+    assert_eq!(verdict("115 %").fitness, Fitness::Fit);
+    assert_eq!(verdict("105 %").fitness, Fitness::Unfit);
+    assert_eq!(verdict("110 %").fitness, Fitness::Undecided);
+    assert_eq!(verdict("115 %").subject, "rt", "not none against itself");
+}
+
+#[test]
+fn all_is_as_bad_as_the_worst_of_it() {
+    let text = "what = \"missed\"\nat_most = 0\n[[limit]]\nprobe = \"timer\"\n";
+    let both = |worst: &str| {
+        let rest = format!("{text}what = \"worst\"\nat_most = \"{worst}\"");
+        judge(&limits(&rest), &runs("rt", 5)).unwrap().fitness()
+    };
+    assert_eq!(both("100 us"), Fitness::Fit);
+    assert_eq!(both("8 us"), Fitness::Unfit);
+    let mut missed = runs("rt", 5);
+    missed[3].recordings[0].missed = 2;
+    let answer = only("what = \"missed\"\nat_most = 1", &missed);
+    assert_eq!(answer.fitness, Fitness::Unfit);
+    assert_eq!(
+        answer.reason(),
+        "2 periods were missed in rt-4, the most of 5 runs"
+    );
+}

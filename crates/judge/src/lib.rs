@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Verdicts that say how sure they are: pure functions of runs.
+//!
+//! The *run* (a seed of its own) is the unit everywhere, never the pooled sample: samples of
+//! one run depend on one another. `docs/JUDGE.md` has each rule with its source, and how often
+//! it is wrong.
+#![forbid(unsafe_code)]
+
+mod compare;
+mod evidence;
+mod holm;
+mod judge;
+mod occasions;
+mod rank_sum;
+mod rule;
+#[cfg(test)]
+mod synthetic;
+mod typical;
+mod verdict;
+
+pub use compare::{Comparison, Interval, Pair, Verdict, compare, compare_rows};
+pub use holm::holm;
+pub use judge::{Unanswered, judge, judge_with};
+pub use occasions::{MoreOften, Occasions, RateBounds, more_often};
+pub use rule::{Rule, TooFewRuns};
+pub use typical::{Typical, runs_for_typical, typical};
+pub use verdict::{Answer, Decisive, Fitness, Judgement, More, Why};

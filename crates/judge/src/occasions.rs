@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How often something happens in measured time: samples above a bound, missed periods.
+
+use punctual_model::Nanos;
+use statrs::distribution::{Binomial, ChiSquared, ContinuousCDF as _, Discrete as _};
+use statrs::distribution::{DiscreteCDF as _, Gamma};
+
+/// Above this chance that independent occasions are spread so unevenly over runs, they are
+/// taken for independent.
+const EVEN: f64 = 0.1;
+
+/// How often it happened in each run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Occasions {
+    /// For each run: how often, and in what time.
+    pub runs: Vec<(u64, Nanos)>,
+}
+
+/// Bounds of a rate, in occasions per second, each at the level asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateBounds {
+    /// At least so often.
+    pub lower: f64,
+    /// At most so often.
+    pub upper: f64,
+}
+
+/// Whether something happens more often here than there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MoreOften {
+    /// Whether the first rate is the higher one.
+    pub is_higher: bool,
+    /// How often rates so far apart come by chance, two-sided.
+    pub p: f64,
+    /// Whether runs with an occasion were counted, because occasions come in clusters.
+    pub is_by_run: bool,
+}
+
+impl Occasions {
+    /// All of them.
+    pub fn count(&self) -> u64 {
+        self.runs.iter().map(|(count, _)| count).sum()
+    }
+
+    /// The time in which they happened.
+    pub fn time(&self) -> Nanos {
+        self.runs
+            .iter()
+            .fold(Nanos::ZERO, |sum, (_, time)| sum + *time)
+    }
+
+    /// In how many runs it happened at all.
+    pub fn runs_with(&self) -> u64 {
+        self.runs.iter().filter(|(count, _)| *count > 0).count() as u64
+    }
+
+    /// Pearson's statistic of the counts against rates that are the same in all runs.
+    fn unevenness(&self) -> f64 {
+        let (count, time) = (self.count() as f64, self.time().as_secs_f64());
+        let of_run = |(own, own_time): &(u64, Nanos)| {
+            let expected = count * own_time.as_secs_f64() / time;
+            (*own as f64 - expected).powi(2) / expected
+        };
+        self.runs.iter().map(of_run).sum()
+    }
+
+    /// How many occasions come together: 1 where they are as even as chance makes them.
+    ///
+    /// Source: `McCullagh` and Nelder, *Generalized Linear Models*, 6.2 (the dispersion
+    /// of counts).
+    pub fn cluster_size(&self) -> f64 {
+        match (self.count(), self.runs.len()) {
+            (0, _) => 1.0,
+            (count, 1) => count as f64,
+            (_, runs) => (self.unevenness() / (runs - 1) as f64).max(1.0),
+        }
+    }
+
+    /// Whether they come in clusters, as far as these runs tell; one run never tells that
+    /// they do not.
+    fn is_clustered(&self) -> bool {
+        if self.count() < 2 {
+            return false;
+        }
+        let Ok(even) = ChiSquared::new(self.runs.len() as f64 - 1.0) else {
+            return true;
+        };
+        even.sf(self.unevenness()) < EVEN
+    }
+
+    /// What rates these occasions allow: each bound is wrong with a chance of `level` at
+    /// most. `None` where no time was measured.
+    ///
+    /// Source: F. Garwood, *Fiducial limits for the Poisson distribution* (1936); counts and
+    /// times are divided by the size of clusters before.
+    ///
+    /// # Panics
+    /// Where `level` is not between 0 and 1.
+    pub fn rate(&self, level: f64) -> Option<RateBounds> {
+        let time = self.time().as_secs_f64();
+        if time <= 0.0 {
+            return None;
+        }
+        let size = self.cluster_size();
+        let clusters = self.count() as f64 / size;
+        let quantile = |shape: f64, share: f64| {
+            let gamma = Gamma::new(shape, 1.0).expect("the shape is above zero");
+            gamma.inverse_cdf(share)
+        };
+        let lower = match self.count() {
+            0 => 0.0,
+            _ => quantile(clusters, level),
+        };
+        Some(RateBounds {
+            lower: lower * size / time,
+            upper: quantile(clusters + 1.0, 1.0 - level) * size / time,
+        })
+    }
+
+    /// What is counted: occasions, or runs with one.
+    fn units(&self, by_run: bool) -> u64 {
+        if by_run {
+            self.runs_with()
+        } else {
+            self.count()
+        }
+    }
+}
+
+/// Compares two rates; `None` where a side has no time, or none has an occasion.
+///
+/// Given the sum of both counts, the first is binomial; the p is the middle one (half of the
+/// chance of what was observed). Where occasions come in clusters, runs with one are counted.
+///
+/// Sources: J. Przyborowski and H. Wilenski, *Homogeneity of results in testing samples from
+/// Poisson series* (1940); H. O. Lancaster, *Significance tests in discrete distributions*
+/// (1961) for the middle p.
+pub fn more_often(one: &Occasions, other: &Occasions) -> Option<MoreOften> {
+    let (time, others) = (one.time().as_secs_f64(), other.time().as_secs_f64());
+    if time <= 0.0 || others <= 0.0 {
+        return None;
+    }
+    let is_by_run = one.is_clustered() || other.is_clustered();
+    let count = one.units(is_by_run);
+    let all = count + other.units(is_by_run);
+    let share = time / (time + others);
+    let given = Binomial::new(share, all).ok().filter(|_| all > 0)?;
+    let half = given.pmf(count) / 2.0;
+    let below = given.cdf(count) - half;
+    let above = given.sf(count) + half;
+    Some(MoreOften {
+        is_higher: above < below,
+        p: (2.0 * below.min(above)).min(1.0),
+        is_by_run,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Nanos = Nanos(1_000_000_000);
+
+    fn occasions(counts: &[u64]) -> Occasions {
+        Occasions {
+            runs: counts.iter().map(|count| (*count, SECOND)).collect(),
+        }
+    }
+
+    #[test]
+    fn what_never_happened_is_excluded_by_the_rule_of_three() {
+        let bounds = occasions(&[0; 10]).rate(0.05).unwrap();
+        assert!(bounds.lower.abs() < f64::EPSILON);
+        assert!((bounds.upper - 0.299_573).abs() < 1e-5, "{bounds:?}");
+        assert_eq!(Occasions::default().rate(0.05), None);
+    }
+
+    #[test]
+    fn bounds_are_those_of_tables() {
+        // Garwood's 95 % interval of 5: 1.6235 to 11.6683.
+        let bounds = occasions(&[1, 1, 1, 1, 1]).rate(0.025).unwrap();
+        assert!((bounds.lower * 5.0 - 1.6235).abs() < 1e-3, "{bounds:?}");
+        assert!((bounds.upper * 5.0 - 11.6683).abs() < 1e-3, "{bounds:?}");
+    }
+
+    #[test]
+    fn a_burst_in_one_run_counts_about_once() {
+        let burst = occasions(&[0, 0, 20, 0, 0]);
+        assert!((burst.cluster_size() - 20.0).abs() < 1e-9);
+        let even = occasions(&[4, 4, 4, 4, 4]);
+        assert!((even.cluster_size() - 1.0).abs() < 1e-9);
+        let (burst, even) = (burst.rate(0.05).unwrap(), even.rate(0.05).unwrap());
+        assert!(burst.lower < even.lower / 10.0 && burst.upper > 2.0 * even.upper);
+        assert!((occasions(&[7]).cluster_size() - 7.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn rates_are_compared_by_the_middle_p() {
+        // 10 against 2 in the same time: of 12 tosses 10 or more, 79 of 4,096, less half of
+        // the 66 of exactly 10; twice that.
+        let one = occasions(&[2, 2, 2, 2, 2]);
+        let other = occasions(&[1, 0, 1, 0, 0]);
+        let found = more_often(&one, &other).unwrap();
+        assert!(found.is_higher && !found.is_by_run);
+        assert!((found.p - 2.0 * 46.0 / 4096.0).abs() < 1e-9, "{}", found.p);
+        let burst = occasions(&[0, 0, 50, 0, 0]);
+        let found = more_often(&burst, &occasions(&[0; 5])).unwrap();
+        assert!(found.is_by_run && found.p > 0.4, "{found:?}");
+        assert_eq!(more_often(&occasions(&[0]), &occasions(&[0])), None);
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How sure a verdict is to be, and what is worth finding.
+
+use std::fmt;
+
+use statrs::function::factorial::binomial;
+
+/// The most runs of each side that are ever asked for.
+const RUNS_MOST: u64 = 1_000;
+
+/// How sure a verdict is to be, and what is worth finding.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rule {
+    /// How often a difference may be found where there is none: above 0, below 1.
+    pub level: f64,
+    /// The smallest ratio worth finding, above 1.
+    pub effect: f64,
+    /// How often a difference of that ratio is to be found: above 0, below 1.
+    pub power: f64,
+}
+
+impl Default for Rule {
+    /// 5 %; a ratio of 1.2, four times in five.
+    fn default() -> Self {
+        Self {
+            level: 0.05,
+            effect: 1.2,
+            power: 0.8,
+        }
+    }
+}
+
+impl Rule {
+    /// The confidence in per cent: `95`.
+    pub fn confidence_percent(&self) -> f64 {
+        // Without rounding, 1 − 0.05 is a little less than 0.95.
+        ((1.0 - self.level) * 1e8).round() / 1e6
+    }
+
+    /// The same rule for one of `rows` comparisons (Bonferroni's share of the level).
+    pub(crate) fn share(&self, rows: usize) -> Self {
+        Self {
+            level: self.level / rows.max(1) as f64,
+            ..*self
+        }
+    }
+}
+
+/// The smallest two-sided p that a permutation of `one` and `other` runs can have.
+pub(crate) fn least_p(one: usize, other: usize) -> f64 {
+    let all = binomial((one + other) as u64, one as u64);
+    (2.0 / all).min(1.0)
+}
+
+/// Why nothing can be told: not even runs that are all apart would be enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooFewRuns {
+    /// The runs of the first and of the second side.
+    pub have: (usize, usize),
+    /// How many runs each side needs at least.
+    pub needed: usize,
+}
+
+impl TooFewRuns {
+    /// What `have` runs lack for a comparison at a level; `None` where they suffice.
+    pub(crate) fn of(have: (usize, usize), level: f64) -> Option<Self> {
+        if have.0 > 0 && have.1 > 0 && least_p(have.0, have.1) <= level {
+            return None;
+        }
+        let enough = |runs: &u64| least_p(*runs as usize, *runs as usize) <= level;
+        let needed = (1..RUNS_MOST).find(enough).unwrap_or(RUNS_MOST) as usize;
+        Some(Self { have, needed })
+    }
+}
+
+impl fmt::Display for TooFewRuns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (one, other) = self.have;
+        write!(f, "too few runs: {one} and {other}, ")?;
+        write!(f, "{} each are needed at this level", self.needed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn five_against_five_can_be_one_in_126_and_three_against_three_one_in_ten() {
+        assert!((least_p(5, 5) - 2.0 / 252.0).abs() < 1e-12);
+        assert!((least_p(3, 3) - 0.1).abs() < 1e-12);
+        assert_eq!(TooFewRuns::of((4, 4), 0.05), None);
+        assert_eq!(TooFewRuns::of((2, 20), 0.05), None, "2 of 231");
+        let few = TooFewRuns::of((3, 3), 0.05).unwrap();
+        assert_eq!(few.needed, 4);
+        assert_eq!(
+            few.to_string(),
+            "too few runs: 3 and 3, 4 each are needed at this level"
+        );
+        assert_eq!(TooFewRuns::of((5, 5), 0.005).unwrap().needed, 6);
+        assert_eq!(TooFewRuns::of((0, 9), 0.05).unwrap().needed, 4);
+    }
+}

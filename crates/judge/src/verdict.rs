@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What came of a limit: fit, unfit or undecided, with the reason.
+
+use std::fmt;
+
+use punctual_model::limit::{Bound, Figure, Limit};
+use punctual_model::{Nanos, RecordingKey, Sample};
+
+/// Whether a subject keeps to a limit; the worse, the greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fitness {
+    /// It does, with the confidence asked for.
+    Fit,
+    /// It cannot be told.
+    Undecided,
+    /// It does not.
+    Unfit,
+}
+
+impl Fitness {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fit => "fit",
+            Self::Undecided => "undecided",
+            Self::Unfit => "unfit",
+        }
+    }
+}
+
+impl fmt::Display for Fitness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The answers to all limits.
+#[derive(Clone, Debug)]
+pub struct Judgement {
+    /// One for each limit, subject and measurement; never none.
+    pub answers: Vec<Answer>,
+}
+
+impl Judgement {
+    /// Of all limits: as the worst of them.
+    pub fn fitness(&self) -> Fitness {
+        let all = self.answers.iter().map(|answer| answer.fitness);
+        all.max().unwrap_or(Fitness::Undecided)
+    }
+}
+
+/// The answer to one limit, for one subject and one measurement.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The limit.
+    pub limit: Limit,
+    /// The subject's name.
+    pub subject: String,
+    /// What was measured; without a variant where nothing was.
+    pub key: RecordingKey,
+    /// The verdict.
+    pub fitness: Fitness,
+    /// Why.
+    pub why: Why,
+    /// The sample that decided it, or came closest to the limit.
+    pub sample: Option<Decisive>,
+    /// How many independent runs it rests on.
+    pub runs: usize,
+    /// How many samples these have.
+    pub samples: u64,
+    /// In how long a measured time.
+    pub time: Nanos,
+    /// How many samples per second above the limit are excluded, at the confidence asked
+    /// for; only of limits of single samples.
+    pub excluded: Option<f64>,
+    /// What would decide it, where it is undecided.
+    pub more: Option<More>,
+}
+
+/// A sample, and where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decisive {
+    /// The run's id.
+    pub run: String,
+    /// The run's seed.
+    pub seed: u64,
+    /// The sample.
+    pub sample: Sample,
+}
+
+/// Why a verdict is what it is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Why {
+    /// A sample is above the bound.
+    Broken {
+        /// The bound.
+        bound: Nanos,
+        /// In how many runs.
+        runs_with: u64,
+    },
+    /// No sample is above the bound.
+    Kept {
+        /// The bound.
+        bound: Nanos,
+    },
+    /// In the worst run so many periods were missed.
+    Missed {
+        /// So many.
+        count: u64,
+        /// The run.
+        run: String,
+    },
+    /// Samples above a bound come so often.
+    Rate {
+        /// How many there were.
+        count: u64,
+        /// At least so many in the time that the limit names, and at most.
+        per_limit: (f64, f64),
+    },
+    /// So many runs keep to the bound.
+    Typical {
+        /// So many.
+        within: usize,
+        /// The figure of the middle run.
+        middle: f64,
+    },
+    /// The ratio to another subject.
+    Ratio {
+        /// The ratio.
+        estimate: f64,
+        /// Its bounds, each at the level; `None` where there are too few runs.
+        bounds: Option<(f64, f64)>,
+    },
+    /// There is no whole answer.
+    Gap(String),
+}
+
+/// What would decide an undecided limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum More {
+    /// At least so many further runs with seeds of their own.
+    Runs(usize),
+    /// At least so much more measured time without a further sample above the bound.
+    Time(Nanos),
+    /// A measurement without the gap.
+    Whole,
+}
+
+impl fmt::Display for More {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Runs(1) => f.write_str("at least 1 more run with a seed of its own"),
+            Self::Runs(runs) => write!(f, "at least {runs} more runs with seeds of their own"),
+            Self::Time(time) => {
+                write!(
+                    f,
+                    "at least {time} more of measured time with no sample above the bound"
+                )
+            }
+            Self::Whole => f.write_str("a run in which it is measured as asked"),
+        }
+    }
+}
+
+impl Answer {
+    /// The reason in one sentence.
+    pub fn reason(&self) -> String {
+        let runs = self.runs;
+        match &self.why {
+            Why::Broken { bound, runs_with } => self.broken(*bound, *runs_with),
+            Why::Kept { bound } => {
+                let (samples, time) = (self.samples, self.time);
+                let worst = self.sample.as_ref().map_or(String::new(), |one| {
+                    format!("; the worst was {}", one.sample.value)
+                });
+                format!("none of {samples} samples in {runs} runs ({time}) is above {bound}{worst}")
+            }
+            Why::Missed { count, run } => {
+                format!("{count} periods were missed in {run}, the most of {runs} runs")
+            }
+            Why::Rate { count, per_limit } => {
+                let (least, most) = per_limit;
+                let confidence = confidence(&self.limit);
+                format!(
+                    "{count} of {} samples are above it in {runs} runs ({}): with {confidence} % \
+                     confidence at most {most:.2} times in the time of the limit, and at least \
+                     {least:.2} times",
+                    self.samples, self.time
+                )
+            }
+            Why::Typical { within, middle } => {
+                let middle = self
+                    .figure()
+                    .map_or(String::new(), |one| one.shown(*middle));
+                format!("{within} of {runs} runs keep to it; the middle one has {middle}")
+            }
+            Why::Ratio { estimate, bounds } => {
+                let range = bounds.map_or_else(
+                    || "too few runs for bounds".to_owned(),
+                    |(low, high)| format!("from {:.1} to {:.1} %", low * 100.0, high * 100.0),
+                );
+                format!("it is {:.1} % over {runs} runs, {range}", estimate * 100.0)
+            }
+            Why::Gap(gap) => gap.clone(),
+        }
+    }
+
+    fn broken(&self, bound: Nanos, runs_with: u64) -> String {
+        let worst = self.sample.as_ref().map_or(String::new(), |one| {
+            let times = one.sample.value.0 as f64 / bound.0 as f64;
+            format!(
+                "sample {} of {} (seed {}) was {}, {times:.1} times {bound}",
+                one.sample.seq, one.run, one.seed, one.sample.value
+            )
+        });
+        match self.runs {
+            1 => worst,
+            runs => format!("{worst}; {runs_with} of {runs} runs have such a sample"),
+        }
+    }
+
+    /// The figure that the limit is about, where it is one of runs.
+    pub fn figure(&self) -> Option<&Figure> {
+        use punctual_model::limit::Demand::{Relative, Typical};
+        match &self.limit.demand {
+            Typical(figure, _) | Relative(figure, ..) => Some(figure),
+            _ => None,
+        }
+    }
+
+    /// What is known with which confidence, in one sentence; `None` where nothing is
+    /// excluded.
+    pub fn confidence(&self) -> Option<String> {
+        let excluded = self.excluded.filter(|rate| *rate > 0.0)?;
+        let every = Nanos((1e9 / excluded) as i64);
+        let confidence = confidence(&self.limit);
+        let runs = self.runs;
+        // 1 − level^(1/n): what share of runs with such a sample is excluded.
+        let share = 1.0 - self.limit.level().powf(1.0 / runs.max(1) as f64);
+        let of_runs = match self.why {
+            Why::Kept { .. } => format!(", or in more than {:.0} % of runs", share * 100.0),
+            _ => String::new(),
+        };
+        Some(format!(
+            "excluded with {confidence} % confidence: such a sample more often than every \
+             {every}{of_runs}"
+        ))
+    }
+}
+
+/// In per cent.
+fn confidence(limit: &Limit) -> f64 {
+    (limit.confidence * 1e8).round() / 1e6
+}
+
+/// Whether a value keeps to a bound; and both so turned that lower is better.
+pub(crate) fn upright(bound: Bound, values: &[f64]) -> (f64, Vec<f64>) {
+    match bound {
+        Bound::AtMost(most) => (most, values.to_vec()),
+        Bound::AtLeast(least) => (-least, values.iter().map(|one| -one).collect()),
+    }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which of APT's package lists are searched: the system's, or lists of Punctual's own, which
+//! have other releases of Debian. The system's own are never touched.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{AptError, output, run};
+use crate::paths::{self, Lock};
+
+/// What Debian's archives are signed with; Debian and its derivatives have it.
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// Package lists.
+#[derive(Clone, Debug)]
+pub(crate) enum Lists {
+    /// Those that the system has.
+    System,
+    /// Lists of Punctual's own, in this directory:
+    ///
+    /// ```text
+    /// CACHE/apt/SUITES/apt.conf       for APT_CONFIG
+    ///                  sources.list
+    ///                  lists/
+    /// ```
+    Own(PathBuf),
+}
+
+impl Lists {
+    /// The lists of these suites of Debian (`bullseye-security`), fetched anew; the system's
+    /// where none is named.
+    pub(crate) fn fetch(
+        cache: &Path,
+        suites: &[String],
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Self, AptError> {
+        let lists = Self::of(cache, suites);
+        let Self::Own(directory) = &lists else {
+            return Ok(lists);
+        };
+        let lock = directory.with_extension("lock");
+        let _lock = Lock::acquire(&lock).map_err(at(&lock))?;
+        progress(&format!(
+            "reading the package lists of {}",
+            suites.join(", ")
+        ));
+        set_up(directory, suites)?;
+        run(
+            "apt-get",
+            lists.command("apt-get").args(["-qq", "update"]),
+            "check the network and try again",
+        )?;
+        Ok(lists)
+    }
+
+    /// The same lists as they were fetched last.
+    pub(crate) fn of(cache: &Path, suites: &[String]) -> Self {
+        if suites.is_empty() {
+            return Self::System;
+        }
+        Self::Own(cache.join("apt").join(suites.join("+")))
+    }
+
+    /// What the environment variable `APT_CONFIG` must be for these lists.
+    pub(crate) fn apt_config(&self) -> Option<PathBuf> {
+        match self {
+            Self::System => None,
+            Self::Own(directory) => Some(directory.join("apt.conf")),
+        }
+    }
+
+    /// One of APT's programs, with these lists.
+    pub(super) fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("LC_ALL", "C");
+        // As root, apt would hand the download to a user who may not write here.
+        if rustix::process::geteuid().is_root() {
+            command.args(["-o", "APT::Sandbox::User=root"]);
+        }
+        if let Some(config) = self.apt_config() {
+            command.env("APT_CONFIG", config);
+        }
+        command
+    }
+}
+
+fn set_up(directory: &Path, suites: &[String]) -> Result<(), AptError> {
+    let keyring = Path::new(KEYRING);
+    if !keyring.exists() {
+        return Err(AptError::NoKeyring(KEYRING));
+    }
+    let partial = directory.join("lists/partial");
+    fs::create_dir_all(&partial).map_err(at(&partial))?;
+    let sources: Result<Vec<String>, AptError> = suites.iter().map(|s| source(s)).collect();
+    let write = |name: &str, text: &str| {
+        let path = directory.join(name);
+        paths::write_atomically(&path, text.as_bytes()).map_err(at(&path))
+    };
+    write("sources.list", &sources?.concat())?;
+    write("apt.conf", &config(directory))
+}
+
+/// A line of sources.list(5).
+fn source(suite: &str) -> Result<String, AptError> {
+    let (label, archive) = if suite.ends_with("-security") {
+        ("Debian-Security", "debian-security")
+    } else {
+        ("Debian", "debian")
+    };
+    let base = mirror(label)?.unwrap_or_else(|| format!("http://deb.debian.org/{archive}"));
+    Ok(format!(
+        "deb [arch=amd64 signed-by={KEYRING}] {base} {suite} main\n"
+    ))
+}
+
+/// Where the system has the archive of this label from.
+fn mirror(label: &str) -> Result<Option<String>, AptError> {
+    let mut command = Lists::System.command("apt-get");
+    command.args(["indextargets", "--format", "$(SITE)"]);
+    command.arg(format!("Label: {label}"));
+    let sites = output("apt-get", &mut command)?.stdout;
+    let sites = String::from_utf8_lossy(&sites);
+    Ok(sites.lines().next().map(str::to_owned))
+}
+
+/// apt.conf(5) for lists, archives and locks of their own; no index but that of packages.
+fn config(directory: &Path) -> String {
+    let directory = directory.display();
+    format!(
+        "Dir::Etc::SourceList \"{directory}/sources.list\";\n\
+         Dir::Etc::SourceParts \"/dev/null\";\n\
+         Dir::State::Lists \"{directory}/lists\";\n\
+         Dir::Cache \"{directory}\";\n\
+         Debug::NoLocking \"true\";\n\
+         Acquire::Languages \"none\";\n\
+         Acquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\n\
+         Acquire::IndexTargets::deb::CNF::DefaultEnabled \"false\";\n"
+    )
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> AptError {
+    let path = path.display().to_string();
+    move |error| AptError::Io(path, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_security_archive_is_another_one() {
+        let line = source("bullseye-security").unwrap_or_default();
+        assert!(line.contains("-security bullseye-security main"), "{line}");
+        let line = source("bullseye").unwrap_or_default();
+        assert!(line.ends_with(" bullseye main\n"), "{line}");
+        assert!(!line.contains("-security "), "{line}");
+    }
+
+    #[test]
+    fn lists_are_the_systems_unless_suites_are_named() {
+        let cache = Path::new("/cache");
+        assert!(Lists::of(cache, &[]).apt_config().is_none());
+        let suites = ["a".to_owned(), "b".to_owned()];
+        assert_eq!(
+            Lists::of(cache, &suites).apt_config(),
+            Some("/cache/apt/a+b/apt.conf".into())
+        );
+    }
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is taken out of a package: the image and the configuration of a kernel.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdout, Command, Stdio};
+
+use super::{AptError, not_started};
+use crate::module;
+
+/// What was taken out of a package.
+#[derive(Debug)]
+pub(crate) struct Unpacked {
+    image: Option<PathBuf>,
+    config: Option<PathBuf>,
+    package: String,
+}
+
+impl Unpacked {
+    /// The kernel's image.
+    ///
+    /// # Errors
+    /// Where the package has none.
+    pub(crate) fn image(&self) -> Result<&Path, AptError> {
+        self.image.as_deref().ok_or_else(|| self.lacks("image"))
+    }
+
+    /// The kernel's configuration.
+    ///
+    /// # Errors
+    /// Where the package has none.
+    pub(crate) fn config(&self) -> Result<&Path, AptError> {
+        self.config
+            .as_deref()
+            .ok_or_else(|| self.lacks("configuration"))
+    }
+
+    fn lacks(&self, missing: &'static str) -> AptError {
+        AptError::NoImage {
+            package: self.package.clone(),
+            missing,
+        }
+    }
+}
+
+/// Takes what a package has of a kernel's image and configuration, and nothing else, into a
+/// directory: `vmlinuz` and `config`.
+pub(crate) fn unpack(deb: &Path, directory: &Path) -> Result<Unpacked, AptError> {
+    each_file(deb, |archive| take_kernel_files(archive, deb, directory))
+}
+
+/// Takes the kernel modules of these names out of a package, unpacked, into a directory.
+pub(crate) fn unpack_modules(
+    deb: &Path,
+    release: &str,
+    names: &[&str],
+    directory: &Path,
+) -> Result<(), AptError> {
+    each_file(deb, |archive| {
+        take_modules(archive, deb, release, names, directory)
+    })
+}
+
+/// Lets `take` read a package's archive, as far as it wants.
+fn each_file<T>(
+    deb: &Path,
+    take: impl FnOnce(ChildStdout) -> Result<T, AptError>,
+) -> Result<T, AptError> {
+    let mut child = Command::new("dpkg-deb")
+        .arg("--fsys-tarfile")
+        .arg(deb)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| not_started("dpkg-deb", error))?;
+    let stdout = child.stdout.take().expect("standard output is piped");
+    let taken = take(stdout);
+    // The hundreds of megabytes that follow are of no interest. The package's checksum was
+    // verified before, so how the program ends tells nothing more.
+    let _ = child.kill();
+    let _ = child.wait();
+    taken
+}
+
+fn take_modules(
+    archive: impl Read,
+    deb: &Path,
+    release: &str,
+    names: &[&str],
+    directory: &Path,
+) -> Result<(), AptError> {
+    let describe = |error| AptError::Io(deb.display().to_string(), error);
+    let mut missing = names.to_vec();
+    let mut archive = tar::Archive::new(archive);
+    for entry in archive.entries().map_err(describe)? {
+        let mut entry = entry.map_err(describe)?;
+        let path = entry.path().map_err(describe)?.into_owned();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let stem = name.and_then(|name| name.split_once(".ko"));
+        let Some(at) = stem.and_then(|(stem, _)| missing.iter().position(|name| *name == stem))
+        else {
+            continue;
+        };
+        let mut packed = Vec::new();
+        entry.read_to_end(&mut packed).map_err(describe)?;
+        let module = module::check(&path, packed, release)
+            .map_err(|error| describe(io::Error::other(error)))?;
+        fs::write(directory.join(module.file_name), module.bytes).map_err(describe)?;
+        missing.swap_remove(at);
+        if missing.is_empty() {
+            return Ok(());
+        }
+    }
+    let text = format!("it has no module {}", missing.join(", "));
+    Err(describe(io::Error::new(io::ErrorKind::NotFound, text)))
+}
+
+fn take_kernel_files(
+    archive: impl Read,
+    deb: &Path,
+    directory: &Path,
+) -> Result<Unpacked, AptError> {
+    let describe = |error| AptError::Io(deb.display().to_string(), error);
+    let mut unpacked = Unpacked {
+        image: None,
+        config: None,
+        package: deb.display().to_string(),
+    };
+    let mut archive = tar::Archive::new(archive);
+    for entry in archive.entries().map_err(describe)? {
+        let mut entry = entry.map_err(describe)?;
+        let path = entry.path().map_err(describe)?.into_owned();
+        let (target, slot) = match kernel_file(&path) {
+            Some(KernelFile::Image) => (directory.join("vmlinuz"), &mut unpacked.image),
+            Some(KernelFile::Config) => (directory.join("config"), &mut unpacked.config),
+            None => continue,
+        };
+        let mut file = fs::File::create(&target).map_err(describe)?;
+        io::copy(&mut entry, &mut file).map_err(describe)?;
+        *slot = Some(target);
+        if unpacked.image.is_some() && unpacked.config.is_some() {
+            break;
+        }
+    }
+    Ok(unpacked)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum KernelFile {
+    Image,
+    Config,
+}
+
+/// What a file in a package is: `boot/vmlinuz-RELEASE` and `boot/config-RELEASE` up to Linux
+/// 6.19, `usr/lib/modules/RELEASE/vmlinuz.unsigned` and `usr/lib/modules/RELEASE/config` later.
+fn kernel_file(path: &Path) -> Option<KernelFile> {
+    let path = path.strip_prefix(".").unwrap_or(path).to_str()?;
+    let kind = match path.strip_prefix("usr/lib/modules/") {
+        Some(rest) => rest.split_once('/')?.1.trim_end_matches(".unsigned"),
+        None => path.strip_prefix("boot/")?.split_once('-')?.0,
+    };
+    match kind {
+        "vmlinuz" => Some(KernelFile::Image),
+        "config" => Some(KernelFile::Config),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_kernel_and_its_configuration_are_taken() {
+        let of = |path: &str| kernel_file(Path::new(path));
+        assert_eq!(of("./boot/vmlinuz-6.12"), Some(KernelFile::Image));
+        assert_eq!(of("boot/config-6.12"), Some(KernelFile::Config));
+        let modules = "./usr/lib/modules/7.2.12+deb13-amd64";
+        let in_modules = |name: &str| of(&format!("{modules}/{name}"));
+        assert_eq!(in_modules("vmlinuz.unsigned"), Some(KernelFile::Image));
+        assert_eq!(in_modules("config"), Some(KernelFile::Config));
+        assert_eq!(in_modules("modules.order"), None);
+        assert_eq!(in_modules("kernel/config"), None);
+        assert_eq!(of("./boot/System.map-6.12"), None);
+        assert_eq!(of("./boot/"), None);
+        assert_eq!(of("./lib/modules/6.12/vmlinuz-6.12"), None);
+    }
+
+    fn archive(paths: &[&str]) -> Vec<u8> {
+        let mut builder = tar::Builder::new(Vec::new());
+        for path in paths {
+            let mut header = tar::Header::new_ustar();
+            header.set_size(path.len() as u64);
+            header.set_mode(0o644);
+            builder
+                .append_data(&mut header, path, path.as_bytes())
+                .unwrap();
+        }
+        builder.into_inner().unwrap()
+    }
+
+    #[test]
+    fn a_package_without_a_kernel_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let deb = Path::new("x.deb");
+        let take = |paths: &[&str]| take_kernel_files(&archive(paths)[..], deb, directory.path());
+        let unpacked = take(&["boot/System.map-6", "boot/config-6", "boot/vmlinuz-6"]).unwrap();
+        assert_eq!(
+            fs::read(unpacked.image().unwrap()).unwrap(),
+            b"boot/vmlinuz-6"
+        );
+        assert_eq!(
+            fs::read(unpacked.config().unwrap()).unwrap(),
+            b"boot/config-6"
+        );
+        let error = take(&["boot/config-6"]).unwrap().image().unwrap_err();
+        assert!(error.to_string().contains("found no image"), "{error}");
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A guest's disk: modules of the distribution's own kernel that make one whose answers come in
+//! the guest's time, and one to keep files on.
+//!
+//! No device that the host serves can be exact: its answers would come in the host's time. So
+//! both disks are drivers of the subject's own kernel:
+//!
+//! - `null_blk`, `/dev/nullb0`, 1 GiB: requests go the whole way through the block layer, one
+//!   at a time, and each is answered after [`SERVICE_US`] by a timer's interrupt. What is read
+//!   are no data.
+//! - `brd`, `/dev/ram0`: a disk in memory that answers at once, for a file system (ext4).
+//!
+//! What was fetched is kept by the kernel's release: `CACHE/disk/RELEASE/null_blk.ko`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::apt::{self, Candidate, Lists};
+use crate::error::{KernelError, at};
+use crate::paths::Lock;
+use crate::{Kernel, Package};
+
+/// How long `/dev/nullb0` takes for a request: with the 128 KiB that the kernel reads ahead in
+/// one, 50 MiB/s, as a disk of 2005.
+pub const SERVICE_US: u32 = 2_500;
+
+/// A module, and the parameters with which it is loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskModule {
+    /// The file, unpacked.
+    pub path: PathBuf,
+    /// `gb=1 irqmode=2`; may be empty.
+    pub parameters: String,
+}
+
+/// The modules' names and parameters, in the order in which they are loaded.
+fn modules_of_disk() -> [(&'static str, String); 8] {
+    let answers_by_timer = 2;
+    let null_blk = format!(
+        "nr_devices=1 gb=1 bs=512 submit_queues=1 hw_queue_depth=1 irqmode={answers_by_timer} \
+         completion_nsec={}",
+        SERVICE_US * 1_000
+    );
+    [
+        ("configfs", String::new()),
+        ("null_blk", null_blk),
+        ("brd", "rd_nr=1 rd_size=786432".to_owned()),
+        ("crc16", String::new()),
+        ("crc32c_generic", String::new()),
+        ("mbcache", String::new()),
+        ("jbd2", String::new()),
+        ("ext4", String::new()),
+    ]
+}
+
+/// The modules for a kernel, fetched if need be. An error where it is none of the
+/// distribution's.
+pub fn modules(
+    cache: &Path,
+    kernel: &Kernel,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<DiskModule>, KernelError> {
+    let package = kernel.package.as_ref().ok_or_else(|| {
+        let text =
+            "its modules null_blk, brd and ext4 are not at hand: it is no kernel of Debian's";
+        KernelError::Io {
+            path: kernel.id.clone().into(),
+            error: std::io::Error::other(text),
+        }
+    })?;
+    let (base, release) = (cache.join("disk"), &kernel.release);
+    let lock = base.join(format!("{release}.lock"));
+    let _lock = Lock::acquire(&lock).map_err(at(&lock))?;
+    let place = base.join(release);
+    if !place.is_dir() {
+        progress(&format!("{}: fetching the disk's modules", kernel.id));
+        fetch(cache, &place, kernel, package)?;
+    }
+    let module = |(name, parameters)| DiskModule {
+        path: place.join(format!("{name}.ko")),
+        parameters,
+    };
+    Ok(modules_of_disk().map(module).into())
+}
+
+fn fetch(
+    cache: &Path,
+    place: &Path,
+    kernel: &Kernel,
+    package: &Package,
+) -> Result<(), KernelError> {
+    let lists = Lists::of(cache, &kernel.suites);
+    let base = cache.join("disk");
+    let work = tempfile::tempdir_in(&base).map_err(at(&base))?;
+    let candidate = package_of_modules(&lists, kernel, package)?;
+    let deb = apt::download(&lists, &candidate, work.path())?;
+    let modules = work.path().join("modules");
+    fs::create_dir(&modules).map_err(at(&modules))?;
+    let names = modules_of_disk().map(|(name, _)| name);
+    apt::unpack_modules(&deb, &kernel.release, &names, &modules)?;
+    fs::rename(&modules, place).map_err(at(place))
+}
+
+/// From Linux 7.2 on the modules are in a package of their own.
+fn package_of_modules(
+    lists: &Lists,
+    kernel: &Kernel,
+    package: &Package,
+) -> Result<Candidate, KernelError> {
+    if package.name.starts_with("linux-binary-") {
+        return Ok(apt::resolve_name(
+            lists,
+            &format!("linux-modules-{}", kernel.release),
+        )?);
+    }
+    Ok(Candidate {
+        package: package.name.clone(),
+        version: package.version.clone(),
+        sha256: package.sha256.clone(),
+        size: 0,
+    })
+}

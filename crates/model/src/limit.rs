@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Limits: what is demanded of a subject, as data.
+
+use std::fmt;
+
+use jiff::SignedDuration;
+use serde::Deserialize;
+use toml::Value;
+
+use crate::recording::Recording;
+use crate::units::Nanos;
+
+/// What is demanded of a subject: a `[[limit]]` of a suite, or of a file of limits.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "Written")]
+pub struct Limit {
+    /// What it is called, if it is called anything.
+    pub name: Option<String>,
+    /// The probe.
+    pub probe: String,
+    /// The load; `None` for each by itself.
+    pub load: Option<String>,
+    /// The variant; `None` for each by itself.
+    pub variant: Option<String>,
+    /// The subject's name; `None` for each by itself.
+    pub subject: Option<String>,
+    /// What is demanded.
+    pub demand: Demand,
+    /// The confidence asked for, above 0.5 and below 1.
+    pub confidence: f64,
+    /// How many independent runs there must be at least; `None` for as many as the rule
+    /// needs.
+    pub runs: Option<usize>,
+}
+
+/// What is demanded.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Demand {
+    /// No sample is above it.
+    Never(Nanos),
+    /// In no run more than so many periods are missed.
+    Missed(u64),
+    /// Samples above a bound are rare.
+    Rare {
+        /// The bound.
+        above: Nanos,
+        /// Less than once in so long a measured time.
+        once_in: Nanos,
+    },
+    /// A figure of the typical run keeps to a bound: a time in nanoseconds, or work per second.
+    Typical(Figure, Bound),
+    /// A figure, as a share of another subject's, keeps to a bound: 1 is as much.
+    Relative(Figure, Bound, String),
+}
+
+/// A figure of one run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Figure {
+    /// The largest sample.
+    Worst,
+    /// The mean of all samples.
+    Mean,
+    /// The value that this share of all samples does not exceed.
+    Quantile(f64),
+    /// The CPU time that the load took, in nanoseconds per second of measured time.
+    Cpu,
+    /// How much the load did of this unit, per second of measured time.
+    Work(String),
+}
+
+/// A bound; what is equal to it keeps to it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bound {
+    /// From above.
+    AtMost(f64),
+    /// From below.
+    AtLeast(f64),
+}
+
+impl Limit {
+    /// Whether a recording of this probe and load is meant.
+    pub fn means_step(&self, probe: &str, load: &str) -> bool {
+        self.probe == probe && self.load.as_deref().is_none_or(|own| own == load)
+    }
+
+    /// Whether this recording is meant.
+    pub fn means(&self, recording: &Recording) -> bool {
+        let key = &recording.key;
+        let variant = self.variant.as_deref();
+        self.means_step(&key.probe, &key.load) && variant.is_none_or(|own| own == key.variant)
+    }
+
+    /// Whether this subject is meant.
+    pub fn means_subject(&self, name: &str) -> bool {
+        self.subject.as_deref().is_none_or(|own| own == name)
+    }
+
+    /// How often a verdict may be wrong.
+    pub fn level(&self) -> f64 {
+        1.0 - self.confidence
+    }
+}
+
+/// A limit as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    name: Option<String>,
+    probe: String,
+    load: Option<String>,
+    variant: Option<String>,
+    subject: Option<String>,
+    what: Option<String>,
+    unit: Option<String>,
+    at_most: Option<Value>,
+    at_least: Option<Value>,
+    of: Option<String>,
+    above: Option<String>,
+    once_in: Option<String>,
+    confidence: Option<f64>,
+    runs: Option<usize>,
+}
+
+impl TryFrom<Written> for Limit {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        let confidence = match written.confidence {
+            None => 0.95,
+            Some(percent) if percent > 50.0 && percent < 100.0 => percent / 100.0,
+            Some(other) => {
+                return Err(format!(
+                    "confidence: expected per cent above 50 and below 100, found {other}"
+                ));
+            }
+        };
+        if written.runs == Some(0) {
+            return Err("runs: expected at least 1, found 0".to_owned());
+        }
+        Ok(Self {
+            demand: demand(&written)?,
+            name: written.name,
+            probe: written.probe,
+            load: written.load,
+            variant: written.variant,
+            subject: written.subject,
+            confidence,
+            runs: written.runs,
+        })
+    }
+}
+
+fn demand(written: &Written) -> Result<Demand, String> {
+    if let (Some(above), Some(once_in)) = (&written.above, &written.once_in) {
+        let no_more = written.what.is_none() && written.at_most.is_none();
+        if !no_more || written.at_least.is_some() || written.of.is_some() {
+            return Err("`above` and `once_in` say it all: expected nothing besides".to_owned());
+        }
+        return Ok(Demand::Rare {
+            above: time("above", above)?,
+            once_in: time("once_in", once_in)?,
+        });
+    }
+    if written.above.is_some() || written.once_in.is_some() {
+        return Err("expected `above` and `once_in` together, found one of them".to_owned());
+    }
+    let what = written.what.as_deref().ok_or(
+        "expected `what` (worst, mean, median, p99.9, missed, cpu, work), or `above` and \
+         `once_in`, found neither",
+    )?;
+    let (key, value, is_most) = match (&written.at_most, &written.at_least) {
+        (Some(value), None) => ("at_most", value, true),
+        (None, Some(value)) => ("at_least", value, false),
+        _ => return Err("expected one of `at_most` and `at_least`".to_owned()),
+    };
+    if what == "missed" {
+        let most = value.as_integer().and_then(|most| u64::try_from(most).ok());
+        return most
+            .filter(|_| is_most && written.of.is_none())
+            .map(Demand::Missed)
+            .ok_or_else(|| {
+                "missed: expected `at_most` with a whole number of periods, such as 0".to_owned()
+            });
+    }
+    let figure = figure(what, written.unit.as_deref())?;
+    let text = value
+        .as_str()
+        .ok_or_else(|| format!("{key}: expected a text with its unit, found {value}"))?;
+    let bound = |value| {
+        if is_most {
+            Bound::AtMost(value)
+        } else {
+            Bound::AtLeast(value)
+        }
+    };
+    match (&written.of, share(text)) {
+        (Some(of), Some(share)) => Ok(Demand::Relative(figure, bound(share), of.clone())),
+        (Some(_), None) => Err(format!(
+            "{key}: expected a share of the other subject, such as \"115 %\", found \"{text}\""
+        )),
+        (None, Some(_)) => Err(format!(
+            "{key}: \"{text}\" is a share: expected `of` with it"
+        )),
+        (None, None) => absolute(figure, key, text, bound),
+    }
+}
+
+/// A bound that is not relative to another subject.
+fn absolute(
+    figure: Figure,
+    key: &str,
+    text: &str,
+    bound: impl Fn(f64) -> Bound,
+) -> Result<Demand, String> {
+    if let Figure::Work(_) = figure {
+        let amount = text.strip_suffix("/s").and_then(|rest| number(rest.trim()));
+        let amount = amount.ok_or_else(|| {
+            format!("{key}: expected work per second, such as \"1000 /s\", found \"{text}\"")
+        })?;
+        return Ok(Demand::Typical(figure, bound(amount)));
+    }
+    if let Figure::Cpu = figure {
+        return Err(format!(
+            "{key}: CPU time is judged against another subject: expected `of`"
+        ));
+    }
+    let time = time(key, text)?;
+    Ok(match (figure, bound(time.0 as f64)) {
+        (Figure::Worst, Bound::AtMost(_)) => Demand::Never(time),
+        (figure, bound) => Demand::Typical(figure, bound),
+    })
+}
+
+fn figure(what: &str, unit: Option<&str>) -> Result<Figure, String> {
+    let quantile = || {
+        let per_cent = number(what.strip_prefix('p')?)?;
+        (per_cent > 0.0 && per_cent < 100.0).then_some(Figure::Quantile(per_cent / 100.0))
+    };
+    let figure = match (what, unit) {
+        ("work", Some(unit)) => return Ok(Figure::Work(unit.to_owned())),
+        ("work", None) => return Err("work: expected `unit`, such as \"messages\"".to_owned()),
+        (_, Some(_)) => return Err("`unit` is for `what = \"work\"`".to_owned()),
+        ("worst", _) => Figure::Worst,
+        ("mean", _) => Figure::Mean,
+        ("median", _) => Figure::Quantile(0.5),
+        ("cpu", _) => Figure::Cpu,
+        _ => quantile().ok_or_else(|| {
+            format!(
+                "what: expected worst, mean, median, p99.9 or such, missed, cpu or work, \
+                 found \"{what}\""
+            )
+        })?,
+    };
+    Ok(figure)
+}
+
+/// `115 %` as 1.15.
+fn share(text: &str) -> Option<f64> {
+    let per_cent = number(text.strip_suffix('%')?.trim())?;
+    Some(per_cent / 100.0)
+}
+
+fn number(text: &str) -> Option<f64> {
+    let number: f64 = text.parse().ok()?;
+    (number.is_finite() && number > 0.0).then_some(number)
+}
+
+/// A time with its unit: `100 us`, `1.5 ms`, `10 min`.
+fn time(key: &str, text: &str) -> Result<Nanos, String> {
+    let duration = text.parse::<SignedDuration>().ok();
+    let nanos = duration.and_then(|span| i64::try_from(span.as_nanos()).ok());
+    nanos.filter(|nanos| *nanos > 0).map(Nanos).ok_or_else(|| {
+        format!(
+            "{key}: expected a time with its unit, such as \"100 us\", \"1.5 ms\" or \"10 min\", \
+             found \"{text}\""
+        )
+    })
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Worst => f.write_str("worst"),
+            Self::Mean => f.write_str("mean"),
+            Self::Quantile(share) if (share - 0.5).abs() < f64::EPSILON => f.write_str("median"),
+            // 0.999 × 100 is a little more than 99.9.
+            Self::Quantile(share) => write!(f, "p{}", (share * 1e8).round() / 1e6),
+            Self::Cpu => f.write_str("the load's CPU time"),
+            Self::Work(unit) => write!(f, "{unit} of the load"),
+        }
+    }
+}
+
+impl Figure {
+    /// A value of this figure with its unit.
+    pub fn shown(&self, value: f64) -> String {
+        match self {
+            Self::Work(_) => format!("{value:.1} /s"),
+            Self::Cpu => format!("{} per second", Nanos(value as i64)),
+            _ => Nanos(value as i64).to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Demand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Never(bound) => write!(f, "worst at most {bound}"),
+            Self::Missed(most) => write!(f, "at most {most} missed"),
+            Self::Rare { above, once_in } => {
+                write!(f, "above {above} less than once in {once_in}")
+            }
+            Self::Typical(figure, Bound::AtMost(bound)) => {
+                write!(f, "{figure} at most {}", figure.shown(*bound))
+            }
+            Self::Typical(figure, Bound::AtLeast(bound)) => {
+                write!(f, "{figure} at least {}", figure.shown(*bound))
+            }
+            Self::Relative(figure, Bound::AtMost(share), of) => {
+                write!(f, "{figure} at most {} % of {of}", per_cent(*share))
+            }
+            Self::Relative(figure, Bound::AtLeast(share), of) => {
+                write!(f, "{figure} at least {} % of {of}", per_cent(*share))
+            }
+        }
+    }
+}
+
+/// 1.15 as 115.
+fn per_cent(share: f64) -> f64 {
+    (share * 1e6).round() / 1e4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit(rest: &str) -> Result<Limit, String> {
+        let text = format!("probe = \"timer\"\n{rest}");
+        toml::from_str(&text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn each_demand_is_read_as_it_is_shown() {
+        for (rest, shown) in [
+            (
+                "what = \"worst\"\nat_most = \"100 us\"",
+                "worst at most 100 µs",
+            ),
+            (
+                "what = \"p99.9\"\nat_most = \"1.5 ms\"",
+                "p99.9 at most 1.50 ms",
+            ),
+            (
+                "what = \"median\"\nat_most = \"900 ns\"",
+                "median at most 900 ns",
+            ),
+            ("what = \"missed\"\nat_most = 0", "at most 0 missed"),
+            (
+                "above = \"50 us\"\nonce_in = \"10 min\"",
+                "above 50.0 µs less than once in 600 s",
+            ),
+            (
+                "what = \"median\"\nat_most = \"115 %\"\nof = \"none\"",
+                "median at most 115 % of none",
+            ),
+            (
+                "what = \"work\"\nunit = \"files\"\nat_least = \"90 %\"\nof = \"none\"",
+                "files of the load at least 90 % of none",
+            ),
+            (
+                "what = \"work\"\nunit = \"files\"\nat_least = \"1000 /s\"",
+                "files of the load at least 1000.0 /s",
+            ),
+        ] {
+            assert_eq!(limit(rest).unwrap().demand.to_string(), shown, "{rest}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_what_was_expected() {
+        for (rest, expected) in [
+            ("", "expected `what`"),
+            ("what = \"wurst\"\nat_most = \"1 us\"", "found \"wurst\""),
+            (
+                "what = \"worst\"\nat_most = \"100\"",
+                "a time with its unit",
+            ),
+            ("what = \"worst\"\nat_most = 100", "a text with its unit"),
+            (
+                "what = \"worst\"\nat_most = \"-1 us\"",
+                "a time with its unit",
+            ),
+            ("what = \"worst\"", "one of `at_most` and `at_least`"),
+            ("what = \"worst\"\nat_most = \"90 %\"", "expected `of`"),
+            (
+                "what = \"worst\"\nat_most = \"9 us\"\nof = \"none\"",
+                "a share",
+            ),
+            ("what = \"p100\"\nat_most = \"9 us\"", "found \"p100\""),
+            ("above = \"9 us\"", "together"),
+            ("what = \"missed\"\nat_most = \"none\"", "a whole number"),
+            (
+                "what = \"worst\"\nat_most = \"9 us\"\nconfidence = 5",
+                "above 50",
+            ),
+            ("what = \"worst\"\nat_moost = \"9 us\"", "at_moost"),
+            (
+                "what = \"worst\"\nat_most = \"9 us\"\nruns = 0",
+                "at least 1",
+            ),
+        ] {
+            let error = limit(rest).unwrap_err();
+            assert!(error.contains(expected), "{rest}: {error}");
+        }
+    }
+}

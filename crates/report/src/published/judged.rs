@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What comes of a claim, from what its comparisons show, and how their figures are written.
+
+use std::fmt;
+
+use punctual_judge::{Comparison as Found, Interval, Rule, Typical, Verdict};
+use punctual_model::units::Nanos;
+use punctual_published::Measure;
+
+use super::measure::{OfRun, by_run};
+use crate::matrix::{Column, Measurement};
+use crate::text::{seconds, seconds_span, span};
+
+/// What came of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All figures show it.
+    Holds,
+    /// One of them shows the contrary, or that there is no difference.
+    Fails,
+    /// It takes so many more seeds to tell it.
+    Undecided(usize),
+    /// Something is missing that no number of seeds supplies.
+    CannotTell,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Holds => "holds",
+            Self::Fails => "does not hold",
+            Self::Undecided(_) => "undecided",
+            Self::CannotTell => "cannot be told here",
+        })
+    }
+}
+
+/// What an undecided claim takes: `4 more seeds`.
+pub fn seeds(more: usize) -> String {
+    match more {
+        1 => "1 more seed".to_owned(),
+        more => format!("{more} more seeds"),
+    }
+}
+
+/// What one comparison of several shows.
+#[derive(Clone, Copy)]
+pub enum Part {
+    /// What is claimed.
+    Shown,
+    /// The contrary, or that there is no difference.
+    Contradicted,
+    /// Nothing before so many more seeds.
+    Open(usize),
+}
+
+impl Part {
+    /// Of runs that are to be above, or within, a bound.
+    pub fn of(found: Typical, wanted: Typical) -> Self {
+        match found {
+            Typical::Undecided { more } => Self::Open(more),
+            found if found == wanted => Self::Shown,
+            _ => Self::Contradicted,
+        }
+    }
+}
+
+/// What all comparisons show, and what is missing.
+#[derive(Default)]
+pub struct Judged {
+    parts: Vec<Part>,
+    evidence: Vec<String>,
+    gaps: Vec<String>,
+}
+
+impl Judged {
+    /// One comparison more, with its figures.
+    pub fn push(&mut self, part: Part, evidence: String) {
+        self.parts.push(part);
+        self.evidence.push(evidence);
+    }
+
+    /// What is missing.
+    pub fn gap(&mut self, gap: String) {
+        if !self.gaps.contains(&gap) {
+            self.gaps.push(gap);
+        }
+    }
+
+    /// The figure of each run; where there is none, that is noted.
+    pub fn figures<'a>(
+        &mut self,
+        column: &Column<'a>,
+        measure: &Measure,
+        rows: &[&Measurement],
+    ) -> Option<Vec<OfRun<'a>>> {
+        let found = by_run(column, rows, measure.statistic);
+        let load = measure.load.as_ref().map(|load| format!(" ({load})"));
+        let (name, load) = (measure.name(), load.unwrap_or_default());
+        let gap = |why| self.gap(format!("{}, {name}{load}: {why}", column.name));
+        found.map_err(gap).ok()
+    }
+
+    /// A claim of several figures holds where all of them show it.
+    pub fn concluded(mut self) -> (Outcome, String) {
+        let is_contradicted = |part: &Part| matches!(part, Part::Contradicted);
+        let more = self.parts.iter().filter_map(|part| match part {
+            Part::Open(more) => Some(*more),
+            _ => None,
+        });
+        let outcome = if self.parts.iter().any(is_contradicted) {
+            Outcome::Fails
+        } else if self.parts.is_empty() || !self.gaps.is_empty() {
+            Outcome::CannotTell
+        } else {
+            more.max().map_or(Outcome::Holds, Outcome::Undecided)
+        };
+        self.evidence.append(&mut self.gaps);
+        (outcome, self.evidence.join("; "))
+    }
+}
+
+/// What one comparison shows, by itself and among all of its claim. Where all of a claim's
+/// figures must show it, each is held to the level by itself; that one of them shows the
+/// contrary is held to the level among all.
+///
+/// Source: R. L. Berger, *Multiparameter hypothesis testing and acceptance sampling*,
+/// Technometrics 24 (1982).
+pub fn part([alone, among]: [&Found; 2], wanted: Verdict, rule: &Rule) -> Part {
+    let contrary = match wanted {
+        Verdict::Lower => Verdict::Higher,
+        _ => Verdict::Lower,
+    };
+    let is_small = |(low, high): (f64, f64)| low > 1.0 / rule.effect && high < rule.effect;
+    let bounds = alone.ratio.and_then(|ratio| ratio.bounds);
+    match alone.verdict {
+        found if found == wanted => Part::Shown,
+        Verdict::Identical => Part::Contradicted,
+        _ if among.verdict == contrary => Part::Contradicted,
+        Verdict::NotSeparated { .. } if bounds.is_some_and(is_small) => Part::Contradicted,
+        Verdict::NotSeparated { more } => Part::Open(more.unwrap_or(1).max(1) as usize),
+        Verdict::Undecided(few) => Part::Open(few.needed - few.have.0.min(few.have.1)),
+        Verdict::Lower | Verdict::Higher => Part::Open(1),
+    }
+}
+
+/// `lower, 0.021 times (0.015–0.027)`.
+pub fn says(found: &Found) -> String {
+    let word = match found.verdict {
+        Verdict::Lower => "lower",
+        Verdict::Higher => "higher",
+        Verdict::NotSeparated { .. } => "not separated",
+        Verdict::Identical => return "the same to the last sample".to_owned(),
+        Verdict::Undecided(few) => return few.to_string(),
+    };
+    let times = found.ratio.map(|ratio| format!(", {}", times(&ratio)));
+    format!("{word}{}", times.unwrap_or_default())
+}
+
+fn times(ratio: &Interval) -> String {
+    // Three digits, whether it is 1.02 or 0.0117.
+    let short = |value: f64| {
+        let places = (2.0 - value.log10().floor()).clamp(0.0, 6.0) as usize;
+        format!("{value:.places$}")
+    };
+    let bounds = ratio.bounds;
+    let bounds = bounds.map(|(low, high)| format!(" ({}–{})", short(low), short(high)));
+    format!(
+        "{} times{}",
+        short(ratio.estimate),
+        bounds.unwrap_or_default()
+    )
+}
+
+/// The middle of several runs' times, and from where to where they are: `8.07 µs (7.90–8.20 µs)`.
+pub fn spread(values: &[f64], is_work: bool) -> String {
+    let mut values: Vec<Nanos> = values.iter().map(|ns| Nanos(ns.round() as i64)).collect();
+    values.sort_unstable();
+    let (Some(low), Some(high)) = (values.first(), values.last()) else {
+        return "not measured".to_owned();
+    };
+    let middle = values[(values.len() - 1) / 2];
+    match (is_work, low == high) {
+        (_, true) => crate::text::time(middle, is_work),
+        (true, _) => format!("{} ({})", seconds(middle), seconds_span(*low, *high)),
+        (false, _) => format!("{middle} ({})", span(*low, *high)),
+    }
+}
+
+/// The smallest and the largest.
+pub fn ends(values: &[f64]) -> (f64, f64) {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    (
+        low,
+        values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+    )
+}
+
+/// The middle of several runs' percentages, and from where to where they are.
+pub fn percents(values: &[f64]) -> String {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (low, high) = ends(values);
+    let middle = sorted[(sorted.len() - 1) / 2];
+    match values.len() {
+        1 => format!("{middle:+.0} %"),
+        seeds => format!("{middle:+.0} % ({low:+.0} to {high:+.0} % over {seeds} seeds)"),
+    }
+}

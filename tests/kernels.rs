@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kernels of other releases of Debian: found in package lists of Punctual's own, and booted
+//! with the preemption models that they offer.
+
+use std::fs;
+use std::time::SystemTime;
+
+use punctual_tests::{Ended, Scratch};
+
+/// The system's package lists, and when they were changed.
+fn system_lists() -> Vec<(String, SystemTime)> {
+    let entries = fs::read_dir("/var/lib/apt/lists").expect("APT's lists");
+    let mut lists: Vec<_> = entries
+        .map(|entry| {
+            let entry = entry.expect("an entry");
+            let changed = entry.metadata().and_then(|data| data.modified());
+            let name = entry.file_name().to_string_lossy().into_owned();
+            (name, changed.expect("a time"))
+        })
+        .collect();
+    lists.sort();
+    lists
+}
+
+fn run_with(scratch: &Scratch, boot: &str) -> Ended {
+    let kernel = ["--kernel", "debian-7.2", "--boot", boot];
+    let run = ["run", "--probe", "timer", "--samples", "300", "--json"];
+    scratch.run(&[&run[..], &kernel].concat())
+}
+
+#[test]
+fn a_kernel_of_another_release_is_fetched_and_offers_full_and_lazy() {
+    let scratch = Scratch::new();
+    let before = system_lists();
+    // Others may have fetched it long ago: its lists are read again all the same.
+    let ended = scratch.run(&["kernel", "fetch", "--refresh", "debian-7.2"]);
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    assert_eq!(system_lists(), before);
+    let place = punctual_tests::user_cache().join("punctual/kernels/debian-7.2");
+    let config = fs::read_to_string(place.join("config")).expect("its configuration");
+    assert!(config.contains("CONFIG_ARCH_HAS_PREEMPT_LAZY=y"));
+
+    let refused = run_with(&scratch, "preempt=none");
+    assert_eq!(refused.status, Some(2), "{}", refused.stderr);
+    let expected = "expected preempt=full|lazy, as debian-7.2 offers, found preempt=none";
+    assert!(refused.stderr.contains(expected), "{}", refused.stderr);
+    for model in ["full", "lazy"] {
+        let ended = run_with(&scratch, &format!("preempt={model}"));
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+        let run = &punctual_tests::runs(&ended.stdout)[0];
+        assert_eq!(run["provenance"]["preemption"], model);
+        let release = run["provenance"]["release"].as_str().expect("a release");
+        assert!(release.starts_with("7.2."), "{release}");
+    }
+}
