@@ -213,7 +213,8 @@ fn with_likely_name(error: KernelError) -> Error {
         return error.into();
     };
     let known: Vec<&str> = known.split(", ").collect();
-    Error::Request(format!("{error}{}", did_you_mean(id, &known)))
+    let likely = did_you_mean(id, &known);
+    Error::UnknownKernel { error, likely }
 }
 
 /// What subjects with the same kernel have in common.
