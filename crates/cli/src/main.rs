@@ -56,6 +56,10 @@ enum ExitStatus {
     Usage = 2,
     /// Measured, but something was unsupported or interrupted.
     Incomplete = 3,
+    /// A limit is broken.
+    Unfit = 4,
+    /// No limit is broken, and one cannot be decided.
+    Undecided = 5,
 }
 
 /// The command line asks for something that does not exist.
