@@ -12,7 +12,7 @@ use punctual_tests::{Scratch, finding, runs};
 use serde_json::Value;
 
 /// How far a value may be from what is expected, in ns: some paths are longer, some shorter
-/// beside a stall, by up to 2,800 instructions; and where the clock tick falls into the stall,
+/// beside a stall, by up to 3,040 instructions; and where the clock tick falls into the stall,
 /// it is served at its end, which takes 3 to 6 µs.
 const ALLOWANCE_NS: i64 = 9_000;
 
