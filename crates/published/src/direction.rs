@@ -225,11 +225,8 @@ pub enum Statistic {
     Min,
     /// The average.
     Mean,
-<<<<<<< HEAD
-    /// The largest average of one variant; beginnings, which are variants too, left out.
-=======
-    /// Of several variants' or repetitions' averages the largest.
->>>>>>> 5ef988888dcbb6751e19696a8d304c2593f7e438
+    /// Of several variants' or repetitions' averages the largest; beginnings, which are variants
+    /// too, are left out.
     WorstMean,
     /// The largest.
     Max,
@@ -249,11 +246,7 @@ impl Statistic {
         match self {
             Self::Min => "min",
             Self::Mean => "average",
-<<<<<<< HEAD
-            Self::WorstMean => "average of the worst variant",
-=======
             Self::WorstMean => "worst average",
->>>>>>> 5ef988888dcbb6751e19696a8d304c2593f7e438
             Self::Max => "max",
             Self::Median => "median",
             Self::Last => "last",

@@ -268,16 +268,9 @@ fn words(matrix: &Matrix<'_>, told: &Told) -> Result<Judged, String> {
         .ok_or_else(|| format!("no probe tells \"{}\"", told.finding))?;
     let mut judged = Judged::default();
     for column in required(matrix, told.of)? {
-<<<<<<< HEAD
         let rows = matrix.rows.iter();
         let meant = rows.filter(|row| told.means(&row.probe, &row.variant));
-        let before = found.all;
-=======
-        let meant = matrix.rows.iter().filter(|row| {
-            row.probe == told.probe && (told.variant.is_empty() || row.variant == told.variant)
-        });
         let mut said: Vec<(String, usize)> = Vec::new();
->>>>>>> 5ef988888dcbb6751e19696a8d304c2593f7e438
         for row in meant {
             let Cell::Measured { found, .. } = column.cell(row) else {
                 continue;

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figure of a subject that a document's figure is to be compared with.
 
-<<<<<<< HEAD
 use punctual_model::probe::is_beginning;
-=======
 use punctual_model::recording::Recording;
->>>>>>> 5ef988888dcbb6751e19696a8d304c2593f7e438
 use punctual_model::units::Nanos;
 use punctual_published::{Measure, Statistic};
 
@@ -121,7 +118,8 @@ pub fn figure(
     let value = match statistic {
         Statistic::WorstMean => {
             let mean = |row| of(&measured(column, &[row]).ok()?, Statistic::Mean);
-            let means = rows.iter().filter_map(|row| mean(*row));
+            let rows = rows.iter().filter(|row| !is_beginning(&row.variant));
+            let means = rows.filter_map(|row| mean(*row));
             means.max_by(f64::total_cmp)
         }
         _ => of(&measured(column, rows)?, statistic),
@@ -149,18 +147,7 @@ fn measured<'a>(column: &Column<'a>, rows: &[&Measurement]) -> Result<Vec<Measur
     if found.is_empty() {
         return Err(reason.unwrap_or_else(|| "not measured".to_owned()));
     }
-<<<<<<< HEAD
-    if statistic == Statistic::WorstMean {
-        found.retain(|one| !is_beginning(&one.recording.key.variant));
-        let variants =
-            found.chunk_by(|one, other| one.recording.key.variant == other.recording.key.variant);
-        let means = variants.filter_map(|variant| of(variant, Statistic::Mean));
-        return means.max().ok_or_else(|| "not measured".to_owned());
-    }
-    of(&found, statistic).ok_or_else(|| "not every sample was kept".to_owned())
-=======
     Ok(found)
->>>>>>> 5ef988888dcbb6751e19696a8d304c2593f7e438
 }
 
 /// The figure, corrected where it is known what the taking of time stamps adds to it.
@@ -180,14 +167,11 @@ fn raw(stats: &Stats, found: &[Measured<'_>], statistic: Statistic) -> Option<f6
             return (stats.count > 0).then(|| mean(sum, stats.count));
         }
         Statistic::WorstMean => {
-            let means = all().map(|one| mean(one.sum.0.into(), one.count));
+            let all = all().filter(|one| !is_beginning(&one.key.variant));
+            let means = all.map(|one| mean(one.sum.0.into(), one.count));
             return means.max_by(f64::total_cmp);
         }
         Statistic::Min => stats.extremes.map(|(min, _)| min),
-<<<<<<< HEAD
-        Statistic::Mean | Statistic::WorstMean => stats.mean,
-=======
->>>>>>> 5ef988888dcbb6751e19696a8d304c2593f7e438
         Statistic::Max => stats.worst(),
         Statistic::Median => stats.median(),
         Statistic::Last => {

@@ -267,15 +267,10 @@ fn what_a_probe_tells_is_checked_by_its_word_in_each_run() {
         evidence,
         "none, result: pass (5 of 5); rt, result: FAIL (1 of 5), pass (4 of 5)"
     );
-<<<<<<< HEAD
-    for recording in &mut runs[0].recordings {
-        recording.findings.remove("waiters_matter");
-=======
     for run in runs.iter_mut().step_by(2) {
         for recording in &mut run.recordings {
-            recording.findings.remove("slope_ns_per_waiter");
+            recording.findings.remove("waiters_matter");
         }
->>>>>>> 5ef988888dcbb6751e19696a8d304c2593f7e438
     }
     let (found, evidence) = outcome(&runs, 3, "waiters-without-influence");
     assert_eq!(found, Outcome::CannotTell);
