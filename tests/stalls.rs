@@ -27,7 +27,7 @@ fn delays(kind: &str, stage: &str, subject: &str) -> bool {
         // It is woken by the hard handler, which has had all of the delay before; for any
         // other kind it waits, because the stalling thread has the same priority.
         "irq thread" => kind != "irqs-off" && (kind != "softirq" || softirq),
-        "irq whole" => kind != "softirq" || softirq,
+        "irq hard+thread" | "irq whole" => kind != "softirq" || softirq,
         "irq reader" => false,
         // The stalling thread has a lower priority than the one that makes system calls.
         "signal to" | "signal from" => kind == "irqs-off" || softirq,

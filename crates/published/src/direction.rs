@@ -225,8 +225,8 @@ pub enum Statistic {
     Min,
     /// The average.
     Mean,
-    /// Of several variants' or repetitions' averages the largest; beginnings, which are variants
-    /// too, are left out.
+    /// Of several variants' or repetitions' averages the largest; beginnings, which are
+    /// variants too, left out.
     WorstMean,
     /// The largest.
     Max,
@@ -246,7 +246,7 @@ impl Statistic {
         match self {
             Self::Min => "min",
             Self::Mean => "average",
-            Self::WorstMean => "worst average",
+            Self::WorstMean => "average of the worst variant",
             Self::Max => "max",
             Self::Median => "median",
             Self::Last => "last",

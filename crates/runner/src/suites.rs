@@ -5,6 +5,7 @@
 //! comes with Punctual.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use include_dir::{Dir, include_dir};
@@ -16,7 +17,7 @@ use toml::Table;
 
 use crate::data_files::{self, wrong};
 use crate::loads::{self, Loads};
-use crate::{Error, mistakes};
+use crate::{Error, limits, mistakes};
 
 static SUITES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../suites");
 
@@ -61,6 +62,7 @@ pub fn of_probes(probes: &[String], loads: &[String], params: &Table) -> Result<
         name: probes.join("+"),
         summary: "probes of the command line".into(),
         memory_mib: 512,
+        seeds: NonZeroU32::MIN,
         programs: Vec::new(),
         files: Vec::new(),
         modules,
@@ -151,6 +153,7 @@ fn parse(path: &Path, text: &str) -> Result<Suite, Error> {
         loads::check(name, load)
             .map_err(|reason| wrong(path, &format!("load \"{name}\": {reason}")))?;
     }
+    limits::check(&suite.limits).map_err(|reason| wrong(path, &reason))?;
     let directory = path.parent().unwrap_or(Path::new(""));
     for step in &mut suite.steps {
         step.load = adopt(&mut suite.loads, &step.load, directory)?;
