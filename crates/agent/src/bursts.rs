@@ -68,11 +68,12 @@ pub fn nominal(ticks: u64) -> Nanos {
 }
 
 /// What says how long a test is.
-pub fn extent() -> Extent {
+pub fn extent(ticks: u32) -> Extent {
     Extent {
         parameter: "ticks",
         each: nominal(1),
         most: AT_ONCE,
+        own: Some(ticks.into()),
     }
 }
 

@@ -5,9 +5,11 @@ mod cache;
 mod compare;
 mod completions;
 mod explain;
+mod judge;
 mod kernel;
 mod list;
 mod man;
+mod measure;
 mod published;
 mod remove;
 mod replay_args;
@@ -36,6 +38,7 @@ Examples:
   punctual runs                            what has been measured so far
   punctual show r3 --report r3.html        a run again, as a page
   punctual compare r1 r4                   one run against another
+  punctual judge r1 r4 --limits mine.toml  fit, unfit or undecided, and why
   punctual published celf                  what a suite's document says
 
 A run is named r3 or 3; `last` is the newest one.
@@ -45,6 +48,8 @@ Exit status:
   1    an error: of a file, a kernel, the bench, the store
   2    the command line asks for something wrong or unknown
   3    measured or explained in part: unsupported, or interrupted by Ctrl-C
+  4    judged: a limit is broken
+  5    judged: no limit is broken, and one cannot be decided
   130  a second Ctrl-C has ended it at once
 
 Environment:
@@ -72,6 +77,7 @@ enum Command {
     Runs(runs::Runs),
     Show(show::Show),
     Compare(compare::Compare),
+    Judge(judge::Judge),
     Survey(survey::Survey),
     Remove(remove::Remove),
     Explain(explain::Explain),
@@ -91,6 +97,7 @@ impl Cli {
             Command::Runs(command) => command.run(),
             Command::Show(command) => command.run(),
             Command::Compare(command) => command.run(),
+            Command::Judge(command) => command.run(),
             Command::Survey(command) => command.run(),
             Command::Remove(command) => command.run(),
             Command::Explain(command) => command.run(),

@@ -24,7 +24,8 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status as u8),
         Err(error) => {
             // Where standard error is closed nobody wants to know.
-            _ = writeln!(io::stderr(), "punctual: {error:#}");
+            let hint = hints::of_command(&error);
+            _ = writeln!(io::stderr(), "punctual: {error:#}{hint}");
             ExitCode::from(status(&error) as u8)
         }
     }
@@ -56,6 +57,10 @@ enum ExitStatus {
     Usage = 2,
     /// Measured, but something was unsupported or interrupted.
     Incomplete = 3,
+    /// A limit is broken.
+    Unfit = 4,
+    /// No limit is broken, and one cannot be decided.
+    Undecided = 5,
 }
 
 /// The command line asks for something that does not exist.

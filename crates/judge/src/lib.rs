@@ -13,8 +13,10 @@ mod judge;
 mod occasions;
 mod rank_sum;
 mod rule;
+mod sequential;
 #[cfg(test)]
 mod synthetic;
+pub mod trials;
 mod typical;
 mod verdict;
 
@@ -23,5 +25,6 @@ pub use holm::holm;
 pub use judge::{Unanswered, judge, judge_with};
 pub use occasions::{MoreOften, Occasions, RateBounds, more_often};
 pub use rule::{Rule, TooFewRuns};
+pub use sequential::Sequential;
 pub use typical::{Typical, runs_for_typical, typical};
 pub use verdict::{Answer, Decisive, Fitness, Judgement, More, Why};

@@ -5,6 +5,8 @@ use punctual_model::Nanos;
 use statrs::distribution::{Binomial, ChiSquared, ContinuousCDF as _, Discrete as _};
 use statrs::distribution::{DiscreteCDF as _, Gamma};
 
+use crate::rank_sum::RankSum;
+
 /// Above this chance that independent occasions are spread so unevenly over runs, they are
 /// taken for independent.
 const EVEN: f64 = 0.1;
@@ -32,7 +34,7 @@ pub struct MoreOften {
     pub is_higher: bool,
     /// How often rates so far apart come by chance, two-sided.
     pub p: f64,
-    /// Whether runs with an occasion were counted, because occasions come in clusters.
+    /// Whether runs were compared, not occasions, because these come in clusters.
     pub is_by_run: bool,
 }
 
@@ -47,11 +49,6 @@ impl Occasions {
         self.runs
             .iter()
             .fold(Nanos::ZERO, |sum, (_, time)| sum + *time)
-    }
-
-    /// In how many runs it happened at all.
-    pub fn runs_with(&self) -> u64 {
-        self.runs.iter().filter(|(count, _)| *count > 0).count() as u64
     }
 
     /// Pearson's statistic of the counts against rates that are the same in all runs.
@@ -117,41 +114,44 @@ impl Occasions {
         })
     }
 
-    /// What is counted: occasions, or runs with one.
-    fn units(&self, by_run: bool) -> u64 {
-        if by_run {
-            self.runs_with()
-        } else {
-            self.count()
-        }
+    /// The rate of each run, in occasions per second.
+    fn rates(&self) -> Vec<f64> {
+        let timed = self.runs.iter().filter(|(_, time)| *time > Nanos::ZERO);
+        let rate = |(count, time): &(u64, Nanos)| *count as f64 / time.as_secs_f64();
+        timed.map(rate).collect()
     }
 }
 
 /// Compares two rates; `None` where a side has no time, or none has an occasion.
 ///
 /// Given the sum of both counts, the first is binomial; the p is the middle one (half of the
-/// chance of what was observed). Where occasions come in clusters, runs with one are counted.
+/// chance of what was observed). Where occasions come in clusters, the rates of runs are
+/// compared instead, by the permutation of run labels.
 ///
 /// Sources: J. Przyborowski and H. Wilenski, *Homogeneity of results in testing samples from
 /// Poisson series* (1940); H. O. Lancaster, *Significance tests in discrete distributions*
 /// (1961) for the middle p.
 pub fn more_often(one: &Occasions, other: &Occasions) -> Option<MoreOften> {
     let (time, others) = (one.time().as_secs_f64(), other.time().as_secs_f64());
-    if time <= 0.0 || others <= 0.0 {
+    let (count, all) = (one.count(), one.count() + other.count());
+    if time <= 0.0 || others <= 0.0 || all == 0 {
         return None;
     }
-    let is_by_run = one.is_clustered() || other.is_clustered();
-    let count = one.units(is_by_run);
-    let all = count + other.units(is_by_run);
-    let share = time / (time + others);
-    let given = Binomial::new(share, all).ok().filter(|_| all > 0)?;
+    if one.is_clustered() || other.is_clustered() {
+        let sum = RankSum::of(&one.rates(), &other.rates());
+        return Some(MoreOften {
+            is_higher: !sum.is_low(),
+            p: sum.p(),
+            is_by_run: true,
+        });
+    }
+    let given = Binomial::new(time / (time + others), all).ok()?;
     let half = given.pmf(count) / 2.0;
-    let below = given.cdf(count) - half;
-    let above = given.sf(count) + half;
+    let (below, above) = (given.cdf(count) - half, given.sf(count) + half);
     Some(MoreOften {
         is_higher: above < below,
         p: (2.0 * below.min(above)).min(1.0),
-        is_by_run,
+        is_by_run: false,
     })
 }
 

@@ -4,7 +4,9 @@
 mod json;
 mod refusal;
 mod text;
+mod verdicts;
 
+use punctual_judge::{Comparison as Judged, Rule};
 use punctual_model::probe::{FindingView, Shape};
 use punctual_model::run::Run;
 use punctual_model::units::Nanos;
@@ -16,6 +18,7 @@ use crate::views::{self, Tone};
 pub use json::comparison_json;
 pub use refusal::Refusal;
 pub use text::comparison_text;
+pub use verdicts::{name as verdict_name, sentences as verdict_sentences};
 
 /// Runs that may be compared. Where one subject has two runs with one seed, each run is a
 /// subject of its own.
@@ -59,6 +62,8 @@ pub struct Comparison {
     pub digests: Vec<Digests>,
     /// What must be known to read it rightly.
     pub notes: Vec<String>,
+    /// How sure the verdicts are.
+    pub rule: Rule,
 }
 
 /// One measurement.
@@ -70,6 +75,9 @@ pub struct Section {
     pub figures: Vec<&'static str>,
     /// For each subject a cell for each figure.
     pub cells: Vec<Vec<Cell>>,
+    /// For each subject whether it is lower or higher than the first, by the leading figure
+    /// of each run; `None` for the first itself, and where no figure leads.
+    pub verdicts: Vec<Option<Judged>>,
 }
 
 /// A subject's figure beside the first one's.
@@ -127,26 +135,31 @@ impl Digests {
     }
 }
 
-/// Compares all subjects with the first.
+/// Compares all subjects with the first: the figures over all runs, and run by run for the
+/// verdicts, which hold for all rows of a subject together.
 pub fn compare(runs: &Comparable) -> Comparison {
     let matrix = Matrix::new(runs.runs());
+    let (columns, rule) = (&matrix.columns, Rule::default());
+    let digests: Vec<Digests> = columns
+        .iter()
+        .map(|column| digests(&columns[0], column))
+        .collect();
+    let subjects = || columns.iter().zip(&digests).skip(1);
+    let judged: Vec<Vec<Option<Judged>>> = subjects()
+        .map(|(column, digests)| verdicts::verdicts(&matrix, column, *digests, &rule))
+        .collect();
+    let sections = matrix.rows.iter().enumerate().map(|(at, row)| {
+        let mut section = section(&matrix, row);
+        section.verdicts.push(None);
+        section.verdicts.extend(judged.iter().map(|rows| rows[at]));
+        section
+    });
     Comparison {
-        subjects: matrix
-            .columns
-            .iter()
-            .map(|column| column.name.clone())
-            .collect(),
-        sections: matrix
-            .rows
-            .iter()
-            .map(|row| section(&matrix, row))
-            .collect(),
-        digests: matrix
-            .columns
-            .iter()
-            .map(|column| digests(&matrix.columns[0], column))
-            .collect(),
+        subjects: columns.iter().map(|column| column.name.clone()).collect(),
+        sections: sections.collect(),
         notes: notes(&matrix),
+        digests,
+        rule,
     }
 }
 
@@ -200,6 +213,7 @@ fn section(matrix: &Matrix<'_>, row: &Measurement) -> Section {
         row: row.clone(),
         figures,
         cells,
+        verdicts: Vec::new(),
     }
 }
 

@@ -9,6 +9,7 @@ pub mod compare;
 mod figure;
 pub mod gnuplot;
 mod json;
+pub mod judgement;
 mod matrix;
 mod page;
 pub mod published;

@@ -57,6 +57,14 @@ pub struct Results {
     pub unstored: Option<StoreError>,
 }
 
+impl Results {
+    /// Whether a run was ended by the user, or not begun.
+    pub fn is_interrupted(&self) -> bool {
+        let ended = |run: &Run| run.state == State::Interrupted;
+        self.left > 0 || self.runs.iter().any(ended)
+    }
+}
+
 impl Runner<'_> {
     /// Makes all runs, `side_by_side` of them at a time. What is in memory grows with the
     /// groups, not with the jobs.

@@ -17,7 +17,7 @@ use toml::Table;
 
 use crate::data_files::{self, wrong};
 use crate::loads::{self, Loads};
-use crate::{Error, mistakes};
+use crate::{Error, limits, mistakes};
 
 static SUITES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../suites");
 
@@ -153,6 +153,7 @@ fn parse(path: &Path, text: &str) -> Result<Suite, Error> {
         loads::check(name, load)
             .map_err(|reason| wrong(path, &format!("load \"{name}\": {reason}")))?;
     }
+    limits::check(&suite.limits).map_err(|reason| wrong(path, &reason))?;
     let directory = path.parent().unwrap_or(Path::new(""));
     for step in &mut suite.steps {
         step.load = adopt(&mut suite.loads, &step.load, directory)?;

@@ -153,3 +153,47 @@ fn words_stand_beside_words() {
     assert_eq!(threads.figures[0], "each irq threaded");
     assert_eq!(threads.cells[1][0], Cell::Word("yes".into()));
 }
+
+#[test]
+fn verdicts_are_of_runs_and_not_of_bare_numbers() {
+    let runs = [
+        fixtures::seeds(5)[..5].to_vec(),
+        fixtures::seeds(5)[15..].to_vec(),
+    ]
+    .concat();
+    let comparison = compare(&Comparable::new(runs).unwrap());
+    let words = |at: usize| verdict_name(&comparison.sections[at].verdicts[1].unwrap().verdict);
+    assert_eq!([words(0), words(1), words(2)], ["lower", "lower", "higher"]);
+    assert!(
+        comparison
+            .sections
+            .iter()
+            .all(|section| section.verdicts[0].is_none())
+    );
+    let text = comparison_text(&comparison, 80);
+    assert!(
+        text.contains("  rt against none, timer, idle, cpu0: lower 0.34× ("),
+        "{text}"
+    );
+    let json = comparison_json(&comparison);
+    let verdict = &json["measurements"][1]["subjects"][1]["verdict"];
+    assert_eq!(
+        (&verdict["verdict"], &verdict["more"]),
+        (&"lower".into(), &serde_json::Value::Null)
+    );
+    // One run each has lower numbers and no verdict.
+    let one = compare(&Comparable::new(two()).unwrap());
+    let text = comparison_text(&one, 80);
+    assert!(
+        text.contains("rt against none: undecided: too few runs: 1 and 1, 5 each are needed"),
+        "{text}"
+    );
+    let mut again = fixtures::run("none", 1);
+    again.id = "again".into();
+    let same = compare(&Comparable::new(vec![fixtures::run("none", 1), again]).unwrap());
+    let text = comparison_text(&same, 80);
+    assert!(
+        text.contains("none again against none none-1: identical."),
+        "{text}"
+    );
+}

@@ -3,7 +3,7 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{Cell, Comparison, Section};
+use super::{Cell, Comparison, Section, verdict_sentences};
 use crate::text::{clean, cut, time, times, wrap};
 
 /// How many columns a subject's name may take.
@@ -34,6 +34,12 @@ pub fn comparison_text(comparison: &Comparison, width: usize) -> String {
     if !all_shown {
         let hint = "Figures for which there is no room here: --json, --report, a wider terminal.";
         lines.extend(wrap(hint, "", "  ", width));
+    }
+    let confidence = comparison.rule.confidence_percent();
+    let head = format!("Run by run, at {confidence} % over all rows of a subject:");
+    lines.extend(wrap(&head, "", "  ", width));
+    for sentence in verdict_sentences(comparison) {
+        lines.extend(wrap(&clean(&sentence), "  ", "    ", width));
     }
     for (name, digests) in comparison.subjects.iter().zip(&comparison.digests) {
         lines.extend(wrap(

@@ -3,7 +3,9 @@
 
 use maud::{Markup, html};
 
-use crate::compare::{Cell, Comparison, Section};
+use punctual_judge::{Comparison as Judged, Verdict};
+
+use crate::compare::{Cell, Comparison, Section, verdict_name, verdict_sentences};
 use crate::shell::wide;
 use crate::text::{time, times};
 
@@ -18,6 +20,13 @@ pub fn against(comparison: &Comparison) -> Markup {
         (wide(&html! { table.kept {
             @for section in &comparison.sections { (block(comparison, section)) }
         } }))
+        p {
+            "Run by run, at " (comparison.rule.confidence_percent()) " % over all rows of a "
+            "subject:"
+        }
+        ul.plain {
+            @for sentence in verdict_sentences(comparison) { li { (sentence) } }
+        }
         ul.plain {
             @for (name, digests) in comparison.subjects.iter().zip(&comparison.digests) {
                 li { "Digest of " (name) ": " (digests.name()) "." }
@@ -28,24 +37,38 @@ pub fn against(comparison: &Comparison) -> Markup {
 }
 
 fn block(comparison: &Comparison, section: &Section) -> Markup {
+    let subjects = comparison.subjects.iter().zip(&section.cells);
     html! { tbody {
         tr {
             th.title scope="rowgroup" { span { (section.row.title()) } }
             @for figure in &section.figures { th.title scope="col" { (figure) } }
         }
-        @for (name, cells) in comparison.subjects.iter().zip(&section.cells) { tr {
+        @for ((name, cells), judged) in subjects.zip(&section.verdicts) { tr {
             th scope="row" { (name) }
-            @for one in cells { (cell(one, section.row.is_throughput())) }
+            @for (at, one) in cells.iter().enumerate() {
+                // Only the leading figure is judged.
+                @let judged = judged.as_ref().filter(|_| at == 0);
+                (cell(one, section.row.is_throughput(), judged))
+            }
         } }
     } }
 }
 
-fn cell(cell: &Cell, is_work: bool) -> Markup {
+/// Coloured by the verdict, never by the bare number.
+fn cell(cell: &Cell, is_work: bool, judged: Option<&Judged>) -> Markup {
+    let colour = match judged.map(|judged| judged.verdict) {
+        Some(Verdict::Lower) => Some("low"),
+        Some(Verdict::Higher) => Some("high"),
+        _ => None,
+    };
     match cell {
-        Cell::Time { value, ratio } => html! { td {
+        Cell::Time { value, ratio } => html! { td class=[colour] {
             (time(*value, is_work))
             @if let (Some(ratio), Some(percent)) = (ratio, cell.percent()) {
                 " " span.soft { (times(*ratio)) ", " (format!("{percent:+.1} %")) }
+            }
+            @if let Some(judged) = judged {
+                " " span.soft { (verdict_name(&judged.verdict)) }
             }
         } },
         Cell::Word(text) => html! { td { (text) } },

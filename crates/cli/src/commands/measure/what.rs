@@ -14,7 +14,7 @@ use toml::{Table, Value};
 use crate::UsageError;
 
 /// What is measured.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct WhatArgs {
     /// The suite: a name that `punctual list suites` shows, or a TOML file
     #[arg(required_unless_present = "probe")]
@@ -36,6 +36,14 @@ pub struct WhatArgs {
 }
 
 impl WhatArgs {
+    /// This suite, as it is.
+    pub fn of_suite(suite: &str) -> Self {
+        Self {
+            suite: Some(suite.to_owned()),
+            ..Self::default()
+        }
+    }
+
     /// Whether CPUs are named.
     pub fn names_cpus(&self) -> bool {
         self.cpus.is_some()

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `punctual judge`: runs against limits.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use punctual_judge::{Fitness, Judgement, Sequential, Unanswered, judge, runs_for_typical};
+use punctual_model::suite::Suite;
+use punctual_model::{Limit, Nanos, Run};
+use punctual_report::judgement::{
+    judgement_json, judgement_text, junit, kcidb, ktap, lava, openmetrics,
+};
+use punctual_runner::limits;
+
+use super::LAST;
+use super::measure::what::WhatArgs;
+use super::measure::{MeasureArgs, Prepared};
+use crate::scale_args::parse_duration;
+use crate::{ExitStatus, UsageError, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  punctual judge r1 r2 r3 r4 r5 --limits mine.toml
+  punctual judge demo --subject rt --limits mine.toml
+  punctual judge ./mine.toml               the suite's own [[limit]]
+  punctual judge demo --kernel mine --limits mine.toml --seeds 1..20 --json
+  punctual judge ./mine.toml --budget 20m --junit verdict.xml
+
+A file of limits, or a suite, has as many of these as it takes:
+  [[limit]]
+  probe = \"timer\"
+  load = \"stress\"      # each by itself, where none is named; so variant, subject
+  what = \"worst\"       # mean, median, p99.9, missed, cpu, work with its unit
+  at_most = \"100 us\"   # or at_least; \"115 %\" with of = \"none\"
+  [[limit]]
+  probe = \"timer\"
+  above = \"50 us\"      # such samples come …
+  once_in = \"10 min\"   # … less than once in so much measured time
+
+Exit status: 0 fit; 4 unfit; 5 undecided; 1 and 2 as ever.";
+
+/// Judge runs by limits: fit, unfit or undecided, with reason and confidence
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Judge {
+    /// Runs (r3 or 3; `last`); or a suite, which is measured first, with as many
+    /// seeds as its limits need
+    #[arg(required = true, value_name = "SUITE|RUN")]
+    what: Vec<String>,
+    /// The limits: a TOML file; without it those of the suite
+    #[arg(long, value_name = "FILE")]
+    limits: Option<PathBuf>,
+    /// Measure until each limit is decided, for so long at most (20m), with seeds
+    /// from --seed on
+    #[arg(long, value_name = "TIME", conflicts_with = "seeds", value_parser = parse_duration)]
+    budget: Option<Nanos>,
+    /// Print JSON
+    #[arg(long, group = "printed")]
+    json: bool,
+    /// Print KTAP, the kernel's test protocol
+    #[arg(long, group = "printed")]
+    ktap: bool,
+    /// Print signals for LAVA
+    #[arg(long, group = "printed")]
+    lava: bool,
+    /// Write JUnit XML to FILE
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Write tests for KernelCI's database (KCIDB 5.3) to FILE
+    #[arg(long, value_name = "FILE")]
+    kcidb: Option<PathBuf>,
+    /// Write histograms and verdicts as OpenMetrics to FILE
+    #[arg(long, value_name = "FILE")]
+    openmetrics: Option<PathBuf>,
+    #[command(flatten)]
+    measure: MeasureArgs,
+}
+
+impl Judge {
+    /// Does it.
+    pub fn run(self) -> Result<ExitStatus> {
+        for file in [&self.junit, &self.kcidb, &self.openmetrics] {
+            output::check_file(file.as_deref())?;
+        }
+        let (judgement, runs) = if self.what.iter().all(|word| is_run(word)) {
+            if self.budget.is_some() {
+                let wrong = "--budget is for a suite: runs that there are are judged as they are";
+                return Err(UsageError(wrong.into()).into());
+            }
+            let runs = self.measure.store.load(&self.what)?;
+            (judged(&self.limits_of(&suite_of(&runs)?)?, &runs)?, runs)
+        } else {
+            let [suite] = self.what.as_slice() else {
+                let found = self.what.join(" ");
+                let expected = format!("expected one suite, or runs such as r3, found {found}");
+                return Err(UsageError(expected).into());
+            };
+            self.measured(suite)?
+        };
+        self.show(&judgement, &runs)?;
+        Ok(match judgement.fitness() {
+            Fitness::Fit => ExitStatus::Done,
+            Fitness::Unfit => ExitStatus::Unfit,
+            Fitness::Undecided => ExitStatus::Undecided,
+        })
+    }
+
+    fn limits_of(&self, suite: &str) -> Result<Vec<Limit>> {
+        Ok(match &self.limits {
+            Some(path) => limits::in_file(path)?,
+            None => limits::of_suite(suite)?,
+        })
+    }
+
+    /// Measures a suite, and judges what came.
+    fn measured(&self, suite: &str) -> Result<(Judgement, Vec<Run>)> {
+        let limits = self.limits_of(suite)?;
+        let what = WhatArgs::of_suite(suite);
+        self.measure.check(&what)?;
+        let suite = what.suite()?;
+        let plans = self.measure.plans(&suite, Some(seeds_for(&limits)))?;
+        let prepared = self.measure.prepare(&what, &suite)?;
+        if let Some(budget) = self.budget {
+            return self.within(budget, &limits, &suite, &prepared);
+        }
+        let runs = prepared.measure(&plans)?.runs;
+        Ok((judged(&limits, &runs)?, runs))
+    }
+
+    /// Measures seed after seed until each limit is decided, or the time is over.
+    fn within(
+        &self,
+        budget: Nanos,
+        limits: &[Limit],
+        suite: &Suite,
+        prepared: &Prepared<'_>,
+    ) -> Result<(Judgement, Vec<Run>)> {
+        let begun = Instant::now();
+        let budget = Duration::from_nanos(budget.0.unsigned_abs());
+        let mut sequential = Sequential::new(limits);
+        let (mut runs, mut seeds) = (Vec::new(), 0);
+        loop {
+            let missing = sequential.next_runs() - seeds;
+            let round = prepared.round().min(missing);
+            let plans = self.measure.plans_after(suite, seeds, round)?;
+            let results = prepared.measure(&plans)?;
+            let is_interrupted = results.is_interrupted();
+            runs.extend(results.runs);
+            seeds += round;
+            let is_over = is_interrupted || begun.elapsed() >= budget;
+            if let Some(certain) = sequential.certain(&runs).map_err(unanswered)? {
+                return Ok((certain, runs));
+            }
+            if seeds < sequential.next_runs() && !is_over {
+                continue;
+            }
+            let judgement = sequential.look(&runs).map_err(unanswered)?;
+            if is_over || !judgement.needs_runs() {
+                return Ok((judgement, runs));
+            }
+        }
+    }
+
+    fn show(&self, judgement: &Judgement, runs: &[Run]) -> Result<()> {
+        if self.json {
+            output::print_json(&judgement_json(judgement))?;
+        } else if self.ktap {
+            output::print(&ktap(judgement))?;
+        } else if self.lava {
+            output::print(&lava(judgement))?;
+        } else {
+            output::print(&judgement_text(judgement, output::width()))?;
+        }
+        let write = |path: &Option<PathBuf>, text: &dyn Fn() -> String| match path {
+            Some(path) => fs::write(path, text()).with_context(|| path.display().to_string()),
+            None => Ok(()),
+        };
+        write(&self.junit, &|| junit(judgement))?;
+        write(&self.kcidb, &|| format!("{:#}\n", kcidb(judgement, runs)))?;
+        write(&self.openmetrics, &|| openmetrics(judgement, runs))
+    }
+}
+
+fn judged(limits: &[Limit], runs: &[Run]) -> Result<Judgement> {
+    judge(limits, runs).map_err(unanswered)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
+fn unanswered(unanswered: Unanswered) -> anyhow::Error {
+    UsageError(unanswered.to_string()).into()
+}
+
+/// As many runs as each limit needs at least.
+fn seeds_for(limits: &[Limit]) -> usize {
+    let needed = |limit: &Limit| limit.runs.unwrap_or(0).max(runs_for_typical(limit.level()));
+    limits.iter().map(needed).max().unwrap_or(1)
+}
+
+/// Whether a word names a run, not a suite.
+fn is_run(word: &str) -> bool {
+    let number = word.strip_prefix(['r', 'R']).unwrap_or(word);
+    word.eq_ignore_ascii_case(LAST) || number.parse::<u64>().is_ok()
+}
+
+/// The suite of all runs.
+fn suite_of(runs: &[Run]) -> Result<String> {
+    let first = &runs[0];
+    match runs.iter().find(|run| run.suite != first.suite) {
+        None => Ok(first.suite.clone()),
+        Some(other) => Err(UsageError(format!(
+            "{} is of suite {} and {} of {}: expected runs of one suite",
+            first.id, first.suite, other.id, other.suite
+        ))
+        .into()),
+    }
+}

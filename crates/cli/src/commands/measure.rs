@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is measured where and how often: the options that `run` and `judge` share.
+
+mod number_args;
+pub mod what;
+
+use std::iter;
+use std::num::NonZeroUsize;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use clap::{Args, ValueEnum, value_parser};
+use punctual_bench::virtual_bench::{Start, VirtualBench};
+use punctual_kernels::paths;
+use punctual_model::plan::{SEED_MAX, Step};
+use punctual_model::run::Request;
+use punctual_model::suite::{SubjectSpec, Suite};
+use punctual_model::{Nanos, Plan};
+use punctual_runner::sites::{self, Builder, Equipment, PreparedSite};
+use punctual_runner::{Choice, Job, Results, Runner, choose, loads, suites};
+
+use punctual_store::Store;
+
+use super::{StoreArgs, catalog};
+use crate::output::say;
+use crate::progress::Progress;
+use crate::scale_args::ScaleArgs;
+use crate::{UsageError, interrupt};
+use number_args::{Seeds, parse_jobs, parse_ns_per_insn, parse_patience, parse_seed, parse_seeds};
+use what::WhatArgs;
+
+/// Virtual runs longer than this, by what their samples take, are shared by several: under a
+/// full load a virtual minute takes about ten on the wall.
+const LONGEST_VIRTUAL_RUN: Nanos = Nanos::from_millis(60_000);
+/// In real time loads that do something every few minutes are to have their time.
+const LONGEST_HOST_RUN: Nanos = Nanos::from_millis(3_600_000);
+
+/// The CPU time, in seconds, for which a guest may be silent.
+const PATIENCE: u64 = 120;
+
+/// Where, on which subjects, with which seeds, and how.
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+pub struct MeasureArgs {
+    /// Where: in virtual time, or on this machine as it is, in real time
+    #[arg(long, value_enum, default_value_t = Bench::Virtual)]
+    bench: Bench,
+    /// Judge this kernel instead of the suite's subjects (may be repeated)
+    #[arg(long, value_name = "ID", conflicts_with = "subject")]
+    kernel: Vec<String>,
+    /// Take this version of the kernels' packages (6.12.117), not the newest: like ID@VERSION
+    #[arg(long, value_name = "VERSION")]
+    kernel_version: Option<String>,
+    /// Add these boot arguments; repeated, each makes a subject of its own
+    #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
+    boot: Vec<String>,
+    /// Judge only this one of the suite's subjects (may be repeated)
+    #[arg(long, value_name = "NAME")]
+    subject: Vec<String>,
+    /// Changes the phase of loads and probes: another seed, another interleaving [default: 1]
+    #[arg(long, conflicts_with = "seeds", value_parser = parse_seed)]
+    #[arg(allow_hyphen_values = true)]
+    seed: Option<u64>,
+    /// One run for each seed: `1..5` (the 5 included), or `1,2,7` [default: as many as the
+    /// suite says, on the virtual bench]
+    #[arg(long, value_name = "SEEDS", value_parser = parse_seeds)]
+    seeds: Option<Seeds>,
+    #[command(flatten)]
+    scale: ScaleArgs,
+    /// Take what the store holds of this very measurement, and measure only the rest
+    #[arg(long)]
+    pub resume: bool,
+    /// Nanoseconds of virtual time per instruction: 1, 2, 4, … 1024 [default: 1]
+    #[arg(long, value_name = "N", value_parser = parse_ns_per_insn)]
+    ns_per_insn: Option<u32>,
+    /// The guest's memory in MiB, instead of the suite's
+    #[arg(long, value_name = "MIB", value_parser = value_parser!(u32).range(16..=1 << 20))]
+    memory: Option<u32>,
+    /// Boot afresh instead of resuming a booted guest from the cache
+    #[arg(long)]
+    cold: bool,
+    /// On the host: let CPUs enter idle states, which are kept out otherwise
+    #[arg(long)]
+    allow_idle_states: bool,
+    /// How many subjects run side by side [default: the number of CPUs]
+    #[arg(long, value_name = "N", value_parser = parse_jobs)]
+    jobs: Option<NonZeroUsize>,
+    /// End a guest that is silent for so many seconds of CPU time, besides what its step takes
+    #[arg(long, value_name = "SECONDS", default_value_t = PATIENCE, value_parser = parse_patience)]
+    patience: u64,
+    /// Show no progress
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+/// Subjects that are ready to be measured.
+pub struct Prepared<'a> {
+    args: &'a MeasureArgs,
+    what: &'a WhatArgs,
+    suite: &'a Suite,
+    subjects: Vec<SubjectSpec>,
+    sites: Vec<PreparedSite>,
+    store: Store,
+    cancel: &'static AtomicBool,
+    side_by_side: usize,
+}
+
+impl Prepared<'_> {
+    /// How many seeds keep all that runs side by side busy.
+    pub fn round(&self) -> usize {
+        self.side_by_side.div_ceil(self.subjects.len().max(1))
+    }
+
+    /// Measures each subject by each plan.
+    pub fn measure(&self, plans: &Plans) -> Result<Results> {
+        let Plans { plans, pooled } = plans;
+        let subjects = &self.subjects;
+        let all = plans
+            .iter()
+            .flat_map(|plan| iter::repeat_n(plan, subjects.len()));
+        let is_virtual = self.args.bench == Bench::Virtual;
+        let progress = Progress::new(all, is_virtual, self.side_by_side, self.args.quiet);
+        let mut jobs = Vec::new();
+        for plan in plans {
+            for (number, (subject, site)) in subjects.iter().zip(&self.sites).enumerate() {
+                let mut plan = plan.clone();
+                plan.absent.clone_from(&site.absent);
+                let request = self.args.request(self.what, self.suite, number)?;
+                jobs.push(Job {
+                    request,
+                    group: if *pooled { number } else { jobs.len() },
+                    suite: &self.suite.name,
+                    subject,
+                    site: site.site.as_ref(),
+                    plan,
+                });
+            }
+        }
+        let runner = Runner {
+            store: &self.store,
+            observer: &progress,
+            cancel: self.cancel,
+            resume: self.args.resume,
+        };
+        let results = runner.carry_out(&jobs, self.side_by_side)?;
+        progress.clear();
+        Ok(results)
+    }
+}
+
+impl MeasureArgs {
+    /// Looks everything up that is needed, and says what is wrong with it.
+    pub fn prepare<'a>(&'a self, what: &'a WhatArgs, suite: &'a Suite) -> Result<Prepared<'a>> {
+        let subjects = self.subjects(suite)?;
+        let store = self.store.open_or_make()?;
+        let sites = self.sites(suite, &subjects)?;
+        Ok(Prepared {
+            args: self,
+            what,
+            suite,
+            subjects,
+            sites,
+            store,
+            cancel: interrupt::flag()?,
+            side_by_side: self.side_by_side()?,
+        })
+    }
+
+    fn subjects(&self, suite: &Suite) -> Result<Vec<SubjectSpec>> {
+        if self.bench == Bench::Host {
+            return Ok(vec![this_machine()?]);
+        }
+        let choice = Choice {
+            kernels: &self.kernel,
+            boots: &self.boot,
+            names: &self.subject,
+        };
+        let mut subjects = choose(suite, &choice)?;
+        if let Some(version) = &self.kernel_version {
+            for subject in &mut subjects {
+                subject.kernel = format!("{}@{version}", subject.kernel);
+            }
+        }
+        Ok(subjects)
+    }
+
+    /// What asks for the subject of this number again, in the order of [`choose`].
+    fn request(&self, what: &WhatArgs, suite: &Suite, number: usize) -> Result<Request> {
+        let word = |word: &str| word.to_owned();
+        let boot = self.boot.get(number % self.boot.len().max(1));
+        let base = number / self.boot.len().max(1);
+        let names = if self.subject.is_empty() {
+            suite.subjects.get(base).map(|subject| &subject.name)
+        } else {
+            self.subject.get(base)
+        };
+        let mut subject = Vec::new();
+        if self.bench == Bench::Virtual {
+            match self.kernel.get(base) {
+                Some(kernel) => subject.extend([word("--kernel"), kernel.clone()]),
+                None => subject.extend(
+                    names
+                        .into_iter()
+                        .flat_map(|name| [word("--subject"), name.clone()]),
+                ),
+            }
+            subject.extend(
+                boot.into_iter()
+                    .flat_map(|boot| [word("--boot"), boot.clone()]),
+            );
+        }
+        let is_all = self.kernel.is_empty() && self.boot.is_empty() && self.subject.is_empty();
+        let mut options = self.scale.words();
+        if let Some(version) = &self.kernel_version {
+            options.extend([word("--kernel-version"), version.clone()]);
+        }
+        if self.allow_idle_states {
+            options.push(word("--allow-idle-states"));
+        }
+        if let Some(mib) = self.memory {
+            options.extend([word("--memory"), mib.to_string()]);
+        }
+        if self.patience != PATIENCE {
+            options.extend([word("--patience"), self.patience.to_string()]);
+        }
+        Ok(Request {
+            what: what.words()?,
+            subject,
+            all_subjects: is_all.then_some(suite.subjects.len() as u32),
+            options,
+        })
+    }
+
+    /// What can be known to be wrong before anything is looked up or measured.
+    pub fn check(&self, what: &WhatArgs) -> Result<()> {
+        match self.bench {
+            Bench::Host => self.check_host()?,
+            Bench::Virtual if what.names_cpus() => {
+                let one = "--cpus is for --bench host: a virtual subject has one CPU";
+                return Err(UsageError(one.into()).into());
+            }
+            Bench::Virtual if self.allow_idle_states => {
+                let none =
+                    "--allow-idle-states is for --bench host: a virtual CPU has no deep ones";
+                return Err(UsageError(none.into()).into());
+            }
+            Bench::Virtual => {}
+        }
+        Ok(())
+    }
+
+    /// On the host there is one subject, as it is.
+    fn check_host(&self) -> Result<(), UsageError> {
+        for (given, option) in [
+            (!self.kernel.is_empty(), "--kernel"),
+            (self.kernel_version.is_some(), "--kernel-version"),
+            (!self.boot.is_empty(), "--boot"),
+            (!self.subject.is_empty(), "--subject"),
+            (self.ns_per_insn.is_some(), "--ns-per-insn"),
+            (self.memory.is_some(), "--memory"),
+            (self.cold, "--cold"),
+            (self.jobs.is_some(), "--jobs"),
+        ] {
+            if given {
+                return Err(UsageError(format!(
+                    "{option} is for the virtual bench; --bench host takes this machine as it is"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The subjects, ready to run.
+    fn sites(&self, suite: &Suite, subjects: &[SubjectSpec]) -> Result<Vec<PreparedSite>> {
+        let cache = paths::cache_dir()?;
+        let silence = Duration::from_secs(self.patience);
+        if self.bench == Bench::Host {
+            return Ok(vec![sites::host(cache, silence)]);
+        }
+        let mut bench = VirtualBench::open(&cache)?;
+        bench.silence = silence;
+        let say = &mut |message: &str| {
+            if !self.quiet {
+                say!("{message}");
+            }
+        };
+        let mut equipment = Equipment::of(suite, &loads::of(suite)?, say)?;
+        equipment.memory_mib = self.memory.unwrap_or(suite.memory_mib);
+        equipment.ns_per_insn = self.ns_per_insn.unwrap_or(1);
+        if self.cold {
+            equipment.start = Start::Cold;
+        }
+        let builder = Builder {
+            bench: &bench,
+            catalog: &catalog()?,
+            cache: &cache,
+            equipment: &equipment,
+        };
+        Ok(builder.build(subjects, say)?)
+    }
+
+    /// A plan for each run, of `seeds` where no others are asked for. What is wrong with the
+    /// suite is said here, before any boot.
+    pub fn plans(&self, suite: &Suite, seeds: Option<usize>) -> Result<Plans> {
+        let loads = loads::of(suite)?;
+        // All steps at once, before they are divided: an error names the step of the suite.
+        suites::plan(suite, &suite.steps, &loads, self.first_seed())?;
+        let shards = self.scale.scale().shards(&suite.steps, self.longest())?;
+        let pooled = shards.len() > 1;
+        let seeds = match &self.seeds {
+            Some(_) if pooled => return Err(too_many_seeds(shards.len()).into()),
+            Some(seeds) => seeds.0.clone(),
+            None => {
+                let count = match seeds {
+                    _ if pooled => shards.len(),
+                    Some(count) => count,
+                    None if self.seed.is_some() || self.bench == Bench::Host => 1,
+                    None => suite.seeds.get() as usize,
+                };
+                (self.first_seed()..=SEED_MAX).take(count).collect()
+            }
+        };
+        if seeds.len() < shards.len() {
+            let runs = shards.len();
+            return Err(UsageError(format!(
+                "so many samples take {runs} runs, and the last would have a seed above \
+                 {SEED_MAX}: choose a lower --seed"
+            ))
+            .into());
+        }
+        let plan = |(seed, steps): (u64, &Vec<Step>)| {
+            let mut plan = suites::plan(suite, steps, &loads, seed)?;
+            plan.allow_idle_states = self.allow_idle_states;
+            Ok(plan)
+        };
+        let plans: Result<_> = seeds
+            .into_iter()
+            .zip(shards.iter().cycle())
+            .map(plan)
+            .collect();
+        Ok(Plans {
+            plans: plans?,
+            pooled,
+        })
+    }
+
+    /// A plan for each of `count` seeds, those of `before` runs left out.
+    pub fn plans_after(&self, suite: &Suite, before: usize, count: usize) -> Result<Plans> {
+        let loads = loads::of(suite)?;
+        let steps = self.scale.scale().shards(&suite.steps, self.longest())?;
+        let [steps] = steps.as_slice() else {
+            return Err(too_many_seeds(steps.len()).into());
+        };
+        let seeds = (self.first_seed()..=SEED_MAX).skip(before).take(count);
+        let plan = |seed| {
+            let mut plan = suites::plan(suite, steps, &loads, seed)?;
+            plan.allow_idle_states = self.allow_idle_states;
+            Ok(plan)
+        };
+        let plans: Result<_> = seeds.map(plan).collect();
+        Ok(Plans {
+            plans: plans?,
+            pooled: false,
+        })
+    }
+
+    fn first_seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
+    }
+
+    fn longest(&self) -> Nanos {
+        match self.bench {
+            Bench::Virtual => LONGEST_VIRTUAL_RUN,
+            Bench::Host => LONGEST_HOST_RUN,
+        }
+    }
+
+    fn side_by_side(&self) -> Result<usize> {
+        // In real time they would be each other's load.
+        if self.bench == Bench::Host {
+            return Ok(1);
+        }
+        let cpus = thread::available_parallelism().context("cannot count the CPUs")?;
+        Ok(self.jobs.unwrap_or(cpus).get())
+    }
+}
+
+fn too_many_seeds(runs: usize) -> UsageError {
+    UsageError(format!(
+        "so many samples take {runs} runs, each with a seed of its own: give the first one \
+         by --seed instead of --seeds"
+    ))
+}
+
+/// The plans of all runs on one subject.
+pub struct Plans {
+    plans: Vec<Plan>,
+    /// Whether the runs are shards of one measurement.
+    pooled: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Bench {
+    Virtual,
+    Host,
+}
+
+/// The kernel that runs here.
+fn this_machine() -> Result<SubjectSpec> {
+    let read = |path| std::fs::read_to_string(path).with_context(|| String::from(path));
+    Ok(SubjectSpec {
+        name: "host".to_owned(),
+        kernel: read("/proc/sys/kernel/osrelease")?.trim().to_owned(),
+        boot: read("/proc/cmdline")?.trim().to_owned(),
+    })
+}

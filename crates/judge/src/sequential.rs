@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Judging while it is measured: more than one look, at the price of one.
+
+use punctual_model::Limit;
+use punctual_model::run::Run;
+
+use crate::judge::{Unanswered, judge_with};
+use crate::typical::runs_for_typical;
+use crate::verdict::{Answer, Fitness, Judgement, Why};
+
+/// Looks at runs while there come more of them. The first look may be wrong half as often as
+/// a limit allows, each further one half as often as the one before: all together no more
+/// often than the limit allows, whatever is measured.
+///
+/// What a look has decided stands, unless a later sample breaks the limit.
+///
+/// Source: K. K. G. Lan and D. L. DeMets, *Discrete sequential boundaries for clinical
+/// trials*, Biometrika 70 (1983), with the errors of all looks added up, which needs nothing
+/// to be known of how they depend on one another.
+#[derive(Clone, Debug)]
+pub struct Sequential {
+    limits: Vec<Limit>,
+    first: usize,
+    looks: u32,
+    decided: Vec<Answer>,
+}
+
+impl Sequential {
+    /// Nothing was looked at yet.
+    pub fn new(limits: &[Limit]) -> Self {
+        let needed = |limit: &Limit| {
+            let by_rule = runs_for_typical(limit.level() / 2.0);
+            limit.runs.unwrap_or(0).max(by_rule)
+        };
+        Self {
+            limits: limits.to_vec(),
+            first: limits.iter().map(needed).max().unwrap_or(1),
+            looks: 0,
+            decided: Vec::new(),
+        }
+    }
+
+    /// How many runs of each subject there are to be at the next look: twice as many as at
+    /// the one before.
+    pub fn next_runs(&self) -> usize {
+        self.first << self.looks
+    }
+
+    /// What is certain without any chance of error: samples and missed periods that break
+    /// their limit. `None` where some limit needs a look.
+    pub fn certain(&self, runs: &[Run]) -> Result<Option<Judgement>, Unanswered> {
+        let judgement = judge_with(&self.limits, runs, 1.0)?;
+        let all = judgement.answers.iter().all(is_certain);
+        Ok(all.then_some(judgement))
+    }
+
+    /// Looks at all runs that there are.
+    pub fn look(&mut self, runs: &[Run]) -> Result<Judgement, Unanswered> {
+        self.looks += 1;
+        let share = 0.5_f64.powi(self.looks as i32);
+        let mut judgement = judge_with(&self.limits, runs, share)?;
+        for answer in &mut judgement.answers {
+            let before = self.decided.iter().find(|one| is_same(one, answer));
+            match before {
+                Some(before) if !is_certain(answer) => *answer = before.clone(),
+                _ if answer.fitness != Fitness::Undecided => self.decided.push(answer.clone()),
+                _ => {}
+            }
+        }
+        Ok(judgement)
+    }
+}
+
+fn is_certain(answer: &Answer) -> bool {
+    let is_fact = matches!(answer.why, Why::Broken { .. } | Why::Missed { .. });
+    is_fact && answer.fitness == Fitness::Unfit
+}
+
+fn is_same(one: &Answer, other: &Answer) -> bool {
+    one.limit == other.limit
+        && one.subject == other.subject
+        && one.key.is_same_measurement(&other.key)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::synthetic;
+
+    fn limits(rest: &str) -> Vec<Limit> {
+        #[derive(Deserialize)]
+        struct File {
+            limit: Vec<Limit>,
+        }
+        let text = format!("[[limit]]\nprobe = \"timer\"\n{rest}\n");
+        toml::from_str::<File>(&text).unwrap().limit
+    }
+
+    fn runs(values: &[i64]) -> Vec<Run> {
+        let run = |(value, seed): (&i64, u64)| synthetic::run("rt", seed, &[*value; 9]);
+        values.iter().zip(1..).map(run).collect()
+    }
+
+    #[test]
+    fn looks_double_and_a_decision_stands_until_a_sample_breaks_it() {
+        let limits = limits("what = \"median\"\nat_most = \"10 us\"");
+        let mut sequential = Sequential::new(&limits);
+        // Half of 5 %: six runs.
+        assert_eq!(sequential.next_runs(), 6);
+        let six = runs(&[5_000; 6]);
+        assert_eq!(sequential.look(&six).unwrap().fitness(), Fitness::Fit);
+        assert_eq!(sequential.next_runs(), 12);
+        // At a quarter of 5 % nine of twelve would tell nothing.
+        let mut values = [5_000; 12];
+        values[9..].fill(20_000);
+        let again = sequential.look(&runs(&values)).unwrap();
+        assert_eq!(again.fitness(), Fitness::Fit);
+        assert_eq!(
+            Sequential::new(&limits)
+                .look(&runs(&values))
+                .unwrap()
+                .fitness(),
+            Fitness::Undecided
+        );
+    }
+
+    #[test]
+    fn a_broken_worst_case_needs_no_look_and_undoes_one() {
+        let limits = limits("what = \"worst\"\nat_most = \"10 us\"");
+        let mut sequential = Sequential::new(&limits);
+        assert!(sequential.certain(&runs(&[5_000; 2])).unwrap().is_none());
+        assert_eq!(
+            sequential.look(&runs(&[5_000; 6])).unwrap().fitness(),
+            Fitness::Fit
+        );
+        let mut values = [5_000; 8];
+        values[7] = 11_000;
+        let broken = runs(&values);
+        let certain = sequential.certain(&broken).unwrap().unwrap();
+        assert_eq!(certain.fitness(), Fitness::Unfit);
+        assert_eq!(sequential.look(&broken).unwrap().fitness(), Fitness::Unfit);
+    }
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How often the rules are wrong, and how often they find what is there: on runs made by
+//! chance, of which the truth is known. `cargo run -p punctual-judge --example trials`
+//! prints the table of `docs/JUDGE.md`.
+
+use fastrand::Rng;
+use punctual_model::Nanos;
+use statrs::distribution::{Beta, ContinuousCDF as _};
+
+use crate::compare::{Pair, Verdict, compare, compare_rows};
+use crate::occasions::{Occasions, more_often};
+use crate::rule::Rule;
+use crate::typical::{Typical, runs_for_typical, typical};
+
+/// How sure the rules are to be that are tried.
+const LEVEL: f64 = 0.05;
+/// The effects that are to be found.
+pub const EFFECTS: [f64; 4] = [1.2, 1.5, 2.0, 5.0];
+/// Samples of one run.
+const SAMPLES: usize = 50;
+/// How much one run differs from another as a whole: the standard deviation of logarithms.
+const BETWEEN_RUNS: f64 = 0.15;
+
+/// A rule on trial.
+#[derive(Clone, Copy, Debug)]
+pub struct Trial {
+    /// What is judged.
+    pub name: &'static str,
+    /// How often it may be wrong.
+    pub level: f64,
+    /// Whether it found an effect: in runs where the truth is this effect. 1 is none.
+    finds: fn(&mut Rng, f64) -> bool,
+}
+
+/// So many of so many, with the 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share {
+    /// The share.
+    pub value: f64,
+    /// The ends of its interval.
+    pub interval: (f64, f64),
+}
+
+impl Trial {
+    /// How often the rule finds an effect of this size; the same for the same seed.
+    pub fn share(&self, effect: f64, trials: u64, seed: u64) -> Share {
+        let mut random = Rng::with_seed(seed);
+        let found = (0..trials)
+            .filter(|_| (self.finds)(&mut random, effect))
+            .count();
+        Share::of(found as u64, trials)
+    }
+}
+
+impl Share {
+    /// Source: C. J. Clopper and E. S. Pearson, *The use of confidence or fiducial limits
+    /// illustrated in the case of the binomial* (1934).
+    fn of(count: u64, all: u64) -> Self {
+        let quantile = |one: u64, other: u64, share: f64| {
+            Beta::new(one as f64, other as f64).map_or(0.0, |beta| beta.inverse_cdf(share))
+        };
+        let low = if count == 0 {
+            0.0
+        } else {
+            quantile(count, all - count + 1, 0.025)
+        };
+        let high = if count == all {
+            1.0
+        } else {
+            quantile(count + 1, all - count, 0.975)
+        };
+        Self {
+            value: count as f64 / all as f64,
+            interval: (low, high),
+        }
+    }
+}
+
+/// All rules.
+pub const ALL: &[Trial] = &[
+    Trial {
+        name: "lower or higher, worst of 5 runs against 5",
+        level: LEVEL,
+        finds: |random, effect| is_separated(&pair(random, effect, 5)),
+    },
+    Trial {
+        name: "lower or higher, worst of 10 runs against 10",
+        level: LEVEL,
+        finds: |random, effect| is_separated(&pair(random, effect, 10)),
+    },
+    Trial {
+        name: "any of 4 rows, 6 runs against 6, by Holm",
+        level: LEVEL,
+        finds: |random, effect| {
+            let rows: Vec<Pair> = (0..4).map(|_| pair(random, effect, 6)).collect();
+            let found = compare_rows(&rows, &rule(LEVEL));
+            found.iter().any(|one| is_found(one.verdict))
+        },
+    },
+    Trial {
+        name: "the typical of 10 runs keeps to a bound",
+        level: LEVEL,
+        finds: |random, effect| {
+            typical(&figures(random, 1.0, 10), bound(effect), LEVEL) == Typical::Within
+        },
+    },
+    Trial {
+        name: "the same, looked at after 6, 12 and 24 runs",
+        level: LEVEL,
+        finds: |random, effect| {
+            let runs = figures(random, 1.0, 24);
+            let first = runs_for_typical(LEVEL / 2.0);
+            let looks = [(first, 2.0), (2 * first, 4.0), (4 * first, 8.0)];
+            looks.iter().any(|(count, price)| {
+                let (runs, level) = (&runs[..*count], LEVEL / price);
+                typical(runs, bound(effect), level) == Typical::Within
+            })
+        },
+    },
+    Trial {
+        name: "a share of another subject is kept to, 10 runs against 10",
+        level: LEVEL,
+        finds: |random, effect| {
+            // The truth is the limit divided by the effect: with none it lies on the limit.
+            let found = pair(random, 1.0 / effect, 10);
+            let ratio = compare(&found.of, &found.than, &rule(2.0 * LEVEL)).ratio;
+            let bounds = ratio.and_then(|ratio| ratio.bounds);
+            bounds.is_some_and(|(_, high)| high <= 1.0)
+        },
+    },
+    Trial {
+        name: "events are rarer than the limit, which allows 20 in all",
+        level: LEVEL,
+        finds: |random, effect| rarer(&occasions(random, 2.0 / effect, 1)),
+    },
+    Trial {
+        name: "the same, in bursts of 4",
+        level: LEVEL,
+        finds: |random, effect| rarer(&occasions(random, 0.5 / effect, 4)),
+    },
+    Trial {
+        name: "events come more often than the limit, which allows 20 in all",
+        level: LEVEL,
+        finds: |random, effect| {
+            let rate = occasions(random, 2.0 * effect, 1).rate(LEVEL);
+            rate.is_some_and(|rate| rate.lower > 2.0)
+        },
+    },
+    Trial {
+        name: "events here and there, 20 in all here, by the middle p",
+        level: LEVEL,
+        finds: |random, effect| {
+            let (one, other) = (
+                occasions(random, 2.0 * effect, 1),
+                occasions(random, 2.0, 1),
+            );
+            more_often(&one, &other).is_some_and(|found| found.p <= LEVEL)
+        },
+    },
+    Trial {
+        name: "the same, in bursts of 4",
+        level: LEVEL,
+        finds: |random, effect| {
+            let (one, other) = (
+                occasions(random, 0.5 * effect, 4),
+                occasions(random, 0.5, 4),
+            );
+            more_often(&one, &other).is_some_and(|found| found.p <= LEVEL)
+        },
+    },
+];
+
+fn rule(level: f64) -> Rule {
+    Rule {
+        level,
+        ..Rule::default()
+    }
+}
+
+fn is_found(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Lower | Verdict::Higher)
+}
+
+fn is_separated(pair: &Pair) -> bool {
+    is_found(compare(&pair.of, &pair.than, &rule(LEVEL)).verdict)
+}
+
+/// Two subjects with so many runs each; the first takes `effect` times as long.
+fn pair(random: &mut Rng, effect: f64, runs: usize) -> Pair {
+    Pair {
+        of: figures(random, effect, runs),
+        than: figures(random, 1.0, runs),
+        is_identical: false,
+    }
+}
+
+/// The worst case of each of some runs. The samples of one run depend on each other: each is
+/// half the one before, and all share the run's factor.
+fn figures(random: &mut Rng, scale: f64, runs: usize) -> Vec<f64> {
+    let worst = |_| {
+        let (mut sample, mut worst) = (0.0, 0.0_f64);
+        for _ in 0..SAMPLES {
+            sample = 0.5 * sample + exponential(random);
+            worst = worst.max(sample);
+        }
+        scale * worst * (BETWEEN_RUNS * normal(random)).exp()
+    };
+    (0..runs).map(worst).collect()
+}
+
+/// The bound that the typical run is below by the effect. The median of what [`figures`]
+/// makes was found by four million runs.
+fn bound(effect: f64) -> f64 {
+    MEDIAN * effect
+}
+
+/// See [`bound`].
+const MEDIAN: f64 = 5.350;
+
+/// Ten runs of one second with bursts at a rate, each of so many events.
+fn occasions(random: &mut Rng, bursts_per_second: f64, burst: u64) -> Occasions {
+    let run = |_| {
+        let (mut at, mut count) = (0.0, 0);
+        loop {
+            at += exponential(random) / bursts_per_second;
+            if at > 1.0 {
+                return (count * burst, Nanos::from_millis(1_000));
+            }
+            count += 1;
+        }
+    };
+    Occasions {
+        runs: (0..10).map(run).collect(),
+    }
+}
+
+/// Whether two events per second are excluded.
+fn rarer(occasions: &Occasions) -> bool {
+    occasions.rate(LEVEL).is_some_and(|rate| rate.upper < 2.0)
+}
+
+fn exponential(random: &mut Rng) -> f64 {
+    -(1.0 - random.f64()).ln()
+}
+
+/// Box and Muller.
+fn normal(random: &mut Rng) -> f64 {
+    (2.0 * exponential(random)).sqrt() * (std::f64::consts::TAU * random.f64()).cos()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A short form of the table: no rule is wrong more often than its level, and the larger
+    /// the effect, the more often it is found.
+    #[test]
+    fn no_rule_is_wrong_more_often_than_it_says() {
+        for trial in ALL {
+            let alarms = trial.share(1.0, 200, 1);
+            assert!(
+                alarms.interval.0 <= trial.level,
+                "{}: {alarms:?}",
+                trial.name
+            );
+            let (little, much) = (trial.share(1.2, 50, 2), trial.share(5.0, 50, 3));
+            assert!(
+                much.value > little.value.max(0.5),
+                "{}: {much:?}",
+                trial.name
+            );
+        }
+    }
+
+    #[test]
+    fn the_median_of_a_run_made_by_chance_is_the_one_noted() {
+        let mut all = figures(&mut Rng::with_seed(4), 1.0, 20_001);
+        all.sort_by(f64::total_cmp);
+        assert!((all[10_000] / MEDIAN - 1.0).abs() < 0.01, "{}", all[10_000]);
+    }
+
+    #[test]
+    fn a_share_has_the_interval_of_tables() {
+        // Clopper and Pearson, 10 of 100: 4.90 % to 17.62 %.
+        let share = Share::of(10, 100);
+        assert!((share.interval.0 - 0.0490).abs() < 1e-4, "{share:?}");
+        assert!((share.interval.1 - 0.1762).abs() < 1e-4, "{share:?}");
+    }
+}

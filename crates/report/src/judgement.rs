@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Verdicts: for terminals, and in the forms that programs read.
+
+mod json;
+mod junit;
+mod kcidb;
+mod ktap;
+mod lava;
+mod names;
+mod openmetrics;
+
+use punctual_judge::{Answer, Fitness, Judgement};
+use punctual_model::Limit;
+
+use crate::text::{clean, list, wrap};
+
+pub use json::judgement_json;
+pub use junit::junit;
+pub use kcidb::kcidb;
+pub use ktap::ktap;
+pub use lava::lava;
+pub use openmetrics::openmetrics;
+
+/// How many columns a verdict's word takes.
+const WORD: usize = "undecided".len();
+
+/// Each limit with its answers, and the verdict of all; no line longer than `width`.
+pub fn judgement_text(judgement: &Judgement, width: usize) -> String {
+    let mut lines = Vec::new();
+    let same = |one: &Answer, other: &Answer| one.limit == other.limit;
+    for answers in judgement.answers.chunk_by(same) {
+        lines.extend(wrap(&clean(&title(&answers[0].limit)), "", "  ", width));
+        for answer in answers {
+            lines.extend(answer_lines(answer, width));
+        }
+        lines.push(String::new());
+    }
+    lines.extend(wrap(&in_all(judgement), "", "  ", width));
+    lines.join("\n") + "\n"
+}
+
+/// What a limit is called.
+pub fn title(limit: &Limit) -> String {
+    let demand = format!("{}: {}", limit.probe, limit.demand);
+    match &limit.name {
+        Some(name) => format!("{name} ({demand})"),
+        None => demand,
+    }
+}
+
+/// What an answer is about: `rt, stress, cpu0`.
+pub fn about(answer: &Answer) -> String {
+    let parts = [
+        answer.subject.clone(),
+        answer.key.load.clone(),
+        answer.key.label(),
+    ];
+    let parts = parts.into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+fn answer_lines(answer: &Answer, width: usize) -> Vec<String> {
+    let head = format!("  {:WORD$}  ", answer.fitness);
+    let indent = " ".repeat(head.len());
+    let mut lines = wrap(&clean(&about(answer)), &head, &indent, width);
+    let mut told = vec![answer.reason()];
+    told.extend(
+        answer
+            .confidence()
+            .filter(|_| answer.fitness != Fitness::Unfit),
+    );
+    told.extend(answer.more.map(|more| format!("to decide: {more}")));
+    for text in told {
+        lines.extend(wrap(&clean(&text), &indent, &indent, width));
+    }
+    if let Some(command) = explain_command(answer) {
+        // A command stands on a line of its own, to be copied.
+        lines.push(format!("{indent}{}", clean(&command)));
+    }
+    lines
+}
+
+/// The command that tells why the sample was late that broke a limit.
+pub fn explain_command(answer: &Answer) -> Option<String> {
+    let broken = answer
+        .sample
+        .as_ref()
+        .filter(|_| answer.fitness == Fitness::Unfit)?;
+    Some(format!(
+        "punctual explain {} --probe {} --load {} --sample {}",
+        broken.run, answer.key.probe, answer.key.load, broken.sample.seq
+    ))
+}
+
+/// `unfit: none; fit: rt`.
+fn in_all(judgement: &Judgement) -> String {
+    let mut subjects: Vec<(&str, Fitness)> = Vec::new();
+    for answer in &judgement.answers {
+        match subjects
+            .iter_mut()
+            .find(|(name, _)| *name == answer.subject)
+        {
+            Some((_, worst)) => *worst = (*worst).max(answer.fitness),
+            None => subjects.push((&answer.subject, answer.fitness)),
+        }
+    }
+    let of = |fitness: Fitness| {
+        let own = subjects.iter().filter(|(_, own)| *own == fitness);
+        let names: Vec<String> = own.map(|(name, _)| clean(name)).collect();
+        (!names.is_empty()).then(|| format!("{fitness}: {}", list(&names)))
+    };
+    let all = [Fitness::Unfit, Fitness::Undecided, Fitness::Fit];
+    let parts: Vec<String> = all.into_iter().filter_map(of).collect();
+    format!("{}.", parts.join("; "))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What answers are called where names are words without spaces.
+
+use punctual_judge::Answer;
+use punctual_model::limit::{Demand, Figure};
+use punctual_model::units::Nanos;
+
+/// What is demanded, in a word: `worst`, `p99.9`, `above-50us`.
+fn demand(answer: &Answer) -> String {
+    let figure = |figure: &Figure| match figure {
+        Figure::Cpu => "cpu".to_owned(),
+        Figure::Work(unit) => format!("work-{unit}"),
+        figure => figure.to_string(),
+    };
+    match &answer.limit.demand {
+        Demand::Never(_) => "worst".to_owned(),
+        Demand::Missed(_) => "missed".to_owned(),
+        Demand::Rare { above, .. } => format!("above-{}ns", above.0),
+        Demand::Typical(of, _) => figure(of),
+        Demand::Relative(of, _, than) => format!("{}-of-{than}", figure(of)),
+    }
+}
+
+/// The parts of an answer's name, each of letters, digits, `.`, `_` and `-`.
+pub fn parts(answer: &Answer) -> Vec<String> {
+    let key = &answer.key;
+    let parts = [
+        key.probe.clone(),
+        key.load.clone(),
+        key.label(),
+        demand(answer),
+    ];
+    parts
+        .iter()
+        .filter(|part| !part.is_empty())
+        .map(|part| word(part))
+        .collect()
+}
+
+/// Text as one word.
+pub fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    text.chars()
+        .map(|c| if is_plain(c) { c } else { '-' })
+        .collect()
+}
+
+/// The time that was measured for a limit of single samples: the worst sample.
+pub fn measured(answer: &Answer) -> Option<Nanos> {
+    answer.sample.as_ref().map(|one| one.sample.value)
+}

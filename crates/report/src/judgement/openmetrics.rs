@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs and verdicts as `OpenMetrics` (<https://prometheus.io/docs/specs/om/>).
+
+use std::fmt::Write as _;
+
+use punctual_judge::{Fitness, Judgement};
+use punctual_model::{Histogram, Run};
+
+use super::names::parts;
+use crate::matrix::{Cell, Matrix};
+
+/// The upper ends of buckets, in nanoseconds: 1, 2 and 5 of each decade.
+const ENDS: [i64; 19] = [
+    1_000,
+    2_000,
+    5_000,
+    10_000,
+    20_000,
+    50_000,
+    100_000,
+    200_000,
+    500_000,
+    1_000_000,
+    2_000_000,
+    5_000_000,
+    10_000_000,
+    20_000_000,
+    50_000_000,
+    100_000_000,
+    200_000_000,
+    500_000_000,
+    1_000_000_000,
+];
+
+/// A histogram of each measurement that has no negative samples, and each verdict: 0 fit, 1
+/// undecided, 2 unfit.
+pub fn openmetrics(judgement: &Judgement, runs: &[Run]) -> String {
+    let mut text = "# TYPE punctual_sample_seconds histogram\n\
+                    # UNIT punctual_sample_seconds seconds\n"
+        .to_owned();
+    let matrix = Matrix::new(runs);
+    for column in &matrix.columns {
+        for row in &matrix.rows {
+            let Cell::Measured { found, .. } = column.cell(row) else {
+                continue;
+            };
+            let mut gathered = Histogram::new();
+            found
+                .iter()
+                .for_each(|one| gathered.add(&one.recording.histogram));
+            if gathered.negative() == 0 {
+                let sum = found
+                    .iter()
+                    .map(|one| one.recording.sum.as_secs_f64())
+                    .sum();
+                let names = [&column.name, &row.probe, &row.load, &row.label()];
+                text += &histogram(&labels(&names.map(String::as_str)), &gathered, sum);
+            }
+        }
+    }
+    text += "# TYPE punctual_verdict gauge\n# HELP punctual_verdict 0 fit, 1 undecided, 2 unfit\n";
+    for answer in &judgement.answers {
+        let key = &answer.key;
+        let names = [answer.subject.as_str(), &key.probe, &key.load, &key.label()];
+        let limit = parts(answer).join(".");
+        let value = match answer.fitness {
+            Fitness::Fit => 0,
+            Fitness::Undecided => 1,
+            Fitness::Unfit => 2,
+        };
+        let labels = labels(&names);
+        let limit = escaped(&format!("{limit} {}", answer.limit.demand));
+        _ = writeln!(
+            text,
+            "punctual_verdict{{{labels},limit=\"{limit}\"}} {value}"
+        );
+    }
+    text + "# EOF\n"
+}
+
+fn labels(names: &[&str; 4]) -> String {
+    let keys = ["subject", "probe", "load", "variant"];
+    let pairs = keys.iter().zip(names);
+    let pairs: Vec<String> = pairs
+        .map(|(key, name)| format!("{key}=\"{}\"", escaped(name)))
+        .collect();
+    pairs.join(",")
+}
+
+fn histogram(labels: &str, histogram: &Histogram, sum: f64) -> String {
+    let mut text = String::new();
+    for end in ENDS {
+        let within = histogram.bins().filter(|bin| bin.high.0 <= end);
+        let count: u64 = within.map(|bin| bin.count).sum();
+        let end = end as f64 / 1e9;
+        _ = writeln!(
+            text,
+            "punctual_sample_seconds_bucket{{{labels},le=\"{end}\"}} {count}"
+        );
+    }
+    let count = histogram.count();
+    _ = writeln!(
+        text,
+        "punctual_sample_seconds_bucket{{{labels},le=\"+Inf\"}} {count}"
+    );
+    _ = writeln!(text, "punctual_sample_seconds_sum{{{labels}}} {sum}");
+    _ = writeln!(text, "punctual_sample_seconds_count{{{labels}}} {count}");
+    text
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}

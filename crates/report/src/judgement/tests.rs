@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+use punctual_model::Run;
+use punctual_model::limit::{Bound, Demand, Figure};
+use punctual_model::units::Nanos;
+use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::*;
+use crate::fixtures;
+
+fn limit(demand: Demand) -> Limit {
+    Limit {
+        name: None,
+        probe: "timer".into(),
+        load: Some("stress".into()),
+        variant: None,
+        subject: None,
+        demand,
+        confidence: 0.95,
+        runs: None,
+    }
+}
+
+fn judged(demands: Vec<Demand>, runs: &[Run]) -> Judgement {
+    let limits: Vec<Limit> = demands.into_iter().map(limit).collect();
+    punctual_judge::judge(&limits, runs).unwrap()
+}
+
+/// Each kind of demand, so that each kind of reason comes.
+fn every_kind() -> Judgement {
+    let relative = |of: &str| Demand::Relative(Figure::Mean, Bound::AtMost(1.15), of.into());
+    let demands = vec![
+        Demand::Never(Nanos::from_micros(100)),
+        Demand::Missed(0),
+        Demand::Rare {
+            above: Nanos::from_micros(50),
+            once_in: Nanos::from_millis(60_000),
+        },
+        Demand::Typical(Figure::Quantile(0.999), Bound::AtMost(50_000.0)),
+        Demand::Typical(Figure::Work("messages".into()), Bound::AtLeast(1_000.0)),
+        relative("none"),
+    ];
+    let mut runs = fixtures::seeds(5);
+    runs[6].recordings[1].interrupted = true;
+    judged(demands, &runs)
+}
+
+#[test]
+fn the_text_says_what_is_fit_what_is_not_and_what_would_decide() {
+    let runs = fixtures::seeds(5);
+    let judgement = judged(vec![Demand::Never(Nanos::from_micros(100))], &runs);
+    let text = judgement_text(&judgement, 80);
+    // A command is not broken, but for whom a terminal is too narrow.
+    let mut lines = text
+        .lines()
+        .filter(|line| !line.contains("punctual explain"));
+    assert!(lines.all(|line| line.width() <= 80), "{text}");
+    assert!(text.starts_with("timer: worst at most 100 µs\n  unfit      none, stress, cpu0\n"));
+    assert!(text.contains("  punctual explain none-1 --probe timer --load stress --sample 1234"));
+    assert!(text.contains("  fit        rt, stress, cpu0\n"), "{text}");
+    assert!(
+        text.ends_with("unfit: none, voluntary and full; fit: rt.\n"),
+        "{text}"
+    );
+    let few = judgement_text(
+        &judged(
+            vec![Demand::Never(Nanos::from_micros(100))],
+            &fixtures::seeds(3)[9..],
+        ),
+        80,
+    );
+    assert!(few.contains("to decide: at least 2 more runs"), "{few}");
+    assert!(few.ends_with("undecided: rt.\n"), "{few}");
+}
+
+fn schema() -> impl Fn(&Value) -> Result<(), String> {
+    let schema = serde_json::from_str(include_str!("../../../../docs/schema/verdict-1.json"));
+    let mut compiler = boon::Compiler::new();
+    compiler
+        .add_resource("verdict-1.json", schema.unwrap())
+        .unwrap();
+    let mut schemas = boon::Schemas::new();
+    let index = compiler.compile("verdict-1.json", &mut schemas).unwrap();
+    move |value| {
+        let found = schemas.validate(value, index);
+        found.map_err(|error| error.to_string())
+    }
+}
+
+#[test]
+fn what_is_printed_is_what_the_schema_describes() {
+    let judgement = every_kind();
+    let value = judgement_json(&judgement);
+    let validate = schema();
+    validate(&value).unwrap();
+    let mut kinds: Vec<&str> = value["answers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["why"]["kind"].as_str().unwrap())
+        .collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    assert_eq!(
+        kinds,
+        [
+            "broken", "gap", "kept", "missed", "rate", "ratio", "typical"
+        ]
+    );
+    for (path, wrong) in [
+        ("/verdict", json!("good")),
+        ("/answers/0/limit/demand/kind", json!("other")),
+        ("/answers/0/sample/value_ns", json!("1 us")),
+        ("/answers/0/more", json!({ "kind": "luck" })),
+        ("/answers/0/why", json!({ "kind": "rate" })),
+        ("/answers", json!([])),
+    ] {
+        let mut changed = value.clone();
+        *changed.pointer_mut(path).unwrap() = wrong;
+        assert!(validate(&changed).is_err(), "{path}");
+    }
+    let mut added = value.clone();
+    added["answers"][0]["luck"] = json!(1);
+    assert!(
+        validate(&added).is_err(),
+        "a field that the schema does not name"
+    );
+}
+
+#[test]
+fn ktap_has_a_line_for_each_answer_and_no_pass_for_what_is_undecided() {
+    let judgement = every_kind();
+    let text = ktap(&judgement);
+    let count = judgement.answers.len();
+    assert!(
+        text.starts_with(&format!("KTAP version 1\n1..{count}\n# ")),
+        "{text}"
+    );
+    let of = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
+    let fitness = |own| {
+        judgement
+            .answers
+            .iter()
+            .filter(|one| one.fitness == own)
+            .count()
+    };
+    assert_eq!(of("ok "), fitness(Fitness::Fit));
+    assert_eq!(of("not ok "), count - fitness(Fitness::Fit));
+    let errors = text
+        .lines()
+        .filter(|line| line.ends_with("# ERROR undecided"))
+        .count();
+    assert!(
+        errors > 0 && errors == fitness(Fitness::Undecided),
+        "{text}"
+    );
+}
+
+#[test]
+fn lava_gets_a_signal_with_a_measurement_without_spaces_in_names() {
+    let text = lava(&every_kind());
+    let first = "<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=none-timer-stress-cpu0-worst RESULT=fail \
+                 UNITS=ns MEASUREMENT=381400>";
+    assert_eq!(text.lines().next(), Some(first));
+    assert!(
+        text.contains("RESULT=unknown") && text.contains("RESULT=pass"),
+        "{text}"
+    );
+}
+
+#[test]
+fn junit_counts_what_it_holds_and_escapes_it() {
+    let mut judgement = every_kind();
+    judgement.answers[0].limit.name = Some("<\"a & b\">".into());
+    let text = junit(&judgement);
+    assert!(
+        text.contains("name=\"&lt;&quot;a &amp; b&quot;&gt; ("),
+        "{text}"
+    );
+    for (tag, fitness) in [("failure", Fitness::Unfit), ("error", Fitness::Undecided)] {
+        let own = judgement
+            .answers
+            .iter()
+            .filter(|one| one.fitness == fitness)
+            .count();
+        assert!(own > 0);
+        assert_eq!(text.matches(&format!("<{tag} ")).count(), own, "{tag}");
+        let attribute = format!(" {tag}s=\"");
+        let told = text.split(&attribute).skip(1);
+        let told = told.map(|rest| rest.split('"').next().unwrap().parse::<usize>().unwrap());
+        assert_eq!(told.sum::<usize>(), own, "{tag}");
+    }
+}
+
+#[test]
+fn kcidb_and_openmetrics_say_the_same_as_the_verdicts() {
+    let judgement = every_kind();
+    let runs = fixtures::seeds(5);
+    let value = kcidb(&judgement, &runs);
+    let tests = value["tests"].as_array().unwrap();
+    assert_eq!(tests.len(), judgement.answers.len());
+    let first = &tests[0];
+    assert_eq!(
+        (&first["status"], &first["path"]),
+        (&json!("FAIL"), &json!("punctual.timer.stress.cpu0.worst"))
+    );
+    assert_eq!(
+        first["number"],
+        json!({ "value": 0.000_381_4, "unit": "s", "prefix": "metric" })
+    );
+    let mut ids: Vec<&str> = tests
+        .iter()
+        .map(|test| test["id"].as_str().unwrap())
+        .collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), tests.len(), "ids are unique");
+    let text = openmetrics(&judgement, &runs);
+    let labels = "subject=\"rt\",probe=\"timer\",load=\"stress\",variant=\"cpu0\"";
+    for line in [
+        format!("punctual_sample_seconds_bucket{{{labels},le=\"0.00001\"}} 10000"),
+        format!("punctual_sample_seconds_count{{{labels}}} 10000"),
+        format!(
+            "punctual_verdict{{{labels},limit=\"timer.stress.cpu0.worst worst at most 100 µs\"}} 0"
+        ),
+    ] {
+        assert!(text.lines().any(|own| own == line), "{line}\n{text}");
+    }
+    assert!(text.ends_with("# EOF\n"));
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Limits: those of a suite, and files of their own.
+
+use std::path::Path;
+
+use punctual_agent::probes;
+use punctual_model::Limit;
+use serde::Deserialize;
+
+use crate::data_files::{read, wrong};
+use crate::{Error, mistakes, suites};
+
+/// A file of limits.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(rename = "limit", default)]
+    limits: Vec<Limit>,
+}
+
+/// The limits in a file; an error where there are none.
+pub fn in_file(path: &Path) -> Result<Vec<Limit>, Error> {
+    let text = read(path)?;
+    let file: File =
+        toml::from_str(&text).map_err(|error| wrong(path, &mistakes::explain(&text, &error)))?;
+    if file.limits.is_empty() {
+        return Err(wrong(path, "expected a [[limit]], found none"));
+    }
+    check(&file.limits).map_err(|reason| wrong(path, &reason))?;
+    Ok(file.limits)
+}
+
+/// The limits of the suite of that name or in that file; an error where it has none.
+pub fn of_suite(name_or_path: &str) -> Result<Vec<Limit>, Error> {
+    let limits = suites::find(name_or_path)?.limits;
+    if limits.is_empty() {
+        return Err(Error::Request(format!(
+            "suite \"{name_or_path}\" has no [[limit]]: name a file that has, by --limits"
+        )));
+    }
+    Ok(limits)
+}
+
+/// Each limit names a probe that there is.
+pub(crate) fn check(limits: &[Limit]) -> Result<(), String> {
+    let known: Vec<&str> = probes::ALL.iter().map(|probe| probe.name).collect();
+    for (limit, number) in limits.iter().zip(1..) {
+        if !known.contains(&limit.probe.as_str()) {
+            let unknown = Error::unknown("probe", &limit.probe, &known);
+            return Err(format!("limit {number}: {unknown}"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> String {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("limits.toml");
+        std::fs::write(&path, text).unwrap();
+        in_file(&path).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_file_and_line() {
+        let sound = "# mine\n[[limit]]\nprobe = \"timer\"\nwhat = \"worst\"\nat_most = \"9 us\"\n";
+        let error = said(&sound.replace("9 us", "9"));
+        assert!(
+            error.contains("limits.toml: ") && error.contains("line 2"),
+            "{error}"
+        );
+        assert!(error.contains("a time with its unit"), "{error}");
+        let error = said(&sound.replace("at_most", "atmost"));
+        assert!(error.contains("line 5"), "{error}");
+        assert!(error.contains("did you mean at_most?"), "{error}");
+        let error = said(&sound.replace("timer", "timr"));
+        assert!(
+            error.contains("limit 1") && error.contains("did you mean timer?"),
+            "{error}"
+        );
+        assert!(said("").ends_with("expected a [[limit]], found none"));
+    }
+}
