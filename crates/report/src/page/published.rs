@@ -68,11 +68,11 @@ fn direction(one: &Checked<'_>) -> Markup {
                 @for quote in direction.quotes.get_ref() {
                     small.quote { "“" (quote) "”" }
                 }
-                @if let Some(note) = &direction.note { small { (note.trim()) } }
+                @if let Some(note) = &direction.note { small.quote { (note.trim()) } }
             }
             td class=(class) {
                 (one.outcome)
-                @if let Outcome::Undecided(more) = one.outcome { small { (seeds(more)) } }
+                @if let Outcome::Undecided(more) = one.outcome { small.quote { (seeds(more)) } }
             }
             td.free { (unbroken(&one.evidence)) }
         }

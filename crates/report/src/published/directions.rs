@@ -261,36 +261,11 @@ fn limits(matrix: &Matrix<'_>, below: &Below) -> Result<Judged, String> {
 }
 
 fn words(matrix: &Matrix<'_>, told: &Told) -> Result<Judged, String> {
-    let finding = views::of(&told.probe).findings.iter();
-    let mut finding = finding.filter(|finding| finding.label == told.finding);
-    let finding = finding
-        .next()
-        .ok_or_else(|| format!("no probe tells \"{}\"", told.finding))?;
     let mut judged = Judged::default();
+    let enough = runs_for_typical(Rule::default().level);
     for column in required(matrix, told.of)? {
-        let rows = matrix.rows.iter();
-        let meant = rows.filter(|row| told.means(&row.probe, &row.variant));
-        // Each word, and the seeds whose runs say it.
-        let mut said: Vec<(String, Vec<u64>)> = Vec::new();
-        for row in meant {
-            let Cell::Measured { found, .. } = column.cell(row) else {
-                continue;
-            };
-            for one in found {
-                let word = views::told(finding, &one.recording.findings);
-                if word.tone == views::Tone::Unknown {
-                    continue;
-                }
-                let seed = one.run.seed;
-                match said.iter_mut().find(|(text, _)| *text == word.text) {
-                    Some((_, seeds)) if seeds.contains(&seed) => {}
-                    Some((_, seeds)) => seeds.push(seed),
-                    None => said.push((word.text, vec![seed])),
-                }
-            }
-        }
         let name = &column.name;
-        let enough = runs_for_typical(Rule::default().level);
+        let said = said(matrix, column, told)?;
         let part = match &said[..] {
             [] => {
                 judged.gap(format!("{name}: {} does not tell it", told.probe));
@@ -300,16 +275,47 @@ fn words(matrix: &Matrix<'_>, told: &Told) -> Result<Judged, String> {
             [(word, seeds)] if *word == told.word => Part::Open(enough - seeds.len()),
             _ => Part::Contradicted,
         };
-        let said: Vec<String> = said
-            .iter()
-            .map(|(word, seeds)| format!("{word} ({} of {})", seeds.len(), column.runs.len()))
-            .collect();
+        let all = column.runs.len();
+        let said = said.iter();
+        let said = said.map(|(word, seeds)| format!("{word} ({} of {all})", seeds.len()));
+        let said: Vec<String> = said.collect();
         judged.push(
             part,
             format!("{name}, {}: {}", told.finding, said.join(", ")),
         );
     }
     Ok(judged)
+}
+
+/// Each word that a subject's runs say, and the seeds of these.
+fn said(
+    matrix: &Matrix<'_>,
+    column: &Column<'_>,
+    told: &Told,
+) -> Result<Vec<(String, Vec<u64>)>, String> {
+    let mut finding = views::of(&told.probe).findings.iter();
+    let finding = finding.find(|finding| finding.label == told.finding);
+    let finding = finding.ok_or_else(|| format!("no probe tells \"{}\"", told.finding))?;
+    let mut said: Vec<(String, Vec<u64>)> = Vec::new();
+    let rows = matrix.rows.iter();
+    for row in rows.filter(|row| told.means(&row.probe, &row.variant)) {
+        let Cell::Measured { found, .. } = column.cell(row) else {
+            continue;
+        };
+        for one in found {
+            let word = views::told(finding, &one.recording.findings);
+            if word.tone == views::Tone::Unknown {
+                continue;
+            }
+            let seed = one.run.seed;
+            match said.iter_mut().find(|(text, _)| *text == word.text) {
+                Some((_, seeds)) if seeds.contains(&seed) => {}
+                Some((_, seeds)) => seeds.push(seed),
+                None => said.push((word.text, vec![seed])),
+            }
+        }
+    }
+    Ok(said)
 }
 
 fn improvement(matrix: &Matrix<'_>, improved: &Improved) -> Result<Judged, String> {

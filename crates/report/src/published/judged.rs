@@ -9,7 +9,7 @@ use punctual_published::Measure;
 
 use super::measure::{OfRun, by_run};
 use crate::matrix::{Column, Measurement};
-use crate::text::{seconds, seconds_span, span};
+use crate::text::{seconds_span, span, time};
 
 /// What came of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +139,9 @@ pub fn part([alone, among]: [&Found; 2], wanted: Verdict, rule: &Rule) -> Part {
         _ if among.verdict == contrary => Part::Contradicted,
         Verdict::NotSeparated { .. } if bounds.is_some_and(is_small) => Part::Contradicted,
         Verdict::NotSeparated { more } => Part::Open(more.unwrap_or(1).max(1) as usize),
-        Verdict::Undecided(few) => Part::Open(few.needed - few.have.0.min(few.have.1)),
+        Verdict::Undecided(few) => {
+            Part::Open(few.needed.saturating_sub(few.have.0.min(few.have.1)).max(1))
+        }
         Verdict::Lower | Verdict::Higher => Part::Open(1),
     }
 }
@@ -179,11 +181,11 @@ pub fn spread(values: &[f64], is_work: bool) -> String {
     let (Some(low), Some(high)) = (values.first(), values.last()) else {
         return "not measured".to_owned();
     };
-    let middle = values[(values.len() - 1) / 2];
-    match (is_work, low == high) {
-        (_, true) => crate::text::time(middle, is_work),
-        (true, _) => format!("{} ({})", seconds(middle), seconds_span(*low, *high)),
-        (false, _) => format!("{middle} ({})", span(*low, *high)),
+    let middle = time(values[(values.len() - 1) / 2], is_work);
+    match is_work {
+        _ if time(*low, is_work) == time(*high, is_work) => middle,
+        true => format!("{middle} ({})", seconds_span(*low, *high)),
+        false => format!("{middle} ({})", span(*low, *high)),
     }
 }
 

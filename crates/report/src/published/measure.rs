@@ -87,7 +87,8 @@ pub fn independent(runs: Vec<OfRun<'_>>) -> Vec<OfRun<'_>> {
     kept
 }
 
-/// The figure of each run of a subject, or why there is none.
+/// The figure of each run of a subject, or why there is none. What was interrupted has fewer
+/// samples than others, and is none of them.
 pub fn by_run<'a>(
     column: &Column<'a>,
     rows: &[&Measurement],
@@ -96,7 +97,9 @@ pub fn by_run<'a>(
     let found = measured(column, rows)?;
     let mut runs = Vec::new();
     for run in &column.runs {
-        let own = found.iter().filter(|one| std::ptr::eq(one.run, *run));
+        let is_own = |one: &&Measured<'a>| std::ptr::eq(one.run, *run);
+        let is_whole = |one: &&Measured<'a>| !one.recording.interrupted;
+        let own = found.iter().filter(is_own).filter(is_whole);
         let own: Vec<Measured<'a>> = own.copied().collect();
         if !own.is_empty() {
             runs.push(OfRun {
@@ -105,6 +108,9 @@ pub fn by_run<'a>(
                 recordings: own.iter().map(|one| one.recording).collect(),
             });
         }
+    }
+    if runs.is_empty() {
+        return Err("interrupted".to_owned());
     }
     Ok(runs)
 }
