@@ -36,8 +36,11 @@ pub struct DiskModule {
 /// The modules' names and parameters, in the order in which they are loaded.
 fn modules_of_disk() -> [(&'static str, String); 8] {
     let answers_by_timer = 2;
+    // Without a limit of its own it takes 255 sectors, one less than the kernel reads ahead.
+    let read_ahead_sectors = 256;
     let null_blk = format!(
-        "nr_devices=1 gb=1 bs=512 submit_queues=1 hw_queue_depth=1 irqmode={answers_by_timer} \
+        "nr_devices=1 gb=1 bs=512 max_sectors={read_ahead_sectors} submit_queues=1 \
+         hw_queue_depth=1 irqmode={answers_by_timer} \
          completion_nsec={}",
         SERVICE_US * 1_000
     );
