@@ -233,8 +233,8 @@ fn the_stages_of_an_interrupt_and_a_signal_are_explained_too() {
             "{probe}: {sentence}"
         );
     }
-    let irq = explain(&scratch, &["r1", "--probe", "irq", "--worst", "120"]);
-    assert_eq!(samples(&irq).len(), 120);
+    let irq = explain(&scratch, &["r1", "--probe", "irq", "--worst", "150"]);
+    assert_eq!(samples(&irq).len(), 150);
     samples(&irq).iter().for_each(check_sum);
     let late = explain(&scratch, &["r1", "--probe", "realfeel", "--worst", "5"]);
     samples(&late).iter().for_each(check_sum);

@@ -27,7 +27,7 @@ fn delays(kind: &str, stage: &str, subject: &str) -> bool {
         // It is woken by the hard handler, which has had all of the delay before; for any
         // other kind it waits, because the stalling thread has the same priority.
         "irq thread" => kind != "irqs-off" && (kind != "softirq" || softirq),
-        "irq whole" => kind != "softirq" || softirq,
+        "irq hard+thread" | "irq whole" => kind != "softirq" || softirq,
         "irq reader" => false,
         // The stalling thread has a lower priority than the one that makes system calls.
         "signal to" | "signal from" => kind == "irqs-off" || softirq,
@@ -51,7 +51,7 @@ fn usual(recording: &Value) -> i64 {
 #[test]
 fn every_stall_is_found_by_whom_it_delays_and_by_nobody_else() {
     let scratch = Scratch::new();
-    // A step of `eventfd`, `semaphore` or `switch` may be unsupported, which the status tells.
+    // A step of `eventfd`, `mutex`, `semaphore` or `switch` may be unsupported, which the status tells.
     let ended = scratch.run(&["run", "stalls", "--quiet", "--json"]);
     for run in runs(&ended.stdout) {
         assert_eq!(run["state"], "finished", "{}", ended.stderr);
@@ -61,7 +61,7 @@ fn every_stall_is_found_by_whom_it_delays_and_by_nobody_else() {
                 .as_str()
                 .unwrap()
                 .contains("no measured path");
-            let paths = ["eventfd", "semaphore", "switch"];
+            let paths = ["eventfd", "mutex", "semaphore", "switch"];
             let may = paths.iter().any(|probe| absent["probe"] == *probe);
             assert!(between && may, "{absent}");
         }
@@ -93,18 +93,21 @@ fn every_stall_is_found_by_whom_it_delays_and_by_nobody_else() {
             check(recording, expected, &format!("{subject}, {kind}, {stage}"));
         }
         try_again(&scratch, subject, &mut found);
-        assert!(found.iter().eq(&STAGES_WITHIN), "{subject}: {found:?}");
+        for stage in STAGES_WITHIN {
+            assert!(found.contains(stage), "{subject}, {stage}: {found:?}");
+        }
     }
 }
 
-/// The probes into whose paths a stall comes as a hard interrupt, and the stages that it hits.
+/// The probes into whose paths a stall comes as a hard interrupt, and the stages that it must
+/// hit; behind the first round of a burst it hits whichever it meets.
 const WITHIN: [&str; 5] = ["eventfd", "mutex", "semaphore", "switch", "tick"];
 const STAGES_WITHIN: [&str; 7] = [
     "eventfd reader",
-    "mutex acquire",
-    "mutex release",
-    "semaphore acquire",
-    "semaphore release",
+    "mutex acquire first",
+    "mutex release first",
+    "semaphore acquire first",
+    "semaphore release first",
     "switch N=10",
     "tick",
 ];
@@ -113,14 +116,9 @@ const STAGES_WITHIN: [&str; 7] = [
 /// moment of the stall.
 const BETWEEN: [(&str, &str, u32, i64); 4] = [
     ("eventfd reader", "samples = 40", 20, 2_000),
-    ("semaphore acquire", "rounds = 10", 5, 98_000),
-    ("semaphore release", "rounds = 10", 5, 946_000),
-    (
-        "switch N=10",
-        "threads = [10]\nsamples = 1000",
-        500,
-        496_000,
-    ),
+    ("semaphore acquire first", "ticks = 4", 2, 98_000),
+    ("semaphore release first", "ticks = 4", 2, 946_000),
+    ("switch N=10", "threads = [10]\nticks = 4", 2, 980_000),
 ];
 
 /// Where all moments of the suite fell between the paths of a probe, which differs between two

@@ -25,7 +25,7 @@ use crate::threads;
 const PAUSE: Nanos = Nanos::from_micros(19_997);
 /// So long after its burst's beginning a stall begins: in what comes after the first round, if
 /// threads are few.
-const STALL_OFFSET: Nanos = Nanos(700_000);
+const STALL_OFFSET: Nanos = Nanos(1_700_000);
 /// So many bursts are in one recording of a guest, which has little memory.
 const AT_ONCE: u64 = 50;
 const MOST: u32 = 250;
@@ -68,11 +68,12 @@ pub fn nominal(ticks: u64) -> Nanos {
 }
 
 /// What says how long a test is.
-pub fn extent() -> Extent {
+pub fn extent(ticks: u32) -> Extent {
     Extent {
         parameter: "ticks",
         each: nominal(1),
         most: AT_ONCE,
+        own: Some(ticks.into()),
     }
 }
 

@@ -5,6 +5,7 @@ mod counter;
 mod window;
 mod worker;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
@@ -160,7 +161,7 @@ impl RunningLoad {
         for worker in &self.workers {
             worker.shared.stop();
             worker.thread.thread().unpark();
-            worker.shared.group.stop(worker.worker.stop);
+            worker.shared.group.stop();
         }
         let end_of_grace = time::now() + GRACE;
         while self.is_running() && time::now() < end_of_grace {
@@ -198,6 +199,10 @@ fn works(workers: &[Worker], done: &[Done], span: Nanos) -> Vec<Work> {
 
 impl RunningWorker {
     fn start(worker: &Worker, phase: Nanos) -> Result<Self, Reason> {
+        if let Some(absent) = worker.needs.iter().find(|path| !Path::new(path).exists()) {
+            let (command, detail) = (worker.run.join(" "), format!("there is no {absent}"));
+            return Err(Reason::not_loaded(&command, NotLoaded::Failed, detail));
+        }
         let shared = Arc::new(Shared::new(worker)?);
         let (theirs, command) = (Arc::clone(&shared), worker.clone());
         let body = move || {
@@ -220,7 +225,7 @@ impl RunningWorker {
 mod tests {
     use std::sync::{Mutex, PoisonError};
 
-    use punctual_model::plan::{Count, Stop};
+    use punctual_model::plan::Count;
 
     use super::*;
 
@@ -229,7 +234,7 @@ mod tests {
             run: run.iter().map(|word| (*word).to_owned()).collect(),
             pause_ms: 0,
             limit_ms: 0,
-            stop: Stop::Term,
+            needs: Vec::new(),
             endless: false,
             unit: "things".into(),
             count,
@@ -316,6 +321,13 @@ mod tests {
         let absent = worker(&["no-such-program"], Count::Lines);
         let error = run_for(&load(absent), Nanos::ZERO).unwrap_err();
         assert!(error.to_string().contains("no-such-program"), "{error}");
+        let mut needy = worker(&["echo"], Count::Lines);
+        needy.needs = vec!["/no/such/file".into()];
+        let (why, detail) = why(run_for(&load(needy), Nanos::ZERO));
+        assert_eq!(
+            (why, &*detail),
+            (NotLoaded::Failed, "there is no /no/such/file")
+        );
     }
 
     #[test]

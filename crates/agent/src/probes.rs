@@ -73,12 +73,11 @@ pub trait Measurement: std::fmt::Debug {
 
     /// What says how much it measures, for a probe that goes on for as long as it is told.
     fn extent(&self) -> Option<Extent> {
-        let parameter = "samples";
-        let most = u64::MAX;
         self.period().map(|each| Extent {
-            parameter,
+            parameter: "samples",
             each,
-            most,
+            most: u64::MAX,
+            own: None,
         })
     }
 
@@ -95,6 +94,9 @@ pub struct Extent {
     pub each: Nanos,
     /// So many are in one run at most, however short they are.
     pub most: u64,
+    /// How many it is now, where that is what a share is taken of unless a suite says
+    /// otherwise: no document tells a number of them.
+    pub own: Option<u64>,
 }
 
 /// What a probe is told besides its parameters.

@@ -38,6 +38,13 @@ pub fn prepare_thread(cpu: CpuId, priority: u8) -> Result<Settings, Reason> {
 #[derive(Clone, Debug)]
 pub struct Faults(Result<(i64, i64), Reason>);
 
+impl Default for Faults {
+    /// None.
+    fn default() -> Self {
+        Self(Ok((0, 0)))
+    }
+}
+
 impl Faults {
     /// Those of the calling thread up to now.
     pub fn of_thread() -> Self {

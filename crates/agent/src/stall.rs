@@ -69,7 +69,7 @@ impl Stall {
         super::probes::within("stall.us", self.us, 1, 1_000_000)?;
         super::probes::within("stall.sample", self.sample, 0, kept.max(1) - 1)?;
         let offset = self.offset_ns.unwrap_or_default();
-        super::probes::within("stall.offset_ns", offset, -1_000_000, 1_000_000)
+        super::probes::within("stall.offset_ns", offset, -1_000_000, 4_000_000)
     }
 
     /// Opens the device; an error is the reason why there will be no stall.

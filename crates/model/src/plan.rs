@@ -97,15 +97,15 @@ pub struct Worker {
     /// The program and its arguments. `punctual-target` is the target itself; what is
     /// not found in `PATH` is taken from busybox.
     pub run: Vec<String>,
+    /// Files that must be there, or it cannot run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
     /// The pause between two rounds, in milliseconds.
     #[serde(default)]
     pub pause_ms: u32,
     /// End a round after this many milliseconds, done or not; 0 lets it end by itself.
     #[serde(default)]
     pub limit_ms: u32,
-    /// The signal that asks it to end.
-    #[serde(default)]
-    pub stop: Stop,
     /// Whether the command never ends by itself: then no round of it is expected to be done.
     #[serde(default)]
     pub endless: bool,
@@ -131,17 +131,6 @@ impl Worker {
     pub fn period(&self) -> Nanos {
         self.pause() + self.limit().unwrap_or_default()
     }
-}
-
-/// The signal that asks a worker's round to end; what does not end is killed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Stop {
-    /// `SIGTERM`.
-    #[default]
-    Term,
-    /// `SIGINT`: ping tells what it did only when it is interrupted.
-    Int,
 }
 
 /// How a worker's work is counted.

@@ -28,6 +28,11 @@ pub struct View {
     pub findings: &'static [FindingView],
 }
 
+/// Whether a variant holds the beginnings of what others hold: its name ends with `first`.
+pub fn is_beginning(variant: &str) -> bool {
+    variant.ends_with(" first")
+}
+
 /// Which figures of a recording count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
@@ -65,8 +70,6 @@ pub enum Form {
     Plain,
     /// As it is, and it counts more than any time does.
     Leading,
-    /// Whether an estimate's interval leaves zero out.
-    Matters,
     /// An answer in these words: `yes` and `no` would say too little.
     Agrees,
 }

@@ -2,6 +2,7 @@
 //! Suites: which probes run under which loads, on which subjects.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -20,6 +21,10 @@ pub struct Suite {
     /// The memory that a virtual subject gets, in mebibytes.
     #[serde(default = "memory_mib")]
     pub memory_mib: u32,
+    /// How many runs each virtual subject has where the caller names no seed: those with the
+    /// seeds from 1 on.
+    #[serde(default = "one")]
+    pub seeds: NonZeroU32,
     /// Programs of this machine that a virtual subject gets too, with their libraries.
     #[serde(default)]
     pub programs: Vec<String>,
@@ -42,6 +47,10 @@ pub struct Suite {
     /// What is demanded of the subjects.
     #[serde(default, rename = "limit", skip_serializing)]
     pub limits: Vec<Limit>,
+}
+
+fn one() -> NonZeroU32 {
+    NonZeroU32::MIN
 }
 
 fn memory_mib() -> u32 {

@@ -189,13 +189,24 @@ pub struct Measure {
     pub statistic: Statistic,
 }
 
+/// Whether these words are all of the variant's, or the first of them; no words mean any.
+fn means(words: &str, variant: &str) -> bool {
+    let rest = variant.strip_prefix(words);
+    words.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
+
+impl Told {
+    /// Whether a recording of this variant is meant.
+    pub fn means(&self, probe: &str, variant: &str) -> bool {
+        self.probe == probe && means(&self.variant, variant)
+    }
+}
+
 impl Measure {
     /// Whether a recording of this variant is meant: `pipe` means `pipe process 1`, and
     /// `pipe process 1` does not mean `pipe process 10`.
     pub fn means(&self, probe: &str, variant: &str) -> bool {
-        let rest = variant.strip_prefix(self.variant.as_str());
-        let words = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
-        self.probe == probe && (self.variant.is_empty() || words)
+        self.probe == probe && means(&self.variant, variant)
     }
 
     /// `signal from, max`.
@@ -214,7 +225,8 @@ pub enum Statistic {
     Min,
     /// The average.
     Mean,
-    /// Of several variants' or repetitions' averages the largest.
+    /// Of several variants' or repetitions' averages the largest; beginnings, which are
+    /// variants too, left out.
     WorstMean,
     /// The largest.
     Max,
@@ -234,7 +246,7 @@ impl Statistic {
         match self {
             Self::Min => "min",
             Self::Mean => "average",
-            Self::WorstMean => "worst average",
+            Self::WorstMean => "average of the worst variant",
             Self::Max => "max",
             Self::Median => "median",
             Self::Last => "last",

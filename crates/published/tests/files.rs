@@ -85,6 +85,31 @@ fn the_numbers_that_matter_most_are_as_printed() {
 }
 
 #[test]
+fn the_page_of_sources_has_every_claim_and_no_other() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/SOURCES.md");
+    let text = fs::read_to_string(path).unwrap();
+    let documents = documents().unwrap();
+    let directions = documents.iter().flat_map(|one| &one.directions);
+    let mut claims: Vec<&str> = directions.map(|one| one.id.as_str()).collect();
+    for claim in &claims {
+        assert!(text.contains(&format!("`{claim}`")), "{claim}");
+    }
+    claims.sort_unstable();
+    let named = text.split("claim").skip(1).flat_map(|rest| {
+        let cell = rest.split(['|', ';']).next().unwrap_or_default();
+        let list = cell.strip_prefix("s ").or(cell.strip_prefix(' '));
+        let words = list.filter(|list| list.starts_with('`'));
+        let ids = words.unwrap_or_default().split('`').skip(1).step_by(2);
+        ids.filter(|id| id.contains('-') && !id.contains(' '))
+    });
+    let named: Vec<&str> = named.collect();
+    assert!(named.len() >= claims.len(), "{named:?}");
+    for name in named {
+        assert!(claims.binary_search(&name).is_ok(), "no claim: {name}");
+    }
+}
+
+#[test]
 fn every_quotation_is_in_its_document() {
     let directory = env::var_os("PUNCTUAL_SEEDS").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/seeds"),

@@ -125,10 +125,17 @@ fn told_by_all_probes([each, none]: [Finding; 2], threads: u64) -> Vec<Recording
             ("inverted", Finding::Share { count, of: 10 }),
         ]
     };
-    let slope = [(
-        "slope_ns_per_waiter",
-        Finding::estimate(0.02, (-0.01, 0.05)),
-    )];
+    let no = Finding::Answer {
+        yes: false,
+        why: "-0.01 to 0.05 ns per waiter, against a bound of ±0.30".into(),
+    };
+    let slope = [
+        (
+            "slope_ns_per_waiter",
+            Finding::estimate(0.02, (-0.01, 0.05)),
+        ),
+        ("waiters_matter", no),
+    ];
     let mut release = told("semaphore", "release", &[3_000, 3_100, 3_050], slope);
     release.settings.insert("waiters".into(), 3.into());
     vec![

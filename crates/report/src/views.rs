@@ -71,15 +71,12 @@ impl Told {
 pub fn told(view: &FindingView, findings: &Findings) -> Told {
     match (findings.get(view.key), view.form) {
         (Some(Finding::Absent(reason)), _) => Told::unknown(Some(&reason.to_string())),
-        (Some(Finding::Estimate { low, high, .. }), Form::Matters) => {
-            Told::plain(yes_or_no(*low > 0.0 || *high < 0.0))
-        }
         (Some(Finding::Answer { yes, why }), Form::Agrees) => Told {
             more: Some(why.clone()),
             ..Told::plain(if *yes { "agrees" } else { "does not agree" })
         },
         (Some(value), Form::Plain | Form::Leading) => shown(value),
-        (None, _) | (Some(_), Form::Matters | Form::Agrees) => Told::unknown(None),
+        (None, _) | (Some(_), Form::Agrees) => Told::unknown(None),
     }
 }
 
@@ -171,20 +168,13 @@ mod tests {
     }
 
     #[test]
-    fn waiters_matter_where_the_interval_leaves_zero_out() {
-        let slope = |label, value, low, high| {
-            told("semaphore", label, Finding::Estimate { value, low, high }).text
+    fn an_estimate_is_shown_with_its_interval() {
+        let text = |value, low, high| {
+            let estimate = Finding::Estimate { value, low, high };
+            told("semaphore", "ns per waiter", estimate).text
         };
-        let matter = |low, high| slope("waiters matter", low, low, high);
-        assert_eq!(matter(-0.1, 0.2), "no");
-        assert_eq!(matter(0.0, 0.0), "no");
-        assert_eq!(matter(0.0001, 0.2), "yes");
-        assert_eq!(matter(-0.2, -0.1), "yes");
-        let text = |value, low, high| slope("ns per waiter", value, low, high);
         assert_eq!(text(1.234, 1.0, 1.5), "1.23 (1.00 to 1.50)");
         assert_eq!(text(0.03, -0.004, 0.06), "0.03 (0.00 to 0.06)");
-        let odd = told("semaphore", "waiters matter", Finding::Count(3));
-        assert_eq!(odd.tone, Tone::Unknown);
     }
 
     #[test]

@@ -14,7 +14,8 @@ pub enum Scale {
     /// As much as the suite says.
     #[default]
     Suite,
-    /// This share, above 0, of what the suite's document took: 1 is all of it.
+    /// This share, above 0, of what the suite's document took: 1 is all of it. Of a size in
+    /// ticks, which no document tells, it is the share of what the suite says.
     Share(f64),
     /// So many samples of each probe that takes them at an interval.
     Samples(u64),
@@ -64,7 +65,10 @@ impl Scale {
         let within = |time: Nanos, extent: Extent| (time.0 / extent.each.0.max(1)) as u64;
         let total = match self {
             Self::Suite => None,
-            Self::Share(share) => step.full.map(|full| (full as f64 * share).ceil() as u64),
+            Self::Share(share) => {
+                let full = step.full.or(extent.and_then(|extent| extent.own));
+                full.map(|full| (full as f64 * share).ceil() as u64)
+            }
             Self::Samples(samples) => measurement.period().map(|_| samples),
             Self::Duration(time) => extent.map(|extent| within(time, extent)),
         };
@@ -169,16 +173,17 @@ mod tests {
     #[test]
     fn what_is_told_in_ticks_is_shared_in_ticks() {
         let step = |text: &str| toml::from_str::<Step>(text).unwrap();
-        let steps = [step("probe = \"switch\"\nfull = 120")];
+        let steps = [step("probe = \"switch\"\nticks = 40")];
         let ticks = |scale: Scale| -> Vec<Option<i64>> {
             let runs = scale.shards(&steps, MINUTE).unwrap();
             let of = |run: &Vec<Step>| run[0].params.get("ticks")?.as_integer();
             runs.iter().map(of).collect()
         };
-        assert_eq!(ticks(Scale::Share(1.0)), [Some(50), Some(50), Some(20)]);
+        assert_eq!(ticks(Scale::Share(3.0)), [Some(50), Some(50), Some(20)]);
+        assert_eq!(ticks(Scale::Share(1.0)), [Some(40)]);
         assert_eq!(ticks(Scale::Duration(Nanos(240_000_000))), [Some(10)]);
         // Of samples nothing is known beforehand.
-        assert_eq!(ticks(Scale::Samples(7)), [None]);
+        assert_eq!(ticks(Scale::Samples(7)), [Some(40)]);
     }
 
     #[test]

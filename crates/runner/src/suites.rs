@@ -5,6 +5,7 @@
 //! comes with Punctual.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::Path;
 
 use include_dir::{Dir, include_dir};
@@ -61,6 +62,7 @@ pub fn of_probes(probes: &[String], loads: &[String], params: &Table) -> Result<
         name: probes.join("+"),
         summary: "probes of the command line".into(),
         memory_mib: 512,
+        seeds: NonZeroU32::MIN,
         programs: Vec::new(),
         files: Vec::new(),
         modules,

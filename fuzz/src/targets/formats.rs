@@ -22,6 +22,8 @@ pub const FORMATS: Target = Target {
             "       0:       1:       7\n",
             &hackbench::write_time(1_234_567_890),
             &realfeel::write(&[0, 4, 7, 0, 1]),
+            &(realfeel::write_head(Some(1_400_038), 64, true)
+                + &realfeel::write_jitter(-4_000, true)),
             &sendme::write(&sendme::Travel::default()),
         ])
     },
@@ -41,6 +43,7 @@ pub const FORMATS: Target = Target {
         }
         let _ = hackbench::read_time(text);
         let _ = realfeel::read(text);
+        let _ = realfeel::read_jitters(text);
         let _ = sendme::read(text).map(|travel| sendme::write(&travel));
     },
 };

@@ -145,7 +145,7 @@ fn round(worker: &Worker, shared: &Shared) -> io::Result<()> {
     group.led_by(process::id(&child));
     // The load may have been stopped between the two.
     if shared.is_stopped() {
-        group.stop(worker.stop);
+        group.stop();
     }
     let before = shared.counter.told();
     let listened = child

@@ -62,6 +62,9 @@ impl Default for Clock {
     }
 }
 
+/// Takes so many samples; also tells the page faults that were met between them.
+type Body = fn(usize, SeenRecorder) -> (SeenRecorder, Faults);
+
 impl Clock {
     fn check(&self) -> Result<(), String> {
         within("samples", self.samples, 1, 1_000_000_000)?;
@@ -73,7 +76,7 @@ impl Clock {
     fn on_prepared_thread(
         &self,
         phase: Nanos,
-        body: fn(usize, SeenRecorder) -> SeenRecorder,
+        body: Body,
     ) -> Result<(SeenRecorder, Settings), Reason> {
         let (cpu, priority, samples) = (self.cpu, self.priority, self.samples as usize);
         let kept = self.samples.min(self.keep) as usize;
@@ -81,9 +84,8 @@ impl Clock {
             let mut settings = rt::prepare_thread(cpu, priority)?;
             let recorder = SeenRecorder::new(kept, samples as u64);
             time::sleep(phase);
-            let faults = Faults::of_thread();
-            let recorder = body(samples, recorder);
-            settings.extend(faults.until_now().facts());
+            let (recorder, faults) = body(samples, recorder);
+            settings.extend(faults.facts());
             Ok((recorder, settings))
         });
         thread
@@ -124,10 +126,11 @@ impl Measurement for Clock {
 }
 
 /// Reads the clock again and again; works out the differences only afterwards.
-fn bare(samples: usize, mut recorder: SeenRecorder) -> SeenRecorder {
+fn bare(samples: usize, mut recorder: SeenRecorder) -> (SeenRecorder, Faults) {
     let mut stamps = vec![Nanos(-1); samples.min(RUN) + 1];
     let mut first = None;
     let mut left = samples;
+    let faults = Faults::of_thread();
     while left > 0 && !recorder.is_over() {
         let stamps = &mut stamps[..=left.min(RUN)];
         left -= stamps.len() - 1;
@@ -139,11 +142,12 @@ fn bare(samples: usize, mut recorder: SeenRecorder) -> SeenRecorder {
             recorder.record(pair[0] - first, pair[1] - pair[0]);
         }
     }
-    recorder
+    (recorder, faults.until_now())
 }
 
 /// The same with what a probe does for each sample between two reads.
-fn recorded(samples: usize, mut recorder: SeenRecorder) -> SeenRecorder {
+fn recorded(samples: usize, mut recorder: SeenRecorder) -> (SeenRecorder, Faults) {
+    let faults = Faults::of_thread();
     let first = now();
     let mut before = first;
     for _ in 0..samples {
@@ -154,29 +158,31 @@ fn recorded(samples: usize, mut recorder: SeenRecorder) -> SeenRecorder {
             break;
         }
     }
-    recorder
+    (recorder, faults.until_now())
 }
 
 /// What lies in a sample of the probes whose threads take stamps: the way from one stamp to
 /// the next one, here with nothing but `between` before that.
 #[inline(never)]
-fn stamped(samples: usize, mut recorder: SeenRecorder, between: fn()) -> SeenRecorder {
-    let begin = now();
+fn stamped(samples: usize, mut recorder: SeenRecorder, between: fn()) -> (SeenRecorder, Faults) {
+    let (begin, mut faults) = (now(), Faults::default());
     let mut left = samples;
     while left > 0 && !recorder.is_over() {
         let run = left.min(RUN);
         left -= run;
         let stamps = EventLog::new(2 * run);
+        let before = Faults::of_thread();
         for _ in 0..run {
             stamps.mark(0, 0);
             between();
             stamps.mark(1, 1);
         }
+        faults = faults.and(before.until_now());
         for pair in stamps.finish().unwrap_or_default().chunks_exact(2) {
             recorder.record(pair[0].at - begin, pair[1].at - pair[0].at);
         }
     }
-    recorder
+    (recorder, faults)
 }
 
 #[cfg(test)]
@@ -188,8 +194,8 @@ mod tests {
         let stamps = |samples, recorder| stamped(samples, recorder, instructions::thousand);
         for body in [bare, recorded, stamps] {
             // Of the bare reads more than one run.
-            let recording = body(RUN + 1, SeenRecorder::new(100, 0))
-                .finish(RecordingKey::new("clock", "idle", ""));
+            let (recorder, _) = body(RUN + 1, SeenRecorder::new(100, 0));
+            let recording = recorder.finish(RecordingKey::new("clock", "idle", ""));
             assert_eq!((recording.count, recording.samples.len()), (10_001, 100));
             assert!(recording.min() >= Some(Nanos::ZERO));
         }

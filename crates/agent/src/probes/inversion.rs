@@ -4,8 +4,12 @@
 //! Three threads share a CPU. The low one owns a mutex that the high one wants, and in this
 //! state wakes the medium one. Without a remedy the medium thread, which has nothing to do
 //! with the mutex, keeps the high one from running for as long as it likes.
+//!
+//! The same in chains, where the high thread wants what another one owns that waits for the low
+//! one, and where the low thread owns two mutexes that two threads want.
 
 use std::fmt::Write as _;
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
 use punctual_model::probe::{FindingView, Form, ProbeInfo, Shape, View, Watched, Windows};
@@ -23,7 +27,7 @@ use crate::threads::{self, ThreadSpec};
 /// This probe.
 pub const PROBE: Probe = Probe {
     name: "inversion",
-    summary: "does the mutex prevent priority inversion? INHERIT and PROTECT, and NONE as control",
+    summary: "do mutexes prevent priority inversion? INHERIT (also in chains), PROTECT, NONE as control",
     parse: |table| parameters::<Inversion>(table, Inversion::check),
 };
 
@@ -46,7 +50,7 @@ pub const INFO: ProbeInfo = ProbeInfo {
 const PAUSE: Nanos = Nanos::from_micros(1_997);
 const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
 
-/// The events of a round, each of which happens once, with thread and description.
+/// The events of a round, with thread and description. Those of a helper happen once for each.
 const LOW_STARTS_MEDIUM: Event = 0;
 const MEDIUM_WAITS: Event = 1;
 const LOW_LOCKS: Event = 2;
@@ -58,7 +62,11 @@ const MEDIUM_RUNS: Event = 7;
 const MEDIUM_ENDS: Event = 8;
 const LOW_UNLOCKS: Event = 9;
 const HIGH_OWNS: Event = 10;
-const EVENTS: [&str; 11] = [
+const LOW_STARTS_HELPER: Event = 11;
+const HELPER_REQUESTS: Event = 12;
+const HELPER_OWNS: Event = 13;
+const LOW_UNLOCKS_SECOND: Event = 14;
+const EVENTS: [&str; 15] = [
     "low starts medium",
     "medium waits for the semaphore",
     "low locks the mutex",
@@ -70,11 +78,131 @@ const EVENTS: [&str; 11] = [
     "medium ends",
     "low unlocks the mutex",
     "high owns the mutex",
+    "low starts helper",
+    "helper requests a mutex",
+    "helper owns it",
+    "low unlocks the second mutex",
 ];
 
 const LOW: u32 = 0;
 const MEDIUM: u32 = 1;
 const HIGH: u32 = 2;
+
+/// A thread between the low and the high one.
+#[derive(Debug)]
+struct Helper {
+    /// Which mutex it owns when it requests the other one.
+    owns: Option<usize>,
+    wants: usize,
+}
+
+/// Who owns which mutexes, and who wants them. The low thread owns the first ones.
+#[derive(Debug)]
+struct Scene {
+    /// What its variants are called, behind the protocol.
+    name: &'static str,
+    mutexes: usize,
+    low_owns: usize,
+    high_wants: usize,
+    /// In the order in which they are started, each higher than the one before.
+    helpers: &'static [Helper],
+    /// Whether helpers are higher than the medium thread.
+    helpers_above_medium: bool,
+    /// What ends a sample: all that were wanted were owned by then.
+    last: Event,
+}
+
+const ONE: Scene = Scene {
+    name: "",
+    mutexes: 1,
+    low_owns: 1,
+    high_wants: 0,
+    helpers: &[],
+    helpers_above_medium: false,
+    last: HIGH_OWNS,
+};
+
+/// The priority that the owner inherits comes through helpers, which are themselves too low.
+static CHAINS: [Scene; 2] = [
+    Scene {
+        name: " chain of 2",
+        mutexes: 2,
+        high_wants: 1,
+        helpers: &[Helper {
+            owns: Some(1),
+            wants: 0,
+        }],
+        ..ONE
+    },
+    Scene {
+        name: " chain of 3",
+        mutexes: 3,
+        high_wants: 2,
+        helpers: &[
+            Helper {
+                owns: Some(1),
+                wants: 0,
+            },
+            Helper {
+                owns: Some(2),
+                wants: 1,
+            },
+        ],
+        ..ONE
+    },
+];
+
+/// What the high thread wants is given back first: the owner must stay as high as the helper.
+static TWO_MUTEXES: Scene = Scene {
+    name: " two mutexes",
+    mutexes: 2,
+    low_owns: 2,
+    high_wants: 0,
+    helpers: &[Helper {
+        owns: None,
+        wants: 1,
+    }],
+    helpers_above_medium: true,
+    last: HELPER_OWNS,
+};
+
+impl Scene {
+    /// How often anything happens in a round.
+    fn events(&self) -> usize {
+        11 + 3 * self.helpers.len() + self.low_owns - 1
+    }
+
+    /// How much higher than the low thread the others are.
+    fn ranks(&self) -> Ranks {
+        let helpers = self.helpers.len() as u8;
+        let below = if self.helpers_above_medium {
+            0
+        } else {
+            helpers
+        };
+        Ranks {
+            medium: 1 + below,
+            first_helper: if self.helpers_above_medium { 2 } else { 1 },
+            high: 2 + helpers,
+        }
+    }
+}
+
+/// Priorities, counted from the low thread's.
+struct Ranks {
+    medium: u8,
+    first_helper: u8,
+    high: u8,
+}
+
+/// When the low thread looks up its own priority: in the first round of the warm-up, so that it
+/// disturbs nothing.
+#[derive(Clone, Copy)]
+enum Moment {
+    Wanted,
+    FirstUnlocked,
+    Afterwards,
+}
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -85,7 +213,7 @@ struct Inversion {
     warmup: u32,
     /// How long the medium thread works once it runs.
     work_us: u32,
-    /// The low thread's `SCHED_FIFO` priority; the other two have the next ones above.
+    /// The low thread's `SCHED_FIFO` priority; the others have the next ones above.
     priority: u8,
     /// The CPU that all threads are bound to.
     cpu: CpuId,
@@ -109,64 +237,106 @@ impl Inversion {
         within("warmup", self.warmup, 1, 100_000)?;
         // Below the pause, or else throttling would join in.
         within("work_us", self.work_us, 1, 1_900)?;
-        within("priority", self.priority, 1, 97)
+        within("priority", self.priority, 1, 95)
     }
 
-    /// Tried in this order; the second is the control.
-    fn protocols(&self) -> [Protocol; 3] {
-        let ceiling = self.priority + 2;
-        [
-            Protocol::Inherit,
-            Protocol::None,
-            Protocol::Protect(ceiling),
-        ]
+    /// Tried in this order: each scene with its control.
+    fn scenes(&self) -> Vec<(&'static Scene, Protocol)> {
+        let ceiling = Protocol::Protect(self.priority + ONE.ranks().high);
+        let mut scenes = vec![
+            (&ONE, Protocol::Inherit),
+            (&ONE, Protocol::None),
+            (&ONE, ceiling),
+        ];
+        for scene in CHAINS.iter().chain([&TWO_MUTEXES]) {
+            scenes.extend([(scene, Protocol::Inherit), (scene, Protocol::None)]);
+        }
+        scenes
     }
 
     fn all_rounds(&self) -> usize {
         self.rounds as usize + self.warmup as usize
     }
 
-    fn measure(&self, protocol: Protocol, phase: Nanos) -> Result<Recording, Reason> {
+    fn measure(
+        &self,
+        (scene, protocol): (&'static Scene, Protocol),
+        phase: Nanos,
+    ) -> Result<Recording, Reason> {
         let work = Nanos::from_micros(self.work_us.into());
-        let stage = Stage::new(protocol, work, self.all_rounds())?;
-        let members = vec![
+        let stage = Stage::new(scene, protocol, work, self.all_rounds())?;
+        let ranks = scene.ranks();
+        let mut members = vec![
             ThreadSpec::new(self.priority, || stage.low(self.all_rounds(), phase)),
-            ThreadSpec::new(self.priority + 1, || stage.medium()),
-            ThreadSpec::new(self.priority + 2, || stage.high()),
+            ThreadSpec::new(self.priority + ranks.medium, || stage.medium()),
+            ThreadSpec::new(self.priority + ranks.high, || stage.high()),
         ];
+        for (me, rank) in (0..scene.helpers.len()).zip(ranks.first_helper..) {
+            let stage = &stage;
+            members.push(ThreadSpec::new(self.priority + rank, move || {
+                stage.helper(me)
+            }));
+        }
         let found = threads::run(self.cpu, members)?;
-        let mut settings = threads::common(&found, &["low", "medium", "high"]);
-        let lent = rt::lent_priority(stage.priority_of_owner.load(Relaxed));
+        let roles = ["low", "medium", "high", "helper", "second_helper"];
+        let mut settings = threads::common(&found, &roles);
         settings.insert("protocol".into(), protocol.name().into());
         settings.insert("medium_works_ns".into(), work.into());
+        let seen = stage.own_priority.map(|seen| seen.load(Relaxed));
         let stamps = stage.stamps.finish()?;
-        let outcome = Outcome::of(
-            stamps
-                .get(self.warmup as usize * EVENTS.len()..)
-                .unwrap_or_default(),
-        )?;
-        let mut findings = outcome.findings(protocol)?;
-        findings.insert("priority_of_owner_while_wanted".into(), lent);
-        let mut recording = outcome
-            .waited
-            .finish(RecordingKey::of_variant(variant(protocol)));
+        let warmup = self.warmup as usize * scene.events();
+        let outcome = Outcome::of(scene, stamps.get(warmup..).unwrap_or_default())?;
+        let findings = outcome.findings(protocol, self.lent(scene, protocol, seen))?;
+        let key = RecordingKey::of_variant(format!("{}{}", variant(protocol), scene.name));
+        let mut recording = outcome.waited.finish(key);
         recording.warmup = self.warmup.into();
         recording.settings = settings;
         recording.findings = findings;
         recording.output = Some(outcome.story);
         Ok(recording)
     }
+
+    /// What the low thread's priority was at each moment, and what it must have been.
+    fn lent(&self, scene: &Scene, protocol: Protocol, seen: [i32; 3]) -> Vec<Lent> {
+        let ranks = scene.ranks();
+        let is_lent = protocol != Protocol::None;
+        let lent = |rank: u8| i32::from(self.priority + if is_lent { rank } else { 0 });
+        let [wanted, first_unlocked, afterwards] = seen;
+        let mut all = vec![Lent::new("while_wanted", wanted, lent(ranks.high))];
+        if scene.low_owns > 1 {
+            let expected = lent(ranks.first_helper);
+            all.push(Lent::new("after_first_unlock", first_unlocked, expected));
+        }
+        all.push(Lent::new("afterwards", afterwards, self.priority.into()));
+        all
+    }
+}
+
+/// The priority at which the low thread ran at some moment, and at which it must have.
+struct Lent {
+    moment: &'static str,
+    found: i32,
+    expected: i32,
+}
+
+impl Lent {
+    fn new(moment: &'static str, found: i32, expected: i32) -> Self {
+        Self {
+            moment,
+            found,
+            expected,
+        }
+    }
 }
 
 impl Measurement for Inversion {
     fn nominal(&self) -> Nanos {
-        PAUSE * (self.protocols().len() * self.all_rounds()) as i64
+        PAUSE * (self.scenes().len() * self.all_rounds()) as i64
     }
 
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let phase = context.phases.below(LONGEST_PHASE);
-        let measure = |protocol| self.measure(protocol, phase);
-        each(self.protocols(), measure)
+        each(self.scenes(), |scene| self.measure(scene, phase))
     }
 }
 
@@ -180,61 +350,109 @@ fn variant(protocol: Protocol) -> &'static str {
 
 /// What the threads share.
 struct Stage {
-    mutex: Mutex,
-    /// Where the medium and the high thread wait to be started.
+    scene: &'static Scene,
+    mutexes: Vec<Mutex>,
+    /// Where the other threads wait to be started.
     start_medium: Semaphore,
     start_high: Semaphore,
+    start_helpers: Vec<Semaphore>,
     /// What the medium thread waits for once started.
     semaphore: Semaphore,
     work: Nanos,
     over: AtomicBool,
-    priority_of_owner: AtomicI32,
+    /// The low thread's, at each [`Moment`].
+    own_priority: [AtomicI32; 3],
     stamps: EventLog,
 }
 
 impl Stage {
-    fn new(protocol: Protocol, work: Nanos, rounds: usize) -> Result<Self, Reason> {
+    fn new(
+        scene: &'static Scene,
+        protocol: Protocol,
+        work: Nanos,
+        rounds: usize,
+    ) -> Result<Self, Reason> {
         let semaphore = || Semaphore::new().map_err(|error| format!("sem_init: {error}"));
+        let mutex = |_| Mutex::new(protocol);
+        let mutexes: io::Result<_> = (0..scene.mutexes).map(mutex).collect();
+        let start_helpers: Result<_, _> = scene.helpers.iter().map(|_| semaphore()).collect();
         Ok(Self {
-            mutex: Mutex::new(protocol).map_err(|error| format!("{}: {error}", protocol.name()))?,
+            scene,
+            mutexes: mutexes.map_err(|error| format!("{}: {error}", protocol.name()))?,
             start_medium: semaphore()?,
             start_high: semaphore()?,
+            start_helpers: start_helpers?,
             semaphore: semaphore()?,
             work,
             over: AtomicBool::new(false),
-            priority_of_owner: AtomicI32::new(-1),
-            stamps: EventLog::new(rounds * EVENTS.len()),
+            own_priority: [-1; 3].map(AtomicI32::new),
+            stamps: EventLog::new(rounds * scene.events()),
         })
     }
 
     fn low(&self, rounds: usize, phase: Nanos) {
         sleep(PAUSE + phase);
-        // The first round belongs to the warm-up, so what it does besides disturbs nothing.
-        self.round(|| {
+        self.round(|moment| {
             let found = rt::effective_priority().unwrap_or(-1);
-            self.priority_of_owner.store(found, Relaxed);
+            self.own_priority[moment as usize].store(found, Relaxed);
         });
-        threads::lead(1..rounds as u64, PAUSE, None, || self.round(|| ()));
+        threads::lead(1..rounds as u64, PAUSE, None, || self.round(|_| ()));
         self.over.store(true, Relaxed);
-        self.start_medium.post();
-        self.start_high.post();
+        let others = [&self.start_medium, &self.start_high];
+        for start in others.into_iter().chain(&self.start_helpers) {
+            start.post();
+        }
     }
 
     /// The low thread's part. Whatever it starts or wakes runs at once, unless the protocol
     /// has raised the low thread above it.
-    fn round(&self, while_wanted: impl FnOnce()) {
+    fn round(&self, look: impl Fn(Moment)) {
         self.stamps.mark(LOW_STARTS_MEDIUM, LOW);
         self.start_medium.post();
         self.stamps.mark(LOW_LOCKS, LOW);
-        let owned = self.mutex.lock();
+        let mut owned = self.mutexes[..self.scene.low_owns].iter().map(Mutex::lock);
+        let (first, second) = (owned.next(), owned.next());
+        for start in &self.start_helpers {
+            self.stamps.mark(LOW_STARTS_HELPER, LOW);
+            start.post();
+        }
         self.stamps.begin(LOW_STARTS_HIGH, LOW);
         self.start_high.post();
         self.stamps.mark(LOW_RESUMES, LOW);
-        while_wanted();
+        look(Moment::Wanted);
         self.stamps.mark(LOW_POSTS, LOW);
         self.semaphore.post();
         self.stamps.mark(LOW_UNLOCKS, LOW);
-        owned.unlock();
+        drop(first);
+        if second.is_some() {
+            look(Moment::FirstUnlocked);
+            self.stamps.mark(LOW_UNLOCKS_SECOND, LOW);
+            drop(second);
+        }
+        look(Moment::Afterwards);
+    }
+
+    fn helper(&self, me: usize) {
+        let Helper { owns, wants } = &self.scene.helpers[me];
+        let number = HIGH + 1 + me as u32;
+        self.start_helpers[me].wait();
+        while !self.over.load(Relaxed) {
+            let owned = owns.map(|own| self.mutexes[own].lock());
+            self.stamps.mark(HELPER_REQUESTS, number);
+            let wanted = self.mutexes[*wants].lock();
+            self.owns(HELPER_OWNS, number);
+            drop(wanted);
+            drop(owned);
+            self.start_helpers[me].wait();
+        }
+    }
+
+    fn owns(&self, event: Event, thread: u32) {
+        if event == self.scene.last {
+            self.stamps.end(event, thread);
+        } else {
+            self.stamps.mark(event, thread);
+        }
     }
 
     fn medium(&self) {
@@ -254,8 +472,8 @@ impl Stage {
         self.start_high.wait();
         while !self.over.load(Relaxed) {
             self.stamps.mark(HIGH_REQUESTS, HIGH);
-            let owned = self.mutex.lock();
-            self.stamps.end(HIGH_OWNS, HIGH);
+            let owned = self.mutexes[self.scene.high_wants].lock();
+            self.owns(HIGH_OWNS, HIGH);
             owned.unlock();
             self.start_high.wait();
         }
@@ -264,10 +482,10 @@ impl Stage {
 
 /// What came of all rounds with one protocol.
 struct Outcome {
-    /// From the moment when the high thread is started until it owns the mutex. (Not from
-    /// its request: with a ceiling it waits before it can even request.)
+    /// From the moment when the high thread is started until all that were wanted were owned.
+    /// (Not from its request: with a ceiling it waits before it can even request.)
     waited: Recorder,
-    /// In how many rounds the medium thread ran before the high one owned the mutex.
+    /// In how many rounds the medium thread ran before that.
     inverted: usize,
     /// In how many rounds the order of events was that of the first.
     alike: usize,
@@ -277,8 +495,8 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn of(stamps: &[Stamp]) -> Result<Self, Reason> {
-        let rounds: Vec<&[Stamp]> = stamps.chunks(EVENTS.len()).collect();
+    fn of(scene: &Scene, stamps: &[Stamp]) -> Result<Self, Reason> {
+        let rounds: Vec<&[Stamp]> = stamps.chunks(scene.events()).collect();
         let first = *rounds.first().ok_or("no round was measured")?;
         let order = |round: &[Stamp]| round.iter().map(|stamp| stamp.event).collect::<Vec<_>>();
         let mut outcome = Self {
@@ -289,7 +507,7 @@ impl Outcome {
             story: story(first),
         };
         for round in rounds {
-            let (started, owns) = (find(round, LOW_STARTS_HIGH)?, find(round, HIGH_OWNS)?);
+            let (started, owns) = (find(round, LOW_STARTS_HIGH)?, find(round, scene.last)?);
             let at = round[started].at - first[0].at;
             outcome
                 .waited
@@ -300,7 +518,7 @@ impl Outcome {
         Ok(outcome)
     }
 
-    fn findings(&self, protocol: Protocol) -> Result<Findings, Reason> {
+    fn findings(&self, protocol: Protocol, lent: Vec<Lent>) -> Result<Findings, Reason> {
         let of_all = |count: usize| Finding::Share {
             count: count as u64,
             of: self.rounds as u64,
@@ -318,14 +536,19 @@ impl Outcome {
             .into());
         }
         let result = Finding::Verdict {
-            passed: self.inverted == 0,
+            passed: self.inverted == 0 && lent.iter().all(|lent| lent.found == lent.expected),
             expected: protocol != Protocol::None,
         };
-        Ok(Findings::from([
+        let mut findings = Findings::from([
             ("inverted".into(), of_all(self.inverted)),
             ("same_order".into(), of_all(self.alike)),
             ("result".into(), result),
-        ]))
+        ]);
+        findings.extend(lent.into_iter().map(|lent| {
+            let name = format!("priority_of_owner_{}", lent.moment);
+            (name, rt::lent_priority(lent.found))
+        }));
+        Ok(findings)
     }
 }
 
@@ -340,7 +563,13 @@ fn story(round: &[Stamp]) -> String {
     let mut told = String::from("at_ns event\n");
     for stamp in round {
         let at = stamp.at - round[0].at;
-        let _ = writeln!(told, "{:>8} {}", at.0, EVENTS[stamp.event as usize]);
+        let _ = write!(told, "{:>8} {}", at.0, EVENTS[stamp.event as usize]);
+        let helper = stamp.thread.saturating_sub(HIGH);
+        told.push_str(if helper > 1 {
+            " (second helper)\n"
+        } else {
+            "\n"
+        });
     }
     told
 }
@@ -385,7 +614,7 @@ mod tests {
             at: Nanos(place * 10),
         };
         let stamps: Vec<Stamp> = rounds.concat().into_iter().zip(0..).map(stamp).collect();
-        Outcome::of(&stamps).unwrap()
+        Outcome::of(&ONE, &stamps).unwrap()
     }
 
     #[test]
@@ -393,7 +622,7 @@ mod tests {
         let outcome = outcome(&[PREVENTED, INVERTED]);
         assert_eq!((outcome.inverted, outcome.alike), (1, 1));
         assert!(outcome.story.contains("      80 high owns the mutex\n"));
-        let findings = outcome.findings(Protocol::Inherit).unwrap();
+        let findings = outcome.findings(Protocol::Inherit, Vec::new()).unwrap();
         assert_eq!(findings["result"], verdict(false, true));
         assert_eq!(findings["inverted"], Finding::Share { count: 1, of: 2 });
         let waited = outcome.waited.finish(RecordingKey::of_variant(""));
@@ -406,7 +635,7 @@ mod tests {
     #[test]
     fn a_control_that_does_not_fail_leaves_nothing_proven() {
         let result = |rounds: &[[Event; 11]], protocol| {
-            let findings = outcome(rounds).findings(protocol)?;
+            let findings = outcome(rounds).findings(protocol, Vec::new())?;
             Ok::<_, Reason>(findings["result"].clone())
         };
         let reason = result(&[PREVENTED], Protocol::None).unwrap_err();
@@ -417,19 +646,31 @@ mod tests {
         assert_eq!(prevented, Ok(verdict(true, true)));
     }
 
+    #[test]
+    fn an_owner_that_is_lent_too_little_has_not_passed() {
+        let result = |found| {
+            let lent = vec![Lent::new("while_wanted", found, 82)];
+            let findings = outcome(&[PREVENTED]).findings(Protocol::Inherit, lent);
+            findings.unwrap()["result"].clone()
+        };
+        assert_eq!(result(82), verdict(true, true));
+        assert_eq!(result(81), verdict(false, true));
+        assert_eq!(result(-1), verdict(false, true));
+    }
+
     fn verdict(passed: bool, expected: bool) -> Finding {
         Finding::Verdict { passed, expected }
     }
 
     #[test]
     fn a_round_that_lacks_an_event_is_no_result() {
-        assert!(Outcome::of(&[]).is_err());
+        assert!(Outcome::of(&ONE, &[]).is_err());
         let stamp = Stamp {
             event: LOW_LOCKS,
             thread: 0,
             at: Nanos::ZERO,
         };
-        assert!(Outcome::of(&[stamp]).is_err());
+        assert!(Outcome::of(&ONE, &[stamp]).is_err());
     }
 
     #[test]
@@ -443,18 +684,37 @@ mod tests {
         let Some(recordings) = threads::measured(probe.run(&mut Context { phases })) else {
             return;
         };
-        let told = |key: &str| {
-            recordings
-                .iter()
-                .map(|recording| recording.findings[key].clone())
-                .collect::<Vec<_>>()
+        let is_control = |one: &Recording| one.key.variant.starts_with("none");
+        for one in &recordings {
+            let passed = !is_control(one);
+            assert_eq!(
+                one.findings["result"],
+                verdict(passed, passed),
+                "{}",
+                one.key.variant
+            );
+        }
+        let told = |key: &str| -> Vec<Option<Finding>> {
+            let all = recordings.iter();
+            all.map(|one| one.findings.get(key).cloned()).collect()
         };
-        let results = [(true, true), (false, false), (true, true)];
-        let results = results.map(|(passed, expected)| verdict(passed, expected));
-        assert_eq!(told("result"), results);
-        let lent = [82, 80, 82].map(Finding::Count);
-        assert_eq!(told("priority_of_owner_while_wanted"), lent);
+        let counts = |all: [u64; 9]| all.map(|count| Some(Finding::Count(count)));
+        let wanted = [82, 80, 82, 83, 80, 84, 80, 83, 80];
+        assert_eq!(told("priority_of_owner_while_wanted"), counts(wanted));
+        assert_eq!(told("priority_of_owner_afterwards"), counts([80; 9]));
+        let mut half = vec![None; 7];
+        half.extend([82, 80].map(|count| Some(Finding::Count(count))));
+        assert_eq!(told("priority_of_owner_after_first_unlock"), half);
+        assert!(
+            recordings[5]
+                .output
+                .as_ref()
+                .unwrap()
+                .contains("second helper")
+        );
         // The control is blocked for as long as the medium thread works, at least.
-        assert!(recordings[1].min() >= Some(Nanos::from_micros(50)));
+        for control in recordings.iter().filter(|one| is_control(one)) {
+            assert!(control.min() >= Some(Nanos::from_micros(50)));
+        }
     }
 }

@@ -7,6 +7,7 @@
 //! bursts, every one of them many clock ticks long, at phases that the seed decides.
 
 use std::fmt::Write;
+use std::mem;
 use std::path::Path;
 use std::thread;
 
@@ -50,12 +51,12 @@ const STEP: Nanos = Nanos(100);
 const ODD: Nanos = Nanos(30);
 /// The steps of the shortest interval that the device makes; nothing keeps up with it.
 const SHORTEST: i64 = 10;
-/// Those of the first one that is tried; doubled until none is lost.
+/// Those of the first one that is tried; doubled while any is lost.
 const FIRST: i64 = 512;
 /// Where interrupts are lost even at this one, something else is wrong.
 const LONGEST: i64 = FIRST << 7;
 /// The first strides downwards are this part of the interval, later ones that part of them.
-const STRIDE: i64 = 4;
+const STRIDE: i64 = 8;
 /// Comes before each burst: what the one before has kept the kernel from is done meanwhile.
 const REST: Nanos = Nanos::from_millis(10);
 /// A burst begins anywhere in a tick.
@@ -85,7 +86,7 @@ impl Default for Irqrate {
     fn default() -> Self {
         Self {
             bursts: vec![1_000],
-            burst_ms: 40,
+            burst_ms: 100,
             repeats: 3,
             threaded: true,
             handler_ns: 0,
@@ -104,6 +105,8 @@ struct Tried {
     due: u64,
     /// Of them, those that the hard handler did not see apart.
     lost: u64,
+    /// The waiting thread's.
+    faults: Faults,
 }
 
 impl Irqrate {
@@ -156,7 +159,9 @@ impl Irqrate {
                 return Err("it was interrupted".into());
             }
             time::sleep(REST + phases.below(LONGEST_PHASE));
+            let faults = Faults::of_thread();
             run(&pulse, burst.count, &mut tried)?;
+            tried.faults = mem::take(&mut tried.faults).and(faults.until_now());
         }
         Ok(tried)
     }
@@ -164,16 +169,16 @@ impl Irqrate {
     /// The thread's whole life.
     fn measure(&self, phases: &mut Phases) -> Result<Vec<Recording>, Reason> {
         let settings = rt::prepare_thread(self.cpu, self.priority)?;
+        let mut first = FIRST;
         each(&self.bursts, |least| {
-            let faults = Faults::of_thread();
             let mut all = Vec::new();
-            let limit = descend(|interval| {
+            let limit = descend(first, |interval| {
                 all.push(self.attempt(*least, interval, phases)?);
                 Ok(all.last().is_some_and(|tried| tried.lost > 0))
             })?;
-            let mut recording = self.recording(*least, limit, &all, &settings)?;
-            recording.settings.extend(faults.until_now().facts());
-            Ok(recording)
+            // Another burst begins well above what this one has found.
+            first = ((limit.0 * 2) / STEP.0).min(LONGEST);
+            Ok(self.recording(*least, limit, &all, &settings))
         })
     }
 
@@ -183,7 +188,7 @@ impl Irqrate {
         limit: Nanos,
         all: &[Tried],
         settings: &Settings,
-    ) -> Result<Recording, Reason> {
+    ) -> Recording {
         let mut recorder = Recorder::new(1);
         recorder.record(Nanos::ZERO, limit);
         let mut recording = recorder.finish(RecordingKey::of_variant(format!("burst of {least}")));
@@ -195,9 +200,12 @@ impl Irqrate {
             ("burst_ms".into(), self.burst_ms.into()),
             ("repeats".into(), self.repeats.into()),
         ]);
+        let faults = all.iter().map(|tried| tried.faults.clone());
+        let faults = faults.fold(Faults::default(), Faults::and);
+        recording.settings.extend(faults.facts());
         recording.findings = findings(limit, all);
         recording.output = Some(table(all));
-        Ok(recording)
+        recording
     }
 }
 
@@ -244,14 +252,17 @@ fn table(all: &[Tried]) -> String {
     text
 }
 
-/// The interval one step above the longest one that `loses`. Intervals become smaller and
-/// smaller, in strides that become finer behind each that loses.
-fn descend(mut loses: impl FnMut(Nanos) -> Result<bool, Reason>) -> Result<Nanos, Reason> {
+/// The interval one step above the longest one that `loses`. From `first` on, in steps,
+/// intervals become smaller and smaller, in strides that become finer behind each that loses.
+fn descend(
+    first: i64,
+    mut loses: impl FnMut(Nanos) -> Result<bool, Reason>,
+) -> Result<Nanos, Reason> {
     let interval = |steps| STEP * steps + ODD;
     // In steps: the longest interval that loses, the shortest known above which none does.
-    let (mut low, mut high) = (SHORTEST - 1, FIRST);
+    let (mut low, mut high) = (SHORTEST - 1, first);
     while loses(interval(high))? {
-        if high == LONGEST {
+        if high >= LONGEST {
             return Err(format!("interrupts were lost even at {}", interval(high)).into());
         }
         (low, high) = (high, high * 2);
@@ -273,11 +284,11 @@ fn descend(mut loses: impl FnMut(Nanos) -> Result<bool, Reason>) -> Result<Nanos
 
 impl Measurement for Irqrate {
     fn nominal(&self) -> Nanos {
-        // As if all attempts were at the first interval: how many there are, and where the
-        // limit is, nobody knows yet.
+        // Nobody knows yet how many intervals there will be, and how long.
+        const TRIED: i64 = 16;
         let first = STEP * FIRST + ODD;
         let counts = self.bursts.iter().map(|least| self.count(*least, first));
-        first * (counts.sum::<u64>() * u64::from(self.repeats)) as i64
+        first * TRIED * (counts.sum::<u64>() * u64::from(self.repeats)) as i64
     }
 
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
@@ -294,7 +305,7 @@ mod tests {
     /// What is found where everything shorter than `limit` loses, and what was tried.
     fn found(limit: Nanos) -> (Result<Nanos, Reason>, Vec<Nanos>) {
         let mut tried = Vec::new();
-        let found = descend(|interval| {
+        let found = descend(FIRST, |interval| {
             tried.push(interval);
             Ok(interval < limit)
         });
@@ -308,7 +319,7 @@ mod tests {
             let found = found.unwrap();
             let least = limit.max(1_030);
             assert!((least..least + 100).contains(&found.0), "{limit}: {found}");
-            assert!(tried.len() < 30, "{}", tried.len());
+            assert!(tried.len() < 50, "{}", tried.len());
             let all = tried.len();
             tried.sort_unstable();
             tried.dedup();
@@ -326,13 +337,13 @@ mod tests {
     #[test]
     fn a_loss_by_chance_is_never_explained_away() {
         // 12.7 µs loses once, and shorter intervals never do.
-        let mut losses = 0;
-        let found = descend(|interval| {
-            let loses = interval < Nanos(13_000) && losses == 0;
-            losses += u32::from(loses);
+        let mut once = 0;
+        let found = descend(FIRST, |interval| {
+            let loses = interval < Nanos(13_000) && once == 0;
+            once += u32::from(loses);
             Ok(loses)
         });
-        assert!(losses == 1 && found.unwrap() > Nanos(12_000));
+        assert!(once == 1 && found.unwrap() > Nanos(12_000));
     }
 
     #[test]
@@ -355,7 +366,7 @@ mod tests {
     fn a_burst_is_long_in_time_and_in_number() {
         let irqrate = Irqrate::default();
         assert_eq!(irqrate.count(1_000, Nanos(100_000)), 1_000);
-        assert_eq!(irqrate.count(1_000, Nanos(4_000)), 10_000);
+        assert_eq!(irqrate.count(1_000, Nanos(4_000)), 25_000);
         // The device leaves nobody else time for a minute at most.
         let billion = |ns| irqrate.parts(1_000_000_000, Nanos(ns));
         assert_eq!((billion(5_000), billion(20_000)), (84, 1));
@@ -373,6 +384,7 @@ mod tests {
             interval: Nanos(interval),
             due: 9,
             lost,
+            faults: Faults::default(),
         };
         let found = findings(
             Nanos(4_130),
@@ -386,7 +398,7 @@ mod tests {
 
     #[test]
     fn an_attempt_that_fails_ends_it() {
-        let reason = descend(|_| Err("no /dev/pulse".into())).unwrap_err();
+        let reason = descend(FIRST, |_| Err("no /dev/pulse".into())).unwrap_err();
         assert_eq!(reason, Reason::from("no /dev/pulse"));
     }
 }

@@ -98,7 +98,7 @@ impl Measurement for Contention {
     }
 
     fn extent(&self) -> Option<Extent> {
-        Some(bursts::extent())
+        Some(bursts::extent(self.ticks))
     }
 
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {

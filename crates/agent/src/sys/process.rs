@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use punctual_model::Nanos;
-use punctual_model::plan::Stop;
 use rustix::io::Errno;
 use rustix::process::{Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use rustix::system::{RebootCommand, reboot};
@@ -120,11 +119,8 @@ impl Group {
     }
 
     /// Asks all of its processes to end.
-    pub fn stop(&self, stop: Stop) {
-        self.signal(match stop {
-            Stop::Term => Signal::TERM,
-            Stop::Int => Signal::INT,
-        });
+    pub fn stop(&self) {
+        self.signal(Signal::TERM);
     }
 
     /// Ends all of its processes.

@@ -62,11 +62,12 @@ pub struct MeasureArgs {
     /// Judge only this one of the suite's subjects (may be repeated)
     #[arg(long, value_name = "NAME")]
     subject: Vec<String>,
-    /// Changes the phase of loads and probes: another seed, another interleaving
-    #[arg(long, default_value_t = 1, conflicts_with = "seeds", value_parser = parse_seed)]
+    /// Changes the phase of loads and probes: another seed, another interleaving [default: 1]
+    #[arg(long, conflicts_with = "seeds", value_parser = parse_seed)]
     #[arg(allow_hyphen_values = true)]
-    seed: u64,
-    /// One run for each seed: `1..5` (the 5 included), or `1,2,7`
+    seed: Option<u64>,
+    /// One run for each seed: `1..5` (the 5 included), or `1,2,7` [default: as many as the
+    /// suite says, on the virtual bench]
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds)]
     seeds: Option<Seeds>,
     #[command(flatten)]
@@ -310,16 +311,21 @@ impl MeasureArgs {
     pub fn plans(&self, suite: &Suite, seeds: Option<usize>) -> Result<Plans> {
         let loads = loads::of(suite)?;
         // All steps at once, before they are divided: an error names the step of the suite.
-        suites::plan(suite, &suite.steps, &loads, self.seed)?;
+        suites::plan(suite, &suite.steps, &loads, self.first_seed())?;
         let shards = self.scale.scale().shards(&suite.steps, self.longest())?;
         let pooled = shards.len() > 1;
         let seeds = match &self.seeds {
             Some(_) if pooled => return Err(too_many_seeds(shards.len()).into()),
             Some(seeds) => seeds.0.clone(),
-            None if !pooled && seeds.is_some() => {
-                (self.seed..=SEED_MAX).take(seeds.unwrap_or(1)).collect()
+            None => {
+                let count = match seeds {
+                    _ if pooled => shards.len(),
+                    Some(count) => count,
+                    None if self.seed.is_some() || self.bench == Bench::Host => 1,
+                    None => suite.seeds.get() as usize,
+                };
+                (self.first_seed()..=SEED_MAX).take(count).collect()
             }
-            None => (self.seed..=SEED_MAX).take(shards.len()).collect(),
         };
         if seeds.len() < shards.len() {
             let runs = shards.len();
@@ -352,7 +358,7 @@ impl MeasureArgs {
         let [steps] = steps.as_slice() else {
             return Err(too_many_seeds(steps.len()).into());
         };
-        let seeds = (self.seed..=SEED_MAX).skip(before).take(count);
+        let seeds = (self.first_seed()..=SEED_MAX).skip(before).take(count);
         let plan = |seed| {
             let mut plan = suites::plan(suite, steps, &loads, seed)?;
             plan.allow_idle_states = self.allow_idle_states;
@@ -363,6 +369,10 @@ impl MeasureArgs {
             plans: plans?,
             pooled: false,
         })
+    }
+
+    fn first_seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
     }
 
     fn longest(&self) -> Nanos {

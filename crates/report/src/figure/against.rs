@@ -65,12 +65,12 @@ pub fn against(matrix: &Matrix<'_>, group: &[Measurement]) -> Option<Figure> {
     Some(figure)
 }
 
-/// Variants `N=2`, `N=10`, …: each is a point.
+/// Variants `N=2`, `N=10`, …: each is a point, the worst of which may be at its beginning.
 fn steps<'a>(matrix: &Matrix<'a>, group: &[Measurement]) -> Vec<Curve<'a>> {
     let mut curves: BTreeMap<usize, Curve<'a>> = BTreeMap::new();
     for row in group {
-        let number = row.variant.split_once('=');
-        let Some(number) = number.and_then(|(_, number)| number.parse().ok()) else {
+        let number = row.variant.split(['=', ' ']).nth(1);
+        let Some(number) = number.and_then(|number| number.parse().ok()) else {
             continue;
         };
         for series in series(matrix, row) {
@@ -79,7 +79,9 @@ fn steps<'a>(matrix: &Matrix<'a>, group: &[Measurement]) -> Vec<Curve<'a>> {
             let curve = curves.entry(series.column);
             let curve = curve.or_insert(Curve { series, points });
             if let Some((worst, middle)) = stats.worst().zip(stats.mean) {
-                curve.points.insert(number, Both { worst, middle });
+                // The beginnings come after what they are the beginnings of.
+                let both = curve.points.entry(number).or_insert(Both { worst, middle });
+                both.worst = both.worst.max(worst);
             }
         }
     }
@@ -116,7 +118,7 @@ fn by_waiting(recording: &Recording) -> Option<Vec<(u64, Nanos)>> {
     if all == 0 || !whole || recording.count % all != 0 {
         return None;
     }
-    let waiting: fn(u64, u64) -> u64 = match recording.key.variant.as_str() {
+    let waiting: fn(u64, u64) -> u64 = match recording.key.variant.split(' ').next()? {
         "acquire" => |turn, _| turn,
         "release" => |turn, all| all - turn,
         _ => return None,

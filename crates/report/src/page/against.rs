@@ -2,6 +2,7 @@
 //! Each subject's figures against the first one's.
 
 use maud::{Markup, html};
+
 use punctual_judge::{Comparison as Judged, Verdict};
 
 use crate::compare::{Cell, Comparison, Section, verdict_name, verdict_sentences};
@@ -36,12 +37,12 @@ pub fn against(comparison: &Comparison) -> Markup {
 }
 
 fn block(comparison: &Comparison, section: &Section) -> Markup {
+    let subjects = comparison.subjects.iter().zip(&section.cells);
     html! { tbody {
         tr {
             th.title scope="rowgroup" { span { (section.row.title()) } }
             @for figure in &section.figures { th.title scope="col" { (figure) } }
         }
-        @let subjects = comparison.subjects.iter().zip(&section.cells);
         @for ((name, cells), judged) in subjects.zip(&section.verdicts) { tr {
             th scope="row" { (name) }
             @for (at, one) in cells.iter().enumerate() {

@@ -268,10 +268,10 @@ fn words(matrix: &Matrix<'_>, told: &Told) -> Result<Judged, String> {
         .ok_or_else(|| format!("no probe tells \"{}\"", told.finding))?;
     let mut judged = Judged::default();
     for column in required(matrix, told.of)? {
-        let meant = matrix.rows.iter().filter(|row| {
-            row.probe == told.probe && (told.variant.is_empty() || row.variant == told.variant)
-        });
-        let mut said: Vec<(String, usize)> = Vec::new();
+        let rows = matrix.rows.iter();
+        let meant = rows.filter(|row| told.means(&row.probe, &row.variant));
+        // Each word, and the seeds whose runs say it.
+        let mut said: Vec<(String, Vec<u64>)> = Vec::new();
         for row in meant {
             let Cell::Measured { found, .. } = column.cell(row) else {
                 continue;
@@ -281,9 +281,11 @@ fn words(matrix: &Matrix<'_>, told: &Told) -> Result<Judged, String> {
                 if word.tone == views::Tone::Unknown {
                     continue;
                 }
+                let seed = one.run.seed;
                 match said.iter_mut().find(|(text, _)| *text == word.text) {
-                    Some((_, count)) => *count += 1,
-                    None => said.push((word.text, 1)),
+                    Some((_, seeds)) if seeds.contains(&seed) => {}
+                    Some((_, seeds)) => seeds.push(seed),
+                    None => said.push((word.text, vec![seed])),
                 }
             }
         }
@@ -294,13 +296,13 @@ fn words(matrix: &Matrix<'_>, told: &Told) -> Result<Judged, String> {
                 judged.gap(format!("{name}: {} does not tell it", told.probe));
                 continue;
             }
-            [(word, count)] if *word == told.word && *count >= enough => Part::Shown,
-            [(word, count)] if *word == told.word => Part::Open(enough - count),
+            [(word, seeds)] if *word == told.word && seeds.len() >= enough => Part::Shown,
+            [(word, seeds)] if *word == told.word => Part::Open(enough - seeds.len()),
             _ => Part::Contradicted,
         };
         let said: Vec<String> = said
             .iter()
-            .map(|(word, count)| format!("{word} ({count} of {})", column.runs.len()))
+            .map(|(word, seeds)| format!("{word} ({} of {})", seeds.len(), column.runs.len()))
             .collect();
         judged.push(
             part,

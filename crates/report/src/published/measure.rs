@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figure of a subject that a document's figure is to be compared with.
 
+use punctual_model::probe::is_beginning;
 use punctual_model::recording::Recording;
 use punctual_model::units::Nanos;
 use punctual_published::{Measure, Statistic};
@@ -117,7 +118,8 @@ pub fn figure(
     let value = match statistic {
         Statistic::WorstMean => {
             let mean = |row| of(&measured(column, &[row]).ok()?, Statistic::Mean);
-            let means = rows.iter().filter_map(|row| mean(*row));
+            let rows = rows.iter().filter(|row| !is_beginning(&row.variant));
+            let means = rows.filter_map(|row| mean(*row));
             means.max_by(f64::total_cmp)
         }
         _ => of(&measured(column, rows)?, statistic),
@@ -165,7 +167,8 @@ fn raw(stats: &Stats, found: &[Measured<'_>], statistic: Statistic) -> Option<f6
             return (stats.count > 0).then(|| mean(sum, stats.count));
         }
         Statistic::WorstMean => {
-            let means = all().map(|one| mean(one.sum.0.into(), one.count));
+            let all = all().filter(|one| !is_beginning(&one.key.variant));
+            let means = all.map(|one| mean(one.sum.0.into(), one.count));
             return means.max_by(f64::total_cmp);
         }
         Statistic::Min => stats.extremes.map(|(min, _)| min),

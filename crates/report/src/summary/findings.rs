@@ -7,7 +7,7 @@ use crate::matrix::{Column, Measurement};
 use crate::text::list;
 use crate::views::{self, Told, Tone, of};
 
-/// The protocol that is none: the control.
+/// What the variants of the protocol that is none begin with: they are controls.
 const CONTROL: &str = "none";
 
 /// Whether mutexes prevented priority inversion.
@@ -25,7 +25,7 @@ pub fn inversion(columns: &[&Column<'_>], rows: &[Measurement]) -> Option<String
             let exception = told.is_empty() || told.iter().any(|one| one.tone != Tone::Plain);
             if exception {
                 exceptions.push(format!("{} on {}", row.title(), column.name));
-            } else if row.variant != CONTROL && !protocols.contains(&row.variant) {
+            } else if !is_control(row) && !protocols.contains(&row.variant) {
                 protocols.push(row.variant.clone());
             }
         }
@@ -40,7 +40,7 @@ pub fn inversion(columns: &[&Column<'_>], rows: &[Measurement]) -> Option<String
         ));
     }
     // Without the control a pass would prove nothing.
-    if protocols.is_empty() || rows.iter().all(|row| row.variant != CONTROL) {
+    if protocols.is_empty() || !rows.iter().any(|row| is_control(row)) {
         return Some("Whether mutexes prevent priority inversion is unknown.".to_owned());
     }
     Some(format!(
@@ -49,6 +49,10 @@ pub fn inversion(columns: &[&Column<'_>], rows: &[Measurement]) -> Option<String
         list(&protocols),
         list(&names)
     ))
+}
+
+fn is_control(row: &Measurement) -> bool {
+    row.variant.starts_with(CONTROL)
 }
 
 /// Whether interrupts are handled in threads.

@@ -269,7 +269,7 @@ fn what_a_probe_tells_is_checked_by_its_word_in_each_run() {
     );
     for run in runs.iter_mut().step_by(2) {
         for recording in &mut run.recordings {
-            recording.findings.remove("slope_ns_per_waiter");
+            recording.findings.remove("waiters_matter");
         }
     }
     let (found, evidence) = outcome(&runs, 3, "waiters-without-influence");

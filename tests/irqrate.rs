@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `irqrate` finds a limit and not luck: repetitions, seeds and longer bursts agree.
+
+use punctual_tests::{KERNELS, Scratch, finding};
+
+/// The largest of several limits of one kernel is at most so many times the smallest:
+/// docs/method/probes/irqrate.md says so, and what it comes from.
+const WIDTH: f64 = 1.5;
+
+const SUITE: &str = r#"
+name = "limits"
+summary = "the same limit, twice, and with longer bursts"
+modules = ["pulse"]
+[[step]]
+probe = "irqrate"
+[[step]]
+probe = "irqrate"
+bursts = [1_000, 40_000]
+"#;
+
+#[test]
+fn repetitions_seeds_and_longer_bursts_find_the_same_limit() {
+    let scratch = Scratch::new();
+    let suite = &scratch.file("limits.toml", SUITE);
+    for kernel in KERNELS {
+        let mut limits = Vec::new();
+        for run in scratch.measure(&[suite, "--kernel", kernel, "--seeds", "1,2"]) {
+            let recordings = run["recordings"].as_array().unwrap();
+            assert_eq!(recordings.len(), 3);
+            for recording in recordings {
+                let limit = recording["max"].as_i64().unwrap();
+                // One step above the longest interval that lost any.
+                assert_eq!(limit, finding(recording, "longest_losing") + 100);
+                let tried = recording["output"].as_str().unwrap();
+                assert!(tried.lines().count() > 10, "{tried}");
+                limits.push(limit);
+            }
+        }
+        println!("{kernel}: {limits:?}");
+        let (low, high) = (limits.iter().min().unwrap(), limits.iter().max().unwrap());
+        assert!(*high as f64 <= *low as f64 * WIDTH, "{kernel}: {limits:?}");
+    }
+}

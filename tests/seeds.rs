@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The seed moves every probe, or the probe's page says why nothing in it can.
+
+use std::fs;
+use std::path::Path;
+
+use punctual_tests::Scratch;
+use serde_json::Value;
+
+/// What a page says of a probe that no seed moves.
+const UNMOVED: &str = "The seed does not move this probe";
+
+/// The probes, each with parameters that make it short.
+const SHORT: [(&str, &str); 15] = [
+    ("clock", ""),
+    ("eventfd", "samples = 50"),
+    (
+        "hackbench",
+        "ipc = \"pipe\"\ngroups = 1\nloops = 5\nsamples = 2",
+    ),
+    ("image", "samples = 2"),
+    ("inversion", ""),
+    ("irq", "samples = 50"),
+    ("irqrate", "burst_ms = 20\nrepeats = 1\nhandler_ns = 20000"),
+    ("mutex", "samples = 200"),
+    ("program", "run = [\"ls\", \"-R\", \"/\"]\nsamples = 2"),
+    ("realfeel", "samples = 50"),
+    ("semaphore", "rounds = 5"),
+    ("signal", "samples = 50"),
+    ("switch", "threads = [2]\nsamples = 5000"),
+    ("tick", "duration_ms = 100"),
+    ("timer", "samples = 50"),
+];
+
+/// What the target found in the probe as the first and only step: no other step's end moves it.
+fn recordings(scratch: &Scratch, probe: &str, parameters: &str) -> Vec<Value> {
+    let suite = format!(
+        "name = \"{probe}\"\nsummary = \"\"\nmodules = [\"backfire\", \"pulse\"]\n\
+         programs = [\"/usr/bin/convert\"]\n\
+         files = [\"/usr/lib/x86_64-linux-gnu/ImageMagick-*/modules-*/coders/pnm.*\"]\n\
+         [[step]]\nprobe = \"{probe}\"\n{parameters}\n"
+    );
+    let suite = &scratch.file(&format!("{probe}.toml"), suite);
+    let runs = scratch.measure(&[suite, "--kernel", "debian-6.12", "--seeds", "1,2"]);
+    let found = runs.iter().map(|run| {
+        assert_eq!(run["unsupported"], Value::Array(Vec::new()), "{probe}");
+        run["recordings"].clone()
+    });
+    found.collect()
+}
+
+#[test]
+fn each_probe_answers_to_the_seed_or_its_page_says_why_it_cannot() {
+    let scratch = Scratch::new();
+    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/method/probes");
+    let mut deaf = Vec::new();
+    for entry in fs::read_dir(pages).unwrap() {
+        let path = entry.unwrap().path();
+        let probe = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        if probe == "README" || fs::read_to_string(&path).unwrap().contains(UNMOVED) {
+            continue;
+        }
+        let short = SHORT.iter().find(|(name, _)| *name == probe);
+        let (_, parameters) = short.unwrap_or_else(|| panic!("{probe} is not in the table"));
+        let found = recordings(&scratch, &probe, parameters);
+        assert_eq!(found.len(), 2);
+        if found[0] == found[1] {
+            deaf.push(probe);
+        }
+    }
+    assert!(
+        deaf.is_empty(),
+        "these give the same for every seed: {deaf:?}"
+    );
+}
