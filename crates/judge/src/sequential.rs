@@ -46,11 +46,12 @@ impl Sequential {
         self.first << self.looks
     }
 
-    /// What is certain without any chance of error: samples and missed periods that break
-    /// their limit. `None` where some limit needs a look.
-    pub fn certain(&self, runs: &[Run]) -> Result<Option<Judgement>, Unanswered> {
+    /// What no further run can change, where that is so of all limits: samples and missed
+    /// periods that break theirs, and gaps. `None` where some limit needs a look.
+    pub fn settled(&self, runs: &[Run]) -> Result<Option<Judgement>, Unanswered> {
         let judgement = judge_with(&self.limits, runs, 1.0)?;
-        let all = judgement.answers.iter().all(is_certain);
+        let is_settled = |one: &Answer| is_certain(one) || matches!(one.why, Why::Gap(_));
+        let all = judgement.answers.iter().all(is_settled);
         Ok(all.then_some(judgement))
     }
 
@@ -84,6 +85,7 @@ fn is_same(one: &Answer, other: &Answer) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::run::State;
     use serde::Deserialize;
 
     use super::*;
@@ -130,16 +132,24 @@ mod tests {
     fn a_broken_worst_case_needs_no_look_and_undoes_one() {
         let limits = limits("what = \"worst\"\nat_most = \"10 us\"");
         let mut sequential = Sequential::new(&limits);
-        assert!(sequential.certain(&runs(&[5_000; 2])).unwrap().is_none());
+        assert!(sequential.settled(&runs(&[5_000; 2])).unwrap().is_none());
         assert_eq!(
             sequential.look(&runs(&[5_000; 6])).unwrap().fitness(),
             Fitness::Fit
         );
+        let mut failed = runs(&[5_000; 2]);
+        failed[1].state = State::Failed;
+        let settled = sequential.settled(&failed).unwrap().unwrap();
+        assert_eq!(
+            settled.fitness(),
+            Fitness::Undecided,
+            "more runs do not mend it"
+        );
         let mut values = [5_000; 8];
         values[7] = 11_000;
         let broken = runs(&values);
-        let certain = sequential.certain(&broken).unwrap().unwrap();
-        assert_eq!(certain.fitness(), Fitness::Unfit);
+        let settled = sequential.settled(&broken).unwrap().unwrap();
+        assert_eq!(settled.fitness(), Fitness::Unfit);
         assert_eq!(sequential.look(&broken).unwrap().fitness(), Fitness::Unfit);
     }
 }

@@ -158,7 +158,7 @@ pub const ALL: &[Trial] = &[
         },
     },
     Trial {
-        name: "the same, in bursts of 4",
+        name: "events here and there, in bursts of 4",
         level: LEVEL,
         finds: |random, effect| {
             let (one, other) = (

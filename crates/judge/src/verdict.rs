@@ -173,6 +173,11 @@ impl Answer {
     /// The reason in one sentence.
     pub fn reason(&self) -> String {
         let runs = self.runs;
+        let in_runs = if runs == 1 {
+            "1 run".to_owned()
+        } else {
+            format!("{runs} runs")
+        };
         match &self.why {
             Why::Broken { bound, runs_with } => self.broken(*bound, *runs_with),
             Why::Kept { bound } => {
@@ -180,16 +185,16 @@ impl Answer {
                 let worst = self.sample.as_ref().map_or(String::new(), |one| {
                     format!("; the worst was {}", one.sample.value)
                 });
-                format!("none of {samples} samples in {runs} runs ({time}) is above {bound}{worst}")
+                format!("none of {samples} samples in {in_runs} ({time}) is above {bound}{worst}")
             }
             Why::Missed { count, run } => {
-                format!("{count} periods were missed in {run}, the most of {runs} runs")
+                format!("{count} periods were missed in {run}, the most of {in_runs}")
             }
             Why::Rate { count, per_limit } => {
                 let (least, most) = per_limit;
                 let confidence = confidence(&self.limit);
                 format!(
-                    "{count} of {} samples are above it in {runs} runs ({}): with {confidence} % \
+                    "{count} of {} samples are above it in {in_runs} ({}): with {confidence} % \
                      confidence at most {most:.2} times in the time of the limit, and at least \
                      {least:.2} times",
                     self.samples, self.time
@@ -199,14 +204,14 @@ impl Answer {
                 let middle = self
                     .figure()
                     .map_or(String::new(), |one| one.shown(*middle));
-                format!("{within} of {runs} runs keep to it; the middle one has {middle}")
+                format!("{within} of {in_runs} keep to it; the middle one has {middle}")
             }
             Why::Ratio { estimate, bounds } => {
                 let range = bounds.map_or_else(
                     || "too few runs for bounds".to_owned(),
                     |(low, high)| format!("from {:.1} to {:.1} %", low * 100.0, high * 100.0),
                 );
-                format!("it is {:.1} % over {runs} runs, {range}", estimate * 100.0)
+                format!("it is {:.1} % over {in_runs}, {range}", estimate * 100.0)
             }
             Why::Gap(gap) => gap.clone(),
         }

@@ -151,8 +151,8 @@ impl Judge {
             runs.extend(results.runs);
             seeds += round;
             let is_over = is_interrupted || begun.elapsed() >= budget;
-            if let Some(certain) = sequential.certain(&runs).map_err(unanswered)? {
-                return Ok((certain, runs));
+            if let Some(settled) = sequential.settled(&runs).map_err(unanswered)? {
+                return Ok((settled, runs));
             }
             if seeds < sequential.next_runs() && !is_over {
                 continue;
