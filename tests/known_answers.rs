@@ -158,7 +158,8 @@ fn figures(is_idle: bool) -> [Figure; 4] {
             name: "min",
             ours: |recording| recording["min"].as_f64().unwrap(),
             theirs: |output| number(output, "# Min Latencies:"),
-            bound: Bound::Ns(100.0),
+            // One draw, too: cyclictest's was 3,447 ns with one seed and 3,566 with the next.
+            bound: Bound::Ns(250.0),
             tells: true,
         },
         Figure {

@@ -257,6 +257,7 @@ mod tests {
             mix: Vec::new(),
             programs: Vec::new(),
             disk: false,
+            kernel_source: false,
             workers: vec![worker],
         }
     }

@@ -3,6 +3,9 @@
 
 use punctual_bench::RunError;
 use punctual_bench::virtual_bench::Error;
+use punctual_kernels::{AptError, KernelError};
+use punctual_runner as runner;
+use punctual_store::StoreError;
 
 /// What helps after a run has ended with this error; empty where nothing is known to.
 pub fn of_run(error: &RunError) -> &'static str {
@@ -13,5 +16,72 @@ pub fn of_run(error: &RunError) -> &'static str {
             " (`punctual cache prune` makes room, --cold does without)"
         }
         _ => "",
+    }
+}
+
+/// What helps with the error that has ended a command; empty where nothing is known to.
+pub fn of_command(error: &anyhow::Error) -> String {
+    let hint = error.chain().find_map(|cause| match cause.downcast_ref() {
+        Some(runner::Error::Kernel(error) | runner::Error::UnknownKernel { error, .. }) => {
+            of_kernel(error)
+        }
+        Some(runner::Error::Store(error)) => of_store(error),
+        _ => {
+            let of_store = || cause.downcast_ref().and_then(of_store);
+            cause.downcast_ref().and_then(of_kernel).or_else(of_store)
+        }
+    });
+    hint.map_or_else(String::new, |hint| format!(" ({hint})"))
+}
+
+fn of_kernel(error: &KernelError) -> Option<String> {
+    Some(match error {
+        KernelError::Unknown { id, .. } => {
+            format!("`punctual kernel add --id {id} /path/to/vmlinuz` adds your own")
+        }
+        KernelError::NotFetched(id) => format!("run `punctual kernel fetch {id}`"),
+        KernelError::Taken(_) => "--replace replaces it".to_owned(),
+        KernelError::Changed { id, is_own, .. } if *is_own => {
+            format!("add it again with `punctual kernel add --replace --id {id}`")
+        }
+        KernelError::Changed { id, .. } => format!("run `punctual kernel fetch --refresh {id}`"),
+        KernelError::Record { id, .. } => format!("`punctual kernel remove {id}` removes it"),
+        KernelError::Apt(
+            AptError::NoProgram(_) | AptError::NoPackage(_) | AptError::NoVersion { .. },
+        ) => "`punctual kernel add --id NAME FILE` adds a vmlinuz or a package".to_owned(),
+        _ => return None,
+    })
+}
+
+fn of_store(error: &StoreError) -> Option<String> {
+    match error {
+        StoreError::Unknown { .. } => Some("`punctual runs` lists all".to_owned()),
+        StoreError::NoHome
+        | StoreError::Directory { .. }
+        | StoreError::NotADatabase { .. }
+        | StoreError::Foreign { .. }
+        | StoreError::Newer { .. }
+        | StoreError::Damaged { .. }
+        | StoreError::Full { .. }
+        | StoreError::Busy { .. }
+        | StoreError::Sqlite { .. } => Some("--db names another file".to_owned()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_that_is_passed_on_keeps_its_hint() {
+        let taken = || KernelError::Taken("mine".to_owned());
+        let hint = " (--replace replaces it)";
+        assert_eq!(of_command(&taken().into()), hint);
+        let passed_on = anyhow::Error::from(runner::Error::Kernel(taken()));
+        assert_eq!(of_command(&passed_on.context("subject mine")), hint);
+        let home = runner::Error::Store(StoreError::NoHome).into();
+        assert_eq!(of_command(&home), " (--db names another file)");
+        assert_eq!(of_command(&anyhow::anyhow!("what else")), "");
     }
 }

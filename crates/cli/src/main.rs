@@ -24,7 +24,8 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status as u8),
         Err(error) => {
             // Where standard error is closed nobody wants to know.
-            _ = writeln!(io::stderr(), "punctual: {error:#}");
+            let hint = hints::of_command(&error);
+            _ = writeln!(io::stderr(), "punctual: {error:#}{hint}");
             ExitCode::from(status(&error) as u8)
         }
     }

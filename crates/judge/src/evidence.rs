@@ -234,7 +234,15 @@ fn work_of(run: &Run, recording: &Recording, figure: &Figure) -> Result<f64, Str
         _ if all.is_empty() => return Err("there was no load".to_owned()),
         _ => all.iter().map(|one| one.cpu.0 as f64).sum(),
     };
-    let seconds = measured_time(recording).as_secs_f64();
+    // Runs that are older than this figure have the time of their samples.
+    let span = all
+        .iter()
+        .map(|one| one.span)
+        .max()
+        .filter(|span| *span > Nanos::ZERO);
+    let seconds = span
+        .unwrap_or_else(|| measured_time(recording))
+        .as_secs_f64();
     if seconds > 0.0 {
         Ok(done / seconds)
     } else {

@@ -47,6 +47,13 @@ impl Judgement {
         let all = self.answers.iter().map(|answer| answer.fitness);
         all.max().unwrap_or(Fitness::Undecided)
     }
+
+    /// Whether something is undecided that further runs could decide: a gap stays one.
+    pub fn needs_runs(&self) -> bool {
+        let open =
+            |one: &Answer| one.fitness == Fitness::Undecided && !matches!(one.why, Why::Gap(_));
+        self.answers.iter().any(open)
+    }
 }
 
 /// The answer to one limit, for one subject and one measurement.

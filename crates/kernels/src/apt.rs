@@ -24,17 +24,17 @@ pub(super) use unpack::{Unpacked, unpack, unpack_modules};
 pub enum AptError {
     /// One of apt's or dpkg's programs is not here.
     #[error(
-        "expected the program {0}, found none: fetching kernels needs Debian or a distribution made of it; elsewhere, use your own kernel with `punctual kernel add --id NAME /path/to/vmlinuz`"
+        "expected the program {0}, found none: fetching kernels needs Debian or a distribution made of it; elsewhere, add a kernel of your own"
     )]
     NoProgram(&'static str),
     /// The package lists have nothing that fits.
     #[error(
-        "expected a package that matches {0} in apt's lists, found none: run `apt-get update` as root, or use your own kernel with `punctual kernel add --id NAME /path/to/vmlinuz`"
+        "expected a package that matches {0} in apt's lists, found none: run `apt-get update` as root, or add a kernel of your own"
     )]
     NoPackage(String),
     /// The package lists have other versions only.
     #[error(
-        "{id}: expected that version in apt's lists, which have {known}: name one of these, or get the package (older ones are kept by snapshot.debian.org) and use `punctual kernel add --id NAME PACKAGE.deb`"
+        "{id}: expected that version in apt's lists, which have {known}: name one of these, or get the package (older ones are kept by snapshot.debian.org) and add it as your own"
     )]
     NoVersion {
         /// The kernel's id, with the version.

@@ -297,16 +297,12 @@ impl Catalog {
         if found == expected {
             return Ok(());
         }
-        let id = &record.id;
-        let advice = match self.source(id) {
-            Some(_) => format!("run `punctual kernel fetch --refresh {id}`"),
-            None => format!("add it again with `punctual kernel add --replace --id {id}`"),
-        };
         Err(KernelError::Changed {
             path: path.to_owned(),
             expected: expected.to_owned(),
             found,
-            advice,
+            id: record.id.clone(),
+            is_own: self.source(&record.id).is_none(),
         })
     }
 

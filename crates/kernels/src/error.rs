@@ -23,9 +23,7 @@ pub enum KernelError {
     )]
     NotPinned(String),
     /// There is no such kernel.
-    #[error(
-        "expected one of the kernels {known}, found \"{id}\": choose one of these, or add your own with `punctual kernel add --id {id} /path/to/vmlinuz`"
-    )]
+    #[error("expected one of the kernels {known}, found \"{id}\"")]
     Unknown {
         /// What was asked for.
         id: String,
@@ -33,14 +31,10 @@ pub enum KernelError {
         known: String,
     },
     /// It has a source, and is not in the cache.
-    #[error(
-        "{0}: expected the kernel in the cache, found it not fetched yet: run `punctual kernel fetch {0}`"
-    )]
+    #[error("{0}: expected the kernel in the cache, found it not fetched yet")]
     NotFetched(String),
     /// There is a kernel of this name.
-    #[error(
-        "{0}: expected a new kernel id, found one that exists: choose another, or replace it (`--replace`)"
-    )]
+    #[error("{0}: expected a new kernel id, found one that exists: choose another")]
     Taken(String),
     /// The name belongs to a source.
     #[error(
@@ -48,7 +42,7 @@ pub enum KernelError {
     )]
     Reserved(String),
     /// A file in the cache is not what was put there.
-    #[error("{}: expected sha256 {expected}, as when it was put there, found {found}: {advice}", .path.display())]
+    #[error("{}: expected sha256 {expected}, as when it was put there, found {found}", .path.display())]
     Changed {
         /// The file.
         path: PathBuf,
@@ -56,11 +50,13 @@ pub enum KernelError {
         expected: String,
         /// What it is.
         found: String,
-        /// What to do.
-        advice: String,
+        /// The kernel.
+        id: String,
+        /// Whether it is one of the user's own, and cannot be fetched again.
+        is_own: bool,
     },
     /// A kernel's record cannot be understood.
-    #[error("{}: expected the record of a kernel, found: {error}: run `punctual kernel remove {id}`, then fetch or add it again", .path.display())]
+    #[error("{}: expected the record of a kernel, found: {error}: remove kernel {id}, then fetch or add it again", .path.display())]
     Record {
         /// The file.
         path: PathBuf,

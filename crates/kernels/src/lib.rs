@@ -22,6 +22,7 @@ mod module;
 pub mod paths;
 mod record;
 mod source;
+pub mod tree;
 
 /// Readers of foreign bytes that are not public otherwise, for `fuzz`.
 #[doc(hidden)]

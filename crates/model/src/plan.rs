@@ -85,6 +85,10 @@ pub struct Load {
     /// `/run/punctual-disk`. On a host its commands look for what they need by themselves.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disk: bool,
+    /// Whether it needs a piece of a kernel's source, preprocessed, in `/usr/src/linux/lib` of a
+    /// guest.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kernel_source: bool,
     /// What runs, all of it at once.
     #[serde(default, rename = "worker", skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<Worker>,

@@ -2,11 +2,12 @@
 //! Runs made by code, with plausible values that never change.
 
 use punctual_model::machine::VirtualMachine;
-use punctual_model::record::{Preemption, Provenance, StepRecord, Unsupported};
-use punctual_model::recording::{Recorder, Recording, Work};
-use punctual_model::run::{Run, State, Subject};
-use punctual_model::units::Nanos;
-use punctual_model::{Finding, MachineRecord, RecordingKey};
+use punctual_model::record::{Provenance, StepRecord, Unsupported};
+use punctual_model::recording::Work;
+use punctual_model::run::State;
+use punctual_model::{
+    Finding, MachineRecord, Nanos, Preemption, Recorder, Recording, RecordingKey, Run, Subject,
+};
 
 /// How many samples each timer recording has.
 pub const SAMPLES: u64 = 2_000;
@@ -23,23 +24,13 @@ pub fn assert_has(text: &str, parts: &[&str]) {
     }
 }
 
-/// The worst case under stress for seed 1, in nanoseconds.
-pub fn worst_of(name: &str) -> i64 {
+/// For seed 1, in nanoseconds: the worst case idle, that under stress, what hackbench takes.
+fn times_of(name: &str) -> [i64; 3] {
     match name {
-        "none" => 381_400,
-        "voluntary" => 384_120,
-        "full" => 508_050,
-        _ => 8_070,
-    }
-}
-
-/// What hackbench takes for seed 1, in nanoseconds.
-pub fn hackbench_of(name: &str) -> i64 {
-    match name {
-        "none" => 101_000_000,
-        "voluntary" => 104_000_000,
-        "full" => 118_000_000,
-        _ => 301_000_000,
+        "none" => [12_300, 381_400, 101_000_000],
+        "voluntary" => [12_050, 384_120, 104_000_000],
+        "full" => [9_400, 508_050, 118_000_000],
+        _ => [4_120, 8_070, 301_000_000],
     }
 }
 
@@ -91,13 +82,10 @@ pub fn all_probes() -> Vec<Run> {
         answer(true, "8 of 8 lines have a thread"),
         answer(false, "8 of 8 lines have a thread"),
     ];
-    runs[0].recordings = told_by_all_probes(unforced, 40);
-    runs[1].recordings = told_by_all_probes(forced, 59);
+    runs[0].recordings = numbered(told_by_all_probes(unforced, 40));
+    runs[1].recordings = numbered(told_by_all_probes(forced, 59));
     for run in &mut runs {
         run.steps.clear();
-        for (recording, step) in run.recordings.iter_mut().zip(0..) {
-            recording.key.step = step;
-        }
     }
     runs
 }
@@ -110,10 +98,8 @@ fn told_by_all_probes([each, none]: [Finding; 2], threads: u64) -> Vec<Recording
         ("real_time_threads", Finding::Count(12)),
     ];
     let mut kthreads = told("kthreads", "", &[], threads_found);
-    kthreads.output = Some(format!(
-        "kthreadd\n{}",
-        "rcu\n".repeat(threads as usize - 39)
-    ));
+    let more = "rcu\n".repeat(threads as usize - 39);
+    kthreads.output = Some(format!("kthreadd\n{more}"));
     let sizes = [
         ("kernel_text_bytes", Finding::Bytes(16 << 20)),
         ("kernel_bss_bytes", Finding::Absent("hidden".into())),
@@ -198,15 +184,9 @@ pub fn run_without_samples(name: &str, seed: u64) -> Run {
 }
 
 fn run_keeping(name: &str, seed: u64, keep: usize) -> Run {
-    let release = if name == "rt" {
-        "6.12.90-rt-amd64"
-    } else {
-        "6.12.90-amd64"
-    };
-    let boot = if name == "rt" {
-        String::new()
-    } else {
-        format!("preempt={name}")
+    let (release, boot) = match name {
+        "rt" => ("6.12.90-rt-amd64", String::new()),
+        _ => ("6.12.90-amd64", format!("preempt={name}")),
     };
     Run {
         id: format!("{name}-{seed}"),
@@ -236,37 +216,36 @@ fn run_keeping(name: &str, seed: u64, keep: usize) -> Run {
 }
 
 fn provenance(name: &str, release: &str, boot: &str) -> Provenance {
+    let cmdline = format!("console=ttyS0 nokaslr norandmaps {boot}");
+    let facts = [
+        ("clocksource", "tsc"),
+        ("timer resolution", "1 ns"),
+        ("cpu", "QEMU Virtual CPU"),
+    ];
     Provenance {
         release: release.into(),
         version: format!("Linux version {release} #1 SMP Debian 6.12.90-1"),
-        cmdline: format!("console=ttyS0 nokaslr norandmaps {boot}")
-            .trim()
-            .into(),
+        cmdline: cmdline.trim().into(),
         preemption: preemption(name),
         tsc_khz: Some(999_993),
-        facts: [
-            ("clocksource", "tsc"),
-            ("timer resolution", "1 ns"),
-            ("cpu", "QEMU Virtual CPU"),
-        ]
-        .map(|(key, value)| (key.into(), value.into()))
-        .into(),
+        facts: facts.map(|(key, value)| (key.into(), value.into())).into(),
     }
 }
 
 fn recordings(name: &str, seed: u64, keep: usize) -> Vec<Recording> {
-    let idle = match name {
-        "none" => 12_300,
-        "voluntary" => 12_050,
-        "full" => 9_400,
-        _ => 4_120,
-    } + seed as i64 * 31;
-    let stress = worst_of(name) - (seed as i64 - 1) * worst_of(name) / 57;
-    let mut recordings = vec![
+    let ([idle, stress, work], number) = (times_of(name), seed as i64);
+    let idle = idle + number * 31;
+    let stress = stress - (number - 1) * stress / 57;
+    let recordings = vec![
         timer(name, "idle", idle, seed, keep),
         timer(name, "stress", stress, seed, keep),
-        hackbench(name, seed),
+        hackbench(work + (number - 1) * 400_000),
     ];
+    numbered(recordings)
+}
+
+/// Each in a step of its own.
+fn numbered(mut recordings: Vec<Recording>) -> Vec<Recording> {
     for (recording, step) in recordings.iter_mut().zip(0..) {
         recording.key.step = step;
     }
@@ -274,23 +253,17 @@ fn recordings(name: &str, seed: u64, keep: usize) -> Vec<Recording> {
 }
 
 fn steps() -> Vec<StepRecord> {
+    let work = |worker: &str, rounds, amount, unit: &str, millis| Work {
+        worker: worker.into(),
+        rounds,
+        amount,
+        unit: unit.into(),
+        cpu: Nanos::from_millis(millis),
+        ..Work::default()
+    };
     let work = vec![
-        Work {
-            worker: "hackbench -g 1 -l 100".into(),
-            rounds: 6,
-            amount: 240_000,
-            unit: "messages".into(),
-            cpu: Nanos::from_millis(1_830),
-            ..Work::default()
-        },
-        Work {
-            worker: "ls -lRa /".into(),
-            rounds: 41,
-            amount: 88_150,
-            unit: "lines".into(),
-            cpu: Nanos::from_millis(640),
-            ..Work::default()
-        },
+        work("hackbench -g 1 -l 100", 6, 240_000, "messages", 1_830),
+        work("ls -lRa /", 41, 88_150, "lines", 640),
     ];
     let step = |step, probe: &str, load: &str, work| StepRecord {
         step,
@@ -330,10 +303,11 @@ fn timer(name: &str, load: &str, worst: i64, seed: u64, keep: usize) -> Recordin
         let share = random(&mut state);
         let tail = random(&mut state).powi(9) * share;
         let value = base * (share * 0.25 + reach * tail * 0.9).exp();
+        let worst = if seq == 1_234 { worst } else { worst - 1 };
         let value = if seq == 1_234 {
             worst
         } else {
-            (value as i64).min(worst - 1)
+            worst.min(value as i64)
         };
         recorder.record(Nanos(seq as i64 * 997_000), Nanos(value));
     }
@@ -347,14 +321,10 @@ fn timer(name: &str, load: &str, worst: i64, seed: u64, keep: usize) -> Recordin
     recording
 }
 
-fn hackbench(name: &str, seed: u64) -> Recording {
+fn hackbench(middle: i64) -> Recording {
     let mut recorder = Recorder::new(8);
-    let middle = hackbench_of(name) + (seed as i64 - 1) * 400_000;
-    for (round, offset) in [0, -600_000, 900_000].into_iter().enumerate() {
-        recorder.record(
-            Nanos::from_millis(round as i64 * 400),
-            Nanos(middle + offset),
-        );
+    for (round, offset) in (0..).zip([0, -600_000, 900_000]) {
+        recorder.record(Nanos::from_millis(round * 400), Nanos(middle + offset));
     }
     recorder.finish(RecordingKey::new("hackbench", "idle", "pipe process 1"))
 }

@@ -8,12 +8,12 @@ mod script;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use punctual_model::recording::Recording;
-use punctual_model::run::Run;
+use punctual_model::probe::Shape;
+use punctual_model::{Recording, Run};
 
 use crate::matrix::{Matrix, Measured, Measurement};
 use crate::stats::Stats;
-use punctual_model::probe::Shape;
+use crate::text::clean;
 
 /// A file to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,58 +32,43 @@ pub fn files(runs: &[Run]) -> Vec<File> {
     let matrix = Matrix::new(runs);
     let mut names = Names::default();
     let mut files = Vec::new();
+    let several = matrix.seeds().len() > 1;
+    let mut add = |name: String, text: String| files.push(File { name, text });
     for row in &matrix.rows {
         let base = names.new_one(&[&row.probe, &row.load, &row.variant]);
         let (mut histograms, mut series) = (Vec::new(), Vec::new());
-        for column in &matrix.columns {
-            for one in column.found(row) {
-                let seed = if matrix.seeds().len() > 1 {
-                    format!("seed{}", one.run.seed)
-                } else {
-                    String::new()
-                };
-                let parts = [&row.probe, &row.load, &row.variant, &column.name, &seed];
-                let name = names.new_one(&parts.map(String::as_str));
-                let title = [column.name.as_str(), seed.as_str()].join(" ");
-                let file = |kind: &str, text| File {
-                    name: format!("{name}.{kind}.dat"),
-                    text,
-                };
-                let drawn = |file: &File| script::Drawn {
-                    file: file.name.clone(),
-                    title: title.trim().to_owned(),
-                };
-                let file_of = file("hist", histogram(&one, row));
-                if one.recording.count > 0 {
-                    histograms.push(drawn(&file_of));
-                }
-                files.push(file_of);
-                if !one.recording.samples.is_empty() {
-                    let file_of = file("series", samples(&one));
-                    // One sample alone makes no axis.
-                    if one.recording.samples.len() > 1 {
-                        series.push(drawn(&file_of));
-                    }
-                    files.push(file_of);
-                }
+        let found = matrix.columns.iter().flat_map(|column| {
+            let found = column.found(row).into_iter();
+            found.map(move |one| (&column.name, one))
+        });
+        for (subject, one) in found {
+            let seed = format!("seed{}", one.run.seed);
+            let seed = if several { seed.as_str() } else { "" };
+            let name = names.new_one(&[&row.probe, &row.load, &row.variant, subject, seed]);
+            let drawn = |file: &str| script::Drawn {
+                file: file.to_owned(),
+                title: format!("{subject} {seed}").trim().to_owned(),
+            };
+            let file = format!("{name}.hist.dat");
+            histograms.extend((one.recording.count > 0).then(|| drawn(&file)));
+            add(file, histogram(&one, row));
+            let file = format!("{name}.series.dat");
+            // One sample alone makes no axis.
+            series.extend((one.recording.samples.len() > 1).then(|| drawn(&file)));
+            if !one.recording.samples.is_empty() {
+                add(file, samples(&one));
             }
         }
-        let bars = File {
-            name: format!("{base}.bars.dat"),
-            text: bars(&matrix, row),
-        };
         if !histograms.is_empty() {
-            let text = script::bars(&base, row, &bars.name);
-            let name = format!("{base}.bars.gp");
-            files.extend([bars, File { name, text }]);
-            let text = script::histogram(&base, row, &histograms);
-            let name = format!("{base}.hist.gp");
-            files.push(File { name, text });
+            let data = format!("{base}.bars.dat");
+            add(format!("{base}.bars.gp"), script::bars(&base, row, &data));
+            add(data, bars(&matrix, row));
+            let script = script::histogram(&base, row, &histograms);
+            add(format!("{base}.hist.gp"), script);
         }
         if !series.is_empty() {
-            let text = script::series(&base, row, &series);
-            let name = format!("{base}.series.gp");
-            files.push(File { name, text });
+            let script = script::series(&base, row, &series);
+            add(format!("{base}.series.gp"), script);
         }
     }
     files
@@ -95,17 +80,9 @@ struct Names(BTreeSet<String>);
 
 impl Names {
     fn new_one(&mut self, parts: &[&str]) -> String {
-        let plain = |c: char| {
-            if c.is_ascii_alphanumeric() || c == '.' {
-                c
-            } else {
-                '-'
-            }
-        };
+        let odd = |c: char| !c.is_ascii_alphanumeric() && c != '.';
         let parts = parts.iter().filter(|part| !part.is_empty());
-        let parts: Vec<String> = parts
-            .map(|part| part.chars().map(plain).collect())
-            .collect();
+        let parts: Vec<String> = parts.map(|part| part.replace(odd, "-")).collect();
         let mut base: String = parts.join("_").chars().take(150).collect();
         if base.starts_with('.') {
             base.insert(0, '_');
@@ -125,28 +102,26 @@ impl Names {
 fn histogram(one: &Measured<'_>, row: &Measurement) -> String {
     let recording = one.recording;
     let mut text = header::of(one);
-    if row.view().shape == Shape::Jitter && recording.is_complete() {
-        text.push_str("# low_ns high_ns count\n");
-        for (value, count) in exact(recording) {
-            writeln!(text, "{value} {value} {count}").expect("memory can be written");
-        }
-        return text;
-    }
+    let is_exact = row.view().shape == Shape::Jitter && recording.is_complete();
     let (over, below) = (
         recording.histogram.overflow(),
         recording.histogram.negative(),
     );
-    if over + below > 0 {
-        writeln!(
+    if over + below > 0 && !is_exact {
+        let _ = writeln!(
             text,
             "# not among the bins: {below} samples below zero, {over} past the last bin"
-        )
-        .expect("memory can be written");
+        );
     }
-    text.push_str("# low_ns high_ns count\n");
+    text += "# low_ns high_ns count\n";
+    if is_exact {
+        for (value, count) in exact(recording) {
+            let _ = writeln!(text, "{value} {value} {count}");
+        }
+        return text;
+    }
     for bin in recording.histogram.bins() {
-        writeln!(text, "{} {} {}", bin.low.0, bin.high.0, bin.count)
-            .expect("memory can be written");
+        let _ = writeln!(text, "{} {} {}", bin.low.0, bin.high.0, bin.count);
     }
     text
 }
@@ -164,46 +139,32 @@ fn samples(one: &Measured<'_>) -> String {
     let mut text = header::of(one);
     if !recording.is_complete() {
         let (kept, count) = (recording.samples.len(), recording.count);
-        writeln!(
+        let _ = writeln!(
             text,
             "# the first {kept} of {count} samples: the others were counted, not kept"
-        )
-        .expect("memory can be written");
+        );
     }
-    text.push_str("# sequence time_ns value_ns\n");
+    text += "# sequence time_ns value_ns\n";
     for sample in recording.samples.iter() {
-        writeln!(text, "{} {} {}", sample.seq, sample.at.0, sample.value.0)
-            .expect("memory can be written");
+        let _ = writeln!(text, "{} {} {}", sample.seq, sample.at.0, sample.value.0);
     }
     text
 }
 
 /// A line for each subject; `-` where there is no figure.
 fn bars(matrix: &Matrix<'_>, row: &Measurement) -> String {
-    let mut text = format!("# {}\n", header::plain(&row.title()));
-    for column in &matrix.columns {
-        for run in &column.runs {
-            text.push_str(&header::run(run));
-        }
-    }
-    text.push_str("# times in nanoseconds; - where nothing was measured\n");
-    text.push_str("# subject min mean median max count\n");
+    let mut text = format!("# {}\n", clean(&row.title()));
+    text.extend(matrix.runs().map(header::run));
+    text += "# times in nanoseconds; - where nothing was measured\n";
+    text += "# subject min mean median max count\n";
     for column in &matrix.columns {
         let stats = Stats::of(&column.found(row));
-        let number = |time: Option<punctual_model::Nanos>| {
-            time.map_or_else(|| "-".to_owned(), |time| time.0.to_string())
-        };
-        writeln!(
-            text,
-            "\"{}\" {} {} {} {} {}",
-            header::plain(&column.name).replace('"', "'"),
-            number(stats.extremes.map(|(min, _)| min)),
-            number(stats.mean),
-            number(stats.median()),
-            number(stats.worst()),
-            stats.count
-        )
-        .expect("memory can be written");
+        let name = clean(&column.name).replace('"', "'");
+        let min = stats.extremes.map(|(min, _)| min);
+        let times = [min, stats.mean, stats.median(), stats.worst()];
+        let times =
+            times.map(|time| time.map_or_else(|| "-".to_owned(), |time| time.0.to_string()));
+        let _ = writeln!(text, "\"{name}\" {} {}", times.join(" "), stats.count);
     }
     text
 }

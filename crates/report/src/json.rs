@@ -3,26 +3,17 @@
 
 use std::iter;
 
-use punctual_model::Quantiles;
-use punctual_model::histogram::Histogram;
 use punctual_model::probe::Shape;
 use punctual_model::record::{StepRecord, Unsupported};
-use punctual_model::recording::{Recording, Work};
-use punctual_model::run::Run;
-use punctual_model::units::Nanos;
+use punctual_model::recording::Work;
+use punctual_model::{Nanos, Quantiles, Recording, Run, Sample};
 use serde_json::{Map, Value, json};
 
 use crate::stats::supports;
 use crate::views;
 
-/// The quantiles given, by the key under which each stands.
-const QUANTILES: [(&str, f64); 5] = [
-    ("0.5", 0.5),
-    ("0.9", 0.9),
-    ("0.99", 0.99),
-    ("0.999", 0.999),
-    ("0.9999", 0.9999),
-];
+/// The quantiles given, each under its number.
+const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
 
 /// The form's name and version; `docs/schema/run-2.json` describes it.
 const SCHEMA: &str = "punctual.run/2";
@@ -82,11 +73,7 @@ fn unsupported(absent: &Unsupported) -> Value {
 }
 
 fn recording_json(recording: &Recording, raw: bool) -> Value {
-    let from = if recording.is_complete() {
-        "samples"
-    } else {
-        "histogram"
-    };
+    let is_complete = recording.is_complete();
     let all = Quantiles::of(iter::once(recording));
     let mut value = json!({
         "step": recording.key.step,
@@ -106,9 +93,9 @@ fn recording_json(recording: &Recording, raw: bool) -> Value {
         "negative": recording.histogram.negative(),
         "interval_ns": ns(recording.interval),
         "quantiles": quantiles(recording.count, |q| all.at(q)),
-        "quantiles_from": from,
+        "quantiles_from": if is_complete { "samples" } else { "histogram" },
         "corrected": corrected(recording),
-        "worst": worst(recording),
+        "worst": recording.worst.iter().map(worst).collect::<Vec<_>>(),
         "settings": recording.settings,
         "findings": recording.findings,
         "output": recording.output,
@@ -127,9 +114,9 @@ fn ns(time: Option<Nanos>) -> Option<i64> {
 
 /// A quantile that so few samples cannot support is null.
 fn quantiles(count: u64, quantile: impl Fn(f64) -> Option<Nanos>) -> Value {
-    let values = QUANTILES.map(|(key, q)| {
+    let values = QUANTILES.map(|q| {
         let value = supports(count, q).then(|| quantile(q)).flatten();
-        (key.to_owned(), json!(ns(value)))
+        (q.to_string(), json!(ns(value)))
     });
     Value::Object(Map::from_iter(values))
 }
@@ -145,23 +132,14 @@ fn corrected(recording: &Recording) -> Value {
     let count = histogram.count();
     json!({
         "count": count,
-        "max": ns(highest(&histogram, recording)),
+        // Values are only added below those that were measured: the largest stays, exactly.
+        "max": ns(recording.max().filter(|_| count > 0)),
         "quantiles": quantiles(count, |q| histogram.quantile(q)),
     })
 }
 
-/// The correction only adds values below those that were measured, so that the largest
-/// stays the measured one, exactly.
-fn highest(corrected: &Histogram, recording: &Recording) -> Option<Nanos> {
-    recording.max().filter(|_| corrected.count() > 0)
-}
-
-fn worst(recording: &Recording) -> Vec<Value> {
-    recording
-        .worst
-        .iter()
-        .map(|sample| json!({ "seq": sample.seq, "at_ns": sample.at.0, "value": sample.value.0 }))
-        .collect()
+fn worst(one: &Sample) -> Value {
+    json!({ "seq": one.seq, "at_ns": one.at.0, "value": one.value.0 })
 }
 
 fn work(work: &Work) -> Value {
@@ -219,10 +197,8 @@ mod tests {
         assert_eq!(failed["state"], "failed");
         assert!(failed["digest"].is_null() && failed["provenance"].is_null());
         assert_eq!(failed["error"], fixtures::NO_BOOT);
-        assert_eq!(
-            value["runs"][0]["unsupported"][0]["reason"],
-            fixtures::NO_MODULE
-        );
+        let unsupported = &value["runs"][0]["unsupported"][0];
+        assert_eq!(unsupported["reason"], fixtures::NO_MODULE);
     }
 
     #[test]
@@ -237,13 +213,9 @@ mod tests {
     #[test]
     fn the_correction_counts_displaced_samples() {
         let mut run = fixtures::run("none", 1);
-        let stress = &mut run.recordings[1];
-        stress.interval = Some(Nanos(100_000));
-        let value = run_json(&run, false);
-        let (plain, corrected) = (
-            &value["recordings"][1],
-            &value["recordings"][1]["corrected"],
-        );
+        run.recordings[1].interval = Some(Nanos(100_000));
+        let plain = &run_json(&run, false)["recordings"][1];
+        let corrected = &plain["corrected"];
         assert!(corrected["count"].as_u64() > plain["count"].as_u64());
         assert_eq!(corrected["max"], plain["max"]);
         run.recordings[1].key.probe = "realfeel".into();
@@ -261,11 +233,8 @@ mod tests {
         let stored = include_bytes!("../../store/tests/fixtures/version-1.db");
         std::fs::write(&path, stored).unwrap();
         let store = punctual_store::Store::open(&path).unwrap();
-        let stored = store.list().unwrap();
-        let mut runs: Vec<Run> = stored
-            .iter()
-            .map(|run| store.load(&run.id).unwrap())
-            .collect();
+        let stored = store.list().unwrap().into_iter();
+        let mut runs: Vec<Run> = stored.map(|run| store.load(&run.id).unwrap()).collect();
         runs.extend(fixtures::with_gaps());
         runs.extend(fixtures::all_probes());
         let validate = schema();
@@ -285,9 +254,8 @@ mod tests {
     fn schema() -> impl Fn(&Value) -> Result<(), String> {
         let schema = serde_json::from_str(include_str!("../../../docs/schema/run-2.json"));
         let mut compiler = boon::Compiler::new();
-        compiler
-            .add_resource("run-2.json", schema.unwrap())
-            .unwrap();
+        let added = compiler.add_resource("run-2.json", schema.unwrap());
+        added.unwrap();
         let mut schemas = boon::Schemas::new();
         let index = compiler.compile("run-2.json", &mut schemas).unwrap();
         move |value| {

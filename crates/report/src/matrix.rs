@@ -3,9 +3,8 @@
 
 use punctual_model::plan::IDLE;
 use punctual_model::probe::{Shape, View};
-use punctual_model::recording::Recording;
-use punctual_model::run::{Run, State, Subject};
-use punctual_model::{Reason, RecordingKey};
+use punctual_model::run::State;
+use punctual_model::{Reason, Recording, RecordingKey, Run, Subject};
 
 use crate::views;
 
@@ -80,19 +79,20 @@ pub struct Absent<'a> {
 
 impl Measurement {
     fn of(recording: &Recording) -> Self {
+        let key = recording.key.clone();
         Self {
-            probe: recording.key.probe.clone(),
-            load: recording.key.load.clone(),
-            variant: recording.key.variant.clone(),
-            repetition: recording.key.repetition,
+            probe: key.probe,
+            load: key.load,
+            variant: key.variant,
+            repetition: key.repetition,
         }
     }
 
     /// The name by which a reader knows it: `timer, stress, cpu0`.
     pub fn title(&self) -> String {
-        let parts = [self.probe.clone(), self.load.clone(), self.label()];
-        let parts = parts.into_iter().filter(|part| !part.is_empty());
-        parts.collect::<Vec<_>>().join(", ")
+        let mut parts = vec![self.probe.clone(), self.load.clone(), self.label()];
+        parts.retain(|part| !part.is_empty());
+        parts.join(", ")
     }
 
     /// The variant as a reader is shown it, with its repetition from the second on.
@@ -216,10 +216,9 @@ pub fn fate(run: &Run) -> String {
 }
 
 fn unsupported<'a>(run: &'a Run, row: &Measurement) -> Option<&'a Reason> {
-    run.unsupported
-        .iter()
-        .find(|absent| (&absent.probe, &absent.load) == (&row.probe, &row.load))
-        .map(|absent| &absent.reason)
+    let mut unsupported = run.unsupported.iter();
+    let found = unsupported.find(|absent| (&absent.probe, &absent.load) == (&row.probe, &row.load));
+    found.map(|absent| &absent.reason)
 }
 
 impl<'a> Matrix<'a> {
@@ -240,9 +239,8 @@ impl<'a> Matrix<'a> {
 
     /// Whether it holds virtual and real times side by side.
     pub fn is_mixed(&self) -> bool {
-        self.columns
-            .iter()
-            .any(|column| column.ns_per_insn != self.columns[0].ns_per_insn)
+        let mut columns = self.columns.iter();
+        columns.any(|column| column.ns_per_insn != self.columns[0].ns_per_insn)
     }
 
     /// The rows; those of one probe in steps together.
@@ -313,6 +311,11 @@ fn columns(runs: &[Run]) -> Vec<Column<'_>> {
 /// The shortest name that no other column has too.
 fn name(columns: &[Column<'_>], at: usize) -> String {
     type Form = fn(&Column<'_>) -> String;
+    let whole: Form = |column| {
+        let (subject, clock) = (column.subject, column.clock());
+        let (kernel, boot, bench) = (&subject.kernel, &subject.boot, &subject.bench);
+        format!("{} {kernel} {boot} {bench} {clock}", subject.name)
+    };
     let forms: [Form; 4] = [
         |column| column.subject.name.clone(),
         |column| format!("{} {}", column.subject.name, column.subject.bench),
@@ -323,17 +326,8 @@ fn name(columns: &[Column<'_>], at: usize) -> String {
         let own = form(&columns[at]);
         columns.iter().filter(|column| form(column) == own).count() == 1
     };
-    let whole = |column: &Column<'_>| {
-        let Subject {
-            name,
-            kernel,
-            boot,
-            bench,
-        } = column.subject;
-        format!("{name} {kernel} {boot} {bench} {}", column.clock())
-    };
-    let form = forms.iter().find(is_own);
-    form.map_or_else(|| whole(&columns[at]), |form| form(&columns[at]))
+    let form = forms.iter().find(is_own).unwrap_or(&whole);
+    form(&columns[at])
 }
 
 fn rows(runs: &[Run]) -> Vec<Measurement> {
@@ -393,19 +387,12 @@ mod tests {
 
     #[test]
     fn subjects_of_the_same_name_are_told_apart() {
-        let mut runs = vec![
-            fixtures::run("none", 1),
-            fixtures::run("none", 1),
-            fixtures::run("rt", 1),
-        ];
+        let mut runs = ["none", "none", "rt"].map(|name| fixtures::run(name, 1));
         runs[1].subject.kernel = "newer".into();
         let matrix = Matrix::new(&runs);
-        let names: Vec<&str> = matrix
-            .columns
-            .iter()
-            .map(|column| column.name.as_str())
-            .collect();
-        assert_eq!(names, ["none debian-6.12.90-amd64", "none newer", "rt"]);
+        let names = matrix.columns.iter().map(|column| &column.name);
+        let expected = ["none debian-6.12.90-amd64", "none newer", "rt"];
+        assert!(names.eq(expected), "{matrix:?}");
         assert_eq!(matrix.name_of(&runs[1]), "none newer");
     }
 
@@ -413,17 +400,14 @@ mod tests {
     fn what_is_absent_says_why() {
         let runs = fixtures::with_gaps();
         let matrix = Matrix::new(&runs);
-        let words: Vec<String> = matrix
-            .columns
-            .iter()
-            .flat_map(|column| matrix.rows.iter().map(|row| column.cell(row)))
-            .map(|cell| match cell {
+        let mut words = Vec::new();
+        for column in &matrix.columns {
+            words.extend(matrix.rows.iter().map(|row| match column.cell(row) {
                 Cell::Measured { .. } => "measured".to_owned(),
                 Cell::Unsupported(reason) => reason.to_string(),
                 Cell::Missing(absent) => absent[0].reason(),
-            })
-            .collect();
-        assert_eq!(words.len(), matrix.columns.len() * matrix.rows.len());
+            }));
+        }
         assert!(words.iter().all(|word| !word.is_empty()));
         assert!(words.contains(&fixtures::NO_MODULE.to_owned()));
         assert!(words.iter().any(|word| word.contains(fixtures::NO_BOOT)));
@@ -432,11 +416,7 @@ mod tests {
     #[test]
     fn a_probe_that_ran_nowhere_keeps_its_row() {
         let runs = fixtures::with_gaps();
-        let titles: Vec<String> = Matrix::new(&runs)
-            .rows
-            .iter()
-            .map(Measurement::title)
-            .collect();
-        assert!(titles.contains(&"irq, idle".to_owned()), "{titles:?}");
+        let mut rows = Matrix::new(&runs).rows.into_iter();
+        assert!(rows.any(|row| row.title() == "irq, idle"));
     }
 }

@@ -209,8 +209,7 @@ const VIRTUAL_TIME: &str = "Virtual time counts instructions. It says how long a
 #[cfg(test)]
 mod tests {
     use punctual_model::machine::HostMachine;
-    use punctual_model::recording::Recorder;
-    use punctual_model::{MachineRecord, Nanos, RecordingKey};
+    use punctual_model::{MachineRecord, Nanos, Recorder, RecordingKey};
 
     use super::*;
     use crate::fixtures::{self, assert_has};
@@ -264,10 +263,8 @@ mod tests {
         }
         let text = page_of(&fixtures::with_gaps());
         assert_has(&text, &["failed<sup>1</sup>", "unsupported<sup>2</sup>"]);
-        assert_has(
-            &text,
-            &[fixtures::NO_MODULE, "panicked: &lt;VFS&gt; unable"],
-        );
+        let reasons = [fixtures::NO_MODULE, "panicked: &lt;VFS&gt; unable"];
+        assert_has(&text, &reasons);
     }
 
     #[test]

@@ -6,14 +6,13 @@ use punctual_model::run::Run;
 /// The commands that repeat these runs: one for all subjects of a suite where all of them were
 /// asked for, else one for each; the seeds of a subject in one.
 pub fn commands(runs: &[Run]) -> Vec<String> {
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<SameCommand> = Vec::new();
     for run in runs {
         let (what, options) = (what(run), options(run));
-        let same = |group: &Group| group.what == what && group.options == options;
-        let known = groups.iter().position(same);
-        let number = known.unwrap_or(groups.len());
-        if known.is_none() {
-            groups.push(Group {
+        let same = |group: &SameCommand| group.what == what && group.options == options;
+        let number = groups.iter().position(same).unwrap_or(groups.len());
+        if number == groups.len() {
+            groups.push(SameCommand {
                 what,
                 options,
                 all_subjects: run.request.all_subjects,
@@ -22,11 +21,11 @@ pub fn commands(runs: &[Run]) -> Vec<String> {
         }
         groups[number].add(subject(run), run.seed);
     }
-    groups.iter().flat_map(Group::commands).collect()
+    groups.iter().flat_map(SameCommand::commands).collect()
 }
 
 /// Runs that differ in subject and seed only.
-struct Group {
+struct SameCommand {
     what: String,
     options: String,
     all_subjects: Option<u32>,
@@ -34,7 +33,7 @@ struct Group {
     subjects: Vec<(String, Vec<u64>)>,
 }
 
-impl Group {
+impl SameCommand {
     fn add(&mut self, subject: String, seed: u64) {
         match self.subjects.iter_mut().find(|(name, _)| *name == subject) {
             Some((_, seeds)) => seeds.push(seed),
@@ -48,14 +47,11 @@ impl Group {
             let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
             format!("punctual run {}", words.join(" "))
         };
-        let seeds = option(&self.subjects[0].1);
-        let alike = self
-            .subjects
-            .iter()
-            .all(|(_, other)| option(other) == seeds);
-        let is_all = self.all_subjects == Some(self.subjects.len() as u32);
-        if is_all && alike {
-            return vec![command("", &self.subjects[0].1)];
+        let (_, seeds) = &self.subjects[0];
+        let mut subjects = self.subjects.iter();
+        let alike = subjects.all(|(_, other)| option(other) == option(seeds));
+        if alike && self.all_subjects == Some(self.subjects.len() as u32) {
+            return vec![command("", seeds)];
         }
         let each = self.subjects.iter();
         each.map(|(subject, seeds)| command(subject, seeds))
@@ -162,10 +158,8 @@ mod tests {
     fn a_run_in_real_time_is_repeated_in_real_time() {
         let mut run = fixtures::run("host", 1);
         run.machine = punctual_model::MachineRecord::default();
-        assert_eq!(
-            commands(&[run]),
-            ["punctual run demo --bench host --seed 1"]
-        );
+        let expected = "punctual run demo --bench host --seed 1";
+        assert_eq!(commands(&[run]), [expected]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use punctual_model::histogram::HIGHEST;
 use punctual_model::run::State;
-use punctual_model::{Fact, Reason, Run};
+use punctual_model::{Fact, Run};
 
 use crate::matrix::{Absent, Cell, Column, Matrix, Measured, Measurement, distinct, fate};
 use crate::stats::Stats;
@@ -30,7 +30,7 @@ pub struct Sheet {
     /// What stands above the columns.
     pub heads: Vec<Head>,
     /// The measurements.
-    pub sections: Vec<Section>,
+    pub sections: Vec<RowGroup>,
     /// The footnotes; a cell's notes count from 1.
     pub notes: Vec<String>,
 }
@@ -48,7 +48,7 @@ pub struct Head {
 
 /// One measurement's lines.
 #[derive(Debug)]
-pub struct Section {
+pub struct RowGroup {
     /// What was measured.
     pub title: String,
     /// Its figures, the one that counts first.
@@ -106,26 +106,43 @@ impl Sheet {
         let sections = groups
             .map(|rows| section(matrix, rows, style, &mut notes))
             .collect();
+        let notes = notes.texts();
         Self {
             heads,
             sections,
-            notes: notes.0,
+            notes,
         }
     }
 }
 
-/// Footnotes, each text once.
+/// Footnotes, each text once, with all that it is about.
 #[derive(Default)]
-struct Notes(Vec<String>);
+struct Notes(Vec<(String, Vec<String>)>);
 
 impl Notes {
     /// The number under which `text` stands.
     fn number(&mut self, text: String) -> usize {
-        if let Some(at) = self.0.iter().position(|note| *note == text) {
-            return at + 1;
+        self.about(None, text)
+    }
+
+    /// The same, of a text that is about something; it may be about more.
+    fn about(&mut self, what: Option<String>, text: String) -> usize {
+        let at = self.0.iter().position(|(note, _)| *note == text);
+        let at = at.unwrap_or(self.0.len());
+        if at == self.0.len() {
+            self.0.push((text, Vec::new()));
         }
-        self.0.push(text);
-        self.0.len()
+        let known = &mut self.0[at].1;
+        known.extend(what.filter(|what| !known.contains(what)));
+        at + 1
+    }
+
+    fn texts(self) -> Vec<String> {
+        let text = |(text, about): (String, Vec<String>)| match about.as_slice() {
+            [] => text,
+            about => format!("{}: {text}", about.join("; ")),
+        };
+        self.0.into_iter().map(text).collect()
     }
 }
 
@@ -143,7 +160,7 @@ fn section(
     rows: &[Measurement],
     style: figures::Style,
     notes: &mut Notes,
-) -> Section {
+) -> RowGroup {
     let mut entries = |row| -> Vec<Entry<'_>> {
         let columns = matrix.columns.iter();
         columns.map(|column| entry(column, row, notes)).collect()
@@ -179,19 +196,19 @@ fn head(column: &Column<'_>, mixed: bool, notes: &mut Notes) -> Head {
 
 fn entry<'a>(column: &'a Column<'a>, row: &Measurement, notes: &mut Notes) -> Entry<'a> {
     let (name, title) = (&column.name, row.title());
-    let unsupported = |reason: &Reason| format!("{}, {}: {reason}", row.probe, row.load);
-    let why = |absent: &Absent<'_>| {
+    let of_row = || Some(format!("{}, {}", row.probe, row.load));
+    let mut number = |absent: &Absent<'_>| {
         let (run, seed) = (absent.run, absent.run.seed);
         match absent.unsupported {
-            Some(reason) => unsupported(reason),
-            None if run.state == State::Finished => {
-                format!("{name}, seed {seed}: the run finished without {title}")
-            }
-            None => format!("{name}, seed {seed}: {}", fate(run)),
+            Some(reason) => notes.about(of_row(), reason.to_string()),
+            None if run.state == State::Finished => notes.number(format!(
+                "{name}, seed {seed}: the run finished without {title}"
+            )),
+            None => notes.number(format!("{name}, seed {seed}: {}", fate(run))),
         }
     };
     let mut refer = |absent: &[Absent<'_>]| {
-        let mut numbers: Vec<usize> = absent.iter().map(|one| notes.number(why(one))).collect();
+        let mut numbers: Vec<usize> = absent.iter().map(&mut number).collect();
         numbers.dedup();
         numbers
     };
@@ -219,7 +236,7 @@ fn entry<'a>(column: &'a Column<'a>, row: &Measurement, notes: &mut Notes) -> En
             (found, content, numbers)
         }
         Cell::Unsupported(reason) => {
-            let note = notes.number(unsupported(reason));
+            let note = notes.about(of_row(), reason.to_string());
             (Vec::new(), Err("unsupported"), vec![note])
         }
         Cell::Missing(absent) => {

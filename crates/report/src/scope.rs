@@ -10,7 +10,8 @@ pub mod text;
 
 use punctual_model::Run;
 use punctual_scope::explain::Explained;
-use std::fmt::Write as _;
+
+use crate::repeat::quoted;
 
 /// `timer / stress / cpu0, sample 2089`.
 fn title(run: &Run, explained: &Explained) -> String {
@@ -19,20 +20,21 @@ fn title(run: &Run, explained: &Explained) -> String {
     format!("{title}, sample {sample}")
 }
 
+/// A run and its subject: `r3, full`, or with another sign between them.
+fn name(run: &Run, sign: &str) -> String {
+    format!("{}{sign} {}", run.id, run.subject.name)
+}
+
 /// The command that explains these samples of the stored run.
 fn command(run: &Run, explained: &[Explained]) -> String {
-    let mut words = format!("punctual explain {}", run.id);
-    if let [one] = explained {
-        let recording = &run.recordings[one.chosen.recording];
-        let (probe, load) = (&recording.key.probe, &recording.key.load);
-        let (variant, sample) = (recording.key.label(), one.chosen.sample.seq);
-        let variant = crate::repeat::quoted(&variant);
-        let _ = write!(
-            words,
-            " --probe {probe} --load {load} --variant {variant} --sample {sample}"
-        );
-    } else {
-        let _ = write!(words, " --worst {}", explained.len());
-    }
-    words
+    let id = &run.id;
+    let [one] = explained else {
+        return format!("punctual explain {id} --worst {}", explained.len());
+    };
+    let key = &run.recordings[one.chosen.recording].key;
+    let words = [&key.probe, &key.load, &key.label()].map(|word| quoted(word));
+    let ([probe, load, variant], sample) = (words, one.chosen.sample.seq);
+    format!(
+        "punctual explain {id} --probe {probe} --load {load} --variant {variant} --sample {sample}"
+    )
 }

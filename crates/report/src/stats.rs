@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figures of one cell, over all of its seeds.
 
-use punctual_model::Quantiles;
 pub use punctual_model::quantiles::supports;
-use punctual_model::recording::Recording;
-use punctual_model::units::Nanos;
+use punctual_model::{Nanos, Quantiles, Recording};
 
 use crate::matrix::Measured;
 
@@ -39,6 +37,7 @@ impl Stats {
         let mean = (count > 0).then(|| Nanos((sum as f64 / count as f64).round() as i64));
         let lowest = all().filter_map(Recording::min).min();
         let highest = all().filter_map(Recording::max).max();
+        let worst = |one: &Measured<'_>| Some((one.run.seed, one.recording.max()?));
         Self {
             count,
             mean,
@@ -47,10 +46,7 @@ impl Stats {
             tracing: all().map(Recording::tracing_overhead).min().flatten(),
             faults: all().filter_map(Recording::page_faults).sum(),
             overflow: all().map(|recording| recording.histogram.overflow()).sum(),
-            worst_by_seed: found
-                .iter()
-                .filter_map(|one| Some((one.run.seed, one.recording.max()?)))
-                .collect(),
+            worst_by_seed: found.iter().filter_map(worst).collect(),
             quantiles: Quantiles::of(all()),
         }
     }
@@ -74,18 +70,14 @@ impl Stats {
     /// The lowest and the highest worst case, where there are several seeds.
     pub fn worst_range(&self) -> Option<(Nanos, Nanos)> {
         let worst = || self.worst_by_seed.iter().map(|(_, worst)| *worst);
-        (self.worst_by_seed.len() > 1)
-            .then(|| worst().min().zip(worst().max()))
-            .flatten()
+        let range = worst().min().zip(worst().max());
+        range.filter(|_| self.worst_by_seed.len() > 1)
     }
 
     /// The value that a share `q` of all samples does not exceed; `None` where there
     /// are too few samples to tell.
     pub fn quantile(&self, q: f64) -> Option<Nanos> {
-        if !supports(self.count, q) {
-            return None;
-        }
-        self.quantiles.at(q)
+        supports(self.count, q).then(|| self.quantiles.at(q))?
     }
 
     /// The middle sample, of however few.
@@ -104,7 +96,7 @@ mod tests {
 
     use super::*;
     use crate::fixtures;
-    use crate::matrix::{Cell, Matrix};
+    use crate::matrix::Matrix;
 
     #[test]
     fn a_thousand_samples_support_three_nines_and_no_more() {
@@ -119,14 +111,9 @@ mod tests {
         let mut runs = fixtures::seeds(2);
         let tracing = |runs: &[punctual_model::Run]| {
             let matrix = Matrix::new(runs);
-            let Cell::Measured { found, .. } = matrix.columns[0].cell(&matrix.rows[1]) else {
-                panic!("the fixture measures timer under stress");
-            };
-            let stats = Stats::of(&found);
-            assert_eq!(
-                stats.corrected(Nanos(500)),
-                stats.tracing.map(|cost| Nanos(500) - cost)
-            );
+            let stats = Stats::of(&matrix.columns[0].found(&matrix.rows[1]));
+            let corrected = stats.tracing.map(|cost| Nanos(500) - cost);
+            assert_eq!(stats.corrected(Nanos(500)), corrected);
             (stats.tracing, stats.faults)
         };
         let mut know = |run: usize, cost: i64| {
@@ -145,10 +132,7 @@ mod tests {
     fn seeds_are_gathered_with_the_worst_of_them() {
         let runs = fixtures::seeds(3);
         let matrix = Matrix::new(&runs);
-        let Cell::Measured { found, .. } = matrix.columns[0].cell(&matrix.rows[1]) else {
-            panic!("the fixture measures timer under stress");
-        };
-        let stats = Stats::of(&found);
+        let stats = Stats::of(&matrix.columns[0].found(&matrix.rows[1]));
         assert_eq!(stats.count, 3 * fixtures::SAMPLES);
         assert_eq!(stats.worst_by_seed.len(), 3);
         assert_eq!(stats.worst(), stats.worst_range().map(|(_, high)| high));
@@ -157,21 +141,16 @@ mod tests {
 
     #[test]
     fn quantiles_agree_between_samples_and_histogram() {
-        let (kept, counted) = (
-            fixtures::run("none", 1),
-            fixtures::run_without_samples("none", 1),
-        );
         let stats = |run: &punctual_model::Run| {
             let recording = &run.recordings[1];
             Stats::of(&[Measured { run, recording }])
         };
-        let (kept, counted) = (stats(&kept), stats(&counted));
+        let kept = stats(&fixtures::run("none", 1));
+        let counted = stats(&fixtures::run_without_samples("none", 1));
         for q in [0.5, 0.9, 0.999] {
             let (exact, close) = (kept.quantile(q).unwrap().0, counted.quantile(q).unwrap().0);
-            assert!(
-                (exact - close).abs() * 1_000 <= exact,
-                "{q}: {exact} and {close}"
-            );
+            let is_close = (exact - close).abs() * 1_000 <= exact;
+            assert!(is_close, "{q}: {exact} and {close}");
         }
     }
 }

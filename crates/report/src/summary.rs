@@ -28,7 +28,7 @@ pub fn summary(runs: &[Run]) -> String {
         let of_clock = |column: &&Column<'_>| column.ns_per_insn == *clock;
         let columns: Vec<&Column<'_>> = matrix.columns.iter().filter(of_clock).collect();
         let rows = &matrix.rows;
-        let text = Group { columns, rows }.sentences().join(" ");
+        let text = SameClock { columns, rows }.sentences().join(" ");
         match (clocks.len(), clock) {
             (1, _) => text,
             (_, Some(ns)) => format!("In virtual time ({ns} ns per instruction): {text}"),
@@ -42,14 +42,14 @@ pub fn summary(runs: &[Run]) -> String {
 const FAR: i64 = 5;
 
 /// Subjects whose times may be compared.
-struct Group<'a> {
+struct SameClock<'a> {
     columns: Vec<&'a Column<'a>>,
     rows: &'a [Measurement],
 }
 
 /// A subject's figure.
 #[derive(Clone)]
-struct Figure {
+struct SubjectFigure {
     /// The column's number: names may occur twice.
     column: usize,
     name: String,
@@ -59,7 +59,7 @@ struct Figure {
     version: String,
 }
 
-impl Group<'_> {
+impl SameClock<'_> {
     fn sentences(&self) -> Vec<String> {
         let mut sentences = Vec::new();
         let mut pair = None;
@@ -127,12 +127,12 @@ impl Group<'_> {
         &self,
         chosen: impl Fn(&Measurement) -> bool,
         value: impl Fn(&Stats) -> Option<Nanos>,
-    ) -> Vec<Figure> {
+    ) -> Vec<SubjectFigure> {
         let rows: Vec<&Measurement> = self.rows.iter().filter(|row| chosen(row)).collect();
         let figure = |(at, column): (usize, &&Column<'_>)| {
             let found: Vec<Measured<'_>> =
                 rows.iter().flat_map(|row| column.sampled(row)).collect();
-            Some(Figure {
+            Some(SubjectFigure {
                 column: at,
                 name: column.name.clone(),
                 value: value(&Stats::of(&found))?,
@@ -145,7 +145,7 @@ impl Group<'_> {
 
     /// What another probe found on the subject that is called the lowest, where it is far more:
     /// the headline must not hide it.
-    fn elsewhere(&self, row: &Measurement, low: &Figure) -> Option<String> {
+    fn elsewhere(&self, row: &Measurement, low: &SubjectFigure) -> Option<String> {
         let others = self.rows.iter().filter(|other| {
             other.probe != row.probe && !other.is_throughput() && !other.view().spoken.is_empty()
         });
@@ -221,11 +221,11 @@ fn unfinished(column: &Column<'_>) -> Vec<String> {
 
 /// The lowest, and what it is compared with: the first subject, or where that is the lowest, the
 /// highest; of the same kernel version, where there is one.
-fn compared(figures: &[Figure]) -> Option<(Figure, Figure)> {
+fn compared(figures: &[SubjectFigure]) -> Option<(SubjectFigure, SubjectFigure)> {
     let lowest = figures.iter().min_by_key(|figure| figure.value)?;
     let others = figures.iter().filter(|one| one.column != lowest.column);
     let alike = others.clone().filter(|one| one.version == lowest.version);
-    let others: Vec<&Figure> = if alike.clone().next().is_some() {
+    let others: Vec<&SubjectFigure> = if alike.clone().next().is_some() {
         alike.collect()
     } else {
         others.collect()
@@ -257,8 +257,8 @@ fn version(column: &Column<'_>) -> String {
 
 fn worst_cases(
     row: &Measurement,
-    figures: &[Figure],
-    pair: Option<&(Figure, Figure)>,
+    figures: &[SubjectFigure],
+    pair: Option<&(SubjectFigure, SubjectFigure)>,
 ) -> Option<String> {
     let view = row.view();
     let what = if probes::info(&row.probe).is_none() {
@@ -274,7 +274,8 @@ fn worst_cases(
     };
     let (shared, each) = seeds(figures);
     let opening = format!("{condition}, the worst {what}{shared} was");
-    let told = |figure: &Figure| format!("{} on {}{}", figure.value, figure.name, each(figure));
+    let told =
+        |figure: &SubjectFigure| format!("{} on {}{}", figure.value, figure.name, each(figure));
     let Some((low, high)) = pair else {
         return Some(format!("{opening} {}.", told(figures.first()?)));
     };
@@ -300,7 +301,7 @@ fn worst_cases(
 }
 
 /// How the number of seeds is told: once where all subjects have the same, else with each.
-fn seeds(figures: &[Figure]) -> (String, impl Fn(&Figure) -> String) {
+fn seeds(figures: &[SubjectFigure]) -> (String, impl Fn(&SubjectFigure) -> String) {
     let count = figures.first().map_or(0, |figure| figure.seeds);
     let same = figures.iter().all(|figure| figure.seeds == count);
     let shared = if same && count > 1 {
@@ -308,7 +309,7 @@ fn seeds(figures: &[Figure]) -> (String, impl Fn(&Figure) -> String) {
     } else {
         String::new()
     };
-    let each = move |figure: &Figure| match (same, figure.seeds) {
+    let each = move |figure: &SubjectFigure| match (same, figure.seeds) {
         (true, _) => String::new(),
         (false, 1) => " (1 seed)".to_owned(),
         (false, count) => format!(" ({count} seeds)"),
@@ -318,8 +319,8 @@ fn seeds(figures: &[Figure]) -> (String, impl Fn(&Figure) -> String) {
 
 fn throughput(
     row: &Measurement,
-    figures: &[Figure],
-    pair: Option<&(Figure, Figure)>,
+    figures: &[SubjectFigure],
+    pair: Option<&(SubjectFigure, SubjectFigure)>,
 ) -> Option<String> {
     let subject = work_name(row);
     let of = |column: usize| {
@@ -331,7 +332,7 @@ fn throughput(
     // The same two subjects as before, so that gain and cost stand beside each other.
     let same_pair = pair.and_then(|(low, high)| Some((of(low.column)?, of(high.column)?)));
     let (_, each) = seeds(figures);
-    let told = |one: &Figure| format!("{} on {}{}", seconds(one.value), one.name, each(one));
+    let told = |one: &SubjectFigure| format!("{} on {}{}", seconds(one.value), one.name, each(one));
     let Some((one, other)) = same_pair.or_else(|| compared(figures)) else {
         return Some(format!("{subject} took {}.", told(figures.first()?)));
     };

@@ -3,7 +3,7 @@
 
 use comfy_table::{Attribute, Cell, CellAlignment, Color, Table};
 use punctual_model::run::Run;
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::UnicodeWidthStr;
 
 use crate::matrix::{Column, Matrix};
 use crate::rows::{Head, Line, Range, Rank, Sheet, clock_note, places};
@@ -99,7 +99,7 @@ fn widths(sheet: &Sheet) -> Vec<usize> {
     let column = |(at, head): (usize, &Head)| {
         let cells = all_lines(sheet).map(|line| cell_text(line, at).width());
         let head = head_text(head);
-        let widths = cells.chain(head.lines().map(|line| line.width()));
+        let widths = cells.chain(head.lines().map(UnicodeWidthStr::width));
         widths.max().unwrap_or(0)
     };
     sheet.heads.iter().enumerate().map(column).collect()

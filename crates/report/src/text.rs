@@ -51,15 +51,10 @@ fn seconds_parts(time: Nanos) -> (f64, usize) {
 
 /// A count with its thousands apart: `16,000`.
 pub fn thousands(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
+    if count < 1_000 {
+        return count.to_string();
     }
-    text
+    format!("{},{:03}", thousands(count / 1_000), count % 1_000)
 }
 
 /// Nanoseconds to the last digit, without their unit: `-1,204,112`.
@@ -89,9 +84,7 @@ pub fn list(words: &[String]) -> String {
 /// Text of foreign origin on one line, without control characters: they could make a
 /// terminal do things.
 pub fn clean(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
+    text.replace(char::is_control, " ")
 }
 
 /// Text of at most `width` columns, with a sign where something was cut out of its
@@ -100,18 +93,23 @@ pub fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
-    let end = fitting_part(text.chars().rev(), (width - 1) / 2);
-    let start = fitting_part(text.chars(), width - 1 - (width - 1) / 2);
-    format!("{start}…{}", end.chars().rev().collect::<String>())
+    let start = &text[..fitting(text, width / 2)];
+    let reversed: String = text.chars().rev().collect();
+    let end = reversed[..fitting(&reversed, (width - 1) / 2)]
+        .chars()
+        .rev();
+    format!("{start}…{}", end.collect::<String>())
 }
 
-fn fitting_part(text: impl Iterator<Item = char>, width: usize) -> String {
+/// How many bytes of a text fit into `width` columns.
+fn fitting(text: &str, width: usize) -> usize {
     let mut used = 0;
-    let fits = text.take_while(|c| {
+    let mut chars = text.char_indices();
+    let over = chars.find(|(_, c)| {
         used += c.width().unwrap_or(0);
-        used <= width
+        used > width
     });
-    fits.collect()
+    over.map_or(text.len(), |(at, _)| at)
 }
 
 /// Lines of at most `width` columns; `first` begins the first, `rest` the others.
@@ -141,14 +139,8 @@ pub fn wrap(text: &str, first: &str, rest: &str, width: usize) -> Vec<String> {
 
 /// Takes the first `width` columns off a word, at least one character.
 fn split_off(word: &mut String, width: usize) -> String {
-    let mut used = 0;
-    let end = word
-        .char_indices()
-        .find(|(at, c)| {
-            used += c.width().unwrap_or(0);
-            used > width && *at > 0
-        })
-        .map_or(word.len(), |(at, _)| at);
+    let first = word.chars().next().map_or(0, char::len_utf8);
+    let end = fitting(word, width).max(first);
     word.drain(..end).collect()
 }
 
@@ -173,10 +165,9 @@ mod tests {
         assert_eq!(seconds(Nanos(12_300_000)), "0.0123 s");
         assert_eq!(span(Nanos(355_000), Nanos(381_400)), "355–381 µs");
         assert_eq!(span(Nanos(355_000), Nanos(1_020_000)), "355 µs–1.02 ms");
-        assert_eq!(
-            seconds_span(Nanos(100_400_000), Nanos(1_030_000_000)),
-            "0.100–1.030 s"
-        );
+        let (low, high) = (Nanos(100_400_000), Nanos(1_030_000_000));
+        assert_eq!(seconds_span(low, high), "0.100–1.030 s");
+        assert_eq!(thousands(1_000_007), "1,000,007");
         assert_eq!(thousands(16_000), "16,000");
         assert_eq!(thousands(999), "999");
         assert_eq!(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
@@ -193,10 +184,11 @@ mod tests {
     #[test]
     fn lines_are_broken_between_words_and_names_are_cut_in_the_middle() {
         assert_eq!(wrap("one two three", "", "  ", 7), ["one two", "  three"]);
-        assert_eq!(
-            wrap("one two three", "", "  ", usize::MAX),
-            ["one two three"]
-        );
+        let whole = wrap("one two three", "", "  ", usize::MAX);
+        assert_eq!(whole, ["one two three"]);
+        let path = wrap("/a/long/path", "- ", "  ", 8);
+        assert_eq!(path, ["- /a/lon", "  g/path"]);
         assert_eq!(cut("abcdefg", 5), "ab…fg");
+        assert_eq!(cut("abcdefg", 6), "abc…fg");
     }
 }

@@ -22,7 +22,7 @@ pub fn rank(probe: &str) -> usize {
 
 /// What a finding says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct FindingText {
     /// A word or a number; never empty.
     pub text: String,
     /// More of it, which is too long for a table.
@@ -42,7 +42,7 @@ pub enum Tone {
     Unknown,
 }
 
-impl Told {
+impl FindingText {
     fn plain(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -68,38 +68,38 @@ impl Told {
 }
 
 /// What a recording's findings say of one that is shown.
-pub fn told(view: &FindingView, findings: &Findings) -> Told {
+pub fn told(view: &FindingView, findings: &Findings) -> FindingText {
     match (findings.get(view.key), view.form) {
-        (Some(Finding::Absent(reason)), _) => Told::unknown(Some(&reason.to_string())),
-        (Some(Finding::Answer { yes, why }), Form::Agrees) => Told {
+        (Some(Finding::Absent(reason)), _) => FindingText::unknown(Some(&reason.to_string())),
+        (Some(Finding::Answer { yes, why }), Form::Agrees) => FindingText {
             more: Some(why.clone()),
-            ..Told::plain(if *yes { "agrees" } else { "does not agree" })
+            ..FindingText::plain(if *yes { "agrees" } else { "does not agree" })
         },
         (Some(value), Form::Plain | Form::Leading) => shown(value),
-        (None, _) | (Some(_), Form::Agrees) => Told::unknown(None),
+        (None, _) | (Some(_), Form::Agrees) => FindingText::unknown(None),
     }
 }
 
 /// A finding as it is, rounded for a reader.
-fn shown(value: &Finding) -> Told {
+fn shown(value: &Finding) -> FindingText {
     match value {
-        Finding::Count(count) => Told::plain(count.to_string()),
-        Finding::Share { count, of } => Told::plain(format!("{count} of {of}")),
-        Finding::Bytes(size) => Told::plain(bytes(*size)),
-        Finding::Nanos(time) => Told::plain(time.to_string()),
-        Finding::Ratio(ratio) => Told::plain(format!("{:.4} %", ratio * 100.0)),
+        Finding::Count(count) => FindingText::plain(count.to_string()),
+        Finding::Share { count, of } => FindingText::plain(format!("{count} of {of}")),
+        Finding::Bytes(size) => FindingText::plain(bytes(*size)),
+        Finding::Nanos(time) => FindingText::plain(time.to_string()),
+        Finding::Ratio(ratio) => FindingText::plain(format!("{:.4} %", ratio * 100.0)),
         Finding::Estimate { value, low, high } => {
             let [value, low, high] = [*value, *low, *high].map(short);
-            Told::plain(format!("{value} ({low} to {high})"))
+            FindingText::plain(format!("{value} ({low} to {high})"))
         }
         Finding::Verdict { passed, expected } => verdict(*passed, *expected),
-        Finding::Answer { yes, why } => Told {
+        Finding::Answer { yes, why } => FindingText {
             more: Some(why.clone()),
-            ..Told::plain(yes_or_no(*yes))
+            ..FindingText::plain(yes_or_no(*yes))
         },
-        Finding::Text(text) if text.is_empty() => Told::unknown(None),
-        Finding::Text(text) => Told::plain(text),
-        Finding::Absent(reason) => Told::unknown(Some(&reason.to_string())),
+        Finding::Text(text) if text.is_empty() => FindingText::unknown(None),
+        Finding::Text(text) => FindingText::plain(text),
+        Finding::Absent(reason) => FindingText::unknown(Some(&reason.to_string())),
     }
 }
 
@@ -108,12 +108,12 @@ fn yes_or_no(yes: bool) -> &'static str {
 }
 
 /// Only a pass that was to be expected is one, and only the control may fail.
-fn verdict(passed: bool, expected: bool) -> Told {
+fn verdict(passed: bool, expected: bool) -> FindingText {
     match (passed, expected) {
-        (true, true) => Told::plain("pass"),
-        (false, false) => Told::plain("inverted, as it must be"),
-        (false, true) => Told::wrong("FAIL"),
-        (true, false) => Told::wrong("not inverted: no control"),
+        (true, true) => FindingText::plain("pass"),
+        (false, false) => FindingText::plain("inverted, as it must be"),
+        (false, true) => FindingText::wrong("FAIL"),
+        (true, false) => FindingText::wrong("not inverted: no control"),
     }
 }
 
@@ -125,12 +125,11 @@ fn short(number: f64) -> String {
 
 /// Bytes as people read them: `16.0 MiB`.
 fn bytes(size: u64) -> String {
-    let (value, unit) = match size {
-        0..1_024 => return format!("{size} B"),
-        1_024..1_048_576 => (size as f64 / 1_024.0, "KiB"),
-        _ => (size as f64 / 1_048_576.0, "MiB"),
-    };
-    format!("{value:.1} {unit}")
+    match size {
+        0..1_024 => format!("{size} B"),
+        1_024..1_048_576 => format!("{:.1} KiB", size as f64 / 1_024.0),
+        _ => format!("{:.1} MiB", size as f64 / 1_048_576.0),
+    }
 }
 
 #[cfg(test)]
@@ -139,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    fn told(probe: &str, label: &str, value: Finding) -> Told {
+    fn told(probe: &str, label: &str, value: Finding) -> FindingText {
         let finding = of(probe).findings.iter().find(|one| one.label == label);
         let finding = finding.unwrap();
         super::told(finding, &Findings::from([(finding.key.into(), value)]))
@@ -148,11 +147,14 @@ mod tests {
     #[test]
     fn nothing_told_is_unknown_everywhere() {
         for finding in probes::INFOS.iter().flat_map(|info| info.view.findings) {
-            assert_eq!(super::told(finding, &Findings::new()), Told::unknown(None));
+            assert_eq!(
+                super::told(finding, &Findings::new()),
+                FindingText::unknown(None)
+            );
             let told = |value| super::told(finding, &Findings::from([(finding.key.into(), value)]));
             assert_eq!(told(Finding::Text(String::new())).tone, Tone::Unknown);
             let absent = told(Finding::Absent("no /proc".into()));
-            assert_eq!(absent, Told::unknown(Some("no /proc")));
+            assert_eq!(absent, FindingText::unknown(Some("no /proc")));
         }
     }
 
@@ -160,11 +162,11 @@ mod tests {
     fn only_what_was_expected_to_pass_can() {
         let result =
             |passed, expected| told("inversion", "result", Finding::Verdict { passed, expected });
-        assert_eq!(result(true, true), Told::plain("pass"));
+        assert_eq!(result(true, true), FindingText::plain("pass"));
         assert_eq!(result(false, true).tone, Tone::Wrong);
         assert_eq!(result(true, false).tone, Tone::Wrong);
         let control = result(false, false);
-        assert_eq!(control, Told::plain("inverted, as it must be"));
+        assert_eq!(control, FindingText::plain("inverted, as it must be"));
     }
 
     #[test]
@@ -188,14 +190,10 @@ mod tests {
         assert_eq!((&*threaded.text, threaded.more), ("yes", Some(why())));
         assert_eq!(told("tick", "kernel's count", yes).text, "agrees");
         let text = |probe, label, value| told(probe, label, value).text;
-        assert_eq!(
-            text("footprint", "text", Finding::Bytes(16 << 20)),
-            "16.0 MiB"
-        );
-        assert_eq!(
-            text("tick", "lost in all", Finding::Ratio(1.0 / 300.0)),
-            "0.3333 %"
-        );
+        let size = Finding::Bytes(16 << 20);
+        assert_eq!(text("footprint", "text", size), "16.0 MiB");
+        let lost = Finding::Ratio(1.0 / 300.0);
+        assert_eq!(text("tick", "lost in all", lost), "0.3333 %");
         let share = Finding::Share { count: 3, of: 100 };
         assert_eq!(text("semaphore", "highest first", share), "3 of 100");
         let limit = Finding::Nanos(Nanos(7_300));

@@ -17,6 +17,14 @@ pub enum Error {
     /// What is asked for does not exist, or contradicts itself.
     #[error("{0}")]
     Request(String),
+    /// There is no such kernel.
+    #[error("{error}{likely}")]
+    UnknownKernel {
+        /// Which.
+        error: KernelError,
+        /// The name that was probably meant, as a question; or nothing.
+        likely: String,
+    },
     /// A file cannot be read.
     #[error("{}: {error}", .path.display())]
     Io {
@@ -55,7 +63,7 @@ impl Error {
     /// Whether the fault is in what was asked for.
     pub fn is_request(&self) -> bool {
         match self {
-            Self::Request(_) => true,
+            Self::Request(_) | Self::UnknownKernel { .. } => true,
             Self::Kernel(error) => error.is_request(),
             _ => false,
         }

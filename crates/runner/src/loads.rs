@@ -96,6 +96,7 @@ fn mix(loads: &Loads, name: &str, above: &[&str]) -> Result<Load, Error> {
         load.workers.extend(part.workers);
         load.programs.extend(part.programs);
         load.disk |= part.disk;
+        load.kernel_source |= part.kernel_source;
     }
     load.programs.sort();
     load.programs.dedup();

@@ -12,11 +12,15 @@ use punctual_bench::virtual_bench::{Machine, Start, VirtualBench, VirtualSite, c
 use punctual_kernels::disk::{self, DiskModule};
 use punctual_kernels::initramfs::{self, Initramfs};
 use punctual_kernels::kmod;
+use punctual_kernels::tree;
 use punctual_kernels::{Catalog, Kernel, KernelError};
 use punctual_model::plan::Load;
 use punctual_model::suite::{SubjectSpec, Suite};
 
 use crate::{Companion, Error, did_you_mean, preemption};
+
+/// The kernel of whose source guests compile a piece.
+const COMPILED: &str = "debian-6.12";
 
 /// What makes the file system on a guest's disk.
 const MKE2FS: &str = "/usr/sbin/mke2fs";
@@ -40,6 +44,8 @@ pub struct Equipment {
     modules: Vec<String>,
     /// Whether it gets a disk.
     disk: bool,
+    /// Whether it gets a piece of a kernel's source.
+    kernel_source: bool,
     /// Memory, in mebibytes.
     pub memory_mib: u32,
     /// Nanoseconds of virtual time per instruction.
@@ -66,6 +72,7 @@ impl Equipment {
         programs.extend(disk.then(|| MKE2FS.to_owned()));
         Ok(Self {
             disk,
+            kernel_source: of_steps(suite, loads).any(|load| load.kernel_source),
             programs: find_programs(&programs, say)?,
             files: find_files(&suite.files, say)?,
             modules: suite.modules.clone(),
@@ -137,6 +144,12 @@ impl Builder<'_> {
                 Err(error) => progress(&format!("{}: no disk: {error}", kernel.id)),
             }
         }
+        if self.equipment.kernel_source {
+            match self.kernel_source(progress) {
+                Ok(files) => put_kernel_source(&mut initramfs, &files)?,
+                Err(error) => progress(&format!("{}: no kernel source: {error}", kernel.id)),
+            }
+        }
         let (path, sha256) = self.bench.keep_initramfs(&initramfs)?;
         Ok(Guest {
             kernel,
@@ -144,6 +157,12 @@ impl Builder<'_> {
             initramfs_sha256: sha256,
             absent,
         })
+    }
+
+    /// The source that is compiled: the same on all kernels, or it would not be one load.
+    fn kernel_source(&self, progress: &mut dyn FnMut(&str)) -> Result<Vec<PathBuf>, KernelError> {
+        let kernel = self.catalog.ensure(COMPILED, progress)?;
+        tree::preprocessed(self.cache, &kernel, progress)
     }
 
     /// Punctual's own modules for a kernel, or why there are none: then what needs them is
@@ -194,7 +213,8 @@ fn with_likely_name(error: KernelError) -> Error {
         return error.into();
     };
     let known: Vec<&str> = known.split(", ").collect();
-    Error::Request(format!("{error}{}", did_you_mean(id, &known)))
+    let likely = did_you_mean(id, &known);
+    Error::UnknownKernel { error, likely }
 }
 
 /// What subjects with the same kernel have in common.
@@ -228,6 +248,16 @@ fn put_disk(initramfs: &mut Initramfs, modules: &[DiskModule]) -> Result<(), Err
             0o644,
             &*module.parameters,
         )?;
+    }
+    Ok(())
+}
+
+/// Puts the source where loads look for it.
+fn put_kernel_source(initramfs: &mut Initramfs, files: &[PathBuf]) -> Result<(), Error> {
+    for file in files {
+        let name = file.file_name().unwrap_or_default().display();
+        let bytes = fs::read(file).map_err(Error::at(file))?;
+        initramfs.file(&format!("/usr/src/linux/lib/{name}"), 0o644, bytes)?;
     }
     Ok(())
 }

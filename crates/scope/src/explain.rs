@@ -17,10 +17,10 @@ use crate::breakdown::{Breakdown, SampleContext, breakdown};
 use crate::error::ScopeError;
 use crate::guest_clock::GuestClock;
 use crate::names::Names;
-use crate::preemption::Preemption;
+use crate::preemptibility::Preemptibility;
 use crate::probes::{Chosen, choose, is_explained};
-use crate::repeat::{Repeater, Watcher};
-use crate::survey::{Survey, Surveyor};
+use crate::repeat::{OnEvent, Repeater};
+use crate::survey::{SectionTracer, Survey};
 use crate::user_symbols::UserSymbols;
 use crate::walk::Walker;
 
@@ -166,7 +166,7 @@ pub fn explain(
     machine: &Machine,
     chosen: &[Chosen],
     cancel: &AtomicBool,
-    on: Watcher,
+    on: OnEvent,
 ) -> Result<Vec<Explained>, ScopeError> {
     let clock = clock(run)?;
     let symbols = repeater.symbols(machine, cancel)?;
@@ -212,16 +212,16 @@ pub fn survey(
     run: &Run,
     machine: &Machine,
     cancel: &AtomicBool,
-    on: Watcher,
+    on: OnEvent,
 ) -> Result<(Survey, String), ScopeError> {
     let clock = clock(run)?;
     let symbols = repeater.symbols(machine, cancel)?;
     let programs = programs(machine)?;
     let names = Names::new(&symbols, &programs);
-    let mut surveyor = Surveyor::new(names, Preemption::of(run));
-    let take = &mut |item: &Item| surveyor.take(item);
+    let mut tracer = SectionTracer::new(names, Preemptibility::of(run));
+    let take = &mut |item: &Item| tracer.take(item);
     let digest = repeater.watch_everything(run, machine, take, cancel, on)?;
-    Ok((surveyor.finish(clock), digest))
+    Ok((tracer.finish(clock), digest))
 }
 
 fn programs(machine: &Machine) -> Result<UserSymbols, ScopeError> {
@@ -241,7 +241,7 @@ fn about(run: &Run, clock: GuestClock, chosen: &Chosen) -> SampleContext {
         span: chosen.span,
         late: chosen.sample.value,
         ends_before: chosen.ends_before,
-        preemption: Preemption::of(run),
+        preemption: Preemptibility::of(run),
     }
 }
 

@@ -15,7 +15,7 @@ pub mod explain;
 pub mod guest_clock;
 mod names;
 mod pipe;
-mod preemption;
+mod preemptibility;
 mod probes;
 pub mod repeat;
 pub mod survey;

@@ -39,7 +39,7 @@ pub struct Repeater {
 }
 
 /// Who is told what happens while a run is repeated.
-pub type Watcher<'a> = &'a mut (dyn FnMut(&Event) + Send);
+pub type OnEvent<'a> = &'a mut (dyn FnMut(&Event) + Send);
 
 impl Repeater {
     /// The machine of a run, which must be what it was.
@@ -124,7 +124,7 @@ impl Repeater {
         windows: &[Window],
         symbols: &Symbols,
         cancel: &AtomicBool,
-        on: Watcher,
+        on: OnEvent,
     ) -> Result<Trace, ScopeError> {
         let directory = self.directory()?;
         let trace = directory.path().join("trace");
@@ -155,7 +155,7 @@ impl Repeater {
         machine: &Machine,
         take: &mut (dyn FnMut(&Item) + Send),
         cancel: &AtomicBool,
-        on: Watcher,
+        on: OnEvent,
     ) -> Result<String, ScopeError> {
         let directory = self.directory()?;
         let trace = directory.path().join("trace");
@@ -224,7 +224,7 @@ fn repeat(
     machine: &Machine,
     (start, last): (Start, Option<u32>),
     cancel: &AtomicBool,
-    on: Watcher,
+    on: OnEvent,
 ) -> Result<String, ScopeError> {
     let (mut seen, mut differs, mut enough) = (Vec::new(), None, false);
     let (mut steps, mut unsupported) = (Vec::new(), Vec::new());

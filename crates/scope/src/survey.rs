@@ -10,10 +10,10 @@
 //! kernel code without `__cond_resched`, switch or return to user space.
 
 mod section;
-mod surveyor;
+mod tracer;
 
 pub use section::{Hotspot, SectionKind, Survey};
-pub use surveyor::Surveyor;
+pub use tracer::SectionTracer;
 
 #[cfg(test)]
 mod tests;

@@ -15,11 +15,11 @@ pub enum StoreError {
     /// Neither `XDG_DATA_HOME` nor `HOME` says where files belong.
     #[error(
         "expected an absolute path in XDG_DATA_HOME or in HOME, found none: \
-         set XDG_DATA_HOME, or name a file with --db"
+         set one of them"
     )]
     NoHome,
     /// The directory of the file cannot be made.
-    #[error("cannot make the directory {}: choose another file with --db", path.display())]
+    #[error("cannot make the directory {}", path.display())]
     Directory {
         /// The directory.
         path: PathBuf,
@@ -27,18 +27,15 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The file is something else.
-    #[error(
-        "expected an SQLite database in {}, found something else: \
-         choose another file with --db", path.display()
-    )]
+    #[error("expected an SQLite database in {}, found something else", path.display())]
     NotADatabase {
         /// The file.
         path: PathBuf,
     },
     /// The file is a database, but of another program.
     #[error(
-        "expected a store of Punctual in {}, found a database of another program: \
-         choose another file with --db", path.display()
+        "expected a store of Punctual in {}, found a database of another program",
+        path.display()
     )]
     Foreign {
         /// The file.
@@ -47,7 +44,7 @@ pub enum StoreError {
     /// The file was written by a later version of this program.
     #[error(
         "{} has schema version {found}, this program knows versions up to {known}: \
-         use a newer punctual, or choose another file with --db", path.display()
+         use a newer punctual", path.display()
     )]
     Newer {
         /// The file.
@@ -59,8 +56,8 @@ pub enum StoreError {
     },
     /// The file was a store, and parts of it are wrong or missing.
     #[error(
-        "the store {0} is damaged: restore it from a copy, save what can be saved with \
-         `sqlite3 {0} .recover`, or choose another file with --db", path.display()
+        "the store {0} is damaged: restore it from a copy, or save what can be saved with \
+         `sqlite3 {0} .recover`", path.display()
     )]
     Damaged {
         /// The file.
@@ -71,7 +68,7 @@ pub enum StoreError {
     /// Nothing more can be written. What was stored before stays readable.
     #[error(
         "cannot write to {}: the disk is full, or a limit for the size of files is reached; \
-         what was stored before is kept: free space, or choose another file with --db",
+         what was stored before is kept: free space",
         path.display()
     )]
     Full {
@@ -82,8 +79,8 @@ pub enum StoreError {
     },
     /// Another process kept the file locked for too long.
     #[error(
-        "{} was locked by another process for more than {waited_s} s: \
-         end that process, or choose another file with --db", path.display()
+        "{} was locked by another process for more than {waited_s} s: end that process",
+        path.display()
     )]
     Busy {
         /// The file.
@@ -92,7 +89,7 @@ pub enum StoreError {
         waited_s: u64,
     },
     /// Anything else that `SQLite` says: no permission, for instance.
-    #[error("cannot use the store {}: repair the cause, or choose another file with --db", path.display())]
+    #[error("cannot use the store {}: repair the cause", path.display())]
     Sqlite {
         /// The file.
         path: PathBuf,
@@ -100,7 +97,7 @@ pub enum StoreError {
         source: rusqlite::Error,
     },
     /// There is no such run.
-    #[error("there is no run \"{id}\":{} `punctual runs` lists all", hint(close))]
+    #[error("there is no run \"{id}\"{}", hint(close))]
     Unknown {
         /// The id that was asked for.
         id: String,
@@ -144,7 +141,7 @@ pub enum StoreError {
 fn hint(close: &[String]) -> String {
     match close {
         [] => String::new(),
-        close => format!(" did you mean {}?", close.join(" or ")),
+        close => format!(": did you mean {}?", close.join(" or ")),
     }
 }
 

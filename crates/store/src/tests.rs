@@ -300,12 +300,9 @@ fn a_wrong_id_is_answered_with_those_that_look_like_it() {
     let error = |id| store.load(id).unwrap_err().to_string();
     assert_eq!(
         error("R12"),
-        "there is no run \"R12\": did you mean r12 or r11 or r10? `punctual runs` lists all"
+        "there is no run \"R12\": did you mean r12 or r11 or r10?"
     );
-    assert_eq!(
-        error("last"),
-        "there is no run \"last\": `punctual runs` lists all"
-    );
+    assert_eq!(error("last"), "there is no run \"last\"");
     assert!(error("r012").contains("did you mean r12"));
     let (add, remove) = (
         store.add_recording("r99", &recording("")),

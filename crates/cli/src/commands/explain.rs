@@ -11,7 +11,7 @@ use punctual_model::Run;
 use punctual_report::scope::page::{Other, page};
 use punctual_report::scope::{chrome, json, text};
 use punctual_scope::explain::{Explained, Wanted, explain};
-use punctual_scope::repeat::Watcher;
+use punctual_scope::repeat::OnEvent;
 
 use super::replay_args::ReplayArgs;
 use super::{StoreArgs, load};
@@ -152,7 +152,7 @@ impl Explain {
         let (place, machine) = self.repeat.machine(run)?;
         let chosen = wanted.choose(run)?;
         let last = chosen.iter().map(|chosen| chosen.window.step).max();
-        let body = |on: Watcher| explain(&place, run, &machine, &chosen, cancel, on);
+        let body = |on: OnEvent| explain(&place, run, &machine, &chosen, cancel, on);
         self.repeat.repeat(run, last, body)
     }
 }

@@ -158,9 +158,7 @@ impl Judge {
                 continue;
             }
             let judgement = sequential.look(&runs).map_err(unanswered)?;
-            let all = &judgement.answers;
-            let is_decided = all.iter().all(|one| one.fitness != Fitness::Undecided);
-            if is_decided || is_over {
+            if is_over || !judgement.needs_runs() {
                 return Ok((judgement, runs));
             }
         }

@@ -8,7 +8,7 @@ use clap::Args;
 use punctual_report::scope::page::survey_page;
 use punctual_report::scope::{json, text};
 use punctual_scope::explain::survey;
-use punctual_scope::repeat::Watcher;
+use punctual_scope::repeat::OnEvent;
 
 use super::replay_args::ReplayArgs;
 use super::{StoreArgs, load};
@@ -47,7 +47,7 @@ impl Survey {
         let run = load(&self.store.open()?, &self.run)?;
         let (place, machine) = self.repeat.machine(&run)?;
         let cancel = interrupt::flag()?;
-        let body = |on: Watcher| survey(&place, &run, &machine, cancel, on);
+        let body = |on: OnEvent| survey(&place, &run, &machine, cancel, on);
         let Some((found, digest)) = self.repeat.repeat(&run, None, body)? else {
             return Ok(ExitStatus::Incomplete);
         };

@@ -3,15 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use punctual_model::recording::Recording;
-use punctual_model::units::Nanos;
+use punctual_model::probe::Shape;
+use punctual_model::{Nanos, Recording};
 
 use super::axis::{Axis, Plot, drawable, extent, number_name, time_name};
 use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT};
 use super::{Figure, Kind, Series, keys, series, without};
 use crate::matrix::{Matrix, Measurement};
 use crate::stats::Stats;
-use punctual_model::probe::Shape;
 
 const PANEL: i32 = 130;
 const GAP: i32 = 56;
@@ -61,7 +60,7 @@ pub fn against(matrix: &Matrix<'_>, group: &[Measurement]) -> Option<Figure> {
     if group.len() > 1 {
         whole.variant.clear();
     }
-    let figure = Figure::new(Kind::Against, &whole, keys(&drawn), caption, canvas);
+    let figure = Figure::new(Kind::Against, &whole, keys(&drawn), &caption, canvas);
     Some(figure)
 }
 
@@ -187,9 +186,7 @@ fn draw_curve(canvas: &mut Canvas, panel: &Panel, curve: &Curve<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::RecordingKey;
-
-    use punctual_model::recording::Recorder;
+    use punctual_model::{Recorder, RecordingKey};
 
     use super::*;
     use crate::fixtures::{self, assert_has};

@@ -111,13 +111,12 @@ impl Axis {
 fn linear(low: f64, high: f64) -> Vec<f64> {
     let rough = (high - low) / 5.0;
     let decade = 10_f64.powf(rough.log10().floor());
-    let factor = [1.0, 2.0, 2.5, 5.0, 10.0]
-        .into_iter()
-        .find(|factor| factor * decade >= rough);
+    let mut factors = [1.0, 2.0, 2.5, 5.0].into_iter();
+    let factor = factors.find(|factor| factor * decade >= rough);
     let step = factor.unwrap_or(10.0) * decade;
     let first = (low / step).ceil();
-    (0..=10)
-        .map(|number| (first + f64::from(number)) * step)
+    let ticks = (0..=10).map(|number| (first + f64::from(number)) * step);
+    ticks
         .filter(|value| *value <= high + step * 0.0001)
         .collect()
 }

@@ -84,7 +84,7 @@ pub fn bars(matrix: &Matrix<'_>, group: &[Measurement]) -> Option<Figure> {
     if wanted.len() > 1 {
         whole.variant.clear();
     }
-    let figure = Figure::new(Kind::Bars, &whole, Vec::new(), caption, canvas);
+    let figure = Figure::new(Kind::Bars, &whole, Vec::new(), &caption, canvas);
     Some(figure)
 }
 

@@ -30,8 +30,8 @@ pub fn counts(row: &Measurement, step: i64, all: &[Counts]) -> Option<Figure> {
         let (swatch, text) = (swatch.swatch(), one.name.clone());
         Key { swatch, text }
     });
-    let (keys, caption) = (keys.collect(), vec![caption.to_owned()]);
-    Some(Figure::new(Kind::Counts, row, keys, caption, canvas))
+    let (keys, caption) = (keys.collect(), [caption.to_owned()]);
+    Some(Figure::new(Kind::Counts, row, keys, &caption, canvas))
 }
 
 fn draw(canvas: &mut Canvas, plot: &Plot, step: i64, all: &[Counts]) {

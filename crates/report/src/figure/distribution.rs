@@ -26,9 +26,13 @@ struct Tail {
 pub fn distribution(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     let signed = row.view().shape == Shape::Jitter;
     let (mut all, mut tails) = (Vec::new(), Vec::new());
-    let tail = if signed { distances } else { values };
     for one in series(matrix, row).into_iter().filter(is_drawn) {
-        tails.push(tail(&one.found)?);
+        let found = &one.found;
+        tails.push(if signed {
+            distances(found)?
+        } else {
+            values(found)
+        });
         all.push(one);
     }
     let places = tails.iter().flat_map(|tail| &tail.values);
@@ -57,7 +61,7 @@ pub fn distribution(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     }
     caption.extend(without(matrix, &all));
     let keys = all.iter().zip(&tails).map(|(one, tail)| key(one, tail));
-    let figure = Figure::new(Kind::Distribution, row, keys.collect(), caption, canvas);
+    let figure = Figure::new(Kind::Distribution, row, keys.collect(), &caption, canvas);
     Some(figure)
 }
 
@@ -81,7 +85,7 @@ impl Tail {
 }
 
 /// The values of the bins; the last one is the worst sample itself.
-fn values(found: &[Measured<'_>]) -> Option<Tail> {
+fn values(found: &[Measured<'_>]) -> Tail {
     let (mut values, mut overflow) = (Vec::new(), 0);
     for recording in found.iter().map(|one| one.recording) {
         overflow += recording.histogram.overflow();
@@ -92,7 +96,7 @@ fn values(found: &[Measured<'_>]) -> Option<Tail> {
         values.extend(bins.map(|bin| (bin.high.min(worst), bin.count)));
     }
     values.sort_unstable();
-    Some(Tail { values, overflow })
+    Tail { values, overflow }
 }
 
 /// How far the samples are from zero; `None` where not all were kept, for bins lack the sign.
@@ -123,10 +127,9 @@ fn draw(canvas: &mut Canvas, plot: &Plot, all: &[Series<'_>], tails: &[Tail], wh
     }
     // Signs come last, so that no line runs over them.
     for (column, points) in &lines {
-        points
-            .last()
-            .into_iter()
-            .for_each(|at| canvas.sign(*column, *at));
+        if let Some(at) = points.last() {
+            canvas.sign(*column, *at);
+        }
     }
 }
 
@@ -166,7 +169,7 @@ mod tests {
         let runs = fixtures::seeds(3);
         let matrix = Matrix::new(&runs);
         for one in series(&matrix, &matrix.rows[1]) {
-            let tail = values(&one.found).unwrap();
+            let tail = values(&one.found);
             assert_eq!(tail.count(), 3 * fixtures::SAMPLES);
             let worst = Stats::of(&one.found).worst().unwrap();
             assert_eq!(tail.values.last().unwrap().0, worst);

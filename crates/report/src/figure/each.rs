@@ -37,7 +37,7 @@ pub fn each(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
         caption.push(format!("The first {MOST} are shown."));
     }
     caption.extend(without(matrix, &all));
-    Some(Figure::new(Kind::Each, row, keys(&all), caption, canvas))
+    Some(Figure::new(Kind::Each, row, keys(&all), &caption, canvas))
 }
 
 /// Of several seeds, the first.

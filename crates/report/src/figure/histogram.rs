@@ -17,7 +17,7 @@ const FLOOR: f64 = 0.7;
 
 /// A subject's counts by step.
 #[derive(Default)]
-struct Counts {
+struct StepCounts {
     steps: BTreeMap<i32, u64>,
     /// Samples that a logarithmic scale has no place for, and those past the last bin.
     outside: u64,
@@ -26,7 +26,7 @@ struct Counts {
 /// The figure; `None` where there are too few samples to draw.
 pub fn histogram(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     let series: Vec<Series<'_>> = series(matrix, row).into_iter().filter(is_drawn).collect();
-    let counts: Vec<Counts> = series.iter().map(count).collect();
+    let counts: Vec<StepCounts> = series.iter().map(count).collect();
     let steps = || counts.iter().flat_map(|counts| counts.steps.iter());
     let numbers = || steps().map(|(step, _)| *step);
     let (first, end) = (numbers().min()?, numbers().max()? + 1);
@@ -58,11 +58,11 @@ pub fn histogram(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
         keys.push(Key::of(series.column, counted));
     }
     caption.extend(without(matrix, &series));
-    Some(Figure::new(Kind::Histogram, row, keys, caption, canvas))
+    Some(Figure::new(Kind::Histogram, row, keys, &caption, canvas))
 }
 
-fn count(series: &Series<'_>) -> Counts {
-    let mut counts = Counts::default();
+fn count(series: &Series<'_>) -> StepCounts {
+    let mut counts = StepCounts::default();
     for histogram in series.found.iter().map(|one| &one.recording.histogram) {
         counts.outside += histogram.overflow() + histogram.negative();
         for bin in histogram.bins() {
@@ -85,7 +85,7 @@ fn edge(step: i32) -> f64 {
 }
 
 /// A stepped line for each stretch of steps that have samples.
-fn outlines(plot: &Plot, counts: &Counts) -> Vec<Vec<(i32, i32)>> {
+fn outlines(plot: &Plot, counts: &StepCounts) -> Vec<Vec<(i32, i32)>> {
     let mut lines: Vec<Vec<(i32, i32)>> = Vec::new();
     let mut next = None;
     for (step, count) in &counts.steps {
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn nothing_is_drawn_where_there_is_no_sample() {
         let steps = BTreeMap::from([(24, 5), (25, 3), (40, 1)]);
-        let counts = Counts { steps, outside: 0 };
+        let counts = StepCounts { steps, outside: 0 };
         let plot = Plot {
             x: Axis::logarithmic(1.0, 1_000.0, (0, 1_000)),
             y: Axis::logarithmic(FLOOR, 10.0, (1_000, 0)),

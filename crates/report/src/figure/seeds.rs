@@ -33,7 +33,7 @@ pub fn seeds(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     draw(&mut canvas, &plot, &series, &stats);
     let mut caption = vec!["The worst sample of each seed: one stroke for each.".to_owned()];
     caption.extend(without(matrix, &series));
-    Some(Figure::new(Kind::Seeds, row, Vec::new(), caption, canvas))
+    Some(Figure::new(Kind::Seeds, row, Vec::new(), &caption, canvas))
 }
 
 fn draw(canvas: &mut Canvas, plot: &Plot, series: &[Series<'_>], stats: &[Stats]) {

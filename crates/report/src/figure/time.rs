@@ -3,15 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use punctual_model::recording::{Recording, Sample};
-use punctual_model::units::Nanos;
+use punctual_model::probe::Shape;
+use punctual_model::{Nanos, Recording, Sample};
 
 use super::axis::{Axis, Plot, drawable, extent, number_name, time_name};
 use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT};
 use super::{Figure, Kind, Series, is_drawn, series, without};
 use crate::matrix::{Matrix, Measurement};
 use crate::text::{list, thousands};
-use punctual_model::probe::Shape;
 
 const PANEL: i32 = 90;
 const GAP: i32 = 30;
@@ -103,7 +102,7 @@ pub fn over_time(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
         Look::Lateness => Kind::OverTime,
         Look::Jitter => Kind::Jitter,
     };
-    Some(Figure::new(kind, row, Vec::new(), caption, canvas))
+    Some(Figure::new(kind, row, Vec::new(), &caption, canvas))
 }
 
 /// Of several seeds, the one with the worst case is drawn.
@@ -240,9 +239,7 @@ fn at(moment: Nanos) -> String {
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::RecordingKey;
-
-    use punctual_model::recording::Recorder;
+    use punctual_model::{Recorder, RecordingKey};
 
     use super::*;
     use crate::fixtures::{self, assert_has};

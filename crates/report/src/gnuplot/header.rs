@@ -6,25 +6,15 @@ use std::fmt::Write as _;
 use punctual_model::run::Run;
 
 use crate::matrix::Measured;
-
-/// Text that cannot leave its line.
-pub fn plain(text: &str) -> String {
-    let no_control = |c: char| if c.is_control() { ' ' } else { c };
-    text.chars().map(no_control).collect()
-}
+use crate::text::clean;
 
 /// The header of one recording's file.
 pub fn of(one: &Measured<'_>) -> String {
     let recording = one.recording;
-    let mut text = format!(
-        "# Punctual {}: {}\n",
-        env!("CARGO_PKG_VERSION"),
-        plain(&recording.title())
-    );
-    text.push_str(&run(one.run));
+    let (version, title) = (env!("CARGO_PKG_VERSION"), clean(&recording.title()));
+    let mut text = format!("# Punctual {version}: {title}\n{}", run(one.run));
     let mut line = |key: &str, value: &str| {
-        let (key, value) = (plain(key), plain(value));
-        writeln!(text, "# {key}: {value}").expect("memory can be written");
+        let _ = writeln!(text, "# {}: {}", clean(key), clean(value));
     };
     if let Some(provenance) = &one.run.provenance {
         line("kernel", &provenance.release);
@@ -50,15 +40,12 @@ pub fn run(run: &Run) -> String {
         Some(ns) => format!("virtual time, {ns} ns per instruction"),
         None => "real time".to_owned(),
     };
-    let digest = run.digest();
+    let texts = [&run.id, &run.suite, &run.subject.name, &run.started];
+    let [id, suite, subject, started] = texts.map(|text| clean(text));
+    let (seed, state, digest) = (run.seed, run.state, run.digest());
+    let digest = digest.as_deref().unwrap_or("none: the run did not finish");
     format!(
-        "# run {}: suite {}, subject {}, seed {}, {time}, {}, {}\n# digest: {}\n",
-        plain(&run.id),
-        plain(&run.suite),
-        plain(&run.subject.name),
-        run.seed,
-        run.state,
-        plain(&run.started),
-        digest.as_deref().unwrap_or("none: the run did not finish")
+        "# run {id}: suite {suite}, subject {subject}, seed {seed}, {time}, {state}, {started}\n\
+         # digest: {digest}\n"
     )
 }

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use super::header::plain;
 use crate::matrix::Measurement;
+use crate::text::clean;
 use punctual_model::probe::Shape;
 
 /// A file of data, and what its line is called.
@@ -49,16 +49,15 @@ pub fn bars(base: &str, row: &Measurement, file: &str) -> String {
          set style fill solid 0.8\nset datafile missing '-'\n",
     );
     let file = quoted(file);
-    writeln!(
+    let _ = writeln!(
         text,
         "plot {file} using ($3/1e3):xtic(1) title 'mean', {file} using ($5/1e3) title 'max'"
-    )
-    .expect("memory can be written");
+    );
     text
 }
 
 fn head(base: &str, row: &Measurement) -> String {
-    let title = quoted(&plain(&row.title()));
+    let title = quoted(&clean(&row.title()));
     let output = quoted(&format!("{base}.svg"));
     format!(
         "# gnuplot {base}.gp\nreset\nset encoding utf8\n\
@@ -69,7 +68,7 @@ fn head(base: &str, row: &Measurement) -> String {
 
 fn plot(drawn: &[Drawn], how: &str) -> String {
     let part = |one: &Drawn| {
-        let (file, title) = (quoted(&one.file), quoted(&plain(&one.title)));
+        let (file, title) = (quoted(&one.file), quoted(&clean(&one.title)));
         format!("{file} {how} title {title}")
     };
     let parts: Vec<String> = drawn.iter().map(part).collect();

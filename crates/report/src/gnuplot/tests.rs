@@ -2,19 +2,13 @@
 use std::process::Command;
 
 use super::*;
-use crate::fixtures;
+use crate::fixtures::{self, assert_has};
 
 fn file<'a>(files: &'a [File], name: &str) -> &'a str {
-    let names = || {
-        files
-            .iter()
-            .map(|file| file.name.as_str())
-            .collect::<Vec<_>>()
-    };
     let found = files.iter().find(|file| file.name == name);
-    &found
-        .unwrap_or_else(|| panic!("{name} is not among {:?}", names()))
-        .text
+    let names = || files.iter().map(|file| &file.name).collect::<Vec<_>>();
+    let found = found.unwrap_or_else(|| panic!("{name} is not among {:?}", names()));
+    &found.text
 }
 
 fn lines(text: &str) -> Vec<&str> {
@@ -40,33 +34,24 @@ fn every_sample_is_in_the_histogram_and_in_the_series() {
         assert!(text.contains("virtual time, 1 ns per instruction"));
     }
     let bars = lines(file(&files, "hackbench_idle_pipe-process-1.bars.dat"));
-    assert_eq!(
-        bars[0],
-        "\"none\" 100400000 101100000 101000000 101900000 3"
-    );
+    let expected = "\"none\" 100400000 101100000 101000000 101900000 3";
+    assert_eq!(bars[0], expected);
 }
 
 #[test]
 fn samples_below_zero_are_in_the_histogram_of_a_jitter() {
     let files = files(&fixtures::all_probes());
     let text = file(&files, "realfeel_idle_rtc-2048-Hz_rt.hist.dat");
-    assert_eq!(
-        lines(text),
-        ["-12100 -12100 1", "-4000 -4000 1", "12000 12000 1"]
-    );
+    let expected = ["-12100 -12100 1", "-4000 -4000 1", "12000 12000 1"];
+    assert_eq!(lines(text), expected);
 }
 
 #[test]
 fn names_are_safe_and_each_is_given_once() {
     let mut names = Names::default();
-    assert_eq!(
-        names.new_one(&["timer", "../etc", "a/b c"]),
-        "timer_..-etc_a-b-c"
-    );
-    assert_eq!(
-        names.new_one(&["timer", "../etc", "a b/c"]),
-        "timer_..-etc_a-b-c-2"
-    );
+    let mut name = |variant| names.new_one(&["timer", "../etc", variant]);
+    assert_eq!(name("a/b c"), "timer_..-etc_a-b-c");
+    assert_eq!(name("a b/c"), "timer_..-etc_a-b-c-2");
     assert_eq!(names.new_one(&["..", ""]), "_..");
     let mut runs = fixtures::seeds(2);
     runs[0].subject.name = "a\nb'\"".into();
@@ -98,29 +83,17 @@ fn gnuplot_draws_every_figure() {
     for file in &files {
         std::fs::write(directory.join(&file.name), &file.text).unwrap();
     }
-    let scripts: Vec<&File> = files
-        .iter()
-        .filter(|file| file.text.starts_with("# gnuplot "))
-        .collect();
+    let is_script = |file: &&File| file.text.starts_with("# gnuplot ");
+    let scripts: Vec<&File> = files.iter().filter(is_script).collect();
     assert!(scripts.len() > 20, "{}", scripts.len());
-    for script in scripts {
-        let done = Command::new("gnuplot")
-            .arg(&script.name)
-            .current_dir(&directory)
-            .output()
-            .unwrap();
+    for File { name, .. } in scripts {
+        let mut gnuplot = Command::new("gnuplot");
+        let done = gnuplot.arg(name).current_dir(&directory).output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr);
-        assert!(
-            done.status.success() && !said.contains("warning"),
-            "{}: {said}",
-            script.name
-        );
-        let svg = directory.join(script.name.replace(".gp", ".svg"));
-        assert!(
-            std::fs::read_to_string(&svg).unwrap().contains("</svg>"),
-            "{}",
-            svg.display()
-        );
+        assert!(done.status.success(), "{name}: {said}");
+        assert!(!said.contains("warning"), "{name}: {said}");
+        let svg = directory.join(name.replace(".gp", ".svg"));
+        assert_has(&std::fs::read_to_string(&svg).unwrap(), &["</svg>"]);
     }
     std::fs::remove_dir_all(&directory).unwrap();
 }

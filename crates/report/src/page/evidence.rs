@@ -4,9 +4,7 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
-use punctual_model::recording::Recording;
-use punctual_model::run::Run;
-use punctual_model::units::Nanos;
+use punctual_model::{Nanos, Recording, Run};
 
 use crate::matrix::{Absent, Cell, Matrix, Measurement};
 use crate::shell::{folded, wide};
@@ -58,7 +56,7 @@ fn joined(lines: Vec<[String; 3]>, column: usize) -> Vec<[String; 3]> {
         let alike =
             |other: &&mut [String; 3]| (0..3).all(|at| at == column || other[at] == line[at]);
         match kept.iter_mut().find(alike) {
-            Some(same) => same[column] += &format!("; {}", line[column]),
+            Some(same) => same[column] = format!("{}; {}", same[column], line[column]),
             None => kept.push(line),
         }
     }

@@ -3,8 +3,7 @@
 
 use maud::{Markup, html};
 use punctual_model::record::Provenance;
-use punctual_model::recording::Recording;
-use punctual_model::run::Run;
+use punctual_model::{Recording, Run};
 use std::fmt::Write as _;
 
 use super::evidence::{counted, name};

@@ -3,11 +3,11 @@
 
 use punctual_model::units::Nanos;
 
-use super::{Entry, Line, Notes, Range, Rank, Section, Shown};
+use super::{Entry, Line, Notes, Range, Rank, RowGroup, Shown};
 use crate::matrix::{Measured, Measurement};
 use crate::stats::{Stats, supports};
 use crate::text::{seconds, seconds_span, span, thousands};
-use crate::views::{self, Told, Tone};
+use crate::views::{self, FindingText, Tone};
 use punctual_model::probe::{FindingView, Shape, View};
 
 /// The quantiles shown, best first, and what each is called.
@@ -37,7 +37,7 @@ pub fn section(
     entries: &[Entry<'_>],
     style: Style,
     notes: &mut Notes,
-) -> Section {
+) -> RowGroup {
     let view = row.view();
     let mut told = |leads: bool| -> Vec<Line> {
         let findings = view.findings(&row.variant);
@@ -62,11 +62,11 @@ pub fn section(
         lead(first, entries);
     }
     let title = row.title();
-    Section { title, lines }
+    RowGroup { title, lines }
 }
 
 /// Steps of one probe: a line for each, the worst case and the mean beside each other.
-pub fn steps(rows: &[(&Measurement, Vec<Entry<'_>>)], style: Style, notes: &mut Notes) -> Section {
+pub fn steps(rows: &[(&Measurement, Vec<Entry<'_>>)], style: Style, notes: &mut Notes) -> RowGroup {
     let lines = rows.iter().map(|(row, entries)| {
         let mut label = row.label();
         if label.is_empty() {
@@ -90,7 +90,7 @@ pub fn steps(rows: &[(&Measurement, Vec<Entry<'_>>)], style: Style, notes: &mut 
         lines.push(line("of it tracing", entries, tracing));
     }
     let title = format!("{}, {}: worst / mean{n}", first.probe, first.load);
-    Section { title, lines }
+    RowGroup { title, lines }
 }
 
 /// How many samples each step has: `, n = 1,000`.
@@ -272,9 +272,18 @@ fn ranked_line(
         Err(word) => cell(word.clone(), Rank::Absent),
     };
     Line {
-        label: label.to_owned(),
         strong: true,
-        cells: entries.iter().map(cell).collect(),
+        ..Line::new(label, entries.iter().map(cell))
+    }
+}
+
+impl Line {
+    fn new(label: &str, cells: impl Iterator<Item = Shown>) -> Self {
+        Self {
+            label: label.to_owned(),
+            strong: false,
+            cells: cells.collect(),
+        }
     }
 }
 
@@ -292,11 +301,7 @@ fn line(label: &str, entries: &[Entry<'_>], show: impl Fn(&Stats) -> String) -> 
         Ok(stats) => cell(show(stats), Rank::Plain),
         Err(_) => cell(DASH.to_owned(), Rank::Absent),
     });
-    Line {
-        label: label.to_owned(),
-        strong: false,
-        cells: cells.collect(),
-    }
+    Line::new(label, cells)
 }
 
 /// What the probe told besides its samples.
@@ -323,23 +328,19 @@ fn finding_line(
         cell.notes.extend(note.map(|note| notes.number(note)));
         cell
     };
-    Line {
-        label: label.to_owned(),
-        strong: false,
-        cells: entries.iter().map(cell).collect(),
-    }
+    Line::new(label, entries.iter().map(cell))
 }
 
 /// What the runs of one subject say together. One that is wrong is not outvoted by others,
 /// nor is one that does not know; a note says what each told.
-fn told_by_all(told: &[(u64, Told)]) -> Option<(Told, Option<String>)> {
+fn told_by_all(told: &[(u64, FindingText)]) -> Option<(FindingText, Option<String>)> {
     let (_, first) = told.first()?;
     if told.iter().all(|(_, other)| other.text == first.text) {
         return Some((first.clone(), first.more.clone()));
     }
     let of = |tone| told.iter().find(|(_, one)| one.tone == tone);
     let chosen = of(Tone::Wrong).or_else(|| of(Tone::Unknown));
-    let differing = Told {
+    let differing = FindingText {
         text: "differs by seed".to_owned(),
         ..first.clone()
     };

@@ -37,6 +37,20 @@ fn the_same_reason_is_one_note() {
 }
 
 #[test]
+fn a_reason_of_several_measurements_is_told_once() {
+    let mut runs = fixtures::with_gaps();
+    for run in &mut runs {
+        let more = run.unsupported.first().cloned().map(|mut absent| {
+            absent.probe = "irqrate".into();
+            absent
+        });
+        run.unsupported.extend(more);
+    }
+    let reason = fixtures::NO_MODULE;
+    assert_note(&runs, &format!("irq, idle; irqrate, idle: {reason}"));
+}
+
+#[test]
 fn a_quantile_is_one_that_all_can_support() {
     let mut runs = fixtures::whole();
     let mut few = runs[1].recordings[2].clone();

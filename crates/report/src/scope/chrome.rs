@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 
+use punctual_model::Nanos;
 use serde_json::{Value, json};
 
 use punctual_scope::breakdown::{Breakdown, FunctionSpan};
@@ -16,12 +17,7 @@ pub fn trace(title: &str, story: &Breakdown) -> Value {
     ];
     for part in &story.parts {
         let what = format!("{}: {}", part.stage.name(), part.cause.name());
-        events.push(event(
-            &what,
-            0,
-            part.from.as_micros_f64(),
-            part.length.as_micros_f64(),
-        ));
+        events.push(event(&what, 0, part.from, part.length));
     }
     let mut threads: Vec<&str> = story.functions.iter().map(|f| f.thread.as_str()).collect();
     threads.sort_unstable();
@@ -29,8 +25,12 @@ pub fn trace(title: &str, story: &Breakdown) -> Value {
     for (number, thread) in (1..).zip(&threads) {
         events.push(named("thread_name", number, thread));
         for entered in nested(story, thread) {
-            let (from, length) = (entered.from.as_micros_f64(), entered.length.as_micros_f64());
-            events.push(event(&entered.function, number, from, length));
+            events.push(event(
+                &entered.function,
+                number,
+                entered.from,
+                entered.length,
+            ));
         }
     }
     json!({"traceEvents": events, "displayTimeUnit": "ns"})
@@ -45,8 +45,9 @@ fn nested<'a>(story: &'a Breakdown, thread: &str) -> Vec<&'a FunctionSpan> {
     functions
 }
 
-fn event(name: &str, thread: u32, from_us: f64, length_us: f64) -> Value {
-    json!({"name": name, "ph": "X", "pid": 1, "tid": thread, "ts": from_us, "dur": length_us})
+fn event(name: &str, thread: u32, from: Nanos, length: Nanos) -> Value {
+    let (ts, dur) = (from.as_micros_f64(), length.as_micros_f64());
+    json!({"name": name, "ph": "X", "pid": 1, "tid": thread, "ts": ts, "dur": dur})
 }
 
 fn named(what: &str, thread: u32, name: &str) -> Value {
@@ -56,7 +57,6 @@ fn named(what: &str, thread: u32, name: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use punctual_model::Nanos;
     use punctual_model::probe::SampleSpan;
 
     #[test]
@@ -67,19 +67,14 @@ mod tests {
             from: Nanos(from),
             length: Nanos(length),
         };
+        let functions = [
+            entered("inner", 0, 1_500),
+            entered("outer", 0, 2_500),
+            entered("later", 1_500, 1_000),
+        ];
         let story = Breakdown {
-            span: SampleSpan::Lateness,
-            late: Nanos(2_500),
-            parts: Vec::new(),
-            culprit: None,
-            flame: Vec::new(),
-            functions: vec![
-                entered("inner", 0, 1_500),
-                entered("outer", 0, 2_500),
-                entered("later", 1_500, 1_000),
-            ],
-            blocks: Vec::new(),
-            notes: Vec::new(),
+            functions: functions.into(),
+            ..Breakdown::empty(SampleSpan::Lateness, Nanos(2_500))
         };
         let trace = trace("r1", &story);
         let events = trace["traceEvents"].as_array().unwrap();

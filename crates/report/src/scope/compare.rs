@@ -2,7 +2,6 @@
 //! Two stories side by side: stage by stage, function by function.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use punctual_model::Nanos;
 
@@ -13,12 +12,15 @@ use crate::text::{cut, exact};
 /// How wide a column of times is.
 const COLUMN: usize = 14;
 
-/// How long each stage took.
-pub fn stages(story: &Breakdown) -> [Nanos; PathStage::ALL.len()] {
-    PathStage::ALL.map(|stage| {
+/// How long each stage of either took, and all of them.
+pub fn stages(one: &Breakdown, other: &Breakdown) -> Vec<(&'static str, Nanos, Nanos)> {
+    let time = |story: &Breakdown, stage: PathStage| {
         let of_stage = story.parts.iter().filter(|part| part.stage == stage);
         of_stage.fold(Nanos::ZERO, |sum, part| sum + part.length)
-    })
+    };
+    let stages = PathStage::ALL.map(|stage| (stage.name(), time(one, stage), time(other, stage)));
+    let some = stages.into_iter().filter(|(_, a, b)| *a + *b > Nanos::ZERO);
+    some.chain([("all", one.late, other.late)]).collect()
 }
 
 /// How long each function ran itself, without what it called.
@@ -33,52 +35,43 @@ pub fn own_times(story: &Breakdown) -> BTreeMap<&str, Nanos> {
 
 /// The functions of both, with their own times in each, those that differ most first.
 pub fn differences<'a>(one: &'a Breakdown, other: &'a Breakdown) -> Vec<(&'a str, Nanos, Nanos)> {
-    let (one, other) = (own_times(one), own_times(other));
-    let time =
-        |times: &BTreeMap<&str, Nanos>, name: &str| times.get(name).copied().unwrap_or(Nanos::ZERO);
-    let mut names: Vec<&str> = one.keys().chain(other.keys()).copied().collect();
-    names.sort_unstable();
-    names.dedup();
-    let mut found: Vec<_> = names
+    let mut times: BTreeMap<&str, [Nanos; 2]> = BTreeMap::new();
+    for (number, story) in [one, other].into_iter().enumerate() {
+        for (name, time) in own_times(story) {
+            times.entry(name).or_default()[number] = time;
+        }
+    }
+    let found = times
         .into_iter()
-        .map(|name| (name, time(&one, name), time(&other, name)))
-        .collect();
+        .map(|(name, [one, other])| (name, one, other));
+    let mut found: Vec<_> = found.collect();
     found.sort_by_key(|(name, one, other)| (-(other.0 - one.0).abs(), *name));
     found
 }
 
 /// Both, side by side, no line longer than `width`; `names` are what the two are called.
 pub fn text(
-    names: [&str; 2],
+    names: &[String; 2],
     one: &Breakdown,
     other: &Breakdown,
     top: usize,
     width: usize,
 ) -> String {
-    let head = |title: &str| {
-        let [a, b] = names.map(|name| cut(name, COLUMN));
-        format!(
-            "{a:>COLUMN$} {b:>COLUMN$} {:>COLUMN$}  {title}\n",
-            "difference"
-        )
+    let columns = |[a, b, c]: [&str; 3], what: &str| {
+        format!("{a:>COLUMN$} {b:>COLUMN$} {c:>COLUMN$}  {what}\n")
     };
-    let line = |a: Nanos, b: Nanos, name: &str| {
+    let [a, b] = [0, 1].map(|at| cut(&names[at], COLUMN));
+    let head = |what| columns([&a, &b, "difference"], what);
+    let line = |(name, a, b): (&str, Nanos, Nanos)| {
         let [a, b, difference] = [a, b, b - a].map(exact);
         let name = cut(name, width.saturating_sub(3 * COLUMN + 4).max(8));
-        format!("{a:>COLUMN$} {b:>COLUMN$} {difference:>COLUMN$}  {name}\n")
+        columns([&a, &b, &difference], &name)
     };
+    let functions = differences(one, other).into_iter().take(top);
     let mut text = head("stage, ns");
-    let (a, b) = (stages(one), stages(other));
-    for (number, stage) in PathStage::ALL.iter().enumerate() {
-        if (a[number], b[number]) != (Nanos::ZERO, Nanos::ZERO) {
-            text.push_str(&line(a[number], b[number], stage.name()));
-        }
-    }
-    text.push_str(&line(one.late, other.late, "all"));
-    let _ = write!(text, "\n{}", head("function itself, ns"));
-    for (name, a, b) in differences(one, other).into_iter().take(top) {
-        text.push_str(&line(a, b, name));
-    }
+    text.extend(stages(one, other).into_iter().map(line));
+    text += &("\n".to_owned() + &head("function itself, ns"));
+    text.extend(functions.map(line));
     text
 }
 
@@ -89,18 +82,10 @@ mod tests {
 
     fn story(flame: &[(&str, i64)]) -> Breakdown {
         let late = Nanos(flame.iter().map(|(_, time)| time).sum());
+        let own = |(stack, time): &(&str, i64)| ((*stack).to_owned(), Nanos(*time));
         Breakdown {
-            span: SampleSpan::Lateness,
-            late,
-            parts: Vec::new(),
-            culprit: None,
-            flame: flame
-                .iter()
-                .map(|(stack, t)| ((*stack).to_owned(), Nanos(*t)))
-                .collect(),
-            functions: Vec::new(),
-            blocks: Vec::new(),
-            notes: Vec::new(),
+            flame: flame.iter().map(own).collect(),
+            ..Breakdown::empty(SampleSpan::Lateness, late)
         }
     }
 
@@ -108,16 +93,11 @@ mod tests {
     fn functions_that_differ_most_come_first() {
         let one = story(&[("a;f", 10), ("b;f", 5), ("a;g", 7)]);
         let other = story(&[("a;f", 16), ("a;h", 40)]);
-        let ns = Nanos;
-        assert_eq!(
-            differences(&one, &other),
-            [
-                ("h", ns(0), ns(40)),
-                ("g", ns(7), ns(0)),
-                ("f", ns(15), ns(16))
-            ]
-        );
-        let text = text(["none", "rt"], &one, &other, 1, 80);
+        let expected = [("h", 0, 40), ("g", 7, 0), ("f", 15, 16)];
+        let expected = expected.map(|(name, a, b)| (name, Nanos(a), Nanos(b)));
+        assert_eq!(differences(&one, &other), expected);
+        let names = ["none", "rt"].map(str::to_owned);
+        let text = text(&names, &one, &other, 1, 80);
         assert!(text.contains("40             40  h"), "{text}");
     }
 }

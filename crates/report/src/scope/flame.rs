@@ -20,7 +20,7 @@ const LETTER: f64 = 6.4;
 /// A function as it was called from the same callers.
 #[derive(Default)]
 struct Frame<'a> {
-    time: i64,
+    time: Nanos,
     called: BTreeMap<&'a str, Frame<'a>>,
 }
 
@@ -35,17 +35,17 @@ impl Frame<'_> {
 pub fn flame(story: &Breakdown) -> Markup {
     let mut root = Frame::default();
     for (stack, time) in &story.flame {
-        root.time += time.0;
+        root.time += *time;
         let mut frame = &mut root;
         for function in stack.split(';') {
             frame = frame.called.entry(function).or_default();
-            frame.time += time.0;
+            frame.time += *time;
         }
     }
     let depth = root.depth();
     let mut drawing = Drawing {
         causes: causes(story),
-        scale: WIDTH / root.time.max(1) as f64,
+        scale: WIDTH / root.time.0.max(1) as f64,
         bottom: depth * ROW,
         boxes: Vec::new(),
     };
@@ -58,26 +58,23 @@ pub fn flame(story: &Breakdown) -> Markup {
 
 /// What each function mostly was, by the parts that it ran in.
 fn causes(story: &Breakdown) -> HashMap<&str, Cause> {
-    let mut times: HashMap<&str, HashMap<Cause, i64>> = HashMap::new();
+    let mut times: HashMap<&str, HashMap<Cause, Nanos>> = HashMap::new();
     for entered in &story.functions {
         let end = entered.from + entered.length;
         for part in &story.parts {
             let both = end.min(part.from + part.length) - entered.from.max(part.from);
             if both > Nanos::ZERO {
                 let of = times.entry(&entered.function).or_default();
-                *of.entry(part.cause).or_default() += both.0;
+                *of.entry(part.cause).or_default() += both;
             }
         }
     }
-    let most = |of: HashMap<Cause, i64>| {
-        let longest = of
-            .into_iter()
-            .max_by_key(|(cause, time)| (*time, cause.name()));
-        longest.map(|(cause, _)| cause)
+    let most = |(function, of): (_, HashMap<Cause, Nanos>)| {
+        let causes = of.into_iter();
+        let longest = causes.max_by_key(|(cause, time)| (*time, cause.name()))?;
+        Some((function, longest.0))
     };
-    let all = times.into_iter();
-    all.filter_map(|(function, of)| Some((function, most(of)?)))
-        .collect()
+    times.into_iter().filter_map(most).collect()
 }
 
 struct Drawing<'a> {
@@ -91,7 +88,7 @@ impl Drawing<'_> {
     /// Draws what a frame called, beside each other from `left`.
     fn called(&mut self, frame: &Frame<'_>, mut left: f64, row: usize) {
         for (function, one) in &frame.called {
-            let width = one.time as f64 * self.scale;
+            let width = one.time.0 as f64 * self.scale;
             if width >= NARROWEST {
                 self.one(function, one.time, (left, width), row);
                 self.called(one, left, row + 1);
@@ -100,17 +97,15 @@ impl Drawing<'_> {
         }
     }
 
-    fn one(&mut self, function: &str, time: i64, (x, width): (f64, f64), row: usize) {
+    fn one(&mut self, function: &str, time: Nanos, (x, width): (f64, f64), row: usize) {
         let y = self.bottom - (row + 1) * ROW;
-        let class = self
-            .causes
-            .get(function)
-            .map_or("idle", |cause| class(*cause));
+        let cause = self.causes.get(function);
+        let class = cause.map_or("idle", |cause| class(*cause));
         let letters = (width / LETTER) as usize;
         let name = (letters > 3).then(|| begin(function, letters));
         self.boxes.push(html! {
             rect class=(class) x=(format!("{x:.1}")) y=(y) width=(format!("{width:.1}"))
-                height=(ROW) { title { (function) ": " (exact(Nanos(time))) " ns" } }
+                height=(ROW) { title { (function) ": " (exact(time)) " ns" } }
             @if let Some(name) = name {
                 text x=(format!("{:.1}", x + 3.0)) y=(y + 12) { (name) }
             }
@@ -153,27 +148,21 @@ mod tests {
             from: Nanos(from),
             length: Nanos(length),
         };
+        let stacks = [("t;work;<inner>", 750), ("t;go_on", 250)];
+        let stacks = stacks.map(|(stack, time)| (stack.to_owned(), Nanos(time)));
         let story = Breakdown {
-            span: SampleSpan::Lateness,
-            late: Nanos(1_000),
             parts: vec![part(Cause::IrqsOff, 0, 750), part(Cause::Path, 750, 250)],
             culprit: Some(0),
-            flame: vec![
-                ("t;work;<inner>".to_owned(), Nanos(750)),
-                ("t;go_on".to_owned(), Nanos(250)),
-            ],
+            flame: stacks.into(),
             functions: vec![entered("<inner>", 0, 750), entered("go_on", 750, 250)],
-            blocks: Vec::new(),
-            notes: Vec::new(),
+            ..Breakdown::empty(SampleSpan::Lateness, Nanos(1_000))
         };
         let svg = flame(&story).into_string();
         let inner = "<rect class=\"irqs\" x=\"275.0\" y=\"0\" width=\"825.0\" height=\"17\">\
                      <title>&lt;inner&gt;: 750 ns</title>";
         assert!(svg.contains(inner), "{svg}");
-        assert_has(
-            &svg,
-            &["<rect class=\"way\" x=\"0.0\" y=\"17\" width=\"275.0\""],
-        );
+        let go_on = "<rect class=\"way\" x=\"0.0\" y=\"17\" width=\"275.0\"";
+        assert_has(&svg, &[go_on]);
         assert_eq!(svg.matches("<rect").count(), 4);
     }
 }

@@ -18,14 +18,12 @@ pub fn explained(run: &Run, explained: &[Explained], other: Option<Other<'_>>) -
     let mut value = stories(run, explained);
     if let Some(other) = other {
         let pairs = explained.iter().zip(other.explained);
-        let pairs = pairs.filter_map(|(one, against)| {
-            Some((
-                one.breakdown.as_ref().ok()?,
-                against.breakdown.as_ref().ok()?,
-            ))
+        let differences = pairs.filter_map(|(one, against)| {
+            let (one, against) = (one.breakdown.as_ref(), against.breakdown.as_ref());
+            Some(difference(one.ok()?, against.ok()?))
         });
         let mut against = stories(other.run, other.explained);
-        against["differences"] = pairs.map(|(one, other)| difference(one, other)).collect();
+        against["differences"] = differences.collect();
         value["compared_with"] = against;
     }
     value
@@ -39,10 +37,8 @@ fn difference(one: &Breakdown, other: &Breakdown) -> Value {
 
 fn stories(run: &Run, explained: &[Explained]) -> Value {
     let sample = |explained: &Explained| {
-        let (chosen, recording) = (
-            &explained.chosen,
-            &run.recordings[explained.chosen.recording],
-        );
+        let chosen = &explained.chosen;
+        let recording = &run.recordings[chosen.recording];
         let mut value = json!({
             "probe": recording.key.probe,
             "load": recording.key.load,

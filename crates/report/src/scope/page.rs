@@ -5,7 +5,7 @@
 use maud::{Markup, PreEscaped, html};
 use punctual_model::probe::SampleSpan;
 use punctual_model::{Nanos, Run};
-use punctual_scope::breakdown::{Breakdown, Cause, Part, PathStage};
+use punctual_scope::breakdown::{Breakdown, Cause, Part};
 use punctual_scope::explain::Explained;
 use punctual_scope::survey::{SectionKind, Survey};
 use punctual_scope::tally::tally;
@@ -35,13 +35,9 @@ pub struct Other<'a> {
 
 /// The page about a run's samples, beside another run's where there is one.
 pub fn page(run: &Run, explained: &[Explained], other: Option<Other<'_>>) -> String {
-    let mut chapters = vec![Chapter::new(
-        format!(
-            "In the way of {} samples",
-            thousands(explained.len() as u64)
-        ),
-        in_the_way(explained),
-    )];
+    let count = thousands(explained.len() as u64);
+    let title = format!("In the way of {count} samples");
+    let mut chapters = vec![Chapter::new(title, in_the_way(explained))];
     let mut runs = vec![run.clone()];
     if let Some(other) = other {
         let title = format!("Against {} ({})", other.run.id, other.run.subject.name);
@@ -52,22 +48,16 @@ pub fn page(run: &Run, explained: &[Explained], other: Option<Other<'_>>) -> Str
         (sample(run, one, number))
     } };
     chapters.push(Chapter::new("Sample by sample", samples));
-    let repeat = html! {
-        (commands(&runs))
-        p.soft { "Then, with the run's own number: " code { (super::command(run, explained)) } }
-    };
-    chapters.push(Chapter::new("To repeat it", repeat));
-    let title = format!("{}, {}: where did the time go?", run.id, run.subject.name);
+    chapters.push(to_repeat(&runs, &super::command(run, explained)));
+    let title = format!("{}: where did the time go?", super::name(run, ","));
     shell::page(&title, &facts(run), chapters)
 }
 
 /// The page about the places of a run that could hurt.
 pub fn survey_page(run: &Run, survey: &Survey, top: usize) -> String {
     let of = |what: SectionKind| {
-        let places = survey
-            .hotspots
-            .iter()
-            .filter(move |place| place.what == what);
+        let places = survey.hotspots.iter();
+        let places = places.filter(move |place| place.what == what);
         let table = html! { table.text.kept {
             thead { tr {
                 th { "function" } th.number { "longest, ns" } th.number { "times" }
@@ -85,14 +75,19 @@ pub fn survey_page(run: &Run, survey: &Survey, top: usize) -> String {
         Chapter::new(what.name(), html! { @if some { (wide(&table)) } })
     };
     let mut chapters: Vec<Chapter> = SectionKind::ALL.into_iter().map(of).collect();
-    let runs = [run.clone()];
-    let repeat = html! {
-        (commands(&runs))
-        p.soft { "Then, with the run's own number: " code { "punctual survey " (run.id) } }
-    };
-    chapters.push(Chapter::new("To repeat it", repeat));
-    let title = format!("{}, {}: the longest sections", run.id, run.subject.name);
+    let command = format!("punctual survey {}", run.id);
+    chapters.push(to_repeat(std::slice::from_ref(run), &command));
+    let title = format!("{}: the longest sections", super::name(run, ","));
     shell::page(&title, &facts(run), chapters)
+}
+
+/// The commands that repeat the runs, and the one that looks at the first again.
+fn to_repeat(runs: &[Run], command: &str) -> Chapter {
+    let repeat = html! {
+        (commands(runs))
+        p.soft { "Then, with the run's own number: " code { (command) } }
+    };
+    Chapter::new("To repeat it", repeat)
 }
 
 fn facts(run: &Run) -> Markup {
@@ -188,12 +183,15 @@ pub fn class(cause: Cause) -> &'static str {
 }
 
 fn parts(story: &Breakdown) -> Markup {
-    let function = |part: &Part| match &part.main {
-        None => String::new(),
-        Some(main) => match &main.caller {
-            Some(caller) => format!("{} ← {caller}", main.function),
-            None => main.function.clone(),
-        },
+    let function = |part: &Part| {
+        let main = part
+            .main
+            .as_ref()
+            .map(|main| (&main.function, &main.caller));
+        main.map_or_else(String::new, |(function, caller)| match caller {
+            Some(caller) => format!("{function} ← {caller}"),
+            None => function.clone(),
+        })
     };
     html! { table.text.kept {
         thead { tr {
@@ -217,7 +215,7 @@ fn parts(story: &Breakdown) -> Markup {
 
 /// Samples in pairs, stage by stage and function by function.
 fn compared(run: &Run, explained: &[Explained], other: Other<'_>) -> Markup {
-    let names = [run, other.run].map(|run| format!("{} {}", run.id, run.subject.name));
+    let names = [run, other.run].map(|run| super::name(run, ""));
     html! { @for (one, against) in explained.iter().zip(other.explained) {
         h3 { (super::title(run, one)) "; " (super::title(other.run, against)) }
         @match (&one.breakdown, &against.breakdown) {
@@ -232,13 +230,9 @@ fn compared(run: &Run, explained: &[Explained], other: Other<'_>) -> Markup {
 }
 
 fn difference(names: &[String; 2], one: &Breakdown, other: &Breakdown) -> Markup {
-    let (a, b) = (stages(one), stages(other));
-    let stages = PathStage::ALL.iter().enumerate();
-    let stages = stages.filter(|(at, _)| (a[*at], b[*at]) != (Nanos::ZERO, Nanos::ZERO));
-    let row = |name: &str, a: Nanos, b: Nanos| {
+    let row = |(name, a, b): (&str, Nanos, Nanos)| {
         html! { tr {
-            td { (name) } td.number { (exact(a)) } td.number { (exact(b)) }
-            td.number { (exact(b - a)) }
+            td { (name) } td.number { (exact(a)) } td.number { (exact(b)) } td.number { (exact(b - a)) }
         } }
     };
     html! { table.text.kept {
@@ -248,11 +242,10 @@ fn difference(names: &[String; 2], one: &Breakdown, other: &Breakdown) -> Markup
             th.number { "difference" }
         } }
         tbody {
-            @for (at, stage) in stages { (row(stage.name(), a[at], b[at])) }
-            (row("all", one.late, other.late))
+            @for stage in stages(one, other) { (row(stage)) }
             tr { th { "function itself, ns" } th {} th {} th {} }
-            @for (name, a, b) in differences(one, other).into_iter().take(FUNCTIONS) {
-                (row(name, a, b))
+            @for function in differences(one, other).into_iter().take(FUNCTIONS) {
+                (row(function))
             }
         }
     } }

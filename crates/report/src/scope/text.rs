@@ -9,7 +9,7 @@ use super::compare;
 use super::page::Other;
 use crate::text::{cut, exact, thousands, wrap};
 use punctual_model::probe::SampleSpan;
-use punctual_scope::breakdown::{Breakdown, Cause, Part, PathStage};
+use punctual_scope::breakdown::{Breakdown, Cause, FunctionTime, Part, PathStage};
 use punctual_scope::explain::Explained;
 use punctual_scope::survey::{SectionKind, Survey};
 use punctual_scope::tally::tally;
@@ -20,36 +20,34 @@ pub fn explained(run: &Run, explained: &[Explained], width: usize) -> String {
     if explained.len() > 1 {
         text = in_the_way(explained, width) + "\n";
     }
-    for one in explained {
-        text.push_str(&heading(run, one));
-        match &one.breakdown {
-            Ok(story) => {
-                text.push_str(&paragraph(&sentence(story), width));
-                text.push('\n');
-                text.push_str(&timeline(story, width));
-            }
-            Err(why) => text.push_str(&not_explained(why, width)),
-        }
-        text.push('\n');
-    }
+    let story = |story: &Breakdown| timeline(story, width);
+    text.extend(explained.iter().map(|one| sample(run, one, width, story)));
     text
 }
 
 /// Samples with each block that ran, one to a line.
 pub fn traced(run: &Run, explained: &[Explained]) -> String {
-    let one = |one: &Explained| {
-        let body = match &one.breakdown {
-            Ok(story) => sentence(story) + "\n\n" + &blocks(story),
-            Err(why) => not_explained(why, usize::MAX),
-        };
-        heading(run, one) + &body + "\n"
-    };
+    let one = |one: &Explained| sample(run, one, usize::MAX, blocks);
     explained.iter().map(one).collect()
+}
+
+/// A sample's heading, its sentence, and more of its story.
+fn sample(
+    run: &Run,
+    explained: &Explained,
+    width: usize,
+    more: impl Fn(&Breakdown) -> String,
+) -> String {
+    let body = match &explained.breakdown {
+        Ok(story) => paragraph(&sentence(story), width) + "\n" + &more(story),
+        Err(why) => not_explained(why, width),
+    };
+    heading(run, explained) + &body + "\n"
 }
 
 fn heading(run: &Run, explained: &Explained) -> String {
     let title = super::title(run, explained);
-    format!("{}, {}: {title}\n", run.id, run.subject.name)
+    format!("{}: {title}\n", super::name(run, ","))
 }
 
 fn not_explained(why: &str, width: usize) -> String {
@@ -71,20 +69,16 @@ fn in_the_way(explained: &[Explained], width: usize) -> String {
 /// Samples of two runs, in pairs, side by side.
 pub fn compared(run: &Run, explained: &[Explained], other: Other<'_>, width: usize) -> String {
     let mut text = String::new();
+    let names = [run, other.run].map(|run| super::name(run, ""));
     for (one, against) in explained.iter().zip(other.explained) {
-        text.push_str(&heading(run, one));
-        text.push_str(&heading(other.run, against));
+        text += &(heading(run, one) + &heading(other.run, against));
         match (&one.breakdown, &against.breakdown) {
             (Ok(one), Ok(against)) => {
-                for story in [one, against] {
-                    text.push_str(&paragraph(&sentence(story), width));
-                }
-                let names = [run, other.run].map(|run| format!("{} {}", run.id, run.subject.name));
-                let names = [names[0].as_str(), names[1].as_str()];
-                text.push('\n');
-                text.push_str(&compare::text(names, one, against, 25, width));
+                let sentences = [one, against].map(|story| paragraph(&sentence(story), width));
+                text += &(sentences.concat() + "\n");
+                text += &compare::text(&names, one, against, 25, width);
             }
-            (Err(why), _) | (_, Err(why)) => text.push_str(&not_explained(why, width)),
+            (Err(why), _) | (_, Err(why)) => text += &not_explained(why, width),
         }
         text.push('\n');
     }
@@ -103,16 +97,12 @@ fn blocks(story: &Breakdown) -> String {
 
 /// The culprit in one sentence.
 pub fn sentence(story: &Breakdown) -> String {
+    let total = story.late;
+    let most = |ran: Option<&FunctionTime>| {
+        let told = |ran: &FunctionTime| format!(", most of all `{}`: {}", ran.function, ran.time);
+        ran.map_or_else(String::new, told)
+    };
     let Some(part) = story.culprit.map(|number| &story.parts[number]) else {
-        let longest = story.parts.iter().max_by_key(|part| part.length);
-        let told = longest.map_or(String::new(), |part| {
-            let (stage, length) = (part.stage.name(), part.length);
-            let most = part.main.as_ref().or(part.within.first());
-            let most = most.map_or(String::new(), |ran| {
-                format!(", most of all `{}`: {}", ran.function, ran.time)
-            });
-            format!("; its longest part is {stage}, {length}{most}")
-        });
         let in_the_way = story.parts.iter().filter(|part| part.cause.is_in_the_way());
         let in_the_way = in_the_way.fold(Nanos::ZERO, |sum, part| sum + part.length);
         let verdict = if in_the_way * 5 >= story.late * 2 {
@@ -120,24 +110,25 @@ pub fn sentence(story: &Breakdown) -> String {
         } else {
             "nothing stood in the way: this is the path itself"
         };
-        return format!("{}: {verdict}{told}.", story.late);
+        let Some(part) = story.parts.iter().max_by_key(|part| part.length) else {
+            return format!("{total}: {verdict}.");
+        };
+        let (stage, length) = (part.stage.name(), part.length);
+        let most = most(part.main.as_ref().or(part.within.first()));
+        return format!("{total}: {verdict}; its longest part is {stage}, {length}{most}.");
     };
-    let total = story.late;
     let Some(main) = &part.main else {
-        let most = part.within.first().map_or(String::new(), |ran| {
-            format!(", most of all `{}`: {}", ran.function, ran.time)
-        });
-        return format!("{total}: {} for {}{most}.", what(part), story.held());
+        let (what, most) = (what(part), most(part.within.first()));
+        return format!("{total}: {what} for {}{most}.", story.held());
     };
-    let from = main
-        .caller
-        .as_ref()
-        .map_or(String::new(), |caller| format!(" called from `{caller}`"));
+    let quoted = |before: &str, function: Option<&String>, after: &str| {
+        function.map_or_else(String::new, |name| format!("{before}`{name}`{after}"))
+    };
+    let from = quoted(" called from ", main.caller.as_ref(), "");
     let function = &main.function;
     // In all parts, as far as the function itself fills this one.
     let time = story.held() - (part.length - main.time);
-    let by = part.by.as_ref().filter(|by| *by != function);
-    let by = by.map_or(String::new(), |by| format!(" (by `{by}`)"));
+    let by = quoted(" (by ", part.by.as_ref().filter(|by| *by != function), ")");
     let how = match part.cause {
         Cause::IrqsOff => format!("ran {time} with interrupts off{by}"),
         Cause::PreemptOff => format!("ran {time} with preemption off{by}"),
@@ -170,18 +161,17 @@ fn what(part: &Part) -> String {
 
 /// A survey's longest places of each kind, no line longer than `width`.
 pub fn survey(run: &Run, survey: &Survey, top: usize, width: usize) -> String {
-    let (id, subject) = (&run.id, &run.subject.name);
-    let instructions = thousands(survey.instructions);
-    let mut text = format!("{id}, {subject}: the whole run, {instructions} instructions\n");
+    let (run, instructions) = (super::name(run, ","), thousands(survey.instructions));
+    let mut text = format!("{run}: the whole run, {instructions} instructions\n");
     for what in SectionKind::ALL {
-        let places: Vec<_> = survey.hotspots.iter().filter(|p| p.what == what).collect();
-        if places.is_empty() {
+        let places = || survey.hotspots.iter().filter(|place| place.what == what);
+        let count: u64 = places().map(|place| place.count).sum();
+        if count == 0 {
             continue;
         }
-        let count: u64 = places.iter().map(|place| place.count).sum();
         let _ = writeln!(text, "\n{}: {} sections", what.name(), thousands(count));
         text.push_str("  longest ns        times  function\n");
-        for place in places.iter().take(top) {
+        for place in places().take(top) {
             let (longest, times) = (exact(place.longest), thousands(place.count));
             let function = cut(&place.function, width.saturating_sub(27));
             let _ = writeln!(text, "{longest:>12} {times:>12}  {function}");
@@ -194,29 +184,25 @@ pub fn survey(run: &Run, survey: &Survey, top: usize, width: usize) -> String {
     }
     if survey.mended > 0 {
         let note = format!(
-            "Note: {} times the state that was followed had to be mended by what the code proved; sections open then are not counted.",
+            "Note: {} times the state that was followed had to be mended by what the code \
+             proved; sections open then are not counted.",
             survey.mended
         );
-        let _ = write!(text, "\n{}", paragraph(&note, width));
+        text += &("\n".to_owned() + &paragraph(&note, width));
     }
     text
 }
 
 /// The timeline; numbers are never cut.
 fn timeline(story: &Breakdown, width: usize) -> String {
-    let mut text = String::new();
     let line = |from: Nanos, length: &str, rest: &str| {
         format!("{:>12} {length:>12}  {rest}\n", exact(from))
     };
-    text.push_str("       at ns       for ns  until\n");
+    let mut text = "       at ns       for ns  until\n".to_owned();
     let mut stage: Option<PathStage> = None;
     for part in &story.parts {
-        let name = if stage == Some(part.stage) {
-            ""
-        } else {
-            part.stage.name()
-        };
-        stage = Some(part.stage);
+        let is_new = stage.replace(part.stage) != Some(part.stage);
+        let name = if is_new { part.stage.name() } else { "" };
         let rest = format!("{name:10} {}", short(part, width.saturating_sub(38)));
         text.push_str(&line(part.from, &exact(part.length), rest.trim_end()));
         for told in told(part, story.span, width.saturating_sub(39)) {
@@ -231,28 +217,20 @@ fn timeline(story: &Breakdown, width: usize) -> String {
 }
 
 fn short(part: &Part, width: usize) -> String {
-    let by = part
-        .by
-        .as_ref()
-        .map_or(String::new(), |by| format!(" by {by}"));
-    let who = match part.cause {
-        Cause::OtherThread | Cause::NotPreemptible => format!(": {}", part.thread),
-        _ => String::new(),
-    };
-    cut(&format!("{}{by}{who}", part.cause.name()), width)
+    let mut text = part.cause.name().to_owned();
+    text.extend(part.by.iter().map(|by| format!(" by {by}")));
+    if matches!(part.cause, Cause::OtherThread | Cause::NotPreemptible) {
+        let _ = write!(text, ": {}", part.thread);
+    }
+    cut(&text, width)
 }
 
 /// A part in one line: `999,680 ns spinning lock, by f: g`.
 pub fn described(part: &Part) -> String {
-    let by = part
-        .by
-        .as_ref()
-        .map_or(String::new(), |by| format!(", by {by}"));
-    let main = part
-        .main
-        .as_ref()
-        .map_or(String::new(), |main| format!(": {}", main.function));
-    format!("{} ns {}{by}{main}", exact(part.length), part.cause.name())
+    let mut text = format!("{} ns {}", exact(part.length), part.cause.name());
+    text.extend(part.by.iter().map(|by| format!(", by {by}")));
+    text.extend(part.main.iter().map(|main| format!(": {}", main.function)));
+    text
 }
 
 /// Functions are told where a part is long enough to matter; their times are never cut.

@@ -5,7 +5,7 @@ use punctual_model::probe::FindingView;
 
 use crate::matrix::{Column, Measurement};
 use crate::text::list;
-use crate::views::{self, Told, Tone, of};
+use crate::views::{self, FindingText, Tone, of};
 
 /// What the variants of the protocol that is none begin with: they are controls.
 const CONTROL: &str = "none";
@@ -34,10 +34,8 @@ pub fn inversion(columns: &[&Column<'_>], rows: &[Measurement]) -> Option<String
         return None;
     }
     if !exceptions.is_empty() {
-        return Some(format!(
-            "Not as it must be, or unknown: {}.",
-            list(&exceptions)
-        ));
+        let exceptions = list(&exceptions);
+        return Some(format!("Not as it must be, or unknown: {exceptions}."));
     }
     // Without the control a pass would prove nothing.
     if protocols.is_empty() || !rows.iter().any(|row| is_control(row)) {
@@ -68,19 +66,17 @@ pub fn interrupts(columns: &[&Column<'_>], rows: &[Measurement]) -> Option<Strin
                 word => all(word),
             }
         };
-        let names = columns
-            .iter()
-            .filter(says)
-            .map(|column| column.name.clone());
-        list(&names.collect::<Vec<_>>())
+        let columns = columns.iter().filter(says);
+        let names: Vec<String> = columns.map(|column| column.name.clone()).collect();
+        list(&names)
     };
     let parts = [
         ("yes", "all handled in threads on"),
         ("no", "not all handled in threads on"),
         ("unknown", "handled in an unknown way on"),
     ];
-    let parts = parts.iter().map(|(word, told)| (told, on(word)));
-    let parts = parts.filter(|(_, names)| !names.is_empty());
+    let parts = parts.map(|(word, told)| (told, on(word)));
+    let parts = parts.iter().filter(|(_, names)| !names.is_empty());
     let parts: Vec<String> = parts
         .map(|(told, names)| format!("{told} {names}"))
         .collect();
@@ -88,7 +84,7 @@ pub fn interrupts(columns: &[&Column<'_>], rows: &[Measurement]) -> Option<Strin
 }
 
 /// What each run of a subject says.
-fn told(column: &Column<'_>, row: &Measurement, finding: &FindingView) -> Vec<Told> {
+fn told(column: &Column<'_>, row: &Measurement, finding: &FindingView) -> Vec<FindingText> {
     let found = column.found(row).into_iter();
     found
         .map(|one| views::told(finding, &one.recording.findings))

@@ -4,7 +4,7 @@
 use super::attribution::Attribution;
 use super::part::{Cause, PathStage};
 use crate::names::CodeKind;
-use crate::preemption::Preemption;
+use crate::preemptibility::Preemptibility;
 use crate::walk::{Number, Span};
 use punctual_model::probe::SampleSpan;
 
@@ -70,7 +70,7 @@ impl Attribution<'_> {
         if span.user {
             return (Cause::OtherThread, None);
         }
-        if self.about.preemption == Preemption::Asked {
+        if self.about.preemption == Preemptibility::Asked {
             return (Cause::NotPreemptible, None);
         }
         match (span.preempt_off, span.irqs_off) {
@@ -100,7 +100,7 @@ impl Attribution<'_> {
             CodeKind::Syscall,
             CodeKind::User,
         ];
-        let rt = self.about.preemption == Preemption::Rt;
+        let rt = self.about.preemption == Preemptibility::Rt;
         let is_context =
             |kind: &CodeKind| contexts.contains(kind) && !(rt && *kind == CodeKind::Softirq);
         let mut kinds = kinds.filter(is_context);

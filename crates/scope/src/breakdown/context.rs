@@ -5,7 +5,7 @@ use punctual_model::Nanos;
 use punctual_model::probe::SampleSpan;
 
 use crate::guest_clock::GuestClock;
-use crate::preemption::Preemption;
+use crate::preemptibility::Preemptibility;
 
 /// What is known of the sample and its subject.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub struct SampleContext {
     /// How long before the clock was read it ended: where other stages follow.
     pub ends_before: Nanos,
     /// How far its kernel can be preempted.
-    pub preemption: Preemption,
+    pub preemption: Preemptibility,
 }
 
 /// Why there is no breakdown.

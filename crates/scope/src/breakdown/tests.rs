@@ -7,7 +7,7 @@ use punctual_model::probe::SampleSpan;
 use super::*;
 use crate::guest_clock::GuestClock;
 use crate::names::CodeKind;
-use crate::preemption::Preemption;
+use crate::preemptibility::Preemptibility;
 use crate::walk::{Activation, Number, Span, Task};
 
 const NAMES: [(&str, CodeKind); 10] = [
@@ -69,11 +69,11 @@ fn walk(ran: &[(Task, usize, u32)]) -> Walk {
 }
 
 fn breakdown(walk: &Walk, span: SampleSpan, late: i64) -> Result<Breakdown, Unexplained> {
-    breakdown_on(Preemption::Full, walk, span, late)
+    breakdown_on(Preemptibility::Full, walk, span, late)
 }
 
 fn breakdown_on(
-    preemption: Preemption,
+    preemption: Preemptibility,
     walk: &Walk,
     span: SampleSpan,
     late: i64,
@@ -187,8 +187,8 @@ fn soft_interrupts_are_a_threads_work_on_rt() {
     let mut walk = walk(&[(ONE, USER, 10), (THIRD, SOFTIRQS, 50), (OTHER, USER, 10)]);
     walk.clocks = vec![5, 70];
     for (preemption, cause) in [
-        (Preemption::Full, Cause::Softirq),
-        (Preemption::Rt, Cause::OtherThread),
+        (Preemptibility::Full, Cause::Softirq),
+        (Preemptibility::Rt, Cause::OtherThread),
     ] {
         let breakdown = breakdown_on(preemption, &walk, SampleSpan::Handover, 65).unwrap();
         assert_eq!(shape(&breakdown)[1], (PathStage::Call, cause, 50));

@@ -5,10 +5,10 @@ use punctual_model::Nanos;
 use punctual_trace::marker::Marker;
 use punctual_trace::{Block, Insn, Item, Word};
 
-use super::{Hotspot, SectionKind, Survey, Surveyor};
+use super::{Hotspot, SectionKind, SectionTracer, Survey};
 use crate::guest_clock::GuestClock;
 use crate::names::Names;
-use crate::preemption::Preemption;
+use crate::preemptibility::Preemptibility;
 use crate::symbols::Symbols;
 use crate::user_symbols::UserSymbols;
 
@@ -69,25 +69,25 @@ fn nops(address: u64, count: usize) -> Step {
 }
 
 /// Surveys these steps, from user space and back to it.
-fn survey(steps: &[Step], preemption: Preemption, as_wholes: bool) -> Survey {
+fn survey(steps: &[Step], preemption: Preemptibility, as_wholes: bool) -> Survey {
     let symbols = Symbols::parse(KALLSYMS).unwrap();
     let programs = UserSymbols::default();
-    let mut surveyor = Surveyor::new(Names::new(&symbols, &programs), preemption);
-    surveyor.take(&Item::Words(vec![Word::Marker(Marker::Step.kind())]));
+    let mut tracer = SectionTracer::new(Names::new(&symbols, &programs), preemption);
+    tracer.take(&Item::Words(vec![Word::Marker(Marker::Step.kind())]));
     let user = [nops(USER, 1)];
     let steps = user.iter().chain(steps).chain(&user);
     for (number, Step(address, code, ran)) in (0..).zip(steps) {
-        surveyor.take(&Item::Block(block(number, *address, code)));
+        tracer.take(&Item::Block(block(number, *address, code)));
         if as_wholes && *ran == code.len() {
-            surveyor.take(&Item::Whole(vec![number]));
+            tracer.take(&Item::Whole(vec![number]));
         } else {
-            surveyor.take(&Item::Words(vec![Word::Ran {
+            tracer.take(&Item::Words(vec![Word::Ran {
                 block: number,
                 instructions: *ran as u32,
             }]));
         }
     }
-    surveyor.finish(GuestClock::new(1, 1_000_000).unwrap())
+    tracer.finish(GuestClock::new(1, 1_000_000).unwrap())
 }
 
 fn block(number: u32, mut address: u64, code: &[&[u8]]) -> Block {
@@ -107,7 +107,7 @@ fn block(number: u32, mut address: u64, code: &[&[u8]]) -> Block {
 
 /// What is found of a kind: function, count, longest and all together. Blocks that the plugin
 /// tells as wholes are followed on a shorter way, which must come to the same.
-fn found_on(preemption: Preemption, steps: &[Step], what: SectionKind) -> Vec<Place> {
+fn found_on(preemption: Preemptibility, steps: &[Step], what: SectionKind) -> Vec<Place> {
     let found = survey(steps, preemption, false);
     assert_eq!(found, survey(steps, preemption, true));
     assert_eq!(found.mended, 0);
@@ -119,11 +119,11 @@ fn found_on(preemption: Preemption, steps: &[Step], what: SectionKind) -> Vec<Pl
 type Place = (String, u64, i64, i64);
 
 fn found(steps: &[Step], what: SectionKind) -> Vec<Place> {
-    found_on(Preemption::Full, steps, what)
+    found_on(Preemptibility::Full, steps, what)
 }
 
 fn not_preemptible(steps: &[Step]) -> Vec<Place> {
-    found_on(Preemption::Asked, steps, SectionKind::NotPreemptible)
+    found_on(Preemptibility::Asked, steps, SectionKind::NotPreemptible)
 }
 
 fn place(function: &str, count: u64, longest: i64, sum: i64) -> Place {
@@ -163,7 +163,7 @@ fn a_lock_counts_to_its_caller_and_an_interrupt_within_belongs_to_it() {
     // From behind `incl`: `ret`, 4, the interrupt's 2, 5, `call`, `nop`, `decl`.
     let expected = [place("worker", 1, 15, 15)];
     assert_eq!(found(&steps, SectionKind::PreemptOff), expected);
-    let hotspots = survey(&steps, Preemption::Full, false).hotspots;
+    let hotspots = survey(&steps, Preemptibility::Full, false).hotspots;
     let mut off = hotspots
         .iter()
         .filter(|p| p.what == SectionKind::PreemptOff);
@@ -253,10 +253,8 @@ fn sleep_does_not_count() {
         ("do_idle".to_owned(), 3),
         ("entry_SYSCALL_64".to_owned(), 2),
     ];
-    assert!(
-        off.map(|(name, _, longest, _)| (name, longest))
-            .eq(expected)
-    );
+    let off = off.map(|(name, _, longest, _)| (name, longest));
+    assert!(off.eq(expected));
     // The tick's 3 and what is behind it.
     let expected = [place("entry_SYSCALL_64", 1, 5, 5)];
     assert_eq!(not_preemptible(&steps), expected);
@@ -272,7 +270,7 @@ fn what_cannot_be_is_mended_and_said() {
         nops(WORKER + 0x10, 3),
         all(WORKER + 0x20, &[CLI, SYSRET]),
     ];
-    let survey_of = survey(&steps, Preemption::Full, false);
+    let survey_of = survey(&steps, Preemptibility::Full, false);
     assert_eq!(survey_of.mended, 1);
     let worker = survey_of.hotspots.iter().find(|p| p.function == "worker");
     // Only the `cli` before the return to user space is left.
@@ -283,7 +281,7 @@ fn what_cannot_be_is_mended_and_said() {
         all(SYSCALL, &[STI, CALL]),
         all(WORKER, &[INC, NOP, NOP, CLI, SYSRET]),
     ];
-    let survey_of = survey(&steps, Preemption::Full, false);
+    let survey_of = survey(&steps, Preemptibility::Full, false);
     assert_eq!(survey_of.mended, 1);
     let mut hotspots = survey_of.hotspots.iter();
     assert!(hotspots.all(|p| p.what != SectionKind::PreemptOff));

@@ -73,7 +73,7 @@ fn a_store_of_a_later_version_is_refused_with_both_versions() {
     let error = Store::open(&path).unwrap_err();
     let shown = format!(
         "{} has schema version 42, this program knows versions up to 2: \
-         use a newer punctual, or choose another file with --db",
+         use a newer punctual",
         path.display()
     );
     assert_eq!(error.to_string(), shown);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a kernel lets a thread be preempted by, as far as breakdowns differ by it.
 
-use punctual_model::{Preemption as Model, Run};
+use punctual_model::{Preemption, Run};
 
-/// A preemption model, as the kernel itself names it in a run's provenance.
+/// Where a kernel lets a thread be preempted, by the preemption model in a run's provenance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preemption {
+pub enum Preemptibility {
     /// `none`, `voluntary`: kernel code goes on until it asks whether it is to.
     Asked,
     /// `full`, `lazy`: wherever nothing forbids it.
@@ -14,13 +14,13 @@ pub enum Preemption {
     Rt,
 }
 
-impl Preemption {
+impl Preemptibility {
     /// That of a run's subject.
     pub fn of(run: &Run) -> Self {
         let found = run.provenance.as_ref();
         match found.map(|found| &found.preemption) {
-            Some(Model::None | Model::Voluntary) => Self::Asked,
-            Some(Model::Rt) => Self::Rt,
+            Some(Preemption::None | Preemption::Voluntary) => Self::Asked,
+            Some(Preemption::Rt) => Self::Rt,
             _ => Self::Full,
         }
     }

@@ -12,7 +12,7 @@ use crate::blocks::Blocks;
 use crate::decode::{ALL_BITS, Op, PREEMPT_BITS, Transfer, local_bh_enable};
 use crate::guest_clock::GuestClock;
 use crate::names::{CodeKind, Func, KERNEL, Names};
-use crate::preemption::Preemption;
+use crate::preemptibility::Preemptibility;
 
 /// What is remembered of each block in an open section, at most.
 const LOG: usize = 1 << 20;
@@ -48,14 +48,14 @@ struct Found {
 
 /// Follows a whole run.
 #[expect(clippy::struct_excessive_bools, reason = "each is a state of its own")]
-pub struct Surveyor<'a> {
+pub struct SectionTracer<'a> {
     library: Blocks<'a>,
     shapes: Vec<Shape>,
     /// Whether the block before is one after which nothing can have changed.
     quiet: bool,
     /// Whether it is still to be found who had a section begun.
     seeking: bool,
-    preemption: Preemption,
+    preemption: Preemptibility,
     position: u64,
     begun: Option<u64>,
     /// Whether any section is open.
@@ -75,9 +75,9 @@ pub struct Surveyor<'a> {
     mended: u64,
 }
 
-impl<'a> Surveyor<'a> {
+impl<'a> SectionTracer<'a> {
     /// One who has seen nothing yet.
-    pub fn new(names: Names<'a>, preemption: Preemption) -> Self {
+    pub fn new(names: Names<'a>, preemption: Preemptibility) -> Self {
         Self {
             library: Blocks::new(names),
             shapes: Vec::new(),
@@ -217,7 +217,7 @@ impl<'a> Surveyor<'a> {
             }
         }
         self.softirq(func, first, kind);
-        if self.preemption == Preemption::Asked
+        if self.preemption == Preemptibility::Asked
             && first
             && self.library.names.text(func) == "__cond_resched"
         {
@@ -266,7 +266,7 @@ impl<'a> Surveyor<'a> {
             }
         }
         self.open(SectionKind::IrqsOff, Some(func));
-        if self.preemption == Preemption::Asked {
+        if self.preemption == Preemptibility::Asked {
             self.open(SectionKind::NotPreemptible, Some(func));
         }
     }
@@ -311,7 +311,7 @@ impl<'a> Surveyor<'a> {
                     open.log = self.log.len();
                 }
             }
-            Op::TakeStack(_) if self.preemption == Preemption::Asked => {
+            Op::TakeStack(_) if self.preemption == Preemptibility::Asked => {
                 self.close(SectionKind::NotPreemptible, func);
                 self.open(SectionKind::NotPreemptible, None);
             }

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Stored runs, and a suite, against limits.
+
+use std::fs;
+
+use punctual_tests::{Ended, Scratch};
+use serde_json::Value;
+
+const SUITE: &str = r#"
+name = "mine"
+summary = "two kernels, a few samples"
+[[subject]]
+name = "none"
+kernel = "debian-6.12"
+boot = "preempt=none"
+[[subject]]
+name = "rt"
+kernel = "debian-6.12-rt"
+[[step]]
+probe = "timer"
+samples = 60
+"#;
+
+/// A limit on the worst case that all of these subjects keep to, or none.
+fn limit(at_most: &str) -> String {
+    format!("\n[[limit]]\nprobe = \"timer\"\nwhat = \"worst\"\nat_most = \"{at_most}\"\n")
+}
+
+fn json(ended: &Ended) -> Value {
+    let text = &ended.stdout;
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}{}", ended.stderr))
+}
+
+#[test]
+fn a_limit_makes_runs_fit_unfit_or_undecided() {
+    let scratch = Scratch::new();
+    let suite = scratch.file("mine.toml", SUITE.to_owned() + &limit("1 s"));
+    // Its own limit, with as many seeds as that takes: two subjects, five runs each.
+    let fit = scratch.run(&["judge", &suite, "--quiet", "--json"]);
+    assert_eq!(fit.status, Some(0), "{}{}", fit.stdout, fit.stderr);
+    let verdict = json(&fit);
+    assert_eq!(
+        (&verdict["schema"], &verdict["verdict"]),
+        (&"punctual.verdict/1".into(), &"fit".into())
+    );
+    for (answer, subject) in [(0, "none"), (1, "rt")] {
+        let answer = &verdict["answers"][answer];
+        assert_eq!(
+            (&answer["subject"], &answer["runs"]),
+            (&subject.into(), &5.into())
+        );
+        assert_eq!(answer["samples"], 300);
+        // 3.0 in 300 periods of 997 µs.
+        let excluded = answer["excluded_per_second"].as_f64().unwrap();
+        assert!((excluded - 2.995_732 / 0.2991).abs() < 0.01, "{excluded}");
+    }
+    // Fewer runs of the same are undecided: one of each subject.
+    let limits = scratch.file("limits.toml", limit("1 s"));
+    let few = scratch.run(&["judge", "r1", "r2", "--limits", &limits]);
+    assert_eq!(few.status, Some(5), "{}{}", few.stdout, few.stderr);
+    assert!(
+        few.stdout.contains("to decide: at least 4 more runs"),
+        "{}",
+        few.stdout
+    );
+    // One sample breaks a limit; it is named, and so is the command that explains it.
+    let tight = scratch.file("tight.toml", limit("1 us"));
+    let junit = scratch.path("verdict.xml");
+    let unfit = scratch.run(&[
+        "judge",
+        "r1",
+        "--limits",
+        &tight,
+        "--junit",
+        junit.to_str().unwrap(),
+    ]);
+    assert_eq!(unfit.status, Some(4), "{}{}", unfit.stdout, unfit.stderr);
+    assert!(
+        unfit
+            .stdout
+            .contains("punctual explain r1 --probe timer --load idle --sample ")
+    );
+    assert!(
+        fs::read_to_string(junit)
+            .unwrap()
+            .contains("<failure type=\"unfit\"")
+    );
+    refused(&scratch, &suite);
+    within_a_budget(&scratch);
+}
+
+fn refused(scratch: &Scratch, suite: &str) {
+    let other = scratch.file("other.toml", limit("1 s").replace("timer", "switch"));
+    let wrong = scratch.file("wrong.toml", limit("1 s").replace("\"1 s\"", "\"1\""));
+    for (limits, expected) in [
+        (
+            &other,
+            "expected a measurement by switch under any load, found timer / idle / cpu0",
+        ),
+        (&wrong, "wrong.toml: "),
+        (&wrong, "line 2"),
+        (&wrong, "a time with its unit"),
+    ] {
+        let refused = scratch.run(&["judge", "r1", "--limits", limits]);
+        assert_eq!(refused.status, Some(2), "{}", refused.stdout);
+        assert!(refused.stderr.contains(expected), "{}", refused.stderr);
+    }
+    let mixed = scratch.run(&["judge", "r1", suite]);
+    assert_eq!(mixed.status, Some(2), "{}", mixed.stderr);
+    let none = scratch.run(&["judge", "demo", "--quiet"]);
+    assert!(none.stderr.contains("has no [[limit]]"), "{}", none.stderr);
+}
+
+/// A broken worst case ends it after the first seeds; one that is kept takes a look's.
+fn within_a_budget(scratch: &Scratch) {
+    for (at_most, status, most) in [("1 us", 4, 2), ("1 s", 0, 6)] {
+        let suite = scratch.file("budget.toml", SUITE.to_owned() + &limit(at_most));
+        let judged = scratch.run(&[
+            "judge",
+            &suite,
+            "--quiet",
+            "--json",
+            "--budget",
+            "1h",
+            "--subject",
+            "rt",
+        ]);
+        assert_eq!(
+            judged.status,
+            Some(status),
+            "{}{}",
+            judged.stdout,
+            judged.stderr
+        );
+        let runs = json(&judged)["answers"][0]["runs"].as_u64().unwrap();
+        assert!(runs <= most, "{runs} runs for {at_most}");
+    }
+}
