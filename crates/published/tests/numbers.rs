@@ -68,7 +68,7 @@ fn counts_add_up_and_give_the_durations() {
     // The text's largest is the first edge of the last bin.
     let last = [vanilla, rt].map(|one| one.steps().last().unwrap().0 * 100);
     let worst: Vec<f64> = review.tables[0].rows.iter().flat_map(numbers).collect();
-    assert_eq!([worst[0] * 1e3, worst[1]], last.map(|us| us as f64));
+    assert_eq!([worst[0] * 1e3, worst[1]].map(|us| us.round() as u64), last);
     let lengths: Vec<usize> = review.lists.iter().map(|one| one.lines.len()).collect();
     assert_eq!(lengths, [23, 11]);
     assert_eq!(document("Linux Journal").series[0].values.len(), 34);
