@@ -189,7 +189,7 @@ fn a_damaged_record_is_listed_and_can_be_removed() {
     fs::write(scratch.catalog.record_path("mine"), "id = 7").unwrap();
     let error = scratch.catalog.get("mine").unwrap_err();
     assert!(
-        error.to_string().contains("punctual kernel remove mine"),
+        matches!(&error, KernelError::Record { id, .. } if id == "mine"),
         "{error}"
     );
     let listed = scratch.catalog.list().unwrap();
