@@ -57,9 +57,6 @@ const FIRST: i64 = 512;
 const LONGEST: i64 = FIRST << 7;
 /// The first strides downwards are this part of the interval, later ones that part of them.
 const STRIDE: i64 = 8;
-/// Comes between the set-up of the device and the first burst: what the kernel does about a
-/// new interrupt line later than at once is done meanwhile.
-const SETTLING: Nanos = Nanos::from_millis(1_000);
 /// Comes before each burst: what the one before has kept the kernel from is done meanwhile.
 const REST: Nanos = Nanos::from_millis(10);
 /// A burst begins anywhere in a tick.
@@ -156,7 +153,6 @@ impl Irqrate {
             handler: Nanos(self.handler_ns.into()),
         };
         let pulse = Pulse::open(Path::new(irq::DEVICE), &burst)?;
-        time::sleep(SETTLING);
         let mut tried = Tried::default();
         for _ in 0..parts * u64::from(self.repeats) {
             if status_page::is_stop_requested() {
@@ -186,7 +182,13 @@ impl Irqrate {
         })
     }
 
-    fn recording(&self, least: u64, limit: Nanos, all: &[Tried], settings: &Settings) -> Recording {
+    fn recording(
+        &self,
+        least: u64,
+        limit: Nanos,
+        all: &[Tried],
+        settings: &Settings,
+    ) -> Recording {
         let mut recorder = Recorder::new(1);
         recorder.record(Nanos::ZERO, limit);
         let mut recording = recorder.finish(RecordingKey::of_variant(format!("burst of {least}")));
