@@ -90,7 +90,12 @@ fn every_stall_is_found_by_whom_it_delays_and_by_nobody_else() {
             if word("probe") == "signal" {
                 expected &= ways.next() == Some(&variant);
             }
-            check(recording, expected, &format!("{subject}, {kind}, {stage}"));
+            // The thread that soft interrupts are put off to has to share the CPU with the one
+            // that `irq` interrupts.
+            let shares = (subject, kind, word("probe")) == ("rt", "softirq", "irq");
+            let most = if shares { 1_500_000 } else { 520_000 };
+            let named = format!("{subject}, {kind}, {stage}");
+            check(recording, expected, most, &named);
         }
         try_again(&scratch, subject, &mut found);
         for stage in STAGES_WITHIN {
@@ -182,7 +187,7 @@ fn check_within(recording: &Value, subject: &str, stage: &str) -> Option<String>
     Some(stage.to_owned())
 }
 
-fn check(recording: &Value, delayed: bool, named: &str) {
+fn check(recording: &Value, delayed: bool, most: i64, named: &str) {
     let (start, end) = (
         finding(recording, "stall_start"),
         finding(recording, "stall_end"),
@@ -191,7 +196,7 @@ fn check(recording: &Value, delayed: bool, named: &str) {
     let length = end - start;
     // Interrupts are open in all kinds but one, and add themselves.
     assert!(
-        (500_000..520_000).contains(&length),
+        (500_000..most).contains(&length),
         "{named}: the stall took {length} ns"
     );
     let expected = usual(recording) + if delayed { end } else { 0 };

@@ -22,9 +22,8 @@ pub fn of_run(error: &RunError) -> &'static str {
 /// What helps with the error that has ended a command; empty where nothing is known to.
 pub fn of_command(error: &anyhow::Error) -> String {
     let hint = error.chain().find_map(|cause| match cause.downcast_ref() {
-        Some(runner::Error::Kernel(error) | runner::Error::UnknownKernel { error, .. }) => {
-            of_kernel(error)
-        }
+        Some(runner::Error::Kernel(error)) => of_kernel(error),
+        Some(runner::Error::UnknownKernel { error, .. }) => of_kernel(error),
         Some(runner::Error::Store(error)) => of_store(error),
         _ => {
             let of_store = || cause.downcast_ref().and_then(of_store);

@@ -203,9 +203,8 @@ fn figure_of(run: &Run, recording: &Recording, figure: &Figure) -> Result<f64, S
     let none = || "there is no sample".to_owned();
     match figure {
         Figure::Worst => known(recording.max()).ok_or_else(none),
-        Figure::Mean if recording.count == 0 => Err(none()),
+        Figure::Mean | Figure::Quantile(_) if recording.count == 0 => Err(none()),
         Figure::Mean => Ok(recording.sum.0 as f64 / recording.count as f64),
-        Figure::Quantile(_) if recording.count == 0 => Err(none()),
         Figure::Quantile(share) if recording.count > 1 && !supports(recording.count, *share) => {
             let count = recording.count;
             Err(format!("{count} samples are too few for {figure}"))

@@ -14,7 +14,7 @@ use crate::verdict::{Answer, Fitness, Judgement, Why};
 ///
 /// What a look has decided stands, unless a later sample breaks the limit.
 ///
-/// Source: K. K. G. Lan and D. L. DeMets, *Discrete sequential boundaries for clinical
+/// Source: K. K. G. Lan and D. L. `DeMets`, *Discrete sequential boundaries for clinical
 /// trials*, Biometrika 70 (1983), with the errors of all looks added up, which needs nothing
 /// to be known of how they depend on one another.
 #[derive(Clone, Debug)]

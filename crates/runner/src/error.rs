@@ -21,7 +21,7 @@ pub enum Error {
     #[error("{error}{likely}")]
     UnknownKernel {
         /// Which.
-        error: KernelError,
+        error: Box<KernelError>,
         /// The name that was probably meant, as a question; or nothing.
         likely: String,
     },

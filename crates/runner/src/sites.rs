@@ -214,7 +214,10 @@ fn with_likely_name(error: KernelError) -> Error {
     };
     let known: Vec<&str> = known.split(", ").collect();
     let likely = did_you_mean(id, &known);
-    Error::UnknownKernel { error, likely }
+    Error::UnknownKernel {
+        error: Box::new(error),
+        likely,
+    }
 }
 
 /// What subjects with the same kernel have in common.
@@ -241,7 +244,7 @@ pub fn host(cache: PathBuf, silence: Duration) -> PreparedSite {
 fn put_disk(initramfs: &mut Initramfs, modules: &[DiskModule]) -> Result<(), Error> {
     for (number, module) in modules.iter().enumerate() {
         let name = module.path.file_stem().unwrap_or_default();
-        let place = format!("/lib/modules/disk/{number:02}-{}", name.display());
+        let place = format!("/lib/modules/disk/{number:02}-{}", name.to_string_lossy());
         let bytes = fs::read(&module.path).map_err(Error::at(&module.path))?;
         initramfs.file(&format!("{place}.ko"), 0o644, bytes)?.file(
             &format!("{place}.parameters"),
@@ -255,7 +258,7 @@ fn put_disk(initramfs: &mut Initramfs, modules: &[DiskModule]) -> Result<(), Err
 /// Puts the source where loads look for it.
 fn put_kernel_source(initramfs: &mut Initramfs, files: &[PathBuf]) -> Result<(), Error> {
     for file in files {
-        let name = file.file_name().unwrap_or_default().display();
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
         let bytes = fs::read(file).map_err(Error::at(file))?;
         initramfs.file(&format!("/usr/src/linux/lib/{name}"), 0o644, bytes)?;
     }

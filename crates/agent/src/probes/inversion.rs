@@ -274,7 +274,7 @@ impl Inversion {
         for (me, rank) in (0..scene.helpers.len()).zip(ranks.first_helper..) {
             let stage = &stage;
             members.push(ThreadSpec::new(self.priority + rank, move || {
-                stage.helper(me)
+                stage.helper(me);
             }));
         }
         let found = threads::run(self.cpu, members)?;

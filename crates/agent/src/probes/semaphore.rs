@@ -228,11 +228,11 @@ impl Measurement for Contention {
         let bursts = Bursts::new(self.bursts(), &mut context.phases, self.stall)?;
         let (stamps, settings) = self.measure(&bursts)?;
         let parts = Parts::of(&stamps, self.orders.len() as u32);
-        let names = self.orders.iter().map(|order| order.name());
-        let named = parts.others.iter().zip(names);
-        let named = named.chain([(&parts.first, "first")]);
+        let orders = self.orders.iter().map(|order| order.name());
+        let variants = parts.others.iter().zip(orders);
+        let variants = variants.chain([(&parts.first, "first")]);
         let recordings =
-            named.flat_map(|(part, name)| self.recordings(parts.origin, part, (name, &settings)));
+            variants.flat_map(|(part, name)| self.recordings(parts.origin, part, (name, &settings)));
         let mut recordings: Vec<Recording> = recordings.collect();
         bursts.tell(event_log::first(&stamps), &mut recordings)?;
         Ok(recordings)

@@ -131,15 +131,15 @@ fn measure(options: &Options, out: &mut impl io::Write) -> Result<(Counts, Measu
     };
     let measured = thread::scope(|scope| {
         let measuring = scope.spawn(|| options.measurement.measure_into(Nanos::ZERO, sink));
-        let mut printed = Ok(());
+        let mut output = Ok(());
         while !measuring.is_finished() {
-            if signal::wait_for(&signal::ENDING, PACE)?.is_some() || printed.is_err() {
+            if signal::wait_for(&signal::ENDING, PACE)?.is_some() || output.is_err() {
                 common.end();
             }
-            printed = printed.and_then(|()| printer.print(&shared, out));
+            output = output.and_then(|()| printer.print(&shared, out));
         }
         let joined = measuring.join();
-        printed.and_then(|()| printer.print(&shared, out))?;
+        output.and_then(|()| printer.print(&shared, out))?;
         joined.map_err(|_| anyhow!("the starting thread has panicked"))
     })?;
     let (sink, measured) = measured.map_err(|why| anyhow!("{why}"))?;

@@ -45,6 +45,7 @@ Exit status: 0 fit; 4 unfit; 5 undecided; 1 and 2 as ever.";
 /// Judge runs by limits: fit, unfit or undecided, with reason and confidence
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(clippy::doc_markdown, reason = "a terminal shows these texts")]
 pub struct Judge {
     /// Runs (r3 or 3; `last`); or a suite, which is measured first, with as many
     /// seeds as its limits need

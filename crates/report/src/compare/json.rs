@@ -43,7 +43,7 @@ fn section(comparison: &Comparison, section: &Section) -> Value {
         json!({
             "subject": name,
             "figures": figures,
-            "verdict": judged.as_ref().map(|judged| verdict(judged)),
+            "verdict": judged.as_ref().map(verdict),
         })
     };
     let subjects = comparison.subjects.iter().zip(&section.cells);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Verdicts as JUnit XML, which most systems of continuous integration read.
+//! Verdicts as `JUnit` XML, which most systems of continuous integration read.
+
+use std::fmt::Write as _;
 
 use punctual_judge::{Answer, Fitness, Judgement};
 
@@ -38,7 +40,10 @@ fn suite(subject: &str, answers: &[&Answer]) -> String {
     for answer in answers {
         let name = escaped(&parts(answer).join("."));
         let mut property = |of: &str, value: String| {
-            text += &format!("      <property name=\"{name}.{of}\" value=\"{value}\"/>\n");
+            _ = writeln!(
+                text,
+                "      <property name=\"{name}.{of}\" value=\"{value}\"/>"
+            );
         };
         property("runs", answer.runs.to_string());
         property("samples", answer.samples.to_string());

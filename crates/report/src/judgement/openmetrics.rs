@@ -45,9 +45,9 @@ pub fn openmetrics(judgement: &Judgement, runs: &[Run]) -> String {
                 continue;
             };
             let mut gathered = Histogram::new();
-            found
-                .iter()
-                .for_each(|one| gathered.add(&one.recording.histogram));
+            for one in &found {
+                gathered.add(&one.recording.histogram);
+            }
             if gathered.negative() == 0 {
                 let sum = found
                     .iter()
