@@ -160,7 +160,7 @@ mod tests {
             write_jitter(451_400, true),
             write_jitter(-1, false)
         );
-        assert_eq!(read_jitters(&text).unwrap(), [0.451, -0.000001]);
+        assert_eq!(read_jitters(&text).unwrap(), [0.451, -0.000_001]);
         assert!(read_jitters("0.451 msec\n").is_err());
         assert_eq!(read_jitters("64 Hz\n0.4\nx\n").unwrap_err().line, 3);
     }

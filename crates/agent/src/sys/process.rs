@@ -321,6 +321,7 @@ mod tests {
         assert!(usage(&[own])[&own].written > 0 && !usage(&[own]).contains_key(&leader));
         group.kill();
         group.wait().unwrap();
+        assert!(child.wait().is_err(), "the group's leader was waited for");
         assert!(usage(&[leader]).is_empty());
     }
 
