@@ -182,13 +182,7 @@ impl Irqrate {
         })
     }
 
-    fn recording(
-        &self,
-        least: u64,
-        limit: Nanos,
-        all: &[Tried],
-        settings: &Settings,
-    ) -> Recording {
+    fn recording(&self, least: u64, limit: Nanos, all: &[Tried], settings: &Settings) -> Recording {
         let mut recorder = Recorder::new(1);
         recorder.record(Nanos::ZERO, limit);
         let mut recording = recorder.finish(RecordingKey::of_variant(format!("burst of {least}")));

@@ -231,8 +231,8 @@ impl Measurement for Contention {
         let orders = self.orders.iter().map(|order| order.name());
         let variants = parts.others.iter().zip(orders);
         let variants = variants.chain([(&parts.first, "first")]);
-        let recordings =
-            variants.flat_map(|(part, name)| self.recordings(parts.origin, part, (name, &settings)));
+        let recordings = variants
+            .flat_map(|(part, name)| self.recordings(parts.origin, part, (name, &settings)));
         let mut recordings: Vec<Recording> = recordings.collect();
         bursts.tell(event_log::first(&stamps), &mut recordings)?;
         Ok(recordings)
