@@ -22,13 +22,13 @@ const SHORT: [(&str, &str); 15] = [
     ("inversion", ""),
     ("irq", "samples = 50"),
     ("irqrate", "burst_ms = 20\nrepeats = 1\nhandler_ns = 20000"),
-    ("mutex", "samples = 200"),
+    ("mutex", "ticks = 4"),
     ("program", "run = [\"ls\", \"-R\", \"/\"]\nsamples = 2"),
     ("realfeel", "samples = 50"),
-    ("semaphore", "rounds = 5"),
+    ("semaphore", "ticks = 4"),
     // A signal is over before most ticks come.
     ("signal", "samples = 3000\ninterval_us = 50"),
-    ("switch", "threads = [2]\nsamples = 5000"),
+    ("switch", "threads = [2]\nticks = 4"),
     ("tick", "duration_ms = 100"),
     ("timer", "samples = 50"),
 ];
