@@ -13,9 +13,11 @@ summary = "the same limit, twice, and with longer bursts"
 modules = ["pulse"]
 [[step]]
 probe = "irqrate"
+burst_ms = 40
 [[step]]
 probe = "irqrate"
-bursts = [1_000, 50_000]
+bursts = [1_000, 20_000]
+burst_ms = 40
 repeats = 1
 "#;
 
