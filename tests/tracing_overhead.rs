@@ -15,7 +15,7 @@ probe = "switch"
 threads = [2]
 [[step]]
 probe = "mutex"
-samples = 100
+ticks = 4
 "#;
 
 fn overhead(recording: &Value) -> i64 {
