@@ -4,29 +4,17 @@
 use std::fs;
 use std::process::Command;
 
-use punctual_tests::Scratch;
+use punctual_tests::{NONE_AND_RT, Scratch};
 use serde_json::Value;
 
-const SUITE: &str = r#"
-name = "celf"
-summary = "a part of the suite of that name"
-[[subject]]
-name = "none"
-kernel = "debian-6.12"
-boot = "preempt=none"
-[[subject]]
-name = "rt"
-kernel = "debian-6.12-rt"
-[[step]]
-probe = "timer"
-samples = 60
-[[step]]
-probe = "hackbench"
-ipc = "pipe"
-groups = 1
-loops = 5
-samples = 1
-"#;
+/// A part of the suite of that name.
+fn celf(samples: u32) -> String {
+    format!(
+        "name = \"celf\"\nsummary = \"\"\n{NONE_AND_RT}\
+         [[step]]\nprobe = \"timer\"\nsamples = {samples}\n\
+         [[step]]\nprobe = \"hackbench\"\nipc = \"pipe\"\ngroups = 1\nloops = 5\nsamples = 1\n"
+    )
+}
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
@@ -35,7 +23,7 @@ fn json(text: &str) -> Value {
 #[test]
 fn runs_are_compared_refused_and_drawn() {
     let scratch = Scratch::new();
-    let suite = scratch.file("celf.toml", SUITE);
+    let suite = scratch.file("celf.toml", celf(60));
     let made = scratch.run(&["run", &suite, "--quiet"]);
     assert_eq!(made.status, Some(0), "{}", made.stderr);
     // The suite has its document, of which these subjects show one claim for certain.
@@ -74,7 +62,7 @@ fn runs_are_compared_refused_and_drawn() {
         same.stdout
     );
 
-    let fewer = scratch.file("fewer.toml", SUITE.replace("samples = 60", "samples = 50"));
+    let fewer = scratch.file("fewer.toml", celf(50));
     assert_eq!(
         scratch
             .run(&["run", &fewer, "--quiet", "--subject", "rt"])

@@ -23,6 +23,17 @@ use tempfile::TempDir;
 /// The kernels that the tests run.
 pub const KERNELS: [&str; 2] = ["debian-6.12", "debian-6.12-rt"];
 
+/// The subjects of a suite: the two between which most differs.
+pub const NONE_AND_RT: &str = r#"
+[[subject]]
+name = "none"
+kernel = "debian-6.12"
+boot = "preempt=none"
+[[subject]]
+name = "rt"
+kernel = "debian-6.12-rt"
+"#;
+
 /// The directory of the built programs.
 ///
 /// # Panics

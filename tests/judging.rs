@@ -3,23 +3,14 @@
 
 use std::fs;
 
-use punctual_tests::{Ended, Scratch};
+use punctual_tests::{Ended, NONE_AND_RT, Scratch};
 use serde_json::Value;
 
-const SUITE: &str = r#"
-name = "mine"
-summary = "two kernels, a few samples"
-[[subject]]
-name = "none"
-kernel = "debian-6.12"
-boot = "preempt=none"
-[[subject]]
-name = "rt"
-kernel = "debian-6.12-rt"
-[[step]]
-probe = "timer"
-samples = 60
-"#;
+/// Two kernels, a few samples, and the limits that follow.
+fn suite(limits: &str) -> String {
+    let step = "[[step]]\nprobe = \"timer\"\nsamples = 60\n";
+    format!("name = \"mine\"\nsummary = \"\"\n{NONE_AND_RT}{step}{limits}")
+}
 
 /// A limit on the worst case that all of these subjects keep to, or none.
 fn limit(at_most: &str) -> String {
@@ -34,7 +25,7 @@ fn json(ended: &Ended) -> Value {
 #[test]
 fn a_limit_makes_runs_fit_unfit_or_undecided() {
     let scratch = Scratch::new();
-    let suite = scratch.file("mine.toml", SUITE.to_owned() + &limit("1 s"));
+    let suite = scratch.file("mine.toml", suite(&limit("1 s")));
     // Its own limit, with as many seeds as that takes: two subjects, five runs each.
     let fit = scratch.run(&["judge", &suite, "--quiet", "--json"]);
     assert_eq!(fit.status, Some(0), "{}{}", fit.stdout, fit.stderr);
@@ -114,7 +105,7 @@ fn refused(scratch: &Scratch, suite: &str) {
 /// A broken worst case ends it after the first seeds; one that is kept takes a look's.
 fn within_a_budget(scratch: &Scratch) {
     for (at_most, status, most) in [("1 us", 4, 2), ("1 s", 0, 6)] {
-        let suite = scratch.file("budget.toml", SUITE.to_owned() + &limit(at_most));
+        let suite = scratch.file("budget.toml", suite(&limit(at_most)));
         let judged = scratch.run(&[
             "judge",
             &suite,

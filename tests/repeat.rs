@@ -4,22 +4,13 @@
 use std::fs;
 use std::process::Command;
 
-use punctual_tests::{Ended, Scratch, digests, programs, runs};
+use punctual_tests::{Ended, NONE_AND_RT, Scratch, digests, programs, runs};
 
-const SUITE: &str = r#"
-    name = "small"
-    summary = "a step of some periods"
-    [[subject]]
-    name = "none"
-    kernel = "debian-6.12"
-    boot = "preempt=none"
-    [[subject]]
-    name = "rt"
-    kernel = "debian-6.12-rt"
-    [[step]]
-    probe = "timer"
-    load = "ls-recursive"
-"#;
+/// A step of some periods.
+fn small() -> String {
+    let step = "[[step]]\nprobe = \"timer\"\nload = \"ls-recursive\"\n";
+    format!("name = \"small\"\nsummary = \"\"\n{NONE_AND_RT}{step}")
+}
 
 /// The commands on a page, as a reader would copy them.
 fn commands(page: &str) -> Vec<String> {
@@ -62,7 +53,7 @@ fn measured_twice(arguments: &[&str]) -> (Vec<String>, Vec<String>, Vec<String>)
 #[test]
 fn what_a_page_says_repeats_its_runs() {
     let scratch = Scratch::new();
-    let suite = scratch.file("small.toml", SUITE);
+    let suite = scratch.file("small.toml", small());
     let (first, again, commands) = measured_twice(&[
         &suite,
         "--samples",
