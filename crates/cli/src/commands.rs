@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command line: one file for each subcommand.
 
+mod bound;
 mod cache;
 mod compare;
 mod completions;
@@ -79,6 +80,7 @@ enum Command {
     Compare(compare::Compare),
     Judge(judge::Judge),
     Survey(survey::Survey),
+    Bound(bound::Bound),
     Remove(remove::Remove),
     Explain(explain::Explain),
     List(list::List),
@@ -99,6 +101,7 @@ impl Cli {
             Command::Compare(command) => command.run(),
             Command::Judge(command) => command.run(),
             Command::Survey(command) => command.run(),
+            Command::Bound(command) => command.run(),
             Command::Remove(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::List(command) => command.run(),
