@@ -480,7 +480,9 @@ impl<'a> SectionTracer<'a> {
             most: (text(found.most.0), clock.time(found.most.1)),
         };
         let mut hotspots: Vec<Hotspot> = self.found.iter().map(hotspot).collect();
-        hotspots.sort_by(|a, b| (b.longest, &a.function).cmp(&(a.longest, &b.function)));
+        hotspots.sort_by(|a, b| {
+            (b.longest, &a.function, a.what).cmp(&(a.longest, &b.function, b.what))
+        });
         let begun = self.begun.unwrap_or(0);
         Survey {
             hotspots,
