@@ -6,6 +6,7 @@ mod cache;
 mod compare;
 mod completions;
 mod explain;
+mod import;
 mod judge;
 mod kernel;
 mod list;
@@ -81,6 +82,7 @@ enum Command {
     Judge(judge::Judge),
     Survey(survey::Survey),
     Bound(bound::Bound),
+    Import(import::Import),
     Remove(remove::Remove),
     Explain(explain::Explain),
     List(list::List),
@@ -102,6 +104,7 @@ impl Cli {
             Command::Judge(command) => command.run(),
             Command::Survey(command) => command.run(),
             Command::Bound(command) => command.run(),
+            Command::Import(command) => command.run(),
             Command::Remove(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::List(command) => command.run(),

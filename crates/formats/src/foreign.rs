@@ -22,8 +22,8 @@ pub struct Foreign {
     pub times: Option<[String; 2]>,
     /// For how long was measured, in seconds.
     pub seconds: Option<u64>,
-    /// How many nanoseconds a value's unit has.
-    pub unit_ns: u64,
+    /// How many nanoseconds a value's unit has; cyclictest's histogram does not say it.
+    pub unit_ns: Option<u64>,
     /// Thread by thread, or CPU by CPU.
     pub counted: Vec<Counted>,
 }
@@ -79,7 +79,7 @@ fn of_cyclictest(results: cyclictest_json::Results) -> Foreign {
         system: Some([node, release, version]),
         realtime: Some(results.realtime),
         times: Some([results.start, results.end]),
-        unit_ns: if results.nanoseconds { 1 } else { 1000 },
+        unit_ns: Some(if results.nanoseconds { 1 } else { 1000 }),
         counted: counted.collect(),
         ..Foreign::default()
     }
@@ -89,7 +89,10 @@ fn of_histogram(columns: Vec<cyclictest_histogram::Column>) -> Foreign {
     let counted = columns.into_iter().enumerate().map(|(number, column)| {
         let bins = (0..).zip(column.bins).filter(|(_, count)| *count > 0);
         let bins: BTreeMap<u64, u64> = bins.collect();
-        let count = bins.values().sum::<u64>() + column.overflows;
+        let count = bins
+            .values()
+            .copied()
+            .fold(column.overflows, u64::saturating_add);
         Counted {
             variant: format!("thread {number}"),
             bins,
@@ -99,7 +102,6 @@ fn of_histogram(columns: Vec<cyclictest_histogram::Column>) -> Foreign {
     });
     Foreign {
         program: "cyclictest",
-        unit_ns: 1000,
         counted: counted.collect(),
         ..Foreign::default()
     }
@@ -122,7 +124,7 @@ fn of_rtla(results: rtla_timerlat::Results) -> Foreign {
     Foreign {
         program: "rtla timerlat",
         seconds: Some(results.seconds),
-        unit_ns: if results.nanoseconds { 1 } else { 1000 },
+        unit_ns: Some(if results.nanoseconds { 1 } else { 1000 }),
         counted: counted.collect(),
         ..Foreign::default()
     }
@@ -139,7 +141,7 @@ fn of_jitterdebugger(results: jitterdebugger::Results) -> Foreign {
     Foreign {
         program: "jitterdebugger",
         system: Some([system.nodename, system.release, system.version]),
-        unit_ns: system.resolution_in_ns,
+        unit_ns: Some(system.resolution_in_ns),
         counted: counted.collect(),
         ..Foreign::default()
     }

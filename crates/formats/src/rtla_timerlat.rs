@@ -133,7 +133,9 @@ fn read_comment(results: &mut Results, line: &str) -> Option<()> {
         let mut next = || parts.next().flatten();
         let (hours, minutes, seconds) = (next()?, next()?, next()?);
         let days: u64 = days.parse().ok()?;
-        results.seconds = ((days * 24 + hours) * 60 + minutes) * 60 + seconds;
+        let hours = days.checked_mul(24)?.checked_add(hours)?;
+        let minutes = hours.checked_mul(60)?.checked_add(minutes)?;
+        results.seconds = minutes.checked_mul(60)?.checked_add(seconds)?;
     }
     Some(())
 }

@@ -182,7 +182,7 @@ fn observed(surveyed: &[(&Run, Survey)]) -> Option<Observed> {
             Some(Observed {
                 run: run.id.clone(),
                 recording: recording.title(),
-                late: recording.worst.first()?.value,
+                late: recording.max()?,
             })
         })
     });
