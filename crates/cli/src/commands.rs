@@ -41,6 +41,7 @@ Examples:
   punctual show r3 --report r3.html        a run again, as a page
   punctual compare r1 r4                   one run against another
   punctual judge r1 r4 --limits mine.toml  fit, unfit or undecided, and why
+  punctual bound r4                        how late at most, on RT
   punctual published celf                  what a suite's document says
 
 A run is named r3 or 3; `last` is the newest one.

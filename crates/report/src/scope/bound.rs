@@ -251,3 +251,6 @@ pub fn bound_page(runs: &[Run], bound: &Bound) -> String {
         chapters,
     )
 }
+
+#[cfg(test)]
+mod tests;
