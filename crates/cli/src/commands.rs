@@ -6,6 +6,7 @@ mod cache;
 mod compare;
 mod completions;
 mod explain;
+mod extremes;
 mod import;
 mod judge;
 mod kernel;
@@ -83,6 +84,7 @@ enum Command {
     Judge(judge::Judge),
     Survey(survey::Survey),
     Bound(bound::Bound),
+    Extremes(extremes::Extremes),
     Import(import::Import),
     Remove(remove::Remove),
     Explain(explain::Explain),
@@ -105,6 +107,7 @@ impl Cli {
             Command::Judge(command) => command.run(),
             Command::Survey(command) => command.run(),
             Command::Bound(command) => command.run(),
+            Command::Extremes(command) => command.run(),
             Command::Import(command) => command.run(),
             Command::Remove(command) => command.run(),
             Command::Explain(command) => command.run(),

@@ -60,31 +60,31 @@ impl Import {
             interval: self.interval,
             nanoseconds: self.nanoseconds,
         };
-        let read = |path: &PathBuf| {
-            let read = || -> Result<_> {
-                let text = fs::read_to_string(path)?;
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                Ok(import(&name, &text, &told)?)
-            };
-            let run = read().with_context(|| path.display().to_string())?;
-            Ok((path, run))
+        let read = |path: &PathBuf| -> Result<_> {
+            let text = fs::read_to_string(path)?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            Ok(import(&name, &text, &told)?)
         };
-        let runs = self.files.iter().map(read).collect::<Result<Vec<_>>>()?;
+        let mut runs = Vec::new();
+        for path in &self.files {
+            let run = read(path).with_context(|| path.display().to_string())?;
+            runs.push((path.display(), run));
+        }
         let store = self.store.open_or_make()?;
         for (path, run) in runs {
-            let path = path.display();
             if let Some(known) = store.find_equal(&run)? {
                 let known = known.id;
                 let wrong = format!("{path}: expected a new file, found that of {known}");
                 return Err(UsageError(wrong).into());
             }
             let id = store.begin(&run)?;
+            let digest = run.digest();
             let end = End {
                 state: State::Finished,
                 error: None,
                 finished: run.finished.as_deref().unwrap_or_default(),
                 console: "",
-                digest: run.digest().as_deref(),
+                digest: digest.as_deref(),
             };
             store.end(&id, &end)?;
             let count = run.recordings.len();
