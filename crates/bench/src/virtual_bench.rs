@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 pub use error::Error;
 pub use plugin::Plugin;
 pub use qemu::PROGRAM;
-pub use qemu_args::{BOOT_ARGUMENTS, Machine, Memory, NS_PER_INSN_MAX, cmdline};
+pub use qemu_args::{BOOT_ARGUMENTS, CPUS_MAX, Machine, Memory, NS_PER_INSN_MAX, TURN_US, cmdline};
 #[doc(hidden)]
 pub use qmp::Qmp;
 pub use qmp::QmpError;
@@ -42,9 +42,6 @@ use punctual_model::MachineRecord;
 use punctual_model::machine::VirtualMachine;
 use qemu::{Process, Qemu};
 use snapshot::{Files, Snapshot, SnapshotRecord};
-
-/// How many CPUs a virtual machine has: with one, its clock can count instructions.
-const CPUS: u32 = 1;
 
 /// How a run gets to a booted guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,11 +73,16 @@ pub struct VirtualBench {
 }
 
 impl VirtualBench {
-    /// The bench that keeps its files in Punctual's cache directory; an error where QEMU is
-    /// missing.
-    pub fn open(cache: &Path) -> Result<Self, Error> {
+    /// The bench that keeps its files in Punctual's cache directory, for machines of up to
+    /// `cpus` CPUs; an error where QEMU is missing, or too old for several.
+    pub fn open(cache: &Path, cpus: u32) -> Result<Self, Error> {
+        let qemu = if cpus > 1 {
+            Qemu::find_fair(cache)?
+        } else {
+            Qemu::find()?
+        };
         Ok(Self {
-            qemu: Qemu::find()?,
+            qemu,
             cache: cache.to_owned(),
             silence: SILENCE,
             plugin: None,
@@ -108,7 +110,8 @@ impl VirtualBench {
             initramfs_sha256: machine.initramfs_sha256.clone(),
             cmdline: machine.cmdline.clone(),
             memory_mib: machine.memory_mib,
-            cpus: CPUS,
+            cpus: machine.cpus,
+            turn_us: (machine.cpus > 1).then_some(machine.turn_us),
             ns_per_insn: machine.ns_per_insn,
             qemu: self.qemu.version.clone(),
             qemu_command: machine.shown(),
@@ -216,9 +219,10 @@ impl Session<'_> {
         let work = self.work_dir(plan)?;
         self.tell(Event::Booting)?;
         let mut process = self.start(&work, Memory::Fresh)?;
+        let machine = self.machine;
         self.watching(&work, |watch| {
             watch.until(Until::Paused, &mut process)?;
-            watch.go_on(&mut process)?;
+            set_off(machine, watch, &mut process)?;
             watch.until(Until::Finished, &mut process)
         })
         .map_err(|error| self.silent_from_the_first(error))
@@ -233,8 +237,9 @@ impl Session<'_> {
         while process.guest_status()? == "inmigrate" {
             thread::sleep(POLL);
         }
+        let machine = self.machine;
         self.watching(&work, |watch| {
-            watch.go_on(&mut process)?;
+            set_off(machine, watch, &mut process)?;
             watch.until(Until::Finished, &mut process)
         })
     }
@@ -349,6 +354,14 @@ impl Session<'_> {
         self.went_on = watch.went_on;
         result
     }
+}
+
+/// Lets a booted guest go on to its plan.
+fn set_off(machine: &Machine, watch: &mut Watch, process: &mut Process) -> Result<(), RunError> {
+    if machine.cpus > 1 {
+        process.set_turn(machine.turn_us)?;
+    }
+    watch.go_on(process)
 }
 
 /// How often QEMU is asked whether it is done.

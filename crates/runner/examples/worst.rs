@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let cache = paths::cache_dir()?;
     let say = &mut |message: &str| eprintln!("{message}");
     let builder = Builder {
-        bench: &VirtualBench::open(&cache)?,
+        bench: &VirtualBench::open(&cache, suite.cpus.get())?,
         catalog: &Catalog::open(&cache)?,
         cache: &cache,
         equipment: &Equipment::of(&suite, &loads, say)?,

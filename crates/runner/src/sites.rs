@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use punctual_bench::host::HostSite;
 use punctual_bench::site::Site;
-use punctual_bench::virtual_bench::{Machine, Start, VirtualBench, VirtualSite, cmdline};
+use punctual_bench::virtual_bench::{Machine, Start, TURN_US, VirtualBench, VirtualSite, cmdline};
 use punctual_kernels::disk::{self, DiskModule};
 use punctual_kernels::initramfs::{self, Initramfs};
 use punctual_kernels::kmod;
@@ -48,6 +48,10 @@ pub struct Equipment {
     kernel_source: bool,
     /// Memory, in mebibytes.
     pub memory_mib: u32,
+    /// How many CPUs.
+    pub cpus: u32,
+    /// How long the turn of one of several CPUs is at most, in microseconds of virtual time.
+    pub turn_us: u32,
     /// Nanoseconds of virtual time per instruction.
     pub ns_per_insn: u32,
     /// How a run gets to a booted guest.
@@ -77,6 +81,8 @@ impl Equipment {
             files: find_files(&suite.files, say)?,
             modules: suite.modules.clone(),
             memory_mib: suite.memory_mib,
+            cpus: suite.cpus.get(),
+            turn_us: TURN_US,
             ns_per_insn: 1,
             start: Start::Resumed,
         })
@@ -189,11 +195,13 @@ impl Builder<'_> {
 
     fn site(&self, guest: &Guest, subject: &SubjectSpec) -> PreparedSite {
         let machine = Machine {
-            cmdline: cmdline(&guest.kernel, &subject.boot),
+            cmdline: cmdline(&guest.kernel, &subject.boot, self.equipment.cpus),
             kernel: guest.kernel.clone(),
             initramfs: guest.initramfs.clone(),
             initramfs_sha256: guest.initramfs_sha256.clone(),
             memory_mib: self.equipment.memory_mib,
+            cpus: self.equipment.cpus,
+            turn_us: self.equipment.turn_us,
             ns_per_insn: self.equipment.ns_per_insn,
         };
         PreparedSite {

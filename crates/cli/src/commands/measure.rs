@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum, value_parser};
-use punctual_bench::virtual_bench::{Start, VirtualBench};
+use punctual_bench::virtual_bench::{Start, TURN_US, VirtualBench};
 use punctual_kernels::paths;
 use punctual_model::plan::{SEED_MAX, Step};
 use punctual_model::run::Request;
@@ -81,6 +81,10 @@ pub struct MeasureArgs {
     /// The guest's memory in MiB, instead of the suite's
     #[arg(long, value_name = "MIB", value_parser = value_parser!(u32).range(16..=1 << 20))]
     memory: Option<u32>,
+    /// How long one of several CPUs of a guest runs while the others wait for their turn, at
+    /// most, in microseconds of virtual time [default: 10]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
+    turn_us: Option<u32>,
     /// Boot afresh instead of resuming a booted guest from the cache
     #[arg(long)]
     cold: bool,
@@ -227,6 +231,9 @@ impl MeasureArgs {
         if let Some(mib) = self.memory {
             options.extend([word("--memory"), mib.to_string()]);
         }
+        if let Some(turn) = self.turn_us {
+            options.extend([word("--turn-us"), turn.to_string()]);
+        }
         if self.patience != PATIENCE {
             options.extend([word("--patience"), self.patience.to_string()]);
         }
@@ -238,14 +245,18 @@ impl MeasureArgs {
         })
     }
 
+    /// What is measured, on the bench that is chosen.
+    pub fn suite(&self, what: &WhatArgs) -> Result<Suite> {
+        match self.bench {
+            Bench::Host => what.suite_on_host(),
+            Bench::Virtual => what.suite_on_guest(),
+        }
+    }
+
     /// What can be known to be wrong before anything is looked up or measured.
-    pub fn check(&self, what: &WhatArgs) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         match self.bench {
             Bench::Host => self.check_host()?,
-            Bench::Virtual if what.names_cpus() => {
-                let one = "--cpus is for --bench host: a virtual subject has one CPU";
-                return Err(UsageError(one.into()).into());
-            }
             Bench::Virtual if self.allow_idle_states => {
                 let none =
                     "--allow-idle-states is for --bench host: a virtual CPU has no deep ones";
@@ -265,6 +276,7 @@ impl MeasureArgs {
             (!self.subject.is_empty(), "--subject"),
             (self.ns_per_insn.is_some(), "--ns-per-insn"),
             (self.memory.is_some(), "--memory"),
+            (self.turn_us.is_some(), "--turn-us"),
             (self.cold, "--cold"),
             (self.jobs.is_some(), "--jobs"),
         ] {
@@ -284,7 +296,7 @@ impl MeasureArgs {
         if self.bench == Bench::Host {
             return Ok(vec![sites::host(cache, silence)]);
         }
-        let mut bench = VirtualBench::open(&cache)?;
+        let mut bench = VirtualBench::open(&cache, suite.cpus.get())?;
         bench.silence = silence;
         let say = &mut |message: &str| {
             if !self.quiet {
@@ -293,6 +305,7 @@ impl MeasureArgs {
         };
         let mut equipment = Equipment::of(suite, &loads::of(suite)?, say)?;
         equipment.memory_mib = self.memory.unwrap_or(suite.memory_mib);
+        equipment.turn_us = self.turn_us.unwrap_or(TURN_US);
         equipment.ns_per_insn = self.ns_per_insn.unwrap_or(1);
         if self.cold {
             equipment.start = Start::Cold;

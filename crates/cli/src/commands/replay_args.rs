@@ -49,7 +49,7 @@ impl ReplayArgs {
         let cache = paths::cache_dir()?;
         let plugin = self.plugin.clone();
         let place = Repeater {
-            bench: VirtualBench::open(&cache)?,
+            bench: VirtualBench::open(&cache, 1)?,
             plugin: plugin.unwrap_or_else(|| Companion::ScopePlugin.find()),
             start: if self.cold {
                 Start::Cold
