@@ -25,11 +25,11 @@ const ONLINE: &str = "/sys/devices/system/cpu/online";
 /// Brings up all CPUs. Where there is but one, nothing is done.
 pub fn bring_up() -> Result<(), String> {
     let (present, online) = (read(PRESENT)?, read(ONLINE)?);
-    let all = cpus(&present)?;
+    let all = list(&present)?;
     if all.len() == 1 {
         return Ok(());
     }
-    let online = cpus(&online)?;
+    let online = list(&online)?;
     keep_awake()?;
     for cpu in all.iter().filter(|cpu| !online.contains(cpu)) {
         let path = format!("/sys/devices/system/cpu/{cpu}/online");
@@ -48,10 +48,13 @@ pub fn bring_up() -> Result<(), String> {
 fn keep_awake() -> Result<(), String> {
     let (send, receive) = mpsc::channel();
     thread::spawn(move || {
-        let ready = rt::pin(BOOT_CPU).and_then(|()| rt::schedule(Policy::Idle, 0));
-        let is_ready = ready.is_ok();
-        _ = send.send(ready);
-        while is_ready {
+        let prepared = rt::pin(BOOT_CPU).and_then(|()| rt::schedule(Policy::Idle, 0));
+        if prepared.is_err() {
+            _ = send.send(prepared);
+            return;
+        }
+        _ = send.send(prepared);
+        loop {
             instructions::turn();
         }
     });
@@ -68,13 +71,13 @@ fn read(path: &str) -> Result<String, String> {
 }
 
 /// The CPUs of a list as the kernel writes it: `0`, `0-3`, `0,2-3`.
-fn cpus(list: &str) -> Result<Vec<CpuId>, String> {
-    let range = |part: &str| {
+fn list(text: &str) -> Result<Vec<CpuId>, String> {
+    let part_of = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         Some(first.parse().ok()?..=last.parse().ok()?)
     };
-    let ranges: Option<Vec<_>> = list.split(',').map(range).collect();
-    let ranges = ranges.ok_or_else(|| format!("{list:?} is no list of CPUs"))?;
+    let ranges: Option<Vec<_>> = text.split(',').map(part_of).collect();
+    let ranges = ranges.ok_or_else(|| format!("{text:?} is no list of CPUs"))?;
     Ok(ranges.into_iter().flatten().map(CpuId).collect())
 }
 
@@ -84,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_kernels_lists_are_read() {
-        let found = |list| cpus(list).map(|cpus| cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>());
+        let found = |text| list(text).map(|cpus| cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>());
         assert_eq!(found("0"), Ok(vec![0]));
         assert_eq!(found("0-3"), Ok(vec![0, 1, 2, 3]));
         assert_eq!(found("0,2-3"), Ok(vec![0, 2, 3]));

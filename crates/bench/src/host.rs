@@ -243,6 +243,10 @@ impl Watched for Process {
     fn spent(&self) -> Duration {
         self.begun.elapsed()
     }
+
+    fn pid(&self) -> u32 {
+        self.child.id()
+    }
 }
 
 impl Drop for Process {

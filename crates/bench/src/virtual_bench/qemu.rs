@@ -203,6 +203,10 @@ impl Watched for Process {
         self.memory.as_mut()?.progress()
     }
 
+    fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     fn spent(&self) -> Duration {
         let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
         cpu_ticks(&text.unwrap_or_default()).map_or(Duration::ZERO, |ticks| {

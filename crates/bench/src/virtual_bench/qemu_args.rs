@@ -87,7 +87,10 @@ const CLOCK: &str = "sleep=off,align=off,rr=record,rrfile=/dev/null";
 ///
 /// [`Process::set_turn`]: super::qemu::Process::set_turn
 fn further_cpus(cpus: u32) -> Vec<String> {
-    let mut words = vec!["-netdev".into(), "hubport,id=turn,hubid=0".into()];
+    // A later `-smp` takes the place of an earlier one.
+    let sockets = format!("1,maxcpus={cpus},sockets={cpus},cores=1,threads=1");
+    let turn = "hubport,id=turn,hubid=0".into();
+    let mut words = vec!["-smp".into(), sockets, "-netdev".into(), turn];
     for socket in 1..cpus {
         let place = format!("socket-id={socket},core-id=0,thread-id=0");
         words.extend(["-device".into(), format!("qemu64-x86_64-cpu,{place}")]);
@@ -194,9 +197,6 @@ impl Machine {
     fn fixed(&self) -> Vec<String> {
         let mut arguments: Vec<String> = HARDWARE.iter().map(|word| (*word).into()).collect();
         if self.cpus > 1 {
-            let smp = arguments.iter().position(|word| word == "-smp");
-            let count = smp.expect("the hardware has CPUs") + 1;
-            arguments[count] += &format!(",maxcpus={0},sockets={0},cores=1,threads=1", self.cpus);
             arguments.extend(further_cpus(self.cpus));
         }
         let shift = self.ns_per_insn.trailing_zeros();
