@@ -15,10 +15,12 @@ mod qemu_args;
 mod qmp;
 pub mod snapshot;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -30,6 +32,7 @@ pub use qemu_args::{BOOT_ARGUMENTS, Machine, Memory, NS_PER_INSN_MAX, cmdline};
 pub use qmp::Qmp;
 pub use qmp::QmpError;
 
+use crate::cache;
 use crate::console::Console;
 use crate::error::RunError;
 use crate::site::{Event, Listener, Outcome, SILENCE, Site};
@@ -73,6 +76,10 @@ pub struct VirtualBench {
     pub silence: Duration,
     /// What watches the guests while they carry out their plans.
     pub plugin: Option<Plugin>,
+    /// The space that booted guests may take in the cache, in bytes.
+    pub cache_limit: u64,
+    /// What this process needs of the cache, as long as it has a bench.
+    in_use: Arc<Mutex<BTreeMap<PathBuf, Lock>>>,
 }
 
 impl VirtualBench {
@@ -84,6 +91,8 @@ impl VirtualBench {
             cache: cache.to_owned(),
             silence: SILENCE,
             plugin: None,
+            cache_limit: cache::LIMIT,
+            in_use: Arc::default(),
         })
     }
 
@@ -91,10 +100,11 @@ impl VirtualBench {
     pub fn keep_initramfs(&self, initramfs: &Initramfs) -> Result<(PathBuf, String), Error> {
         let bytes = initramfs.finish()?;
         let sha256 = checksum::of_bytes(&bytes);
-        let path = self.initramfs(&sha256);
+        let path = self.initramfs(&sha256)?;
         let there = fs::metadata(&path).is_ok_and(|meta| meta.len() == bytes.len() as u64);
         if !there {
             write_atomically(&path, &bytes).map_err(Error::at(&path))?;
+            self.trim_cache()?;
         }
         Ok((path, sha256))
     }
@@ -165,9 +175,22 @@ impl VirtualBench {
         machine.key(&self.qemu)
     }
 
-    /// Where an initramfs with this SHA-256 is kept.
-    pub fn initramfs(&self, sha256: &str) -> PathBuf {
-        self.cache.join("initramfs").join(format!("{sha256}.cpio"))
+    /// Where an initramfs with this SHA-256 is kept. If it is there, it stays as long as this
+    /// bench, and counts as used now.
+    pub fn initramfs(&self, sha256: &str) -> Result<PathBuf, Error> {
+        let path = self.cache.join("initramfs").join(format!("{sha256}.cpio"));
+        let lock = Lock::share(&path.with_extension("lock")).map_err(Error::at(&path))?;
+        let mut in_use = self.in_use.lock().unwrap_or_else(PoisonError::into_inner);
+        in_use.insert(path.clone(), lock);
+        if path.is_file() {
+            cache::touch(&path).map_err(Error::at(&path))?;
+        }
+        Ok(path)
+    }
+
+    fn trim_cache(&self) -> Result<(), Error> {
+        let trimmed = cache::prune(&self.cache, cache::Keep::newest(self.cache_limit));
+        trimmed.map(drop).map_err(Error::at(&self.cache))
     }
 
     fn snapshots(&self) -> PathBuf {
@@ -268,7 +291,9 @@ impl Session<'_> {
         process.save_devices()?;
         drop(process);
         let snapshot = Snapshot::keep(work.path(), directory, |files| self.describe(files));
-        Ok(snapshot.map_err(Error::Snapshot)?)
+        let snapshot = snapshot.map_err(Error::Snapshot)?;
+        self.bench.trim_cache()?;
+        Ok(snapshot)
     }
 
     fn tell(&mut self, event: Event) -> Result<(), RunError> {

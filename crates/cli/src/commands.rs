@@ -18,10 +18,11 @@ mod runs;
 mod show;
 mod survey;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
+use punctual_bench::virtual_bench::VirtualBench;
 use punctual_kernels::Catalog;
 use punctual_kernels::paths;
 use punctual_model::Run;
@@ -58,6 +59,9 @@ Environment:
   XDG_CONFIG_HOME  your own punctual/suites/NAME.toml, punctual/loads/NAME.toml
                    and punctual/published/NAME.toml [~/.config]
   NO_COLOR         no colour in tables
+  PUNCTUAL_CACHE_SIZE
+                   the space that booted guests may take in the cache [10GiB];
+                   those used longest ago make room
   PUNCTUAL_TARGET  the program that measures, if not beside this one or in
                    ../lib/punctual
   PUNCTUAL_PLUGIN  the scope's plugin, likewise";
@@ -176,6 +180,13 @@ fn id(store: &Store, name: &str) -> Result<String> {
         Ok(number) => format!("r{number}"),
         Err(_) => name.to_owned(),
     })
+}
+
+/// The bench in QEMU, with the user's limit for what it keeps.
+fn virtual_bench(cache: &Path) -> Result<VirtualBench> {
+    let mut bench = VirtualBench::open(cache)?;
+    bench.cache_limit = cache::limit()?;
+    Ok(bench)
 }
 
 fn catalog() -> Result<Catalog> {

@@ -46,12 +46,13 @@ impl Repeater {
     pub fn machine(&self, run: &Run, kernel: Kernel) -> Result<Machine, ScopeError> {
         let then = run.machine.as_virtual();
         let then = then.ok_or_else(|| ScopeError::Host(run.id.clone()))?;
+        let initramfs = self.bench.initramfs(&then.initramfs_sha256);
         let machine = Machine {
             cmdline: cmdline(&kernel, &run.subject.boot),
             kernel,
             memory_mib: then.memory_mib,
             ns_per_insn: then.ns_per_insn,
-            initramfs: self.bench.initramfs(&then.initramfs_sha256),
+            initramfs: initramfs.map_err(RunError::from)?,
             initramfs_sha256: then.initramfs_sha256.clone(),
         };
         let now = MachineRecord::Virtual(self.bench.record(&machine)).facts();

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum, value_parser};
-use punctual_bench::virtual_bench::{Start, VirtualBench};
+use punctual_bench::virtual_bench::Start;
 use punctual_kernels::paths;
 use punctual_model::plan::{SEED_MAX, Step};
 use punctual_model::run::Request;
@@ -23,7 +23,7 @@ use punctual_runner::{Choice, Job, Results, Runner, choose, loads, suites};
 
 use punctual_store::Store;
 
-use super::{StoreArgs, catalog};
+use super::{StoreArgs, catalog, virtual_bench};
 use crate::output::say;
 use crate::progress::Progress;
 use crate::scale_args::ScaleArgs;
@@ -284,7 +284,7 @@ impl MeasureArgs {
         if self.bench == Bench::Host {
             return Ok(vec![sites::host(cache, silence)]);
         }
-        let mut bench = VirtualBench::open(&cache)?;
+        let mut bench = virtual_bench(&cache)?;
         bench.silence = silence;
         let say = &mut |message: &str| {
             if !self.quiet {

@@ -7,14 +7,14 @@ use anyhow::Result;
 use clap::Args;
 use punctual_bench::RunError;
 use punctual_bench::site::Event;
-use punctual_bench::virtual_bench::{Machine, Start, VirtualBench};
+use punctual_bench::virtual_bench::{Machine, Start};
 use punctual_kernels::paths;
 use punctual_model::{Plan, Run};
 use punctual_runner::Companion;
 use punctual_scope::error::ScopeError;
 use punctual_scope::repeat::Repeater;
 
-use super::catalog;
+use super::{catalog, virtual_bench};
 use crate::UsageError;
 use crate::output::say;
 use crate::progress::Progress;
@@ -49,7 +49,7 @@ impl ReplayArgs {
         let cache = paths::cache_dir()?;
         let plugin = self.plugin.clone();
         let place = Repeater {
-            bench: VirtualBench::open(&cache)?,
+            bench: virtual_bench(&cache)?,
             plugin: plugin.unwrap_or_else(|| Companion::ScopePlugin.find()),
             start: if self.cold {
                 Start::Cold
