@@ -28,6 +28,7 @@ use punctual_kernels::paths;
 use punctual_model::Run;
 use punctual_store::Store;
 
+use crate::output::say;
 use crate::{ExitStatus, UsageError};
 
 const EXAMPLES: &str = "\
@@ -130,14 +131,14 @@ impl StoreArgs {
 
     /// The store, which is made where there is none.
     fn open_or_make(&self) -> Result<Store> {
-        Ok(Store::open(&self.path()?)?)
+        open(&self.path()?)
     }
 
     /// The store, which must be there.
     fn open(&self) -> Result<Store> {
         let path = self.path()?;
         if path.exists() {
-            return Ok(Store::open(&path)?);
+            return open(&path);
         }
         let path = path.display();
         Err(UsageError(match self.db {
@@ -155,6 +156,20 @@ impl StoreArgs {
         let runs = names.iter().map(|name| load(&store, name));
         runs.collect()
     }
+}
+
+/// The store in a file; says so where that has migrated it.
+fn open(path: &Path) -> Result<Store> {
+    let store = Store::open(path)?;
+    if let Some(copy) = store.copy_of_earlier() {
+        say!(
+            "{} was written by an earlier version and is now of this one; a copy of what it was \
+             is {}",
+            path.display(),
+            copy.display()
+        );
+    }
+    Ok(store)
 }
 
 /// What is said where nothing was measured yet.
