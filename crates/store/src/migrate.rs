@@ -18,6 +18,9 @@ pub fn migrate(connection: &mut Connection, step: &mut dyn FnMut()) -> Result<()
     let found: i64 = transaction.pragma_query_value(None, version, |row| row.get(0))?;
     if found == 1 {
         from_version_1(&transaction, step)?;
+    }
+    if found < sql::SCHEMA_VERSION {
+        transaction.execute_batch(sql::MIGRATE_2)?;
         transaction.pragma_update(None, version, sql::SCHEMA_VERSION)?;
     }
     Ok(transaction.commit()?)
