@@ -132,6 +132,22 @@ pub enum StoreError {
         /// The process.
         pid: u32,
     },
+    /// A run that others are compared with cannot be removed.
+    #[error("run {id} belongs to baseline \"{baseline}\": `punctual baseline remove` it first")]
+    Needed {
+        /// The run.
+        id: String,
+        /// The baseline.
+        baseline: String,
+    },
+    /// There is no such baseline.
+    #[error("there is no baseline \"{name}\"{}", hint(close))]
+    UnknownBaseline {
+        /// The name that was asked for.
+        name: String,
+        /// Names that look like it.
+        close: Vec<String>,
+    },
     /// A part of a run is not what was stored.
     #[error(
         "run {id}: {part} is damaged ({reason}): restore the store from a copy, \

@@ -9,6 +9,7 @@
 //! Any number of threads and processes may use a store at the same time.
 #![forbid(unsafe_code)]
 
+mod baselines;
 mod body;
 mod connect;
 mod copy;
@@ -214,8 +215,40 @@ impl Store {
                 let (id, pid) = (rows::id_of(number), owner.pid);
                 return Err(StoreError::Alive { id, pid }.into());
             }
+            baselines::check_not_needed(transaction, number)?;
             transaction.execute(sql::DELETE_RUN, named_params! { ":run": number })?;
             Ok(())
+        })
+    }
+
+    /// Gives runs a name under which others are compared with them; a baseline of that name
+    /// is replaced.
+    ///
+    /// # Panics
+    /// Without a run: a baseline of nothing compares with nothing.
+    pub fn set_baseline(&self, name: &str, ids: &[String]) -> Result<(), StoreError> {
+        assert!(!ids.is_empty(), "a baseline has runs");
+        self.transact(TransactionBehavior::Immediate, |transaction| {
+            baselines::set(transaction, name, ids)
+        })
+    }
+
+    /// All baselines, by name, with the ids of their runs.
+    pub fn baselines(&self) -> Result<Vec<(String, Vec<String>)>, StoreError> {
+        self.transact(TransactionBehavior::Deferred, baselines::all)
+    }
+
+    /// The ids of a baseline's runs, in the order in which they were named.
+    pub fn baseline(&self, name: &str) -> Result<Vec<String>, StoreError> {
+        self.transact(TransactionBehavior::Deferred, |transaction| {
+            baselines::runs_of(transaction, name)
+        })
+    }
+
+    /// Forgets a baseline's name; its runs stay.
+    pub fn remove_baseline(&self, name: &str) -> Result<(), StoreError> {
+        self.transact(TransactionBehavior::Immediate, |transaction| {
+            baselines::remove(transaction, name)
         })
     }
 

@@ -28,7 +28,10 @@ pub fn migrate(
         return Ok(None);
     }
     let copy = Copy::take(path, found)?;
-    from_version_1(&transaction, step)?;
+    if found == 1 {
+        from_version_1(&transaction, step)?;
+    }
+    transaction.execute_batch(sql::MIGRATE_2)?;
     transaction.pragma_update(None, version, sql::SCHEMA_VERSION)?;
     let copy = copy.keep()?;
     transaction.commit()?;

@@ -11,9 +11,16 @@ use crate::migrate;
 /// Runs that version 1 stored: see `tests/fixtures/README.md`.
 const VERSION_1: &[u8] = include_bytes!("../../tests/fixtures/version-1.db");
 
+/// Runs that version 2 stored.
+const VERSION_2: &[u8] = include_bytes!("../../tests/fixtures/version-2.db");
+
 fn version_1() -> (TempDir, PathBuf) {
+    stored(VERSION_1)
+}
+
+fn stored(bytes: &[u8]) -> (TempDir, PathBuf) {
     let (directory, path) = scratch();
-    fs::write(&path, VERSION_1).unwrap();
+    fs::write(&path, bytes).unwrap();
     (directory, path)
 }
 
@@ -47,7 +54,7 @@ fn all_that_version_1_stored_is_read_with_its_digests_still_found_equal() {
     };
     assert_eq!(version_of(&path), 1);
     let store = Store::open(&path).unwrap();
-    assert_eq!(version_of(&path), 2);
+    assert_eq!(version_of(&path), sql::SCHEMA_VERSION);
     let mut with_digest = 0;
     for (number, digest) in &digests {
         let run = store.load(&format!("r{number}")).unwrap();
@@ -112,28 +119,48 @@ fn what_version_1_had_as_texts_has_become_values() {
     assert!(absent.step > 0 && !absent.reason.to_string().is_empty());
 }
 
+/// The tables, with their columns.
+fn columns(path: &Path) -> Vec<(String, String, String, i64)> {
+    let connection = Connection::open(path).unwrap();
+    let select = "SELECT m.name, c.name, c.type, c.\"notnull\" FROM sqlite_schema m,
+        pragma_table_info(m.name) c ORDER BY 1, 2";
+    let mut select = connection.prepare(select).unwrap();
+    let rows = select.query_map([], |row| {
+        let text = |at| row.get::<_, String>(at);
+        Ok((text(0)?, text(1)?, text(2)?, row.get::<_, i64>(3)?))
+    });
+    rows.unwrap().collect::<Result<Vec<_>, _>>().unwrap()
+}
+
 #[test]
 fn a_store_that_was_brought_over_is_one_like_any_other() {
     let (_directory, path) = version_1();
     let store = Store::open(&path).unwrap();
     let id = add_finished(&store);
     assert_eq!(store.load(&id).unwrap().state, State::Finished);
-    let columns = |path: &Path| {
-        let connection = Connection::open(path).unwrap();
-        let select = "SELECT m.name, c.name, c.type, c.\"notnull\" FROM sqlite_schema m,
-            pragma_table_info(m.name) c ORDER BY 1, 2";
-        let mut select = connection.prepare(select).unwrap();
-        let rows = select.query_map([], |row| {
-            let text = |at| row.get::<_, String>(at);
-            Ok((text(0)?, text(1)?, text(2)?, row.get::<_, i64>(3)?))
-        });
-        rows.unwrap().collect::<Result<Vec<_>, _>>().unwrap()
-    };
     let (_other, new) = fresh();
     assert_eq!(columns(&path), columns(&new.path));
     drop(store);
     let again = Store::open(&path).unwrap();
     assert_eq!(again.load(&id).unwrap().id, id);
+}
+
+#[test]
+fn a_store_of_version_2_keeps_its_runs_and_can_have_baselines() {
+    let (_directory, path) = stored(VERSION_2);
+    assert_eq!(version_of(&path), 2);
+    let store = Store::open(&path).unwrap();
+    assert_eq!(version_of(&path), sql::SCHEMA_VERSION);
+    let runs = store.list().unwrap();
+    assert_eq!(runs.len(), 4);
+    for run in &runs {
+        assert_eq!(store.load(&run.id).unwrap().digest(), run.digest);
+        assert!(run.digest.is_some());
+    }
+    store.set_baseline("old", &["r3".into()]).unwrap();
+    assert_eq!(store.baseline("old").unwrap(), ["r3"]);
+    let (_other, new) = fresh();
+    assert_eq!(columns(&path), columns(&new.path));
 }
 
 #[test]
