@@ -35,7 +35,7 @@ pub use qmp::QmpError;
 use crate::cache;
 use crate::console::Console;
 use crate::error::RunError;
-use crate::site::{Event, Listener, Outcome, SILENCE, Site};
+use crate::system::{Event, Listener, RunEnding, SILENCE, SystemUnderTest};
 use crate::watch::{Until, Watch};
 use crate::workdir::WorkDir;
 use punctual_kernels::checksum;
@@ -134,7 +134,7 @@ impl VirtualBench {
         start: Start,
         on: Listener,
         cancel: &AtomicBool,
-    ) -> Outcome {
+    ) -> RunEnding {
         self.carry_out(machine, plan, (start, Cancel::Discard), on, cancel)
     }
 
@@ -145,7 +145,7 @@ impl VirtualBench {
         (start, on_cancel): (Start, Cancel),
         on: Listener,
         cancel: &AtomicBool,
-    ) -> Outcome {
+    ) -> RunEnding {
         let mut session = Session {
             bench: self,
             machine,
@@ -162,7 +162,7 @@ impl VirtualBench {
         };
         let ended = Instant::now();
         let went_on = session.went_on.unwrap_or(ended);
-        Outcome {
+        RunEnding {
             console: session.console.text(),
             preparing: went_on - begun,
             measuring: ended - went_on,
@@ -200,7 +200,7 @@ impl VirtualBench {
 
 /// A machine on the virtual bench.
 #[derive(Clone, Debug)]
-pub struct VirtualSite {
+pub struct VirtualSystem {
     /// The bench.
     pub bench: VirtualBench,
     /// The machine.
@@ -209,12 +209,12 @@ pub struct VirtualSite {
     pub start: Start,
 }
 
-impl Site for VirtualSite {
+impl SystemUnderTest for VirtualSystem {
     fn machine(&self) -> MachineRecord {
         MachineRecord::Virtual(self.bench.record(&self.machine))
     }
 
-    fn run(&self, plan: &str, on: Listener, cancel: &AtomicBool) -> Outcome {
+    fn run(&self, plan: &str, on: Listener, cancel: &AtomicBool) -> RunEnding {
         let how = (self.start, Cancel::Keep);
         self.bench.carry_out(&self.machine, plan, how, on, cancel)
     }

@@ -11,7 +11,7 @@ use std::thread;
 
 use punctual_bench::RunError;
 use punctual_bench::WorkDir;
-use punctual_bench::site::Event;
+use punctual_bench::system::Event;
 use punctual_bench::virtual_bench::{self, Machine, Plugin, Start, VirtualBench, cmdline};
 use punctual_kernels::Kernel;
 use punctual_kernels::paths;

@@ -18,7 +18,7 @@ use punctual_model::plan::{SEED_MAX, Step};
 use punctual_model::run::Request;
 use punctual_model::suite::{SubjectSpec, Suite};
 use punctual_model::{Nanos, Plan};
-use punctual_runner::sites::{self, Builder, Equipment, PreparedSite};
+use punctual_runner::systems::{self, Builder, Equipment, PreparedSystem};
 use punctual_runner::{Choice, Job, Results, Runner, choose, loads, suites};
 
 use punctual_store::Store;
@@ -106,7 +106,7 @@ pub struct Prepared<'a> {
     what: &'a WhatArgs,
     suite: &'a Suite,
     subjects: Vec<SubjectSpec>,
-    sites: Vec<PreparedSite>,
+    systems: Vec<PreparedSystem>,
     store: Store,
     cancel: &'static AtomicBool,
     side_by_side: usize,
@@ -129,16 +129,16 @@ impl Prepared<'_> {
         let progress = Progress::new(all, is_virtual, self.side_by_side, self.args.quiet);
         let mut jobs = Vec::new();
         for plan in plans {
-            for (number, (subject, site)) in subjects.iter().zip(&self.sites).enumerate() {
+            for (number, (subject, system)) in subjects.iter().zip(&self.systems).enumerate() {
                 let mut plan = plan.clone();
-                plan.absent.clone_from(&site.absent);
+                plan.absent.clone_from(&system.absent);
                 let request = self.args.request(self.what, self.suite, number)?;
                 jobs.push(Job {
                     request,
                     group: if *pooled { number } else { jobs.len() },
                     suite: &self.suite.name,
                     subject,
-                    site: site.site.as_ref(),
+                    system: system.system.as_ref(),
                     plan,
                 });
             }
@@ -160,13 +160,13 @@ impl MeasureArgs {
     pub fn prepare<'a>(&'a self, what: &'a WhatArgs, suite: &'a Suite) -> Result<Prepared<'a>> {
         let subjects = self.subjects(suite)?;
         let store = self.store.open_or_make()?;
-        let sites = self.sites(suite, &subjects)?;
+        let systems = self.systems(suite, &subjects)?;
         Ok(Prepared {
             args: self,
             what,
             suite,
             subjects,
-            sites,
+            systems,
             store,
             cancel: interrupt::flag()?,
             side_by_side: self.side_by_side()?,
@@ -278,11 +278,11 @@ impl MeasureArgs {
     }
 
     /// The subjects, ready to run.
-    fn sites(&self, suite: &Suite, subjects: &[SubjectSpec]) -> Result<Vec<PreparedSite>> {
+    fn systems(&self, suite: &Suite, subjects: &[SubjectSpec]) -> Result<Vec<PreparedSystem>> {
         let cache = paths::cache_dir()?;
         let silence = Duration::from_secs(self.patience);
         if self.bench == Bench::Host {
-            return Ok(vec![sites::host(cache, silence)]);
+            return Ok(vec![systems::host(cache, silence)]);
         }
         let mut bench = virtual_bench(&cache)?;
         bench.silence = silence;

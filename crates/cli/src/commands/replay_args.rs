@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use punctual_bench::RunError;
-use punctual_bench::site::Event;
+use punctual_bench::system::Event;
 use punctual_bench::virtual_bench::{Machine, Start};
 use punctual_kernels::paths;
 use punctual_model::{Plan, Run};
