@@ -98,8 +98,6 @@ fn number(text: &str, after: &str) -> f64 {
 
 /// Both, idle and under the same load.
 const CYCLICTEST: &str = r#"
-name = "cyclictest"
-summary = "our timer and cyclictest, same period, priority and load"
 programs = ["cyclictest"]
 [[step]]
 probe = "timer"
@@ -193,7 +191,7 @@ fn figures(is_idle: bool) -> [Figure; 4] {
 #[test]
 fn timer_agrees_with_cyclictest() {
     let scratch = Scratch::new();
-    let suite = &scratch.file("cyclictest.toml", CYCLICTEST);
+    let suite = &scratch.suite("cyclictest", &[], CYCLICTEST);
     for kernel in KERNELS {
         let runs = scratch.measure(&[suite, "--kernel", kernel, "--seeds", SEEDS]);
         for (load, step) in [("idle", 0), ("stress", 2)] {
@@ -215,8 +213,6 @@ fn timer_agrees_with_cyclictest() {
 #[test]
 fn hackbench_agrees_with_that_of_rt_tests() {
     const SUITE: &str = r#"
-        name = "hackbench"
-        summary = "our hackbench and that of rt-tests"
         programs = ["hackbench"]
         [[step]]
         probe = "hackbench"
@@ -232,7 +228,7 @@ fn hackbench_agrees_with_that_of_rt_tests() {
     let scratch = Scratch::new();
     for (ipc, option) in [("pipe", ", \"-p\""), ("socket", "")] {
         let suite = SUITE.replace("IPC", ipc).replace(" OPTION", option);
-        let suite = &scratch.file("hackbench.toml", suite);
+        let suite = &scratch.suite("hackbench", &[], &suite);
         for kernel in KERNELS {
             let runs = scratch.measure(&[suite, "--kernel", kernel, "--seeds", SEEDS]);
             let ours: Vec<f64> = runs
@@ -263,15 +259,13 @@ fn mean_of_times(run: &Value) -> f64 {
 #[test]
 fn priority_inheritance_prevents_inversion_and_no_protocol_does_not() {
     const SUITE: &str = r#"
-        name = "inversion"
-        summary = "priority inversion, as the VUB paper has it"
         [[step]]
         probe = "inversion"
         rounds = 20
         work_us = 500
     "#;
     let scratch = Scratch::new();
-    let suite = &scratch.file("inversion.toml", SUITE);
+    let suite = &scratch.suite("inversion", &[], SUITE);
     let kernels = ["--kernel", "debian-6.12", "--kernel", "debian-6.12-rt"];
     for run in scratch.measure(&[&[suite.as_str()], &kernels[..]].concat()) {
         let kernel = &run["subject"]["kernel"];

@@ -15,7 +15,7 @@ use punctual_model::{Progress, Record};
 
 use crate::console::Console;
 use crate::error::RunError;
-use crate::site::{Event, Listener};
+use crate::system::{Event, Listener};
 
 /// How often it is looked how far a step is.
 const LOOK_AT_PROGRESS: Duration = Duration::from_millis(200);
@@ -98,7 +98,7 @@ pub struct Watch<'a> {
     console_port: Port,
     /// The console so far.
     pub console: Console,
-    patience: Patience,
+    timeout: SilenceTimeout,
     finished: bool,
     /// Until when a subject that was asked to end is waited for.
     ends_by: Option<Instant>,
@@ -126,7 +126,7 @@ impl<'a> Watch<'a> {
             limits: LIMITS,
             console_port: Port::open(&directory.join("console"))?,
             console: Console::default(),
-            patience: Patience::new(silence),
+            timeout: SilenceTimeout::new(silence),
             finished: false,
             ends_by: None,
             progress: None,
@@ -170,7 +170,7 @@ impl<'a> Watch<'a> {
             }
             let is_alive = end == Until::Finished && self.look_at_progress(process)?;
             let heard = heard || is_alive;
-            self.patience
+            self.timeout
                 .look(heard, process.spent(), || is_ready(process.pid()))?;
             thread::sleep(LOOK);
         }
@@ -233,7 +233,7 @@ impl<'a> Watch<'a> {
         self.records += 1;
         match &record {
             Record::Started(started) => {
-                self.patience.expect(started.nominal.as_secs_f64());
+                self.timeout.expect(started.nominal.as_secs_f64());
             }
             Record::Refused(reason) => return Err(RunError::Refused(reason.clone())),
             Record::Finished(_) => self.finished = true,
@@ -299,7 +299,7 @@ impl Port {
 
 /// Tells a guest that is slow from one that is lost. Time on the wall says nothing of that
 /// on a busy machine; the CPU time that QEMU has used does.
-struct Patience {
+struct SilenceTimeout {
     silence: Duration,
     allowed: Duration,
     heard_at: Duration,
@@ -307,7 +307,7 @@ struct Patience {
     used_since: Instant,
 }
 
-impl Patience {
+impl SilenceTimeout {
     fn new(silence: Duration) -> Self {
         Self {
             silence,
@@ -506,19 +506,19 @@ mod tests {
 
     #[test]
     fn silence_is_counted_in_cpu_time_from_the_last_sign_of_life() {
-        let mut patience = Patience::new(10 * SECOND);
-        patience.look(false, 10 * SECOND, || false).unwrap();
-        patience.look(true, 20 * SECOND, || false).unwrap();
-        patience.look(false, 30 * SECOND, || false).unwrap();
-        let error = patience.look(false, 31 * SECOND, || false).unwrap_err();
+        let mut timeout = SilenceTimeout::new(10 * SECOND);
+        timeout.look(false, 10 * SECOND, || false).unwrap();
+        timeout.look(true, 20 * SECOND, || false).unwrap();
+        timeout.look(false, 30 * SECOND, || false).unwrap();
+        let error = timeout.look(false, 31 * SECOND, || false).unwrap_err();
         assert!(matches!(error, RunError::Silent(10)), "{error}");
     }
 
     #[test]
     fn a_long_step_may_be_silent_for_longer() {
-        let mut patience = Patience::new(10 * SECOND);
-        patience.expect(3.0);
-        patience.look(false, 190 * SECOND, || false).unwrap();
-        assert!(patience.look(false, 191 * SECOND, || false).is_err());
+        let mut timeout = SilenceTimeout::new(10 * SECOND);
+        timeout.expect(3.0);
+        timeout.look(false, 190 * SECOND, || false).unwrap();
+        assert!(timeout.look(false, 191 * SECOND, || false).is_err());
     }
 }

@@ -11,7 +11,7 @@ use std::thread;
 
 use punctual_bench::RunError;
 use punctual_bench::WorkDir;
-use punctual_bench::site::Event;
+use punctual_bench::system::Event;
 use punctual_bench::virtual_bench::{self, Machine, Plugin, Start, TURN_US, VirtualBench, cmdline};
 use punctual_kernels::Kernel;
 use punctual_kernels::paths;
@@ -49,6 +49,7 @@ impl Repeater {
         if then.cpus > 1 {
             return Err(ScopeError::ManyCpus(run.id.clone(), then.cpus));
         }
+        let initramfs = self.bench.initramfs(&then.initramfs_sha256);
         let machine = Machine {
             cmdline: cmdline(&kernel, &run.subject.boot, then.cpus),
             cpus: then.cpus,
@@ -56,7 +57,7 @@ impl Repeater {
             kernel,
             memory_mib: then.memory_mib,
             ns_per_insn: then.ns_per_insn,
-            initramfs: self.bench.initramfs(&then.initramfs_sha256),
+            initramfs: initramfs.map_err(RunError::from)?,
             initramfs_sha256: then.initramfs_sha256.clone(),
         };
         let now = MachineRecord::Virtual(self.bench.record(&machine)).facts();

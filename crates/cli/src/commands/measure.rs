@@ -12,18 +12,18 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum, value_parser};
-use punctual_bench::virtual_bench::{Start, TURN_US, VirtualBench};
+use punctual_bench::virtual_bench::{Start, TURN_US};
 use punctual_kernels::paths;
 use punctual_model::plan::{SEED_MAX, Step};
 use punctual_model::run::Request;
 use punctual_model::suite::{SubjectSpec, Suite};
 use punctual_model::{Nanos, Plan};
-use punctual_runner::sites::{self, Builder, Equipment, PreparedSite};
+use punctual_runner::systems::{self, Builder, Equipment, PreparedSystem};
 use punctual_runner::{Choice, Job, Results, Runner, choose, loads, suites};
 
 use punctual_store::Store;
 
-use super::{StoreArgs, catalog};
+use super::{StoreArgs, catalog, virtual_bench};
 use crate::output::say;
 use crate::progress::Progress;
 use crate::scale_args::ScaleArgs;
@@ -110,7 +110,7 @@ pub struct Prepared<'a> {
     what: &'a WhatArgs,
     suite: &'a Suite,
     subjects: Vec<SubjectSpec>,
-    sites: Vec<PreparedSite>,
+    systems: Vec<PreparedSystem>,
     store: Store,
     cancel: &'static AtomicBool,
     side_by_side: usize,
@@ -133,16 +133,16 @@ impl Prepared<'_> {
         let progress = Progress::new(all, is_virtual, self.side_by_side, self.args.quiet);
         let mut jobs = Vec::new();
         for plan in plans {
-            for (number, (subject, site)) in subjects.iter().zip(&self.sites).enumerate() {
+            for (number, (subject, system)) in subjects.iter().zip(&self.systems).enumerate() {
                 let mut plan = plan.clone();
-                plan.absent.clone_from(&site.absent);
+                plan.absent.clone_from(&system.absent);
                 let request = self.args.request(self.what, self.suite, number)?;
                 jobs.push(Job {
                     request,
                     group: if *pooled { number } else { jobs.len() },
                     suite: &self.suite.name,
                     subject,
-                    site: site.site.as_ref(),
+                    system: system.system.as_ref(),
                     plan,
                 });
             }
@@ -164,13 +164,13 @@ impl MeasureArgs {
     pub fn prepare<'a>(&'a self, what: &'a WhatArgs, suite: &'a Suite) -> Result<Prepared<'a>> {
         let subjects = self.subjects(suite)?;
         let store = self.store.open_or_make()?;
-        let sites = self.sites(suite, &subjects)?;
+        let systems = self.systems(suite, &subjects)?;
         Ok(Prepared {
             args: self,
             what,
             suite,
             subjects,
-            sites,
+            systems,
             store,
             cancel: interrupt::flag()?,
             side_by_side: self.side_by_side()?,
@@ -290,13 +290,13 @@ impl MeasureArgs {
     }
 
     /// The subjects, ready to run.
-    fn sites(&self, suite: &Suite, subjects: &[SubjectSpec]) -> Result<Vec<PreparedSite>> {
+    fn systems(&self, suite: &Suite, subjects: &[SubjectSpec]) -> Result<Vec<PreparedSystem>> {
         let cache = paths::cache_dir()?;
         let silence = Duration::from_secs(self.patience);
         if self.bench == Bench::Host {
-            return Ok(vec![sites::host(cache, silence)]);
+            return Ok(vec![systems::host(cache, silence)]);
         }
-        let mut bench = VirtualBench::open(&cache, suite.cpus.get())?;
+        let mut bench = virtual_bench(&cache, suite.cpus.get())?;
         bench.silence = silence;
         let say = &mut |message: &str| {
             if !self.quiet {
