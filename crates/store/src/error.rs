@@ -26,6 +26,18 @@ pub enum StoreError {
         /// Why not.
         source: io::Error,
     },
+    /// The copy that a store is migrated after cannot be made.
+    #[error(
+        "cannot copy the store to {}, and without a copy it is not migrated to this version: \
+         repair the cause",
+        path.display()
+    )]
+    Copy {
+        /// The copy.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
     /// The file is something else.
     #[error("expected an SQLite database in {}, found something else", path.display())]
     NotADatabase {
@@ -119,6 +131,22 @@ pub enum StoreError {
         id: String,
         /// The process.
         pid: u32,
+    },
+    /// A run that others are compared with cannot be removed.
+    #[error("run {id} belongs to baseline \"{baseline}\": `punctual baseline remove` it first")]
+    Needed {
+        /// The run.
+        id: String,
+        /// The baseline.
+        baseline: String,
+    },
+    /// There is no such baseline.
+    #[error("there is no baseline \"{name}\"{}", hint(close))]
+    UnknownBaseline {
+        /// The name that was asked for.
+        name: String,
+        /// Names that look like it.
+        close: Vec<String>,
     },
     /// A part of a run is not what was stored.
     #[error(

@@ -9,8 +9,10 @@
 //! Any number of threads and processes may use a store at the same time.
 #![forbid(unsafe_code)]
 
+mod baselines;
 mod body;
 mod connect;
+mod copy;
 mod error;
 mod migrate;
 mod owner;
@@ -44,6 +46,7 @@ use crate::owner::Owner;
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
+    earlier: Option<PathBuf>,
     connection: Mutex<Connection>,
 }
 
@@ -90,14 +93,21 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         make_parent(path)?;
         let connect = |sharing| connect(path, sharing).map_err(|fault| fault.at(path));
-        let connection = connect(Sharing::Shared).or_else(|error| match error {
-            StoreError::Full { .. } => connect(Sharing::Alone),
+        let opened = connect(Sharing::Shared).or_else(|error| match error {
+            StoreError::Full { .. } => connect(Sharing::Alone).map_err(|_| error),
             error => Err(error),
-        })?;
+        });
+        let (connection, earlier) = opened?;
         Ok(Self {
             path: path.to_owned(),
+            earlier,
             connection: Mutex::new(connection),
         })
+    }
+
+    /// The copy of the store as it was, where opening it has migrated it from an earlier version.
+    pub fn copy_of_earlier(&self) -> Option<&Path> {
+        self.earlier.as_deref()
     }
 
     /// Where runs are kept unless the user says otherwise:
@@ -205,8 +215,40 @@ impl Store {
                 let (id, pid) = (rows::id_of(number), owner.pid);
                 return Err(StoreError::Alive { id, pid }.into());
             }
+            baselines::check_not_needed(transaction, number)?;
             transaction.execute(sql::DELETE_RUN, named_params! { ":run": number })?;
             Ok(())
+        })
+    }
+
+    /// Gives runs a name under which others are compared with them; a baseline of that name
+    /// is replaced.
+    ///
+    /// # Panics
+    /// Without a run: a baseline of nothing compares with nothing.
+    pub fn set_baseline(&self, name: &str, ids: &[String]) -> Result<(), StoreError> {
+        assert!(!ids.is_empty(), "a baseline has runs");
+        self.transact(TransactionBehavior::Immediate, |transaction| {
+            baselines::set(transaction, name, ids)
+        })
+    }
+
+    /// All baselines, by name, with the ids of their runs.
+    pub fn baselines(&self) -> Result<Vec<(String, Vec<String>)>, StoreError> {
+        self.transact(TransactionBehavior::Deferred, baselines::all)
+    }
+
+    /// The ids of a baseline's runs, in the order in which they were named.
+    pub fn baseline(&self, name: &str) -> Result<Vec<String>, StoreError> {
+        self.transact(TransactionBehavior::Deferred, |transaction| {
+            baselines::runs_of(transaction, name)
+        })
+    }
+
+    /// Forgets a baseline's name; its runs stay.
+    pub fn remove_baseline(&self, name: &str) -> Result<(), StoreError> {
+        self.transact(TransactionBehavior::Immediate, |transaction| {
+            baselines::remove(transaction, name)
         })
     }
 

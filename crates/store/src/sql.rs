@@ -9,7 +9,7 @@
 pub const APPLICATION_ID: i64 = 0x504e_4354;
 
 /// The version of [`SCHEMA`], also in the file's header.
-pub const SCHEMA_VERSION: i64 = 2;
+pub const SCHEMA_VERSION: i64 = 3;
 
 /// Everything that a new file gets.
 pub const SCHEMA: &str = "
@@ -83,10 +83,21 @@ CREATE TABLE unsupported (
     body   TEXT NOT NULL DEFAULT ''    -- JSON: the reason
 ) STRICT;
 CREATE INDEX unsupported_by_run ON unsupported (run);
+
+CREATE TABLE baselines (
+    number INTEGER PRIMARY KEY,
+    name   TEXT NOT NULL,
+    run    INTEGER NOT NULL REFERENCES runs -- one row for each run of a baseline
+) STRICT;
+CREATE UNIQUE INDEX baselines_by_name ON baselines (name, run);
+CREATE INDEX baselines_by_run ON baselines (run);
 ";
 
 /// How many tables, indices and the like the file has.
 pub const COUNT_OBJECTS: &str = "SELECT count(*) FROM sqlite_schema";
+
+/// Copies the store into another file.
+pub const COPY: &str = "VACUUM INTO ?1";
 
 /// A run, as it begins.
 pub const INSERT_RUN: &str = "
@@ -169,6 +180,18 @@ SELECT step, probe, load, crc, body FROM unsupported WHERE run = :run ORDER BY n
 /// A run; what belongs to it goes with it.
 pub const DELETE_RUN: &str = "DELETE FROM runs WHERE number = :run";
 
+/// A run of a baseline.
+pub const INSERT_BASELINE: &str = "INSERT INTO baselines (name, run) VALUES (:name, :run)";
+
+/// All runs of all baselines, each baseline's in the order in which they were named.
+pub const SELECT_BASELINES: &str = "SELECT name, run FROM baselines ORDER BY name, number";
+
+/// The baselines that hold a run.
+pub const SELECT_BASELINES_OF: &str = "SELECT name FROM baselines WHERE run = :run ORDER BY name";
+
+/// A baseline; its runs stay.
+pub const DELETE_BASELINE: &str = "DELETE FROM baselines WHERE name = :name";
+
 /// From version 1: what is added before the rows are brought over.
 pub const MIGRATE_1_BEGIN: &str = "
 ALTER TABLE runs ADD COLUMN machine TEXT NOT NULL DEFAULT '';
@@ -215,3 +238,14 @@ WHERE number = :number";
 /// From version 1: what could not be measured.
 pub const MIGRATE_1_UNSUPPORTED: &str = "
 UPDATE unsupported SET step = :step, crc = :crc, body = :body WHERE number = :number";
+
+/// From version 2: baselines.
+pub const MIGRATE_2: &str = "
+CREATE TABLE baselines (
+    number INTEGER PRIMARY KEY,
+    name   TEXT NOT NULL,
+    run    INTEGER NOT NULL REFERENCES runs
+) STRICT;
+CREATE UNIQUE INDEX baselines_by_name ON baselines (name, run);
+CREATE INDEX baselines_by_run ON baselines (run);
+";

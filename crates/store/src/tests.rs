@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a user relies on: what went in comes out, whatever happens in between.
 
+mod baselines;
 mod damage;
 mod migration;
 mod processes;

@@ -120,8 +120,8 @@ impl Judge {
     fn measured(&self, suite: &str) -> Result<(Judgement, Vec<Run>)> {
         let limits = self.limits_of(suite)?;
         let what = WhatArgs::of_suite(suite);
-        self.measure.check(&what)?;
-        let suite = what.suite()?;
+        self.measure.check()?;
+        let suite = self.measure.suite(&what)?;
         let plans = self.measure.plans(&suite, Some(seeds_for(&limits)))?;
         let prepared = self.measure.prepare(&what, &suite)?;
         if let Some(budget) = self.budget {

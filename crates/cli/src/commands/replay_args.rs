@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use punctual_bench::RunError;
-use punctual_bench::site::Event;
-use punctual_bench::virtual_bench::{Machine, Start, VirtualBench};
+use punctual_bench::system::Event;
+use punctual_bench::virtual_bench::{Machine, Start};
 use punctual_kernels::paths;
 use punctual_model::{Plan, Run};
 use punctual_runner::Companion;
 use punctual_scope::error::ScopeError;
 use punctual_scope::repeat::Repeater;
 
-use super::catalog;
+use super::{catalog, virtual_bench};
 use crate::UsageError;
 use crate::output::say;
 use crate::progress::Progress;
@@ -49,7 +49,7 @@ impl ReplayArgs {
         let cache = paths::cache_dir()?;
         let plugin = self.plugin.clone();
         let place = Repeater {
-            bench: VirtualBench::open(&cache)?,
+            bench: virtual_bench(&cache, 1)?,
             plugin: plugin.unwrap_or_else(|| Companion::ScopePlugin.find()),
             start: if self.cold {
                 Start::Cold

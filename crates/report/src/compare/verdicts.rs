@@ -6,7 +6,7 @@ use punctual_model::probe::Shape;
 use punctual_model::units::Nanos;
 
 use super::{Comparison, Digests};
-use crate::matrix::{Cell as Found, Column, Matrix, Measurement};
+use crate::matrix::{Availability as Found, Column, Matrix, Measurement};
 use crate::stats::Stats;
 use crate::text::times;
 

@@ -11,9 +11,16 @@ use crate::migrate;
 /// Runs that version 1 stored: see `tests/fixtures/README.md`.
 const VERSION_1: &[u8] = include_bytes!("../../tests/fixtures/version-1.db");
 
+/// Runs that version 2 stored.
+const VERSION_2: &[u8] = include_bytes!("../../tests/fixtures/version-2.db");
+
 fn version_1() -> (TempDir, PathBuf) {
+    stored(VERSION_1)
+}
+
+fn stored(bytes: &[u8]) -> (TempDir, PathBuf) {
     let (directory, path) = scratch();
-    fs::write(&path, VERSION_1).unwrap();
+    fs::write(&path, bytes).unwrap();
     (directory, path)
 }
 
@@ -47,7 +54,7 @@ fn all_that_version_1_stored_is_read_with_its_digests_still_found_equal() {
     };
     assert_eq!(version_of(&path), 1);
     let store = Store::open(&path).unwrap();
-    assert_eq!(version_of(&path), 2);
+    assert_eq!(version_of(&path), sql::SCHEMA_VERSION);
     let mut with_digest = 0;
     for (number, digest) in &digests {
         let run = store.load(&format!("r{number}")).unwrap();
@@ -112,28 +119,48 @@ fn what_version_1_had_as_texts_has_become_values() {
     assert!(absent.step > 0 && !absent.reason.to_string().is_empty());
 }
 
+/// The tables, with their columns.
+fn columns(path: &Path) -> Vec<(String, String, String, i64)> {
+    let connection = Connection::open(path).unwrap();
+    let select = "SELECT m.name, c.name, c.type, c.\"notnull\" FROM sqlite_schema m,
+        pragma_table_info(m.name) c ORDER BY 1, 2";
+    let mut select = connection.prepare(select).unwrap();
+    let rows = select.query_map([], |row| {
+        let text = |at| row.get::<_, String>(at);
+        Ok((text(0)?, text(1)?, text(2)?, row.get::<_, i64>(3)?))
+    });
+    rows.unwrap().collect::<Result<Vec<_>, _>>().unwrap()
+}
+
 #[test]
 fn a_store_that_was_brought_over_is_one_like_any_other() {
     let (_directory, path) = version_1();
     let store = Store::open(&path).unwrap();
     let id = add_finished(&store);
     assert_eq!(store.load(&id).unwrap().state, State::Finished);
-    let columns = |path: &Path| {
-        let connection = Connection::open(path).unwrap();
-        let select = "SELECT m.name, c.name, c.type, c.\"notnull\" FROM sqlite_schema m,
-            pragma_table_info(m.name) c ORDER BY 1, 2";
-        let mut select = connection.prepare(select).unwrap();
-        let rows = select.query_map([], |row| {
-            let text = |at| row.get::<_, String>(at);
-            Ok((text(0)?, text(1)?, text(2)?, row.get::<_, i64>(3)?))
-        });
-        rows.unwrap().collect::<Result<Vec<_>, _>>().unwrap()
-    };
     let (_other, new) = fresh();
     assert_eq!(columns(&path), columns(&new.path));
     drop(store);
     let again = Store::open(&path).unwrap();
     assert_eq!(again.load(&id).unwrap().id, id);
+}
+
+#[test]
+fn a_store_of_version_2_keeps_its_runs_and_can_have_baselines() {
+    let (_directory, path) = stored(VERSION_2);
+    assert_eq!(version_of(&path), 2);
+    let store = Store::open(&path).unwrap();
+    assert_eq!(version_of(&path), sql::SCHEMA_VERSION);
+    let runs = store.list().unwrap();
+    assert_eq!(runs.len(), 4);
+    for run in &runs {
+        assert_eq!(store.load(&run.id).unwrap().digest(), run.digest);
+        assert!(run.digest.is_some());
+    }
+    store.set_baseline("old", &["r3".into()]).unwrap();
+    assert_eq!(store.baseline("old").unwrap(), ["r3"]);
+    let (_other, new) = fresh();
+    assert_eq!(columns(&path), columns(&new.path));
 }
 
 #[test]
@@ -159,7 +186,7 @@ fn a_damaged_recording_of_version_1_stays_damaged_and_nothing_else_does() {
 pub fn migrate_until_killed(path: &Path) {
     let mut connection = Connection::open(path).unwrap();
     let mut runs = 0;
-    migrate::migrate(&mut connection, &mut || {
+    migrate::migrate(&mut connection, path, &mut || {
         runs += 1;
         if runs == 2 {
             eprintln!("in the middle");
@@ -175,6 +202,67 @@ fn a_process_killed_while_it_brings_a_store_over_leaves_it_as_it_was() {
     let before = dump(&path);
     processes::kill_in_the_middle("migrate until killed", &path);
     assert_eq!((version_of(&path), dump(&path)), (1, before));
+    assert_eq!(beside(&path), ["runs.db", "runs.db.version-1.part"]);
     let store = Store::open(&path).unwrap();
     assert!(!store.load("r1").unwrap().recordings.is_empty());
+    drop(store);
+    assert_eq!(beside(&path), ["runs.db", "runs.db.version-1"]);
+}
+
+/// The files beside a store that is closed.
+fn beside(path: &Path) -> Vec<String> {
+    let entries = fs::read_dir(path.parent().unwrap()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.filter(|name| !name.contains("db-")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_earlier_version_stays_as_a_copy_that_can_be_migrated_again() {
+    let (_directory, path) = version_1();
+    let before = dump(&path);
+    let store = Store::open(&path).unwrap();
+    let copy = store.copy_of_earlier().unwrap().to_owned();
+    assert_eq!(copy, path.with_extension("db.version-1"));
+    assert_eq!((version_of(&copy), dump(&copy)), (1, before.clone()));
+    drop(store);
+    assert_eq!(Store::open(&path).unwrap().copy_of_earlier(), None);
+    // Another store of the same name takes nobody's place.
+    fs::write(&path, VERSION_1).unwrap();
+    let again = Store::open(&path).unwrap();
+    let second = again.copy_of_earlier().unwrap();
+    assert_eq!(second, path.with_extension("db.version-1.2"));
+    assert_eq!(dump(second), before);
+    let digests = |store: &Store| -> Vec<_> {
+        let runs = store.list().unwrap().into_iter();
+        runs.map(|run| run.digest).collect()
+    };
+    assert_eq!(digests(&Store::open(&copy).unwrap()), digests(&again));
+}
+
+#[test]
+fn a_store_that_cannot_be_copied_is_not_migrated() {
+    let (_directory, path) = version_1();
+    let before = dump(&path);
+    fs::create_dir(path.with_extension("db.version-1.part")).unwrap();
+    let error = Store::open(&path).unwrap_err();
+    assert!(matches!(error, StoreError::Copy { .. }), "{error}");
+    assert_eq!((version_of(&path), dump(&path)), (1, before));
+}
+
+#[test]
+fn a_migration_that_fails_leaves_the_store_as_it_was_and_no_copy() {
+    let (_directory, path) = version_1();
+    let change = "CREATE TRIGGER no BEFORE UPDATE ON recordings WHEN old.number > 2
+        BEGIN SELECT RAISE(ABORT, 'no'); END";
+    Connection::open(&path)
+        .unwrap()
+        .execute_batch(change)
+        .unwrap();
+    let before = dump(&path);
+    let error = Store::open(&path).unwrap_err();
+    assert!(matches!(error, StoreError::Sqlite { .. }), "{error}");
+    assert_eq!((version_of(&path), dump(&path)), (1, before));
+    assert_eq!(beside(&path), ["runs.db"]);
 }
