@@ -3,7 +3,7 @@
 
 use punctual_model::limit::{Bound, Demand, Figure, Limit};
 use punctual_model::run::Run;
-use punctual_model::{Nanos, Plan, RecordingKey};
+use punctual_model::{Nanos, Plan, Recording, RecordingKey};
 use thiserror::Error;
 
 use crate::compare::{Verdict, compare};
@@ -204,7 +204,7 @@ impl Case<'_> {
             return Found::gap("there is no sample".to_owned());
         };
         if worst.sample.value > bound {
-            let above = |(_, one): &&(&Run, &punctual_model::Recording)| one.max() > Some(bound);
+            let above = |(_, one): &&(&Run, &Recording)| one.max() > Some(bound);
             let runs_with = evidence.found.iter().filter(above).count() as u64;
             let why = Why::Broken { bound, runs_with };
             return Found::new(Fitness::Unfit, why, None);
@@ -229,6 +229,10 @@ impl Case<'_> {
         };
         if recording.missed > most {
             return Found::new(Fitness::Unfit, why, None);
+        }
+        let uncounted = |(_, one): &&(&Run, &Recording)| one.missed_periods().is_none();
+        if let Some((run, _)) = evidence.found.iter().find(uncounted) {
+            return Found::gap(format!("{}: missed periods were not counted", run.id));
         }
         self.fit(evidence, why)
     }

@@ -10,6 +10,7 @@ use punctual_kernels::checksum;
 use punctual_model::finding::{Fact, Facts};
 use punctual_model::machine::HostMachine;
 use punctual_model::record::Provenance;
+use punctual_model::recording::MISSED;
 use punctual_model::run::{IMPORTED, Request, Run, State, Subject};
 use punctual_model::{MachineRecord, Nanos, Preemption, Recorder, Recording, RecordingKey};
 
@@ -176,8 +177,7 @@ fn settings(foreign: &Foreign, unit_ns: u64) -> Facts {
     let facts = [
         ("program", Fact::Text(foreign.program.to_owned())),
         ("resolution_ns", Fact::Number(resolution)),
-        ("affinity", unknown()),
-        ("policy", unknown()),
+        (MISSED, unknown()),
     ];
     facts.map(|(name, fact)| (name.to_owned(), fact)).into()
 }
@@ -318,6 +318,7 @@ mod tests {
         // The one without a bin is the largest.
         assert_eq!(one.extremes, Some((Nanos(7_000), Nanos(413_000))));
         assert_eq!(one.sum, Nanos(1_000 * (72 * 7 + 197 * 8 + 413)));
+        assert_eq!(one.missed_periods(), None);
         assert_eq!((run.is_virtual(), run.state), (false, State::Finished));
         let provenance = run.provenance.unwrap();
         assert_eq!(provenance.release, "unknown");
