@@ -232,7 +232,7 @@ fn run(
         punctual: env!("CARGO_PKG_VERSION").to_owned(),
         machine,
         shards: 1,
-        provenance: Some(provenance(name, sha256, foreign, &release, version)),
+        provenance: Some(provenance(name, sha256, foreign, &release, &version)),
         steps: Vec::new(),
         recordings,
         unsupported: Vec::new(),
@@ -259,7 +259,7 @@ fn provenance(
     sha256: &str,
     foreign: &Foreign,
     release: &str,
-    version: String,
+    version: &str,
 ) -> Provenance {
     let text = |text: &Option<String>| text.clone().map_or_else(unknown, Fact::Text);
     let mut facts: Facts = [
@@ -280,7 +280,7 @@ fn provenance(
     let known = |text: &str| if text.is_empty() { "unknown" } else { text }.to_owned();
     Provenance {
         release: known(release),
-        version: known(&version),
+        version: known(version),
         cmdline: "unknown".to_owned(),
         preemption: if foreign.realtime == Some(true) {
             Preemption::Rt
