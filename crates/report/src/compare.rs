@@ -15,10 +15,10 @@ use crate::matrix::{Cell as Found, Column, Matrix, Measurement};
 use crate::stats::{Stats, supports};
 use crate::views::{self, Tone};
 
-pub use json::comparison_json;
-pub use refusal::Refusal;
+pub use json::{comparison_json, verdict as verdict_json};
+pub use refusal::{Refusal, difference, plans as plan_difference};
 pub use text::comparison_text;
-pub use verdicts::{name as verdict_name, sentences as verdict_sentences};
+pub use verdicts::{name as verdict_name, sentences as verdict_sentences, told as verdict_told};
 
 /// Runs that may be compared. Where one subject has two runs with one seed, each run is a
 /// subject of its own.

@@ -7,6 +7,7 @@ mod improved;
 mod provenance;
 mod published;
 mod told;
+pub mod untested;
 
 use maud::{Markup, html};
 use punctual_model::run::Run;
@@ -52,6 +53,11 @@ pub fn comparison_page(runs: &[Run], documents: &[Document], comparison: &Compar
 
 fn lead(runs: &[Run]) -> Markup {
     html! { p.lead { (unbroken(&summary(runs))) } }
+}
+
+/// What verdicts about runs rest on: all that was measured, and where it comes from.
+pub fn beneath(runs: &[Run], documents: &[Document]) -> Vec<Chapter> {
+    chapters(runs, &Matrix::loaded_first(runs), documents)
 }
 
 fn chapters(runs: &[Run], matrix: &Matrix<'_>, documents: &[Document]) -> Vec<Chapter> {

@@ -2,6 +2,7 @@
 //! Runs that are repeated, watched: what `explain` and `survey` have in common.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
 use clap::Args;
@@ -12,7 +13,8 @@ use punctual_kernels::paths;
 use punctual_model::{Plan, Run};
 use punctual_runner::Companion;
 use punctual_scope::error::ScopeError;
-use punctual_scope::repeat::Repeater;
+use punctual_scope::explain::{Explained, Wanted, explain};
+use punctual_scope::repeat::{OnEvent, Repeater};
 
 use super::catalog;
 use crate::UsageError;
@@ -20,7 +22,7 @@ use crate::output::say;
 use crate::progress::Progress;
 
 /// How a run is repeated.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct ReplayArgs {
     /// Boot afresh instead of resuming a booted guest from the cache
     #[arg(long)]
@@ -34,6 +36,32 @@ pub struct ReplayArgs {
 }
 
 impl ReplayArgs {
+    /// From the cache, with progress or without.
+    pub fn quiet(quiet: bool) -> Self {
+        Self {
+            quiet,
+            ..Self::default()
+        }
+    }
+
+    /// Repeats a run, and tells what stood in the way of all these samples. `None` where
+    /// Ctrl-C has ended it.
+    pub fn explain(
+        &self,
+        run: &Run,
+        wanted: &[Wanted],
+        cancel: &AtomicBool,
+    ) -> Result<Option<Vec<Explained>>> {
+        let (place, machine) = self.machine(run)?;
+        let mut chosen = Vec::new();
+        for wanted in wanted {
+            chosen.extend(wanted.choose(run)?);
+        }
+        let last = chosen.iter().map(|chosen| chosen.window.step).max();
+        let body = |on: OnEvent| explain(&place, run, &machine, &chosen, cancel, on);
+        self.repeat(run, last, body)
+    }
+
     /// The bench on which a run is repeated, and its machine there.
     pub fn machine(&self, run: &Run) -> Result<(Repeater, Machine)> {
         if !run.is_virtual() {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a subject is lower or higher than the first one, row by row.
 
-use punctual_judge::{Comparison as Judged, Pair, Rule, Verdict, compare_rows};
+use punctual_judge::{Comparison as Judged, Pair, Rule, Verdict, compare_rows, is_identical};
 use punctual_model::probe::Shape;
 use punctual_model::units::Nanos;
+use punctual_model::{Recording, Run};
 
 use super::{Comparison, Digests};
 use crate::matrix::{Cell as Found, Column, Matrix, Measurement};
@@ -24,7 +25,8 @@ pub fn verdicts(
         Some(Pair {
             of: of(column),
             than: of(&matrix.columns[0]),
-            is_identical: digests == Digests::Equal,
+            is_identical: digests == Digests::Equal
+                || is_identical(&found(column, row), &found(&matrix.columns[0], row)),
         })
     };
     let pairs: Vec<Option<Pair>> = matrix.rows.iter().map(pair).collect();
@@ -32,6 +34,11 @@ pub fn verdicts(
     let mut judged = compare_rows(&tested, rule).into_iter();
     let of_row = |pair: Option<Pair>| pair.and_then(|_| judged.next());
     pairs.into_iter().map(of_row).collect()
+}
+
+fn found<'a>(column: &Column<'a>, row: &Measurement) -> Vec<(&'a Run, &'a Recording)> {
+    let found = column.found(row).into_iter();
+    found.map(|one| (one.run, one.recording)).collect()
 }
 
 /// What counts of a run, where samples do.

@@ -33,7 +33,9 @@ fn a_baseline_is_kept_replaced_and_forgotten() {
 fn a_run_that_a_baseline_needs_stays() {
     let (_directory, store) = fresh();
     let id = add_finished(&store);
-    store.set_baseline("stable", std::slice::from_ref(&id)).unwrap();
+    store
+        .set_baseline("stable", std::slice::from_ref(&id))
+        .unwrap();
     let refused = store.remove(&id).unwrap_err();
     assert!(matches!(refused, StoreError::Needed { .. }), "{refused}");
     store.remove_baseline("stable").unwrap();
