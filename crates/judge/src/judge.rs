@@ -94,7 +94,7 @@ impl Case<'_> {
             let named = self.limit.subject.as_deref().unwrap_or("to be judged");
             return Err(format!(
                 "expected a subject {named}, found {}",
-                names_of(self.subjects)
+                names(self.subjects.iter().map(|one| one.name.clone()))
             ));
         }
         let mut answers = Vec::new();
@@ -115,27 +115,37 @@ impl Case<'_> {
         Ok(answers)
     }
 
-    /// What this limit's share is of: another subject, or what a baseline has of the same
-    /// one; of a baseline of one subject, that one.
+    /// What this limit's share is of: another subject, of these runs or of those that whoever
+    /// judges names; or what a baseline has of the same one; of a baseline of one subject, that.
     fn than(&self, subject: &Subject<'_>) -> Result<Option<&Subject<'_>>, String> {
         let Demand::Relative(.., reference) = &self.limit.demand else {
             return Ok(None);
         };
-        let (all, name) = match reference {
-            Reference::Subject(of) => (self.subjects, of),
+        let known = |name: &Option<String>| self.baselines.get(name).map_or(&[][..], Vec::as_slice);
+        let mut all: Vec<&Subject<'_>> = Vec::new();
+        let name = match reference {
+            Reference::Subject(of) => {
+                all.extend(self.subjects.iter().chain(known(&None)));
+                of
+            }
             Reference::Baseline(baseline) => {
-                let known = self.baselines.get(baseline);
-                let all = known.ok_or_else(|| format!("expected the runs of {reference}"))?;
-                (all.as_slice(), &subject.name)
+                all.extend(known(baseline));
+                &subject.name
             }
         };
-        let found = match (reference, all) {
-            (Reference::Baseline(_), [only]) => Some(only),
-            _ => all.iter().find(|one| one.name == *name),
+        let found = match (reference, all.as_slice()) {
+            (Reference::Baseline(_), []) => {
+                return Err(format!("expected the runs of {reference}"));
+            }
+            (Reference::Baseline(_), [only]) => Some(*only),
+            _ => all.iter().copied().find(|one| one.name == *name),
         };
         found.map(Some).ok_or_else(|| {
             let expected = format!("expected the subject {name} to compare with");
-            format!("{expected}, found {}", names_of(all))
+            format!(
+                "{expected}, found {}",
+                names(all.iter().map(|one| one.name.clone()))
+            )
         })
     }
 
@@ -415,10 +425,6 @@ fn middle(figures: &[f64]) -> f64 {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);
     f64::midpoint(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2])
-}
-
-fn names_of(subjects: &[Subject<'_>]) -> String {
-    names(subjects.iter().map(|one| one.name.clone()))
 }
 
 /// What was measured on a subject, for an error.

@@ -6,7 +6,8 @@ use punctual_model::run::Run;
 use unicode_width::UnicodeWidthStr;
 
 use crate::matrix::{Column, Matrix};
-use crate::rows::{Head, Line, Range, Rank, Sheet, clock_note, places};
+use crate::rows::{Head, Line, Range, Rank, Sheet, clock_note, colour_note, places};
+use crate::summary::summary;
 use crate::text::{clean, cut, wrap};
 
 /// Names of subjects are cut to this many columns.
@@ -33,6 +34,13 @@ pub fn table(runs: &[Run], width: usize, colour: bool) -> String {
     for (number, note) in (1..).zip(&sheet.notes) {
         let mark = format!("{} ", superscript(&[number]));
         lines.extend(wrap(&clean(note), &mark, INDENT, width));
+    }
+    if matrix.columns.len() > 1 {
+        lines.extend(wrap(&clean(&summary(runs)), "", "", width));
+        lines.push(String::new());
+    }
+    if let Some(note) = colour_note(&matrix, &sheet).filter(|_| colour) {
+        lines.extend(wrap(&clean(&note), "", "", width));
     }
     for place in places(&matrix) {
         lines.extend(wrap(&clean(&place), "", "", width));
@@ -160,8 +168,8 @@ fn cells(line: &Line, columns: Columns) -> Vec<Cell> {
     let value = |at: usize| {
         let cell = emphasis(Cell::new(cell_text(line, at)));
         match line.cells[at].rank {
-            Rank::Lowest => cell.fg(Color::DarkGreen),
-            Rank::Highest | Rank::Wrong => cell.fg(Color::DarkRed),
+            Rank::Lower => cell.fg(Color::DarkGreen),
+            Rank::Higher | Rank::Wrong => cell.fg(Color::DarkRed),
             Rank::Plain | Rank::Absent => cell,
         }
     };

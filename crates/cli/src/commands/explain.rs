@@ -148,7 +148,7 @@ impl Explain {
                 .worst
                 .unwrap_or(if self.sample.is_some() { usize::MAX } else { 1 }),
         };
-        self.repeat.explain(run, &[wanted], cancel)
+        self.repeat.explain(run, &wanted.choose(run)?, cancel)
     }
 }
 

@@ -17,7 +17,6 @@ use punctual_report::gate::{
 };
 use punctual_report::scope::Story;
 use punctual_runner::documents;
-use punctual_scope::explain::Wanted;
 
 use super::baseline;
 use super::measure::what::WhatArgs;
@@ -156,17 +155,17 @@ impl Gate {
     fn check_plan(&self, suite: &Suite, there: &Run, seeds: &[u64]) -> Result<()> {
         let plan = self.measure.plans_of(suite, &seeds[..1])?;
         let different = if there.suite == suite.name {
-            plan_difference(&there.plan, &plan.first_toml())
+            plan_difference(&plan.first_toml(), &there.plan)
         } else {
             Some(format!(
-                "the suite is {} there and {} here",
-                there.suite, suite.name
+                "the suite is {} here and {} there",
+                suite.name, there.suite
             ))
         };
         match different {
             None => Ok(()),
             Some(different) => Err(UsageError(format!(
-                "the baseline's {} and this suite cannot be compared: {different}",
+                "this suite and the baseline's {} cannot be compared: {different}",
                 there.id
             ))
             .into()),
@@ -230,44 +229,17 @@ impl Gate {
     /// The worst samples of a measurement, here and there, explained; `None` where there is
     /// none, or Ctrl-C has ended it.
     fn why(&self, side: &Side, row: usize, key: &RecordingKey, cancel: &AtomicBool) -> Option<Why> {
+        let replay = ReplayArgs::quiet(self.measure.quiet);
         let story = |runs: &[Run]| -> Option<(Run, Story)> {
             let (run, sample) = worst(runs, key)?;
-            Some((run.clone(), self.story(run, key, sample, cancel)?))
+            let told = replay.stories(run, &[(key, sample.seq)], cancel)?;
+            Some((run.clone(), told.into_iter().next()?))
         };
         Some(Why {
             row,
             here: story(&side.here)?,
             there: story(&side.there)?,
         })
-    }
-
-    fn story(
-        &self,
-        run: &Run,
-        key: &RecordingKey,
-        sample: Sample,
-        cancel: &AtomicBool,
-    ) -> Option<Story> {
-        let wanted = Wanted {
-            probe: Some(key.probe.clone()),
-            load: Some(key.load.clone()),
-            variant: Some(key.label()),
-            sample: Some(sample.seq),
-            worst: usize::MAX,
-        };
-        let explained = ReplayArgs::quiet(self.measure.quiet).explain(run, &[wanted], cancel);
-        match explained {
-            Ok(explained) => {
-                let mut explained = explained?.into_iter();
-                let own = explained.find(|one| {
-                    run.recordings[one.chosen.recording]
-                        .key
-                        .is_same_measurement(key)
-                });
-                own.map(Ok)
-            }
-            Err(error) => Some(Err(format!("{error:#}"))),
-        }
     }
 
     fn show(&self, gate: &Verdict, runs: &[Run]) -> Result<()> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use clap::Args;
 use punctual_judge::{
-    Answer, Baselines, Fitness, Judgement, Sequential, Unanswered, judge, runs_for_typical,
+    Baselines, Fitness, Judgement, Sequential, Unanswered, judge, runs_for_typical,
 };
 use punctual_model::limit::{Demand, Reference};
 use punctual_model::suite::Suite;
@@ -18,7 +18,6 @@ use punctual_report::judgement::{
     Stories, judgement_json, judgement_page, judgement_text, junit, kcidb, ktap, lava, openmetrics,
 };
 use punctual_runner::{documents, limits};
-use punctual_scope::explain::Wanted;
 
 use super::measure::what::WhatArgs;
 use super::measure::{MeasureArgs, Prepared};
@@ -137,28 +136,35 @@ impl Judge {
 
     /// The runs that limits compare with.
     fn baselines(&self, limits: &[Limit]) -> Result<Baselines> {
+        let runs = |names| baseline::named(&self.measure.store.open()?, names);
         let mut baselines = Baselines::new();
+        if !self.baseline.is_empty() {
+            baselines.insert(None, runs(&self.baseline)?);
+        }
+        let mut is_relative = false;
         for (limit, number) in limits.iter().zip(1..) {
-            let Demand::Relative(.., Reference::Baseline(name)) = &limit.demand else {
+            let Demand::Relative(.., of) = &limit.demand else {
                 continue;
             };
-            let names = match name {
-                Some(name) => std::slice::from_ref(name),
-                None if self.baseline.is_empty() => {
-                    let expected = format!(
-                        "limit {number} ({}, {}): expected --baseline, which names runs to \
-                         compare with",
-                        limit.probe, limit.demand
-                    );
-                    return Err(UsageError(expected).into());
+            is_relative = true;
+            match of {
+                Reference::Baseline(Some(name)) => {
+                    let runs = runs(std::slice::from_ref(name))?;
+                    baselines.insert(Some(name.clone()), runs);
                 }
-                None => &self.baseline,
-            };
-            let runs = baseline::named(&self.measure.store.open()?, names)?;
-            baselines.insert(name.clone(), runs);
+                Reference::Baseline(None) if self.baseline.is_empty() => {
+                    let (probe, demand) = (&limit.probe, &limit.demand);
+                    return Err(UsageError(format!(
+                        "limit {number} ({probe}, {demand}): expected --baseline, which names \
+                         runs to compare with"
+                    ))
+                    .into());
+                }
+                _ => {}
+            }
         }
-        if !self.baseline.is_empty() && !baselines.contains_key(&None) {
-            let none = "--baseline: no limit is a share of a baseline (`of = \"baseline\"`)";
+        if !self.baseline.is_empty() && !is_relative {
+            let none = "--baseline: no limit is a share of anything (`of = \"baseline\"`)";
             return Err(UsageError(none.into()).into());
         }
         Ok(baselines)
@@ -171,33 +177,19 @@ impl Judge {
         let mut stories = Stories::new();
         for run in runs.iter().filter(|run| run.is_virtual()) {
             let broken = judgement.answers.iter().enumerate();
-            let broken = broken.filter(|(_, one)| wanted(one, run).is_some());
-            let broken: Vec<(usize, &Answer)> = broken.collect();
-            if broken.is_empty() {
+            let broken = broken.filter_map(|(number, answer)| {
+                let sample = answer.sample.as_ref().filter(|one| one.run == run.id)?;
+                let is_broken = answer.fitness == Fitness::Unfit;
+                is_broken.then_some((number, (&answer.key, sample.sample.seq)))
+            });
+            let (numbers, samples): (Vec<usize>, Vec<_>) = broken.unzip();
+            if samples.is_empty() {
                 continue;
             }
-            let samples: Vec<Wanted> = broken
-                .iter()
-                .filter_map(|(_, one)| wanted(one, run))
-                .collect();
-            let explained = match replay.explain(run, &samples, cancel) {
-                Ok(Some(explained)) => explained,
-                Ok(None) => break,
-                Err(error) => {
-                    let why = format!("{error:#}");
-                    stories.extend(broken.iter().map(|(number, _)| (*number, Err(why.clone()))));
-                    continue;
-                }
+            let Some(told) = replay.stories(run, &samples, cancel) else {
+                break;
             };
-            for (number, answer) in broken {
-                let mut told = explained.iter();
-                let own = told.find(|one| {
-                    let key = &run.recordings[one.chosen.recording].key;
-                    let sample = answer.sample.as_ref().map(|one| one.sample);
-                    *key == answer.key && Some(one.chosen.sample) == sample
-                });
-                stories.extend(own.map(|own| (number, Ok(own.clone()))));
-            }
+            stories.extend(numbers.into_iter().zip(told));
         }
         Ok(stories)
     }
@@ -293,18 +285,6 @@ fn judged(limits: &[Limit], runs: &[Run], baselines: &Baselines) -> Result<Judge
         }
     }
     judge(limits, runs, baselines).map_err(unanswered)
-}
-
-/// The sample of a run that broke a limit.
-fn wanted(answer: &Answer, run: &Run) -> Option<Wanted> {
-    let broken = answer.sample.as_ref().filter(|one| one.run == run.id)?;
-    (answer.fitness == Fitness::Unfit).then(|| Wanted {
-        probe: Some(answer.key.probe.clone()),
-        load: Some(answer.key.load.clone()),
-        variant: Some(answer.key.label()),
-        sample: Some(broken.sample.seq),
-        worst: usize::MAX,
-    })
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is what map_err gives")]

@@ -305,6 +305,18 @@ fn a_share_of_a_baseline_is_of_the_same_subject_there() {
 }
 
 #[test]
+fn a_subject_that_is_not_there_may_be_one_of_the_baseline() {
+    let judged = scaled("mine", 5, 110);
+    let baselines = Baselines::from([(None, scaled("stable", 5, 100))]);
+    let of_stable = OF_BASELINE.replace("baseline", "stable");
+    let judgement = judge(&limits(&of_stable), &judged, &baselines).unwrap();
+    assert_eq!(judgement.fitness(), Fitness::Fit);
+    let alone = judge(&limits(&of_stable), &judged, &Baselines::new());
+    let expected = "expected the subject stable to compare with, found mine";
+    assert_eq!(alone.unwrap_err().reason, expected);
+}
+
+#[test]
 fn what_is_identical_to_its_baseline_needs_no_further_run() {
     let baselines = Baselines::from([(None, scaled("rt", 1, 100))]);
     let of = |per_cent: i64| {

@@ -54,7 +54,7 @@ pub fn difference(runs: &[Run]) -> Option<String> {
 }
 
 /// What makes two runs two different measurements.
-fn of_two(one: &Run, other: &Run) -> Option<String> {
+pub fn of_two(one: &Run, other: &Run) -> Option<String> {
     let differ = |what: &str, one: &str, other: &str| {
         (one != other).then(|| format!("the {what} is {one} here and {other} there"))
     };

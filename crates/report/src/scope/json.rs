@@ -35,12 +35,10 @@ fn difference(one: &Breakdown, other: &Breakdown) -> Value {
     differences(one, other).into_iter().map(function).collect()
 }
 
-/// What was told of one sample: its story with what stood in its way in one sentence, or why
-/// there is none.
-pub fn told(story: &super::Story) -> Value {
-    let breakdown = story.as_ref().map(|one| one.breakdown.as_ref());
-    match breakdown {
-        Ok(Ok(told)) => json!({ "sentence": text::sentence(told), "story": self::story(told) }),
+/// The story of one sample, or why there is none.
+pub fn told(one: &super::Story) -> Value {
+    match one.as_ref().map(|one| one.breakdown.as_ref()) {
+        Ok(Ok(told)) => story(told),
         Ok(Err(why)) | Err(why) => json!({ "not_explained": why }),
     }
 }
