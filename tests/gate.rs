@@ -156,35 +156,31 @@ fn relative(scratch: &Scratch) {
         let limit = "[[limit]]\nprobe = \"timer\"\nwhat = \"worst\"\nat_most = \"115 %\"\n";
         scratch.file("limits.toml", format!("{limit}of = \"{of}\"\n"))
     };
-    let judge = |of: &str, more: &[&str]| {
+    let judge = |runs: &[&str], of: &str, more: &[&str]| {
         let limits = limits(of);
-        scratch.run(&[&["judge", "r1", "--limits", &limits], more].concat())
+        scratch.run(&[&["judge"], runs, &["--limits", &limits], more].concat())
     };
+    let (all, one) = (["r1", "r2", "r3", "r4", "r5"], ["r1"]);
+    let fit = judge(&all, "baseline:stable", &[]);
     assert_ends(
-        &judge("baseline:stable", &[]),
+        &fit,
         0,
-        &["worst at most 115 % of baseline stable"],
+        &[
+            "worst at most 115 % of baseline stable",
+            "100.0 % over 5 runs",
+        ],
     );
-    assert_ends(
-        &judge("baseline", &["--baseline", "r1"]),
-        0,
-        &["100.0 % over 1 run"],
-    );
-    assert_ends(
-        &judge("baseline", &[]),
-        2,
-        &["limit 1 (timer, worst at most", "--baseline"],
-    );
-    assert_ends(
-        &judge("baseline:other", &[]),
-        2,
-        &["there is no baseline \"other\""],
-    );
-    assert_ends(
-        &judge("baseline:", &[]),
-        2,
-        &["limits.toml: ", "line 1", "a baseline's name"],
-    );
+    assert_ends(&judge(&one, "baseline:stable", &[]), 5, &["too few runs"]);
+    let same = judge(&one, "baseline", &["--baseline", "r1"]);
+    assert_ends(&same, 0, &["100.0 % over 1 run"]);
+    for (of, parts) in [
+        ("baseline", ["limit 1 (timer, worst at most", "--baseline"]),
+        ("baseline:other", ["there is no baseline", "\"other\""]),
+        ("baseline:", ["limits.toml: ", "a baseline's name"]),
+        ("baseline:", ["line 1", "such as \"baseline:stable\""]),
+    ] {
+        assert_ends(&judge(&one, of, &[]), 2, &parts);
+    }
     let absolute = scratch.file(
         "absolute.toml",
         "[[limit]]\nprobe = \"timer\"\nwhat = \"worst\"\nat_most = \"1 s\"\n",

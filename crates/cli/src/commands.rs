@@ -123,7 +123,7 @@ impl Cli {
 #[derive(Clone, Debug, Args)]
 struct StoreArgs {
     /// Keep runs in this file, not in ~/.local/share/punctual/runs.db
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", global = true)]
     db: Option<PathBuf>,
 }
 
