@@ -11,7 +11,9 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
-use punctual_bench::virtual_bench::{Machine, Memory, PROGRAM, Start, VirtualBench, cmdline};
+use punctual_bench::virtual_bench::{
+    Machine, Memory, PROGRAM, Start, TURN_US, VirtualBench, cmdline,
+};
 use punctual_benches::{figure, median, time};
 use punctual_kernels::Catalog;
 use punctual_kernels::initramfs;
@@ -118,14 +120,16 @@ fn main() -> Result<()> {
 
 fn machine() -> Result<(VirtualBench, Machine)> {
     let cache = paths::cache_dir()?;
-    let bench = VirtualBench::open(&cache)?;
+    let bench = VirtualBench::open(&cache, 1)?;
     let kernel = Catalog::open(&cache)?.get("debian-6.12-rt")?;
     let busybox = initramfs::find_busybox()?;
     let target = programs().join("punctual-target");
     let guest = initramfs::base(&target, &busybox, &kernel.modules, &[])?;
     let (initramfs, initramfs_sha256) = bench.keep_initramfs(&guest)?;
     let machine = Machine {
-        cmdline: cmdline(&kernel, ""),
+        cmdline: cmdline(&kernel, "", 1),
+        cpus: 1,
+        turn_us: TURN_US,
         kernel,
         initramfs,
         initramfs_sha256,

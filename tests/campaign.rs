@@ -3,16 +3,11 @@
 
 use std::process::Stdio;
 
-use punctual_tests::{Scratch, digests, runs, until};
+use punctual_tests::{Scratch, assert_has, digests, runs, until};
 use serde_json::Value;
 
 /// 130 s of virtual time, most of it idle: three runs.
 const SUITE: &str = r#"
-name = "long"
-summary = "a long one"
-[[subject]]
-name = "rt"
-kernel = "debian-6.12-rt"
 [[step]]
 probe = "footprint"
 [[step]]
@@ -39,7 +34,7 @@ fn ids(scratch: &Scratch) -> Vec<(String, String)> {
 #[test]
 fn the_full_size_is_measured_in_several_runs_and_shown_as_one() {
     let scratch = Scratch::new();
-    let suite = &scratch.file("long.toml", SUITE);
+    let suite = &scratch.suite("long", &["rt"], SUITE);
     let default = scratch.measure(&[suite]);
     assert_eq!(timer(&default[0])["count"], 10);
     let whole = &scratch.measure(&[suite, "--scale", "1"])[0];
@@ -52,7 +47,7 @@ fn the_full_size_is_measured_in_several_runs_and_shown_as_one() {
 #[test]
 fn what_an_interruption_left_is_taken_from_the_store() {
     let scratch = Scratch::new();
-    let suite = &scratch.file("long.toml", SUITE);
+    let suite = &scratch.suite("long", &["rt"], SUITE);
     let arguments = [
         "run", suite, "--scale", "1", "--json", "--jobs", "1", "--resume",
     ];
@@ -74,11 +69,7 @@ fn what_an_interruption_left_is_taken_from_the_store() {
 
     let ended = scratch.run(&arguments);
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("r1 is taken from the store"),
-        "{}",
-        ended.stderr
-    );
+    assert_has(&ended.stderr, &["r1 is taken from the store"]);
     assert_eq!(
         ids(&scratch).len(),
         4,
@@ -94,8 +85,8 @@ fn what_an_interruption_left_is_taken_from_the_store() {
 #[test]
 fn a_seed_for_each_of_several_runs_cannot_be_given() {
     let scratch = Scratch::new();
-    let suite = &scratch.file("long.toml", SUITE);
+    let suite = &scratch.suite("long", &["rt"], SUITE);
     let ended = scratch.run(&["run", suite, "--scale", "1", "--seeds", "1..3"]);
     assert_eq!(ended.status, Some(2));
-    assert!(ended.stderr.contains("--seed "), "{}", ended.stderr);
+    assert_has(&ended.stderr, &["--seed "]);
 }

@@ -4,15 +4,9 @@
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-use punctual_tests::{Scratch, runs};
+use punctual_tests::{Scratch, assert_has, runs, suite};
 
 const QUICK: &str = r#"
-name = "quick"
-summary = "two steps, one of which cannot run"
-[[subject]]
-name = "none"
-kernel = "debian-6.12"
-boot = "preempt=none"
 [[step]]
 probe = "timer"
 samples = 50
@@ -70,10 +64,11 @@ fn everything_that_can_be_named_is_listed() {
 #[test]
 fn likely_mistakes_end_with_advice_and_status_two() {
     let scratch = Scratch::new();
-    let wrong = scratch.file("wrong.toml", QUICK.replace("samples", "sample"));
-    let unknown_load = scratch.file(
-        "load.toml",
-        QUICK.replace("samples = 50", "load = \"strss\""),
+    let wrong = scratch.suite("wrong", &[], &QUICK.replace("samples", "sample"));
+    let unknown_load = scratch.suite(
+        "load",
+        &["none"],
+        &QUICK.replace("samples = 50", "load = \"strss\""),
     );
     for (arguments, advice) in [
         (&["run", "dmeo"][..], "did you mean demo?"),
@@ -140,7 +135,7 @@ fn likely_mistakes_end_with_advice_and_status_two() {
 #[test]
 fn a_run_is_shown_listed_reported_and_removed() {
     let scratch = Scratch::new();
-    let suite = &scratch.file("quick.toml", QUICK);
+    let suite = &scratch.suite("quick", &["none"], QUICK);
     let page = scratch.path("page.html");
     let page = page.to_str().unwrap();
     let ended = scratch.run(&["run", suite, "--json", "--report", page]);
@@ -169,7 +164,7 @@ fn a_run_is_shown_listed_reported_and_removed() {
     assert!(worst["at_ns"].is_i64() && worst["seq"].is_u64());
     assert_eq!(run["unsupported"][0]["probe"], "program");
     let reason = run["unsupported"][0]["reason"].as_str().unwrap();
-    assert!(reason.contains("no-such-program"), "{reason}");
+    assert_has(&reason, &["no-such-program"]);
 
     let shown = scratch.run(&["show", "r1", "--json"]);
     assert_eq!(
@@ -199,11 +194,7 @@ fn a_run_is_shown_listed_reported_and_removed() {
     }
     let missing = scratch.run(&["show", "r2"]);
     assert_eq!(missing.status, Some(2));
-    assert!(
-        missing.stderr.contains("did you mean r1?"),
-        "{}",
-        missing.stderr
-    );
+    assert_has(&missing.stderr, &["did you mean r1?"]);
     assert_eq!(scratch.run(&["remove", "r1"]).status, Some(0));
     assert!(scratch.run(&["runs"]).stderr.contains("no runs yet"));
 }
@@ -277,10 +268,10 @@ fn what_cannot_be_written_is_said_before_anything_is_measured() {
     for arguments in [["--report", "/nowhere/page.html"], ["--data", file]] {
         let ended = scratch.run(&[&["run", "demo"][..], &arguments].concat());
         assert_eq!(ended.status, Some(1), "{}", ended.stderr);
-        assert!(ended.stderr.contains(arguments[1]), "{}", ended.stderr);
+        assert_has(&ended.stderr, &[arguments[1]]);
     }
     let runs = scratch.run(&["runs"]);
-    assert!(runs.stderr.contains("no runs yet"), "{}", runs.stderr);
+    assert_has(&runs.stderr, &["no runs yet"]);
     assert!(!scratch.path("data").exists(), "reading makes no store");
 }
 
@@ -291,7 +282,10 @@ fn a_kernel_that_runs_another_preemption_model_than_asked_for_is_not_measured() 
     let image = punctual_tests::user_cache().join("punctual/kernels/debian-6.12-rt/vmlinuz");
     let added = scratch.run(&["kernel", "add", "--id", "own", &image.to_string_lossy()]);
     assert_eq!(added.status, Some(0), "{}", added.stderr);
-    let suite = &scratch.file("quick.toml", QUICK.replace("debian-6.12", "own"));
+    let suite = &scratch.file(
+        "quick.toml",
+        suite("quick", &["none"], QUICK).replace("debian-6.12", "own"),
+    );
     let ended = scratch.run(&["run", suite]);
     assert_eq!(ended.status, Some(1), "{}", ended.stderr);
     assert!(

@@ -7,19 +7,6 @@ use serde_json::Value;
 /// Idle, because QEMU's main loop and its CPU meet most often where the guest often sleeps;
 /// under stress, because there everything else happens.
 const SUITE: &str = r#"
-name = "small"
-summary = "a little of everything"
-[[subject]]
-name = "none"
-kernel = "debian-6.12"
-boot = "preempt=none"
-[[subject]]
-name = "full"
-kernel = "debian-6.12"
-boot = "preempt=full"
-[[subject]]
-name = "rt"
-kernel = "debian-6.12-rt"
 [[step]]
 probe = "timer"
 samples = 2000
@@ -37,7 +24,7 @@ loops = 20
 #[test]
 fn the_host_has_no_influence() {
     let scratch = Scratch::new();
-    let suite = &scratch.file("small.toml", SUITE);
+    let suite = &scratch.suite("small", &["none", "full", "rt"], SUITE);
     let expected = digests(&scratch.measure(&[suite]));
     assert_eq!(expected.len(), 3);
     assert_ne!(expected[0].1, expected[1].1);
@@ -50,7 +37,7 @@ fn the_host_has_no_influence() {
     let cold = scratch.measure(&[suite, "--cold"]);
     assert_eq!(digests(&cold), expected, "without snapshot");
     let elsewhere = Scratch::with_new_cache();
-    let suite = &elsewhere.file("small.toml", SUITE);
+    let suite = &elsewhere.suite("small", &["none", "full", "rt"], SUITE);
     let anew = elsewhere.measure(&[suite]);
     assert_eq!(
         digests(&anew),
@@ -62,7 +49,7 @@ fn the_host_has_no_influence() {
 #[test]
 fn everything_that_is_measured_is_the_same_not_only_the_digest() {
     let scratch = Scratch::new();
-    let suite = &scratch.file("small.toml", SUITE);
+    let suite = &scratch.suite("small", &["none", "full", "rt"], SUITE);
     let recordings = || -> Vec<Value> {
         let runs = scratch.measure(&[suite, "--subject", "rt"]);
         runs.iter().map(|run| run["recordings"].clone()).collect()
@@ -73,7 +60,7 @@ fn everything_that_is_measured_is_the_same_not_only_the_digest() {
 #[test]
 fn another_seed_is_another_interleaving() {
     let scratch = Scratch::new();
-    let suite = &scratch.file("small.toml", SUITE);
+    let suite = &scratch.suite("small", &["none", "full", "rt"], SUITE);
     let runs = scratch.measure(&[suite, "--subject", "none", "--seeds", "1..3"]);
     let mut digests: Vec<String> = digests(&runs)
         .into_iter()
@@ -87,7 +74,7 @@ fn another_seed_is_another_interleaving() {
 #[test]
 fn a_slower_virtual_cpu_takes_longer() {
     let scratch = Scratch::new();
-    let suite = &scratch.file("small.toml", SUITE);
+    let suite = &scratch.suite("small", &["none", "full", "rt"], SUITE);
     let mean = |ns: &str| {
         let runs = scratch.measure(&[suite, "--subject", "rt", "--ns-per-insn", ns]);
         assert_eq!(runs[0]["ns_per_insn"].to_string(), ns);

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use punctual_formats::cyclictest_lines::{ThreadLine, ValueLine};
 use punctual_formats::{cyclictest_histogram, cyclictest_json, hackbench, realfeel};
-use punctual_tests::{Ended, Scratch, is_alive, programs, until};
+use punctual_tests::{Ended, Scratch, assert_has, is_alive, programs, until};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Ours, by the link that `./build` makes.
@@ -359,7 +359,7 @@ fn hackbench_prints_what_that_of_rt_tests_prints() {
     }
     // As in the days before there were options.
     let old = run_ours("hackbench", &["2"]).stdout;
-    assert!(old.contains("with 2 groups using 40 file"), "{old}");
+    assert_has(&old, &["with 2 groups using 40 file"]);
 }
 
 #[test]
@@ -411,7 +411,7 @@ fn realfeel_writes_a_histogram_of_what_it_read() {
     assert_eq!(counted + past, 40, "{}", ended.stderr);
     assert!(ended.stderr.starts_with("40 intervals"), "{}", ended.stderr);
     let (head, _) = ended.stdout.split_once("64 Hz\n").unwrap();
-    assert!(head.contains(" MHz\nsecondsPerTick=0.0"), "{head}");
+    assert_has(&head, &[" MHz\nsecondsPerTick=0.0"]);
     assert!(
         ended
             .stdout
@@ -453,11 +453,7 @@ fn realfeel_keeps_what_it_has_when_it_is_interrupted() {
     send(child.id(), Signal::INT);
     let ended = Ended::from(child.wait_with_output().unwrap());
     assert_eq!(ended.status, Some(0));
-    assert!(
-        ended.stderr.contains(" intervals, jitter "),
-        "{}",
-        ended.stderr
-    );
+    assert_has(&ended.stderr, &[" intervals, jitter "]);
     assert!(
         !realfeel::read(&fs::read_to_string(&path).unwrap())
             .unwrap()
@@ -510,7 +506,7 @@ fn assert_refused_without_privileges(program: &std::path::Path) {
     }
     let ended = Ended::of(command.args(["-q", "-l3", "-p80"]));
     assert_eq!(ended.status, Some(1), "{}", ended.stdout);
-    assert!(ended.stderr.contains("run as root"), "{}", ended.stderr);
+    assert_has(&ended.stderr, &["run as root"]);
     assert!(
         !ended.stdout.contains("T: 0"),
         "nothing was measured: {}",
@@ -521,8 +517,6 @@ fn assert_refused_without_privileges(program: &std::path::Path) {
 #[test]
 fn they_run_in_a_guest_too() {
     const SUITE: &str = r#"
-        name = "drop-ins"
-        summary = "programs in a guest"
         modules = ["backfire"]
         [[step]]
         probe = "program"
@@ -532,7 +526,7 @@ fn they_run_in_a_guest_too() {
         run = ["punctual-target", "sendme", "-i1000", "-p80", "-l50"]
     "#;
     let scratch = Scratch::new();
-    let suite = &scratch.file("drop-ins.toml", SUITE);
+    let suite = &scratch.suite("drop-ins", &[], SUITE);
     let run = scratch.run(&["run", suite, "--kernel", "debian-6.12", "--quiet", "--json"]);
     let run = &punctual_tests::runs(&run.stdout)[0];
     let text = run["recordings"][0]["output"].as_str().unwrap_or_default();
@@ -549,7 +543,7 @@ fn they_run_in_a_guest_too() {
         assert!(travel.from.max < 100, "{text}");
     } else {
         let reason = absent[0]["reason"].as_str().unwrap();
-        assert!(reason.contains("backfire"), "{reason}");
+        assert_has(&reason, &["backfire"]);
         punctual_skip::skip(reason);
     }
 }

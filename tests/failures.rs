@@ -7,16 +7,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use punctual_tests::{Ended, Scratch, is_alive, programs, qemus_of, runs, until};
+use punctual_tests::{Ended, Scratch, assert_has, is_alive, programs, qemus_of, runs, until};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Its first step is soon over, its second would take for ever.
 const LONG: &str = r#"
-name = "long"
-summary = "more than anybody waits for"
-[[subject]]
-name = "rt"
-kernel = "debian-6.12-rt"
 [[step]]
 probe = "timer"
 samples = 50
@@ -63,11 +58,7 @@ fn a_kernel_that_is_none_is_refused() {
     );
     let ended = scratch.run(&["run", "demo", "--kernel", "text"]);
     assert_eq!(ended.status, Some(2), "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("punctual kernel add --id text"),
-        "{}",
-        ended.stderr
-    );
+    assert_has(&ended.stderr, &["punctual kernel add --id text"]);
 }
 
 #[test]
@@ -115,10 +106,8 @@ fn a_silent_guest_is_ended() {
         "probe = \"timer\"\nload = \"stress\"",
         "probe = \"hackbench\"\ngroups = 50\nloops = 10000",
     );
-    let suite = &scratch.file(
-        "silent.toml",
-        suite.replace("samples = 20000", "samples = 9"),
-    );
+    let suite = suite.replace("samples = 20000", "samples = 9");
+    let suite = &scratch.suite("silent", &["rt"], &suite);
     fails(
         &scratch,
         &["run", suite, "--patience", "3"],
@@ -131,11 +120,7 @@ fn a_missing_qemu_is_named_with_the_way_to_get_it() {
     let scratch = Scratch::new();
     let ended = Ended::of(scratch.punctual(&["run", "demo"]).env("PATH", "/nowhere"));
     assert_eq!(ended.status, Some(1));
-    assert!(
-        ended.stderr.contains("apt-get install qemu-system-x86"),
-        "{}",
-        ended.stderr
-    );
+    assert_has(&ended.stderr, &["apt-get install qemu-system-x86"]);
 }
 
 #[test]
@@ -144,17 +129,16 @@ fn a_missing_target_program_is_named_with_the_way_to_get_it() {
     let mut command = scratch.punctual(&["run", "demo"]);
     let ended = Ended::of(command.env("PUNCTUAL_TARGET", "/nowhere/punctual-target"));
     assert_eq!(ended.status, Some(1));
-    assert!(ended.stderr.contains("./build"), "{}", ended.stderr);
+    assert_has(&ended.stderr, &["./build"]);
 }
 
 #[test]
 fn a_full_disk_is_said_and_what_was_measured_is_shown() {
     let scratch = Scratch::new();
-    let suite = &scratch.file(
-        "long.toml",
-        LONG.replace("1000000000", "25000")
-            .replace("stress", "idle"),
-    );
+    let suite = LONG
+        .replace("1000000000", "25000")
+        .replace("stress", "idle");
+    let suite = &scratch.suite("long", &["rt"], &suite);
     // The store may grow to 256 KiB, in which the first step fits and the second does not.
     let script = "trap '' XFSZ; ulimit -f 512; exec \"$0\" run \"$1\" --json";
     let mut command = Command::new("sh");
@@ -165,7 +149,7 @@ fn a_full_disk_is_said_and_what_was_measured_is_shown() {
     scratch.prepare(&mut command);
     let ended = Ended::of(&mut command);
     assert_eq!(ended.status, Some(1), "{}", ended.stderr);
-    assert!(ended.stderr.contains("disk is full"), "{}", ended.stderr);
+    assert_has(&ended.stderr, &["disk is full"]);
     let shown = &runs(&ended.stdout)[0];
     assert_eq!(shown["recordings"][1]["count"], 25_000);
     // What fitted is there, and can be read.
@@ -176,7 +160,7 @@ fn a_full_disk_is_said_and_what_was_measured_is_shown() {
 
 /// Starts a long run, and waits until its second step is on its way.
 fn begin_long_run(scratch: &Scratch) -> (Child, Vec<u32>) {
-    let suite = &scratch.file("long.toml", LONG);
+    let suite = &scratch.suite("long", &["rt"], LONG);
     let mut command = scratch.punctual(&["run", suite]);
     let mut child = command
         .stdout(Stdio::piped())
@@ -223,13 +207,9 @@ fn ctrl_c_ends_a_run_in_good_order() {
         signal(&child, ending);
         let ended: Ended = child.wait_with_output().unwrap().into();
         assert_eq!(ended.status, Some(3));
-        assert!(ended.stdout.contains("interrupted"), "{}", ended.stdout);
+        assert_has(&ended.stdout, &["interrupted"]);
         // What was measured until then is shown.
-        assert!(
-            ended.stdout.contains("timer, idle, cpu0"),
-            "{}",
-            ended.stdout
-        );
+        assert_has(&ended.stdout, &["timer, idle, cpu0"]);
         assert_gone(&qemus);
         assert_kept_what_it_had(&scratch);
     }
@@ -295,7 +275,7 @@ fn a_killed_qemu_is_an_error_that_keeps_what_there_was() {
 #[test]
 fn a_damaged_snapshot_is_made_anew() {
     let scratch = Scratch::with_new_cache();
-    let suite = &scratch.file("short.toml", LONG.replace("1000000000", "50"));
+    let suite = &scratch.suite("long", &["rt"], &LONG.replace("1000000000", "50"));
     let expected = punctual_tests::digests(&scratch.measure(&[suite]));
     let snapshots = scratch.path("cache/punctual/snapshots");
     let directory = std::fs::read_dir(snapshots)
@@ -317,7 +297,7 @@ fn a_damaged_snapshot_is_made_anew() {
 #[test]
 fn ctrl_c_ends_a_survey_at_once_and_tells_how_far_it_was() {
     let scratch = Scratch::new();
-    let suite = &scratch.file("short.toml", LONG.replace("1000000000", "2000"));
+    let suite = &scratch.suite("long", &["rt"], &LONG.replace("1000000000", "2000"));
     scratch.measure(&[suite]);
     let mut child = scratch
         .punctual(&["survey", "r1"])

@@ -2,16 +2,13 @@
 //! Kernels against a baseline: what is equal passes after one run, what got slower is found
 //! and named, and what cannot be compared is refused.
 
-use punctual_tests::{Ended, Scratch};
+use punctual_tests::{Ended, Scratch, assert_has, suite};
 use serde_json::Value;
 
 /// One kernel, a few wake-ups.
-fn suite(samples: u32) -> String {
-    format!(
-        "name = \"mine\"\nsummary = \"\"\n\
-         [[subject]]\nname = \"rt\"\nkernel = \"debian-6.12-rt\"\n\
-         [[step]]\nprobe = \"timer\"\nsamples = {samples}\n"
-    )
+fn timer(name: &str, samples: u32) -> String {
+    let step = format!("[[step]]\nprobe = \"timer\"\nsamples = {samples}\n");
+    suite(name, &["rt"], &step)
 }
 
 fn json(ended: &Ended) -> Value {
@@ -23,15 +20,13 @@ fn assert_ends(ended: &Ended, status: i32, parts: &[&str]) {
     let said = format!("{}{}", ended.stdout, ended.stderr);
     assert_eq!(ended.status, Some(status), "{said}");
     let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    for part in parts {
-        assert!(flat.contains(part), "no \"{part}\": {said}");
-    }
+    assert_has(&flat, parts);
 }
 
 #[test]
 fn what_is_equal_passes_after_one_run_and_what_got_slower_is_named() {
     let scratch = Scratch::new();
-    let path = scratch.file("mine.toml", suite(60));
+    let path = scratch.file("mine.toml", timer("mine", 60));
     let made = scratch.run(&["run", &path, "--quiet", "--seeds", "1..5"]);
     assert_ends(&made, 0, &[]);
     let set = ["baseline", "set", "stable", "r1", "r2", "r3", "r4", "r5"];
@@ -95,11 +90,8 @@ fn slower(scratch: &Scratch, path: &str) {
 }
 
 fn refused(scratch: &Scratch, path: &str) {
-    let fewer = scratch.file("fewer.toml", suite(50));
-    let other = scratch.file(
-        "other.toml",
-        suite(60).replace("name = \"mine\"", "name = \"other\""),
-    );
+    let fewer = scratch.file("fewer.toml", timer("mine", 50));
+    let other = scratch.file("other.toml", timer("other", 60));
     let gate = |path: &str, baseline: &str, more: &[&str]| {
         scratch.run(&[&["gate", path, "--baseline", baseline, "--quiet"], more].concat())
     };
@@ -188,7 +180,7 @@ fn relative(scratch: &Scratch) {
     let needless = scratch.run(&["judge", "r1", "--limits", &absolute, "--baseline", "stable"]);
     assert_ends(&needless, 2, &["no limit is a share of anything"]);
     // What was measured otherwise is no baseline.
-    let fewer = scratch.file("fewer.toml", suite(50));
+    let fewer = scratch.file("fewer.toml", timer("mine", 50));
     assert_ends(&scratch.run(&["run", &fewer, "--quiet"]), 0, &[]);
     let listed = scratch.run(&["runs", "--json"]);
     let newest = json(&listed)["runs"][0]["id"].as_str().unwrap().to_owned();

@@ -23,16 +23,22 @@ use tempfile::TempDir;
 /// The kernels that the tests run.
 pub const KERNELS: [&str; 2] = ["debian-6.12", "debian-6.12-rt"];
 
-/// The subjects of a suite: the two between which most differs.
-pub const NONE_AND_RT: &str = r#"
-[[subject]]
-name = "none"
-kernel = "debian-6.12"
-boot = "preempt=none"
-[[subject]]
-name = "rt"
-kernel = "debian-6.12-rt"
-"#;
+/// A suite: its name, subjects of the suite `demo` by their names, and all else.
+///
+/// # Panics
+/// If `demo` has no such subject.
+pub fn suite(name: &str, subjects: &[&str], rest: &str) -> String {
+    let subject = |name: &&str| {
+        let (kernel, boot) = match *name {
+            "none" | "voluntary" | "full" => (KERNELS[0], format!("preempt={name}")),
+            "rt" => (KERNELS[1], String::new()),
+            _ => panic!("expected none, voluntary, full or rt, found {name}"),
+        };
+        format!("[[subject]]\nname = \"{name}\"\nkernel = \"{kernel}\"\nboot = \"{boot}\"\n")
+    };
+    let subjects: String = subjects.iter().map(subject).collect();
+    format!("name = \"{name}\"\nsummary = \"{name}\"\n{rest}\n{subjects}")
+}
 
 /// The directory of the built programs.
 ///
@@ -120,6 +126,14 @@ impl Scratch {
         path.to_str().expect("a path in UTF-8").to_owned()
     }
 
+    /// Writes a suite as [`suite`] has it; returns its path as a word for a command line.
+    ///
+    /// # Panics
+    /// If it cannot be written.
+    pub fn suite(&self, name: &str, subjects: &[&str], rest: &str) -> String {
+        self.file(&format!("{name}.toml"), suite(name, subjects, rest))
+    }
+
     /// `punctual` with these arguments.
     pub fn punctual(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(programs().join("punctual"));
@@ -196,6 +210,17 @@ pub fn digests(runs: &[Value]) -> Vec<(String, String)> {
     let word = |value: &Value| value.as_str().expect("text").to_owned();
     let both = |run: &Value| (word(&run["subject"]["name"]), word(&run["digest"]));
     runs.iter().map(both).collect()
+}
+
+/// Fails unless a text has all of these parts.
+///
+/// # Panics
+/// If it lacks one.
+#[track_caller]
+pub fn assert_has(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "there is no \"{part}\" in {text}");
+    }
 }
 
 /// A program that has ended.

@@ -12,13 +12,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use punctual_tests::{Ended, Scratch, descendants, is_alive, is_soon, programs, runs, until};
+use punctual_tests::{
+    Ended, Scratch, assert_has, descendants, is_alive, is_soon, programs, runs, until,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 const SUITE: &str = r#"
-name = "host"
-summary = "what any machine can do"
 [[step]]
 probe = "timer"
 samples = 50
@@ -34,8 +34,6 @@ duration_ms = 100
 "#;
 
 const LONG: &str = r#"
-name = "long"
-summary = "a probe that changes settings, for as long as it may"
 [[step]]
 probe = "tick"
 duration_ms = 10000
@@ -111,7 +109,7 @@ fn a_suite_runs_to_its_end_and_changes_no_setting() {
     let Some(_alone) = machine() else { return };
     let before = settings();
     let scratch = scratch();
-    let suite = &scratch.file("host.toml", SUITE);
+    let suite = &scratch.suite("host", &[], SUITE);
     let ended = scratch.run(&["run", suite, "--bench", "host", "--json", "--quiet"]);
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
     let run = &runs(&ended.stdout)[0];
@@ -168,11 +166,7 @@ fn where_memory_cannot_be_locked_nothing_is_measured_and_the_reason_is_told() {
         .arg(scratch.path("histogram"));
     let ended = Ended::of(&mut command);
     assert_ne!(ended.status, Some(0));
-    assert!(
-        ended.stderr.contains("locking memory is refused"),
-        "{}",
-        ended.stderr
-    );
+    assert_has(&ended.stderr, &["locking memory is refused"]);
 }
 
 /// All that measures on this machine has its memory locked, and meets no page fault.
@@ -180,7 +174,7 @@ fn where_memory_cannot_be_locked_nothing_is_measured_and_the_reason_is_told() {
 fn no_page_fault_is_met_by_a_thread_that_measures() {
     let Some(_alone) = machine() else { return };
     let scratch = scratch();
-    let suite = &scratch.file("host.toml", SUITE);
+    let suite = &scratch.suite("host", &[], SUITE);
     for run in scratch.measure(&[suite, "--bench", "host"]) {
         for recording in run["recordings"].as_array().unwrap() {
             let settings = &recording["settings"];
@@ -200,12 +194,12 @@ fn no_page_fault_is_met_by_a_thread_that_measures() {
 fn what_is_for_the_virtual_bench_is_refused() {
     let ended = scratch().run(&["run", "demo", "--bench", "host", "--boot", "quiet"]);
     assert_eq!(ended.status, Some(2));
-    assert!(ended.stderr.contains("--boot"), "{}", ended.stderr);
+    assert_has(&ended.stderr, &["--boot"]);
 }
 
 /// A long run on this machine, and the processes below it when the given thing was seen.
 fn begin(scratch: &Scratch, seen: fn(&[(u32, String)]) -> bool) -> (Child, Vec<(u32, String)>) {
-    let suite = &scratch.file("long.toml", LONG);
+    let suite = &scratch.suite("long", &[], LONG);
     let mut command = scratch.punctual(&["run", suite, "--bench", "host", "--quiet"]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.process_group(0).spawn().unwrap();
@@ -245,14 +239,10 @@ fn a_second_run_at_a_time_is_refused() {
     let Some(_alone) = machine() else { return };
     let (scratch, another) = (scratch(), scratch());
     let (mut child, below) = begin(&scratch, setting_is_changed);
-    let suite = &another.file("host.toml", SUITE);
+    let suite = &another.suite("host", &[], SUITE);
     let refused = another.run(&["run", suite, "--bench", "host", "--quiet"]);
     assert_ne!(refused.status, Some(0));
-    assert!(
-        refused.stderr.contains("another run is measuring"),
-        "{}",
-        refused.stderr
-    );
+    assert_has(&refused.stderr, &["another run is measuring"]);
     assert!(child.try_wait().unwrap().is_none(), "the first goes on");
     send(child.id(), Signal::INT);
     child.wait().unwrap();
@@ -301,7 +291,7 @@ fn ctrl_c_keeps_the_samples_of_the_only_step() {
         if let Some(recording) = run["recordings"].get(0) {
             assert!(recording["count"].as_u64().unwrap() > 0);
             let table = scratch.run(&["show", "r1"]).stdout;
-            assert!(table.contains("worst"), "{table}");
+            assert_has(&table, &["worst"]);
             return;
         }
     }
@@ -332,11 +322,11 @@ fn settings_are_restored_after_a_signal_and_after_a_kill() {
     send(*target, Signal::KILL);
     child.wait().unwrap();
     assert_gone(&below);
-    let suite = &scratch.file("host.toml", SUITE);
+    let suite = &scratch.suite("host", &[], SUITE);
     let next = scratch.run(&["run", suite, "--bench", "host", "--json", "--quiet"]);
     let facts = &runs(&next.stdout)[0]["provenance"]["facts"];
     let said = facts["restored_after_crash"].as_str().unwrap();
-    assert!(said.contains("sched_rt_runtime_us"), "{said}");
+    assert_has(&said, &["sched_rt_runtime_us"]);
     assert_eq!(
         settings(),
         before,

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A guest that means harm neither fills this machine nor misleads it.
 
-use punctual_tests::{Scratch, runs};
+use punctual_tests::{Scratch, assert_has, runs};
 use serde_json::Value;
 
-/// A suite whose second step has a load that runs this in a shell, as root.
-fn suite(does: &str) -> String {
+/// Steps of which the second has a load that runs this in a shell, as root.
+fn steps(does: &str) -> String {
     format!(
         r#"
-name = "hostile"
-summary = "a guest that means harm"
-[[subject]]
-name = "rt"
-kernel = "debian-6.12-rt"
 [[step]]
 probe = "timer"
 samples = 50
@@ -32,10 +27,10 @@ count = "rounds"
 
 /// Runs a guest that does this; it must fail for that reason. Returns the run.
 fn harmed(scratch: &Scratch, does: &str, reason: &str) -> Value {
-    let suite = &scratch.file("hostile.toml", suite(does));
+    let suite = &scratch.suite("hostile", &["rt"], &steps(does));
     let ended = scratch.run(&["run", "--quiet", suite]);
     assert_eq!(ended.status, Some(1), "{}", ended.stderr);
-    assert!(ended.stderr.contains(reason), "{}", ended.stderr);
+    assert_has(&ended.stderr, &[reason]);
     let run = runs(&scratch.run(&["show", "r1", "--json"]).stdout).remove(0);
     assert_eq!(run["state"], "failed");
     assert!(run["digest"].is_null(), "half a run has no digest");

@@ -8,8 +8,6 @@ use punctual_tests::{Scratch, finding};
 const WIDTHS: [(&str, f64); 2] = [("debian-6.12", 3.0), ("debian-6.12-rt", 1.25)];
 
 const SUITE: &str = r#"
-name = "limits"
-summary = "the same limit, twice, and with longer bursts"
 modules = ["pulse"]
 [[step]]
 probe = "irqrate"
@@ -24,7 +22,7 @@ repeats = 1
 #[test]
 fn repetitions_seeds_and_longer_bursts_find_the_same_limit() {
     let scratch = Scratch::new();
-    let suite = &scratch.file("limits.toml", SUITE);
+    let suite = &scratch.suite("limits", &[], SUITE);
     for (kernel, width) in WIDTHS {
         let mut limits = Vec::new();
         for run in scratch.measure(&[suite, "--kernel", kernel, "--seeds", "1,2"]) {

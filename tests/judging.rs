@@ -3,13 +3,13 @@
 
 use std::fs;
 
-use punctual_tests::{Ended, NONE_AND_RT, Scratch};
+use punctual_tests::{Ended, Scratch};
 use serde_json::Value;
 
 /// Two kernels, a few samples, and the limits that follow.
 fn suite(limits: &str) -> String {
     let step = "[[step]]\nprobe = \"timer\"\nsamples = 60\n";
-    format!("name = \"mine\"\nsummary = \"\"\n{NONE_AND_RT}{step}{limits}")
+    punctual_tests::suite("mine", &["none", "rt"], &format!("{step}{limits}"))
 }
 
 /// A limit on the worst case that all of these subjects keep to, or none.

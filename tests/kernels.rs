@@ -5,7 +5,7 @@
 use std::fs;
 use std::time::SystemTime;
 
-use punctual_tests::{Ended, Scratch};
+use punctual_tests::{Ended, Scratch, assert_has};
 
 /// The system's package lists, and when they were changed.
 fn system_lists() -> Vec<(String, SystemTime)> {
@@ -43,7 +43,7 @@ fn a_kernel_of_another_release_is_fetched_and_offers_full_and_lazy() {
     let refused = run_with(&scratch, "preempt=none");
     assert_eq!(refused.status, Some(2), "{}", refused.stderr);
     let expected = "expected preempt=full|lazy, as debian-7.2 offers, found preempt=none";
-    assert!(refused.stderr.contains(expected), "{}", refused.stderr);
+    assert_has(&refused.stderr, &[expected]);
     for model in ["full", "lazy"] {
         let ended = run_with(&scratch, &format!("preempt={model}"));
         assert_eq!(ended.status, Some(0), "{}", ended.stderr);

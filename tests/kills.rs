@@ -20,11 +20,6 @@ use punctual_tests::{Scratch, is_soon, qemus_of, until};
 use rustix::process::{Pid, Signal, kill_process};
 
 const SUITE: &str = r#"
-name = "short"
-summary = "two steps, soon over"
-[[subject]]
-name = "rt"
-kernel = "debian-6.12-rt"
 [[step]]
 probe = "timer"
 samples = 50
@@ -68,7 +63,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let scratch = Scratch::with_new_cache();
-        let suite = scratch.file("short.toml", SUITE);
+        let suite = scratch.suite("short", &["rt"], SUITE);
         scratch.measure(&[&suite]);
         let begun = Instant::now();
         scratch.measure(&[&suite]);

@@ -13,13 +13,7 @@ use punctual_tests::{Scratch, digests, finding};
 use serde_json::Value;
 
 const STALL: &str = r#"
-name = "versions"
-summary = "a stall of 300 µs"
 modules = ["stall", "pulse", "backfire"]
-[[subject]]
-name = "full"
-kernel = "debian-6.12"
-boot = "preempt=full"
 [[step]]
 probe = "timer"
 samples = 30
@@ -58,7 +52,7 @@ fn the_scope_works_in_another_qemu() {
     let Some(other) = other_qemu() else { return };
     let mut scratch = Scratch::new();
     scratch.look_first_in(&other);
-    let suite = &scratch.file("versions.toml", [STALL, STRESS].concat());
+    let suite = &scratch.suite("versions", &["full"], &[STALL, STRESS].concat());
     let first = scratch.measure(&[suite]);
     assert_eq!(digests(&first), digests(&scratch.measure(&[suite])));
 
@@ -96,7 +90,7 @@ fn a_qemu_that_refuses_the_plugin_is_quoted() {
         if let Some(directory) = &directory {
             scratch.look_first_in(directory);
         }
-        let suite = &scratch.file("versions.toml", STALL);
+        let suite = &scratch.suite("versions", &["full"], STALL);
         scratch.measure(&[suite]);
         wrap_qemu(
             &mut scratch,
@@ -124,7 +118,7 @@ fn a_qemu_without_the_machine_is_named() {
         "for w; do shift; case $w in pc-q35-*) w=pc-q35-0.1,${w#*,};; esac\n\
          set -- \"$@\" \"$w\"; done",
     );
-    let suite = &scratch.file("versions.toml", STALL);
+    let suite = &scratch.suite("versions", &["full"], STALL);
     let ended = scratch.run(&["run", "--quiet", suite]);
     assert_eq!(ended.status, Some(1), "{}", ended.stderr);
     for word in ["pc-q35-7.2", "another QEMU"] {

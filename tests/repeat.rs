@@ -4,13 +4,10 @@
 use std::fs;
 use std::process::Command;
 
-use punctual_tests::{Ended, NONE_AND_RT, Scratch, digests, programs, runs};
+use punctual_tests::{Ended, Scratch, digests, programs, runs};
 
 /// A step of some periods.
-fn small() -> String {
-    let step = "[[step]]\nprobe = \"timer\"\nload = \"ls-recursive\"\n";
-    format!("name = \"small\"\nsummary = \"\"\n{NONE_AND_RT}{step}")
-}
+const SMALL: &str = "[[step]]\nprobe = \"timer\"\nload = \"ls-recursive\"\n";
 
 /// The commands on a page, as a reader would copy them.
 fn commands(page: &str) -> Vec<String> {
@@ -53,7 +50,7 @@ fn measured_twice(arguments: &[&str]) -> (Vec<String>, Vec<String>, Vec<String>)
 #[test]
 fn what_a_page_says_repeats_its_runs() {
     let scratch = Scratch::new();
-    let suite = scratch.file("small.toml", small());
+    let suite = scratch.suite("small", &["none", "rt"], SMALL);
     let (first, again, commands) = measured_twice(&[
         &suite,
         "--samples",

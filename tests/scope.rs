@@ -3,30 +3,8 @@
 //! run is the run.
 
 use punctual_tests::explained::{check_sum, explain, number, samples};
-use punctual_tests::{Scratch, digests, finding};
+use punctual_tests::{Scratch, assert_has, digests, finding, suite};
 use serde_json::Value;
-
-/// The samples of every probe that the scope explains, each with a stall of 300 µs in it.
-const STALLS: &str = r#"
-name = "known"
-summary = "stalls of 300 µs"
-modules = ["stall", "pulse", "backfire"]
-[[subject]]
-name = "none"
-kernel = "debian-6.12"
-boot = "preempt=none"
-[[subject]]
-name = "voluntary"
-kernel = "debian-6.12"
-boot = "preempt=voluntary"
-[[subject]]
-name = "full"
-kernel = "debian-6.12"
-boot = "preempt=full"
-[[subject]]
-name = "rt"
-kernel = "debian-6.12-rt"
-"#;
 
 /// A kind of stall.
 struct Kind {
@@ -86,8 +64,11 @@ const LENGTHS: [i64; 2] = [300, 700];
 /// guest knows its counter's rate to a millionth.
 const ROUNDING_NS: i64 = 2;
 
+/// All subjects of the demo, with these steps.
 fn stalls(steps: &str) -> String {
-    format!("{STALLS}{steps}")
+    let modules = "modules = [\"stall\", \"pulse\", \"backfire\"]\n";
+    let subjects = ["none", "voluntary", "full", "rt"];
+    suite("stalls", &subjects, &format!("{modules}{steps}"))
 }
 
 fn timer_step(kind: &str, us: i64) -> String {
@@ -241,7 +222,7 @@ fn the_stages_of_an_interrupt_and_a_signal_are_explained_too() {
     let refused = scratch.run(&["explain", "r1", "--probe", "hackbench"]);
     assert_eq!(refused.status, Some(1));
     for word in ["not explained: hackbench", "throughput"] {
-        assert!(refused.stderr.contains(word), "{}", refused.stderr);
+        assert_has(&refused.stderr, &[word]);
     }
 }
 

@@ -7,18 +7,7 @@ use punctual_tests::explained::{check_sum, explain, number, samples};
 use punctual_tests::{Scratch, finding, runs};
 use serde_json::Value;
 
-const SUBJECTS: &str = r#"
-name = "known"
-summary = "samples between two readings of the clock"
-modules = ["stall"]
-[[subject]]
-name = "full"
-kernel = "debian-6.12"
-boot = "preempt=full"
-[[subject]]
-name = "rt"
-kernel = "debian-6.12-rt"
-"#;
+const STALL: &str = "modules = [\"stall\"]\n";
 
 /// A path that a stall falls into, the parameters of its probe, and the moment of the stall,
 /// in ns from the begin of the round or burst. Between the paths of `semaphore` and `switch`
@@ -64,7 +53,7 @@ fn a_stall_within_a_path_is_named() {
         if steps.is_empty() {
             break;
         }
-        let suite = &scratch.file("known.toml", format!("{SUBJECTS}{steps}"));
+        let suite = &scratch.suite("known", &["full", "rt"], &format!("{STALL}{steps}"));
         // A step may be unsupported, which the status tells.
         let ended = scratch.run(&["run", suite, "--quiet", "--json", "--raw", "--jobs", "1"]);
         for run in runs(&ended.stdout) {
@@ -143,7 +132,7 @@ const PLAIN: &str = "[[step]]\nprobe = \"eventfd\"\nsamples = 100\n\
 #[test]
 fn the_parts_of_each_sample_add_up_and_what_they_are_is_known() {
     let scratch = Scratch::new();
-    let suite = &scratch.file("plain.toml", format!("{SUBJECTS}{PLAIN}"));
+    let suite = &scratch.suite("plain", &["full", "rt"], &format!("{STALL}{PLAIN}"));
     for run in scratch.measure(&[suite, "--jobs", "1"]) {
         let id = run["id"].as_str().unwrap();
         let explained = explain(&scratch, &[id, "--worst", "10000"]);

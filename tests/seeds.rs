@@ -11,7 +11,7 @@ use serde_json::Value;
 const UNMOVED: &str = "The seed does not move this probe";
 
 /// The probes, each with parameters that make it short.
-const SHORT: [(&str, &str); 15] = [
+const SHORT: [(&str, &str); 16] = [
     ("clock", ""),
     ("eventfd", "samples = 50"),
     (
@@ -31,6 +31,7 @@ const SHORT: [(&str, &str); 15] = [
     ("switch", "threads = [2]\nticks = 4"),
     ("tick", "duration_ms = 100"),
     ("timer", "samples = 50"),
+    ("wake", "samples = 50\nby = [\"pipe\"]"),
 ];
 
 /// What the target found in the probe as the first and only step: no other step's end moves it.

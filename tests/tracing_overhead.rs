@@ -6,8 +6,6 @@ use punctual_tests::Scratch;
 use serde_json::Value;
 
 const SUITE: &str = r#"
-name = "tracing"
-summary = "stamps with nothing and with 1000 instructions between them"
 [[step]]
 probe = "clock"
 [[step]]
@@ -28,7 +26,7 @@ fn overhead(recording: &Value) -> i64 {
 #[test]
 fn a_corrected_sample_is_the_instructions_between_its_stamps() {
     let scratch = Scratch::new();
-    let suite = &scratch.file("tracing.toml", SUITE);
+    let suite = &scratch.suite("tracing", &[], SUITE);
     for ns_per_insn in [1, 8] {
         let rate = ns_per_insn.to_string();
         let runs = scratch.measure(&[suite, "--kernel", "debian-6.12", "--ns-per-insn", &rate]);

@@ -20,10 +20,8 @@ fn explain(scratch: &Scratch, run: &str) {
 }
 
 fn suite(scratch: &Scratch) -> String {
-    let text = "name = \"one\"\nsummary = \"\"\n\
-        [[subject]]\nname = \"rt\"\nkernel = \"debian-6.12-rt\"\n\
-        [[step]]\nprobe = \"timer\"\nsamples = 20\n";
-    scratch.file("one.toml", text)
+    let step = "[[step]]\nprobe = \"timer\"\nsamples = 20\n";
+    scratch.suite("one", &["rt"], step)
 }
 
 fn one_run(scratch: &Scratch) {

@@ -9,7 +9,7 @@ use punctual_model::{Facts, Record};
 
 use crate::stream::Stream;
 use crate::sys::{mount, net, process};
-use crate::{disk, guest, session};
+use crate::{cpus, disk, guest, session};
 
 /// Where the bench puts the modules that are to be loaded, named in load order.
 const MODULES: &str = "/lib/modules/punctual";
@@ -101,7 +101,7 @@ fn facts() -> Facts {
 
 fn measure() -> io::Result<()> {
     let mut stream = Stream::over_debug_console()?;
-    match guest::plan() {
+    match guest::plan().and_then(|plan| cpus::bring_up().map(|()| plan)) {
         Ok(plan) => session::carry_out(&plan, facts(), &mut stream),
         Err(reason) => stream.send(&Record::Refused(reason)),
     }

@@ -12,6 +12,7 @@
 
 pub mod bursts;
 pub mod busy;
+pub mod cpus;
 pub mod disk;
 pub mod dma_latency;
 pub mod event_log;

@@ -48,6 +48,7 @@ probes! {
     clock,
     inversion,
     eventfd,
+    wake,
     hackbench,
     image,
     program,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The threads of a probe that needs several: on one CPU, each with a priority of its own.
+//! The threads of a probe that needs several: on one CPU unless one is elsewhere, each with a
+//! priority of its own.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +28,8 @@ const AFTERMATH: Nanos = Nanos::from_millis(100);
 pub struct ThreadSpec<'a> {
     /// Its `SCHED_FIFO` priority.
     pub priority: u8,
+    /// The CPU that it is bound to, if it is not that of all.
+    pub cpu: Option<CpuId>,
     /// What it does once all of them are prepared.
     pub body: Box<dyn FnOnce() + Send + 'a>,
 }
@@ -35,7 +38,18 @@ impl<'a> ThreadSpec<'a> {
     /// A thread that does `body`.
     pub fn new(priority: u8, body: impl FnOnce() + Send + 'a) -> Self {
         let body = Box::new(body);
-        Self { priority, body }
+        Self {
+            priority,
+            cpu: None,
+            body,
+        }
+    }
+
+    /// The same thread on this CPU.
+    #[must_use]
+    pub fn on(self, cpu: CpuId) -> Self {
+        let cpu = Some(cpu);
+        Self { cpu, ..self }
     }
 }
 
@@ -54,7 +68,7 @@ pub fn run(cpu: CpuId, members: Vec<ThreadSpec<'_>>) -> Result<Vec<Settings>, Re
         if !*all_started.read().unwrap_or_else(PoisonError::into_inner) {
             return Err("not all threads could be started".into());
         }
-        let settings = rt::prepare_thread(cpu, member.priority);
+        let settings = rt::prepare_thread(member.cpu.unwrap_or(cpu), member.priority);
         failed.fetch_or(settings.is_err(), Ordering::SeqCst);
         if settings.is_ok() {
             overhead.get_or_init(event_log::overhead);

@@ -2,21 +2,26 @@
 //! What the cache holds, and how it is kept small.
 //!
 //! Kernels stay until the user removes them: they are named, and fetching them takes a
-//! network. Booted guests and initramfs are made anew wherever they are missing.
+//! network. Booted guests, initramfs and symbols are made anew wherever they are missing, so
+//! those that were not used for long make room for others.
 
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::virtual_bench::snapshot::{self, Snapshot};
 use punctual_kernels::paths::Lock;
 
+/// The space that all that is made anew may take together, unless the user says otherwise.
+pub const LIMIT: u64 = 10 << 30;
+
 /// One thing in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// `kernel`, `snapshot` or `initramfs`.
+    /// `kernel`, `snapshot`, `initramfs` or `symbols`.
     pub kind: &'static str,
     /// What it is, for people.
     pub what: String,
@@ -55,47 +60,144 @@ pub fn list(cache: &Path) -> io::Result<Vec<Entry>> {
             used: snapshot.used,
         });
     }
-    for path in children(&cache.join("initramfs"))? {
-        entries.push(Entry {
-            kind: "initramfs",
-            what: name(&path).chars().take(8).collect(),
-            bytes: size(&path)?,
-            used: modified(&path)?,
-        });
+    let symbols = children(&cache.join("symbols"))?;
+    let others = [("initramfs", initramfs(cache)?), ("symbols", symbols)];
+    for (kind, paths) in others {
+        for path in paths {
+            entries.push(Entry {
+                kind,
+                what: name(&path).chars().take(8).collect(),
+                bytes: size(&path)?,
+                used: modified(&path)?,
+            });
+        }
     }
     Ok(entries)
 }
 
-/// Removes snapshots that were not used since `limit`, and initramfs that no snapshot was
-/// made of and that are as old; returns how many bytes that was. What another process is
-/// making or reading just now stays.
-pub fn prune(cache: &Path, limit: SystemTime) -> io::Result<u64> {
-    let mut removed = 0;
-    let mut in_use = Vec::new();
-    for path in children(&cache.join("snapshots"))?
-        .iter()
-        .filter(|path| path.is_dir())
-    {
+/// What stays in the cache.
+#[derive(Clone, Copy, Debug)]
+pub struct Keep {
+    /// Not what was used for the last time before this.
+    pub since: SystemTime,
+    /// At most so many bytes, of what was used last.
+    pub bytes: u64,
+}
+
+impl Keep {
+    /// What was used last, up to so many bytes.
+    pub fn newest(bytes: u64) -> Self {
+        let since = SystemTime::UNIX_EPOCH;
+        Self { since, bytes }
+    }
+}
+
+/// Something that is made anew wherever it is missing.
+struct Made {
+    path: PathBuf,
+    bytes: u64,
+    used: SystemTime,
+    /// What is locked while a process makes it or works with it.
+    lock: Option<PathBuf>,
+    /// A snapshot: removed with all that it has.
+    snapshot: Option<Snapshot>,
+}
+
+impl Made {
+    fn new(path: &Path, lock: Option<PathBuf>) -> io::Result<Self> {
         let snapshot = Snapshot::open(path);
-        let keep = snapshot
-            .as_ref()
-            .is_some_and(|snapshot| snapshot.used > limit);
-        let lock = Lock::try_acquire(&path.with_extension("lock"))?;
-        if keep || lock.is_none() {
-            in_use.extend(snapshot.map(|snapshot| snapshot.record.initramfs_sha256));
-            continue;
-        }
-        removed += size(path)?;
-        snapshot::remove(path)?;
+        let used = snapshot.as_ref().map(|snapshot| snapshot.used);
+        Ok(Self {
+            bytes: size(path)?,
+            used: used.map_or_else(|| modified(path), Ok)?,
+            path: path.to_owned(),
+            lock,
+            snapshot,
+        })
     }
-    for path in children(&cache.join("initramfs"))? {
-        let recent = modified(&path)? > limit;
-        if !recent && !in_use.iter().any(|sha256| name(&path).starts_with(sha256)) {
-            removed += size(&path)?;
-            fs::remove_file(&path)?;
+
+    /// The SHA-256 of the initramfs that a snapshot was made of.
+    fn initramfs(&self) -> Option<&str> {
+        let snapshot = self.snapshot.as_ref();
+        snapshot.map(|snapshot| snapshot.record.initramfs_sha256.as_str())
+    }
+
+    /// Removes it, unless a process makes it or works with it just now.
+    fn remove(&self) -> io::Result<bool> {
+        let lock = self.lock.as_deref().map(Lock::try_acquire).transpose()?;
+        let is_locked = matches!(lock, Some(None));
+        if is_locked || self.snapshot.as_ref().is_some_and(Snapshot::is_linked) {
+            return Ok(false);
+        }
+        match self.path.is_dir() {
+            true => snapshot::remove(&self.path)?,
+            false => fs::remove_file(&self.path)?,
+        }
+        Ok(true)
+    }
+}
+
+/// Removes snapshots, initramfs and symbols, those used longest ago first, until there is only
+/// what is to be kept; returns how many bytes that was. What a process makes or works with just
+/// now stays, and so does the initramfs of a snapshot that stays.
+pub fn prune(cache: &Path, keep: Keep) -> io::Result<u64> {
+    // One process at a time, or each would count what the other removes.
+    let _lock = Lock::acquire(&cache.join("prune.lock"))?;
+    let made = made(cache)?;
+    let before: u64 = made.iter().map(|one| one.bytes).sum();
+    let (mut left, mut needed) = (before, BTreeSet::new());
+    for one in &made {
+        let wanted = one.used > keep.since && left <= keep.bytes;
+        if wanted || needed.contains(stem(&one.path).as_str()) || !one.remove()? {
+            needed.extend(one.initramfs());
+        } else {
+            left -= one.bytes;
         }
     }
-    Ok(removed)
+    Ok(before - left)
+}
+
+/// All that can be made anew, used longest ago first, an initramfs after its snapshots.
+fn made(cache: &Path) -> io::Result<Vec<Made>> {
+    let mut made = Vec::new();
+    for path in children(&cache.join("snapshots"))? {
+        if path.is_dir() {
+            made.push(Made::new(&path, Some(path.with_extension("lock")))?);
+        }
+    }
+    let mut last = BTreeMap::new();
+    for one in &made {
+        let used = last.entry(one.initramfs().unwrap_or_default().to_owned());
+        let used = used.or_insert(one.used);
+        *used = one.used.max(*used);
+    }
+    for path in initramfs(cache)? {
+        let mut one = Made::new(&path, Some(path.with_extension("lock")))?;
+        one.used = last
+            .get(&stem(&path))
+            .map_or(one.used, |used| one.used.max(*used));
+        made.push(one);
+    }
+    for path in children(&cache.join("symbols"))? {
+        made.push(Made::new(&path, None)?);
+    }
+    made.sort_by_key(|one| (one.used, one.snapshot.is_none()));
+    Ok(made)
+}
+
+fn initramfs(cache: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut paths = children(&cache.join("initramfs"))?;
+    paths.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "cpio")
+    });
+    Ok(paths)
+}
+
+/// Notes that a file is used now.
+pub fn touch(path: &Path) -> io::Result<()> {
+    let file = File::options().append(true).open(path)?;
+    file.set_modified(SystemTime::now())
 }
 
 /// The boot arguments that are not those of every subject.
@@ -109,7 +211,7 @@ fn own(cmdline: &str) -> &str {
         .trim()
 }
 
-fn children(directory: &Path) -> io::Result<Vec<std::path::PathBuf>> {
+fn children(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -124,6 +226,11 @@ fn children(directory: &Path) -> io::Result<Vec<std::path::PathBuf>> {
 fn name(path: &Path) -> String {
     path.file_name()
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem()
+        .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
 }
 
 fn modified(path: &Path) -> io::Result<SystemTime> {
@@ -147,12 +254,13 @@ mod tests {
 
     const HOUR: Duration = Duration::from_secs(3600);
 
-    fn make(cache: &Path, key: &str, initramfs: &str) {
+    fn make(cache: &Path, key: &str, initramfs: &str, hours_ago: u32) {
+        let path = cache.join(format!("initramfs/{initramfs}.cpio"));
         fs::create_dir_all(cache.join("initramfs")).unwrap();
-        fs::write(cache.join("memory"), "12345").unwrap();
-        fs::write(cache.join("devices"), "123").unwrap();
-        fs::write(cache.join("console"), "").unwrap();
-        fs::write(cache.join(format!("initramfs/{initramfs}.cpio")), "123").unwrap();
+        for (file, text) in [("memory", "12345"), ("devices", "123"), ("console", "")] {
+            fs::write(cache.join(file), text).unwrap();
+        }
+        fs::write(&path, "123").unwrap();
         let record = |files| SnapshotRecord {
             kernel: "k".into(),
             cmdline: "quiet".into(),
@@ -162,15 +270,44 @@ mod tests {
             initramfs_sha256: initramfs.into(),
             files,
         };
-        Snapshot::keep(cache, &cache.join("snapshots").join(key), record).unwrap();
+        let snapshot = cache.join("snapshots").join(key);
+        Snapshot::keep(cache, &snapshot, record).unwrap();
+        for path in [path, snapshot.join("snapshot.toml")] {
+            let file = File::options().append(true).open(path).unwrap();
+            file.set_modified(SystemTime::now() - HOUR * hours_ago)
+                .unwrap();
+        }
     }
 
     fn kinds(cache: &Path) -> Vec<&'static str> {
-        list(cache)
-            .unwrap()
-            .iter()
-            .map(|entry| entry.kind)
-            .collect()
+        let entries = list(cache).unwrap();
+        entries.iter().map(|entry| entry.kind).collect()
+    }
+
+    fn snapshots(cache: &Path) -> Vec<String> {
+        let all = children(&cache.join("snapshots")).unwrap();
+        let directories = all.iter().filter(|path| path.is_dir());
+        directories.map(|path| name(path)).collect()
+    }
+
+    fn since(since: SystemTime) -> Keep {
+        Keep {
+            since,
+            bytes: u64::MAX,
+        }
+    }
+
+    /// The bytes that one snapshot with its initramfs takes.
+    fn one(cache: &Path) -> u64 {
+        let entries = list(cache).unwrap();
+        let size = |kind| {
+            entries
+                .iter()
+                .find(|entry| entry.kind == kind)
+                .unwrap()
+                .bytes
+        };
+        size("initramfs") + super::size(&cache.join("snapshots/a")).unwrap()
     }
 
     #[test]
@@ -178,24 +315,75 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let cache = directory.path();
         fs::create_dir_all(cache.join("kernels/debian")).unwrap();
-        make(cache, "a", "aa");
-        assert_eq!(prune(cache, SystemTime::now() - HOUR).unwrap(), 0);
-        assert_eq!(kinds(cache), ["kernel", "snapshot", "initramfs"]);
+        fs::create_dir_all(cache.join("symbols")).unwrap();
+        fs::write(cache.join("symbols/a"), "0 T x").unwrap();
+        make(cache, "a", "aa", 0);
+        assert_eq!(prune(cache, since(SystemTime::now() - HOUR)).unwrap(), 0);
+        assert_eq!(kinds(cache), ["kernel", "snapshot", "initramfs", "symbols"]);
         let snapshot = &list(cache).unwrap()[1];
         assert_eq!(snapshot.what, "k, 64 MiB, 1 ns, initramfs aa: quiet");
         assert!(snapshot.used > SystemTime::now() - HOUR);
-        let removed = prune(cache, SystemTime::now() + HOUR).unwrap();
+        let removed = prune(cache, since(SystemTime::now() + HOUR)).unwrap();
         assert!(removed > 8, "{removed}");
         assert_eq!(kinds(cache), ["kernel"]);
     }
 
     #[test]
-    fn what_is_locked_stays() {
+    fn what_was_used_longest_ago_makes_room() {
         let directory = tempfile::tempdir().unwrap();
         let cache = directory.path();
-        make(cache, "a", "aa");
-        let _lock = Lock::acquire(&cache.join("snapshots/a.lock")).unwrap();
-        assert_eq!(prune(cache, SystemTime::now() + HOUR).unwrap(), 0);
+        for (key, hours_ago) in [("a", 2), ("b", 3), ("c", 1)] {
+            make(cache, key, &key.repeat(2), hours_ago);
+        }
+        let one = one(cache);
+        assert_eq!(prune(cache, Keep::newest(3 * one)).unwrap(), 0);
+        // The snapshot alone is enough.
+        let removed = prune(cache, Keep::newest(3 * one - 1)).unwrap();
+        assert!(0 < removed && removed < one, "{removed} of {one}");
+        assert_eq!(snapshots(cache), ["a", "c"]);
+        prune(cache, Keep::newest(one)).unwrap();
+        assert_eq!(snapshots(cache), ["c"]);
         assert_eq!(kinds(cache), ["snapshot", "initramfs"]);
+    }
+
+    #[test]
+    fn an_initramfs_goes_with_the_last_of_its_snapshots() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = directory.path();
+        make(cache, "a", "aa", 9);
+        make(cache, "b", "aa", 0);
+        // Older than its second snapshot.
+        let file = File::options()
+            .append(true)
+            .open(cache.join("initramfs/aa.cpio"));
+        file.unwrap()
+            .set_modified(SystemTime::now() - HOUR * 8)
+            .unwrap();
+        prune(cache, since(SystemTime::now() - HOUR)).unwrap();
+        assert_eq!(kinds(cache), ["snapshot", "initramfs"]);
+        prune(cache, Keep::newest(0)).unwrap();
+        assert!(kinds(cache).is_empty());
+    }
+
+    #[test]
+    fn what_is_in_use_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = directory.path();
+        let all = Keep::newest(0);
+        make(cache, "a", "aa", 0);
+        let lock = Lock::acquire(&cache.join("snapshots/a.lock")).unwrap();
+        assert_eq!(prune(cache, all).unwrap(), 0);
+        assert_eq!(kinds(cache), ["snapshot", "initramfs"]);
+        drop(lock);
+        let linked = cache.join("linked");
+        fs::hard_link(cache.join("snapshots/a/memory"), &linked).unwrap();
+        assert_eq!(prune(cache, all).unwrap(), 0);
+        fs::remove_file(linked).unwrap();
+        let lock = Lock::share(&cache.join("initramfs/aa.lock")).unwrap();
+        assert!(prune(cache, all).unwrap() > 0);
+        assert_eq!(kinds(cache), ["initramfs"]);
+        drop(lock);
+        assert!(prune(cache, all).unwrap() > 0);
+        assert!(kinds(cache).is_empty());
     }
 }

@@ -25,7 +25,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::RunError;
-use crate::site::{Listener, Outcome, Site};
+use crate::system::{Listener, RunEnding, SystemUnderTest};
 use crate::watch::{Until, Watch, Watched};
 use crate::workdir::WorkDir;
 use punctual_kernels::checksum;
@@ -71,7 +71,7 @@ impl Error {
 
 /// This machine.
 #[derive(Clone, Debug)]
-pub struct HostSite {
+pub struct HostSystem {
     /// The target program.
     pub target: PathBuf,
     /// Punctual's cache directory.
@@ -80,7 +80,7 @@ pub struct HostSite {
     pub silence: Duration,
 }
 
-impl Site for HostSite {
+impl SystemUnderTest for HostSystem {
     fn machine(&self) -> MachineRecord {
         let line = |path| fs::read_to_string(path).map(|text| text.trim().to_owned());
         let host = line("/proc/sys/kernel/hostname");
@@ -94,13 +94,13 @@ impl Site for HostSite {
         })
     }
 
-    fn run(&self, plan: &str, on: Listener, cancel: &AtomicBool) -> Outcome {
+    fn run(&self, plan: &str, on: Listener, cancel: &AtomicBool) -> RunEnding {
         let begun = Instant::now();
         let (console, result) = match self.start(plan) {
             Ok((work, mut process)) => self.watch(&work, &mut process, on, cancel),
             Err(error) => (String::new(), Err(RunError::bench(error))),
         };
-        Outcome {
+        RunEnding {
             console,
             preparing: Duration::ZERO,
             measuring: begun.elapsed(),
@@ -109,7 +109,7 @@ impl Site for HostSite {
     }
 }
 
-impl HostSite {
+impl HostSystem {
     fn start(&self, plan: &str) -> Result<(WorkDir, Process), Error> {
         let alone = alone()?;
         let work = WorkDir::new(&self.cache).map_err(Error::at(&self.cache))?;
@@ -242,6 +242,10 @@ impl Watched for Process {
 
     fn spent(&self) -> Duration {
         self.begun.elapsed()
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.id()
     }
 }
 

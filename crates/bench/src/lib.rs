@@ -6,7 +6,7 @@ pub mod cache;
 mod console;
 mod error;
 pub mod host;
-pub mod site;
+pub mod system;
 pub mod virtual_bench;
 mod watch;
 mod workdir;

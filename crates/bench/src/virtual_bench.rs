@@ -15,24 +15,27 @@ mod qemu_args;
 mod qmp;
 pub mod snapshot;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 pub use error::Error;
 pub use plugin::Plugin;
 pub use qemu::PROGRAM;
-pub use qemu_args::{BOOT_ARGUMENTS, Machine, Memory, NS_PER_INSN_MAX, cmdline};
+pub use qemu_args::{BOOT_ARGUMENTS, CPUS_MAX, Machine, Memory, NS_PER_INSN_MAX, TURN_US, cmdline};
 #[doc(hidden)]
 pub use qmp::Qmp;
 pub use qmp::QmpError;
 
+use crate::cache;
 use crate::console::Console;
 use crate::error::RunError;
-use crate::site::{Event, Listener, Outcome, SILENCE, Site};
+use crate::system::{Event, Listener, RunEnding, SILENCE, SystemUnderTest};
 use crate::watch::{Until, Watch};
 use crate::workdir::WorkDir;
 use punctual_kernels::checksum;
@@ -42,9 +45,6 @@ use punctual_model::MachineRecord;
 use punctual_model::machine::VirtualMachine;
 use qemu::{Process, Qemu};
 use snapshot::{Files, Snapshot, SnapshotRecord};
-
-/// How many CPUs a virtual machine has: with one, its clock can count instructions.
-const CPUS: u32 = 1;
 
 /// How a run gets to a booted guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,17 +73,28 @@ pub struct VirtualBench {
     pub silence: Duration,
     /// What watches the guests while they carry out their plans.
     pub plugin: Option<Plugin>,
+    /// The space that booted guests may take in the cache, in bytes.
+    pub cache_limit: u64,
+    /// What this process needs of the cache, as long as it has a bench.
+    in_use: Arc<Mutex<BTreeMap<PathBuf, Lock>>>,
 }
 
 impl VirtualBench {
-    /// The bench that keeps its files in Punctual's cache directory; an error where QEMU is
-    /// missing.
-    pub fn open(cache: &Path) -> Result<Self, Error> {
+    /// The bench that keeps its files in Punctual's cache directory, for machines of up to
+    /// `cpus` CPUs; an error where QEMU is missing, or too old for several.
+    pub fn open(cache: &Path, cpus: u32) -> Result<Self, Error> {
+        let qemu = if cpus > 1 {
+            Qemu::find_fair(cache)?
+        } else {
+            Qemu::find()?
+        };
         Ok(Self {
-            qemu: Qemu::find()?,
+            qemu,
             cache: cache.to_owned(),
             silence: SILENCE,
             plugin: None,
+            cache_limit: cache::LIMIT,
+            in_use: Arc::default(),
         })
     }
 
@@ -91,10 +102,11 @@ impl VirtualBench {
     pub fn keep_initramfs(&self, initramfs: &Initramfs) -> Result<(PathBuf, String), Error> {
         let bytes = initramfs.finish()?;
         let sha256 = checksum::of_bytes(&bytes);
-        let path = self.initramfs(&sha256);
+        let path = self.initramfs(&sha256)?;
         let there = fs::metadata(&path).is_ok_and(|meta| meta.len() == bytes.len() as u64);
         if !there {
             write_atomically(&path, &bytes).map_err(Error::at(&path))?;
+            self.trim_cache()?;
         }
         Ok((path, sha256))
     }
@@ -108,7 +120,8 @@ impl VirtualBench {
             initramfs_sha256: machine.initramfs_sha256.clone(),
             cmdline: machine.cmdline.clone(),
             memory_mib: machine.memory_mib,
-            cpus: CPUS,
+            cpus: machine.cpus,
+            turn_us: (machine.cpus > 1).then_some(machine.turn_us),
             ns_per_insn: machine.ns_per_insn,
             qemu: self.qemu.version.clone(),
             qemu_command: machine.shown(),
@@ -124,7 +137,7 @@ impl VirtualBench {
         start: Start,
         on: Listener,
         cancel: &AtomicBool,
-    ) -> Outcome {
+    ) -> RunEnding {
         self.carry_out(machine, plan, (start, Cancel::Discard), on, cancel)
     }
 
@@ -135,7 +148,7 @@ impl VirtualBench {
         (start, on_cancel): (Start, Cancel),
         on: Listener,
         cancel: &AtomicBool,
-    ) -> Outcome {
+    ) -> RunEnding {
         let mut session = Session {
             bench: self,
             machine,
@@ -152,7 +165,7 @@ impl VirtualBench {
         };
         let ended = Instant::now();
         let went_on = session.went_on.unwrap_or(ended);
-        Outcome {
+        RunEnding {
             console: session.console.text(),
             preparing: went_on - begun,
             measuring: ended - went_on,
@@ -165,9 +178,22 @@ impl VirtualBench {
         machine.key(&self.qemu)
     }
 
-    /// Where an initramfs with this SHA-256 is kept.
-    pub fn initramfs(&self, sha256: &str) -> PathBuf {
-        self.cache.join("initramfs").join(format!("{sha256}.cpio"))
+    /// Where an initramfs with this SHA-256 is kept. If it is there, it stays as long as this
+    /// bench, and counts as used now.
+    pub fn initramfs(&self, sha256: &str) -> Result<PathBuf, Error> {
+        let path = self.cache.join("initramfs").join(format!("{sha256}.cpio"));
+        let lock = Lock::share(&path.with_extension("lock")).map_err(Error::at(&path))?;
+        let mut in_use = self.in_use.lock().unwrap_or_else(PoisonError::into_inner);
+        in_use.insert(path.clone(), lock);
+        if path.is_file() {
+            cache::touch(&path).map_err(Error::at(&path))?;
+        }
+        Ok(path)
+    }
+
+    fn trim_cache(&self) -> Result<(), Error> {
+        let trimmed = cache::prune(&self.cache, cache::Keep::newest(self.cache_limit));
+        trimmed.map(drop).map_err(Error::at(&self.cache))
     }
 
     fn snapshots(&self) -> PathBuf {
@@ -177,7 +203,7 @@ impl VirtualBench {
 
 /// A machine on the virtual bench.
 #[derive(Clone, Debug)]
-pub struct VirtualSite {
+pub struct VirtualSystem {
     /// The bench.
     pub bench: VirtualBench,
     /// The machine.
@@ -186,12 +212,12 @@ pub struct VirtualSite {
     pub start: Start,
 }
 
-impl Site for VirtualSite {
+impl SystemUnderTest for VirtualSystem {
     fn machine(&self) -> MachineRecord {
         MachineRecord::Virtual(self.bench.record(&self.machine))
     }
 
-    fn run(&self, plan: &str, on: Listener, cancel: &AtomicBool) -> Outcome {
+    fn run(&self, plan: &str, on: Listener, cancel: &AtomicBool) -> RunEnding {
         let how = (self.start, Cancel::Keep);
         self.bench.carry_out(&self.machine, plan, how, on, cancel)
     }
@@ -216,9 +242,10 @@ impl Session<'_> {
         let work = self.work_dir(plan)?;
         self.tell(Event::Booting)?;
         let mut process = self.start(&work, Memory::Fresh)?;
+        let machine = self.machine;
         self.watching(&work, |watch| {
             watch.until(Until::Paused, &mut process)?;
-            watch.go_on(&mut process)?;
+            set_off(machine, watch, &mut process)?;
             watch.until(Until::Finished, &mut process)
         })
         .map_err(|error| self.silent_from_the_first(error))
@@ -233,8 +260,9 @@ impl Session<'_> {
         while process.guest_status()? == "inmigrate" {
             thread::sleep(POLL);
         }
+        let machine = self.machine;
         self.watching(&work, |watch| {
-            watch.go_on(&mut process)?;
+            set_off(machine, watch, &mut process)?;
             watch.until(Until::Finished, &mut process)
         })
     }
@@ -268,7 +296,9 @@ impl Session<'_> {
         process.save_devices()?;
         drop(process);
         let snapshot = Snapshot::keep(work.path(), directory, |files| self.describe(files));
-        Ok(snapshot.map_err(Error::Snapshot)?)
+        let snapshot = snapshot.map_err(Error::Snapshot)?;
+        self.bench.trim_cache()?;
+        Ok(snapshot)
     }
 
     fn tell(&mut self, event: Event) -> Result<(), RunError> {
@@ -349,6 +379,14 @@ impl Session<'_> {
         self.went_on = watch.went_on;
         result
     }
+}
+
+/// Lets a booted guest go on to its plan.
+fn set_off(machine: &Machine, watch: &mut Watch, process: &mut Process) -> Result<(), RunError> {
+    if machine.cpus > 1 {
+        process.set_turn(machine.turn_us)?;
+    }
+    watch.go_on(process)
 }
 
 /// How often QEMU is asked whether it is done.

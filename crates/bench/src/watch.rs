@@ -15,7 +15,7 @@ use punctual_model::{Progress, Record};
 
 use crate::console::Console;
 use crate::error::RunError;
-use crate::site::{Event, Listener};
+use crate::system::{Event, Listener};
 
 /// How often it is looked how far a step is.
 const LOOK_AT_PROGRESS: Duration = Duration::from_millis(200);
@@ -74,6 +74,9 @@ pub trait Watched {
     /// The time that it has spent: CPU time where its clock stands still while it does not
     /// run, time on the wall elsewhere.
     fn spent(&self) -> Duration;
+
+    /// Its process.
+    fn pid(&self) -> u32;
 }
 
 /// When watching ends well.
@@ -95,7 +98,7 @@ pub struct Watch<'a> {
     console_port: Port,
     /// The console so far.
     pub console: Console,
-    patience: Patience,
+    timeout: SilenceTimeout,
     finished: bool,
     /// Until when a subject that was asked to end is waited for.
     ends_by: Option<Instant>,
@@ -123,7 +126,7 @@ impl<'a> Watch<'a> {
             limits: LIMITS,
             console_port: Port::open(&directory.join("console"))?,
             console: Console::default(),
-            patience: Patience::new(silence),
+            timeout: SilenceTimeout::new(silence),
             finished: false,
             ends_by: None,
             progress: None,
@@ -166,7 +169,9 @@ impl<'a> Watch<'a> {
                 };
             }
             let is_alive = end == Until::Finished && self.look_at_progress(process)?;
-            self.patience.look(heard || is_alive, process.spent())?;
+            let heard = heard || is_alive;
+            self.timeout
+                .look(heard, process.spent(), || is_ready(process.pid()))?;
             thread::sleep(LOOK);
         }
     }
@@ -228,7 +233,7 @@ impl<'a> Watch<'a> {
         self.records += 1;
         match &record {
             Record::Started(started) => {
-                self.patience.expect(started.nominal.as_secs_f64());
+                self.timeout.expect(started.nominal.as_secs_f64());
             }
             Record::Refused(reason) => return Err(RunError::Refused(reason.clone())),
             Record::Finished(_) => self.finished = true,
@@ -294,7 +299,7 @@ impl Port {
 
 /// Tells a guest that is slow from one that is lost. Time on the wall says nothing of that
 /// on a busy machine; the CPU time that QEMU has used does.
-struct Patience {
+struct SilenceTimeout {
     silence: Duration,
     allowed: Duration,
     heard_at: Duration,
@@ -302,7 +307,7 @@ struct Patience {
     used_since: Instant,
 }
 
-impl Patience {
+impl SilenceTimeout {
     fn new(silence: Duration) -> Self {
         Self {
             silence,
@@ -319,7 +324,13 @@ impl Patience {
         self.allowed = self.silence + busy.unwrap_or(Duration::MAX / 2);
     }
 
-    fn look(&mut self, heard: bool, used: Duration) -> Result<(), RunError> {
+    /// `is_ready` tells whether the subject would run if there were a CPU for it.
+    fn look(
+        &mut self,
+        heard: bool,
+        used: Duration,
+        is_ready: impl Fn() -> bool,
+    ) -> Result<(), RunError> {
         if heard {
             self.heard_at = used;
         }
@@ -330,15 +341,32 @@ impl Patience {
             return Err(RunError::Silent(self.allowed.as_secs()));
         }
         if self.used_since.elapsed() > STOPPED {
-            return Err(RunError::Stopped(STOPPED.as_secs()));
+            if !is_ready() {
+                return Err(RunError::Stopped(STOPPED.as_secs()));
+            }
+            self.used_since = Instant::now();
         }
         Ok(())
     }
 }
 
+/// Whether a thread of this process waits for a CPU or for a disk: on a busy machine that may
+/// take long (`proc_pid_stat(5)`, field 3).
+fn is_ready(pid: u32) -> bool {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
+        return false;
+    };
+    threads.flatten().any(|thread| {
+        let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        let state = stat.rsplit_once(')').map(|(_, rest)| rest.trim_start());
+        state.is_some_and(|state| state.starts_with(['R', 'D']))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::process::Command;
 
     use punctual_model::frame::Encoder;
     use punctual_model::record::{Finished, Unsupported};
@@ -371,6 +399,10 @@ mod tests {
 
         fn spent(&self) -> Duration {
             Duration::ZERO
+        }
+
+        fn pid(&self) -> u32 {
+            0
         }
     }
 
@@ -410,6 +442,23 @@ mod tests {
             unsupported: records,
         })));
         bytes
+    }
+
+    #[test]
+    fn who_waits_for_a_cpu_is_ready_and_who_sleeps_is_not() {
+        let sleeper = Command::new("sleep").arg("600").spawn();
+        let spinner = Command::new("sh")
+            .args(["-c", "while :; do :; done"])
+            .spawn();
+        let (mut sleeper, mut spinner) = (sleeper.unwrap(), spinner.unwrap());
+        while !is_ready(spinner.id()) || is_ready(sleeper.id()) {
+            thread::sleep(LOOK);
+        }
+        for child in [&mut sleeper, &mut spinner] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        assert!(!is_ready(0));
     }
 
     #[test]
@@ -457,19 +506,19 @@ mod tests {
 
     #[test]
     fn silence_is_counted_in_cpu_time_from_the_last_sign_of_life() {
-        let mut patience = Patience::new(10 * SECOND);
-        patience.look(false, 10 * SECOND).unwrap();
-        patience.look(true, 20 * SECOND).unwrap();
-        patience.look(false, 30 * SECOND).unwrap();
-        let error = patience.look(false, 31 * SECOND).unwrap_err();
+        let mut timeout = SilenceTimeout::new(10 * SECOND);
+        timeout.look(false, 10 * SECOND, || false).unwrap();
+        timeout.look(true, 20 * SECOND, || false).unwrap();
+        timeout.look(false, 30 * SECOND, || false).unwrap();
+        let error = timeout.look(false, 31 * SECOND, || false).unwrap_err();
         assert!(matches!(error, RunError::Silent(10)), "{error}");
     }
 
     #[test]
     fn a_long_step_may_be_silent_for_longer() {
-        let mut patience = Patience::new(10 * SECOND);
-        patience.expect(3.0);
-        patience.look(false, 190 * SECOND).unwrap();
-        assert!(patience.look(false, 191 * SECOND).is_err());
+        let mut timeout = SilenceTimeout::new(10 * SECOND);
+        timeout.expect(3.0);
+        timeout.look(false, 190 * SECOND, || false).unwrap();
+        assert!(timeout.look(false, 191 * SECOND, || false).is_err());
     }
 }

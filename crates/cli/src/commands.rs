@@ -20,15 +20,17 @@ mod runs;
 mod show;
 mod survey;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
+use punctual_bench::virtual_bench::VirtualBench;
 use punctual_kernels::Catalog;
 use punctual_kernels::paths;
 use punctual_model::Run;
 use punctual_store::Store;
 
+use crate::output::say;
 use crate::{ExitStatus, UsageError};
 
 const EXAMPLES: &str = "\
@@ -62,6 +64,9 @@ Environment:
   XDG_CONFIG_HOME  your own punctual/suites/NAME.toml, punctual/loads/NAME.toml
                    and punctual/published/NAME.toml [~/.config]
   NO_COLOR         no colour in tables
+  PUNCTUAL_CACHE_SIZE
+                   the space that booted guests may take in the cache [10GiB];
+                   those used longest ago make room
   PUNCTUAL_TARGET  the program that measures, if not beside this one or in
                    ../lib/punctual
   PUNCTUAL_PLUGIN  the scope's plugin, likewise";
@@ -134,14 +139,14 @@ impl StoreArgs {
 
     /// The store, which is made where there is none.
     fn open_or_make(&self) -> Result<Store> {
-        Ok(Store::open(&self.path()?)?)
+        open(&self.path()?)
     }
 
     /// The store, which must be there.
     fn open(&self) -> Result<Store> {
         let path = self.path()?;
         if path.exists() {
-            return Ok(Store::open(&path)?);
+            return open(&path);
         }
         let path = path.display();
         Err(UsageError(match self.db {
@@ -159,6 +164,20 @@ impl StoreArgs {
         let runs = names.iter().map(|name| load(&store, name));
         runs.collect()
     }
+}
+
+/// The store in a file; says so where that has migrated it.
+fn open(path: &Path) -> Result<Store> {
+    let store = Store::open(path)?;
+    if let Some(copy) = store.copy_of_earlier() {
+        say!(
+            "{} was written by an earlier version and is now of this one; a copy of what it was \
+             is {}",
+            path.display(),
+            copy.display()
+        );
+    }
+    Ok(store)
 }
 
 /// What is said where nothing was measured yet.
@@ -190,6 +209,13 @@ fn id(store: &Store, name: &str) -> Result<String> {
         Ok(number) => format!("r{number}"),
         Err(_) => name.to_owned(),
     })
+}
+
+/// The bench in QEMU, with the user's limit for what it keeps.
+fn virtual_bench(cache: &Path, cpus: u32) -> Result<VirtualBench> {
+    let mut bench = VirtualBench::open(cache, cpus)?;
+    bench.cache_limit = cache::limit()?;
+    Ok(bench)
 }
 
 fn catalog() -> Result<Catalog> {

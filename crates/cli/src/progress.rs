@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, HumanDuration, MultiProgress, ProgressBar, ProgressStyle};
-use punctual_bench::site::{Event, Outcome};
+use punctual_bench::system::{Event, RunEnding};
 use punctual_bench::{RunError, tail};
 use punctual_model::record::Started;
 use punctual_model::run::State;
@@ -229,7 +229,7 @@ impl Observer for Progress {
         self.show(&run.id, event);
     }
 
-    fn ended(&self, run: &Run, outcome: &Outcome) {
+    fn ended(&self, run: &Run, ending: &RunEnding) {
         let so_far = self.so_far();
         self.end(
             &run.id,
@@ -237,12 +237,12 @@ impl Observer for Progress {
                 "{} is {}; prepared in {:.1} s, measured in {:.1} s{so_far}",
                 run.id,
                 run.state,
-                outcome.preparing.as_secs_f64(),
-                outcome.measuring.as_secs_f64()
+                ending.preparing.as_secs_f64(),
+                ending.measuring.as_secs_f64()
             ),
         );
         if run.state == State::Failed {
-            self.complain(&failure(run, outcome));
+            self.complain(&failure(run, ending));
         }
     }
 
@@ -320,9 +320,9 @@ fn samples(progress: &Progressed) -> String {
 
 /// Why a run has failed, what helps, and what its console showed last. One that the bench
 /// ended as it was told to has not failed there.
-fn failure(run: &Run, outcome: &Outcome) -> String {
+fn failure(run: &Run, ending: &RunEnding) -> String {
     let (name, reason) = (&run.subject.name, run.error.as_deref().unwrap_or_default());
-    match &outcome.result {
+    match &ending.result {
         Ok(()) | Err(RunError::Interrupted) => format!("punctual: {name}: {reason}"),
         Err(error) => {
             let (hint, tail) = (hints::of_run(error), tail(&run.console));

@@ -84,9 +84,19 @@ pub struct Lock {
 impl Lock {
     /// Takes the lock; waits as long as somebody else has it.
     pub fn acquire(path: &Path) -> io::Result<Self> {
+        Self::wait(path, FlockOperation::LockExclusive)
+    }
+
+    /// Takes the lock together with all others who share it; waits as long as somebody has it
+    /// alone.
+    pub fn share(path: &Path) -> io::Result<Self> {
+        Self::wait(path, FlockOperation::LockShared)
+    }
+
+    fn wait(path: &Path, operation: FlockOperation) -> io::Result<Self> {
         let file = open_lock(path)?;
         loop {
-            match flock(&file, FlockOperation::LockExclusive) {
+            match flock(&file, operation) {
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
                 Ok(()) => return Ok(Self { _file: file }),
@@ -160,6 +170,10 @@ mod tests {
         });
         drop(lock);
         waiting.join().unwrap().unwrap();
+        assert!(Lock::try_acquire(&path).unwrap().is_some());
+        let shared = [Lock::share(&path).unwrap(), Lock::share(&path).unwrap()];
+        assert!(Lock::try_acquire(&path).unwrap().is_none());
+        drop(shared);
         assert!(Lock::try_acquire(&path).unwrap().is_some());
     }
 }

@@ -30,6 +30,10 @@ pub struct VirtualMachine {
     pub memory_mib: u32,
     /// How many CPUs it has.
     pub cpus: u32,
+    /// The longest time for which one of several CPUs runs while the others wait for their
+    /// turn, in microseconds of virtual time; `None` with one CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_us: Option<u32>,
     /// Nanoseconds of virtual time per instruction.
     pub ns_per_insn: u32,
     /// What QEMU says that it is.
@@ -82,7 +86,7 @@ impl MachineRecord {
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
         match self {
-            Self::Virtual(machine) => vec![
+            Self::Virtual(machine) => [
                 ("qemu", machine.qemu.clone()),
                 ("qemu command line", machine.qemu_command.clone()),
                 ("kernel image sha256", machine.image_sha256.clone()),
@@ -90,7 +94,10 @@ impl MachineRecord {
                 ("initramfs sha256", machine.initramfs_sha256.clone()),
                 ("memory", format!("{} MiB", machine.memory_mib)),
                 ("cpus", machine.cpus.to_string()),
-            ],
+            ]
+            .into_iter()
+            .chain(machine.turn_us.map(|turn| ("turn", format!("{turn} us"))))
+            .collect(),
             Self::Host(machine) => vec![
                 ("host", machine.host.clone()),
                 ("cpus", known(&machine.cpus.map(|cpus| cpus.to_string()))),

@@ -21,6 +21,9 @@ pub struct Suite {
     /// The memory that a virtual subject gets, in mebibytes.
     #[serde(default = "memory_mib")]
     pub memory_mib: u32,
+    /// How many CPUs a virtual subject gets: 1 to 8.
+    #[serde(default = "one")]
+    pub cpus: NonZeroU32,
     /// How many runs each virtual subject has where the caller names no seed: those with the
     /// seeds from 1 on.
     #[serde(default = "one")]

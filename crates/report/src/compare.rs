@@ -11,7 +11,7 @@ use punctual_model::probe::{FindingView, Shape};
 use punctual_model::run::Run;
 use punctual_model::units::Nanos;
 
-use crate::matrix::{Cell as Found, Column, Matrix, Measurement};
+use crate::matrix::{Availability as Found, Column, Matrix, Measurement};
 use crate::stats::{Stats, supports};
 use crate::views::{self, Tone};
 

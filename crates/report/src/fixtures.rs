@@ -158,17 +158,28 @@ pub fn virtual_machine(run: &mut Run) -> &mut VirtualMachine {
     }
 }
 
+/// What a probe recorded under a load, of a variant: these values, one in each period.
+pub fn recording([probe, load, variant]: [&str; 3], values: &[i64]) -> Recording {
+    let mut recorder = Recorder::new(values.len());
+    for (number, value) in (0..).zip(values) {
+        recorder.record(Nanos(number * 997_000), Nanos(*value));
+    }
+    recorder.finish(RecordingKey::new(probe, load, variant))
+}
+
+/// A run of `rt` with these recordings alone.
+pub fn run_with(recordings: Vec<Recording>) -> Run {
+    let run = run("rt", 1);
+    Run { recordings, ..run }
+}
+
 fn told<const N: usize>(
     probe: &str,
     variant: &str,
     values: &[i64],
     findings: [(&str, Finding); N],
 ) -> Recording {
-    let mut recorder = Recorder::new(values.len());
-    for (number, value) in (0..).zip(values) {
-        recorder.record(Nanos(number * 997_000), Nanos(*value));
-    }
-    let mut recording = recorder.finish(RecordingKey::new(probe, "idle", variant));
+    let mut recording = recording([probe, "idle", variant], values);
     recording.findings = findings.map(|(key, value)| (key.into(), value)).into();
     recording
 }
@@ -287,6 +298,7 @@ fn machine(release: &str, boot: &str) -> MachineRecord {
         cmdline: format!("console=ttyS0 nokaslr norandmaps {boot}"),
         memory_mib: 256,
         cpus: 1,
+        turn_us: None,
         ns_per_insn: 1,
         qemu: "QEMU emulator version 7.2.22".into(),
         qemu_command: "-accel tcg,thread=single -smp 1 -icount shift=0,sleep=off,align=off".into(),

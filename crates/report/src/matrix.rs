@@ -45,7 +45,7 @@ pub struct Measurement {
 
 /// What one subject has for one measurement.
 #[derive(Debug)]
-pub enum Cell<'a> {
+pub enum Availability<'a> {
     /// At least one run recorded something.
     Measured {
         /// The recordings, one per run that has one.
@@ -146,7 +146,7 @@ impl<'a> Column<'a> {
     }
 
     /// What it has for a measurement.
-    pub fn cell(&self, row: &Measurement) -> Cell<'a> {
+    pub fn cell(&self, row: &Measurement) -> Availability<'a> {
         let (mut found, mut absent) = (Vec::new(), Vec::new());
         for run in self.runs.iter().copied() {
             let mut recordings = run.recordings.iter();
@@ -157,18 +157,18 @@ impl<'a> Column<'a> {
             }
         }
         if !found.is_empty() {
-            return Cell::Measured { found, absent };
+            return Availability::Measured { found, absent };
         }
         match absent.iter().find_map(|run| run.unsupported) {
-            Some(reason) => Cell::Unsupported(reason),
-            None => Cell::Missing(absent),
+            Some(reason) => Availability::Unsupported(reason),
+            None => Availability::Missing(absent),
         }
     }
 
     /// What its runs recorded of a measurement.
     pub fn found(&self, row: &Measurement) -> Vec<Measured<'a>> {
         match self.cell(row) {
-            Cell::Measured { found, .. } => found,
+            Availability::Measured { found, .. } => found,
             _ => Vec::new(),
         }
     }
@@ -403,9 +403,9 @@ mod tests {
         let mut words = Vec::new();
         for column in &matrix.columns {
             words.extend(matrix.rows.iter().map(|row| match column.cell(row) {
-                Cell::Measured { .. } => "measured".to_owned(),
-                Cell::Unsupported(reason) => reason.to_string(),
-                Cell::Missing(absent) => absent[0].reason(),
+                Availability::Measured { .. } => "measured".to_owned(),
+                Availability::Unsupported(reason) => reason.to_string(),
+                Availability::Missing(absent) => absent[0].reason(),
             }));
         }
         assert!(words.iter().all(|word| !word.is_empty()));

@@ -216,8 +216,8 @@ const VIRTUAL_TIME: &str = "Virtual time counts instructions. It says how long a
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::MachineRecord;
     use punctual_model::machine::HostMachine;
-    use punctual_model::{MachineRecord, Nanos, Recorder, RecordingKey};
 
     use super::*;
     use crate::fixtures::{self, assert_has};
@@ -334,13 +334,9 @@ mod tests {
     fn odd_values_are_shown_or_counted_and_break_nothing() {
         let mut run = fixtures::run("rt", 1);
         for values in [&[][..], &[0], &[-5, 12], &[-7], &[i64::MAX / 4, 9_000]] {
-            let mut recorder = Recorder::new(10);
-            for value in values {
-                recorder.record(Nanos::ZERO, Nanos(*value));
-            }
             let variant = format!("{values:?}");
-            run.recordings
-                .push(recorder.finish(RecordingKey::new("odd", "idle", &variant)));
+            let odd = fixtures::recording(["odd", "idle", &variant], values);
+            run.recordings.push(odd);
         }
         run.machine = MachineRecord::default();
         let text = page_of(&[run.clone()]);

@@ -19,7 +19,7 @@ use punctual_published::Document;
 use crate::matrix::Matrix;
 
 pub use directions::{Checked, checked};
-pub use judged::Outcome;
+pub use judged::ClaimVerdict;
 pub use tables::{Source, Table, table};
 pub use text::{directions_text, documents_text};
 

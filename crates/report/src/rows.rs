@@ -12,7 +12,7 @@ use punctual_model::run::State;
 use punctual_model::{Fact, Run};
 
 use crate::compare::against_first;
-use crate::matrix::{Absent, Cell, Column, Matrix, Measured, Measurement, distinct, fate};
+use crate::matrix::{Absent, Availability, Column, Matrix, Measured, Measurement, distinct, fate};
 use crate::stats::Stats;
 use crate::text::{list, thousands};
 use punctual_model::probe::Shape;
@@ -244,7 +244,7 @@ fn entry<'a>(column: &'a Column<'a>, row: &Measurement, notes: &mut Notes) -> En
         numbers
     };
     let (found, content, notes) = match column.cell(row) {
-        Cell::Measured { found, absent } => {
+        Availability::Measured { found, absent } => {
             let mut numbers = refer(&absent);
             let stats = Stats::of(&found);
             if stats.overflow > 0 {
@@ -266,11 +266,11 @@ fn entry<'a>(column: &'a Column<'a>, row: &Measurement, notes: &mut Notes) -> En
             let content = some.then_some(stats).ok_or("no sample");
             (found, content, numbers)
         }
-        Cell::Unsupported(reason) => {
+        Availability::Unsupported(reason) => {
             let note = notes.about(of_row(), reason.to_string());
             (Vec::new(), Err("unsupported"), vec![note])
         }
-        Cell::Missing(absent) => {
+        Availability::Missing(absent) => {
             let word = absent.first().map_or("not measured", Absent::word);
             (Vec::new(), Err(word), refer(&absent))
         }

@@ -11,7 +11,7 @@ use punctual_model::units::Nanos;
 use std::fmt::Write as _;
 
 use crate::compare::of_pair;
-use crate::matrix::{Cell, Column, Matrix, Measured, Measurement, distinct, fate};
+use crate::matrix::{Availability, Column, Matrix, Measured, Measurement, distinct, fate};
 use crate::stats::Stats;
 use crate::text::{list, seconds};
 use crate::views;
@@ -211,7 +211,7 @@ impl SameClock<'_> {
             let cells = self.columns.iter().map(|column| column.cell(row));
             cells
                 .into_iter()
-                .any(|cell| matches!(cell, Cell::Unsupported(_)))
+                .any(|cell| matches!(cell, Availability::Unsupported(_)))
         };
         let names = distinct(self.rows.iter().filter(is_unsupported).map(probe_and_load));
         Some(format!("Not everywhere supported: {}.", some(&names)?))

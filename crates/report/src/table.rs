@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::matrix::{Column, Matrix};
 use crate::rows::{Head, Line, Range, Rank, Sheet, clock_note, colour_note, places};
 use crate::summary::summary;
-use crate::text::{clean, cut, wrap};
+use crate::text::{Lines, clean, cut};
 
 /// Names of subjects are cut to this many columns.
 const NAME: usize = 16;
@@ -25,35 +25,34 @@ pub fn table(runs: &[Run], width: usize, colour: bool) -> String {
         return "There are no runs.\n".to_owned();
     }
     let sheet = fitting(&matrix, width);
-    let mut lines = wrap(&head_line(&matrix), "", "", width);
+    let mut lines = Lines::new(width);
+    lines.wrap(&head_line(&matrix), "", "");
     for columns in blocks(&sheet, width) {
-        lines.push(String::new());
-        lines.extend(block(&sheet, columns, width, colour));
+        lines.line("");
+        for line in block(&sheet, columns, width, colour) {
+            lines.line(line);
+        }
     }
-    lines.push(String::new());
+    lines.line("");
     for (number, note) in (1..).zip(&sheet.notes) {
         let mark = format!("{} ", superscript(&[number]));
-        lines.extend(wrap(&clean(note), &mark, INDENT, width));
+        lines.wrap(&clean(note), &mark, INDENT);
     }
     if matrix.columns.len() > 1 {
-        lines.extend(wrap(&clean(&summary(runs)), "", "", width));
-        lines.push(String::new());
+        lines.wrap(&clean(&summary(runs)), "", "");
+        lines.line("");
     }
-    if let Some(note) = colour_note(&matrix, &sheet).filter(|_| colour) {
-        lines.extend(wrap(&clean(&note), "", "", width));
-    }
-    for place in places(&matrix) {
-        lines.extend(wrap(&clean(&place), "", "", width));
-    }
-    if let Some(note) = clock_note(&matrix) {
-        lines.extend(wrap(&note, "", "", width));
+    let colours = colour_note(&matrix, &sheet).filter(|_| colour);
+    let places = colours.into_iter().chain(places(&matrix));
+    for place in places.chain(clock_note(&matrix)) {
+        lines.wrap(&clean(&place), "", "");
     }
     // In real time nothing comes twice: a digest there means nothing.
     let is_virtual = |column: &&Column| column.runs.iter().all(|run| run.is_virtual());
     for column in matrix.columns.iter().filter(is_virtual) {
-        lines.extend(digests(column, width));
+        digests(column, &mut lines);
     }
-    lines.join("\n") + "\n"
+    lines.finish()
 }
 
 /// Ranges beside the worst cases where that fits, else below them.
@@ -178,7 +177,7 @@ fn cells(line: &Line, columns: Columns) -> Vec<Cell> {
 }
 
 /// One line per subject: the first digits of each run's digest.
-fn digests(column: &Column<'_>, width: usize) -> Vec<String> {
+fn digests(column: &Column<'_>, lines: &mut Lines) {
     let name = cut(&clean(&column.name), NAME);
     let padding = " ".repeat(NAME - name.width());
     let several = column.runs.len() > 1;
@@ -196,7 +195,7 @@ fn digests(column: &Column<'_>, width: usize) -> Vec<String> {
     let text = each.collect::<Vec<_>>().join("  ");
     let first = format!("digest  {name}{padding}  ");
     let rest = " ".repeat(first.width());
-    wrap(&text, &first, &rest, width)
+    lines.wrap(&text, &first, &rest);
 }
 
 fn superscript(numbers: &[usize]) -> String {
@@ -291,7 +290,7 @@ mod tests {
         let worst = text.lines().filter(|line| line.starts_with("  worst"));
         let worst: usize = worst.map(|line| line.matches("8.07 µs").count()).sum();
         assert_eq!(worst, 9, "{text}");
-        assert!(text.contains("a-rather…-name-8"), "{text}");
+        assert_has(&text, &["a-rather…-name-8"]);
         assert!(text.matches("timer, stress, cpu0").count() > 1);
     }
 

@@ -112,6 +112,56 @@ fn fitting(text: &str, width: usize) -> usize {
     over.map_or(text.len(), |(at, _)| at)
 }
 
+/// Lines for a terminal that has so many columns.
+pub struct Lines {
+    width: usize,
+    lines: Vec<String>,
+}
+
+impl Lines {
+    /// None yet.
+    pub fn new(width: usize) -> Self {
+        let lines = Vec::new();
+        Self { width, lines }
+    }
+
+    /// Text; what does not fit goes on in further lines, each two columns in.
+    pub fn put(&mut self, text: &str) {
+        self.wrap(text, "", "  ");
+    }
+
+    /// Text that begins with `first`, its further lines with `rest`.
+    pub fn wrap(&mut self, text: &str, first: &str, rest: &str) {
+        self.lines.extend(wrap(text, first, rest, self.width));
+    }
+
+    /// A line as it is; an empty one parts what is above from what is below.
+    pub fn line(&mut self, line: impl Into<String>) {
+        self.lines.push(line.into());
+    }
+
+    /// All of it; nothing where there is no line.
+    pub fn finish(self) -> String {
+        let lines = self.lines.iter().map(|line| format!("{line}\n"));
+        lines.collect()
+    }
+}
+
+/// Rows as columns of equal width, the first to the left, all others to the right.
+pub fn columns(rows: &[Vec<String>]) -> Vec<String> {
+    let count = rows.first().map_or(0, Vec::len);
+    let wide = |at: usize| rows.iter().map(|row| row[at].width()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count).map(wide).collect();
+    let line = |row: &Vec<String>| {
+        let mut line = format!("  {}{}", row[0], " ".repeat(widths[0] - row[0].width()));
+        for (cell, wide) in row.iter().zip(&widths).skip(1) {
+            line += &format!("  {}{cell}", " ".repeat(wide - cell.width()));
+        }
+        line.trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
 /// Lines of at most `width` columns; `first` begins the first, `rest` the others.
 pub fn wrap(text: &str, first: &str, rest: &str, width: usize) -> Vec<String> {
     let (mut lines, mut line) = (Vec::new(), first.to_owned());

@@ -8,12 +8,12 @@
 use std::error::Error;
 use std::sync::atomic::AtomicBool;
 
-use punctual_bench::site::Event;
+use punctual_bench::system::Event;
 use punctual_bench::virtual_bench::VirtualBench;
 use punctual_kernels::{Catalog, paths};
 use punctual_model::run::Request;
 use punctual_model::{Record, Run};
-use punctual_runner::sites::{Builder, Equipment};
+use punctual_runner::systems::{Builder, Equipment};
 use punctual_runner::{Choice, Job, Observer, Runner, choose, loads, suites};
 use punctual_store::Store;
 
@@ -45,12 +45,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let cache = paths::cache_dir()?;
     let say = &mut |message: &str| eprintln!("{message}");
     let builder = Builder {
-        bench: &VirtualBench::open(&cache)?,
+        bench: &VirtualBench::open(&cache, suite.cpus.get())?,
         catalog: &Catalog::open(&cache)?,
         cache: &cache,
         equipment: &Equipment::of(&suite, &loads, say)?,
     };
-    let sites = builder.build(&subjects, say)?;
+    let systems = builder.build(&subjects, say)?;
 
     let directory = tempfile::tempdir()?;
     let store = Store::open(&directory.path().join("runs.db"))?;
@@ -64,7 +64,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         group: 0,
         suite: &suite.name,
         subject: &subjects[0],
-        site: sites[0].site.as_ref(),
+        system: systems[0].system.as_ref(),
         plan,
         request: Request::default(),
     };

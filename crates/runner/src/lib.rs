@@ -2,18 +2,18 @@
 //! Runs suites on subjects and stores what comes: what `punctual run` does, as a library.
 //!
 //! A suite ([`suites`]) and the loads that it names ([`loads`]) become plans; subjects
-//! ([`choose`]) become sites, ready to run ([`sites`]); a [`Runner`] carries out [`Job`]s, a
-//! plan on a site each, and an [`Observer`] is told what happens. On this machine:
+//! ([`choose`]) become systems, ready to run ([`systems`]); a [`Runner`] carries out [`Job`]s, a
+//! plan on a system each, and an [`Observer`] is told what happens. On this machine:
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use std::sync::atomic::AtomicBool;
 //!
-//! use punctual_bench::site::SILENCE;
+//! use punctual_bench::system::SILENCE;
 //! use punctual_kernels::paths;
 //! use punctual_model::run::Request;
 //! use punctual_model::suite::SubjectSpec;
-//! use punctual_runner::{Job, Runner, loads, sites, suites};
+//! use punctual_runner::{Job, Runner, loads, systems, suites};
 //! use punctual_store::Store;
 //!
 //! let suite = suites::find("demo")?;
@@ -23,7 +23,7 @@
 //!     kernel: "as it runs".into(),
 //!     boot: String::new(),
 //! };
-//! let site = sites::host(paths::cache_dir()?, SILENCE);
+//! let system = systems::host(paths::cache_dir()?, SILENCE);
 //! let store = Store::open("runs.db".as_ref())?;
 //! let runner = Runner {
 //!     store: &store,
@@ -35,7 +35,7 @@
 //!     group: 0,
 //!     suite: &suite.name,
 //!     subject: &subject,
-//!     site: site.site.as_ref(),
+//!     system: system.system.as_ref(),
 //!     plan,
 //!     request: Request::default(),
 //! };
@@ -60,9 +60,9 @@ mod observer;
 mod preemption;
 mod runner;
 mod scale;
-pub mod sites;
 mod subjects;
 pub mod suites;
+pub mod systems;
 
 pub use companion::Companion;
 pub use data_files::is_path;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is told to whoever watches runs go on.
 
-use punctual_bench::site::{Event, Outcome};
+use punctual_bench::system::{Event, RunEnding};
 use punctual_model::{Plan, Run};
 
 /// Watches runs go on. Each method has a default that does nothing; they are called from the
@@ -17,9 +17,9 @@ pub trait Observer: Sync {
         let _ = (run, event);
     }
 
-    /// A run has ended. Its state and error say how; `outcome` has the error as a value.
-    fn ended(&self, run: &Run, outcome: &Outcome) {
-        let _ = (run, outcome);
+    /// A run has ended. Its state and error say how; `ending` has the error as a value.
+    fn ended(&self, run: &Run, ending: &RunEnding) {
+        let _ = (run, ending);
     }
 
     /// A run need not be made: the store has this equal one.

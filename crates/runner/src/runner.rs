@@ -10,7 +10,7 @@ use std::thread;
 
 use jiff::Timestamp;
 use punctual_bench::RunError;
-use punctual_bench::site::{Event, Outcome, Site};
+use punctual_bench::system::{Event, RunEnding, SystemUnderTest};
 use punctual_model::run::{Request, State};
 use punctual_model::suite::SubjectSpec;
 use punctual_model::{Plan, Record, Run, Subject};
@@ -27,7 +27,7 @@ pub struct Job<'a> {
     /// What is judged.
     pub subject: &'a SubjectSpec,
     /// Where.
-    pub site: &'a dyn Site,
+    pub system: &'a dyn SystemUnderTest,
     /// What is measured.
     pub plan: Plan,
     /// What was asked for, for the record.
@@ -124,8 +124,8 @@ impl Runner<'_> {
         let plan = run.plan.clone();
         let mut made = Made::of(run);
         let on = &mut |event| self.take(&mut made, event);
-        let outcome = job.site.run(&plan, on, self.cancel);
-        self.end(&mut made, outcome);
+        let ending = job.system.run(&plan, on, self.cancel);
+        self.end(&mut made, ending);
         made
     }
 
@@ -174,11 +174,11 @@ impl Runner<'_> {
         made.note(stored);
     }
 
-    fn end(&self, made: &mut Made, mut outcome: Outcome) {
+    fn end(&self, made: &mut Made, mut ending: RunEnding) {
         let run = &mut made.run;
-        run.console = std::mem::take(&mut outcome.console);
+        run.console = std::mem::take(&mut ending.console);
         run.finished = Some(now());
-        (run.state, run.error) = match &outcome.result {
+        (run.state, run.error) = match &ending.result {
             _ if made.refused.is_some() => (State::Failed, made.refused.take()),
             Ok(()) => (State::Finished, None),
             Err(RunError::Interrupted) => (State::Interrupted, Some("interrupted".into())),
@@ -198,13 +198,13 @@ impl Runner<'_> {
             digest: digest.as_deref(),
         };
         let stored = self.store.end(&run.id, &end);
-        self.observer.ended(run, &outcome);
+        self.observer.ended(run, &ending);
         made.note(stored);
     }
 }
 
 fn new_run(job: &Job) -> Run {
-    let machine = job.site.machine();
+    let machine = job.system.machine();
     Run {
         id: String::new(),
         suite: job.suite.to_owned(),

@@ -62,6 +62,7 @@ pub fn of_probes(probes: &[String], loads: &[String], params: &Table) -> Result<
         name: probes.join("+"),
         summary: "probes of the command line".into(),
         memory_mib: 512,
+        cpus: NonZeroU32::MIN,
         seeds: NonZeroU32::MIN,
         programs: Vec::new(),
         files: Vec::new(),

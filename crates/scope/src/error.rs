@@ -15,6 +15,9 @@ pub enum ScopeError {
         "{0} was measured in real time, on a host: only runs of the virtual bench can be repeated"
     )]
     Host(String),
+    /// Its guest has several CPUs.
+    #[error("{0} was measured on {1} CPUs: only runs on one CPU can be explained")]
+    ManyCpus(String, u32),
     /// The run's plan or provenance is not what this program writes.
     #[error("{0} cannot be repeated: {1}")]
     Unreadable(String, String),

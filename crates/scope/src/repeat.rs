@@ -11,8 +11,8 @@ use std::thread;
 
 use punctual_bench::RunError;
 use punctual_bench::WorkDir;
-use punctual_bench::site::Event;
-use punctual_bench::virtual_bench::{self, Machine, Plugin, Start, VirtualBench, cmdline};
+use punctual_bench::system::Event;
+use punctual_bench::virtual_bench::{self, Machine, Plugin, Start, TURN_US, VirtualBench, cmdline};
 use punctual_kernels::Kernel;
 use punctual_kernels::paths;
 use punctual_model::digest::digest;
@@ -46,12 +46,18 @@ impl Repeater {
     pub fn machine(&self, run: &Run, kernel: Kernel) -> Result<Machine, ScopeError> {
         let then = run.machine.as_virtual();
         let then = then.ok_or_else(|| ScopeError::Host(run.id.clone()))?;
+        if then.cpus > 1 {
+            return Err(ScopeError::ManyCpus(run.id.clone(), then.cpus));
+        }
+        let initramfs = self.bench.initramfs(&then.initramfs_sha256);
         let machine = Machine {
-            cmdline: cmdline(&kernel, &run.subject.boot),
+            cmdline: cmdline(&kernel, &run.subject.boot, then.cpus),
+            cpus: then.cpus,
+            turn_us: TURN_US,
             kernel,
             memory_mib: then.memory_mib,
             ns_per_insn: then.ns_per_insn,
-            initramfs: self.bench.initramfs(&then.initramfs_sha256),
+            initramfs: initramfs.map_err(RunError::from)?,
             initramfs_sha256: then.initramfs_sha256.clone(),
         };
         let now = MachineRecord::Virtual(self.bench.record(&machine)).facts();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Opens the file, and makes a store of it where it is new.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
@@ -22,8 +22,9 @@ pub enum Sharing {
     Alone,
 }
 
-/// A connection to the store in `path`, made where it is missing.
-pub fn connect(path: &Path, sharing: Sharing) -> Result<Connection, Fault> {
+/// A connection to the store in `path`, made where it is missing; and the copy of the earlier
+/// version, where it had to be migrated.
+pub fn connect(path: &Path, sharing: Sharing) -> Result<(Connection, Option<PathBuf>), Fault> {
     // Without the default's URI flag: a file may be called "file:x".
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
@@ -42,12 +43,13 @@ pub fn connect(path: &Path, sharing: Sharing) -> Result<Connection, Fault> {
     // Each commit reaches the disk. There is one per recording, not thousands.
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    let mut earlier = None;
     match found {
         Found::New => create(&mut connection, path)?,
-        Found::Earlier => migrate(&mut connection, &mut || {})?,
+        Found::Earlier => earlier = migrate(&mut connection, path, &mut || {})?,
         Found::Present => {}
     }
-    Ok(connection)
+    Ok((connection, earlier))
 }
 
 /// What a file holds.

@@ -26,6 +26,18 @@ pub enum StoreError {
         /// Why not.
         source: io::Error,
     },
+    /// The copy that a store is migrated after cannot be made.
+    #[error(
+        "cannot copy the store to {}, and without a copy it is not migrated to this version: \
+         repair the cause",
+        path.display()
+    )]
+    Copy {
+        /// The copy.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
     /// The file is something else.
     #[error("expected an SQLite database in {}, found something else", path.display())]
     NotADatabase {

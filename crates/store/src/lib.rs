@@ -12,6 +12,7 @@
 mod baselines;
 mod body;
 mod connect;
+mod copy;
 mod error;
 mod migrate;
 mod owner;
@@ -45,6 +46,7 @@ use crate::owner::Owner;
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
+    earlier: Option<PathBuf>,
     connection: Mutex<Connection>,
 }
 
@@ -91,14 +93,21 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         make_parent(path)?;
         let connect = |sharing| connect(path, sharing).map_err(|fault| fault.at(path));
-        let connection = connect(Sharing::Shared).or_else(|error| match error {
-            StoreError::Full { .. } => connect(Sharing::Alone),
+        let opened = connect(Sharing::Shared).or_else(|error| match error {
+            StoreError::Full { .. } => connect(Sharing::Alone).map_err(|_| error),
             error => Err(error),
-        })?;
+        });
+        let (connection, earlier) = opened?;
         Ok(Self {
             path: path.to_owned(),
+            earlier,
             connection: Mutex::new(connection),
         })
+    }
+
+    /// The copy of the store as it was, where opening it has migrated it from an earlier version.
+    pub fn copy_of_earlier(&self) -> Option<&Path> {
+        self.earlier.as_deref()
     }
 
     /// Where runs are kept unless the user says otherwise:

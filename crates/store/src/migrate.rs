@@ -1,29 +1,41 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Brings a store of an earlier schema version to the present one: forward only, and in one
-//! transaction, so that whatever ends the process leaves either version whole.
+//! transaction, so that whatever ends the process leaves either version whole. The earlier one
+//! stays as a [`Copy`] beside it.
+
+use std::path::{Path, PathBuf};
 
 use punctual_model::record::{Provenance, StepRecord};
 use rusqlite::{Connection, Transaction, TransactionBehavior, named_params};
 use serde::Deserialize;
 
+use crate::copy::Copy;
 use crate::error::Fault;
 use crate::version_1::{Body, OldProvenance, Repetitions, Texts, machine};
 use crate::{body, rows, sql};
 
-/// Migrates a store, if another process has not done so meanwhile; `step` is called after each
-/// of its runs.
-pub fn migrate(connection: &mut Connection, step: &mut dyn FnMut()) -> Result<(), Fault> {
+/// Migrates the store in `path`, if another process has not done so meanwhile, and returns where
+/// the copy of the earlier version is; `step` is called after each of its runs.
+pub fn migrate(
+    connection: &mut Connection,
+    path: &Path,
+    step: &mut dyn FnMut(),
+) -> Result<Option<PathBuf>, Fault> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let version = "user_version";
     let found: i64 = transaction.pragma_query_value(None, version, |row| row.get(0))?;
+    if found == sql::SCHEMA_VERSION {
+        return Ok(None);
+    }
+    let copy = Copy::take(path, found)?;
     if found == 1 {
         from_version_1(&transaction, step)?;
     }
-    if found < sql::SCHEMA_VERSION {
-        transaction.execute_batch(sql::MIGRATE_2)?;
-        transaction.pragma_update(None, version, sql::SCHEMA_VERSION)?;
-    }
-    Ok(transaction.commit()?)
+    transaction.execute_batch(sql::MIGRATE_2)?;
+    transaction.pragma_update(None, version, sql::SCHEMA_VERSION)?;
+    let copy = copy.keep()?;
+    transaction.commit()?;
+    Ok(Some(copy))
 }
 
 fn from_version_1(transaction: &Transaction, step: &mut dyn FnMut()) -> Result<(), Fault> {

@@ -96,6 +96,9 @@ CREATE INDEX baselines_by_run ON baselines (run);
 /// How many tables, indices and the like the file has.
 pub const COUNT_OBJECTS: &str = "SELECT count(*) FROM sqlite_schema";
 
+/// Copies the store into another file.
+pub const COPY: &str = "VACUUM INTO ?1";
+
 /// A run, as it begins.
 pub const INSERT_RUN: &str = "
 INSERT INTO runs (suite, plan, seed, ns_per_insn, subject, kernel, boot, bench, machine,

@@ -122,6 +122,7 @@ pub fn machine(
         cmdline: cmdline(&qemu_command),
         memory_mib: memory.unwrap_or(0),
         cpus: 1,
+        turn_us: None,
         ns_per_insn,
         qemu: text("qemu"),
         qemu_command,

@@ -21,6 +21,11 @@ pub enum Error {
         PROGRAM
     )]
     NoQemu,
+    /// QEMU is too old for several CPUs.
+    #[error(
+        "expected QEMU 8.1 or later for more than one CPU (before, one CPU takes the turns of the others), found {0}: install a later one, or fetch one beside it (`tools/other-qemu`, from Debian's backports)"
+    )]
+    UnfairQemu(String),
     /// QEMU is there and does not work.
     #[error("{}: expected a QEMU that tells its version, found: {found}: install it anew", .path.display())]
     BrokenQemu {

@@ -40,6 +40,32 @@ impl Qemu {
             .map(|directory| directory.join(PROGRAM))
             .find(|path| path.is_file())
             .ok_or(Error::NoQemu)?;
+        Self::at(path)
+    }
+
+    /// Finds one whose virtual CPUs have turns of equal length: along the PATH, or the one that
+    /// `tools/other-qemu` puts into Punctual's cache directory.
+    pub fn find_fair(cache: &Path) -> Result<Self, Error> {
+        let installed = Self::find()?;
+        if installed.is_fair() {
+            return Ok(installed);
+        }
+        let other = cache.join("other-qemu").join("bin").join(PROGRAM);
+        if other.is_file() {
+            let other = Self::at(other)?;
+            if other.is_fair() {
+                return Ok(other);
+            }
+        }
+        Err(Error::UnfairQemu(installed.version))
+    }
+
+    /// Since 8.1 no CPU takes the turns of others (QEMU's commit 83ecdb18eb65).
+    fn is_fair(&self) -> bool {
+        version(&self.version).is_some_and(|version| version >= (8, 1))
+    }
+
+    fn at(path: PathBuf) -> Result<Self, Error> {
         let broken = |found: String| Error::BrokenQemu {
             path: path.clone(),
             found,
@@ -56,6 +82,13 @@ impl Qemu {
         }
         Ok(Self { path, version })
     }
+}
+
+/// The first two numbers in what QEMU says of its version.
+pub(super) fn version(said: &str) -> Option<(u32, u32)> {
+    let number = said.strip_prefix("QEMU emulator version ")?;
+    let mut numbers = number.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 /// A QEMU that runs a machine. It is killed when this is dropped, and by the kernel when
@@ -121,6 +154,16 @@ impl Process {
         self.memory = Some(GuestMemory::new(self.child.id(), mib));
     }
 
+    /// From now on no turn of one of several CPUs is longer than this, in microseconds of
+    /// virtual time: a network filter that has nothing to filter looks so often, and a CPU runs
+    /// up to the next timer at most.
+    pub fn set_turn(&mut self, turn_us: u32) -> Result<(), QmpError> {
+        let filter = json!({
+            "qom-type": "filter-buffer", "id": "turns", "netdev": "turn", "interval": turn_us,
+        });
+        self.qmp.execute("object-add", &filter).map(drop)
+    }
+
     /// Writes the state of the paused guest's devices, the CPU among them, to the file
     /// `devices`. (Xen was the first to keep memory and devices apart.)
     pub fn save_devices(&mut self) -> Result<(), QmpError> {
@@ -160,6 +203,10 @@ impl Watched for Process {
         self.memory.as_mut()?.progress()
     }
 
+    fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     fn spent(&self) -> Duration {
         let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
         cpu_ticks(&text.unwrap_or_default()).map_or(Duration::ZERO, |ticks| {
@@ -188,6 +235,16 @@ impl Drop for Process {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn turns_are_fair_from_8_1_on() {
+        let is_fair = |version: &str| {
+            let (path, version) = (PathBuf::new(), format!("QEMU emulator version {version}"));
+            Qemu { path, version }.is_fair()
+        };
+        assert!(is_fair("10.0.2 (Debian 1:10.0.2+ds-2)") && is_fair("8.1.0"));
+        assert!(!is_fair("8.0.5") && !is_fair("7.2.22 (Debian)") && !is_fair("new"));
+    }
 
     #[test]
     fn cpu_time_is_read_past_a_name_with_parentheses() {

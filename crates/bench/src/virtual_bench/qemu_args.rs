@@ -32,7 +32,8 @@ pub const BOOT_ARGUMENTS: &str = "console=ttyS0 earlyprintk=ttyS0 nokaslr norand
 /// - `pc-q35`: its HPET has an interrupt line of its own, and it has PCI. The version keeps
 ///   the machine the same under a newer QEMU, which warns of its age since 10.2 and is to
 ///   drop it with 13.2 (`MACHINE_VER_DELETION` in QEMU's `boards.h`).
-/// - `thread=single`: with more than one CPU they would run in turn, repeatably.
+/// - `thread=single`: CPUs run in turn. `-smp 1`: QEMU records no clock of a machine that has
+///   more; further CPUs are devices.
 /// - `qemu64` has no RDRAND, so the guest has no source of chance.
 /// - `clock=vm`: the real-time clock runs in virtual time, from a fixed date.
 /// - `seed`: what the firmware hands to the kernel's random number generator.
@@ -78,6 +79,34 @@ const HARDWARE: &[&str] = &[
 /// scheduler will have it. The recording itself is of no use here.
 const CLOCK: &str = "sleep=off,align=off,rr=record,rrfile=/dev/null";
 
+/// What brings more CPUs than one. The kernel boots with the first; the target brings up the
+/// others where a run begins, so that a boot stays as repeatable as that of one CPU.
+///
+/// A turn of a CPU ends at the latest where a timer of the guest's time is due. `hubport`
+/// leads nowhere: its filter is a timer that the guest does not see, [`Process::set_turn`].
+///
+/// [`Process::set_turn`]: super::qemu::Process::set_turn
+fn further_cpus(cpus: u32) -> Vec<String> {
+    // A later `-smp` takes the place of an earlier one.
+    let sockets = format!("1,maxcpus={cpus},sockets={cpus},cores=1,threads=1");
+    let turn = "hubport,id=turn,hubid=0".into();
+    let mut words = vec!["-smp".into(), sockets, "-netdev".into(), turn];
+    for socket in 1..cpus {
+        let place = format!("socket-id={socket},core-id=0,thread-id=0");
+        words.extend(["-device".into(), format!("qemu64-x86_64-cpu,{place}")]);
+    }
+    words
+}
+
+/// The boot argument that leaves all CPUs but the first to the target.
+const BOOT_CPU_ONLY: &str = "maxcpus=1";
+
+/// The most CPUs that a virtual subject can have.
+pub const CPUS_MAX: u32 = 8;
+
+/// How long a turn is where nothing else is asked for, in microseconds of virtual time.
+pub const TURN_US: u32 = 10;
+
 /// The ports between the guest and the bench; the names are files in QEMU's working
 /// directory.
 const PORTS: &[&str] = &[
@@ -122,14 +151,20 @@ pub struct Machine {
     pub initramfs_sha256: String,
     /// Memory, in mebibytes.
     pub memory_mib: u32,
+    /// How many CPUs, up to [`CPUS_MAX`].
+    pub cpus: u32,
+    /// How long the turn of one of several CPUs is at most, in microseconds of virtual time.
+    pub turn_us: u32,
     /// Nanoseconds of virtual time per instruction: a power of two up to
     /// [`NS_PER_INSN_MAX`].
     pub ns_per_insn: u32,
 }
 
-/// The command line of a virtual subject: the bench's, the kernel's, and its own arguments.
-pub fn cmdline(kernel: &Kernel, boot: &str) -> String {
-    [BOOT_ARGUMENTS, &kernel.boot, boot]
+/// The command line of a virtual subject with so many CPUs: the bench's, the kernel's, and its
+/// own arguments.
+pub fn cmdline(kernel: &Kernel, boot: &str, cpus: u32) -> String {
+    let several = if cpus > 1 { BOOT_CPU_ONLY } else { "" };
+    [BOOT_ARGUMENTS, several, &kernel.boot, boot]
         .iter()
         .flat_map(|part| part.split_whitespace())
         .collect::<Vec<_>>()
@@ -161,6 +196,9 @@ impl Machine {
     /// The arguments that are the same wherever the files are.
     fn fixed(&self) -> Vec<String> {
         let mut arguments: Vec<String> = HARDWARE.iter().map(|word| (*word).into()).collect();
+        if self.cpus > 1 {
+            arguments.extend(further_cpus(self.cpus));
+        }
         let shift = self.ns_per_insn.trailing_zeros();
         arguments.extend([
             "-icount".into(),

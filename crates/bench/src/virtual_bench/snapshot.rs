@@ -21,6 +21,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cache::touch;
 use punctual_kernels::paths::write_atomically;
 
 /// The file that makes a directory a snapshot; written last.
@@ -125,6 +126,12 @@ impl Snapshot {
         fs::read(self.directory.join("console"))
     }
 
+    /// Whether a guest runs on it: then its files are linked elsewhere, too, and its removal
+    /// would make no room.
+    pub fn is_linked(&self) -> bool {
+        fs::metadata(self.directory.join("memory")).is_ok_and(|meta| meta.nlink() > 1)
+    }
+
     /// The space that it takes on the disk, in bytes.
     pub fn space(&self) -> u64 {
         let space = |name| fs::metadata(self.directory.join(name)).map_or(0, |m| m.blocks() * 512);
@@ -133,10 +140,7 @@ impl Snapshot {
 
     /// Notes that it is used now.
     pub fn touch(&self) -> io::Result<()> {
-        File::options()
-            .append(true)
-            .open(self.directory.join(RECORD))?
-            .set_modified(SystemTime::now())
+        touch(&self.directory.join(RECORD))
     }
 }
 

@@ -5,15 +5,16 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
+use bytesize::ByteSize;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
-use punctual_bench::cache::{self, Entry};
+use punctual_bench::cache::{self, Entry, Keep};
 use punctual_kernels::paths;
 use punctual_model::Nanos;
 
 use crate::output::say;
 use crate::scale_args::parse_duration;
-use crate::{ExitStatus, output};
+use crate::{ExitStatus, UsageError, output};
 
 /// Show or prune the booted guests in the cache
 #[derive(Debug, Args)]
@@ -25,14 +26,37 @@ pub struct Cache {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// Remove booted guests that have not been used for some time; all can be made anew
+    ///
+    /// What a run works with just now stays. A new booted guest makes room by itself: those
+    /// used longest ago go where all together take more than PUNCTUAL_CACHE_SIZE.
     Prune {
-        /// Keep what was used within this time (12h, 7d)
-        #[arg(long, value_name = "TIME", default_value = "30d", value_parser = parse_duration)]
-        older_than: Nanos,
+        /// Keep what was used within this time (12h, 7d) [default: 30d]
+        #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+        older_than: Option<Nanos>,
+        /// Keep at most so much (5GiB), of what was used last
+        #[arg(long, value_name = "SIZE")]
+        max_size: Option<ByteSize>,
         /// Remove all of them
-        #[arg(long, conflicts_with = "older_than")]
+        #[arg(long, conflicts_with_all = ["older_than", "max_size"])]
         all: bool,
     },
+}
+
+/// What names the space that booted guests may take.
+const SIZE_VARIABLE: &str = "PUNCTUAL_CACHE_SIZE";
+
+/// The space that booted guests may take in the cache, in bytes.
+pub fn limit() -> Result<u64, UsageError> {
+    let Some(text) = std::env::var_os(SIZE_VARIABLE).filter(|text| !text.is_empty()) else {
+        return Ok(cache::LIMIT);
+    };
+    let text = text.to_string_lossy();
+    let size = text.parse::<ByteSize>().map_err(|_| {
+        UsageError(format!(
+            "{SIZE_VARIABLE}: expected a size such as 10GiB, found \"{text}\""
+        ))
+    });
+    Ok(size?.as_u64())
 }
 
 impl Cache {
@@ -41,11 +65,12 @@ impl Cache {
         let directory = paths::cache_dir()?;
         match self.action {
             None => list(&directory)?,
-            Some(Action::Prune { older_than, all }) => {
-                let age = if all { 0 } else { older_than.0.unsigned_abs() };
-                // What is older than the clock's beginning is none.
-                let limit = SystemTime::now().checked_sub(Duration::from_nanos(age));
-                let removed = cache::prune(&directory, limit.unwrap_or(SystemTime::UNIX_EPOCH))?;
+            Some(Action::Prune {
+                older_than,
+                max_size,
+                all,
+            }) => {
+                let removed = cache::prune(&directory, keep(older_than, max_size, all))?;
                 say!("removed {}", size(removed));
             }
         }
@@ -53,14 +78,38 @@ impl Cache {
     }
 }
 
+/// What is asked to stay; an age by default, where no size is named.
+fn keep(older_than: Option<Nanos>, max_size: Option<ByteSize>, all: bool) -> Keep {
+    const MONTH: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+    let age = match (older_than, max_size) {
+        (Some(age), _) => Some(Duration::from_nanos(age.0.unsigned_abs())),
+        (None, Some(_)) => None,
+        (None, None) => Some(if all { Duration::ZERO } else { MONTH }),
+    };
+    // What is older than the clock's beginning is none.
+    let since = age.and_then(|age| SystemTime::now().checked_sub(age));
+    Keep {
+        since: since.unwrap_or(SystemTime::UNIX_EPOCH),
+        bytes: max_size.map_or(u64::MAX, |size| size.as_u64()),
+    }
+}
+
 fn list(directory: &Path) -> Result<()> {
     let entries = cache::list(directory)?;
     let mut rows = vec![["KIND", "SIZE", "USED", "WHAT"].map(str::to_owned).to_vec()];
     rows.extend(entries.iter().map(row));
-    let total = size(entries.iter().map(|entry| entry.bytes).sum());
+    let sum = |kernels| -> u64 {
+        let entries = entries.iter();
+        let of_kind = entries.filter(|entry| (entry.kind == "kernel") == kernels);
+        of_kind.map(|entry| entry.bytes).sum()
+    };
+    let (kernels, others) = (size(sum(true)), size(sum(false)));
+    let limit = size(limit()?);
     output::print(&format!("{}\n", directory.display()))?;
     output::print(&output::columns(&rows, output::width()))?;
-    output::print(&format!("{total} in all\n"))
+    output::print(&format!(
+        "kernels {kernels}, all else {others} of {limit} ({SIZE_VARIABLE})\n"
+    ))
 }
 
 fn row(entry: &Entry) -> Vec<String> {

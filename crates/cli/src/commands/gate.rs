@@ -111,8 +111,8 @@ impl Gate {
         output::check_file(self.report.as_deref())?;
         let there = baseline::named(&self.measure.store.open()?, &self.baseline)?;
         let what = WhatArgs::of_suite(&self.suite);
-        self.measure.check(&what)?;
-        let suite = what.suite()?;
+        self.measure.check()?;
+        let suite = self.measure.suite(&what)?;
         let seeds = self.seeds(&there);
         self.check_plan(&suite, &there[0], &seeds)?;
         let prepared = self.measure.prepare(&what, &suite)?;

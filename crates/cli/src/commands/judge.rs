@@ -206,8 +206,8 @@ impl Judge {
         let limits = self.limits_of(suite)?;
         let baselines = self.baselines(&limits)?;
         let what = WhatArgs::of_suite(suite);
-        self.measure.check(&what)?;
-        let suite = what.suite()?;
+        self.measure.check()?;
+        let suite = self.measure.suite(&what)?;
         let seeds = seeds_for(&limits).max(suite.seeds.get() as usize);
         let plans = self.measure.plans(&suite, Some(seeds))?;
         let prepared = self.measure.prepare(&what, &suite)?;

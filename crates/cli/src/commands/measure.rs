@@ -12,18 +12,18 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum, value_parser};
-use punctual_bench::virtual_bench::{Start, VirtualBench};
+use punctual_bench::virtual_bench::{Start, TURN_US};
 use punctual_kernels::paths;
 use punctual_model::plan::{SEED_MAX, Step};
 use punctual_model::run::Request;
 use punctual_model::suite::{SubjectSpec, Suite};
 use punctual_model::{Nanos, Plan};
-use punctual_runner::sites::{self, Builder, Equipment, PreparedSite};
+use punctual_runner::systems::{self, Builder, Equipment, PreparedSystem};
 use punctual_runner::{Choice, Job, Results, Runner, choose, loads, suites};
 
 use punctual_store::Store;
 
-use super::{StoreArgs, catalog};
+use super::{StoreArgs, catalog, virtual_bench};
 use crate::output::say;
 use crate::progress::Progress;
 use crate::scale_args::ScaleArgs;
@@ -81,6 +81,10 @@ pub struct MeasureArgs {
     /// The guest's memory in MiB, instead of the suite's
     #[arg(long, value_name = "MIB", value_parser = value_parser!(u32).range(16..=1 << 20))]
     memory: Option<u32>,
+    /// How long one of several CPUs of a guest runs while the others wait for their turn, at
+    /// most, in microseconds of virtual time [default: 10]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
+    turn_us: Option<u32>,
     /// Boot afresh instead of resuming a booted guest from the cache
     #[arg(long)]
     cold: bool,
@@ -106,7 +110,7 @@ pub struct Prepared<'a> {
     what: &'a WhatArgs,
     suite: &'a Suite,
     subjects: Vec<SubjectSpec>,
-    sites: Vec<PreparedSite>,
+    systems: Vec<PreparedSystem>,
     store: Store,
     cancel: &'static AtomicBool,
     side_by_side: usize,
@@ -137,17 +141,18 @@ impl Prepared<'_> {
         let progress = Progress::new(all, is_virtual, self.side_by_side, self.args.quiet);
         let mut jobs = Vec::new();
         for plan in plans {
-            let subjects = self.subjects.iter().zip(&self.sites).enumerate();
-            for (number, (subject, site)) in subjects.filter(|(_, (own, _))| is_wanted(&own.name)) {
+            let subjects = self.subjects.iter().zip(&self.systems).enumerate();
+            for (number, (subject, system)) in subjects.filter(|(_, (own, _))| is_wanted(&own.name))
+            {
                 let mut plan = plan.clone();
-                plan.absent.clone_from(&site.absent);
+                plan.absent.clone_from(&system.absent);
                 let request = self.args.request(self.what, self.suite, number)?;
                 jobs.push(Job {
                     request,
                     group: if *pooled { number } else { jobs.len() },
                     suite: &self.suite.name,
                     subject,
-                    site: site.site.as_ref(),
+                    system: system.system.as_ref(),
                     plan,
                 });
             }
@@ -169,13 +174,13 @@ impl MeasureArgs {
     pub fn prepare<'a>(&'a self, what: &'a WhatArgs, suite: &'a Suite) -> Result<Prepared<'a>> {
         let subjects = self.subjects(suite)?;
         let store = self.store.open_or_make()?;
-        let sites = self.sites(suite, &subjects)?;
+        let systems = self.systems(suite, &subjects)?;
         Ok(Prepared {
             args: self,
             what,
             suite,
             subjects,
-            sites,
+            systems,
             store,
             cancel: interrupt::flag()?,
             side_by_side: self.side_by_side()?,
@@ -236,6 +241,9 @@ impl MeasureArgs {
         if let Some(mib) = self.memory {
             options.extend([word("--memory"), mib.to_string()]);
         }
+        if let Some(turn) = self.turn_us {
+            options.extend([word("--turn-us"), turn.to_string()]);
+        }
         if self.patience != PATIENCE {
             options.extend([word("--patience"), self.patience.to_string()]);
         }
@@ -247,14 +255,18 @@ impl MeasureArgs {
         })
     }
 
+    /// What is measured, on the bench that is chosen.
+    pub fn suite(&self, what: &WhatArgs) -> Result<Suite> {
+        match self.bench {
+            Bench::Host => what.suite_on_host(),
+            Bench::Virtual => what.suite_on_guest(),
+        }
+    }
+
     /// What can be known to be wrong before anything is looked up or measured.
-    pub fn check(&self, what: &WhatArgs) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         match self.bench {
             Bench::Host => self.check_host()?,
-            Bench::Virtual if what.names_cpus() => {
-                let one = "--cpus is for --bench host: a virtual subject has one CPU";
-                return Err(UsageError(one.into()).into());
-            }
             Bench::Virtual if self.allow_idle_states => {
                 let none =
                     "--allow-idle-states is for --bench host: a virtual CPU has no deep ones";
@@ -274,6 +286,7 @@ impl MeasureArgs {
             (!self.subject.is_empty(), "--subject"),
             (self.ns_per_insn.is_some(), "--ns-per-insn"),
             (self.memory.is_some(), "--memory"),
+            (self.turn_us.is_some(), "--turn-us"),
             (self.cold, "--cold"),
             (self.jobs.is_some(), "--jobs"),
         ] {
@@ -287,13 +300,13 @@ impl MeasureArgs {
     }
 
     /// The subjects, ready to run.
-    fn sites(&self, suite: &Suite, subjects: &[SubjectSpec]) -> Result<Vec<PreparedSite>> {
+    fn systems(&self, suite: &Suite, subjects: &[SubjectSpec]) -> Result<Vec<PreparedSystem>> {
         let cache = paths::cache_dir()?;
         let silence = Duration::from_secs(self.patience);
         if self.bench == Bench::Host {
-            return Ok(vec![sites::host(cache, silence)]);
+            return Ok(vec![systems::host(cache, silence)]);
         }
-        let mut bench = VirtualBench::open(&cache)?;
+        let mut bench = virtual_bench(&cache, suite.cpus.get())?;
         bench.silence = silence;
         let say = &mut |message: &str| {
             if !self.quiet {
@@ -302,6 +315,7 @@ impl MeasureArgs {
         };
         let mut equipment = Equipment::of(suite, &loads::of(suite)?, say)?;
         equipment.memory_mib = self.memory.unwrap_or(suite.memory_mib);
+        equipment.turn_us = self.turn_us.unwrap_or(TURN_US);
         equipment.ns_per_insn = self.ns_per_insn.unwrap_or(1);
         if self.cold {
             equipment.start = Start::Cold;

@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Result;
 use clap::Args;
 use punctual_bench::RunError;
-use punctual_bench::site::Event;
-use punctual_bench::virtual_bench::{Machine, Start, VirtualBench};
+use punctual_bench::system::Event;
+use punctual_bench::virtual_bench::{Machine, Start};
 use punctual_kernels::paths;
 use punctual_model::{Plan, RecordingKey, Run};
 use punctual_report::scope::Story;
@@ -17,7 +17,7 @@ use punctual_scope::error::ScopeError;
 use punctual_scope::explain::{Chosen, Explained, Wanted, explain};
 use punctual_scope::repeat::{OnEvent, Repeater};
 
-use super::catalog;
+use super::{catalog, virtual_bench};
 use crate::UsageError;
 use crate::output::say;
 use crate::progress::Progress;
@@ -118,7 +118,7 @@ impl ReplayArgs {
         let cache = paths::cache_dir()?;
         let plugin = self.plugin.clone();
         let place = Repeater {
-            bench: VirtualBench::open(&cache)?,
+            bench: virtual_bench(&cache, 1)?,
             plugin: plugin.unwrap_or_else(|| Companion::ScopePlugin.find()),
             start: if self.cold {
                 Start::Cold

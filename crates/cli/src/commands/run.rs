@@ -62,10 +62,10 @@ pub struct Run {
 impl Run {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
-        self.measure.check(&self.what)?;
+        self.measure.check()?;
         output::check_file(self.report.as_deref())?;
         output::check_directory(self.data.as_deref())?;
-        let suite = self.what.suite()?;
+        let suite = self.measure.suite(&self.what)?;
         let plans = self.measure.plans(&suite, None)?;
         let prepared = self.measure.prepare(&self.what, &suite)?;
         self.show(prepared.measure(&plans)?)

@@ -4,7 +4,7 @@ use punctual_model::run::State;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::*;
-use crate::fixtures;
+use crate::fixtures::{self, assert_has};
 
 fn refused(runs: Vec<Run>) -> String {
     Comparable::new(runs).unwrap_err().to_string()
@@ -36,13 +36,10 @@ fn ratio_and_percentage_are_what_a_hand_finds() {
     assert_eq!(bench.figures, ["median", "longest"]);
     assert!((bench.cells[1][0].percent().unwrap() - 198.0198).abs() < 0.001);
     let text = comparison_text(&comparison, 80);
-    assert!(text.contains("8.07 µs     1/47   -97.9 %"), "{text}");
+    assert_has(&text, &["8.07 µs     1/47   -97.9 %"]);
     assert!(text.lines().all(|line| line.width() <= 80), "{text}");
     // What has no room is said to be left out.
-    assert!(
-        text.contains("Figures for which there is no room"),
-        "{text}"
-    );
+    assert_has(&text, &["Figures for which there is no room"]);
     let wide = comparison_text(&comparison, 200);
     assert!(wide.contains("p99") && !wide.contains("no room"), "{wide}");
 }
@@ -171,9 +168,9 @@ fn verdicts_are_of_runs_and_not_of_bare_numbers() {
             .all(|section| section.verdicts[0].is_none())
     );
     let text = comparison_text(&comparison, 80);
-    assert!(
-        text.contains("  rt against none, timer, idle, cpu0: lower 0.34× ("),
-        "{text}"
+    assert_has(
+        &text,
+        &["  rt against none, timer, idle, cpu0: lower 0.34× ("],
     );
     let json = comparison_json(&comparison);
     let verdict = &json["measurements"][1]["subjects"][1]["verdict"];
@@ -184,16 +181,13 @@ fn verdicts_are_of_runs_and_not_of_bare_numbers() {
     // One run each has lower numbers and no verdict.
     let one = compare(&Comparable::new(two()).unwrap());
     let text = comparison_text(&one, 80);
-    assert!(
-        text.contains("rt against none: undecided: too few runs: 1 and 1, 5 each are needed"),
-        "{text}"
+    assert_has(
+        &text,
+        &["rt against none: undecided: too few runs: 1 and 1, 5 each are needed"],
     );
     let mut again = fixtures::run("none", 1);
     again.id = "again".into();
     let same = compare(&Comparable::new(vec![fixtures::run("none", 1), again]).unwrap());
     let text = comparison_text(&same, 80);
-    assert!(
-        text.contains("none again against none none-1: identical."),
-        "{text}"
-    );
+    assert_has(&text, &["none again against none none-1: identical."]);
 }

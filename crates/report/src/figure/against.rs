@@ -186,17 +186,11 @@ fn draw_curve(canvas: &mut Canvas, panel: &Panel, curve: &Curve<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::{Recorder, RecordingKey};
-
     use super::*;
     use crate::fixtures::{self, assert_has};
 
     fn semaphore(variant: &str, values: &[i64]) -> Recording {
-        let mut recorder = Recorder::new(100);
-        for value in values {
-            recorder.record(Nanos::ZERO, Nanos(*value));
-        }
-        let mut recording = recorder.finish(RecordingKey::new("semaphore", "idle", variant));
+        let mut recording = fixtures::recording(["semaphore", "idle", variant], values);
         recording.settings.insert("waiters".into(), 3.into());
         recording
     }
@@ -213,9 +207,7 @@ mod tests {
 
     #[test]
     fn no_thread_that_waits_has_a_place_too() {
-        let mut run = fixtures::run("rt", 1);
-        run.recordings = vec![semaphore("acquire", &[7; 6])];
-        let runs = [run];
+        let runs = [fixtures::run_with(vec![semaphore("acquire", &[7; 6])])];
         let matrix = Matrix::new(&runs);
         let figure = against(&matrix, &matrix.rows).unwrap();
         assert!(figure.svg.0.contains(">threads that wait<"));

@@ -127,8 +127,6 @@ fn draw(canvas: &mut Canvas, plot: &Plot, rows: &[BarRow]) {
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::recording::Recorder;
-
     use super::*;
     use crate::fixtures::{self, assert_has};
 
@@ -157,11 +155,8 @@ mod tests {
 
     #[test]
     fn one_value_is_no_range() {
-        let mut run = fixtures::run("rt", 1);
-        let mut recorder = Recorder::new(1);
-        recorder.record(Nanos::ZERO, Nanos(25_000));
-        let key = punctual_model::RecordingKey::new("irqrate", "idle", "burst of 1000");
-        run.recordings = vec![recorder.finish(key)];
-        assert!(drawn(&[run], "irqrate").contains(">25.0 µs<"));
+        let limit = fixtures::recording(["irqrate", "idle", "burst of 1000"], &[25_000]);
+        let runs = [fixtures::run_with(vec![limit])];
+        assert_has(&drawn(&runs, "irqrate"), &[">25.0 µs<"]);
     }
 }

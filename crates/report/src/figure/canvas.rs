@@ -180,6 +180,7 @@ pub fn swatch(column: usize) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures::assert_has;
 
     fn luminance(colour: &str) -> f64 {
         let part = |at: usize| {
@@ -207,7 +208,12 @@ mod tests {
         let mut canvas = Canvas::new(100);
         canvas.dots([(10, 50), (20, 50), (30, 50)].into_iter(), Ink::Column(0));
         let svg = canvas.finish("a <b>").into_string();
-        assert!(svg.contains("d=\"M10 50h0M20 50h0M30 50h0\""), "{svg}");
-        assert!(svg.contains("<title>a &lt;b&gt;</title>"), "{svg}");
+        assert_has(
+            &svg,
+            &[
+                "d=\"M10 50h0M20 50h0M30 50h0\"",
+                "<title>a &lt;b&gt;</title>",
+            ],
+        );
     }
 }

@@ -239,8 +239,6 @@ fn at(moment: Nanos) -> String {
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::{Recorder, RecordingKey};
-
     use super::*;
     use crate::fixtures::{self, assert_has};
 
@@ -261,20 +259,17 @@ mod tests {
 
     #[test]
     fn many_samples_keep_their_worst() {
-        let mut recorder = Recorder::new(usize::MAX >> 40);
-        for seq in 0..50_000 {
-            let late = if seq == 31_007 { 896_000 } else { seq % 700 };
-            recorder.record(Nanos(seq * 1_000_000), Nanos(4_000 + late));
-        }
-        let mut runs = vec![fixtures::run("rt", 1)];
-        runs[0].recordings = vec![recorder.finish(RecordingKey::new("timer", "stress", "cpu0"))];
+        let mut late: Vec<i64> = (0..50_000).map(|seq| 4_000 + seq % 700).collect();
+        late[31_007] = 900_000;
+        let timer = fixtures::recording(["timer", "stress", "cpu0"], &late);
+        let runs = [fixtures::run_with(vec![timer])];
         let matrix = Matrix::new(&runs);
         let figure = over_time(&matrix, &matrix.rows[0]).unwrap();
         let dots = figure.svg.0.matches("h0").count();
         assert!(dots <= RIGHT as usize, "{dots}");
         assert_has(&figure.caption, &["more than 20,000 samples"]);
-        let top = plot(0, Look::Lateness, (4_000.0, 900_000.0), 49.999);
-        let (x, y) = top.place(31.007, 900_000.0);
+        let top = plot(0, Look::Lateness, (4_000.0, 900_000.0), 49.849_003);
+        let (x, y) = top.place(30.913_979, 900_000.0);
         assert!(figure.svg.0.contains(&format!("M{x} {y}h0")));
     }
 
@@ -288,13 +283,9 @@ mod tests {
 
     #[test]
     fn jitter_is_drawn_on_both_sides_of_zero() {
-        let mut recorder = Recorder::new(100);
-        for (number, value) in (0..).zip([-5_000, 4_000, 0].repeat(10)) {
-            recorder.record(Nanos(number * 1_000_000), Nanos(value));
-        }
-        let mut runs = vec![fixtures::run("rt", 1)];
-        let key = RecordingKey::new("realfeel", "idle", "rtc 2048 Hz");
-        runs[0].recordings = vec![recorder.finish(key)];
+        let values = [-5_000, 4_000, 0].repeat(10);
+        let jitter = fixtures::recording(["realfeel", "idle", "rtc 2048 Hz"], &values);
+        let runs = [fixtures::run_with(vec![jitter])];
         let matrix = Matrix::new(&runs);
         let figure = over_time(&matrix, &matrix.rows[0]).unwrap();
         assert_eq!(figure.svg.0.matches("h0").count(), 30);

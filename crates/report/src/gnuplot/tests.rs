@@ -74,8 +74,8 @@ fn gnuplot_draws_every_figure() {
     if !punctual_skip::program("gnuplot") {
         return;
     }
-    let directory = std::env::temp_dir().join(format!("punctual-gnuplot-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
     let mut runs = fixtures::with_gaps();
     runs[0].subject.name = "it's \"odd\" $x".into();
     runs.extend(fixtures::all_probes());
@@ -88,12 +88,11 @@ fn gnuplot_draws_every_figure() {
     assert!(scripts.len() > 20, "{}", scripts.len());
     for File { name, .. } in scripts {
         let mut gnuplot = Command::new("gnuplot");
-        let done = gnuplot.arg(name).current_dir(&directory).output().unwrap();
+        let done = gnuplot.arg(name).current_dir(directory).output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.success(), "{name}: {said}");
         assert!(!said.contains("warning"), "{name}: {said}");
         let svg = directory.join(name.replace(".gp", ".svg"));
         assert_has(&std::fs::read_to_string(&svg).unwrap(), &["</svg>"]);
     }
-    std::fs::remove_dir_all(&directory).unwrap();
 }

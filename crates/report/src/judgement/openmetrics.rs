@@ -7,7 +7,7 @@ use punctual_judge::{Fitness, Judgement};
 use punctual_model::{Histogram, Run};
 
 use super::names::parts;
-use crate::matrix::{Cell, Matrix};
+use crate::matrix::{Availability, Matrix};
 
 /// The upper ends of buckets, in nanoseconds: 1, 2 and 5 of each decade.
 const ENDS: [i64; 19] = [
@@ -41,7 +41,7 @@ pub fn openmetrics(judgement: &Judgement, runs: &[Run]) -> String {
     let matrix = Matrix::new(runs);
     for column in &matrix.columns {
         for row in &matrix.rows {
-            let Cell::Measured { found, .. } = column.cell(row) else {
+            let Availability::Measured { found, .. } = column.cell(row) else {
                 continue;
             };
             let mut gathered = Histogram::new();

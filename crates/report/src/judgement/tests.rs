@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::*;
-use crate::fixtures;
+use crate::fixtures::{self, assert_has};
 
 fn limit(demand: Demand) -> Limit {
     Limit {
@@ -64,7 +64,7 @@ fn the_text_says_what_is_fit_what_is_not_and_what_would_decide() {
     assert!(lines.all(|line| line.width() <= 80), "{text}");
     assert!(text.starts_with("timer: worst at most 100 µs\n  unfit      none, stress, cpu0\n"));
     assert!(text.contains("  punctual explain none-1 --probe timer --load stress --sample 1234"));
-    assert!(text.contains("  fit        rt, stress, cpu0\n"), "{text}");
+    assert_has(&text, &["  fit        rt, stress, cpu0\n"]);
     assert!(
         text.ends_with("unfit: none, voluntary and full; fit: rt.\n"),
         "{text}"
@@ -77,7 +77,7 @@ fn the_text_says_what_is_fit_what_is_not_and_what_would_decide() {
         &Stories::new(),
         80,
     );
-    assert!(few.contains("to decide: at least 2 more runs"), "{few}");
+    assert_has(&few, &["to decide: at least 2 more runs"]);
     assert!(few.ends_with("undecided: rt.\n"), "{few}");
 }
 
@@ -181,10 +181,7 @@ fn junit_counts_what_it_holds_and_escapes_it() {
     let mut judgement = every_kind();
     judgement.answers[0].limit.name = Some("<\"a & b\">".into());
     let text = junit(&judgement);
-    assert!(
-        text.contains("name=\"&lt;&quot;a &amp; b&quot;&gt; ("),
-        "{text}"
-    );
+    assert_has(&text, &["name=\"&lt;&quot;a &amp; b&quot;&gt; ("]);
     for (tag, fitness) in [("failure", Fitness::Unfit), ("error", Fitness::Undecided)] {
         let own = judgement
             .answers

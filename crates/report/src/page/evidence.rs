@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 use punctual_model::{Nanos, Recording, Run};
 
-use crate::matrix::{Absent, Cell, Matrix, Measurement};
+use crate::matrix::{Absent, Availability, Matrix, Measurement};
 use crate::shell::{folded, wide};
 use crate::text::{seconds, thousands};
 
@@ -28,11 +28,11 @@ pub fn unmeasured(matrix: &Matrix<'_>) -> Markup {
     for column in &matrix.columns {
         for row in &matrix.rows {
             match column.cell(row) {
-                Cell::Measured { absent, .. } | Cell::Missing(absent) => {
+                Availability::Measured { absent, .. } | Availability::Missing(absent) => {
                     let gap = |one: Absent<'_>| [row.title(), name(matrix, one.run), one.reason()];
                     gaps.extend(absent.into_iter().map(gap));
                 }
-                Cell::Unsupported(reason) => {
+                Availability::Unsupported(reason) => {
                     gaps.push([row.title(), column.name.clone(), reason.to_string()]);
                 }
             }

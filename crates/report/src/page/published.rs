@@ -10,7 +10,7 @@ use crate::figure::Figure;
 use crate::matrix::{Matrix, Measurement};
 use crate::published::ABSOLUTE;
 use crate::published::directions::{Checked, checked};
-use crate::published::judged::{Outcome, seeds};
+use crate::published::judged::{ClaimVerdict, seeds};
 pub use crate::published::repeated;
 use crate::published::scale::scaled;
 use crate::published::steps::{Counts, counts, loads, uncounted};
@@ -56,10 +56,10 @@ fn directions(matrix: &Matrix<'_>, document: &Document) -> Markup {
 fn direction(one: &Checked<'_>) -> Markup {
     let direction = one.direction;
     let class = match one.outcome {
-        Outcome::Holds => "verdict low",
-        Outcome::Fails => "verdict high",
-        Outcome::Undecided(_) => "verdict",
-        Outcome::CannotTell => "gap",
+        ClaimVerdict::Holds => "verdict low",
+        ClaimVerdict::Fails => "verdict high",
+        ClaimVerdict::Undecided(_) => "verdict",
+        ClaimVerdict::CannotTell => "gap",
     };
     html! {
         tr {
@@ -72,7 +72,7 @@ fn direction(one: &Checked<'_>) -> Markup {
             }
             td class=(class) {
                 (one.outcome)
-                @if let Outcome::Undecided(more) = one.outcome { small.quote { (seeds(more)) } }
+                @if let ClaimVerdict::Undecided(more) = one.outcome { small.quote { (seeds(more)) } }
             }
             td.free { (unbroken(&one.evidence)) }
         }
@@ -271,7 +271,7 @@ mod tests {
     use punctual_published::documents;
 
     use super::super::page;
-    use crate::fixtures;
+    use crate::fixtures::{self, assert_has};
 
     fn of_suite(suite: &str, mut runs: Vec<punctual_model::Run>) -> String {
         for run in &mut runs {
@@ -284,13 +284,14 @@ mod tests {
     fn each_suite_has_its_document_and_others_have_none() {
         for document in documents().unwrap() {
             let text = of_suite(&document.suite, fixtures::all_probes());
-            for part in [
-                "Beside what was published",
-                "Is it still so?",
-                "What differs in method",
-            ] {
-                assert!(text.contains(part), "{}: {part}", document.suite);
-            }
+            assert_has(
+                &text,
+                &[
+                    "Beside what was published",
+                    "Is it still so?",
+                    "What differs in method",
+                ],
+            );
             assert!(
                 text.contains(&document.title.replace('"', "&quot;")),
                 "{}",
@@ -303,10 +304,7 @@ mod tests {
     #[test]
     fn published_figures_are_marked_and_stand_in_ours_columns() {
         let text = of_suite("celf", fixtures::whole());
-        assert!(
-            text.contains("<span class=\"mark\">published</span>"),
-            "{text}"
-        );
+        assert_has(&text, &["<span class=\"mark\">published</span>"]);
         assert!(text.contains("<span class=\"mark\">ours</span>"));
         assert!(text.contains(">33.7593 µs</td>") && text.contains("Via Nehemiah 1 GHz"));
         assert!(text.contains("must not be compared with the published ones in absolute terms"));
@@ -326,14 +324,15 @@ mod tests {
     #[test]
     fn the_reviews_histograms_stand_beside_ours() {
         let text = of_suite("patch-review", fixtures::all_probes());
-        for part in [
-            ">54,410</td>",
-            ">308,821</td>",
-            "published: 2.6.15-rt16",
-            "rt, idle",
-            "+ IRQ 14",
-        ] {
-            assert!(text.contains(part), "{part}");
-        }
+        assert_has(
+            &text,
+            &[
+                ">54,410</td>",
+                ">308,821</td>",
+                "published: 2.6.15-rt16",
+                "rt, idle",
+                "+ IRQ 14",
+            ],
+        );
     }
 }

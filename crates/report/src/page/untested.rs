@@ -34,11 +34,18 @@ fn benches(runs: &[Run]) -> Vec<String> {
     let mut lines = Vec::new();
     if runs.iter().any(Run::is_virtual) {
         lines.push(
-            "The virtual bench has one CPU, and neither caches nor firmware nor devices that \
-             interrupt by themselves: nothing is said of what several CPUs do to each other, or \
-             of microseconds."
+            "The virtual bench has neither caches nor firmware nor devices that interrupt by \
+             themselves: nothing is said of microseconds."
                 .to_owned(),
         );
+    }
+    let cpus = |run: &Run| {
+        run.machine
+            .as_virtual()
+            .is_some_and(|machine| machine.cpus == 1)
+    };
+    if runs.iter().any(cpus) {
+        lines.push("One CPU: nothing is said of what several do to each other.".to_owned());
     }
     if !runs.iter().all(Run::is_virtual) {
         lines.push("A host's times are those of one machine, as it was.".to_owned());

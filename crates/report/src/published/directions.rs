@@ -10,10 +10,10 @@ use punctual_published::{
 };
 
 use super::improvement::{average, improvements};
-use super::judged::{Judged, Outcome, Part, ends, part, percents, says, spread};
+use super::judged::{ClaimVerdict, Judged, Part, ends, part, percents, says, spread};
 use super::measure::{OfRun, independent, loads, rows};
 use super::roles::subjects;
-use crate::matrix::{Cell, Column, Matrix, Measurement};
+use crate::matrix::{Column, Matrix, Measurement};
 use crate::views;
 
 /// A claim, and what came of it.
@@ -22,7 +22,7 @@ pub struct Checked<'a> {
     /// The claim.
     pub direction: &'a Direction,
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: ClaimVerdict,
     /// The figures that say so; why it cannot be told.
     pub evidence: String,
 }
@@ -48,13 +48,13 @@ fn one<'a>(matrix: &Matrix<'_>, direction: &'a Direction) -> Checked<'a> {
     };
     let (outcome, evidence) = match judged {
         Ok(judged) => judged.concluded(),
-        Err(why) => (Outcome::CannotTell, why),
+        Err(why) => (ClaimVerdict::CannotTell, why),
     };
     let lacks = |need| matrix.columns.iter().any(|column| !has(column, need));
     Checked {
         direction,
         outcome: match direction.needs {
-            Some(need) if lacks(need) => Outcome::CannotTell,
+            Some(need) if lacks(need) => ClaimVerdict::CannotTell,
             _ => outcome,
         },
         evidence,
@@ -299,10 +299,7 @@ fn said(
     let mut said: Vec<(String, Vec<u64>)> = Vec::new();
     let rows = matrix.rows.iter();
     for row in rows.filter(|row| told.means(&row.probe, &row.variant)) {
-        let Cell::Measured { found, .. } = column.cell(row) else {
-            continue;
-        };
-        for one in found {
+        for one in column.found(row) {
             let word = views::told(finding, &one.recording.findings);
             if word.tone == views::Tone::Unknown {
                 continue;

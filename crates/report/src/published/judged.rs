@@ -13,7 +13,7 @@ use crate::text::{seconds_span, span, time};
 
 /// What came of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ClaimVerdict {
     /// All figures show it.
     Holds,
     /// One of them shows the contrary, or that there is no difference.
@@ -24,7 +24,7 @@ pub enum Outcome {
     CannotTell,
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for ClaimVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Holds => "holds",
@@ -102,18 +102,19 @@ impl Judged {
     }
 
     /// A claim of several figures holds where all of them show it.
-    pub fn concluded(mut self) -> (Outcome, String) {
+    pub fn concluded(mut self) -> (ClaimVerdict, String) {
         let is_contradicted = |part: &Part| matches!(part, Part::Contradicted);
         let more = self.parts.iter().filter_map(|part| match part {
             Part::Open(more) => Some(*more),
             _ => None,
         });
         let outcome = if self.parts.iter().any(is_contradicted) {
-            Outcome::Fails
+            ClaimVerdict::Fails
         } else if self.parts.is_empty() || !self.gaps.is_empty() {
-            Outcome::CannotTell
+            ClaimVerdict::CannotTell
         } else {
-            more.max().map_or(Outcome::Holds, Outcome::Undecided)
+            more.max()
+                .map_or(ClaimVerdict::Holds, ClaimVerdict::Undecided)
         };
         self.evidence.append(&mut self.gaps);
         (outcome, self.evidence.join("; "))

@@ -6,7 +6,7 @@ use punctual_model::recording::Recording;
 use punctual_model::units::Nanos;
 use punctual_published::{Measure, Statistic};
 
-use crate::matrix::{Cell, Column, Matrix, Measured, Measurement};
+use crate::matrix::{Availability, Column, Matrix, Measured, Measurement, distinct};
 use crate::stats::Stats;
 
 /// The rows that are meant: under the load that is named; without a name under any load,
@@ -35,12 +35,8 @@ pub fn rows<'a>(
 
 /// The loads of these rows, for a sentence: ` (osadl)`; nothing where all are idle.
 pub fn loads(rows: &[&Measurement]) -> String {
-    let mut loads: Vec<&str> = Vec::new();
-    for row in rows.iter().filter(|row| !row.is_idle()) {
-        if !loads.contains(&row.load.as_str()) {
-            loads.push(&row.load);
-        }
-    }
+    let loaded = rows.iter().filter(|row| !row.is_idle());
+    let loads = distinct(loaded.map(|row| row.load.as_str()));
     if loads.is_empty() {
         return String::new();
     }
@@ -140,11 +136,11 @@ fn measured<'a>(column: &Column<'a>, rows: &[&Measurement]) -> Result<Vec<Measur
     let (mut found, mut reason) = (Vec::new(), None);
     for row in rows {
         match column.cell(row) {
-            Cell::Measured { found: more, .. } => {
+            Availability::Measured { found: more, .. } => {
                 found.extend(more.into_iter().filter(|one| one.recording.count > 0));
             }
-            Cell::Unsupported(why) => reason = Some(format!("unsupported: {why}")),
-            Cell::Missing(absent) => {
+            Availability::Unsupported(why) => reason = Some(format!("unsupported: {why}")),
+            Availability::Missing(absent) => {
                 let why = || absent.first().map(|absent| absent.word().to_owned());
                 reason = reason.or_else(why);
             }
@@ -202,10 +198,6 @@ fn raw(stats: &Stats, found: &[Measured<'_>], statistic: Statistic) -> Option<f6
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::RecordingKey;
-
-    use punctual_model::recording::Recorder;
-
     use super::*;
     use crate::fixtures;
 
@@ -220,13 +212,9 @@ mod tests {
 
     #[test]
     fn each_statistic_is_what_a_hand_finds() {
-        let mut recorder = Recorder::new(10);
-        for (number, value) in (0..).zip([-900, 40, 30, 700, 10]) {
-            recorder.record(Nanos(number), Nanos(value));
-        }
-        let mut run = fixtures::run("rt", 1);
-        run.recordings = vec![recorder.finish(RecordingKey::new("signal", "idle", "from"))];
-        let runs = [run];
+        let values = [-900, 40, 30, 700, 10];
+        let signal = fixtures::recording(["signal", "idle", "from"], &values);
+        let runs = [fixtures::run_with(vec![signal])];
         let matrix = Matrix::new(&runs);
         let value = |statistic| {
             let rows = rows(&matrix, &measure("from", statistic), None);
@@ -259,9 +247,8 @@ mod tests {
     #[test]
     fn what_is_missing_says_why_and_is_no_zero() {
         let mut runs = fixtures::with_gaps();
-        runs[0]
-            .recordings
-            .push(Recorder::new(1).finish(RecordingKey::new("signal", "idle", "to")));
+        let empty = fixtures::recording(["signal", "idle", "to"], &[]);
+        runs[0].recordings.push(empty);
         let matrix = Matrix::new(&runs);
         let why = |probe: &str| {
             let mut measure = measure("", Statistic::Max);

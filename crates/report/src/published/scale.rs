@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How much of a document's experiment was repeated.
 
-use crate::matrix::{Cell, Matrix};
+use crate::matrix::Matrix;
 use crate::text::thousands;
 
 /// Samples taken, of how many the document took.
@@ -56,13 +56,9 @@ pub fn scaled(matrix: &Matrix<'_>) -> Vec<Scaled> {
         let row = rows
             .clone()
             .find(|row| (&row.probe, &row.load) == (&probe, &load))?;
-        let cells = matrix.columns.iter().map(|column| column.cell(row));
-        let counts = cells.filter_map(|cell| match cell {
-            Cell::Measured { found, .. } => {
-                Some(found.iter().map(|one| one.recording.count).sum::<u64>())
-            }
-            _ => None,
-        });
+        let found = matrix.columns.iter().map(|column| column.found(row));
+        let found = found.filter(|found| !found.is_empty());
+        let counts = found.map(|found| found.iter().map(|one| one.recording.count).sum());
         Some(Scaled {
             title: format!("{probe}, {load}"),
             taken: counts.min()?,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use punctual_published::Histogram;
 
 use super::measure::rows;
-use crate::matrix::{Cell, Matrix, Measurement};
+use crate::matrix::{Matrix, Measurement, distinct};
 
 /// A kernel's counts by the number of the step, from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,13 +24,8 @@ pub struct Counts {
 
 /// The loads of ours, each once.
 pub fn loads(all: &[Counts]) -> Vec<&str> {
-    let mut loads: Vec<&str> = Vec::new();
-    for one in all.iter().filter(|one| one.column.is_some()) {
-        if !loads.contains(&one.load.as_str()) {
-            loads.push(&one.load);
-        }
-    }
-    loads
+    let ours = all.iter().filter(|one| one.column.is_some());
+    distinct(ours.map(|one| one.load.as_str()))
 }
 
 /// The published histograms, then for each load ours; all in the steps of the first published
@@ -65,9 +60,7 @@ pub fn uncounted(matrix: &Matrix<'_>, probe: &str) -> Vec<String> {
     let mut names = Vec::new();
     for row in matrix.rows.iter().filter(|row| row.probe == probe) {
         for column in &matrix.columns {
-            let Cell::Measured { found, .. } = column.cell(row) else {
-                continue;
-            };
+            let found = column.found(row);
             if found.iter().any(|one| !one.recording.is_complete()) {
                 names.push(format!("{}, {}", column.name, row.load));
             }
@@ -79,11 +72,8 @@ pub fn uncounted(matrix: &Matrix<'_>, probe: &str) -> Vec<String> {
 /// Each subject whose samples were all kept: bins would not tell the sign.
 fn ours(matrix: &Matrix<'_>, row: &Measurement, step: i64) -> Vec<Counts> {
     let counts = |(at, column): (usize, &crate::Column<'_>)| {
-        let Cell::Measured { found, .. } = column.cell(row) else {
-            return None;
-        };
         let mut steps = BTreeMap::new();
-        for recording in found.iter().map(|one| one.recording) {
+        for recording in column.found(row).iter().map(|one| one.recording) {
             if !recording.is_complete() {
                 return None;
             }
@@ -100,12 +90,8 @@ fn ours(matrix: &Matrix<'_>, row: &Measurement, step: i64) -> Vec<Counts> {
             steps,
         })
     };
-    matrix
-        .columns
-        .iter()
-        .enumerate()
-        .filter_map(counts)
-        .collect()
+    let columns = matrix.columns.iter().enumerate();
+    columns.filter_map(counts).collect()
 }
 
 #[cfg(test)]
@@ -121,14 +107,9 @@ mod tests {
 
     #[test]
     fn what_is_too_short_is_in_the_first_step_and_each_other_in_its_own() {
-        let mut recorder = Recorder::new(10);
-        for value in [0, 99_999, -99_999, 100_000, 199_999, 200_000, -370_000] {
-            recorder.record(Nanos::ZERO, Nanos(value));
-        }
-        let mut run = fixtures::run("rt", 1);
-        run.recordings =
-            vec![recorder.finish(RecordingKey::new("realfeel", "combined", "rtc 2048 Hz"))];
-        let runs = [run];
+        let values = [0, 99_999, -99_999, 100_000, 199_999, 200_000, -370_000];
+        let jitter = fixtures::recording(["realfeel", "combined", "rtc 2048 Hz"], &values);
+        let runs = [fixtures::run_with(vec![jitter])];
         let documents = documents().unwrap();
         let matrix = Matrix::new(&runs);
         let (step, all) = counts(&matrix, &documents[2].histograms).unwrap();
@@ -148,10 +129,8 @@ mod tests {
         let mut recorder = Recorder::new(1);
         recorder.record(Nanos::ZERO, Nanos(-5));
         recorder.record(Nanos::ZERO, Nanos(7));
-        let mut run = fixtures::run("rt", 1);
-        run.recordings =
-            vec![recorder.finish(RecordingKey::new("realfeel", "idle", "rtc 2048 Hz"))];
-        let runs = [run];
+        let jitter = recorder.finish(RecordingKey::new("realfeel", "idle", "rtc 2048 Hz"));
+        let runs = [fixtures::run_with(vec![jitter])];
         let documents = documents().unwrap();
         let matrix = Matrix::new(&runs);
         let (_, all) = counts(&matrix, &documents[2].histograms).unwrap();

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A document's table with today's subjects in the same columns.
 
-use punctual_model::units::Nanos;
-use punctual_published::{Document, Table as Published, Unit};
+use punctual_published::{Document, PICTURE, Table as Published, Unit};
 
 use super::measure::{figure, rows};
 use crate::matrix::{Column, Matrix};
-use crate::text::seconds;
+use crate::text::time;
 
 /// Where a row comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,16 +36,22 @@ pub struct Row {
     /// Machine and year, or bench and kernel.
     pub where_from: String,
     /// A text for each column.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<TableCell>,
 }
 
 /// A figure, or what stands in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cell {
+pub struct TableCell {
     /// What it says.
     pub text: String,
     /// Whether there is no figure.
     pub is_gap: bool,
+}
+
+impl TableCell {
+    fn of(text: String, is_gap: bool) -> Self {
+        Self { text, is_gap }
+    }
 }
 
 /// Published figures and ours.
@@ -66,47 +71,40 @@ pub struct Table {
 pub fn table(document: &Document, published: &Published, matrix: Option<&Matrix<'_>>) -> Table {
     let mut all = theirs(document, published);
     if let Some(matrix) = matrix {
-        all.extend(
-            matrix
-                .columns
-                .iter()
-                .map(|column| ours(published, matrix, column)),
-        );
+        let columns = matrix.columns.iter();
+        all.extend(columns.map(|column| ours(published, matrix, column)));
     }
     let stress = match &published.ours {
         Some(load) if load != "idle" && matrix.is_some() => format!("; ours: {load}"),
         _ => String::new(),
     };
+    let heads = published.columns.iter().map(|column| column.head.clone());
     Table {
         title: published.title.clone(),
         about: format!(
             "Section “{}”. Load: {}{stress}. Amount: {}.",
             published.section, published.load, published.amount
         ),
-        heads: published
-            .columns
-            .iter()
-            .map(|column| column.head.clone())
-            .collect(),
+        heads: heads.collect(),
         rows: all,
     }
 }
 
 fn theirs(document: &Document, table: &Published) -> Vec<Row> {
+    let hardware = match table.hardware.as_str() {
+        "not told" => "machine not told",
+        hardware => hardware,
+    };
+    let cell = |row: &punctual_published::Row, at: usize| {
+        let is_gap = ["", PICTURE].contains(&row.values.get_ref()[at].as_str());
+        TableCell::of(row.text(at, table.unit), is_gap)
+    };
+    let columns = 0..table.columns.len();
     let row = |row: &punctual_published::Row| Row {
         source: Source::Published,
         name: row.name.clone(),
-        where_from: match table.hardware.as_str() {
-            "not told" => format!("machine not told, {}", document.year),
-            hardware => format!("{hardware}, {}", document.year),
-        },
-        cells: (0..table.columns.len())
-            .map(|at| Cell {
-                text: row.text(at, table.unit),
-                is_gap: ["", punctual_published::PICTURE]
-                    .contains(&row.values.get_ref()[at].as_str()),
-            })
-            .collect(),
+        where_from: format!("{hardware}, {}", document.year),
+        cells: columns.clone().map(|at| cell(row, at)).collect(),
     };
     table.rows.iter().map(row).collect()
 }
@@ -115,14 +113,8 @@ fn ours(published: &Published, matrix: &Matrix<'_>, column: &Column<'_>) -> Row 
     let cell = |wanted: &punctual_published::Column| {
         let rows = rows(matrix, &wanted.measure, published.ours.as_deref());
         match figure(column, &rows, wanted.measure.statistic) {
-            Ok(value) => Cell {
-                text: written(value, published.unit),
-                is_gap: false,
-            },
-            Err(why) => Cell {
-                text: why,
-                is_gap: true,
-            },
+            Ok(value) => TableCell::of(time(value, published.unit == Unit::Seconds), false),
+            Err(why) => TableCell::of(why, true),
         }
     };
     Row {
@@ -143,14 +135,6 @@ fn place(column: &Column<'_>) -> String {
         Some(ns) => format!("{release}, virtual, {ns} ns per instruction, {year}"),
         None => format!("{release}, real time, {year}"),
     }
-}
-
-/// In seconds where the document has seconds.
-fn written(value: Nanos, unit: Unit) -> String {
-    if unit == Unit::Seconds {
-        return seconds(value);
-    }
-    value.to_string()
 }
 
 #[cfg(test)]

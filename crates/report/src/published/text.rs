@@ -6,65 +6,59 @@ use punctual_published::Document;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::directions::checked;
-use super::judged::{Outcome, seeds};
+use super::judged::{ClaimVerdict, seeds};
 use super::scale::scaled;
 use super::tables::table;
 use super::{ABSOLUTE, repeated};
 use crate::matrix::Matrix;
-use crate::text::{clean, thousands, wrap};
+use crate::text::{Lines, clean, columns, thousands};
 
 /// Whether today's kernels show what the document says that these runs repeat: a line for
 /// each claim. Empty where they repeat none.
 pub fn directions_text(runs: &[Run], documents: &[Document], width: usize) -> String {
     let matrix = Matrix::new(runs);
-    let mut lines = Vec::new();
+    let mut lines = Lines::new(width);
     for document in repeated(&matrix, documents) {
         let (name, title, year) = (&document.name, &document.title, &document.year);
-        lines.push(String::new());
-        lines.extend(wrap(&format!("{name}: {title} ({year})"), "", "", width));
+        lines.line("");
+        lines.wrap(&format!("{name}: {title} ({year})"), "", "");
         for scaled in scaled(&matrix) {
-            lines.extend(wrap(&clean(&scaled.text()), "", "  ", width));
+            lines.put(&clean(&scaled.text()));
         }
-        lines.push(String::new());
-        lines.push("Is it still so?".to_owned());
+        lines.line("");
+        lines.line("Is it still so?");
         for one in checked(&matrix, document) {
             let word = match one.outcome {
-                Outcome::Undecided(more) => format!("undecided, {}", seeds(more)),
+                ClaimVerdict::Undecided(more) => format!("undecided, {}", seeds(more)),
                 outcome => outcome.to_string(),
             };
             let note = one.direction.note.as_deref().unwrap_or_default();
-            let is_here = one.direction.needs.is_none() || one.outcome != Outcome::CannotTell;
+            let is_here = one.direction.needs.is_none() || one.outcome != ClaimVerdict::CannotTell;
             let why = if is_here { "" } else { note.trim() };
             let colon = if why.is_empty() { "" } else { ": " };
             let text = format!("{}: {word}{colon}{why}", one.direction.claim);
-            lines.extend(wrap(&clean(&text), "  - ", "    ", width));
-            lines.extend(wrap(&clean(&one.evidence), "      ", "      ", width));
+            lines.wrap(&clean(&text), "  - ", "    ");
+            lines.wrap(&clean(&one.evidence), "      ", "      ");
         }
     }
-    if lines.is_empty() {
-        return String::new();
-    }
-    lines.join("\n") + "\n"
+    lines.finish()
 }
 
 /// What the documents say: figures, pictures, claims.
 pub fn documents_text(documents: &[Document], width: usize) -> String {
-    let parts: Vec<String> = documents
-        .iter()
-        .map(|document| document_text(document, width))
-        .collect();
-    parts.join("\n")
+    let parts = documents.iter().map(|one| document_text(one, width));
+    parts.collect::<Vec<_>>().join("\n")
 }
 
 fn document_text(document: &Document, width: usize) -> String {
-    let mut lines = heading(document, width);
+    let mut lines = Lines::new(width);
+    heading(document, &mut lines);
     for published in &document.tables {
         let table = table(document, published, None);
-        lines.push(String::new());
-        lines.extend(wrap(&table.title, "", "  ", width));
-        lines.extend(wrap(&table.about, "  ", "  ", width));
-        let machine = &table.rows[0].where_from;
-        lines.extend(wrap(machine, "  ", "  ", width));
+        lines.line("");
+        lines.put(&table.title);
+        lines.wrap(&table.about, "  ", "  ");
+        lines.wrap(&table.rows[0].where_from, "  ", "  ");
         let mut cells = vec![vec![String::new()]];
         cells[0].extend(table.heads);
         for row in table.rows {
@@ -72,99 +66,64 @@ fn document_text(document: &Document, width: usize) -> String {
             line.extend(row.cells.into_iter().map(|cell| cell.text));
             cells.push(line);
         }
-        lines.extend(grid(&cells, width));
+        for line in grid(&cells, width) {
+            lines.line(line);
+        }
     }
     for histogram in &document.histograms {
-        lines.push(String::new());
         let (title, name, unit) = (&histogram.title, &histogram.name, histogram.unit.name());
-        lines.extend(wrap(&format!("{title}: {name}"), "", "  ", width));
-        let bin = |[value, count]: &[String; 2]| {
+        lines.line("");
+        lines.put(&format!("{title}: {name}"));
+        for [value, count] in &histogram.bins {
             let count = count.parse().map_or_else(|_| count.clone(), thousands);
-            format!("  {value} {unit}  {count:>9}")
-        };
-        lines.extend(histogram.bins.iter().map(bin));
+            lines.line(format!("  {value} {unit}  {count:>9}"));
+        }
     }
     for series in &document.series {
-        lines.push(String::new());
         let (title, system, unit) = (&series.title, &series.system, series.unit.name());
-        lines.extend(wrap(
-            &format!("{title} ({system}), in {unit}"),
-            "",
-            "  ",
-            width,
-        ));
-        lines.extend(wrap(&series.values.join(" "), "  ", "  ", width));
+        lines.line("");
+        lines.put(&format!("{title} ({system}), in {unit}"));
+        lines.wrap(&series.values.join(" "), "  ", "  ");
     }
     for list in &document.lists {
-        lines.push(String::new());
-        lines.extend(wrap(
-            &format!("{}: {}", list.title, list.name),
-            "",
-            "  ",
-            width,
-        ));
-        lines.extend(wrap(&list.lines.join(", "), "  ", "  ", width));
+        lines.line("");
+        lines.put(&format!("{}: {}", list.title, list.name));
+        lines.wrap(&list.lines.join(", "), "  ", "  ");
     }
-    lines.extend(words(document, width));
-    lines.join("\n") + "\n"
+    words(document, &mut lines);
+    lines.finish()
 }
 
-fn heading(document: &Document, width: usize) -> Vec<String> {
-    let mut lines = wrap(
-        &format!("{}: {}", document.name, document.title),
-        "",
-        "    ",
-        width,
-    );
-    let Document {
-        author,
-        publisher,
-        year,
-        suite,
-        ..
-    } = document;
-    lines.extend(wrap(
-        &format!("{author}; {publisher}, {year}"),
-        "    ",
-        "    ",
-        width,
-    ));
-    let command = format!("    Repeated by: punctual run {suite}");
-    lines.push(command);
-    lines
+fn heading(document: &Document, lines: &mut Lines) {
+    let (name, title, suite) = (&document.name, &document.title, &document.suite);
+    let (author, publisher, year) = (&document.author, &document.publisher, &document.year);
+    lines.wrap(&format!("{name}: {title}"), "", "    ");
+    lines.wrap(&format!("{author}; {publisher}, {year}"), "    ", "    ");
+    lines.line(format!("    Repeated by: punctual run {suite}"));
 }
 
 /// What it says in words, has as pictures, claims; and what differs.
-fn words(document: &Document, width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
+fn words(document: &Document, lines: &mut Lines) {
     let mut part = |title: &str, items: Vec<String>| {
         if !items.is_empty() {
-            lines.push(String::new());
-            lines.push(title.to_owned());
-            for item in items {
-                lines.extend(wrap(&item, "  - ", "    ", width));
-            }
+            lines.line("");
+            lines.line(title);
+        }
+        for item in items {
+            lines.wrap(&item, "  - ", "    ");
         }
     };
-    let statements = document.statements.iter();
-    let statement = |one: &punctual_published::Statement| format!("{}: {}", one.system, one.says);
-    part("In words", statements.map(statement).collect());
-    let pictures = document.pictures.iter();
-    let picture = |one: &punctual_published::Picture| format!("{}: {}", one.label, one.shows);
-    part(
-        "As a picture only, without numbers",
-        pictures.map(picture).collect(),
-    );
-    let claims = document.directions.iter();
-    part(
-        "What it says",
-        claims.map(|one| one.claim.clone()).collect(),
-    );
-    lines.push(String::new());
-    lines.push("What differs in method".to_owned());
-    lines.extend(wrap(document.method.trim(), "  ", "  ", width));
-    lines.extend(wrap(ABSOLUTE, "  ", "  ", width));
-    lines
+    let (said, drawn) = (document.statements.iter(), document.pictures.iter());
+    let said = said.map(|one| format!("{}: {}", one.system, one.says));
+    let drawn = drawn.map(|one| format!("{}: {}", one.label, one.shows));
+    let claims = document.directions.iter().map(|one| one.claim.clone());
+    part("In words", said.collect());
+    part("As a picture only, without numbers", drawn.collect());
+    part("What it says", claims.collect());
+    lines.line("");
+    lines.line("What differs in method");
+    lines.wrap(document.method.trim(), "  ", "  ");
+    lines.wrap(ABSOLUTE, "  ", "  ");
 }
 
 /// Cells in columns; rows and columns change places where they would be too wide.
@@ -174,27 +133,8 @@ fn grid(cells: &[Vec<String>], width: usize) -> Vec<String> {
         return lines;
     }
     let count = cells.first().map_or(0, Vec::len);
-    let turned: Vec<Vec<String>> = (0..count)
-        .map(|at| cells.iter().map(|row| row[at].clone()).collect())
-        .collect();
-    columns(&turned)
-}
-
-/// The first column to the left, all others to the right.
-fn columns(cells: &[Vec<String>]) -> Vec<String> {
-    let count = cells.first().map_or(0, Vec::len);
-    let wide = |at: usize| cells.iter().map(|row| row[at].width()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..count).map(wide).collect();
-    let line = |row: &Vec<String>| {
-        let mut line = format!("  {}{}", row[0], " ".repeat(widths[0] - row[0].width()));
-        for (cell, wide) in row.iter().zip(&widths).skip(1) {
-            line.push_str("  ");
-            line.push_str(&" ".repeat(wide - cell.width()));
-            line.push_str(cell);
-        }
-        line.trim_end().to_owned()
-    };
-    cells.iter().map(line).collect()
+    let turned = (0..count).map(|at| cells.iter().map(|row| row[at].clone()).collect());
+    columns(&turned.collect::<Vec<_>>())
 }
 
 #[cfg(test)]
@@ -202,7 +142,7 @@ mod tests {
     use punctual_published::documents;
 
     use super::*;
-    use crate::fixtures;
+    use crate::fixtures::{self, assert_has};
 
     #[test]
     fn every_document_fits_a_terminal_with_all_its_numbers() {
@@ -211,24 +151,25 @@ mod tests {
         for line in text.lines() {
             assert!(line.width() <= 80, "{line}");
         }
-        for part in [
-            "17388 µs",
-            "13.713 s",
-            "290 µs",
-            "0.23 s",
-            "36.8 µs",
-            "219 µs",
-            "21.8 µs",
-            "35 %",
-            "308,821",
-            "54,410",
-            "3.7 ms",
-            "picture only",
-            "IRQ 14",
-            "8.378301",
-        ] {
-            assert!(text.contains(part), "{part}");
-        }
+        assert_has(
+            &text,
+            &[
+                "17388 µs",
+                "13.713 s",
+                "290 µs",
+                "0.23 s",
+                "36.8 µs",
+                "219 µs",
+                "21.8 µs",
+                "35 %",
+                "308,821",
+                "54,410",
+                "3.7 ms",
+                "picture only",
+                "IRQ 14",
+                "8.378301",
+            ],
+        );
     }
 
     #[test]
@@ -240,14 +181,15 @@ mod tests {
             run.suite = "celf".into();
         }
         let text = directions_text(&runs, &documents, 80);
-        for line in [
-            "  - the real-time kernel's worst latency is the lowest of the four: holds\n",
-            "  - hackbench takes longer on the real-time kernel: cannot be told here\n      hackbench \
+        assert_has(
+            &text,
+            &[
+                "  - the real-time kernel's worst latency is the lowest of the four: holds\n",
+                "  - hackbench takes longer on the real-time kernel: cannot be told here\n      hackbench \
              pipe process 1, median: rt 0.302 s (0.301–0.303 s) against none",
-            "  - the real-time kernel's latency is 100 µs or less: cannot be told here: A\n",
-        ] {
-            assert!(text.contains(line), "{line}: {text}");
-        }
+                "  - the real-time kernel's latency is 100 µs or less: cannot be told here: A\n",
+            ],
+        );
         let text = directions_text(&runs[..1], &documents, 80);
         let words: Vec<&str> = text.split_whitespace().collect();
         let why = "cannot be told here there is no real-time kernel among the subjects";

@@ -160,7 +160,7 @@ mod tests {
         let svg = flame(&story).into_string();
         let inner = "<rect class=\"irqs\" x=\"275.0\" y=\"0\" width=\"825.0\" height=\"17\">\
                      <title>&lt;inner&gt;: 750 ns</title>";
-        assert!(svg.contains(inner), "{svg}");
+        assert_has(&svg, &[inner]);
         let go_on = "<rect class=\"way\" x=\"0.0\" y=\"17\" width=\"275.0\"";
         assert_has(&svg, &[go_on]);
         assert_eq!(svg.matches("<rect").count(), 4);

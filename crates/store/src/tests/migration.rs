@@ -186,7 +186,7 @@ fn a_damaged_recording_of_version_1_stays_damaged_and_nothing_else_does() {
 pub fn migrate_until_killed(path: &Path) {
     let mut connection = Connection::open(path).unwrap();
     let mut runs = 0;
-    migrate::migrate(&mut connection, &mut || {
+    migrate::migrate(&mut connection, path, &mut || {
         runs += 1;
         if runs == 2 {
             eprintln!("in the middle");
@@ -202,6 +202,67 @@ fn a_process_killed_while_it_brings_a_store_over_leaves_it_as_it_was() {
     let before = dump(&path);
     processes::kill_in_the_middle("migrate until killed", &path);
     assert_eq!((version_of(&path), dump(&path)), (1, before));
+    assert_eq!(beside(&path), ["runs.db", "runs.db.version-1.part"]);
     let store = Store::open(&path).unwrap();
     assert!(!store.load("r1").unwrap().recordings.is_empty());
+    drop(store);
+    assert_eq!(beside(&path), ["runs.db", "runs.db.version-1"]);
+}
+
+/// The files beside a store that is closed.
+fn beside(path: &Path) -> Vec<String> {
+    let entries = fs::read_dir(path.parent().unwrap()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.filter(|name| !name.contains("db-")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_earlier_version_stays_as_a_copy_that_can_be_migrated_again() {
+    let (_directory, path) = version_1();
+    let before = dump(&path);
+    let store = Store::open(&path).unwrap();
+    let copy = store.copy_of_earlier().unwrap().to_owned();
+    assert_eq!(copy, path.with_extension("db.version-1"));
+    assert_eq!((version_of(&copy), dump(&copy)), (1, before.clone()));
+    drop(store);
+    assert_eq!(Store::open(&path).unwrap().copy_of_earlier(), None);
+    // Another store of the same name takes nobody's place.
+    fs::write(&path, VERSION_1).unwrap();
+    let again = Store::open(&path).unwrap();
+    let second = again.copy_of_earlier().unwrap();
+    assert_eq!(second, path.with_extension("db.version-1.2"));
+    assert_eq!(dump(second), before);
+    let digests = |store: &Store| -> Vec<_> {
+        let runs = store.list().unwrap().into_iter();
+        runs.map(|run| run.digest).collect()
+    };
+    assert_eq!(digests(&Store::open(&copy).unwrap()), digests(&again));
+}
+
+#[test]
+fn a_store_that_cannot_be_copied_is_not_migrated() {
+    let (_directory, path) = version_1();
+    let before = dump(&path);
+    fs::create_dir(path.with_extension("db.version-1.part")).unwrap();
+    let error = Store::open(&path).unwrap_err();
+    assert!(matches!(error, StoreError::Copy { .. }), "{error}");
+    assert_eq!((version_of(&path), dump(&path)), (1, before));
+}
+
+#[test]
+fn a_migration_that_fails_leaves_the_store_as_it_was_and_no_copy() {
+    let (_directory, path) = version_1();
+    let change = "CREATE TRIGGER no BEFORE UPDATE ON recordings WHEN old.number > 2
+        BEGIN SELECT RAISE(ABORT, 'no'); END";
+    Connection::open(&path)
+        .unwrap()
+        .execute_batch(change)
+        .unwrap();
+    let before = dump(&path);
+    let error = Store::open(&path).unwrap_err();
+    assert!(matches!(error, StoreError::Sqlite { .. }), "{error}");
+    assert_eq!((version_of(&path), dump(&path)), (1, before));
+    assert_eq!(beside(&path), ["runs.db"]);
 }

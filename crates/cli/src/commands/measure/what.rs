@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The options that say what is measured: a suite, or probes and loads.
 
+use std::num::NonZeroU32;
 use std::path::{Path, absolute};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
 use punctual_agent::probes;
+use punctual_bench::virtual_bench::CPUS_MAX;
 use punctual_model::plan::Step;
 use punctual_model::suite::Suite;
 use punctual_runner::suites;
@@ -30,7 +32,8 @@ pub struct WhatArgs {
     /// Set a parameter of the probes named by --probe, as in a suite: samples=500
     #[arg(short, long = "param", value_name = "KEY=VALUE", requires = "probe", value_parser = parse_param)]
     params: Vec<(String, Value)>,
-    /// On which CPUs, with --bench host: 1, 0-3 or 0,2
+    /// How many CPUs a guest has, 1 to 8; with --bench host, on which is measured: 1, 0-3 or
+    /// 0,2
     #[arg(long, value_name = "LIST", value_parser = parse_cpus)]
     cpus: Option<Cpus>,
 }
@@ -44,28 +47,41 @@ impl WhatArgs {
         }
     }
 
-    /// Whether CPUs are named.
-    pub fn names_cpus(&self) -> bool {
-        self.cpus.is_some()
+    /// The suite that is asked for, on the CPUs of this machine that are named.
+    pub fn suite_on_host(&self) -> Result<Suite> {
+        let mut suite = self.suite()?;
+        if let Some(cpus) = &self.cpus {
+            suite.steps = on_cpus(suite.steps, &cpus.0)?;
+        }
+        Ok(suite)
     }
 
-    /// The suite that is asked for.
-    pub fn suite(&self) -> Result<Suite> {
+    /// The suite that is asked for, with as many CPUs for its guests.
+    pub fn suite_on_guest(&self) -> Result<Suite> {
+        let mut suite = self.suite()?;
+        if let Some(cpus) = &self.cpus {
+            suite.cpus = cpus.count()?;
+        }
+        if suite.cpus.get() > CPUS_MAX {
+            let (name, cpus) = (&suite.name, suite.cpus);
+            let most = format!("suite \"{name}\": expected 1 to {CPUS_MAX} cpus, found {cpus}");
+            return Err(UsageError(most).into());
+        }
+        Ok(suite)
+    }
+
+    fn suite(&self) -> Result<Suite> {
         let params: Table = self.params.iter().cloned().collect();
-        let mut suite = match &self.suite {
-            None => suites::of_probes(&self.probe, &self.load, &params)?,
+        match &self.suite {
+            None => Ok(suites::of_probes(&self.probe, &self.load, &params)?),
             Some(suite) => {
                 let mut suite = suites::only(suites::find(suite)?, &self.probe)?;
                 for step in &mut suite.steps {
                     step.params.extend(params.clone());
                 }
-                suites::under(suite, &self.load)?
+                Ok(suites::under(suite, &self.load)?)
             }
-        };
-        if let Some(cpus) = &self.cpus {
-            suite.steps = on_cpus(suite.steps, &cpus.0)?;
         }
-        Ok(suite)
     }
 
     /// The words of a command line that ask for the same, from any directory.
@@ -103,6 +119,22 @@ fn name_or_path(word: &str) -> Result<String> {
 /// CPUs, by number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Cpus(Vec<u32>);
+
+impl Cpus {
+    /// The number as a number of CPUs.
+    fn count(&self) -> Result<NonZeroU32, UsageError> {
+        let count = match self.0.as_slice() {
+            [count @ 1..=CPUS_MAX] => NonZeroU32::new(*count),
+            _ => None,
+        };
+        count.ok_or_else(|| {
+            UsageError(format!(
+                "--cpus: expected how many CPUs a guest has, 1 to {CPUS_MAX}; which ones to \
+                 measure on is for --bench host"
+            ))
+        })
+    }
+}
 
 /// The same steps on these CPUs: a probe that measures on several at once does, one that
 /// measures on one has a step for each.

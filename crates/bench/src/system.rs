@@ -14,13 +14,13 @@ use crate::error::RunError;
 pub const SILENCE: Duration = Duration::from_secs(120);
 
 /// A subject at its place.
-pub trait Site: Sync {
+pub trait SystemUnderTest: Sync {
     /// The machine that it is on, with all that is needed to repeat a run there.
     fn machine(&self) -> MachineRecord;
 
     /// Carries out a plan. `on` is told what happens; the run ends as interrupted where it
     /// breaks off, and soon after `cancel` becomes true.
-    fn run(&self, plan: &str, on: Listener, cancel: &AtomicBool) -> Outcome;
+    fn run(&self, plan: &str, on: Listener, cancel: &AtomicBool) -> RunEnding;
 }
 
 /// Who is told what happens in a run; a break ends it.
@@ -41,7 +41,7 @@ pub enum Event {
 
 /// What came of a run, besides its records.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct RunEnding {
     /// All that the console showed.
     pub console: String,
     /// From the call to the moment when the target began to carry out its plan.

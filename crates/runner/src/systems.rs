@@ -6,9 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use punctual_bench::host::HostSite;
-use punctual_bench::site::Site;
-use punctual_bench::virtual_bench::{Machine, Start, VirtualBench, VirtualSite, cmdline};
+use punctual_bench::host::HostSystem;
+use punctual_bench::system::SystemUnderTest;
+use punctual_bench::virtual_bench::{
+    Machine, Start, TURN_US, VirtualBench, VirtualSystem, cmdline,
+};
 use punctual_kernels::disk::{self, DiskModule};
 use punctual_kernels::initramfs::{self, Initramfs};
 use punctual_kernels::kmod;
@@ -26,9 +28,9 @@ const COMPILED: &str = "debian-6.12";
 const MKE2FS: &str = "/usr/sbin/mke2fs";
 
 /// A subject that is ready to run.
-pub struct PreparedSite {
+pub struct PreparedSystem {
     /// The subject and its bench.
-    pub site: Box<dyn Site>,
+    pub system: Box<dyn SystemUnderTest>,
     /// Kernel modules that could not be brought along, with the reasons.
     pub absent: BTreeMap<String, String>,
 }
@@ -48,6 +50,10 @@ pub struct Equipment {
     kernel_source: bool,
     /// Memory, in mebibytes.
     pub memory_mib: u32,
+    /// How many CPUs.
+    pub cpus: u32,
+    /// How long the turn of one of several CPUs is at most, in microseconds of virtual time.
+    pub turn_us: u32,
     /// Nanoseconds of virtual time per instruction.
     pub ns_per_insn: u32,
     /// How a run gets to a booted guest.
@@ -77,6 +83,8 @@ impl Equipment {
             files: find_files(&suite.files, say)?,
             modules: suite.modules.clone(),
             memory_mib: suite.memory_mib,
+            cpus: suite.cpus.get(),
+            turn_us: TURN_US,
             ns_per_insn: 1,
             start: Start::Resumed,
         })
@@ -102,10 +110,10 @@ impl Builder<'_> {
         &self,
         subjects: &[SubjectSpec],
         progress: &mut dyn FnMut(&str),
-    ) -> Result<Vec<PreparedSite>, Error> {
+    ) -> Result<Vec<PreparedSystem>, Error> {
         let (target, busybox) = (Companion::Target.find(), initramfs::find_busybox()?);
         let mut guests: BTreeMap<&str, Guest> = BTreeMap::new();
-        let mut sites = Vec::new();
+        let mut systems = Vec::new();
         for subject in subjects {
             let id = subject.kernel.as_str();
             if !guests.contains_key(id) {
@@ -116,9 +124,9 @@ impl Builder<'_> {
                 let name = &subject.name;
                 return Err(Error::Request(format!("subject \"{name}\": {mistake}")));
             }
-            sites.push(self.site(guest, subject));
+            systems.push(self.system(guest, subject));
         }
-        Ok(sites)
+        Ok(systems)
     }
 
     fn guest(
@@ -187,17 +195,19 @@ impl Builder<'_> {
         }
     }
 
-    fn site(&self, guest: &Guest, subject: &SubjectSpec) -> PreparedSite {
+    fn system(&self, guest: &Guest, subject: &SubjectSpec) -> PreparedSystem {
         let machine = Machine {
-            cmdline: cmdline(&guest.kernel, &subject.boot),
+            cmdline: cmdline(&guest.kernel, &subject.boot, self.equipment.cpus),
             kernel: guest.kernel.clone(),
             initramfs: guest.initramfs.clone(),
             initramfs_sha256: guest.initramfs_sha256.clone(),
             memory_mib: self.equipment.memory_mib,
+            cpus: self.equipment.cpus,
+            turn_us: self.equipment.turn_us,
             ns_per_insn: self.equipment.ns_per_insn,
         };
-        PreparedSite {
-            site: Box::new(VirtualSite {
+        PreparedSystem {
+            system: Box::new(VirtualSystem {
                 bench: self.bench.clone(),
                 machine,
                 start: self.equipment.start,
@@ -229,9 +239,9 @@ struct Guest {
 }
 
 /// This machine, as it is.
-pub fn host(cache: PathBuf, silence: Duration) -> PreparedSite {
-    PreparedSite {
-        site: Box::new(HostSite {
+pub fn host(cache: PathBuf, silence: Duration) -> PreparedSystem {
+    PreparedSystem {
+        system: Box::new(HostSystem {
             target: Companion::Target.find(),
             cache,
             silence,

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Probe `wake`: wake-up latency from one CPU to another.
+//!
+//! A thread on one CPU wakes a thread that sleeps on another: by a futex, a pipe, an eventfd
+//! or a semaphore. What comes between is the kernel's way of telling the other CPU: an
+//! inter-processor interrupt, or a flag that its idle loop looks at.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+
+use punctual_model::probe::{ProbeInfo, Shape, View};
+use punctual_model::{CpuId, Nanos, Reason, Recorder, Recording, RecordingKey};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::thread::futex;
+use serde::Deserialize;
+
+use super::{Context, Measurement, Probe, parameters, within};
+use crate::sys::pipe::pipe;
+use crate::sys::sched;
+use crate::sys::semaphore::Semaphore;
+use crate::sys::time::{now, sleep};
+use crate::threads::{self, ThreadSpec};
+
+/// This probe.
+pub const PROBE: Probe = Probe {
+    name: "wake",
+    summary: "wake-up latency of a thread that a thread on the same or another CPU wakes",
+    parse: |table| parameters::<Wake>(table, Wake::check),
+};
+
+/// How it is shown and explained.
+pub const INFO: ProbeInfo = ProbeInfo {
+    name: PROBE.name,
+    view: View::of_samples(Shape::Latency, "wake-up by another CPU"),
+    scope: Err("leads from one CPU to another"),
+};
+
+/// The waker sleeps so long before each sample: no multiple of a tick.
+const PAUSE: Nanos = Nanos::from_micros(997);
+const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
+
+/// The way in which a thread is woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Means {
+    Futex,
+    Pipe,
+    Eventfd,
+    Semaphore,
+}
+
+impl Means {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Futex => "futex",
+            Self::Pipe => "pipe",
+            Self::Eventfd => "eventfd",
+            Self::Semaphore => "semaphore",
+        }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Wake {
+    /// How many wake-ups are measured of each means and pair; all are kept.
+    samples: u64,
+    /// Wake-ups that come first and are not counted.
+    warmup: u32,
+    /// The waker's `SCHED_FIFO` priority; the sleeper has the next one above.
+    priority: u8,
+    /// How the sleeper is woken; one recording for each.
+    by: Vec<Means>,
+    /// From which CPU to which; if empty, from the first to each and from each to the first.
+    pairs: Vec<(CpuId, CpuId)>,
+}
+
+impl Default for Wake {
+    fn default() -> Self {
+        Self {
+            samples: 200,
+            warmup: 5,
+            priority: 80,
+            by: vec![Means::Futex, Means::Pipe, Means::Eventfd, Means::Semaphore],
+            pairs: vec![],
+        }
+    }
+}
+
+impl Wake {
+    fn check(&self) -> Result<(), String> {
+        within("samples", self.samples, 1, 1_000_000)?;
+        within("warmup", self.warmup, 0, 1_000_000)?;
+        within("priority", self.priority, 1, 98)?;
+        within("the number of means in by", self.by.len(), 1, 4)
+    }
+
+    fn all(&self) -> u64 {
+        self.samples + u64::from(self.warmup)
+    }
+
+    fn pairs(&self) -> Result<Vec<(CpuId, CpuId)>, Reason> {
+        if !self.pairs.is_empty() {
+            return Ok(self.pairs.clone());
+        }
+        let cpus = sched::affinity().map_err(|error| format!("sched_getaffinity: {error}"))?;
+        let [first, others @ ..] = cpus.as_slice() else {
+            return Err("there is no CPU to run on".into());
+        };
+        let there = others.iter().map(|other| (*first, *other));
+        let back = others.iter().map(|other| (*other, *first));
+        Ok([(*first, *first)]
+            .into_iter()
+            .chain(there)
+            .chain(back)
+            .collect())
+    }
+
+    fn measure(
+        &self,
+        means: Means,
+        (from, to): (CpuId, CpuId),
+        phase: Nanos,
+    ) -> Result<Recording, Reason> {
+        let bell = Bell::of(means).map_err(|error| format!("{}: {error}", means.name()))?;
+        let exchange = Exchange::default();
+        let recorder = Mutex::new(Recorder::new(self.samples as usize));
+        let found = threads::run(
+            from,
+            vec![
+                ThreadSpec::new(self.priority, || {
+                    exchange.wake(&bell, 0..self.all(), phase);
+                }),
+                ThreadSpec::new(self.priority + 1, || {
+                    let mut recorder = recorder.lock().expect("nobody else has it yet");
+                    exchange.sleep(&bell, &mut recorder, self.warmup.into());
+                })
+                .on(to),
+            ],
+        )?;
+        let recorder = recorder.into_inner().map_err(|_| "a thread has panicked")?;
+        let variant = format!("{}, {from} to {to}", means.name());
+        let mut recording = recorder.finish(RecordingKey::of_variant(variant));
+        recording.warmup = self.warmup.into();
+        recording.settings = threads::common(&found, &["waker", "sleeper"]);
+        let cpus = [("from", from), ("to", to)];
+        let cpus = cpus.map(|(role, cpu)| (role.into(), cpu.to_string().into()));
+        recording.settings.extend(cpus);
+        recording.settings.remove("affinity");
+        Ok(recording)
+    }
+}
+
+impl Measurement for Wake {
+    fn nominal(&self) -> Nanos {
+        let pairs = self.pairs().map_or(1, |pairs| pairs.len());
+        PAUSE * (self.all() as i64 * pairs as i64 * self.by.len() as i64)
+    }
+
+    fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
+        let phase = context.phases.below(LONGEST_PHASE);
+        let mut recordings = Vec::new();
+        for means in &self.by {
+            for pair in self.pairs()? {
+                recordings.push(self.measure(*means, pair, phase)?);
+            }
+        }
+        Ok(recordings)
+    }
+}
+
+/// What the two threads tell one another.
+#[derive(Default)]
+struct Exchange {
+    /// When the waker was about to wake.
+    rung: AtomicI64,
+    /// How many wake-ups the sleeper has noted.
+    heard: AtomicU64,
+    over: AtomicBool,
+}
+
+impl Exchange {
+    /// The waker's whole life. By its first sample the sleeper has long since blocked; before
+    /// the next one it has noted this one and blocks again.
+    fn wake(&self, bell: &Bell, all: std::ops::Range<u64>, phase: Nanos) {
+        sleep(PAUSE + phase);
+        let mut rung = 0;
+        threads::lead(all, PAUSE, None, || {
+            while self.heard.load(Ordering::Acquire) < rung {
+                sleep(PAUSE);
+            }
+            rung += 1;
+            self.rung.store(now().0, Ordering::Release);
+            bell.ring();
+        });
+        while self.heard.load(Ordering::Acquire) < rung {
+            sleep(PAUSE);
+        }
+        self.over.store(true, Ordering::Release);
+        bell.ring();
+    }
+
+    /// The sleeper's whole life.
+    fn sleep(&self, bell: &Bell, recorder: &mut Recorder, warmup: u64) {
+        let mut first = None;
+        for number in 0_u64.. {
+            bell.wait();
+            let stamp = now();
+            if self.over.load(Ordering::Acquire) {
+                return;
+            }
+            let rung = Nanos(self.rung.load(Ordering::Acquire));
+            if number >= warmup {
+                recorder.record(rung - *first.get_or_insert(rung), stamp - rung);
+            }
+            self.heard.store(number + 1, Ordering::Release);
+        }
+    }
+}
+
+/// What a thread waits for, and another one rings.
+enum Bell {
+    Futex(AtomicU32),
+    Pipe(File, File),
+    Eventfd(File),
+    Semaphore(Semaphore),
+}
+
+impl Bell {
+    fn of(means: Means) -> std::io::Result<Self> {
+        Ok(match means {
+            Means::Futex => Self::Futex(AtomicU32::new(0)),
+            Means::Pipe => {
+                let (read, write) = pipe()?;
+                Self::Pipe(read.into(), write.into())
+            }
+            Means::Eventfd => Self::Eventfd(eventfd(0, EventfdFlags::CLOEXEC)?.into()),
+            Means::Semaphore => Self::Semaphore(Semaphore::new()?),
+        })
+    }
+
+    #[inline]
+    fn ring(&self) {
+        match self {
+            Self::Futex(word) => {
+                word.store(1, Ordering::Release);
+                let woken = futex::wake(word, futex::Flags::PRIVATE, 1);
+                woken.expect("a futex of this process is woken");
+            }
+            Self::Pipe(_, write) => {
+                let written = (&*write).write_all(&[0]);
+                written.expect("a pipe that is read each time is never full");
+            }
+            Self::Eventfd(counter) => {
+                let added = (&*counter).write_all(&1_u64.to_ne_bytes());
+                added.expect("a counter that is read each time is never full");
+            }
+            Self::Semaphore(semaphore) => semaphore.post(),
+        }
+    }
+
+    #[inline]
+    fn wait(&self) {
+        match self {
+            Self::Futex(word) => {
+                // It returns for no reason at times, and at once where the word has changed.
+                while word.swap(0, Ordering::Acquire) == 0 {
+                    _ = futex::wait(word, futex::Flags::PRIVATE, 0, None);
+                }
+            }
+            Self::Pipe(read, _) => {
+                (&*read).read_exact(&mut [0]).expect("a byte is read");
+            }
+            Self::Eventfd(counter) => {
+                let read = (&*counter).read_exact(&mut [0; 8]);
+                read.expect("a counter of 8 bytes is read");
+            }
+            Self::Semaphore(semaphore) => semaphore.wait(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phases::Phases;
+
+    #[test]
+    fn every_means_wakes_the_sleeper_once_for_each_sample() {
+        let cpu = sched::affinity().unwrap()[0];
+        let probe = Wake {
+            samples: 20,
+            warmup: 2,
+            pairs: vec![(cpu, cpu)],
+            ..Wake::default()
+        };
+        let phases = Phases::new(1, 1);
+        let measured = threads::measured(probe.run(&mut Context { phases }));
+        if let Some(recordings) = measured {
+            assert_eq!(recordings.len(), 4);
+            for recording in recordings {
+                assert_eq!((recording.count, recording.missed), (20, 0));
+                assert!(recording.min() > Some(Nanos::ZERO));
+                assert_eq!(recording.settings["priority_sleeper"].number(), Some(81));
+            }
+        }
+    }
+
+    #[test]
+    fn from_the_first_cpu_to_each_and_back() {
+        let cpus = sched::affinity().unwrap();
+        let pairs = Wake::default().pairs().unwrap();
+        assert_eq!(pairs.len(), 2 * cpus.len() - 1);
+        assert!(
+            pairs
+                .iter()
+                .all(|(from, to)| [from, to].contains(&&cpus[0]))
+        );
+    }
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Guests with several CPUs: as repeatable as those with one.
+//!
+//! They need a QEMU from 8.1 on: the installed one, or that of `tools/other-qemu`.
+//! `PUNCTUAL_REPEATS` is how often each is measured again, twice where it is not set.
+
+use punctual_tests::{HostLoad, KERNELS, Scratch, digests};
+use serde_json::Value;
+
+/// All CPUs idle, all under load, and threads that wake one another across CPUs.
+const SUITE: &str = r#"
+name = "many"
+summary = "idle, loaded, across CPUs"
+[[step]]
+probe = "timer"
+samples = 200
+[[step]]
+probe = "timer"
+load = "stress"
+samples = 200
+[[step]]
+probe = "wake"
+samples = 20
+by = ["futex", "pipe"]
+"#;
+
+fn repeats() -> u32 {
+    let number = std::env::var("PUNCTUAL_REPEATS").map(|text| text.parse());
+    number.map_or(2, |number| number.expect("PUNCTUAL_REPEATS is a number"))
+}
+
+/// Whether this machine has a QEMU for it.
+fn has_fair_qemu() -> bool {
+    let scratch = Scratch::new();
+    let suite = &scratch.file(
+        "none.toml",
+        "name = \"none\"\nsummary = \"\"\n[[step]]\nprobe = \"timer\"\nsamples = 1\n",
+    );
+    let ended = scratch.run(&[
+        "run", "--quiet", "--cpus", "2", "--kernel", KERNELS[0], suite,
+    ]);
+    let is_unfair = ended.stderr.contains("expected QEMU 8.1");
+    if is_unfair {
+        punctual_skip::skip("no QEMU from 8.1 on");
+    } else {
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    }
+    !is_unfair
+}
+
+#[test]
+fn the_host_has_no_influence_on_several_cpus_either() {
+    if !has_fair_qemu() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let suite = &scratch.file("many.toml", SUITE);
+    for cpus in ["2", "4"] {
+        let words = |more: &[&'static str]| {
+            let kernels = KERNELS.iter().flat_map(|kernel| ["--kernel", kernel]);
+            let words = [suite.as_str(), "--cpus", cpus].into_iter().chain(kernels);
+            digests(&scratch.measure(&words.chain(more.iter().copied()).collect::<Vec<_>>()))
+        };
+        let expected = words(&[]);
+        assert_eq!(
+            words(&["--cold"]),
+            expected,
+            "{cpus} CPUs, without snapshot"
+        );
+        let _load = HostLoad::new();
+        for number in 0..repeats() {
+            assert_eq!(words(&[]), expected, "{cpus} CPUs, {number}, under load");
+        }
+    }
+}
+
+#[test]
+fn every_cpu_is_measured_and_wakes_every_other() {
+    if !has_fair_qemu() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let suite = &scratch.file("many.toml", SUITE);
+    let runs = scratch.measure(&[suite, "--cpus", "2", "--kernel", KERNELS[1]]);
+    let run = &runs[0];
+    assert_eq!(run["machine"]["cpus"], 2);
+    assert_eq!(run["machine"]["turn_us"], 10);
+    let recordings = run["recordings"].as_array().unwrap();
+    let key = |recording: &Value| {
+        let word = |name: &str| recording[name].as_str().unwrap().to_owned();
+        format!("{} {} {}", word("probe"), word("load"), word("variant"))
+    };
+    let found: Vec<String> = recordings.iter().map(key).collect();
+    let mut expected = Vec::new();
+    for load in ["idle", "stress"] {
+        expected.extend([0, 1].map(|cpu| format!("timer {load} cpu{cpu}")));
+    }
+    for means in ["futex", "pipe"] {
+        let pairs = ["cpu0 to cpu0", "cpu0 to cpu1", "cpu1 to cpu0"];
+        expected.extend(pairs.map(|pair| format!("wake idle {means}, {pair}")));
+    }
+    assert_eq!(found, expected);
+    assert!(recordings.iter().all(|recording| recording["missed"] == 0));
+
+    // What the scope cannot do yet is said, and nothing is explained wrongly.
+    let ended = scratch.run(&["explain", "r1"]);
+    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("2 CPUs"), "{}", ended.stderr);
+}
+
+/// Both wake a thread on the same CPU by an eventfd; beside it they do not do quite the same.
+#[test]
+fn on_one_cpu_wake_is_what_eventfd_measures() {
+    let scratch = Scratch::new();
+    let suite = "name = \"one\"\nsummary = \"\"\n[[step]]\nprobe = \"eventfd\"\nsamples = 50\n\
+                 [[step]]\nprobe = \"wake\"\nsamples = 50\nby = [\"eventfd\"]\n";
+    let suite = &scratch.file("one.toml", suite);
+    for kernel in KERNELS {
+        let run = scratch.measure(&[suite, "--kernel", kernel]).remove(0);
+        let median = |number: usize| {
+            let median = run["recordings"][number]["quantiles"]["0.5"].as_i64();
+            median.expect("a median")
+        };
+        let apart = (median(0) - median(1)).abs();
+        assert!(apart <= 100, "{kernel}: {} and {}", median(0), median(1));
+    }
+}
+
+#[test]
+fn a_turn_of_another_length_is_another_machine() {
+    if !has_fair_qemu() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let suite = &scratch.file("many.toml", SUITE);
+    let measure = |turn| {
+        let words = [
+            suite,
+            "--cpus",
+            "2",
+            "--kernel",
+            KERNELS[1],
+            "--turn-us",
+            turn,
+        ];
+        let run = scratch.measure(&words).remove(0);
+        (run["machine"]["turn_us"].clone(), run["digest"].clone())
+    };
+    let ((ten, long), (five, short)) = (measure("10"), measure("5"));
+    assert_eq!((ten, five), (10.into(), 5.into()));
+    assert_ne!(long, short);
+}
+
+#[test]
+fn how_many_cpus_is_a_number_from_one_to_eight() {
+    let scratch = Scratch::new();
+    let suite = &scratch.file("many.toml", SUITE);
+    for (cpus, word) in [("9", "1 to 8"), ("0-1", "--bench host"), ("0", "1 to 8")] {
+        let ended = scratch.run(&["run", suite, "--kernel", KERNELS[0], "--cpus", cpus]);
+        assert_eq!(ended.status, Some(2), "{cpus}: {}", ended.stderr);
+        assert!(ended.stderr.contains(word), "{cpus}: {}", ended.stderr);
+    }
+    let many = &scratch.file(
+        "nine.toml",
+        SUITE.replacen("summary", "cpus = 9\nsummary", 1),
+    );
+    let ended = scratch.run(&["run", many, "--kernel", KERNELS[0]]);
+    assert_eq!(ended.status, Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("found 9"), "{}", ended.stderr);
+}
