@@ -7,6 +7,7 @@
 
 pub mod compare;
 mod figure;
+pub mod gate;
 pub mod gnuplot;
 mod json;
 pub mod judgement;
