@@ -8,6 +8,7 @@
 pub mod compare;
 pub mod extremes;
 mod figure;
+pub mod gate;
 pub mod gnuplot;
 mod json;
 pub mod judgement;
