@@ -37,7 +37,14 @@ pub fn gate_text(gate: &Gate, width: usize) -> String {
         }
         lines.push(String::new());
         if let Some(why) = &one.why {
-            lines.extend(why_text(why, width).lines().map(str::to_owned));
+            let head = format!(
+                "The worst of {}, here ({}) and in the baseline ({}):",
+                one.rows[why.row].row.title(),
+                why.here.0.id,
+                why.there.0.id
+            );
+            lines.extend(wrap(&clean(&head), "", "  ", width));
+            lines.extend(why_text(why, width).trim_end().lines().map(str::to_owned));
             lines.push(String::new());
         }
     }
