@@ -2,6 +2,7 @@
 //! A gate's verdict for terminals.
 
 use punctual_judge::Difference;
+use punctual_model::Nanos;
 
 use super::{Gate, Gated, Row, Standing, Why};
 use crate::compare::verdict_told;
@@ -103,9 +104,20 @@ fn differs(found: &Difference) -> String {
     };
     format!(
         "{differing} of {compared} samples differ, first sample {}: {first}; the middle one is \
-         longer by {}, the one that differs most by {}",
-        here.seq, found.middle, found.most
+         {}, the one that differs most {}",
+        here.seq,
+        longer(found.middle),
+        longer(found.most)
     )
+}
+
+/// `3.61 µs longer`.
+fn longer(by: Nanos) -> String {
+    if by < Nanos::ZERO {
+        format!("{} shorter", Nanos(-by.0))
+    } else {
+        format!("{by} longer")
+    }
 }
 
 /// Both worst samples; where both were explained, also what differs between them.
