@@ -2,11 +2,14 @@
 //! The command line: one file for each subcommand.
 
 mod baseline;
+mod bound;
 mod cache;
 mod compare;
 mod completions;
 mod explain;
+mod extremes;
 mod gate;
+mod import;
 mod judge;
 mod kernel;
 mod list;
@@ -45,6 +48,7 @@ Examples:
   punctual judge r1 r4 --limits mine.toml  fit, unfit or undecided, and why
   punctual baseline set stable r4          what others are compared with
   punctual gate demo --baseline stable --kernel mine    did it get worse?
+  punctual bound r4                        how late at most, on RT
   punctual published celf                  what a suite's document says
 
 A run is named r3 or 3; `last` is the newest one.
@@ -90,6 +94,9 @@ enum Command {
     Baseline(baseline::Baseline),
     Gate(gate::Gate),
     Survey(survey::Survey),
+    Bound(bound::Bound),
+    Extremes(extremes::Extremes),
+    Import(import::Import),
     Remove(remove::Remove),
     Explain(explain::Explain),
     List(list::List),
@@ -112,6 +119,9 @@ impl Cli {
             Command::Baseline(command) => command.run(),
             Command::Gate(command) => command.run(),
             Command::Survey(command) => command.run(),
+            Command::Bound(command) => command.run(),
+            Command::Extremes(command) => command.run(),
+            Command::Import(command) => command.run(),
             Command::Remove(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::List(command) => command.run(),

@@ -82,7 +82,7 @@ pub fn survey_page(run: &Run, survey: &Survey, top: usize) -> String {
 }
 
 /// The commands that repeat the runs, and the one that looks at the first again.
-fn to_repeat(runs: &[Run], command: &str) -> Chapter {
+pub(super) fn to_repeat(runs: &[Run], command: &str) -> Chapter {
     let repeat = html! {
         (commands(runs))
         p.soft { "Then, with the run's own number: " code { (command) } }
