@@ -37,15 +37,15 @@ fn no_sample_on_rt_is_above_the_bound_of_its_run() {
     let scratch = Scratch::new();
     let steps = "[[step]]\nprobe = \"timer\"\nsamples = 100\n\
         [[step]]\nprobe = \"timer\"\nload = \"stress\"\nsamples = 200\n";
-    let suite = &scratch.suite("mine", &["none", "rt"], steps);
-    let runs = scratch.measure(&[suite, "--subject", "rt", "--seeds", "1..3"]);
+    let suite = &scratch.suite("mine", &["rt"], steps);
+    let runs = scratch.measure(&[suite, "--seeds", "1..3"]);
     let ids: Vec<&str> = runs.iter().map(|run| run["id"].as_str().unwrap()).collect();
     let mut worst = [0; 4];
     let delays = ["D_POID", "D_PAIE", "D_PSD", "D_ST"];
     for (run, id) in runs.iter().zip(&ids) {
         let bound = bound(&scratch, &[id]);
         let recordings = run["recordings"].as_array().unwrap().iter();
-        let late = recordings.map(|one| number(&one["max_ns"])).max().unwrap();
+        let late = recordings.map(|one| number(&one["max"])).max().unwrap();
         assert_eq!(bound["observed"]["late_ns"], late);
         for told in ["sporadic", "sliding window", "sliding window with oWCET"] {
             let found = entry(&bound["bounds"], "interference", told);
@@ -91,8 +91,8 @@ fn a_stall_is_in_the_delay_or_the_interrupt_that_it_is() {
         )
     };
     let steps = [step("preempt-off"), step("irqs-off")].concat();
-    let rest = format!("modules = [\"stall\"]\n{steps}");
-    let suite = &scratch.suite("mine", &["none", "rt"], &rest);
+    let steps = format!("modules = [\"stall\"]\n{steps}");
+    let suite = &scratch.suite("mine", &["none", "rt"], &steps);
     let runs = scratch.measure(&[suite, "--jobs", "1"]);
     let told = |run: &Value, step: usize| {
         let recording = &run["recordings"][step];
@@ -101,12 +101,21 @@ fn a_stall_is_in_the_delay_or_the_interrupt_that_it_is() {
     for (run, subject) in runs.iter().zip(["none", "rt"]) {
         let bound = bound(&scratch, &[run["id"].as_str().unwrap()]);
         let delay = entry(&bound["delays"], "delay", "D_POID");
+        // Without the interrupts that came meanwhile.
+        let timer = entry(
+            &bound["interrupts"],
+            "entry",
+            "asm_sysvec_apic_timer_interrupt",
+        );
         let besides = number(&delay["longest_ns"]) - told(run, 0);
-        assert!((0..1_000).contains(&besides), "{subject}: {bound:#}");
+        let interrupts = 2 * number(&timer["longest_ns"]);
+        assert!(
+            (-interrupts..1_000).contains(&besides),
+            "{subject}: {bound:#}"
+        );
         let path = delay["path"].as_array().unwrap();
         let began = path.last().and_then(Value::as_str);
         assert_eq!(began, Some("stall_preempt_off [stall]"), "{bound:#}");
-        assert_eq!(delay["most_in"], "stall_preempt_off [stall]");
         let vector = entry(&bound["interrupts"], "entry", "asm_sysvec_irq_work");
         let besides = number(&vector["longest_ns"]) - told(run, 1);
         assert!((0..1_500).contains(&besides), "{subject}: {bound:#}");

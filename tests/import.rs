@@ -52,7 +52,7 @@ fn what_cyclictest_writes_is_shown_compared_and_judged() {
     let worst = figure(&histogram, "# Max Latencies:") * 1_000;
     for run in [&json, &text] {
         let recording = &run["recordings"][0];
-        assert_eq!(recording["max_ns"], worst, "{recording:#}");
+        assert_eq!(recording["max"], worst, "{recording:#}");
         assert_eq!(
             (&recording["count"], &recording["probe"]),
             (&200.into(), &"timer".into())

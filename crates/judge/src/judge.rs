@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use punctual_model::limit::{Bound, Demand, Figure, Limit, Reference};
 use punctual_model::run::Run;
-use punctual_model::{Nanos, Plan, RecordingKey};
+use punctual_model::{Nanos, Plan, Recording, RecordingKey};
 use thiserror::Error;
 
 use crate::compare::{Pair, Verdict, compare_rows};
@@ -249,7 +249,7 @@ impl Case<'_> {
             return Found::gap("there is no sample".to_owned());
         };
         if worst.sample.value > bound {
-            let above = |(_, one): &&(&Run, &punctual_model::Recording)| one.max() > Some(bound);
+            let above = |(_, one): &&(&Run, &Recording)| one.max() > Some(bound);
             let runs_with = evidence.found.iter().filter(above).count() as u64;
             let why = Why::Broken { bound, runs_with };
             return Found::new(Fitness::Unfit, why, None);
@@ -274,6 +274,10 @@ impl Case<'_> {
         };
         if recording.missed > most {
             return Found::new(Fitness::Unfit, why, None);
+        }
+        let uncounted = |(_, one): &&(&Run, &Recording)| one.missed_periods().is_none();
+        if let Some((run, _)) = evidence.found.iter().find(uncounted) {
+            return Found::gap(format!("{}: missed periods were not counted", run.id));
         }
         self.fit(evidence, why)
     }

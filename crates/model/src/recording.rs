@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::finding::{Facts, Findings};
+use crate::finding::{Fact, Facts, Findings};
 use crate::histogram::Histogram;
 use crate::key::RecordingKey;
 use crate::units::Nanos;
@@ -20,6 +20,9 @@ pub const COUNT_MOST: u64 = 1 << 48;
 
 /// The setting that says which part of each sample is the taking of its two time stamps, in ns.
 pub const TRACING_OVERHEAD: &str = "tracing_overhead_ns";
+
+/// The setting that says that nobody counted missed periods, and why.
+pub const MISSED: &str = "missed";
 
 /// The settings that say how many page faults the measuring threads had, without and with
 /// input from a device.
@@ -88,6 +91,12 @@ impl Recording {
     pub fn mean(&self) -> Option<Nanos> {
         let count = i64::try_from(self.count).ok().filter(|count| *count > 0)?;
         Some(Nanos((self.sum.0 as f64 / count as f64).round() as i64))
+    }
+
+    /// How many periods were missed; `None` where nobody counted them.
+    pub fn missed_periods(&self) -> Option<u64> {
+        let is_unknown = matches!(self.settings.get(MISSED), Some(Fact::Unknown { .. }));
+        (!is_unknown).then_some(self.missed)
     }
 
     /// Which part of each sample is the taking of its two time stamps, where that is known.

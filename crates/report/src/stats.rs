@@ -17,6 +17,8 @@ pub struct Stats {
     pub extremes: Option<(Nanos, Nanos)>,
     /// Periods in which no sample could be taken.
     pub missed: u64,
+    /// Whether these were counted.
+    pub counts_missed: bool,
     /// Which part of each sample is the taking of its time stamps; the least, where it differs.
     pub tracing: Option<Nanos>,
     /// Page faults of the measuring threads.
@@ -43,6 +45,7 @@ impl Stats {
             mean,
             extremes: lowest.zip(highest),
             missed: all().map(|recording| recording.missed).sum(),
+            counts_missed: all().all(|recording| recording.missed_periods().is_some()),
             tracing: all().map(Recording::tracing_overhead).min().flatten(),
             faults: all().filter_map(Recording::page_faults).sum(),
             overflow: all().map(|recording| recording.histogram.overflow()).sum(),

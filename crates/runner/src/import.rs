@@ -10,6 +10,7 @@ use punctual_kernels::checksum;
 use punctual_model::finding::{Fact, Facts};
 use punctual_model::machine::HostMachine;
 use punctual_model::record::Provenance;
+use punctual_model::recording::MISSED;
 use punctual_model::run::{IMPORTED, Request, Run, State, Subject};
 use punctual_model::{MachineRecord, Nanos, Preemption, Recorder, Recording, RecordingKey};
 
@@ -176,8 +177,7 @@ fn settings(foreign: &Foreign, unit_ns: u64) -> Facts {
     let facts = [
         ("program", Fact::Text(foreign.program.to_owned())),
         ("resolution_ns", Fact::Number(resolution)),
-        ("affinity", unknown()),
-        ("policy", unknown()),
+        (MISSED, unknown()),
     ];
     facts.map(|(name, fact)| (name.to_owned(), fact)).into()
 }
@@ -232,7 +232,7 @@ fn run(
         punctual: env!("CARGO_PKG_VERSION").to_owned(),
         machine,
         shards: 1,
-        provenance: Some(provenance(name, sha256, foreign, &release, version)),
+        provenance: Some(provenance(name, sha256, foreign, &release, &version)),
         steps: Vec::new(),
         recordings,
         unsupported: Vec::new(),
@@ -259,7 +259,7 @@ fn provenance(
     sha256: &str,
     foreign: &Foreign,
     release: &str,
-    version: String,
+    version: &str,
 ) -> Provenance {
     let text = |text: &Option<String>| text.clone().map_or_else(unknown, Fact::Text);
     let mut facts: Facts = [
@@ -280,7 +280,7 @@ fn provenance(
     let known = |text: &str| if text.is_empty() { "unknown" } else { text }.to_owned();
     Provenance {
         release: known(release),
-        version: known(&version),
+        version: known(version),
         cmdline: "unknown".to_owned(),
         preemption: if foreign.realtime == Some(true) {
             Preemption::Rt
@@ -318,6 +318,7 @@ mod tests {
         // The one without a bin is the largest.
         assert_eq!(one.extremes, Some((Nanos(7_000), Nanos(413_000))));
         assert_eq!(one.sum, Nanos(1_000 * (72 * 7 + 197 * 8 + 413)));
+        assert_eq!(one.missed_periods(), None);
         assert_eq!((run.is_virtual(), run.state), (false, State::Finished));
         let provenance = run.provenance.unwrap();
         assert_eq!(provenance.release, "unknown");

@@ -3,7 +3,7 @@
 //! Casini, Abeni and Brandenburg, *Demystifying the Real-Time Linux Scheduling Latency* (ECRTS
 //! 2020, <https://doi.org/10.4230/LIPIcs.ECRTS.2020.9>).
 //!
-//! L is the least positive value with L = max(D_ST, D_POID) + D_PAIE + D_PSD + I(L), where I(t)
+//! L is the least positive value with `L = max(D_ST, D_POID) + D_PAIE + D_PSD + I(L)`, where I(t)
 //! is how long interrupts keep the CPU in any window of length t. All that enters was observed,
 //! in whole runs; so L is a bound for each alignment of what was observed, and not for a path
 //! that never ran.

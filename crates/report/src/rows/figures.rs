@@ -149,7 +149,9 @@ fn latency_lines(label: &str, entries: &[Entry<'_>], range: Range) -> Vec<Line> 
         lines.push(line(name, entries, |stats| or_unknown(stats.quantile(q))));
     }
     lines.extend(corrected_lines(label, entries));
-    lines.push(line("missed", entries, |stats| thousands(stats.missed)));
+    lines.push(line("missed", entries, |stats| {
+        or_unknown(stats.counts_missed.then(|| thousands(stats.missed)))
+    }));
     lines.push(samples(entries));
     lines
 }
@@ -216,8 +218,8 @@ fn unknown() -> String {
     "unknown".to_owned()
 }
 
-fn or_unknown(time: Option<Nanos>) -> String {
-    time.map_or_else(unknown, |time| time.to_string())
+fn or_unknown(value: Option<impl ToString>) -> String {
+    value.map_or_else(unknown, |value| value.to_string())
 }
 
 /// The best quantile that every subject's samples support.

@@ -111,15 +111,13 @@ impl Ring {
                 _ => {}
             }
             if is_entry(block, library) {
-                match returned.pop() {
-                    Some(before) => left = before,
-                    None => {
-                        if path.last() != Some(&func) {
-                            path.push(func);
-                        }
-                        break;
+                let Some(before) = returned.pop() else {
+                    if path.last() != Some(&func) {
+                        path.push(func);
                     }
-                }
+                    break;
+                };
+                left = before;
             }
             after = block;
         }
