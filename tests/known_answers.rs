@@ -292,7 +292,8 @@ fn priority_inheritance_prevents_inversion_and_no_protocol_does_not() {
 /// What is added to the handler is added to the shortest interval at which none is lost.
 #[test]
 fn a_longer_handler_moves_the_highest_interrupt_rate_by_its_length() {
-    const STEP: &str = "[[step]]\nprobe = \"irqrate\"\nbursts = [1000]\nburst_ms = 40\nrepeats = 1\nhandler_ns = ";
+    const STEP: &str =
+        "[[step]]\nprobe = \"irqrate\"\nbursts = [1000]\nburst_ms = 40\nrepeats = 1\nhandler_ns = ";
     let scratch = Scratch::new();
     let suite = format!(
         "name = \"rate\"\nsummary = \"\"\nmodules = [\"pulse\"]\n{STEP}20000\n{STEP}40000\n"
