@@ -76,8 +76,47 @@ fn a_limit_makes_runs_fit_unfit_or_undecided() {
             .unwrap()
             .contains("<failure type=\"unfit\"")
     );
+    explained(&scratch, &tight);
     refused(&scratch, &suite);
     within_a_budget(&scratch);
+}
+
+/// The story of the sample that broke the limit stands in the verdict; its parts add up.
+fn explained(scratch: &Scratch, limits: &str) {
+    let page = scratch.path("verdict.html");
+    let page = page.to_str().unwrap();
+    let words = [
+        "judge", "r1", "--limits", limits, "--quiet", "--json", "--report", page,
+    ];
+    let answer = json(&scratch.run(&words))["answers"][0].clone();
+    let parts = answer["story"]["parts"].as_array().unwrap();
+    let sum: i64 = parts
+        .iter()
+        .map(|part| part["length_ns"].as_i64().unwrap())
+        .sum();
+    assert_eq!(
+        sum,
+        answer["sample"]["value_ns"].as_i64().unwrap(),
+        "{answer}"
+    );
+    let page = fs::read_to_string(page).unwrap();
+    for part in [
+        "Punctual: mine is unfit</h1>",
+        "class=\"timeline\"",
+        "What was not tested",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    let sentence = answer["story"]["sentence"].as_str().unwrap();
+    let told = scratch.run(&["judge", "r1", "--limits", limits, "--quiet"]);
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat(&told.stdout).contains(&flat(sentence)),
+        "{}",
+        told.stdout
+    );
+    let bare = json(&scratch.run(&["judge", "r1", "--limits", limits, "--json", "--no-explain"]));
+    assert!(bare["answers"][0]["story"].is_null());
 }
 
 fn refused(scratch: &Scratch, suite: &str) {

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command line: one file for each subcommand.
 
+mod baseline;
+mod bound;
 mod cache;
 mod compare;
 mod completions;
 mod explain;
+mod extremes;
+mod gate;
+mod import;
 mod judge;
 mod kernel;
 mod list;
@@ -41,6 +46,9 @@ Examples:
   punctual show r3 --report r3.html        a run again, as a page
   punctual compare r1 r4                   one run against another
   punctual judge r1 r4 --limits mine.toml  fit, unfit or undecided, and why
+  punctual baseline set stable r4          what others are compared with
+  punctual gate demo --baseline stable --kernel mine    did it get worse?
+  punctual bound r4                        how late at most, on RT
   punctual published celf                  what a suite's document says
 
 A run is named r3 or 3; `last` is the newest one.
@@ -50,8 +58,8 @@ Exit status:
   1    an error: of a file, a kernel, the bench, the store
   2    the command line asks for something wrong or unknown
   3    measured or explained in part: unsupported, or interrupted by Ctrl-C
-  4    judged: a limit is broken
-  5    judged: no limit is broken, and one cannot be decided
+  4    judged: a limit is broken, or it got worse
+  5    judged: nothing is broken or worse, and something cannot be decided
   130  a second Ctrl-C has ended it at once
 
 Environment:
@@ -83,7 +91,12 @@ enum Command {
     Show(show::Show),
     Compare(compare::Compare),
     Judge(judge::Judge),
+    Baseline(baseline::Baseline),
+    Gate(gate::Gate),
     Survey(survey::Survey),
+    Bound(bound::Bound),
+    Extremes(extremes::Extremes),
+    Import(import::Import),
     Remove(remove::Remove),
     Explain(explain::Explain),
     List(list::List),
@@ -103,7 +116,12 @@ impl Cli {
             Command::Show(command) => command.run(),
             Command::Compare(command) => command.run(),
             Command::Judge(command) => command.run(),
+            Command::Baseline(command) => command.run(),
+            Command::Gate(command) => command.run(),
             Command::Survey(command) => command.run(),
+            Command::Bound(command) => command.run(),
+            Command::Extremes(command) => command.run(),
+            Command::Import(command) => command.run(),
             Command::Remove(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::List(command) => command.run(),
@@ -120,7 +138,7 @@ impl Cli {
 #[derive(Clone, Debug, Args)]
 struct StoreArgs {
     /// Keep runs in this file, not in ~/.local/share/punctual/runs.db
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", global = true)]
     db: Option<PathBuf>,
 }
 
@@ -177,6 +195,12 @@ const NO_RUNS: &str = "there are no runs yet: `punctual run demo` makes some";
 
 /// Stands for the newest run.
 const LAST: &str = "last";
+
+/// Whether a word names a run, not a suite or a baseline.
+fn is_run(word: &str) -> bool {
+    let number = word.strip_prefix(['r', 'R']).unwrap_or(word);
+    word.eq_ignore_ascii_case(LAST) || number.parse::<u64>().is_ok()
+}
 
 /// The run of this name: `r3`, `R3`, `3`, or `last`.
 fn load(store: &Store, name: &str) -> Result<Run> {

@@ -55,6 +55,7 @@ fn of_kernel(error: &KernelError) -> Option<String> {
 fn of_store(error: &StoreError) -> Option<String> {
     match error {
         StoreError::Unknown { .. } => Some("`punctual runs` lists all".to_owned()),
+        StoreError::UnknownBaseline { .. } => Some("`punctual baseline list` lists all".to_owned()),
         StoreError::NoHome
         | StoreError::Directory { .. }
         | StoreError::NotADatabase { .. }

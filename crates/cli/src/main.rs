@@ -36,7 +36,14 @@ fn status(error: &anyhow::Error) -> ExitStatus {
     let is_usage = error.chain().any(|cause| {
         let of_runner = cause.downcast_ref().is_some_and(runner::Error::is_request);
         let of_kernels = cause.downcast_ref().is_some_and(KernelError::is_request);
-        let of_store = matches!(cause.downcast_ref(), Some(StoreError::Unknown { .. }));
+        let of_store = matches!(
+            cause.downcast_ref(),
+            Some(
+                StoreError::Unknown { .. }
+                    | StoreError::UnknownBaseline { .. }
+                    | StoreError::Needed { .. }
+            )
+        );
         cause.is::<UsageError>() || of_runner || of_kernels || of_store
     });
     if is_usage {

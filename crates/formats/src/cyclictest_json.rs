@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use serde::Deserialize;
 use serde_json::Value;
 
-use crate::FormatError;
+use crate::{FormatError, from_json};
 
 /// One execution's results.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,7 +33,7 @@ pub struct Results {
 }
 
 /// One thread's results.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Thread {
     /// Counts by value, of those that have a bin.
     pub histogram: BTreeMap<u64, u64>,
@@ -103,50 +104,58 @@ fn thread(index: usize, thread: &Thread) -> String {
 
 /// Reads such a file.
 pub fn read(text: &str) -> Result<Results, FormatError> {
-    let value: Value = serde_json::from_str(text).map_err(|error| {
-        let line = text.lines().nth(error.line().saturating_sub(1));
-        FormatError::new(error.line(), "JSON", line.unwrap_or_default())
-    })?;
-    results(&value).ok_or_else(|| FormatError::new(1, "the results of cyclictest --json", text))
-}
-
-fn results(value: &Value) -> Option<Results> {
-    let word = |value: &Value| value.as_str().map(str::to_owned);
-    let mut system = <[String; 5]>::default();
-    for (place, key) in system.iter_mut().zip(SYSTEM) {
-        *place = word(&value["sysinfo"][key])?;
-    }
-    let count = value["num_threads"].as_u64()?;
-    let threads = (0..count).map(|index| read_thread(&value["thread"][index.to_string()]));
-    Some(Results {
-        command: word(&value["cmdline:"])?,
-        version: word(&value["rt_test_version:"])?,
-        start: word(&value["start_time"])?,
-        end: word(&value["end_time"])?,
-        return_code: i32::try_from(value["return_code"].as_i64()?).ok()?,
-        system,
-        realtime: value["sysinfo"]["realtime"].as_u64()? != 0,
-        nanoseconds: value["resolution_in_ns"].as_u64()? != 0,
-        threads: threads.collect::<Option<_>>()?,
+    let file: File = from_json(text, "the results of cyclictest --json")?;
+    let system = file.sysinfo;
+    let threads = (0..file.num_threads).map(|index| {
+        let missing = || {
+            let expected = format!("a thread \"{index}\" of {}", file.num_threads);
+            FormatError::new(text.lines().count(), expected, "the end")
+        };
+        file.thread.get(&index).cloned().ok_or_else(missing)
+    });
+    Ok(Results {
+        threads: threads.collect::<Result<_, _>>()?,
+        command: file.command,
+        version: file.version,
+        start: file.start_time,
+        end: file.end_time,
+        return_code: file.return_code,
+        system: [
+            system.sysname,
+            system.nodename,
+            system.release,
+            system.version,
+            system.machine,
+        ],
+        realtime: system.realtime != 0,
+        nanoseconds: file.resolution_in_ns != 0,
     })
 }
 
-fn read_thread(value: &Value) -> Option<Thread> {
-    let bin = |(value, count): (&String, &Value)| Some((value.parse().ok()?, count.as_u64()?));
-    let small = |key: &str| u32::try_from(value[key].as_u64()?).ok();
-    Some(Thread {
-        histogram: value["histogram"]
-            .as_object()?
-            .iter()
-            .map(bin)
-            .collect::<Option<_>>()?,
-        cycles: value["cycles"].as_u64()?,
-        min: value["min"].as_u64()?,
-        max: value["max"].as_u64()?,
-        avg: value["avg"].as_f64()?,
-        cpu: small("cpu")?,
-        node: small("node")?,
-    })
+/// The file as it is written.
+#[derive(Deserialize)]
+struct File {
+    #[serde(rename = "cmdline:")]
+    command: String,
+    #[serde(rename = "rt_test_version:")]
+    version: String,
+    start_time: String,
+    end_time: String,
+    return_code: i32,
+    sysinfo: SysInfo,
+    num_threads: u32,
+    resolution_in_ns: u8,
+    thread: BTreeMap<u32, Thread>,
+}
+
+#[derive(Deserialize)]
+struct SysInfo {
+    sysname: String,
+    nodename: String,
+    release: String,
+    version: String,
+    machine: String,
+    realtime: u8,
 }
 
 #[cfg(test)]
@@ -214,7 +223,10 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_no_zero() {
-        assert!(read(&FILE.replace("\"max\"", "\"most\"")).is_err());
+        let error = read(&FILE.replace("\"max\"", "\"most\"")).unwrap_err();
+        assert!(error.expected.contains("missing field `max`"), "{error}");
+        let error = read(&FILE.replace("\"num_threads\": 2", "\"num_threads\": 3")).unwrap_err();
+        assert!(error.expected.contains("a thread \"2\" of 3"), "{error}");
         assert_eq!(
             read(&FILE.replace("\"min\": 19,", "\"min\": nan,"))
                 .unwrap_err()

@@ -6,11 +6,16 @@
 //! (most often whole microseconds): who calls has rounded already.
 #![forbid(unsafe_code)]
 
+use std::borrow::Cow;
+
 pub mod cyclictest_histogram;
 pub mod cyclictest_json;
 pub mod cyclictest_lines;
+pub mod foreign;
 pub mod hackbench;
+pub mod jitterdebugger;
 pub mod realfeel;
+pub mod rtla_timerlat;
 pub mod sendme;
 
 /// A text that is not of the form that was expected.
@@ -20,20 +25,39 @@ pub struct FormatError {
     /// The line's number, from 1.
     pub line: usize,
     /// What should have been there.
-    pub expected: &'static str,
+    pub expected: Cow<'static, str>,
     /// What was there.
     pub found: String,
 }
 
 impl FormatError {
-    fn new(line: usize, expected: &'static str, found: &str) -> Self {
-        let found = found.chars().take(60).collect();
+    fn new(line: usize, expected: impl Into<Cow<'static, str>>, found: &str) -> Self {
+        let (expected, found) = (expected.into(), found.chars().take(60).collect());
         Self {
             line,
             expected,
             found,
         }
     }
+}
+
+/// What a JSON text says; an error names the line, and what is missing or wrong there.
+fn from_json<T: serde::de::DeserializeOwned>(
+    text: &str,
+    of: &'static str,
+) -> Result<T, FormatError> {
+    serde_json::from_str(text).map_err(|error| {
+        let line = error.line().max(1);
+        let found = text.lines().nth(line - 1).unwrap_or_default().trim();
+        let expected = if error.is_data() {
+            let told = error.to_string();
+            let told = told.split(" at line").next().unwrap_or_default();
+            format!("{of} ({told})").into()
+        } else {
+            Cow::from("JSON")
+        };
+        FormatError::new(line, expected, found)
+    })
 }
 
 /// All numbers in a line; `None` where one of its words is none.

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Limits against runs.
 
-use punctual_model::limit::{Bound, Demand, Figure, Limit};
+use std::collections::BTreeMap;
+
+use punctual_model::limit::{Bound, Demand, Figure, Limit, Reference};
 use punctual_model::run::Run;
 use punctual_model::{Nanos, Plan, RecordingKey};
 use thiserror::Error;
 
-use crate::compare::{Verdict, compare};
+use crate::compare::{Pair, Verdict, compare_rows};
+use crate::difference::is_identical;
 use crate::evidence::{Evidence, Subject, subjects};
 use crate::rule::Rule;
 use crate::typical::{Typical, runs_for_typical, typical};
@@ -24,17 +27,34 @@ pub struct Unanswered {
     pub reason: String,
 }
 
+/// Runs that were made before, by the name of their baseline; under `None` those that whoever
+/// judges names.
+pub type Baselines = BTreeMap<Option<String>, Vec<Run>>;
+
 /// Judges runs by limits, each verdict with the confidence that its limit asks for.
 ///
 /// # Errors
-/// Where a limit means no subject or no measurement of these runs.
-pub fn judge(limits: &[Limit], runs: &[Run]) -> Result<Judgement, Unanswered> {
-    judge_with(limits, runs, 1.0)
+/// Where a limit means no subject, no measurement or no baseline of these.
+pub fn judge(
+    limits: &[Limit],
+    runs: &[Run],
+    baselines: &Baselines,
+) -> Result<Judgement, Unanswered> {
+    judge_with(limits, runs, baselines, 1.0)
 }
 
 /// The same at a share of each limit's level: for whoever looks more than once.
-pub fn judge_with(limits: &[Limit], runs: &[Run], share: f64) -> Result<Judgement, Unanswered> {
-    let subjects = subjects(runs);
+pub fn judge_with(
+    limits: &[Limit],
+    runs: &[Run],
+    baselines: &Baselines,
+    share: f64,
+) -> Result<Judgement, Unanswered> {
+    let judged = subjects(runs);
+    let baselines = baselines.iter();
+    let baselines = baselines
+        .map(|(name, runs)| (name, subjects(runs)))
+        .collect();
     let mut answers = Vec::new();
     for (limit, number) in limits.iter().zip(1..) {
         let unanswered = |reason| Unanswered {
@@ -44,7 +64,8 @@ pub fn judge_with(limits: &[Limit], runs: &[Run], share: f64) -> Result<Judgemen
         };
         let case = Case {
             limit,
-            subjects: &subjects,
+            subjects: &judged,
+            baselines: &baselines,
             level: limit.level() * share,
         };
         answers.extend(case.answers().map_err(unanswered)?);
@@ -56,15 +77,18 @@ pub fn judge_with(limits: &[Limit], runs: &[Run], share: f64) -> Result<Judgemen
 struct Case<'a> {
     limit: &'a Limit,
     subjects: &'a [Subject<'a>],
+    baselines: &'a BTreeMap<&'a Option<String>, Vec<Subject<'a>>>,
     level: f64,
 }
 
 impl Case<'_> {
     fn answers(&self) -> Result<Vec<Answer>, String> {
-        let than = self.than()?;
-        let is_meant = |one: &&Subject<'_>| {
-            self.limit.means_subject(&one.name) && than.is_none_or(|than| than.name != one.name)
+        let is_reference = |one: &Subject<'_>| match &self.limit.demand {
+            Demand::Relative(.., Reference::Subject(of)) => one.name == *of,
+            _ => false,
         };
+        let is_meant =
+            |one: &&Subject<'_>| self.limit.means_subject(&one.name) && !is_reference(one);
         let meant: Vec<&Subject<'_>> = self.subjects.iter().filter(is_meant).collect();
         if meant.is_empty() {
             let named = self.limit.subject.as_deref().unwrap_or("to be judged");
@@ -75,6 +99,7 @@ impl Case<'_> {
         }
         let mut answers = Vec::new();
         for subject in &meant {
+            let than = self.than(subject)?;
             for key in self.keys(subject)? {
                 answers.push(self.answer(subject, &key, than));
             }
@@ -90,16 +115,36 @@ impl Case<'_> {
         Ok(answers)
     }
 
-    /// The subject that this limit's share is of.
-    fn than(&self) -> Result<Option<&Subject<'_>>, String> {
-        let Demand::Relative(.., of) = &self.limit.demand else {
+    /// What this limit's share is of: another subject, of these runs or of those that whoever
+    /// judges names; or what a baseline has of the same one; of a baseline of one subject, that.
+    fn than(&self, subject: &Subject<'_>) -> Result<Option<&Subject<'_>>, String> {
+        let Demand::Relative(.., reference) = &self.limit.demand else {
             return Ok(None);
         };
-        let than = self.subjects.iter().find(|one| one.name == *of);
-        than.map(Some).ok_or_else(|| {
+        let known = |name: &Option<String>| self.baselines.get(name).map_or(&[][..], Vec::as_slice);
+        let mut all: Vec<&Subject<'_>> = Vec::new();
+        let name = match reference {
+            Reference::Subject(of) => {
+                all.extend(self.subjects.iter().chain(known(&None)));
+                of
+            }
+            Reference::Baseline(baseline) => {
+                all.extend(known(baseline));
+                &subject.name
+            }
+        };
+        let found = match (reference, all.as_slice()) {
+            (Reference::Baseline(_), []) => {
+                return Err(format!("expected the runs of {reference}"));
+            }
+            (Reference::Baseline(_), [only]) => Some(*only),
+            _ => all.iter().copied().find(|one| one.name == *name),
+        };
+        found.map(Some).ok_or_else(|| {
+            let expected = format!("expected the subject {name} to compare with");
             format!(
-                "expected the subject {of} to compare with, found {}",
-                names(self.subjects.iter().map(|one| one.name.clone()))
+                "{expected}, found {}",
+                names(all.iter().map(|one| one.name.clone()))
             )
         })
     }
@@ -294,16 +339,21 @@ impl Case<'_> {
         if let Some(gap) = &than.gap {
             return Found::gap(gap.clone());
         }
-        let (of, than) = match (evidence.figures(figure), than.figures(figure)) {
-            (Ok(of), Ok(than)) => (of, than),
+        let pair = match (evidence.figures(figure), than.figures(figure)) {
+            (Ok(of), Ok(figures)) => Pair {
+                is_identical: of == figures && is_identical(&evidence.found, &than.found),
+                of,
+                than: figures,
+            },
             (Err(why), _) | (_, Err(why)) => return Found::gap(why),
         };
+        let fewest = pair.of.len().min(pair.than.len());
         // Each bound by itself at the level: both together at twice of it.
         let rule = Rule {
             level: (2.0 * self.level).min(1.0),
             ..Rule::default()
         };
-        let found = compare(&of, &than, &rule);
+        let found = compare_rows(&[pair], &rule).remove(0);
         let Some(ratio) = found.ratio else {
             return Found::gap("a figure is missing, or not above zero".to_owned());
         };
@@ -320,16 +370,14 @@ impl Case<'_> {
         };
         if fitness == Fitness::Fit {
             let runs = self.limit.runs.unwrap_or(1);
-            let more = runs.saturating_sub(of.len().min(than.len()));
+            let more = runs.saturating_sub(fewest);
             if more > 0 {
                 return Found::new(Fitness::Undecided, why, Some(More::Runs(more)));
             }
         }
         let more = match found.verdict {
             _ if fitness != Fitness::Undecided => None,
-            Verdict::Undecided(few) => Some(More::Runs(
-                few.needed.saturating_sub(of.len().min(than.len())).max(1),
-            )),
+            Verdict::Undecided(few) => Some(More::Runs(few.needed.saturating_sub(fewest).max(1))),
             Verdict::NotSeparated { more: Some(more) } => Some(More::Runs((more as usize).max(1))),
             _ => Some(More::Runs(1)),
         };

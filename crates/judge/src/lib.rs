@@ -7,10 +7,13 @@
 #![forbid(unsafe_code)]
 
 mod compare;
+mod difference;
 mod evidence;
+mod extremes;
 mod holm;
 mod judge;
 mod occasions;
+mod pareto;
 mod rank_sum;
 mod rule;
 mod sequential;
@@ -21,9 +24,12 @@ mod typical;
 mod verdict;
 
 pub use compare::{Comparison, Interval, Pair, Verdict, compare, compare_rows};
+pub use difference::{Difference, is_identical};
+pub use extremes::{NoExtremes, ReturnLevel, Tail, tail};
 pub use holm::holm;
-pub use judge::{Unanswered, judge, judge_with};
+pub use judge::{Baselines, Unanswered, judge, judge_with};
 pub use occasions::{MoreOften, Occasions, RateBounds, more_often};
+pub use pareto::Pareto;
 pub use rule::{Rule, TooFewRuns};
 pub use sequential::Sequential;
 pub use typical::{Typical, runs_for_typical, typical};

@@ -4,7 +4,7 @@
 use punctual_model::Limit;
 use punctual_model::run::Run;
 
-use crate::judge::{Unanswered, judge_with};
+use crate::judge::{Baselines, Unanswered, judge_with};
 use crate::typical::runs_for_typical;
 use crate::verdict::{Answer, Fitness, Judgement, Why};
 
@@ -20,6 +20,7 @@ use crate::verdict::{Answer, Fitness, Judgement, Why};
 #[derive(Clone, Debug)]
 pub struct Sequential {
     limits: Vec<Limit>,
+    baselines: Baselines,
     first: usize,
     looks: u32,
     decided: Vec<Answer>,
@@ -27,13 +28,14 @@ pub struct Sequential {
 
 impl Sequential {
     /// Nothing was looked at yet.
-    pub fn new(limits: &[Limit]) -> Self {
+    pub fn new(limits: &[Limit], baselines: Baselines) -> Self {
         let needed = |limit: &Limit| {
             let by_rule = runs_for_typical(limit.level() / 2.0);
             limit.runs.unwrap_or(0).max(by_rule)
         };
         Self {
             limits: limits.to_vec(),
+            baselines,
             first: limits.iter().map(needed).max().unwrap_or(1),
             looks: 0,
             decided: Vec::new(),
@@ -49,7 +51,7 @@ impl Sequential {
     /// What no further run can change, where that is so of all limits: samples and missed
     /// periods that break theirs, and gaps. `None` where some limit needs a look.
     pub fn settled(&self, runs: &[Run]) -> Result<Option<Judgement>, Unanswered> {
-        let judgement = judge_with(&self.limits, runs, 1.0)?;
+        let judgement = judge_with(&self.limits, runs, &self.baselines, 1.0)?;
         let is_settled = |one: &Answer| is_certain(one) || matches!(one.why, Why::Gap(_));
         let all = judgement.answers.iter().all(is_settled);
         Ok(all.then_some(judgement))
@@ -59,7 +61,7 @@ impl Sequential {
     pub fn look(&mut self, runs: &[Run]) -> Result<Judgement, Unanswered> {
         self.looks += 1;
         let share = 0.5_f64.powi(self.looks as i32);
-        let mut judgement = judge_with(&self.limits, runs, share)?;
+        let mut judgement = judge_with(&self.limits, runs, &self.baselines, share)?;
         for answer in &mut judgement.answers {
             let before = self.decided.iter().find(|one| is_same(one, answer));
             match before {
@@ -108,7 +110,7 @@ mod tests {
     #[test]
     fn looks_double_and_a_decision_stands_until_a_sample_breaks_it() {
         let limits = limits("what = \"median\"\nat_most = \"10 us\"");
-        let mut sequential = Sequential::new(&limits);
+        let mut sequential = Sequential::new(&limits, Baselines::new());
         // Half of 5 %: six runs.
         assert_eq!(sequential.next_runs(), 6);
         let six = runs(&[5_000; 6]);
@@ -120,7 +122,7 @@ mod tests {
         let again = sequential.look(&runs(&values)).unwrap();
         assert_eq!(again.fitness(), Fitness::Fit);
         assert_eq!(
-            Sequential::new(&limits)
+            Sequential::new(&limits, Baselines::new())
                 .look(&runs(&values))
                 .unwrap()
                 .fitness(),
@@ -131,7 +133,7 @@ mod tests {
     #[test]
     fn a_broken_worst_case_needs_no_look_and_undoes_one() {
         let limits = limits("what = \"worst\"\nat_most = \"10 us\"");
-        let mut sequential = Sequential::new(&limits);
+        let mut sequential = Sequential::new(&limits, Baselines::new());
         assert!(sequential.settled(&runs(&[5_000; 2])).unwrap().is_none());
         assert_eq!(
             sequential.look(&runs(&[5_000; 6])).unwrap().fitness(),

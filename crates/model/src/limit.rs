@@ -49,8 +49,18 @@ pub enum Demand {
     },
     /// A figure of the typical run keeps to a bound: a time in nanoseconds, or work per second.
     Typical(Figure, Bound),
-    /// A figure, as a share of another subject's, keeps to a bound: 1 is as much.
-    Relative(Figure, Bound, String),
+    /// A figure, as a share of another's, keeps to a bound: 1 is as much.
+    Relative(Figure, Bound, Reference),
+}
+
+/// What a share is a share of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reference {
+    /// Another subject of the same runs, by its name.
+    Subject(String),
+    /// The same subject in runs that were made before: those of the baseline of this name,
+    /// or, where there is no name, those that whoever judges names.
+    Baseline(Option<String>),
 }
 
 /// A figure of one run.
@@ -194,7 +204,7 @@ fn demand(written: &Written) -> Result<Demand, String> {
         }
     };
     match (&written.of, share(text)) {
-        (Some(of), Some(share)) => Ok(Demand::Relative(figure, bound(share), of.clone())),
+        (Some(of), Some(share)) => Ok(Demand::Relative(figure, bound(share), reference(of)?)),
         (Some(_), None) => Err(format!(
             "{key}: expected a share of the other subject, such as \"115 %\", found \"{text}\""
         )),
@@ -202,6 +212,20 @@ fn demand(written: &Written) -> Result<Demand, String> {
             "{key}: \"{text}\" is a share: expected `of` with it"
         )),
         (None, None) => absolute(figure, key, text, bound),
+    }
+}
+
+/// `none`, `baseline` or `baseline:stable`.
+fn reference(of: &str) -> Result<Reference, String> {
+    match of.strip_prefix("baseline") {
+        Some("") => Ok(Reference::Baseline(None)),
+        Some(":") => Err(format!(
+            "of: expected a baseline's name, such as \"baseline:stable\", found \"{of}\""
+        )),
+        Some(name) if name.starts_with(':') => {
+            Ok(Reference::Baseline(Some(name[1..].trim().to_owned())))
+        }
+        _ => Ok(Reference::Subject(of.to_owned())),
     }
 }
 
@@ -302,6 +326,16 @@ impl Figure {
     }
 }
 
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Subject(name) => f.write_str(name),
+            Self::Baseline(None) => f.write_str("the baseline"),
+            Self::Baseline(Some(name)) => write!(f, "baseline {name}"),
+        }
+    }
+}
+
 impl fmt::Display for Demand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -365,6 +399,14 @@ mod tests {
                 "median at most 115 % of none",
             ),
             (
+                "what = \"median\"\nat_most = \"115 %\"\nof = \"baseline\"",
+                "median at most 115 % of the baseline",
+            ),
+            (
+                "what = \"median\"\nat_most = \"115 %\"\nof = \"baseline:6.1\"",
+                "median at most 115 % of baseline 6.1",
+            ),
+            (
                 "what = \"work\"\nunit = \"files\"\nat_least = \"90 %\"\nof = \"none\"",
                 "files of the load at least 90 % of none",
             ),
@@ -396,6 +438,10 @@ mod tests {
             (
                 "what = \"worst\"\nat_most = \"9 us\"\nof = \"none\"",
                 "a share",
+            ),
+            (
+                "what = \"worst\"\nat_most = \"9 %\"\nof = \"baseline:\"",
+                "a baseline's name",
             ),
             ("what = \"p100\"\nat_most = \"9 us\"", "found \"p100\""),
             ("above = \"9 us\"", "together"),

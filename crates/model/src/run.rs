@@ -87,6 +87,10 @@ pub struct Request {
     pub options: Vec<String>,
 }
 
+/// The fact in the provenance of a run that another program has measured: the SHA-256 of the
+/// file that it is from.
+pub const IMPORTED: &str = "imported sha256";
+
 /// One suite on one subject.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
@@ -150,6 +154,12 @@ impl Run {
     /// What the load did beside a recording; empty when idle.
     pub fn work(&self, recording: &Recording) -> &[Work] {
         work_of(&self.steps, recording)
+    }
+
+    /// Whether another program has measured it.
+    pub fn is_imported(&self) -> bool {
+        let facts = self.provenance.as_ref().map(|found| &found.facts);
+        facts.is_some_and(|facts| facts.contains_key(IMPORTED))
     }
 
     /// Whether everything that was asked for was measured.

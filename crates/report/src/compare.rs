@@ -15,10 +15,11 @@ use crate::matrix::{Availability as Found, Column, Matrix, Measurement};
 use crate::stats::{Stats, supports};
 use crate::views::{self, Tone};
 
-pub use json::comparison_json;
-pub use refusal::Refusal;
+pub use json::{comparison_json, verdict as verdict_json};
+pub use refusal::{Refusal, difference, plans as plan_difference};
 pub use text::comparison_text;
-pub use verdicts::{name as verdict_name, sentences as verdict_sentences};
+pub(crate) use verdicts::{against_first, of_pair};
+pub use verdicts::{name as verdict_name, sentences as verdict_sentences, told as verdict_told};
 
 /// Runs that may be compared. Where one subject has two runs with one seed, each run is a
 /// subject of its own.
@@ -144,13 +145,9 @@ pub fn compare(runs: &Comparable) -> Comparison {
         .iter()
         .map(|column| digests(&columns[0], column))
         .collect();
-    let subjects = || columns.iter().zip(&digests).skip(1);
-    let judged: Vec<Vec<Option<Judged>>> = subjects()
-        .map(|(column, digests)| verdicts::verdicts(&matrix, column, *digests, &rule))
-        .collect();
+    let judged = verdicts::against_first(&matrix, &rule);
     let sections = matrix.rows.iter().enumerate().map(|(at, row)| {
         let mut section = section(&matrix, row);
-        section.verdicts.push(None);
         section.verdicts.extend(judged.iter().map(|rows| rows[at]));
         section
     });

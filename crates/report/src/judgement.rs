@@ -8,10 +8,14 @@ mod ktap;
 mod lava;
 mod names;
 mod openmetrics;
+mod page;
+
+use std::collections::BTreeMap;
 
 use punctual_judge::{Answer, Fitness, Judgement};
 use punctual_model::Limit;
 
+use crate::scope::{Story, told};
 use crate::text::{clean, list, wrap};
 
 pub use json::judgement_json;
@@ -20,18 +24,23 @@ pub use kcidb::kcidb;
 pub use ktap::ktap;
 pub use lava::lava;
 pub use openmetrics::openmetrics;
+pub use page::judgement_page;
+
+/// What stood in the way of the samples that broke limits, by their answers' numbers, from 0.
+pub type Stories = BTreeMap<usize, Story>;
 
 /// How many columns a verdict's word takes.
 const WORD: usize = "undecided".len();
 
 /// Each limit with its answers, and the verdict of all; no line longer than `width`.
-pub fn judgement_text(judgement: &Judgement, width: usize) -> String {
+pub fn judgement_text(judgement: &Judgement, stories: &Stories, width: usize) -> String {
     let mut lines = Vec::new();
     let same = |one: &Answer, other: &Answer| one.limit == other.limit;
+    let mut numbers = 0..;
     for answers in judgement.answers.chunk_by(same) {
         lines.extend(wrap(&clean(&title(&answers[0].limit)), "", "  ", width));
-        for answer in answers {
-            lines.extend(answer_lines(answer, width));
+        for (answer, number) in answers.iter().zip(numbers.by_ref()) {
+            lines.extend(answer_lines(answer, stories.get(&number), width));
         }
         lines.push(String::new());
     }
@@ -59,18 +68,11 @@ pub fn about(answer: &Answer) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-fn answer_lines(answer: &Answer, width: usize) -> Vec<String> {
+fn answer_lines(answer: &Answer, story: Option<&Story>, width: usize) -> Vec<String> {
     let head = format!("  {:WORD$}  ", answer.fitness);
     let indent = " ".repeat(head.len());
     let mut lines = wrap(&clean(&about(answer)), &head, &indent, width);
-    let mut told = vec![answer.reason()];
-    told.extend(
-        answer
-            .confidence()
-            .filter(|_| answer.fitness != Fitness::Unfit),
-    );
-    told.extend(answer.more.map(|more| format!("to decide: {more}")));
-    for text in told {
+    for text in sentences(answer).into_iter().chain(story.map(told)) {
         lines.extend(wrap(&clean(&text), &indent, &indent, width));
     }
     if let Some(command) = explain_command(answer) {
@@ -78,6 +80,15 @@ fn answer_lines(answer: &Answer, width: usize) -> Vec<String> {
         lines.push(format!("{indent}{}", clean(&command)));
     }
     lines
+}
+
+/// The reason of an answer, what is excluded, and what would decide it.
+fn sentences(answer: &Answer) -> Vec<String> {
+    let mut told = vec![answer.reason()];
+    let excluded = answer.confidence();
+    told.extend(excluded.filter(|_| answer.fitness != Fitness::Unfit));
+    told.extend(answer.more.map(|more| format!("to decide: {more}")));
+    told
 }
 
 /// The command that tells why the sample was late that broke a limit.

@@ -6,7 +6,9 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+pub mod extremes;
 mod figure;
+pub mod gate;
 pub mod gnuplot;
 mod json;
 pub mod judgement;

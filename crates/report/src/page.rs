@@ -7,6 +7,7 @@ mod improved;
 mod provenance;
 mod published;
 mod told;
+pub mod untested;
 
 use maud::{Markup, html};
 use punctual_model::run::Run;
@@ -16,7 +17,7 @@ use crate::compare::Comparison;
 use crate::figure::{self, Figure, Group, Kind};
 use crate::matrix::Matrix;
 use crate::repeat;
-use crate::rows::{Line, Range, Rank, Sheet, Shown, clock_note};
+use crate::rows::{Line, Range, Rank, Sheet, Shown, clock_note, colour_note};
 use crate::shell::{self, Chapter, folded, wide};
 use crate::summary::summary;
 use crate::table::head_line;
@@ -24,8 +25,7 @@ use crate::text::unbroken;
 
 /// What must be known of each table of worst cases.
 const ONE_DRAW: &str = "A worst case is the worst that was seen: one draw, which the next seed \
-    changes. The largest of a line is marked where it is at least one and a half times the \
-    smallest; that is no test of statistics.";
+    changes.";
 
 /// A table with more lines than this is shown in two.
 const LONGEST: usize = 70;
@@ -52,6 +52,11 @@ pub fn comparison_page(runs: &[Run], documents: &[Document], comparison: &Compar
 
 fn lead(runs: &[Run]) -> Markup {
     html! { p.lead { (unbroken(&summary(runs))) } }
+}
+
+/// What verdicts about runs rest on: all that was measured, and where it comes from.
+pub fn beneath(runs: &[Run], documents: &[Document]) -> Vec<Chapter> {
+    chapters(runs, &Matrix::loaded_first(runs), documents)
 }
 
 fn chapters(runs: &[Run], matrix: &Matrix<'_>, documents: &[Document]) -> Vec<Chapter> {
@@ -84,9 +89,12 @@ fn chapters(runs: &[Run], matrix: &Matrix<'_>, documents: &[Document]) -> Vec<Ch
 }
 
 fn measured(matrix: &Matrix<'_>) -> Markup {
+    let sheet = Sheet::new(matrix, Range::Beside);
+    let colours = colour_note(matrix, &sheet);
     html! {
         p.soft { (head_line(matrix)) }
-        (tables(Sheet::new(matrix, Range::Beside), matrix))
+        (tables(sheet, matrix))
+        @if let Some(note) = colours { p.soft { (note) } }
         @for place in crate::rows::places(matrix) { p.soft { (place) } }
         p.soft { (ONE_DRAW) }
         @if let Some(note) = clock_note(matrix) { p.soft { (note) } }
@@ -158,8 +166,8 @@ fn row(line: &Line) -> Markup {
 
 fn class(cell: &Shown) -> Option<&'static str> {
     match cell.rank {
-        Rank::Lowest => Some("low"),
-        Rank::Highest | Rank::Wrong => Some("high"),
+        Rank::Lower => Some("low"),
+        Rank::Higher | Rank::Wrong => Some("high"),
         Rank::Absent => Some("gap"),
         Rank::Plain => None,
     }
@@ -232,7 +240,7 @@ mod tests {
 
     #[test]
     fn what_counts_stands_first() {
-        let text = page_of(&fixtures::seeds(2));
+        let text = page_of(&fixtures::seeds(5));
         let order = [
             "Punctual: demo</h1>",
             "rt is 47 times lower",

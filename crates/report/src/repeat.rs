@@ -4,10 +4,10 @@
 use punctual_model::run::Run;
 
 /// The commands that repeat these runs: one for all subjects of a suite where all of them were
-/// asked for, else one for each; the seeds of a subject in one.
+/// asked for, else one for each; the seeds of a subject in one. None repeats what was imported.
 pub fn commands(runs: &[Run]) -> Vec<String> {
     let mut groups: Vec<SameCommand> = Vec::new();
-    for run in runs {
+    for run in runs.iter().filter(|run| !run.is_imported()) {
         let (what, options) = (what(run), options(run));
         let same = |group: &SameCommand| group.what == what && group.options == options;
         let number = groups.iter().position(same).unwrap_or(groups.len());

@@ -6,10 +6,12 @@ mod shortfalls;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use punctual_judge::{Comparison as Judged, Rule, Verdict};
 use punctual_model::histogram::HIGHEST;
 use punctual_model::run::State;
 use punctual_model::{Fact, Run};
 
+use crate::compare::against_first;
 use crate::matrix::{Absent, Availability, Column, Matrix, Measured, Measurement, distinct, fate};
 use crate::stats::Stats;
 use crate::text::{list, thousands};
@@ -77,15 +79,15 @@ pub struct Shown {
     pub rank: Rank,
 }
 
-/// How a figure compares with the others of its line.
+/// How a figure compares with the first subject's, run by run: never by the bare number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rank {
-    /// Nothing is to be said.
+    /// Nothing is to be said: it is not separated, or the first itself.
     Plain,
-    /// The lowest.
-    Lowest,
-    /// The highest.
-    Highest,
+    /// It is lower.
+    Lower,
+    /// It is higher.
+    Higher,
     /// It is not as it must be.
     Wrong,
     /// It is no figure, but says why there is none.
@@ -96,16 +98,22 @@ impl Sheet {
     /// Fills the table.
     pub fn new(matrix: &Matrix<'_>, range: Range) -> Self {
         let mut notes = Notes::default();
-        let ranked = !matrix.is_mixed();
+        let mixed = matrix.is_mixed();
         let columns = matrix.columns.iter();
         let heads = columns
-            .map(|column| head(column, !ranked, &mut notes))
+            .map(|column| head(column, mixed, &mut notes))
             .collect();
-        let style = figures::Style { range, ranked };
-        let groups = matrix.groups().into_iter();
-        let sections = groups
-            .map(|rows| section(matrix, rows, style, &mut notes))
-            .collect();
+        let verdicts = against_first(matrix, &Rule::default());
+        let mut first = 0;
+        let mut sections = Vec::new();
+        for rows in matrix.groups() {
+            let verdicts = Verdicts {
+                first,
+                all: &verdicts,
+            };
+            sections.push(section(matrix, rows, &verdicts, range, &mut notes));
+            first += rows.len();
+        }
         let notes = notes.texts();
         Self {
             heads,
@@ -152,26 +160,49 @@ struct Entry<'a> {
     found: Vec<Measured<'a>>,
     content: Result<Stats, String>,
     notes: Vec<usize>,
+    rank: Rank,
+}
+
+/// The verdicts of all columns, and the number of the first row that is looked at.
+struct Verdicts<'a> {
+    first: usize,
+    all: &'a [Vec<Option<Judged>>],
+}
+
+impl Verdicts<'_> {
+    fn rank(&self, column: usize, row: usize) -> Rank {
+        match self.all[column][self.first + row].map(|judged| judged.verdict) {
+            Some(Verdict::Lower) => Rank::Lower,
+            Some(Verdict::Higher) => Rank::Higher,
+            _ => Rank::Plain,
+        }
+    }
 }
 
 /// Rows that belong together: one, or all steps of a probe under one load.
 fn section(
     matrix: &Matrix<'_>,
     rows: &[Measurement],
-    style: figures::Style,
+    verdicts: &Verdicts<'_>,
+    range: Range,
     notes: &mut Notes,
 ) -> RowGroup {
-    let mut entries = |row| -> Vec<Entry<'_>> {
-        let columns = matrix.columns.iter();
-        columns.map(|column| entry(column, row, notes)).collect()
+    let mut entries = |number: usize, row| -> Vec<Entry<'_>> {
+        let columns = matrix.columns.iter().enumerate();
+        let entry = |(at, column)| Entry {
+            rank: verdicts.rank(at, number),
+            ..entry(column, row, notes)
+        };
+        columns.map(entry).collect()
     };
     let row = &rows[0];
     if row.view().shape == Shape::Steps {
-        let rows: Vec<_> = rows.iter().map(|row| (row, entries(row))).collect();
-        return figures::steps(&rows, style, notes);
+        let rows = rows.iter().enumerate();
+        let rows: Vec<_> = rows.map(|(at, row)| (row, entries(at, row))).collect();
+        return figures::steps(&rows, notes);
     }
-    let entries = entries(row);
-    figures::section(row, &entries, style, notes)
+    let entries = entries(0, row);
+    figures::section(row, &entries, range, notes)
 }
 
 fn head(column: &Column<'_>, mixed: bool, notes: &mut Notes) -> Head {
@@ -249,6 +280,7 @@ fn entry<'a>(column: &'a Column<'a>, row: &Measurement, notes: &mut Notes) -> En
         found,
         content: content.map_err(str::to_owned),
         notes,
+        rank: Rank::Plain,
     }
 }
 
@@ -316,6 +348,21 @@ fn machine(column: &Column<'_>) -> Option<String> {
         known("governor"),
         known("virtualised"),
     ))
+}
+
+/// What the colours of a table mean; `None` where nothing has one.
+pub fn colour_note(matrix: &Matrix<'_>, sheet: &Sheet) -> Option<String> {
+    let lines = sheet.sections.iter().flat_map(|section| &section.lines);
+    let mut cells = lines.flat_map(|line| &line.cells);
+    let is_judged = |cell: &Shown| matches!(cell.rank, Rank::Lower | Rank::Higher);
+    let first = matrix.columns.first()?;
+    cells.any(is_judged).then(|| {
+        format!(
+            "Coloured: lower or higher than {}, run by run, at {} % over all rows of a subject.",
+            first.name,
+            Rule::default().confidence_percent()
+        )
+    })
 }
 
 /// What must stand below a table of these runs; `None` where all times are real.

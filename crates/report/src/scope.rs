@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the scope found, as people and programs see it: text, page, JSON, a viewer's trace.
 
+pub mod bound;
 pub mod chrome;
 pub mod compare;
 mod flame;
@@ -12,6 +13,17 @@ use punctual_model::Run;
 use punctual_scope::explain::Explained;
 
 use crate::repeat::quoted;
+
+/// A sample with what stood in its way, or why its run could not be repeated.
+pub type Story = Result<Explained, String>;
+
+/// A story in one sentence.
+pub(crate) fn told(story: &Story) -> String {
+    match story.as_ref().map(|one| one.breakdown.as_ref()) {
+        Ok(Ok(told)) => text::sentence(told),
+        Ok(Err(why)) | Err(why) => format!("not explained: {why}"),
+    }
+}
 
 /// `timer / stress / cpu0, sample 2089`.
 fn title(run: &Run, explained: &Explained) -> String {

@@ -4,11 +4,13 @@
 mod findings;
 
 use punctual_agent::probes;
+use punctual_judge::{Comparison as Judged, Interval, Rule, Verdict};
 use punctual_model::probe::Shape;
 use punctual_model::run::{Run, State};
 use punctual_model::units::Nanos;
 use std::fmt::Write as _;
 
+use crate::compare::of_pair;
 use crate::matrix::{Availability, Column, Matrix, Measured, Measurement, distinct, fate};
 use crate::stats::Stats;
 use crate::text::{list, seconds};
@@ -70,12 +72,26 @@ impl SameClock<'_> {
                 worst_of(row),
             );
             pair = compared(&figures);
-            sentences.extend(worst_cases(row, &figures, pair.as_ref()));
+            let judged = pair.as_ref().and_then(|pair| {
+                self.judged(pair, |one| {
+                    (&one.probe, &one.load) == (&row.probe, &row.load)
+                })
+            });
+            sentences.extend(worst_cases(row, &figures, pair.as_ref(), judged.as_ref()));
             sentences.extend(pair.as_ref().and_then(|(low, _)| self.elsewhere(row, low)));
         }
         if let Some(row) = self.spoken_of(Measurement::is_throughput) {
             let figures = self.figures(|one| one == row, Stats::median);
-            sentences.extend(throughput(row, &figures, pair.as_ref()));
+            // The same two subjects as before, so that gain and cost stand beside each other.
+            let of = |column| figures.iter().find(|one| one.column == column).cloned();
+            let same = pair
+                .as_ref()
+                .and_then(|(one, other)| Some((of(one.column)?, of(other.column)?)));
+            let pair = same.or_else(|| compared(&figures));
+            let judged = pair
+                .as_ref()
+                .and_then(|pair| self.judged(pair, |one| one == row));
+            sentences.extend(throughput(row, &figures, pair.as_ref(), judged.as_ref()));
         }
         sentences.extend(findings::inversion(&self.columns, self.rows));
         sentences.extend(findings::interrupts(&self.columns, self.rows));
@@ -106,6 +122,25 @@ impl SameClock<'_> {
         };
         let rows = self.rows.iter().filter(candidate);
         rows.min_by_key(|row| (row.is_idle(), views::rank(&row.probe)))
+    }
+
+    /// The verdict on two subjects over the rows chosen (CPUs): the one that tells least.
+    fn judged(
+        &self,
+        (of, than): &(SubjectFigure, SubjectFigure),
+        chosen: impl Fn(&Measurement) -> bool,
+    ) -> Option<Judged> {
+        let [of, than] = [of, than].map(|one| self.columns[one.column]);
+        let judged = of_pair(self.rows, of, than, &Rule::default());
+        let rows = self.rows.iter().zip(judged);
+        let chosen: Vec<Judged> = rows
+            .filter_map(|(row, judged)| judged.filter(|_| chosen(row)))
+            .collect();
+        let first = *chosen.first()?;
+        let other = chosen.iter().find(|other| other.verdict != first.verdict);
+        let tells_less =
+            other.filter(|other| !matches!(other.verdict, Verdict::Lower | Verdict::Higher));
+        Some(tells_less.copied().unwrap_or(first))
     }
 
     fn nothing_spoken_of(&self) -> &'static str {
@@ -259,6 +294,7 @@ fn worst_cases(
     row: &Measurement,
     figures: &[SubjectFigure],
     pair: Option<&(SubjectFigure, SubjectFigure)>,
+    judged: Option<&Judged>,
 ) -> Option<String> {
     let view = row.view();
     let what = if probes::info(&row.probe).is_none() {
@@ -279,13 +315,12 @@ fn worst_cases(
     let Some((low, high)) = pair else {
         return Some(format!("{opening} {}.", told(figures.first()?)));
     };
-    let ending = match times(high.value, low.value) {
-        Times::Same => ": the same.".to_owned(),
-        Times::Percent(percent) => format!(": {} is {percent} % lower.", low.name),
-        Times::Factor(factor) => format!(": {} is {factor} times lower.", low.name),
-        Times::Unknown => ".".to_owned(),
-    };
-    let mut comparison = format!("{opening} {} and {}{ending}", told(low), told(high));
+    let mut comparison = format!(
+        "{opening} {} and {}: {}.",
+        told(low),
+        told(high),
+        verdict(low, high, judged, &LATENCY)
+    );
     if low.version != high.version {
         let (one, other) = (&low.version, &high.version);
         let _ = write!(
@@ -321,35 +356,117 @@ fn throughput(
     row: &Measurement,
     figures: &[SubjectFigure],
     pair: Option<&(SubjectFigure, SubjectFigure)>,
+    judged: Option<&Judged>,
 ) -> Option<String> {
     let subject = work_name(row);
-    let of = |column: usize| {
-        figures
-            .iter()
-            .find(|figure| figure.column == column)
-            .cloned()
-    };
-    // The same two subjects as before, so that gain and cost stand beside each other.
-    let same_pair = pair.and_then(|(low, high)| Some((of(low.column)?, of(high.column)?)));
     let (_, each) = seeds(figures);
     let told = |one: &SubjectFigure| format!("{} on {}{}", seconds(one.value), one.name, each(one));
-    let Some((one, other)) = same_pair.or_else(|| compared(figures)) else {
+    let Some((one, other)) = pair else {
         return Some(format!("{subject} took {}.", told(figures.first()?)));
     };
-    let (high, low) = (one.value.max(other.value), one.value.min(other.value));
-    let ending = match times(high, low) {
-        Times::Same => ": the same.".to_owned(),
-        Times::Percent(_) if one.value == high => {
-            let ratio = high.0 as f64 / low.0 as f64;
-            format!(": {} % longer.", percent(100.0 * (ratio - 1.0)))
-        }
-        Times::Factor(factor) if one.value == high => format!(": {factor} times as long."),
-        Times::Percent(percent) => format!(": {percent} % less."),
-        Times::Factor(factor) => format!(": {factor} times as fast."),
-        Times::Unknown => ".".to_owned(),
+    let verdict = verdict(one, other, judged, &WORK);
+    let (one, other) = (told(one), told(other));
+    Some(format!("{subject} took {one} and {other}: {verdict}."))
+}
+
+/// How a ratio is said, as a verb and what follows the number: less than twice, and from there.
+type Words = [(&'static str, &'static str); 2];
+
+/// How lower and higher are said of what was measured.
+struct Sides {
+    lower: Words,
+    higher: Words,
+}
+
+const LATENCY: Sides = Sides {
+    lower: [("is", "% lower"), ("is", "times lower")],
+    higher: [("is", "% higher"), ("is", "times as high")],
+};
+const WORK: Sides = Sides {
+    lower: [("takes", "% less"), ("is", "times as fast")],
+    higher: [("takes", "% longer"), ("takes", "times as long")],
+};
+
+/// Whether the one is lower or higher than the other, run by run, with its confidence; what
+/// would tell, where that is not told.
+fn verdict(
+    one: &SubjectFigure,
+    other: &SubjectFigure,
+    judged: Option<&Judged>,
+    sides: &Sides,
+) -> String {
+    let Some(judged) = judged else {
+        return "they cannot be compared run by run".to_owned();
     };
-    let (one, other) = (told(&one), told(&other));
-    Some(format!("{subject} took {one} and {other}{ending}"))
+    let rule = Rule::default();
+    let confidence = rule.confidence_percent();
+    let is_lower = judged.verdict == Verdict::Lower;
+    match judged.verdict {
+        Verdict::Identical => "the same, to the last sample".to_owned(),
+        Verdict::Lower | Verdict::Higher => {
+            let words = if is_lower {
+                &sides.lower
+            } else {
+                &sides.higher
+            };
+            let by = judged.ratio.map_or_else(
+                || format!("is {}", if is_lower { "lower" } else { "higher" }),
+                |ratio| by(ratio, words),
+            );
+            let name = &one.name;
+            format!("run by run, {name} {by} with {confidence} % confidence")
+        }
+        Verdict::NotSeparated { more } => {
+            let more = match more {
+                Some(more) if more > 0 => {
+                    format!(
+                        "; {more} more seeds of each would find {} times",
+                        rule.effect
+                    )
+                }
+                _ => String::new(),
+            };
+            format!("{} and {} are not separated{more}", one.name, other.name)
+        }
+        Verdict::Undecided(few) => {
+            let (have, needed) = (few.have.0.min(few.have.1), few.needed);
+            let seeds = if have == 1 {
+                "1 seed"
+            } else {
+                &format!("{have} seeds")
+            };
+            format!("no verdict from {seeds} of each, {needed} are needed (--seeds 1..{needed})")
+        }
+    }
+}
+
+/// `is 47 times lower (39 to 60)`.
+fn by(ratio: Interval, words: &Words) -> String {
+    let Interval { estimate, bounds } = ratio;
+    let is_far = !(0.5..2.0).contains(&estimate);
+    let is_lower = estimate < 1.0;
+    let number = |ratio: f64| match (is_far, is_lower) {
+        (true, true) => digits(1.0 / ratio),
+        (true, false) => digits(ratio),
+        (false, true) => digits(100.0 * (1.0 - ratio)),
+        (false, false) => digits(100.0 * (ratio - 1.0)),
+    };
+    let (verb, rest) = words[usize::from(is_far)];
+    let range = bounds.map_or_else(String::new, |(low, high)| {
+        // Seen from the lower one, the upper bound is the smaller effect.
+        let (least, most) = if is_lower { (high, low) } else { (low, high) };
+        format!(" ({} to {})", number(least), number(most))
+    });
+    format!("{verb} {} {rest}{range}", number(estimate))
+}
+
+/// Two digits or three.
+fn digits(value: f64) -> String {
+    if value.abs() < 9.95 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.0}")
+    }
 }
 
 fn work_name(row: &Measurement) -> String {
@@ -360,41 +477,6 @@ fn work_name(row: &Measurement) -> String {
         None => format!(" ({})", row.variant),
     };
     under_load(&format!("{}{how}", row.probe), row)
-}
-
-/// How much one time is above another.
-enum Times {
-    /// Not at all.
-    Same,
-    /// Less than twice: by how much the lower is below the higher.
-    Percent(String),
-    /// Twice or more.
-    Factor(String),
-    /// Zero or less has no ratio.
-    Unknown,
-}
-
-fn times(high: Nanos, low: Nanos) -> Times {
-    if high == low {
-        return Times::Same;
-    }
-    if low <= Nanos::ZERO {
-        return Times::Unknown;
-    }
-    let ratio = high.0 as f64 / low.0 as f64;
-    match ratio {
-        r if r >= 9.95 => Times::Factor(format!("{r:.0}")),
-        r if r >= 2.0 => Times::Factor(format!("{r:.1}")),
-        r => Times::Percent(percent(100.0 * (1.0 - 1.0 / r))),
-    }
-}
-
-fn percent(value: f64) -> String {
-    match value {
-        x if x < 0.1 => "less than 0.1".to_owned(),
-        x if x < 9.95 => format!("{x:.1}"),
-        x => format!("{x:.0}"),
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use punctual_model::run::Run;
 use unicode_width::UnicodeWidthStr;
 
 use crate::matrix::{Column, Matrix};
-use crate::rows::{Head, Line, Range, Rank, Sheet, clock_note, places};
+use crate::rows::{Head, Line, Range, Rank, Sheet, clock_note, colour_note, places};
+use crate::summary::summary;
 use crate::text::{Lines, clean, cut};
 
 /// Names of subjects are cut to this many columns.
@@ -37,7 +38,13 @@ pub fn table(runs: &[Run], width: usize, colour: bool) -> String {
         let mark = format!("{} ", superscript(&[number]));
         lines.wrap(&clean(note), &mark, INDENT);
     }
-    for place in places(&matrix).into_iter().chain(clock_note(&matrix)) {
+    if matrix.columns.len() > 1 {
+        lines.wrap(&clean(&summary(runs)), "", "");
+        lines.line("");
+    }
+    let colours = colour_note(&matrix, &sheet).filter(|_| colour);
+    let places = colours.into_iter().chain(places(&matrix));
+    for place in places.chain(clock_note(&matrix)) {
         lines.wrap(&clean(&place), "", "");
     }
     // In real time nothing comes twice: a digest there means nothing.
@@ -160,8 +167,8 @@ fn cells(line: &Line, columns: Columns) -> Vec<Cell> {
     let value = |at: usize| {
         let cell = emphasis(Cell::new(cell_text(line, at)));
         match line.cells[at].rank {
-            Rank::Lowest => cell.fg(Color::DarkGreen),
-            Rank::Highest | Rank::Wrong => cell.fg(Color::DarkRed),
+            Rank::Lower => cell.fg(Color::DarkGreen),
+            Rank::Higher | Rank::Wrong => cell.fg(Color::DarkRed),
             Rank::Plain | Rank::Absent => cell,
         }
     };

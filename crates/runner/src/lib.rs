@@ -53,6 +53,7 @@ mod companion;
 mod data_files;
 pub mod documents;
 mod error;
+pub mod import;
 pub mod limits;
 pub mod loads;
 mod mistakes;

@@ -83,4 +83,15 @@ mod tests {
         );
         assert!(said("").ends_with("expected a [[limit]], found none"));
     }
+
+    #[test]
+    fn a_suite_that_comes_along_may_have_limits() {
+        let limits = of_suite("latest-stable").unwrap();
+        assert!(
+            limits.iter().all(|limit| limit.name.is_some()),
+            "{limits:?}"
+        );
+        let none = of_suite("demo").unwrap_err().to_string();
+        assert!(none.contains("has no [[limit]]"), "{none}");
+    }
 }

@@ -24,6 +24,8 @@ pub enum Op {
     Preempt(i64),
     /// Changes the preemption count by what a register says.
     PreemptBy,
+    /// Says, in a bit of the preemption count, whether the running thread is to give up the CPU.
+    NeedResched(bool),
     /// Takes the place of the preemption count into this register.
     Point(Register),
     /// Changes what this register points at in the CPU's own area by so much.
@@ -160,6 +162,7 @@ fn op(insn: &Insn, decoded: &Instruction, preempt_count: Option<u64>) -> Option<
         Mnemonic::Inc | Mnemonic::Dec | Mnemonic::Add | Mnemonic::Sub => {
             preemption(decoded, preempt_count?)
         }
+        Mnemonic::And | Mnemonic::Or => need_resched(decoded, preempt_count?),
         Mnemonic::Mov | Mnemonic::Lea if decoded.op0_kind() == OpKind::Register => {
             let loads = match decoded.op1_kind() {
                 OpKind::Memory => {
@@ -176,9 +179,28 @@ fn op(insn: &Insn, decoded: &Instruction, preempt_count: Option<u64>) -> Option<
     }
 }
 
+/// The bit of the preemption count that is 0 where the running thread is to give up the CPU
+/// (`PREEMPT_NEED_RESCHED`).
+const NEED_RESCHED: u32 = 1 << 31;
+
+fn need_resched(decoded: &Instruction, place: u64) -> Option<Op> {
+    if !is_of_cpu(decoded) || address(decoded) != place {
+        return None;
+    }
+    match (decoded.mnemonic(), decoded.immediate(1) as u32) {
+        (Mnemonic::And, mask) if mask == !NEED_RESCHED => Some(Op::NeedResched(true)),
+        (Mnemonic::Or, NEED_RESCHED) => Some(Op::NeedResched(false)),
+        _ => None,
+    }
+}
+
+/// Whether an instruction changes something in the CPU's own area.
+fn is_of_cpu(decoded: &Instruction) -> bool {
+    decoded.op0_kind() == OpKind::Memory && decoded.memory_segment() == Register::GS
+}
+
 fn preemption(decoded: &Instruction, place: u64) -> Option<Op> {
-    let in_memory = decoded.op0_kind() == OpKind::Memory;
-    if !in_memory || decoded.memory_segment() != Register::GS {
+    if !is_of_cpu(decoded) {
         return None;
     }
     if address(decoded) != place {
@@ -278,6 +300,26 @@ mod tests {
         ]);
         let at = Register::RSI;
         assert_eq!(found, [(0, Op::Point(at)), (2, Op::PreemptAt(at, -1))]);
+    }
+
+    #[test]
+    fn whether_the_thread_is_to_give_up_the_cpu_is_a_bit_of_the_count() {
+        let (found, _) = ops(&[
+            // andl $0x7fffffff,%gs:0x34e88; orl $0x80000000, …; andl $0xff, …
+            &[
+                0x65, 0x81, 0x24, 0x25, 0x88, 0x4e, 0x03, 0x00, 0xff, 0xff, 0xff, 0x7f,
+            ],
+            &[
+                0x65, 0x81, 0x0c, 0x25, 0x88, 0x4e, 0x03, 0x00, 0x00, 0x00, 0x00, 0x80,
+            ],
+            &[
+                0x65, 0x81, 0x24, 0x25, 0x88, 0x4e, 0x03, 0x00, 0xff, 0x00, 0x00, 0x00,
+            ],
+        ]);
+        assert_eq!(
+            found,
+            [(0, Op::NeedResched(true)), (1, Op::NeedResched(false))]
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod blocks;
+pub mod bound;
 pub mod breakdown;
 mod decode;
 pub mod error;

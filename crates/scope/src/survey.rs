@@ -9,9 +9,12 @@
 //! threads may run within it. Where the kernel is not preempted at all, it is a stretch of
 //! kernel code without `__cond_resched`, switch or return to user space.
 
+mod delays;
+mod ring;
 mod section;
 mod tracer;
 
+pub use delays::{Delay, DelayKind, Delays, Interrupt};
 pub use section::{Hotspot, SectionKind, Survey};
 pub use tracer::SectionTracer;
 

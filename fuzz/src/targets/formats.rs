@@ -2,12 +2,12 @@
 //! What other programs print.
 
 use punctual_formats::{cyclictest_histogram, cyclictest_json, cyclictest_lines};
-use punctual_formats::{hackbench, realfeel, sendme};
+use punctual_formats::{foreign, hackbench, realfeel, sendme};
 
 use super::{text, texts};
 use crate::Target;
 
-/// Cyclictest's three forms, hackbench, realfeel, sendme: each reader reads each input.
+/// Cyclictest's three forms, rtla's and jitterdebugger's histograms, hackbench, realfeel, sendme: each reader reads each input.
 pub const FORMATS: Target = Target {
     name: "formats",
     seeds: || {
@@ -20,6 +20,12 @@ pub const FORMATS: Target = Target {
             &cyclictest_json::write(&results()),
             "T: 0 ( 1234) P:80 I:1000 C:  10000 Min:      2 Act:    3 Avg:    3 Max:      41\n",
             "       0:       1:       7\n",
+            "# RTLA timerlat histogram\n# Time unit is microseconds (us)\n\
+             # Duration:   0 00:00:10\nIndex   IRQ-000   Thr-000\n0  3  0\n2  0  3\n\
+             over:  0  0\ncount:  3  3\nmin:  0  2\navg:  0  2\nmax:  0  2\n",
+            "{\"version\": 3, \"sysinfo\": {\"nodename\": \"a\", \"release\": \"6\", \
+             \"version\": \"#1\", \"resolution_in_ns\": 1000}, \"cpu\": {\"0\": {\"histogram\": \
+             {\"8\": 7}, \"count\": 7, \"max\": 8}}}",
             &hackbench::write_time(1_234_567_890),
             &realfeel::write(&[0, 4, 7, 0, 1]),
             &(realfeel::write_head(Some(1_400_038), 64, true)
@@ -41,6 +47,7 @@ pub const FORMATS: Target = Target {
             }
             let _ = cyclictest_lines::ValueLine::read(1, line);
         }
+        let _ = foreign::read(text);
         let _ = hackbench::read_time(text);
         let _ = realfeel::read(text);
         let _ = realfeel::read_jitters(text);

@@ -10,8 +10,7 @@ use clap::Args;
 use punctual_model::Run;
 use punctual_report::scope::page::{Other, page};
 use punctual_report::scope::{chrome, json, text};
-use punctual_scope::explain::{Explained, Wanted, explain};
-use punctual_scope::repeat::OnEvent;
+use punctual_scope::explain::{Explained, Wanted};
 
 use super::replay_args::ReplayArgs;
 use super::{StoreArgs, load};
@@ -149,11 +148,7 @@ impl Explain {
                 .worst
                 .unwrap_or(if self.sample.is_some() { usize::MAX } else { 1 }),
         };
-        let (place, machine) = self.repeat.machine(run)?;
-        let chosen = wanted.choose(run)?;
-        let last = chosen.iter().map(|chosen| chosen.window.step).max();
-        let body = |on: OnEvent| explain(&place, run, &machine, &chosen, cancel, on);
-        self.repeat.repeat(run, last, body)
+        self.repeat.explain(run, &wanted.choose(run)?, cancel)
     }
 }
 

@@ -7,19 +7,24 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use punctual_judge::{Fitness, Judgement, Sequential, Unanswered, judge, runs_for_typical};
+use punctual_judge::{
+    Baselines, Fitness, Judgement, Sequential, Unanswered, judge, runs_for_typical,
+};
+use punctual_model::limit::{Demand, Reference};
 use punctual_model::suite::Suite;
 use punctual_model::{Limit, Nanos, Run};
+use punctual_report::compare::difference;
 use punctual_report::judgement::{
-    judgement_json, judgement_text, junit, kcidb, ktap, lava, openmetrics,
+    Stories, judgement_json, judgement_page, judgement_text, junit, kcidb, ktap, lava, openmetrics,
 };
-use punctual_runner::limits;
+use punctual_runner::{documents, limits};
 
-use super::LAST;
 use super::measure::what::WhatArgs;
 use super::measure::{MeasureArgs, Prepared};
+use super::replay_args::ReplayArgs;
+use super::{baseline, is_run};
 use crate::scale_args::parse_duration;
-use crate::{ExitStatus, UsageError, output};
+use crate::{ExitStatus, UsageError, interrupt, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,13 +33,16 @@ Examples:
   punctual judge ./mine.toml               the suite's own [[limit]]
   punctual judge demo --kernel mine --limits mine.toml --seeds 1..20 --json
   punctual judge ./mine.toml --budget 20m --junit verdict.xml
+  punctual judge latest-stable --report certificate.html
+  punctual judge demo --kernel mine --limits mine.toml --baseline stable
 
 A file of limits, or a suite, has as many of these as it takes:
   [[limit]]
   probe = \"timer\"
   load = \"stress\"      # each by itself, where none is named; so variant, subject
   what = \"worst\"       # mean, median, p99.9, missed, cpu, work with its unit
-  at_most = \"100 us\"   # or at_least; \"115 %\" with of = \"none\"
+  at_most = \"100 us\"   # or at_least; \"115 %\" with of = \"none\", or
+                         # of = \"baseline\" (--baseline), of = \"baseline:stable\"
   [[limit]]
   probe = \"timer\"
   above = \"50 us\"      # such samples come …
@@ -46,6 +54,10 @@ Exit status: 0 fit; 4 unfit; 5 undecided; 1 and 2 as ever.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 #[expect(clippy::doc_markdown, reason = "a terminal shows these texts")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub struct Judge {
     /// Runs (r3 or 3; `last`); or a suite, which is measured first, with as many
     /// seeds as its limits need
@@ -58,6 +70,16 @@ pub struct Judge {
     /// from --seed on
     #[arg(long, value_name = "TIME", conflicts_with = "seeds", value_parser = parse_duration)]
     budget: Option<Nanos>,
+    /// The runs that limits with `of = "baseline"` compare with: a name that
+    /// `punctual baseline list` shows, or a run (may be repeated)
+    #[arg(long, value_name = "NAME|RUN")]
+    baseline: Vec<String>,
+    /// Do not repeat runs to tell why the samples were late that broke limits
+    #[arg(long)]
+    no_explain: bool,
+    /// Write a page (HTML, one file) with verdicts, stories and evidence to FILE
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Print JSON
     #[arg(long, group = "printed")]
     json: bool,
@@ -83,7 +105,7 @@ pub struct Judge {
 impl Judge {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
-        for file in [&self.junit, &self.kcidb, &self.openmetrics] {
+        for file in [&self.report, &self.junit, &self.kcidb, &self.openmetrics] {
             output::check_file(file.as_deref())?;
         }
         let (judgement, runs) = if self.what.iter().all(|word| is_run(word)) {
@@ -92,7 +114,9 @@ impl Judge {
                 return Err(UsageError(wrong.into()).into());
             }
             let runs = self.measure.store.load(&self.what)?;
-            (judged(&self.limits_of(&suite_of(&runs)?)?, &runs)?, runs)
+            let limits = self.limits_of(&suite_of(&runs)?)?;
+            let baselines = self.baselines(&limits)?;
+            (judged(&limits, &runs, &baselines)?, runs)
         } else {
             let [suite] = self.what.as_slice() else {
                 let found = self.what.join(" ");
@@ -101,12 +125,77 @@ impl Judge {
             };
             self.measured(suite)?
         };
-        self.show(&judgement, &runs)?;
+        let stories = if self.no_explain {
+            Stories::new()
+        } else {
+            self.stories(&judgement, &runs)?
+        };
+        self.show(&judgement, &stories, &runs)?;
         Ok(match judgement.fitness() {
             Fitness::Fit => ExitStatus::Done,
             Fitness::Unfit => ExitStatus::Unfit,
             Fitness::Undecided => ExitStatus::Undecided,
         })
+    }
+
+    /// The runs that limits compare with.
+    fn baselines(&self, limits: &[Limit]) -> Result<Baselines> {
+        let runs = |names| baseline::named(&self.measure.store.open()?, names);
+        let mut baselines = Baselines::new();
+        if !self.baseline.is_empty() {
+            baselines.insert(None, runs(&self.baseline)?);
+        }
+        let mut is_relative = false;
+        for (limit, number) in limits.iter().zip(1..) {
+            let Demand::Relative(.., of) = &limit.demand else {
+                continue;
+            };
+            is_relative = true;
+            match of {
+                Reference::Baseline(Some(name)) => {
+                    let runs = runs(std::slice::from_ref(name))?;
+                    baselines.insert(Some(name.clone()), runs);
+                }
+                Reference::Baseline(None) if self.baseline.is_empty() => {
+                    let (probe, demand) = (&limit.probe, &limit.demand);
+                    return Err(UsageError(format!(
+                        "limit {number} ({probe}, {demand}): expected --baseline, which names \
+                         runs to compare with"
+                    ))
+                    .into());
+                }
+                _ => {}
+            }
+        }
+        if !self.baseline.is_empty() && !is_relative {
+            let none = "--baseline: no limit is a share of anything (`of = \"baseline\"`)";
+            return Err(UsageError(none.into()).into());
+        }
+        Ok(baselines)
+    }
+
+    /// Why samples were late that broke limits: each run that has such is repeated once.
+    fn stories(&self, judgement: &Judgement, runs: &[Run]) -> Result<Stories> {
+        let replay = ReplayArgs::quiet(self.measure.quiet);
+        let cancel = interrupt::flag()?;
+        let mut stories = Stories::new();
+        for run in runs.iter().filter(|run| run.is_virtual()) {
+            let broken = judgement.answers.iter().enumerate();
+            let broken = broken.filter_map(|(number, answer)| {
+                let sample = answer.sample.as_ref().filter(|one| one.run == run.id)?;
+                let is_broken = answer.fitness == Fitness::Unfit;
+                is_broken.then_some((number, (&answer.key, sample.sample.seq)))
+            });
+            let (numbers, samples): (Vec<usize>, Vec<_>) = broken.unzip();
+            if samples.is_empty() {
+                continue;
+            }
+            let Some(told) = replay.stories(run, &samples, cancel) else {
+                break;
+            };
+            stories.extend(numbers.into_iter().zip(told));
+        }
+        Ok(stories)
     }
 
     fn limits_of(&self, suite: &str) -> Result<Vec<Limit>> {
@@ -119,29 +208,31 @@ impl Judge {
     /// Measures a suite, and judges what came.
     fn measured(&self, suite: &str) -> Result<(Judgement, Vec<Run>)> {
         let limits = self.limits_of(suite)?;
+        let baselines = self.baselines(&limits)?;
         let what = WhatArgs::of_suite(suite);
         self.measure.check()?;
         let suite = self.measure.suite(&what)?;
-        let plans = self.measure.plans(&suite, Some(seeds_for(&limits)))?;
+        let seeds = seeds_for(&limits).max(suite.seeds.get() as usize);
+        let plans = self.measure.plans(&suite, Some(seeds))?;
         let prepared = self.measure.prepare(&what, &suite)?;
         if let Some(budget) = self.budget {
-            return self.within(budget, &limits, &suite, &prepared);
+            let sequential = Sequential::new(&limits, baselines);
+            return self.within(budget, sequential, &suite, &prepared);
         }
         let runs = prepared.measure(&plans)?.runs;
-        Ok((judged(&limits, &runs)?, runs))
+        Ok((judged(&limits, &runs, &baselines)?, runs))
     }
 
     /// Measures seed after seed until each limit is decided, or the time is over.
     fn within(
         &self,
         budget: Nanos,
-        limits: &[Limit],
+        mut sequential: Sequential,
         suite: &Suite,
         prepared: &Prepared<'_>,
     ) -> Result<(Judgement, Vec<Run>)> {
         let begun = Instant::now();
         let budget = Duration::from_nanos(budget.0.unsigned_abs());
-        let mut sequential = Sequential::new(limits);
         let (mut runs, mut seeds) = (Vec::new(), 0);
         loop {
             let missing = sequential.next_runs() - seeds;
@@ -165,15 +256,19 @@ impl Judge {
         }
     }
 
-    fn show(&self, judgement: &Judgement, runs: &[Run]) -> Result<()> {
+    fn show(&self, judgement: &Judgement, stories: &Stories, runs: &[Run]) -> Result<()> {
         if self.json {
-            output::print_json(&judgement_json(judgement))?;
+            output::print_json(&judgement_json(judgement, stories))?;
         } else if self.ktap {
             output::print(&ktap(judgement))?;
         } else if self.lava {
             output::print(&lava(judgement))?;
         } else {
-            output::print(&judgement_text(judgement, output::width()))?;
+            output::print(&judgement_text(judgement, stories, output::width()))?;
+        }
+        if let Some(path) = &self.report {
+            let page = judgement_page(judgement, stories, runs, &documents::all()?);
+            output::write_page(&page, path)?;
         }
         let write = |path: &Option<PathBuf>, text: &dyn Fn() -> String| match path {
             Some(path) => fs::write(path, text()).with_context(|| path.display().to_string()),
@@ -185,8 +280,15 @@ impl Judge {
     }
 }
 
-fn judged(limits: &[Limit], runs: &[Run]) -> Result<Judgement> {
-    judge(limits, runs).map_err(unanswered)
+/// Judges runs that may be compared with their baselines.
+fn judged(limits: &[Limit], runs: &[Run], baselines: &Baselines) -> Result<Judgement> {
+    for baseline in baselines.values() {
+        let first = runs.iter().take(1).chain(baseline).cloned();
+        if let Some(difference) = difference(&first.collect::<Vec<_>>()) {
+            return Err(UsageError(difference).into());
+        }
+    }
+    judge(limits, runs, baselines).map_err(unanswered)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
@@ -198,12 +300,6 @@ fn unanswered(unanswered: Unanswered) -> anyhow::Error {
 fn seeds_for(limits: &[Limit]) -> usize {
     let needed = |limit: &Limit| limit.runs.unwrap_or(0).max(runs_for_typical(limit.level()));
     limits.iter().map(needed).max().unwrap_or(1)
-}
-
-/// Whether a word names a run, not a suite.
-fn is_run(word: &str) -> bool {
-    let number = word.strip_prefix(['r', 'R']).unwrap_or(word);
-    word.eq_ignore_ascii_case(LAST) || number.parse::<u64>().is_ok()
 }
 
 /// The suite of all runs.

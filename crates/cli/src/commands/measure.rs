@@ -99,7 +99,7 @@ pub struct MeasureArgs {
     patience: u64,
     /// Show no progress
     #[arg(short, long)]
-    quiet: bool,
+    pub quiet: bool,
     #[command(flatten)]
     pub store: StoreArgs,
 }
@@ -122,18 +122,28 @@ impl Prepared<'_> {
         self.side_by_side.div_ceil(self.subjects.len().max(1))
     }
 
+    /// The subjects' names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.subjects.iter().map(|subject| subject.name.as_str())
+    }
+
     /// Measures each subject by each plan.
     pub fn measure(&self, plans: &Plans) -> Result<Results> {
+        self.measure_of(plans, &|_| true)
+    }
+
+    /// Measures each subject of which the name is wanted by each plan.
+    pub fn measure_of(&self, plans: &Plans, is_wanted: &dyn Fn(&str) -> bool) -> Result<Results> {
         let Plans { plans, pooled } = plans;
-        let subjects = &self.subjects;
-        let all = plans
-            .iter()
-            .flat_map(|plan| iter::repeat_n(plan, subjects.len()));
+        let wanted = self.names().filter(|name| is_wanted(name)).count();
+        let all = plans.iter().flat_map(|plan| iter::repeat_n(plan, wanted));
         let is_virtual = self.args.bench == Bench::Virtual;
         let progress = Progress::new(all, is_virtual, self.side_by_side, self.args.quiet);
         let mut jobs = Vec::new();
         for plan in plans {
-            for (number, (subject, system)) in subjects.iter().zip(&self.systems).enumerate() {
+            let subjects = self.subjects.iter().zip(&self.systems).enumerate();
+            for (number, (subject, system)) in subjects.filter(|(_, (own, _))| is_wanted(&own.name))
+            {
                 let mut plan = plan.clone();
                 plan.absent.clone_from(&system.absent);
                 let request = self.args.request(self.what, self.suite, number)?;
@@ -366,22 +376,36 @@ impl MeasureArgs {
 
     /// A plan for each of `count` seeds, those of `before` runs left out.
     pub fn plans_after(&self, suite: &Suite, before: usize, count: usize) -> Result<Plans> {
+        let seeds = (self.first_seed()..=SEED_MAX).skip(before).take(count);
+        self.plans_of(suite, &seeds.collect::<Vec<_>>())
+    }
+
+    /// A plan for each of these seeds.
+    pub fn plans_of(&self, suite: &Suite, seeds: &[u64]) -> Result<Plans> {
         let loads = loads::of(suite)?;
         let steps = self.scale.scale().shards(&suite.steps, self.longest())?;
         let [steps] = steps.as_slice() else {
             return Err(too_many_seeds(steps.len()).into());
         };
-        let seeds = (self.first_seed()..=SEED_MAX).skip(before).take(count);
-        let plan = |seed| {
-            let mut plan = suites::plan(suite, steps, &loads, seed)?;
+        let plan = |seed: &u64| {
+            let mut plan = suites::plan(suite, steps, &loads, *seed)?;
             plan.allow_idle_states = self.allow_idle_states;
             Ok(plan)
         };
-        let plans: Result<_> = seeds.map(plan).collect();
+        let plans: Result<_> = seeds.iter().map(plan).collect();
         Ok(Plans {
             plans: plans?,
             pooled: false,
         })
+    }
+
+    /// The seeds that are named, if any are.
+    pub fn seeds_asked_for(&self) -> Option<Vec<u64>> {
+        let one = || self.seed.map(|seed| vec![seed]);
+        self.seeds
+            .as_ref()
+            .map(|seeds| seeds.0.clone())
+            .or_else(one)
     }
 
     fn first_seed(&self) -> u64 {
@@ -417,6 +441,13 @@ pub struct Plans {
     plans: Vec<Plan>,
     /// Whether the runs are shards of one measurement.
     pooled: bool,
+}
+
+impl Plans {
+    /// The first of them, in TOML.
+    pub fn first_toml(&self) -> String {
+        self.plans.first().map_or_else(String::new, Plan::to_toml)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

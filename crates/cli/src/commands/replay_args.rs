@@ -2,6 +2,7 @@
 //! Runs that are repeated, watched: what `explain` and `survey` have in common.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
 use clap::Args;
@@ -9,18 +10,35 @@ use punctual_bench::RunError;
 use punctual_bench::system::Event;
 use punctual_bench::virtual_bench::{Machine, Start};
 use punctual_kernels::paths;
-use punctual_model::{Plan, Run};
+use punctual_model::{Plan, RecordingKey, Run};
+use punctual_report::scope::Story;
 use punctual_runner::Companion;
 use punctual_scope::error::ScopeError;
-use punctual_scope::repeat::Repeater;
+use punctual_scope::explain::{Chosen, Explained, Wanted, explain};
+use punctual_scope::repeat::{OnEvent, Repeater};
 
 use super::{catalog, virtual_bench};
 use crate::UsageError;
 use crate::output::say;
 use crate::progress::Progress;
 
+/// The sample of a measurement that has this number.
+fn chosen(run: &Run, key: &RecordingKey, seq: u64) -> Result<Chosen, String> {
+    let wanted = Wanted {
+        probe: Some(key.probe.clone()),
+        load: Some(key.load.clone()),
+        variant: Some(key.label()),
+        sample: Some(seq),
+        worst: usize::MAX,
+    };
+    let all = wanted.choose(run).map_err(|error| error.to_string())?;
+    let is_own = |one: &Chosen| run.recordings[one.recording].key.is_same_measurement(key);
+    let own = all.into_iter().find(is_own);
+    own.ok_or_else(|| "the run did not keep it".to_owned())
+}
+
 /// How a run is repeated.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct ReplayArgs {
     /// Boot afresh instead of resuming a booted guest from the cache
     #[arg(long)]
@@ -34,6 +52,57 @@ pub struct ReplayArgs {
 }
 
 impl ReplayArgs {
+    /// From the cache, with progress or without.
+    pub fn quiet(quiet: bool) -> Self {
+        Self {
+            quiet,
+            ..Self::default()
+        }
+    }
+
+    /// Repeats a run, and tells what stood in the way of these samples. `None` where Ctrl-C
+    /// has ended it.
+    pub fn explain(
+        &self,
+        run: &Run,
+        chosen: &[Chosen],
+        cancel: &AtomicBool,
+    ) -> Result<Option<Vec<Explained>>> {
+        let (place, machine) = self.machine(run)?;
+        let last = chosen.iter().map(|chosen| chosen.window.step).max();
+        let body = |on: OnEvent| explain(&place, run, &machine, chosen, cancel, on);
+        self.repeat(run, last, body)
+    }
+
+    /// The stories of these samples, each of a measurement and with its number, in their order;
+    /// a run is repeated once for all of them. `None` where Ctrl-C has ended it.
+    pub fn stories(
+        &self,
+        run: &Run,
+        samples: &[(&RecordingKey, u64)],
+        cancel: &AtomicBool,
+    ) -> Option<Vec<Story>> {
+        let chosen: Vec<Result<Chosen, String>> = samples
+            .iter()
+            .map(|(key, seq)| chosen(run, key, *seq))
+            .collect();
+        let known: Vec<Chosen> = chosen.iter().flatten().copied().collect();
+        let explained = match self.explain(run, &known, cancel) {
+            _ if known.is_empty() => Ok(Vec::new()),
+            Ok(explained) => Ok(explained?),
+            Err(error) => Err(format!("{error:#}")),
+        };
+        let mut told = explained.map(Vec::into_iter);
+        let mut story = |_: Chosen| match &mut told {
+            Ok(told) => told
+                .next()
+                .ok_or_else(|| "it was not seen again".to_owned()),
+            Err(why) => Err(why.clone()),
+        };
+        let stories = chosen.into_iter().map(|one| one.and_then(&mut story));
+        Some(stories.collect())
+    }
+
     /// The bench on which a run is repeated, and its machine there.
     pub fn machine(&self, run: &Run) -> Result<(Repeater, Machine)> {
         if !run.is_virtual() {

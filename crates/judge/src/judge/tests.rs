@@ -31,7 +31,7 @@ fn runs(subject: &str, seeds: u64) -> Vec<Run> {
 }
 
 fn only(rest: &str, runs: &[Run]) -> Answer {
-    let mut judgement = judge(&limits(rest), runs).unwrap();
+    let mut judgement = judge(&limits(rest), runs, &Baselines::new()).unwrap();
     assert_eq!(judgement.answers.len(), 1);
     judgement.answers.remove(0)
 }
@@ -136,7 +136,7 @@ fn nothing_measured_at_all_is_undecided_not_fit() {
 #[test]
 fn a_limit_that_no_recording_answers_is_an_error() {
     let error = |rest: &str| {
-        judge(&limits(rest), &runs("rt", 5))
+        judge(&limits(rest), &runs("rt", 5), &Baselines::new())
             .unwrap_err()
             .to_string()
     };
@@ -261,7 +261,9 @@ fn all_is_as_bad_as_the_worst_of_it() {
     let text = "what = \"missed\"\nat_most = 0\n[[limit]]\nprobe = \"timer\"\n";
     let both = |worst: &str| {
         let rest = format!("{text}what = \"worst\"\nat_most = \"{worst}\"");
-        judge(&limits(&rest), &runs("rt", 5)).unwrap().fitness()
+        judge(&limits(&rest), &runs("rt", 5), &Baselines::new())
+            .unwrap()
+            .fitness()
     };
     assert_eq!(both("100 us"), Fitness::Fit);
     assert_eq!(both("8 us"), Fitness::Unfit);
@@ -272,5 +274,70 @@ fn all_is_as_bad_as_the_worst_of_it() {
     assert_eq!(
         answer.reason(),
         "2 periods were missed in rt-4, the most of 5 runs"
+    );
+}
+
+/// `seeds` runs that take `per_cent` of what those of [`runs`] take.
+fn scaled(subject: &str, seeds: u64, per_cent: i64) -> Vec<Run> {
+    let values = |seed: u64| vec![(9_000 + seed as i64) * per_cent / 100; 100];
+    let run = |seed| synthetic::run(subject, seed, &values(seed));
+    (1..=seeds).map(run).collect()
+}
+
+const OF_BASELINE: &str = "what = \"worst\"\nat_most = \"115 %\"\nof = \"baseline\"";
+
+#[test]
+fn a_share_of_a_baseline_is_of_the_same_subject_there() {
+    let both = [scaled("none", 5, 100), scaled("rt", 5, 200)].concat();
+    let of = |per_cent: i64, baseline: &[Run]| {
+        let judged = [scaled("none", 5, per_cent), scaled("rt", 5, 200)].concat();
+        let baselines = Baselines::from([(None, baseline.to_vec())]);
+        judge(&limits(OF_BASELINE), &judged, &baselines).unwrap()
+    };
+    let fitness = |judgement: Judgement| -> Vec<Fitness> {
+        judgement.answers.iter().map(|one| one.fitness).collect()
+    };
+    assert_eq!(fitness(of(110, &both)), [Fitness::Fit, Fitness::Fit]);
+    assert_eq!(fitness(of(130, &both)), [Fitness::Unfit, Fitness::Fit]);
+    // A baseline of one subject is what all are compared with.
+    let rt = scaled("rt", 5, 100);
+    assert_eq!(fitness(of(110, &rt)), [Fitness::Fit, Fitness::Unfit]);
+}
+
+#[test]
+fn a_subject_that_is_not_there_may_be_one_of_the_baseline() {
+    let judged = scaled("mine", 5, 110);
+    let baselines = Baselines::from([(None, scaled("stable", 5, 100))]);
+    let of_stable = OF_BASELINE.replace("baseline", "stable");
+    let judgement = judge(&limits(&of_stable), &judged, &baselines).unwrap();
+    assert_eq!(judgement.fitness(), Fitness::Fit);
+    let alone = judge(&limits(&of_stable), &judged, &Baselines::new());
+    let expected = "expected the subject stable to compare with, found mine";
+    assert_eq!(alone.unwrap_err().reason, expected);
+}
+
+#[test]
+fn what_is_identical_to_its_baseline_needs_no_further_run() {
+    let baselines = Baselines::from([(None, scaled("rt", 1, 100))]);
+    let of = |per_cent: i64| {
+        let judged = scaled("rt", 1, per_cent);
+        let judgement = judge(&limits(OF_BASELINE), &judged, &baselines).unwrap();
+        judgement.fitness()
+    };
+    assert_eq!((of(100), of(101)), (Fitness::Fit, Fitness::Undecided));
+}
+
+#[test]
+fn a_baseline_that_is_not_there_is_an_error() {
+    let judged = runs("rt", 5);
+    let of = |baselines: &Baselines| {
+        let unanswered = judge(&limits(OF_BASELINE), &judged, baselines).unwrap_err();
+        unanswered.reason
+    };
+    assert_eq!(of(&Baselines::new()), "expected the runs of the baseline");
+    let others = [scaled("none", 1, 100), scaled("full", 1, 100)].concat();
+    assert_eq!(
+        of(&Baselines::from([(None, others)])),
+        "expected the subject rt to compare with, found none; full"
     );
 }

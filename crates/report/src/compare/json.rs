@@ -58,7 +58,7 @@ fn section(comparison: &Comparison, section: &Section) -> Value {
 }
 
 /// By the leading figure, run by run; `more` are further seeds of each subject.
-fn verdict(judged: &Judged) -> Value {
+pub fn verdict(judged: &Judged) -> Value {
     let more = match judged.verdict {
         Verdict::NotSeparated { more } => more,
         Verdict::Undecided(few) => {

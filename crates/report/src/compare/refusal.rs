@@ -38,22 +38,23 @@ pub fn check(runs: &[Run]) -> Result<(), Refusal> {
             return Err(Refusal(format!("{} is named twice", run.id)));
         }
     }
-    let Some((first, others)) = runs.split_first() else {
-        return Ok(());
-    };
-    for other in others {
-        if let Some(difference) = difference(first, other) {
-            return Err(Refusal(format!(
-                "{} and {} cannot be compared: {difference}",
-                first.id, other.id
-            )));
-        }
-    }
-    Ok(())
+    difference(runs).map_or(Ok(()), |why| Err(Refusal(why)))
+}
+
+/// Which of these runs measured something else than the first, and what: `r1 and r4 cannot be
+/// compared: …`.
+pub fn difference(runs: &[Run]) -> Option<String> {
+    let (first, others) = runs.split_first()?;
+    let mut different = others.iter().filter_map(|other| {
+        let what = of_two(first, other)?;
+        let (one, other) = (&first.id, &other.id);
+        Some(format!("{one} and {other} cannot be compared: {what}"))
+    });
+    different.next()
 }
 
 /// What makes two runs two different measurements.
-fn difference(one: &Run, other: &Run) -> Option<String> {
+pub fn of_two(one: &Run, other: &Run) -> Option<String> {
     let differ = |what: &str, one: &str, other: &str| {
         (one != other).then(|| format!("the {what} is {one} here and {other} there"))
     };
@@ -69,8 +70,9 @@ fn difference(one: &Run, other: &Run) -> Option<String> {
         .or_else(|| plans(&one.plan, &other.plan))
 }
 
-/// Plans may differ in their seed and in what could not be brought along.
-fn plans(one: &str, other: &str) -> Option<String> {
+/// What differs between two plans, in TOML, but for the seed and what could not be brought
+/// along; `None` where they measure the same.
+pub fn plans(one: &str, other: &str) -> Option<String> {
     if one == other {
         return None;
     }

@@ -1,37 +1,70 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a subject is lower or higher than the first one, row by row.
 
-use punctual_judge::{Comparison as Judged, Pair, Rule, Verdict, compare_rows};
+use punctual_judge::{Comparison as Judged, Pair, Rule, Verdict, compare_rows, is_identical};
 use punctual_model::probe::Shape;
+use punctual_model::run::State;
 use punctual_model::units::Nanos;
+use punctual_model::{Recording, Run};
 
-use super::{Comparison, Digests};
-use crate::matrix::{Availability as Found, Column, Matrix, Measurement};
+use super::{Comparison, refusal};
+use crate::matrix::{Column, Matrix, Measured, Measurement};
 use crate::stats::Stats;
 use crate::text::times;
 
-/// The verdicts of one subject against the first, by the leading figure of each row; one for
+/// The verdicts of each subject against the first, row by row; of the first itself, and of
+/// runs that cannot be compared, `None`.
+pub fn against_first(matrix: &Matrix<'_>, rule: &Rule) -> Vec<Vec<Option<Judged>>> {
+    let first = matrix.columns.first();
+    let of_column = |(at, column): (usize, &Column<'_>)| match first {
+        Some(first) if at > 0 => of_pair(&matrix.rows, column, first, rule),
+        _ => vec![None; matrix.rows.len()],
+    };
+    matrix.columns.iter().enumerate().map(of_column).collect()
+}
+
+/// The verdicts of one subject against another, by the leading figure of each row; one for
 /// each row, `None` where that has no such figure. Each run gives one figure.
-pub fn verdicts(
-    matrix: &Matrix<'_>,
-    column: &Column<'_>,
-    digests: Digests,
+pub fn of_pair(
+    rows: &[Measurement],
+    of: &Column<'_>,
+    than: &Column<'_>,
     rule: &Rule,
 ) -> Vec<Option<Judged>> {
+    if of
+        .runs
+        .iter()
+        .any(|run| refusal::of_two(than.runs[0], run).is_some())
+    {
+        return vec![None; rows.len()];
+    }
     let pair = |row: &Measurement| {
         let figure = leading(row)?;
-        let of = |column| figures(column, row, figure);
+        let [own, other] = [of, than].map(|column| found(column, row));
         Some(Pair {
-            of: of(column),
-            than: of(&matrix.columns[0]),
-            is_identical: digests == Digests::Equal,
+            is_identical: is_identical(&own, &other),
+            of: figures(&own, figure),
+            than: figures(&other, figure),
         })
     };
-    let pairs: Vec<Option<Pair>> = matrix.rows.iter().map(pair).collect();
+    let pairs: Vec<Option<Pair>> = rows.iter().map(pair).collect();
     let tested: Vec<Pair> = pairs.iter().flatten().cloned().collect();
     let mut judged = compare_rows(&tested, rule).into_iter();
     let of_row = |pair: Option<Pair>| pair.and_then(|_| judged.next());
     pairs.into_iter().map(of_row).collect()
+}
+
+/// What whole runs have of a measurement; of runs that are the same, being of one seed in
+/// virtual time, the first.
+fn found<'a>(column: &Column<'a>, row: &Measurement) -> Vec<(&'a Run, &'a Recording)> {
+    let mut kept: Vec<(&Run, &Recording)> = Vec::new();
+    for Measured { run, recording } in column.found(row) {
+        let is_same = |(other, _): &(&Run, _)| run.is_virtual() && other.seed == run.seed;
+        if run.state == State::Finished && !kept.iter().any(is_same) {
+            kept.push((run, recording));
+        }
+    }
+    kept
 }
 
 /// What counts of a run, where samples do.
@@ -45,16 +78,13 @@ fn leading(row: &Measurement) -> Option<fn(&Stats) -> Option<Nanos>> {
 }
 
 /// One figure of each run that has one.
-fn figures(
-    column: &Column<'_>,
-    row: &Measurement,
-    figure: fn(&Stats) -> Option<Nanos>,
-) -> Vec<f64> {
-    let Found::Measured { found, .. } = column.cell(row) else {
-        return Vec::new();
+fn figures(found: &[(&Run, &Recording)], figure: fn(&Stats) -> Option<Nanos>) -> Vec<f64> {
+    let of_run = |(run, recording): &(&Run, &Recording)| {
+        let (run, recording) = (*run, *recording);
+        let stats = Stats::of(&[Measured { run, recording }]);
+        Some(figure(&stats)?.0 as f64)
     };
-    let of_run = |one| Some(figure(&Stats::of(&[one]))?.0 as f64);
-    found.into_iter().filter_map(of_run).collect()
+    found.iter().filter_map(of_run).collect()
 }
 
 /// A verdict's word.

@@ -5,19 +5,24 @@ use punctual_judge::{Answer, Judgement, More, Why};
 use punctual_model::limit::{Bound, Demand};
 use serde_json::{Value, json};
 
+use super::Stories;
+use crate::scope::{self, Story};
+
 /// The form's name and version; `docs/schema/verdict-1.json` describes it.
 const SCHEMA: &str = "punctual.verdict/1";
 
 /// `punctual.verdict/1`: times in nanoseconds, rates per second of measured time.
-pub fn judgement_json(judgement: &Judgement) -> Value {
+pub fn judgement_json(judgement: &Judgement, stories: &Stories) -> Value {
+    let answers = judgement.answers.iter().zip(0..);
+    let answers = answers.map(|(one, number)| answer(one, stories.get(&number)));
     json!({
         "schema": SCHEMA,
         "verdict": judgement.fitness().name(),
-        "answers": judgement.answers.iter().map(answer).collect::<Vec<_>>(),
+        "answers": answers.collect::<Vec<_>>(),
     })
 }
 
-fn answer(answer: &Answer) -> Value {
+fn answer(answer: &Answer, story: Option<&Story>) -> Value {
     let limit = &answer.limit;
     json!({
         "limit": {
@@ -47,6 +52,7 @@ fn answer(answer: &Answer) -> Value {
         "excluded_per_second": answer.excluded,
         "more": answer.more.as_ref().map(more),
         "explain": super::explain_command(answer),
+        "story": story.map(scope::json::told),
     })
 }
 
@@ -67,7 +73,7 @@ fn demand(demand: &Demand) -> Value {
         }
         Demand::Relative(figure, bound, of) => {
             let (side, value) = side(bound);
-            json!({ "kind": "relative", "figure": figure.to_string(), side: value, "of": of })
+            json!({ "kind": "relative", "figure": figure.to_string(), side: value, "of": of.to_string() })
         }
     }
 }

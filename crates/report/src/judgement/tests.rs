@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+use punctual_judge::Baselines;
 use punctual_model::Run;
-use punctual_model::limit::{Bound, Demand, Figure};
+use punctual_model::limit::{Bound, Demand, Figure, Reference};
 use punctual_model::units::Nanos;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
@@ -23,12 +24,18 @@ fn limit(demand: Demand) -> Limit {
 
 fn judged(demands: Vec<Demand>, runs: &[Run]) -> Judgement {
     let limits: Vec<Limit> = demands.into_iter().map(limit).collect();
-    punctual_judge::judge(&limits, runs).unwrap()
+    punctual_judge::judge(&limits, runs, &Baselines::new()).unwrap()
 }
 
 /// Each kind of demand, so that each kind of reason comes.
 fn every_kind() -> Judgement {
-    let relative = |of: &str| Demand::Relative(Figure::Mean, Bound::AtMost(1.15), of.into());
+    let relative = |of: &str| {
+        Demand::Relative(
+            Figure::Mean,
+            Bound::AtMost(1.15),
+            Reference::Subject(of.into()),
+        )
+    };
     let demands = vec![
         Demand::Never(Nanos::from_micros(100)),
         Demand::Missed(0),
@@ -49,7 +56,7 @@ fn every_kind() -> Judgement {
 fn the_text_says_what_is_fit_what_is_not_and_what_would_decide() {
     let runs = fixtures::seeds(5);
     let judgement = judged(vec![Demand::Never(Nanos::from_micros(100))], &runs);
-    let text = judgement_text(&judgement, 80);
+    let text = judgement_text(&judgement, &Stories::new(), 80);
     // A command is not broken, but for whom a terminal is too narrow.
     let mut lines = text
         .lines()
@@ -67,6 +74,7 @@ fn the_text_says_what_is_fit_what_is_not_and_what_would_decide() {
             vec![Demand::Never(Nanos::from_micros(100))],
             &fixtures::seeds(3)[9..],
         ),
+        &Stories::new(),
         80,
     );
     assert_has(&few, &["to decide: at least 2 more runs"]);
@@ -90,7 +98,7 @@ fn schema() -> impl Fn(&Value) -> Result<(), String> {
 #[test]
 fn what_is_printed_is_what_the_schema_describes() {
     let judgement = every_kind();
-    let value = judgement_json(&judgement);
+    let value = judgement_json(&judgement, &Stories::new());
     let validate = schema();
     validate(&value).unwrap();
     let mut kinds: Vec<&str> = value["answers"]

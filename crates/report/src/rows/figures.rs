@@ -18,24 +18,11 @@ const QUANTILES: [(f64, &str); 4] = [
     (0.5, "median"),
 ];
 
-/// Figures are marked where the largest is at least so many times the smallest: what is closer
-/// may be chance.
-const APART: f64 = 1.5;
-
-/// How lines are made.
-#[derive(Clone, Copy)]
-pub struct Style {
-    /// Where the range of the worst case over seeds stands.
-    pub range: Range,
-    /// Whether figures may be compared with each other.
-    pub ranked: bool,
-}
-
 /// One measurement's lines: a verdict, the figures, what else the probe told.
 pub fn section(
     row: &Measurement,
     entries: &[Entry<'_>],
-    style: Style,
+    range: Range,
     notes: &mut Notes,
 ) -> RowGroup {
     let view = row.view();
@@ -48,10 +35,10 @@ pub fn section(
     };
     let mut lines = told(true);
     lines.extend(match view.shape {
-        Shape::Work => work_lines(entries, style),
+        Shape::Work => work_lines(entries),
         Shape::Findings | Shape::List => Vec::new(),
-        Shape::Latency | Shape::Steps => latency_lines("worst", entries, style),
-        Shape::Jitter => jitter_lines(entries, style),
+        Shape::Latency | Shape::Steps => latency_lines("worst", entries, range),
+        Shape::Jitter => jitter_lines(entries, range),
     });
     lines.extend(told(false));
     if entries.iter().all(|entry| is_silent(entry, view)) {
@@ -66,13 +53,13 @@ pub fn section(
 }
 
 /// Steps of one probe: a line for each, the worst case and the mean beside each other.
-pub fn steps(rows: &[(&Measurement, Vec<Entry<'_>>)], style: Style, notes: &mut Notes) -> RowGroup {
+pub fn steps(rows: &[(&Measurement, Vec<Entry<'_>>)], notes: &mut Notes) -> RowGroup {
     let lines = rows.iter().map(|(row, entries)| {
         let mut label = row.label();
         if label.is_empty() {
             "steps".clone_into(&mut label);
         }
-        let mut line = ranked_line(&label, entries, style.ranked, Stats::worst, |stats| {
+        let mut line = ranked_line(&label, entries, |stats| {
             let both = stats.worst().zip(stats.mean);
             both.map_or_else(unknown, |(worst, mean)| pair(worst, mean))
         });
@@ -142,22 +129,16 @@ fn lead(line: &mut Line, entries: &[Entry<'_>]) {
     }
 }
 
-fn latency_lines(label: &str, entries: &[Entry<'_>], style: Style) -> Vec<Line> {
-    let is_beside = style.range == Range::Beside;
+fn latency_lines(label: &str, entries: &[Entry<'_>], range: Range) -> Vec<Line> {
+    let is_beside = range == Range::Beside;
     let worst = |stats: &Stats| match (or_unknown(stats.worst()), stats.worst_range()) {
         (worst, Some((low, high))) if is_beside => format!("{worst} ({})", bare_span(low, high)),
         (worst, _) => worst,
     };
-    let mut lines = vec![ranked_line(
-        label,
-        entries,
-        style.ranked,
-        Stats::worst,
-        worst,
-    )];
+    let mut lines = vec![ranked_line(label, entries, worst)];
     let several =
         |entry: &Entry<'_>| matches!(&entry.content, Ok(stats) if stats.worst_range().is_some());
-    if style.range == Range::Below && entries.iter().any(several) {
+    if range == Range::Below && entries.iter().any(several) {
         lines.push(line("range", entries, |stats| {
             let range = stats.worst_range().map(|(low, high)| span(low, high));
             range.unwrap_or_else(|| "one seed".to_owned())
@@ -196,13 +177,13 @@ fn samples(entries: &[Entry<'_>]) -> Line {
 }
 
 /// An interval that is too long is as far off as the one after it is too short.
-fn jitter_lines(entries: &[Entry<'_>], style: Style) -> Vec<Line> {
-    let mut lines = latency_lines("longest", entries, style);
+fn jitter_lines(entries: &[Entry<'_>], range: Range) -> Vec<Line> {
+    let mut lines = latency_lines("longest", entries, range);
     let longest = |stats: &Stats| or_unknown(stats.worst());
     let shortest = |stats: &Stats| or_unknown(stats.extremes.map(|(lowest, _)| lowest));
     let farthest = |stats: &Stats| or_unknown(stats.farthest());
     let three = [
-        ranked_line("farthest", entries, style.ranked, Stats::farthest, farthest),
+        ranked_line("farthest", entries, farthest),
         line("longest", entries, longest),
         line("shortest", entries, shortest),
     ];
@@ -210,8 +191,8 @@ fn jitter_lines(entries: &[Entry<'_>], style: Style) -> Vec<Line> {
     lines
 }
 
-fn work_lines(entries: &[Entry<'_>], style: Style) -> Vec<Line> {
-    let median = ranked_line("median", entries, style.ranked, Stats::median, |stats| {
+fn work_lines(entries: &[Entry<'_>]) -> Vec<Line> {
+    let median = ranked_line("median", entries, |stats| {
         stats.median().map_or_else(unknown, seconds)
     });
     let spread = line("spread", entries, |stats| match stats.extremes {
@@ -249,26 +230,9 @@ fn best_quantile(entries: &[Entry<'_>]) -> Option<(f64, &'static str)> {
 }
 
 /// The line that counts, and how its figures compare.
-fn ranked_line(
-    label: &str,
-    entries: &[Entry<'_>],
-    ranked: bool,
-    value: impl Fn(&Stats) -> Option<Nanos>,
-    show: impl Fn(&Stats) -> String,
-) -> Line {
-    let values = |entry: &Entry<'_>| entry.content.as_ref().ok().and_then(&value);
-    let all = || entries.iter().filter_map(values);
-    let (lowest, highest) = (all().min(), all().max());
-    let is_apart =
-        |(low, high): (Nanos, Nanos)| low != high && high.0 as f64 >= low.0 as f64 * APART;
-    let ranked = ranked && lowest.zip(highest).is_some_and(is_apart);
-    let rank = |value: Option<Nanos>| match value {
-        Some(_) if ranked && value == lowest => Rank::Lowest,
-        Some(_) if ranked && value == highest => Rank::Highest,
-        _ => Rank::Plain,
-    };
+fn ranked_line(label: &str, entries: &[Entry<'_>], show: impl Fn(&Stats) -> String) -> Line {
     let cell = |entry: &Entry<'_>| match &entry.content {
-        Ok(stats) => cell(show(stats), rank(value(stats))),
+        Ok(stats) => cell(show(stats), entry.rank),
         Err(word) => cell(word.clone(), Rank::Absent),
     };
     Line {

@@ -16,14 +16,23 @@ fn no_cell_is_empty_and_none_is_lost() {
 }
 
 #[test]
-fn the_best_and_the_worst_are_told_apart() {
-    let runs = fixtures::whole();
-    let sheet = Sheet::new(&Matrix::new(&runs), Range::Beside);
-    let worst = &sheet.sections[1].lines[0];
-    let ranks: Vec<Rank> = worst.cells.iter().map(|cell| cell.rank).collect();
+fn what_is_separated_is_marked_and_a_bare_number_is_not() {
+    let ranks = |runs: &[Run]| -> Vec<Rank> {
+        let sheet = Sheet::new(&Matrix::new(runs), Range::Beside);
+        let worst = &sheet.sections[1].lines[0];
+        worst.cells.iter().map(|cell| cell.rank).collect()
+    };
     let plain = Rank::Plain;
-    assert_eq!(ranks, [plain, plain, Rank::Highest, Rank::Lowest]);
-    assert_eq!(worst.cells[3].text, "8.07 µs");
+    let separated = [plain, plain, Rank::Higher, Rank::Lower];
+    assert_eq!(ranks(&fixtures::seeds(5)), separated);
+    assert_eq!(ranks(&fixtures::whole()), [plain; 4]);
+    // The same seed again is no further run.
+    let again = vec![fixtures::whole(); 5].concat();
+    assert_eq!(ranks(&again), [plain; 4]);
+    // What did not measure the same is not compared.
+    let mut others = fixtures::seeds(5);
+    others[15].plan = "[[step]]\nprobe = \"timer\"\nsamples = 7\n".into();
+    assert_eq!(ranks(&others), [plain, plain, Rank::Higher, plain]);
 }
 
 #[test]

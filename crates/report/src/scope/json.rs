@@ -35,6 +35,14 @@ fn difference(one: &Breakdown, other: &Breakdown) -> Value {
     differences(one, other).into_iter().map(function).collect()
 }
 
+/// The story of one sample, or why there is none.
+pub fn told(one: &super::Story) -> Value {
+    match one.as_ref().map(|one| one.breakdown.as_ref()) {
+        Ok(Ok(told)) => story(told),
+        Ok(Err(why)) | Err(why) => json!({ "not_explained": why }),
+    }
+}
+
 fn stories(run: &Run, explained: &[Explained]) -> Value {
     let sample = |explained: &Explained| {
         let chosen = &explained.chosen;

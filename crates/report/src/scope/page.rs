@@ -82,7 +82,7 @@ pub fn survey_page(run: &Run, survey: &Survey, top: usize) -> String {
 }
 
 /// The commands that repeat the runs, and the one that looks at the first again.
-fn to_repeat(runs: &[Run], command: &str) -> Chapter {
+pub(super) fn to_repeat(runs: &[Run], command: &str) -> Chapter {
     let repeat = html! {
         (commands(runs))
         p.soft { "Then, with the run's own number: " code { (command) } }
@@ -113,7 +113,8 @@ fn in_the_way(explained: &[Explained]) -> Markup {
     html! { @if explained.len() > 1 { (wide(&table)) } }
 }
 
-fn sample(run: &Run, explained: &Explained, number: usize) -> Markup {
+/// A sample's story: the first three at length, the others folded.
+pub(crate) fn sample(run: &Run, explained: &Explained, number: usize) -> Markup {
     let title = super::title(run, explained);
     let story = match &explained.breakdown {
         Ok(story) => story,
@@ -214,7 +215,7 @@ fn parts(story: &Breakdown) -> Markup {
 }
 
 /// Samples in pairs, stage by stage and function by function.
-fn compared(run: &Run, explained: &[Explained], other: Other<'_>) -> Markup {
+pub(crate) fn compared(run: &Run, explained: &[Explained], other: Other<'_>) -> Markup {
     let names = [run, other.run].map(|run| super::name(run, ""));
     html! { @for (one, against) in explained.iter().zip(other.explained) {
         h3 { (super::title(run, one)) "; " (super::title(other.run, against)) }

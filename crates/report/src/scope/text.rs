@@ -260,6 +260,6 @@ pub fn told(part: &Part, span: SampleSpan, width: usize) -> Vec<String> {
 }
 
 /// Text broken into lines.
-fn paragraph(text: &str, width: usize) -> String {
+pub(super) fn paragraph(text: &str, width: usize) -> String {
     wrap(text, "", "", width).join("\n") + "\n"
 }

@@ -12,18 +12,32 @@ fn pick(runs: &[Run], names: &[&str]) -> Vec<Run> {
 
 #[test]
 fn two_subjects_read_as_the_demo_does() {
+    let runs = pick(&fixtures::seeds(5), &["none", "rt"]);
+    let text = summary(&runs);
+    let parts = [
+        "Under load (stress), the worst wake-up latency over 5 seeds was 8.07 µs on rt and 381 µs \
+         on none: run by run, rt is 47 times lower (",
+        ") with 95 % confidence. hackbench over pipes took 0.302 s on rt and 0.102 s on none: run \
+         by run, rt takes 3.0 times as long (",
+    ];
+    assert_has(&text, &parts);
+}
+
+#[test]
+fn one_seed_is_no_verdict() {
     let runs = pick(&fixtures::whole(), &["none", "rt"]);
     assert_eq!(
         summary(&runs),
         "Under load (stress), the worst wake-up latency was 8.07 µs on rt and 381 µs on none: \
-         rt is 47 times lower. hackbench over pipes took 0.301 s on rt and 0.101 s on none: \
-         3.0 times as long."
+         no verdict from 1 seed of each, 5 are needed (--seeds 1..5). hackbench over pipes took \
+         0.301 s on rt and 0.101 s on none: no verdict from 1 seed of each, 5 are needed (--seeds \
+         1..5)."
     );
 }
 
 #[test]
 fn the_order_of_subjects_turns_nothing_round() {
-    let of = |names: [&str; 2]| summary(&pick(&fixtures::whole(), &names));
+    let of = |names: [&str; 2]| summary(&pick(&fixtures::seeds(5), &names));
     assert_eq!(of(["rt", "none"]), of(["none", "rt"]));
 }
 
@@ -39,41 +53,47 @@ fn a_third_subject_that_is_worse_is_not_kept_back() {
 
 #[test]
 fn the_other_direction_comes_out_the_other_way_round() {
-    let mut runs = pick(&fixtures::whole(), &["none", "rt"]);
-    let (first, second) = runs.split_at_mut(1);
-    std::mem::swap(&mut first[0].recordings, &mut second[0].recordings);
+    let mut runs = pick(&fixtures::seeds(5), &["none", "rt"]);
+    let (first, second) = runs.split_at_mut(5);
+    for (one, other) in first.iter_mut().zip(second) {
+        std::mem::swap(&mut one.recordings, &mut other.recordings);
+    }
     let text = summary(&runs);
     let parts = [
-        "8.07 µs on none and 381 µs on rt: none is 47 times lower.",
-        "0.301 s on none and 0.101 s on rt: 3.0 times as long.",
+        "8.07 µs on none and 381 µs on rt: run by run, none is 47 times lower (",
+        "on rt: run by run, none takes 3.0 times as long (",
     ];
     assert_has(&text, &parts);
 }
 
 #[test]
 fn both_better_is_said_too() {
-    let mut runs = pick(&fixtures::whole(), &["none", "rt"]);
-    let (first, second) = runs.split_at_mut(1);
-    std::mem::swap(&mut first[0].recordings[2], &mut second[0].recordings[2]);
+    let mut runs = pick(&fixtures::seeds(5), &["none", "rt"]);
+    let (first, second) = runs.split_at_mut(5);
+    for (one, other) in first.iter_mut().zip(second) {
+        std::mem::swap(&mut one.recordings[2], &mut other.recordings[2]);
+    }
     let text = summary(&runs);
-    let part = "0.101 s on rt and 0.301 s on none: 3.0 times as fast.";
-    assert_has(&text, &[part]);
+    assert_has(&text, &["run by run, rt is 3.0 times as fast ("]);
 }
 
 #[test]
-fn small_differences_are_percentages_and_equal_ones_the_same() {
-    let runs = pick(&fixtures::whole(), &["none", "voluntary"]);
+fn what_is_not_separated_is_not_called_lower() {
+    let runs = pick(&fixtures::seeds(5), &["none", "voluntary"]);
     let text = summary(&runs);
     let parts = [
-        "381 µs on none and 384 µs on voluntary: none is 0.7 % lower.",
-        "0.101 s on none and 0.104 s on voluntary: 2.9 % less.",
+        "381 µs on none and 384 µs on voluntary: none and voluntary are not separated",
+        "run by run, none takes 2.9 % less (",
     ];
     assert_has(&text, &parts);
+    assert!(!text.contains("lower"), "{text}");
     let mut runs = runs;
-    runs[1].recordings = runs[0].recordings.clone();
-    // Equal values: there is no lowest to speak of.
+    let (first, second) = runs.split_at_mut(5);
+    for (one, other) in first.iter().zip(second) {
+        other.recordings.clone_from(&one.recordings);
+    }
     let text = summary(&runs);
-    let part = "381 µs on none and 381 µs on voluntary: the same.";
+    let part = "381 µs on none and 381 µs on voluntary: the same, to the last sample.";
     assert_has(&text, &[part]);
 }
 

@@ -3,6 +3,8 @@
 
 use punctual_model::Nanos;
 
+use super::delays::Delays;
+
 /// What is surveyed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SectionKind {
@@ -67,4 +69,6 @@ pub struct Survey {
     /// How often the followed state was not what the code proved it to be; sections that were
     /// open then are not counted.
     pub mended: u64,
+    /// What delayed threads.
+    pub delays: Delays,
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Short programs, instruction by instruction, with sections of known lengths.
 
+mod delays;
+
 use punctual_model::Nanos;
 use punctual_trace::marker::Marker;
 use punctual_trace::{Block, Insn, Item, Word};
@@ -25,6 +27,10 @@ ffffffff81008000 T __x86_indirect_thunk_rax
 ffffffff81009000 T asm_exc_page_fault
 ffffffff8100a000 T __cond_resched
 ffffffff8100b000 T do_idle
+ffffffff8100c000 T __schedule
+ffffffff8100d000 T preempt_schedule
+ffffffff8100e000 T preempt_schedule_irq
+ffffffff8100f000 T schedule_idle
 ";
 
 const USER: u64 = 0x40_1000;
@@ -39,6 +45,11 @@ const RETPOLINE: u64 = 0xffff_ffff_8100_8000;
 const FAULT: u64 = 0xffff_ffff_8100_9000;
 const COND_RESCHED: u64 = 0xffff_ffff_8100_a000;
 const IDLE: u64 = 0xffff_ffff_8100_b000;
+
+const SCHEDULE: u64 = 0xffff_ffff_8100_c000;
+const PREEMPT: u64 = 0xffff_ffff_8100_d000;
+const PREEMPT_IRQ: u64 = 0xffff_ffff_8100_e000;
+const SCHEDULE_IDLE: u64 = 0xffff_ffff_8100_f000;
 
 const NOP: &[u8] = &[0x90];
 const CLI: &[u8] = &[0xfa];
@@ -55,6 +66,16 @@ const LOAD: &[u8] = &[0x48, 0x8b, 0x00];
 /// `incl %gs:0x34e88`, `decl …`: the preemption count.
 const INC: &[u8] = &[0x65, 0xff, 0x04, 0x25, 0x88, 0x4e, 0x03, 0x00];
 const DEC: &[u8] = &[0x65, 0xff, 0x0c, 0x25, 0x88, 0x4e, 0x03, 0x00];
+
+/// `andl $0x7fffffff,%gs:0x34e88`, `orl $0x80000000,…`: the thread is to give up the CPU, or
+/// has done.
+const NEED: &[u8] = &[
+    0x65, 0x81, 0x24, 0x25, 0x88, 0x4e, 3, 0, 0xff, 0xff, 0xff, 0x7f,
+];
+const DONE: &[u8] = &[0x65, 0x81, 0x0c, 0x25, 0x88, 0x4e, 3, 0, 0, 0, 0, 0x80];
+/// The target's markers.
+const ARMED: &[u8] = &[0x0f, 0x1f, 0x80, 0x10, 0x50, 0x4e, 0x43];
+const TAKEN: &[u8] = &[0x0f, 0x1f, 0x80, 0x20, 0x50, 0x4e, 0x43];
 
 /// A block: where it is, its instructions, and how many of them ran.
 struct Step(u64, Vec<&'static [u8]>, usize);

@@ -7,6 +7,7 @@ use iced_x86::Register;
 use punctual_trace::marker::Marker;
 use punctual_trace::{Item, Word};
 
+use super::delays::DelayTracer;
 use super::section::{Hotspot, SectionKind, Survey};
 use crate::blocks::Blocks;
 use crate::decode::{ALL_BITS, Op, PREEMPT_BITS, Transfer, local_bh_enable};
@@ -34,6 +35,30 @@ struct Shape {
     length: u32,
     /// Whether nothing of what is followed can change in it.
     quiet: bool,
+    turn: Turn,
+}
+
+/// Where a block takes the CPU, as far as delays end or begin there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Nowhere,
+    /// Into the scheduler.
+    Schedule,
+    /// From an interrupt to the scheduler.
+    PreemptIrq,
+    /// The idle thread's loop.
+    Idle,
+}
+
+impl Turn {
+    fn of(name: &str, first: bool) -> Self {
+        match name {
+            "__schedule" | "schedule_idle" if first => Self::Schedule,
+            "preempt_schedule_irq" if first => Self::PreemptIrq,
+            "do_idle" => Self::Idle,
+            _ => Self::Nowhere,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -72,6 +97,7 @@ pub struct SectionTracer<'a> {
     calls_action: bool,
     log: Vec<(Func, u32)>,
     found: HashMap<(SectionKind, Func), Found>,
+    delays: DelayTracer,
     mended: u64,
 }
 
@@ -97,6 +123,7 @@ impl<'a> SectionTracer<'a> {
             calls_action: false,
             log: Vec::new(),
             found: HashMap::new(),
+            delays: DelayTracer::new(),
             mended: 0,
         }
     }
@@ -119,13 +146,16 @@ impl<'a> SectionTracer<'a> {
         let (func, first) = self.library.func(block);
         let decoded = self.library.block(block);
         let leaves = matches!(decoded.last, Transfer::Iret | Transfer::Sysret);
+        let turn = Turn::of(self.library.names.text(func), first);
         Shape {
             func,
+            turn,
             length: decoded.insns.len() as u32,
             quiet: decoded.ops.is_empty()
                 && !first
                 && decoded.start >= KERNEL
                 && !leaves
+                && turn == Turn::Nowhere
                 && self.library.names.name(func).kind != CodeKind::Softirq,
         }
     }
@@ -135,6 +165,7 @@ impl<'a> SectionTracer<'a> {
         let shape = self.shapes[block as usize];
         if shape.quiet && self.quiet && !self.seeking {
             self.run(shape.func, shape.length);
+            self.delays.ring.push(block, shape.length);
             self.previous = Some((block, true));
             return;
         }
@@ -167,9 +198,11 @@ impl<'a> SectionTracer<'a> {
         let kind = self.library.names.name(func).kind;
         let decoded = self.library.block(block);
         let whole = ran as usize >= decoded.insns.len();
-        let user = decoded.start < KERNEL;
-        let ops = decoded.ops.clone();
-        self.arrive(func, first, kind, user);
+        let (start, ops) = (decoded.start, decoded.ops.clone());
+        self.delays.arrive(self.step.filter(|_| self.known));
+        self.arrive(func, first, kind, start);
+        self.turn(self.shapes[block as usize].turn);
+        self.delays.run(block, ran);
         let mut done = 0;
         for (number, op) in ops.into_iter().filter(|(number, _)| *number < ran) {
             self.run(func, number + 1 - done);
@@ -193,7 +226,27 @@ impl<'a> SectionTracer<'a> {
         }
     }
 
-    fn arrive(&mut self, func: Func, first: bool, kind: CodeKind, user: bool) {
+    /// What of delays begins or ends with a block; then what is off.
+    fn turn(&mut self, turn: Turn) {
+        let (delays, library) = (&mut self.delays, &self.library);
+        match turn {
+            Turn::Schedule => delays.schedules(self.position, library),
+            Turn::PreemptIrq => delays.preempt_irq(self.position),
+            Turn::Idle => delays.scheduled(self.position, library),
+            Turn::Nowhere => {}
+        }
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        let irqs = self.open[SectionKind::IrqsOff as usize].is_some();
+        let preemption = self.count & PREEMPT_BITS != 0;
+        let library = &self.library;
+        self.delays.settle(irqs, preemption, self.position, library);
+    }
+
+    fn arrive(&mut self, func: Func, first: bool, kind: CodeKind, start: u64) {
+        let user = start < KERNEL;
         let previous = self.previous.filter(|(_, whole)| *whole);
         let last = previous.map_or(Transfer::On, |(block, _)| self.library.block(block).last);
         if matches!(last, Transfer::Iret | Transfer::Sysret) {
@@ -202,11 +255,17 @@ impl<'a> SectionTracer<'a> {
             } else {
                 self.close(SectionKind::IrqsOff, func);
             }
+            self.delays.leave(self.position);
         }
         let before = previous.map(|(block, _)| self.library.func(block).0);
         let from_table = before.is_some_and(|before| self.library.names.is_table(before));
         if kind.is_entry() && first && !from_table {
             self.enter(func, kind);
+            if kind == CodeKind::Interrupt {
+                self.delays.interrupt(func, start, self.position);
+            } else {
+                self.delays.enter();
+            }
         } else if user {
             self.in_user(func);
         }
@@ -258,7 +317,7 @@ impl<'a> SectionTracer<'a> {
         }
         if self.open[SectionKind::IrqsOff as usize].is_some() {
             if kind == CodeKind::Interrupt {
-                self.mended += u64::from(self.known);
+                self.mend();
                 self.open[SectionKind::IrqsOff as usize] = None;
                 self.closed_entries = 0;
             } else {
@@ -276,7 +335,7 @@ impl<'a> SectionTracer<'a> {
         let off =
             [SectionKind::IrqsOff, SectionKind::PreemptOff].map(|what| self.open[what as usize]);
         if off.iter().any(Option::is_some) || self.count & ALL_BITS != 0 {
-            self.mended += u64::from(self.known);
+            self.mend();
             self.open = [None; 4];
             self.count = 0;
         }
@@ -284,10 +343,17 @@ impl<'a> SectionTracer<'a> {
         self.known = true;
     }
 
+    /// What was followed is not what the code proves.
+    fn mend(&mut self) {
+        self.mended += u64::from(self.known);
+        self.delays.forget();
+    }
+
     fn op(&mut self, op: Op, func: Func) {
         match op {
-            Op::Cli => self.open(SectionKind::IrqsOff, self.unless_helper(func)),
-            Op::Sti | Op::Popf => self.close(SectionKind::IrqsOff, func),
+            Op::Cli => self.mask(true, func),
+            Op::Sti | Op::Popf => self.mask(false, func),
+            Op::NeedResched(is_needed) => self.delays.need_resched(is_needed),
             Op::Preempt(amount) => self.preempt(amount, func),
             Op::PreemptBy => {
                 if self.library.names.text(func) == "__local_bh_enable_ip" {
@@ -295,7 +361,7 @@ impl<'a> SectionTracer<'a> {
                     let of_lock = low > 0 && self.was_called_by_lock();
                     self.preempt(local_bh_enable(of_lock), func);
                 } else {
-                    self.mended += u64::from(self.known);
+                    self.mend();
                 }
             }
             Op::Point(register) => self.pointer = Some(register),
@@ -310,12 +376,31 @@ impl<'a> SectionTracer<'a> {
                     open.from = self.position;
                     open.log = self.log.len();
                 }
+                self.delays.sleep(self.position);
             }
             Op::TakeStack(_) if self.preemption == Preemptibility::Asked => {
                 self.close(SectionKind::NotPreemptible, func);
                 self.open(SectionKind::NotPreemptible, None);
             }
+            Op::Marker(Marker::Armed) => self.delays.armed(),
+            Op::Marker(Marker::Taken) => self.delays.taken(self.position),
             Op::ReadClock | Op::LeaveStack(_) | Op::TakeStack(_) | Op::Marker(_) => {}
+        }
+        self.settle();
+    }
+
+    /// Interrupts are masked or opened.
+    fn mask(&mut self, is_masked: bool, func: Func) {
+        let name = self.library.names.name(func);
+        let by_softirq = name.kind == CodeKind::Softirq;
+        self.delays.mask(is_masked, by_softirq, self.position);
+        if is_masked {
+            if name.text == "__schedule" {
+                self.delays.masks_to_switch(self.position);
+            }
+            self.open(SectionKind::IrqsOff, self.unless_helper(func));
+        } else {
+            self.close(SectionKind::IrqsOff, func);
         }
     }
 
@@ -342,7 +427,12 @@ impl<'a> SectionTracer<'a> {
         let before = self.count & PREEMPT_BITS != 0;
         self.count += amount;
         match (before, self.count & PREEMPT_BITS != 0) {
-            (false, true) => self.open(SectionKind::PreemptOff, self.unless_helper(func)),
+            (false, true) => {
+                self.open(SectionKind::PreemptOff, self.unless_helper(func));
+                if self.library.names.name(func).kind == CodeKind::Scheduler {
+                    self.delays.schedule(self.position, &self.library);
+                }
+            }
             (true, false) => self.close(SectionKind::PreemptOff, func),
             _ => {}
         }
@@ -390,11 +480,15 @@ impl<'a> SectionTracer<'a> {
             most: (text(found.most.0), clock.time(found.most.1)),
         };
         let mut hotspots: Vec<Hotspot> = self.found.iter().map(hotspot).collect();
-        hotspots.sort_by(|a, b| (b.longest, &a.function).cmp(&(a.longest, &b.function)));
+        hotspots.sort_by(|a, b| {
+            (b.longest, &a.function, a.what).cmp(&(a.longest, &b.function, b.what))
+        });
+        let begun = self.begun.unwrap_or(0);
         Survey {
             hotspots,
-            instructions: self.position - self.begun.unwrap_or(0),
+            instructions: self.position - begun,
             mended: self.mended,
+            delays: self.delays.finish(begun, clock, &self.library.names),
         }
     }
 }

@@ -356,7 +356,7 @@ impl<'a> Walker<'a> {
                     self.switch(at - offset, func);
                 }
             }
-            Op::Marker(_) => {}
+            Op::Marker(_) | Op::NeedResched(_) => {}
         }
     }
 

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `punctual baseline`: names of runs that others are compared with.
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use punctual_model::Run;
+use punctual_model::run::State;
+use punctual_store::Store;
+use serde_json::{Value, json};
+
+use super::{StoreArgs, id, is_run, load};
+use crate::output::say;
+use crate::{ExitStatus, UsageError, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  punctual run demo --subject rt --seeds 1..5
+  punctual baseline set stable r1 r2 r3 r4 r5
+  punctual gate demo --baseline stable --kernel mine
+  punctual judge demo --subject rt --limits mine.toml --baseline stable";
+
+/// Name runs that others are compared with: by gate, and by limits
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Baseline {
+    #[command(subcommand)]
+    action: Action,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Give runs a name; a baseline of that name is replaced
+    Set {
+        /// What to call it
+        name: String,
+        /// Finished runs of one suite
+        #[arg(required = true, value_name = "RUN")]
+        runs: Vec<String>,
+    },
+    /// List all baselines
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Forget names; the runs stay
+    Remove {
+        /// The baselines
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<String>,
+    },
+}
+
+impl Baseline {
+    /// Does it.
+    pub fn run(self) -> Result<ExitStatus> {
+        match &self.action {
+            Action::Set { name, runs } => self.set(name, runs)?,
+            Action::List { json } => self.list(*json)?,
+            Action::Remove { names } => {
+                let store = self.store.open()?;
+                for name in names {
+                    store.remove_baseline(name)?;
+                    say!("baseline {name} is removed; its runs stay");
+                }
+            }
+        }
+        Ok(ExitStatus::Done)
+    }
+
+    fn set(&self, name: &str, names: &[String]) -> Result<()> {
+        if is_run(name) || name.trim().is_empty() {
+            let expected = format!("expected a name that is not a run's, found \"{name}\"");
+            return Err(UsageError(expected).into());
+        }
+        let store = self.store.open()?;
+        let ids: Vec<String> = names
+            .iter()
+            .map(|name| id(&store, name))
+            .collect::<Result<_>>()?;
+        sound(runs(&store, &ids)?)?;
+        store.set_baseline(name, &ids)?;
+        say!("baseline {name}: {}", ids.join(" "));
+        Ok(())
+    }
+
+    fn list(&self, as_json: bool) -> Result<()> {
+        let store = self.store.open()?;
+        let all = store.baselines()?;
+        if as_json {
+            let one = |(name, runs): &(String, Vec<String>)| json!({ "name": name, "runs": runs });
+            let all: Vec<Value> = all.iter().map(one).collect();
+            return output::print_json(&json!({ "schema": "punctual.list/1", "baselines": all }));
+        }
+        let head = ["BASELINE", "SUITE", "SUBJECT", "SEEDS", "RUNS"];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        for (name, ids) in all {
+            rows.push(row(name, &runs(&store, &ids)?));
+        }
+        output::print(&output::columns(&rows, usize::MAX))
+    }
+}
+
+fn row(name: String, runs: &[Run]) -> Vec<String> {
+    let each = |told: &dyn Fn(&Run) -> String| {
+        let mut words: Vec<String> = Vec::new();
+        for word in runs.iter().map(told) {
+            if !words.contains(&word) {
+                words.push(word);
+            }
+        }
+        words.join(" ")
+    };
+    vec![
+        name,
+        each(&|run| run.suite.clone()),
+        each(&|run| run.subject.name.clone()),
+        each(&|run| run.seed.to_string()),
+        each(&|run| run.id.clone()),
+    ]
+}
+
+/// The runs that are compared with: of a baseline of this name, or runs by their own names.
+pub fn named(store: &Store, names: &[String]) -> Result<Vec<Run>> {
+    let mut all = Vec::new();
+    for name in names {
+        if is_run(name) {
+            all.push(load(store, name)?);
+        } else {
+            all.extend(runs(store, &store.baseline(name)?)?);
+        }
+    }
+    sound(all)
+}
+
+fn runs(store: &Store, ids: &[String]) -> Result<Vec<Run>> {
+    ids.iter().map(|id| load(store, id)).collect()
+}
+
+/// Runs that others can be compared with: whole ones, each once.
+fn sound(runs: Vec<Run>) -> Result<Vec<Run>> {
+    for (run, number) in runs.iter().zip(0..) {
+        if run.state != State::Finished {
+            let (id, state) = (&run.id, run.state);
+            let expected = format!("expected finished runs for a baseline: {id} is {state}");
+            return Err(UsageError(expected).into());
+        }
+        if runs[..number].iter().any(|other| other.id == run.id) {
+            return Err(UsageError(format!("{} is named twice", run.id)).into());
+        }
+    }
+    if let Some(difference) = punctual_report::compare::difference(&runs) {
+        return Err(UsageError(format!("a baseline is of one measurement: {difference}")).into());
+    }
+    Ok(runs)
+}

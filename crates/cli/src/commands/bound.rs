@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `punctual bound`: how late at most?
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use punctual_model::Run;
+use punctual_report::scope::bound::{bound_json, bound_page, bound_text};
+use punctual_scope::bound::bound;
+use punctual_scope::explain::survey;
+use punctual_scope::repeat::OnEvent;
+
+use super::StoreArgs;
+use super::replay_args::ReplayArgs;
+use crate::{ExitStatus, UsageError, interrupt, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  punctual bound r4
+  punctual bound r4 r8 r12 --report bound.html   several seeds as one
+  punctual bound r4 --json
+
+docs/method/bound.md says what is bounded, and by what.";
+
+/// Bound the scheduling latency of runs on PREEMPT_RT: they are lived through
+/// again, every instruction watched
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+#[expect(clippy::doc_markdown, reason = "a terminal shows these texts")]
+pub struct Bound {
+    /// The runs, of one subject
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Write a page about the bound (HTML, one file) to FILE
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    repeat: ReplayArgs,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+impl Bound {
+    /// Does it.
+    pub fn run(self) -> Result<ExitStatus> {
+        output::check_file(self.report.as_deref())?;
+        let runs = self.store.load(&self.runs)?;
+        of_one_subject(&runs)?;
+        let cancel = interrupt::flag()?;
+        let mut surveyed = Vec::new();
+        for run in &runs {
+            let (place, machine) = self.repeat.machine(run)?;
+            let body = |on: OnEvent| survey(&place, run, &machine, cancel, on);
+            let Some((found, _)) = self.repeat.repeat(run, None, body)? else {
+                return Ok(ExitStatus::Incomplete);
+            };
+            surveyed.push((run, found));
+        }
+        let bound = bound(&surveyed);
+        if self.json {
+            output::print_json(&bound_json(&runs, &bound))?;
+        } else {
+            output::print(&bound_text(&runs, &bound, output::text_width()))?;
+        }
+        if let Some(path) = &self.report {
+            output::write_page(&bound_page(&runs, &bound), path)?;
+        }
+        Ok(ExitStatus::Done)
+    }
+}
+
+/// Delays of two kernels add up to nothing.
+fn of_one_subject(runs: &[Run]) -> Result<()> {
+    let differs = |run: &&Run| {
+        let (one, other) = (&run.subject, &runs[0].subject);
+        (&one.kernel, &one.boot) != (&other.kernel, &other.boot)
+    };
+    let Some(other) = runs.iter().find(differs) else {
+        return Ok(());
+    };
+    let told = |run: &Run| format!("{} ({} {})", run.id, run.subject.kernel, run.subject.boot);
+    let (one, other) = (told(&runs[0]), told(other));
+    let expected = format!("expected runs of one kernel, found {one} and {other}");
+    Err(UsageError(expected).into())
+}

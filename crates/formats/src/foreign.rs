@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Latencies that another program has counted, whichever form they are in.
+
+use std::collections::BTreeMap;
+
+use crate::{FormatError, cyclictest_histogram, cyclictest_json, jitterdebugger, rtla_timerlat};
+
+/// What a file says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Foreign {
+    /// The program: `cyclictest`.
+    pub program: &'static str,
+    /// Its version.
+    pub version: Option<String>,
+    /// Its command line.
+    pub command: Option<String>,
+    /// The machine's name, the kernel's release and its version.
+    pub system: Option<[String; 3]>,
+    /// Whether the kernel is a real-time kernel.
+    pub realtime: Option<bool>,
+    /// When it began and ended, as RFC 2822 writes a date.
+    pub times: Option<[String; 2]>,
+    /// For how long was measured, in seconds.
+    pub seconds: Option<u64>,
+    /// How many nanoseconds a value's unit has; cyclictest's histogram does not say it.
+    pub unit_ns: Option<u64>,
+    /// Thread by thread, or CPU by CPU.
+    pub counted: Vec<Counted>,
+}
+
+/// What was counted of a thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Which: `cpu0`, `thread 1`.
+    pub variant: String,
+    /// Counts by value.
+    pub bins: BTreeMap<u64, u64>,
+    /// How many values there are in all.
+    pub count: u64,
+    /// The largest.
+    pub max: Option<u64>,
+}
+
+/// Reads any of these forms: cyclictest's histogram (`-h`) and JSON, `rtla timerlat hist`,
+/// jitterdebugger's `results.json`.
+pub fn read(text: &str) -> Result<Foreign, FormatError> {
+    if text.trim_start().starts_with('{') {
+        return if text.contains("\"rt_test_version:\"") {
+            Ok(of_cyclictest(cyclictest_json::read(text)?))
+        } else {
+            Ok(of_jitterdebugger(jitterdebugger::read(text)?))
+        };
+    }
+    let has = |title: &str| text.lines().any(|line| line.trim_end() == title);
+    if has(rtla_timerlat::TITLE) {
+        return Ok(of_rtla(rtla_timerlat::read(text)?));
+    }
+    if has("# Histogram") {
+        return Ok(of_histogram(cyclictest_histogram::read(text)?));
+    }
+    let expected = "cyclictest's JSON or histogram (-h), what rtla timerlat hist prints, or \
+        jitterdebugger's results.json";
+    let first = text.lines().next().unwrap_or("nothing");
+    Err(FormatError::new(1, expected, first))
+}
+
+fn of_cyclictest(results: cyclictest_json::Results) -> Foreign {
+    let [_, node, release, version, _] = results.system;
+    let counted = results.threads.into_iter().map(|thread| Counted {
+        variant: format!("cpu{}", thread.cpu),
+        bins: thread.histogram,
+        count: thread.cycles,
+        max: (thread.cycles > 0).then_some(thread.max),
+    });
+    Foreign {
+        program: "cyclictest",
+        version: Some(results.version),
+        command: Some(results.command),
+        system: Some([node, release, version]),
+        realtime: Some(results.realtime),
+        times: Some([results.start, results.end]),
+        unit_ns: Some(if results.nanoseconds { 1 } else { 1000 }),
+        counted: counted.collect(),
+        ..Foreign::default()
+    }
+}
+
+fn of_histogram(columns: Vec<cyclictest_histogram::Column>) -> Foreign {
+    let counted = columns.into_iter().enumerate().map(|(number, column)| {
+        let bins = (0..).zip(column.bins).filter(|(_, count)| *count > 0);
+        let bins: BTreeMap<u64, u64> = bins.collect();
+        let count = bins
+            .values()
+            .copied()
+            .fold(column.overflows, u64::saturating_add);
+        Counted {
+            variant: format!("thread {number}"),
+            bins,
+            count,
+            max: (count > 0).then_some(column.max),
+        }
+    });
+    Foreign {
+        program: "cyclictest",
+        counted: counted.collect(),
+        ..Foreign::default()
+    }
+}
+
+fn of_rtla(results: rtla_timerlat::Results) -> Foreign {
+    let counted = results.columns.into_iter().map(|column| Counted {
+        variant: match column.stage.as_str() {
+            "Thr" => format!("cpu{}", column.cpu),
+            stage => format!("cpu{} {}", column.cpu, stage.to_lowercase()),
+        },
+        bins: column
+            .bins
+            .into_iter()
+            .filter(|(_, count)| *count > 0)
+            .collect(),
+        count: column.count,
+        max: column.max,
+    });
+    Foreign {
+        program: "rtla timerlat",
+        seconds: Some(results.seconds),
+        unit_ns: Some(if results.nanoseconds { 1 } else { 1000 }),
+        counted: counted.collect(),
+        ..Foreign::default()
+    }
+}
+
+fn of_jitterdebugger(results: jitterdebugger::Results) -> Foreign {
+    let system = results.sysinfo;
+    let counted = results.cpu.into_iter().map(|(cpu, counted)| Counted {
+        variant: format!("cpu{cpu}"),
+        bins: counted.histogram,
+        count: counted.count,
+        max: (counted.count > 0).then_some(counted.max),
+    });
+    Foreign {
+        program: "jitterdebugger",
+        system: Some([system.nodename, system.release, system.version]),
+        unit_ns: Some(system.resolution_in_ns),
+        counted: counted.collect(),
+        ..Foreign::default()
+    }
+}

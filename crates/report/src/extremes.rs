@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Extreme values of runs in real time: as text, and as JSON.
+
+use std::fmt::Write as _;
+
+use punctual_judge::{NoExtremes, ReturnLevel, Tail, tail};
+use punctual_model::{Nanos, Recording, Run};
+use serde_json::{Value, json};
+
+use crate::text::{thousands, wrap};
+
+/// The form's name and version.
+const SCHEMA: &str = "punctual.extremes/1";
+
+/// How many times as many samples the levels are of.
+const TIMES: [u64; 3] = [1, 10, 100];
+
+/// What is told of a recording.
+#[derive(Clone, Debug)]
+pub struct Extremes<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its recording.
+    pub recording: &'a Recording,
+    /// The tail, and the levels of 1, 10 and 100 times as many samples; or why there is none.
+    pub found: Result<(Tail, Vec<ReturnLevel>), NoExtremes>,
+}
+
+/// The extreme values of all recordings of these runs.
+pub fn extremes(runs: &[Run]) -> Vec<Extremes<'_>> {
+    let of_run = |run| {
+        let of = move |recording| Extremes {
+            run,
+            recording,
+            found: of_recording(run, recording),
+        };
+        run.recordings.iter().map(of)
+    };
+    runs.iter().flat_map(of_run).collect()
+}
+
+fn of_recording(run: &Run, recording: &Recording) -> Result<(Tail, Vec<ReturnLevel>), NoExtremes> {
+    if run.is_virtual() {
+        return Err(NoExtremes::Virtual);
+    }
+    if !recording.is_complete() {
+        let (kept, count) = (recording.samples.len() as u64, recording.count);
+        return Err(NoExtremes::NotKept { kept, count });
+    }
+    let values: Vec<f64> = recording
+        .samples
+        .iter()
+        .map(|one| one.value.0 as f64)
+        .collect();
+    let found = tail(&values)?;
+    let level = |times| found.return_level(&values, recording.count * times);
+    Ok((found, TIMES.map(level).to_vec()))
+}
+
+/// Rounded to a nanosecond.
+fn nanos(level: f64) -> Nanos {
+    Nanos(level.round() as i64)
+}
+
+/// As text, no line longer than `width`.
+pub fn extremes_text(all: &[Extremes<'_>], width: usize) -> String {
+    let mut text = String::new();
+    for one in all {
+        let (run, title) = (&one.run.id, one.recording.title());
+        let _ = writeln!(text, "{run}: {title}");
+        let lines = match &one.found {
+            Err(why) => wrap(&format!("refused: {why}"), "  ", "  ", width),
+            Ok((tail, levels)) => {
+                let head = format!(
+                    "{} of {} samples are above {}; shape {:.2}, worst {}",
+                    thousands(tail.exceedances as u64),
+                    thousands(one.recording.count),
+                    nanos(tail.threshold),
+                    tail.pareto.shape,
+                    one.recording.max().unwrap_or_default(),
+                );
+                let mut lines = wrap(&head, "  ", "  ", width);
+                lines.extend(levels.iter().map(|level| {
+                    let (low, high) = level.interval;
+                    let (samples, most) = (thousands(level.samples), nanos(level.level));
+                    let (low, high) = (nanos(low), nanos(high));
+                    format!("  once in {samples:>15} samples above {most:>9}  ({low} to {high})")
+                }));
+                lines
+            }
+        };
+        text += &(lines.join("\n") + "\n");
+    }
+    text
+}
+
+/// As JSON. Levels are nanoseconds, not rounded.
+pub fn extremes_json(all: &[Extremes<'_>]) -> Value {
+    let one = |one: &Extremes<'_>| {
+        let key = &one.recording.key;
+        let mut value = json!({
+            "run": one.run.id,
+            "probe": key.probe,
+            "load": key.load,
+            "variant": key.variant,
+            "repetition": key.repetition,
+            "count": one.recording.count,
+            "max_ns": one.recording.max(),
+        });
+        match &one.found {
+            Err(why) => value["refused"] = json!(why.to_string()),
+            Ok((tail, levels)) => {
+                value["tail"] = json!({
+                    "threshold_ns": tail.threshold,
+                    "exceedances": tail.exceedances,
+                    "shape": tail.pareto.shape,
+                    "scale_ns": tail.pareto.scale,
+                });
+                let level = |level: &ReturnLevel| {
+                    json!({
+                        "once_in_samples": level.samples,
+                        "level_ns": level.level,
+                        "low_ns": level.interval.0,
+                        "high_ns": level.interval.1,
+                    })
+                };
+                value["levels"] = levels.iter().map(level).collect();
+            }
+        }
+        value
+    };
+    json!({ "schema": SCHEMA, "recordings": all.iter().map(one).collect::<Vec<_>>() })
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_model::{MachineRecord, Recorder, RecordingKey};
+
+    use super::*;
+    use crate::fixtures;
+
+    /// A run in real time with the quantiles of an exponential distribution, in an order that
+    /// shows none.
+    fn run() -> Run {
+        let mut run = fixtures::seeds(1).remove(0);
+        run.machine = MachineRecord::default();
+        let count = 20_011_i64;
+        let mut recorder = Recorder::new(usize::try_from(count).unwrap());
+        for n in 0..count {
+            let place = (n * n % count * 7_919 + n * 104_729) % count;
+            let share = (place as f64 + 0.5) / count as f64;
+            recorder.record(Nanos(n * 1_000), Nanos((-5_000.0 * share.ln()) as i64));
+        }
+        run.recordings = vec![recorder.finish(RecordingKey::new("timer", "idle", "cpu0"))];
+        run
+    }
+
+    #[test]
+    fn levels_are_told_in_real_time_only_and_of_all_samples_only() {
+        let runs = [run()];
+        let all = extremes(&runs);
+        let (tail, levels) = all[0].found.as_ref().unwrap();
+        assert!(tail.pareto.shape.abs() < 0.3, "{tail:?}");
+        assert_eq!(levels.len(), 3);
+        let text = extremes_text(&all, 80);
+        assert!(
+            text.contains("once in       2,001,100 samples above"),
+            "{text}"
+        );
+        let json = extremes_json(&all);
+        assert_eq!(json["recordings"][0]["levels"].as_array().unwrap().len(), 3);
+
+        let mut virtual_run = run();
+        virtual_run.machine = fixtures::seeds(1).remove(0).machine;
+        let runs = [virtual_run];
+        let text = extremes_text(&extremes(&runs), 80);
+        assert!(text.contains("refused: in virtual time"), "{text}");
+
+        let mut counted = run();
+        counted.recordings[0].count += 1;
+        let runs = [counted];
+        let json = extremes_json(&extremes(&runs));
+        let refused = json["recordings"][0]["refused"].as_str().unwrap();
+        assert!(refused.contains("found 20011 of 20012"), "{refused}");
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Verdicts as a page: what is fit and what is not, then why, then what they rest on.
+
+use maud::{Markup, html};
+use punctual_judge::{Answer, Fitness, Judgement};
+use punctual_model::Run;
+use punctual_published::Document;
+
+use super::{Stories, about, in_all, sentences, title};
+use crate::page::{beneath, untested};
+use crate::scope;
+use crate::shell::{self, Chapter, wide};
+
+/// The page about a judgement of runs: a certificate, or why there is none.
+pub fn judgement_page(
+    judgement: &Judgement,
+    stories: &Stories,
+    runs: &[Run],
+    documents: &[Document],
+) -> String {
+    let suite = runs.first().map_or("", |run| &run.suite);
+    let title = format!("Punctual: {suite} is {}", judgement.fitness());
+    let lead = html! { p.lead { (in_all(judgement)) } };
+    let mut chapters = vec![
+        Chapter::new("Verdicts", verdicts(judgement)),
+        Chapter::new("Why", stood_in_the_way(judgement, stories, runs)),
+        Chapter::new(
+            "What was not tested",
+            untested::untested(runs, Some(judgement)),
+        ),
+    ];
+    chapters.extend(beneath(runs, documents));
+    shell::page(&title, &lead, chapters)
+}
+
+fn verdicts(judgement: &Judgement) -> Markup {
+    wide(&html! { table.text.kept {
+        thead { tr { th { "limit" } th { "of" } th { "verdict" } th { "reason" } } }
+        tbody { @for answer in &judgement.answers { tr {
+            td.free { (title(&answer.limit)) }
+            td.free { (about(answer)) }
+            td class=(class(answer.fitness)) { (answer.fitness) }
+            td.free { (sentences(answer).join("; ")) }
+        } } }
+    } })
+}
+
+/// The class of the style sheet for a verdict.
+fn class(fitness: Fitness) -> &'static str {
+    match fitness {
+        Fitness::Fit => "low",
+        Fitness::Undecided => "gap",
+        Fitness::Unfit => "high",
+    }
+}
+
+fn stood_in_the_way(judgement: &Judgement, stories: &Stories, runs: &[Run]) -> Markup {
+    let run_of = |answer: &Answer| {
+        let broken = answer.sample.as_ref()?;
+        runs.iter().find(|run| run.id == broken.run)
+    };
+    html! { @for ((number, story), shown) in stories.iter().zip(0..) {
+        @let answer = &judgement.answers[*number];
+        @match (story, run_of(answer)) {
+            (Ok(explained), Some(run)) => {
+                p.soft { (about(answer)) ": " (title(&answer.limit)) }
+                (scope::page::sample(run, explained, shown))
+            }
+            _ => { p { (about(answer)) ": " (scope::told(story)) "." } }
+        }
+    } }
+}

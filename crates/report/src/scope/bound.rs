@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A bound of the scheduling latency: as text, as JSON, as a page.
+
+use std::fmt::Write as _;
+
+use maud::html;
+use punctual_model::{Nanos, Run};
+use punctual_scope::bound::{Bound, CAP, TIMER_GRAIN, Worst};
+use serde_json::{Value, json};
+
+use super::page::to_repeat;
+use super::text::paragraph;
+use crate::shell::{self, Chapter, wide};
+use crate::text::{cut, exact, list, thousands};
+
+/// The form's name and version; `docs/schema/bound-1.json` describes it.
+const SCHEMA: &str = "punctual.bound/1";
+
+/// What was observed, and the bounds, no line longer than `width`.
+pub fn bound_text(runs: &[Run], bound: &Bound, width: usize) -> String {
+    let instructions = thousands(bound.instructions);
+    let mut text = paragraph(
+        &format!("{}: {instructions} instructions", named(runs)),
+        width,
+    );
+    text += "\nlongest, without interrupts   ns\n";
+    for worst in &bound.delays {
+        text += &delay_text(worst, width);
+    }
+    text += "\ninterrupts        times    oWCET ns    oMIAT ns\n";
+    for vector in &bound.interrupts.vectors {
+        let (count, longest) = (thousands(vector.count), exact(vector.longest));
+        let distance = vector.distance.map_or_else(|| "–".to_owned(), exact);
+        let name = cut(&vector.name, width.saturating_sub(49));
+        let _ = writeln!(text, "{count:>23} {longest:>11} {distance:>11}  {name}");
+    }
+    text.push('\n');
+    if let Some(why) = &bound.misfit {
+        return text + &paragraph(&format!("No bound: {why}."), width);
+    }
+    text += "interference               scheduled ns    sampled ns\n";
+    for latency in &bound.latencies {
+        let name = latency.interference.name();
+        let [scheduled, sampled] = [latency.scheduled, latency.sampled].map(shown);
+        let _ = writeln!(text, "{name:<25} {scheduled:>13} {sampled:>13}");
+    }
+    text.push('\n');
+    for note in notes(bound) {
+        text += &paragraph(&note, width);
+    }
+    text
+}
+
+fn delay_text(worst: &Worst, width: usize) -> String {
+    let delay = &worst.delay;
+    let (symbol, what) = (delay.kind.symbol(), delay.kind.name());
+    let (longest, run, step) = (exact(delay.longest), &worst.run, delay.step + 1);
+    let times = thousands(delay.count);
+    let line = format!("{symbol:<7}{longest:>25}  {run}, step {step}; {times} times {what}");
+    let mut text = cut(&line, width) + "\n";
+    let indent = " ".repeat(34);
+    for line in crate::text::wrap(&path(worst), &indent, &indent, width) {
+        text += &(line + "\n");
+    }
+    if let Some((most, time)) = &delay.most {
+        let line = format!("{indent}most of it in {most}: {}", exact(*time));
+        text += &(cut(&line, width) + "\n");
+    }
+    text
+}
+
+/// The functions that a delay began in: `entry_SYSCALL_64 › do_syscall_64 › …`.
+fn path(worst: &Worst) -> String {
+    if worst.delay.path.is_empty() {
+        return "began too long before its end to be remembered".to_owned();
+    }
+    worst.delay.path.join(" › ")
+}
+
+/// `r1, rt; r2, rt`.
+fn named(runs: &[Run]) -> String {
+    let names: Vec<String> = runs.iter().map(|run| super::name(run, ",")).collect();
+    names.join("; ")
+}
+
+fn shown(latency: Option<Nanos>) -> String {
+    latency.map_or_else(|| "none".to_owned(), exact)
+}
+
+/// What must be known of the numbers.
+fn notes(bound: &Bound) -> Vec<String> {
+    let mut notes = vec![format!(
+        "Scheduled: L = max(D_ST, D_POID) + D_PAIE + D_PSD + I(L), for a thread of the highest \
+         priority, of all alignments of what was observed; a path that never ran is in no D. None: \
+         above {CAP}."
+    )];
+    if let Some(way) = bound.way_back {
+        notes.push(format!(
+            "Sampled: up to the reading of the clock by the probe timer, with the longest way from \
+             the switch to it ({} ns) and the timer's grain ({} ns).",
+            exact(way),
+            exact(TIMER_GRAIN)
+        ));
+    }
+    if let Some(observed) = &bound.observed {
+        let late = exact(observed.late);
+        let (run, recording) = (&observed.run, &observed.recording);
+        notes.push(format!("Worst sample: {late} ns ({run}, {recording})."));
+    }
+    if bound.detours > 0 {
+        notes.push(format!(
+            "The model was left {} times: something else was switched off between the end of a \
+             section and the scheduler; D_PAIE has that time in it.",
+            thousands(bound.detours)
+        ));
+    }
+    if bound.mended > 0 {
+        notes.push(format!(
+            "{} times the state that was followed had to be mended by what the code proved; what \
+             was open then is in no D.",
+            thousands(bound.mended)
+        ));
+    }
+    notes
+}
+
+/// What was observed, and the bounds. All times are integer nanoseconds, virtual ones.
+pub fn bound_json(runs: &[Run], bound: &Bound) -> Value {
+    let run = |run: &Run| {
+        json!({
+            "run": run.id,
+            "subject": run.subject.name,
+            "kernel": run.subject.kernel,
+            "seed": run.seed,
+            "digest": run.digest(),
+        })
+    };
+    let delay = |worst: &Worst| {
+        let delay = &worst.delay;
+        json!({
+            "delay": delay.kind.symbol(),
+            "longest_ns": delay.longest,
+            "count": delay.count,
+            "run": worst.run,
+            "step": delay.step,
+            "path": delay.path,
+            "most_in": delay.most.as_ref().map(|(function, _)| function),
+            "most_ns": delay.most.as_ref().map(|(_, time)| time),
+        })
+    };
+    let vectors = bound.interrupts.vectors.iter().map(|vector| {
+        json!({
+            "entry": vector.name,
+            "count": vector.count,
+            "longest_ns": vector.longest,
+            "distance_ns": vector.distance,
+        })
+    });
+    let latencies = bound.latencies.iter().map(|latency| {
+        json!({
+            "interference": latency.interference.name(),
+            "scheduled_ns": latency.scheduled,
+            "sampled_ns": latency.sampled,
+        })
+    });
+    let observed = bound.observed.as_ref().map(|observed| {
+        json!({
+            "run": observed.run,
+            "recording": observed.recording,
+            "late_ns": observed.late,
+        })
+    });
+    json!({
+        "schema": SCHEMA,
+        "runs": runs.iter().map(run).collect::<Vec<_>>(),
+        "instructions": bound.instructions,
+        "delays": bound.delays.iter().map(delay).collect::<Vec<_>>(),
+        "way_back_ns": bound.way_back,
+        "timer_grain_ns": TIMER_GRAIN,
+        "interrupts": vectors.collect::<Vec<_>>(),
+        "bounds": latencies.collect::<Vec<_>>(),
+        "no_bound": bound.misfit,
+        "observed": observed,
+        "detours": bound.detours,
+        "mended": bound.mended,
+    })
+}
+
+/// The page about a bound.
+pub fn bound_page(runs: &[Run], bound: &Bound) -> String {
+    let delays = html! { table.text.kept {
+        thead { tr {
+            th { "delay" } th.number { "longest, ns" } th.number { "times" } th { "where" }
+            th { "began in" } th { "most of it in" }
+        } }
+        tbody { @for worst in &bound.delays { tr {
+            td { (worst.delay.kind.symbol()) " " span.soft { (worst.delay.kind.name()) } }
+            td.number { (exact(worst.delay.longest)) }
+            td.number { (thousands(worst.delay.count)) }
+            td { (worst.run) ", step " (worst.delay.step + 1) }
+            td { code { (path(worst)) } }
+            td { @if let Some((most, time)) = &worst.delay.most {
+                code { (most) } ", " (exact(*time))
+            } }
+        } } }
+    } };
+    let interrupts = html! { table.text.kept {
+        thead { tr {
+            th { "entry" } th.number { "times" } th.number { "oWCET, ns" }
+            th.number { "oMIAT, ns" }
+        } }
+        tbody { @for vector in &bound.interrupts.vectors { tr {
+            td { code { (vector.name) } }
+            td.number { (thousands(vector.count)) }
+            td.number { (exact(vector.longest)) }
+            td.number { (vector.distance.map_or_else(|| "–".to_owned(), exact)) }
+        } } }
+    } };
+    let latencies = html! {
+        @if let Some(why) = &bound.misfit { p { "No bound: " (why) "." } }
+        @else {
+            table.text.kept {
+                thead { tr {
+                    th { "interference" } th.number { "scheduled, ns" }
+                    th.number { "sampled, ns" }
+                } }
+                tbody { @for latency in &bound.latencies { tr {
+                    td { (latency.interference.name()) }
+                    td.number { (shown(latency.scheduled)) }
+                    td.number { (shown(latency.sampled)) }
+                } } }
+            }
+            @for note in notes(bound) { p { (note) } }
+        }
+    };
+    let ids: Vec<String> = runs.iter().map(|run| run.id.clone()).collect();
+    let command = format!("punctual bound {}", ids.join(" "));
+    let chapters = vec![
+        Chapter::new("Bounds", latencies),
+        Chapter::new("Delays", wide(&delays)),
+        Chapter::new("Interrupts", wide(&interrupts)),
+        to_repeat(runs, &command),
+    ];
+    let lead = html! { p.soft {
+        (thousands(bound.instructions)) " instructions of " (list(&ids)) ". Times are virtual \
+        nanoseconds: lengths of code paths, not times of a certain CPU."
+    } };
+    shell::page(
+        &format!("{}: how late at most?", named(runs)),
+        &lead,
+        chapters,
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A bound from a survey made by hand.
+
+use punctual_model::Preemption;
+use punctual_model::record::Provenance;
+use punctual_scope::bound::bound;
+use punctual_scope::survey::{Delay, DelayKind, Delays, Interrupt, Survey};
+
+use super::*;
+use crate::fixtures;
+
+/// The run `r1` with this preemption model.
+fn run(preemption: Preemption) -> Run {
+    let mut run = fixtures::seeds(1).remove(0);
+    run.id = "r1".into();
+    run.provenance = Some(Provenance {
+        release: "6.12".into(),
+        version: "#1".into(),
+        cmdline: String::new(),
+        preemption,
+        tsc_khz: None,
+        facts: punctual_model::Facts::new(),
+    });
+    run
+}
+
+fn survey() -> Survey {
+    let delay = |kind, longest| Delay {
+        kind,
+        count: 3,
+        longest: Nanos(longest),
+        step: 0,
+        path: vec!["entry_SYSCALL_64".into(), "worker".into()],
+        most: Some(("worker".into(), Nanos(longest / 2))),
+    };
+    let lengths = [4_000, 30, 9_000, 8_000];
+    let longest = DelayKind::ALL.into_iter().zip(lengths);
+    Survey {
+        hotspots: Vec::new(),
+        instructions: 1_234_567,
+        mended: 2,
+        delays: Delays {
+            longest: longest
+                .map(|(kind, longest)| delay(kind, longest))
+                .collect(),
+            vectors: vec!["asm_sysvec_apic_timer_interrupt".into()],
+            interrupts: vec![Interrupt {
+                at: Nanos(5),
+                length: Nanos(1_000),
+                vector: 0,
+                sleeps: 0,
+            }],
+            way_back: [(0, Nanos(500))].into(),
+            detours: 1,
+        },
+    }
+}
+
+fn of(run: &Run) -> Bound {
+    bound(&[(run, survey())])
+}
+
+#[test]
+fn a_bound_is_told_with_all_that_it_is_made_of() {
+    let run = run(Preemption::Rt);
+    let text = bound_text(std::slice::from_ref(&run), &of(&run), 100);
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 100),
+        "{text}"
+    );
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = words.join(" ");
+    for line in [
+        "D_POID 4,000 r1, step 1; 3 times",
+        "entry_SYSCALL_64 › worker",
+        "most of it in worker: 4,500",
+        // max(8,000, 4,000) + 30 + 9,000; then an interrupt, the way back and the timer's grain.
+        "none 17,030 17,630",
+        "sliding window 18,030 18,630",
+        "The model was left 1 times",
+        "2 times the state that was followed had to be mended",
+    ] {
+        assert!(text.contains(line), "{line}:\n{text}");
+    }
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 100),
+        "{text}"
+    );
+}
+
+#[test]
+fn where_the_model_does_not_fit_no_bound_is_told() {
+    let run = run(Preemption::Full);
+    let runs = std::slice::from_ref(&run);
+    let text = bound_text(runs, &of(&run), 80);
+    assert!(
+        text.contains("No bound: the kernel of r1 is not PREEMPT_RT"),
+        "{text}"
+    );
+    assert!(!text.contains("sliding window"), "{text}");
+    assert_eq!(bound_json(runs, &of(&run))["bounds"], json!([]));
+    assert!(bound_page(runs, &of(&run)).contains("No bound: "));
+}
+
+#[test]
+fn what_is_printed_is_what_the_schema_describes() {
+    let schema = serde_json::from_str(include_str!("../../../../../docs/schema/bound-1.json"));
+    let mut compiler = boon::Compiler::new();
+    compiler
+        .add_resource("bound-1.json", schema.unwrap())
+        .unwrap();
+    let mut schemas = boon::Schemas::new();
+    let index = compiler.compile("bound-1.json", &mut schemas).unwrap();
+    for preemption in [Preemption::Rt, Preemption::None] {
+        let run = run(preemption);
+        let mut value = bound_json(std::slice::from_ref(&run), &of(&run));
+        schemas.validate(&value, index).unwrap();
+        value["delays"][0]["longest"] = json!("long");
+        assert!(schemas.validate(&value, index).is_err());
+    }
+}

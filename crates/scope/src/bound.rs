@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How late the thread of the highest priority can be scheduled, by the theorem of Bristot,
+//! Casini, Abeni and Brandenburg, *Demystifying the Real-Time Linux Scheduling Latency* (ECRTS
+//! 2020, <https://doi.org/10.4230/LIPIcs.ECRTS.2020.9>).
+//!
+//! L is the least positive value with L = max(D_ST, D_POID) + D_PAIE + D_PSD + I(L), where I(t)
+//! is how long interrupts keep the CPU in any window of length t. All that enters was observed,
+//! in whole runs; so L is a bound for each alignment of what was observed, and not for a path
+//! that never ran.
+
+mod interference;
+
+use punctual_model::{Nanos, Run};
+
+pub use interference::{Interference, Interrupts, Vector};
+
+use crate::preemptibility::Preemptibility;
+use crate::survey::{Delay, DelayKind, Survey};
+
+/// Above this no bound is sought any more, as in the authors' own tool.
+pub const CAP: Nanos = Nanos::from_millis(100);
+
+/// A timer that an idle CPU waits for comes at most so late: the bench's clocks are that
+/// coarse.
+pub const TIMER_GRAIN: Nanos = Nanos(100);
+
+/// The probe whose samples are compared with the bound: it measures from when a timer is due
+/// to the first reading of the clock in a thread of high priority.
+const PROBE: &str = "timer";
+
+/// The longest delay of a kind, and the run that it is from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Worst {
+    /// The run's id.
+    pub run: String,
+    /// The delay.
+    pub delay: Delay,
+}
+
+/// The worst sample that the bound is compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observed {
+    /// The run's id.
+    pub run: String,
+    /// Its recording's title.
+    pub recording: String,
+    /// How late it was.
+    pub late: Nanos,
+}
+
+/// A bound with one way to tell the interference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Latency {
+    /// How interference is told.
+    pub interference: Interference,
+    /// L: the thread is scheduled within this time; none below [`CAP`].
+    pub scheduled: Option<Nanos>,
+    /// The same, up to the reading of the clock in user space; none, too, where no way back was
+    /// seen.
+    pub sampled: Option<Nanos>,
+}
+
+/// What was observed in several runs of one subject, and what follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The longest delay of each kind.
+    pub delays: Vec<Worst>,
+    /// The interrupts.
+    pub interrupts: Interrupts,
+    /// The longest way from the switch to a sample of the probe `timer`.
+    pub way_back: Option<Nanos>,
+    /// The bounds; none where the model does not fit.
+    pub latencies: Vec<Latency>,
+    /// Why it does not.
+    pub misfit: Option<String>,
+    /// The worst sample of `timer`, if there is one.
+    pub observed: Option<Observed>,
+    /// How often a delay of the kind `D_PAIE` was not alone, as the model has it.
+    pub detours: u64,
+    /// How often the followed state had to be mended.
+    pub mended: u64,
+    /// All instructions.
+    pub instructions: u64,
+}
+
+/// Pools what was surveyed in runs of one subject.
+pub fn bound(surveyed: &[(&Run, Survey)]) -> Bound {
+    let worst = |kind: DelayKind| {
+        let delays = surveyed.iter().flat_map(|(run, survey)| {
+            let delays = survey.delays.longest.iter();
+            delays.map(|delay| (run.id.clone(), delay.clone()))
+        });
+        let of_kind = delays.filter(|(_, delay)| delay.kind == kind);
+        let (run, mut delay) = of_kind.clone().max_by_key(|(_, delay)| delay.longest)?;
+        delay.count = of_kind.map(|(_, delay)| delay.count).sum();
+        Some(Worst { run, delay })
+    };
+    let sum = |of: fn(&Survey) -> u64| surveyed.iter().map(|(_, survey)| of(survey)).sum();
+    let mut bound = Bound {
+        delays: DelayKind::ALL.into_iter().filter_map(worst).collect(),
+        interrupts: Interrupts::of(surveyed.iter().map(|(_, survey)| &survey.delays)),
+        way_back: surveyed.iter().filter_map(way_back).max(),
+        latencies: Vec::new(),
+        misfit: surveyed.iter().find_map(|(run, _)| misfit(run)),
+        observed: observed(surveyed),
+        detours: sum(|survey| survey.delays.detours),
+        mended: sum(|survey| survey.mended),
+        instructions: sum(|survey| survey.instructions),
+    };
+    if bound.misfit.is_none() {
+        bound.latencies = Interference::ALL.map(|told| bound.latency(told)).to_vec();
+    }
+    bound
+}
+
+impl Bound {
+    /// The longest delay of a kind; 0 where there was none.
+    pub fn delay(&self, kind: DelayKind) -> Nanos {
+        let mut delays = self.delays.iter();
+        let found = delays.find(|worst| worst.delay.kind == kind);
+        found.map_or(Nanos::ZERO, |worst| worst.delay.longest)
+    }
+
+    /// The latency without interrupts.
+    pub fn free(&self) -> Nanos {
+        let waits = self.delay(DelayKind::St).max(self.delay(DelayKind::Poid));
+        waits + self.delay(DelayKind::Paie) + self.delay(DelayKind::Psd)
+    }
+
+    fn latency(&self, interference: Interference) -> Latency {
+        let least = |free| fixed_point(free, |window| self.interrupts.keep(interference, window));
+        Latency {
+            interference,
+            scheduled: least(self.free()),
+            sampled: self
+                .way_back
+                .and_then(|way| least(self.free() + way + TIMER_GRAIN)),
+        }
+    }
+}
+
+/// The least positive L with L = `free` + `interference`(L), where the latter never falls; none
+/// where that is above [`CAP`].
+pub fn fixed_point(free: Nanos, interference: impl Fn(Nanos) -> Option<Nanos>) -> Option<Nanos> {
+    let mut latency = free.max(Nanos(1));
+    while latency <= CAP {
+        let next = (free + interference(latency)?).max(Nanos(1));
+        if next <= latency {
+            return Some(latency);
+        }
+        latency = next;
+    }
+    None
+}
+
+fn misfit(run: &Run) -> Option<String> {
+    (Preemptibility::of(run) != Preemptibility::Rt).then(|| {
+        format!(
+            "the kernel of {} is not PREEMPT_RT, which the theorem is about: soft interrupts run \
+             within interrupts there, spinning locks switch preemption off, and a thread waits \
+             for more than these delays",
+            run.id
+        )
+    })
+}
+
+fn way_back((run, survey): &(&Run, Survey)) -> Option<Nanos> {
+    let of_probe = |step: &u32| {
+        let mut recordings = run.recordings.iter();
+        recordings.any(|one| one.key.probe == PROBE && one.key.step == *step)
+    };
+    let ways = survey.delays.way_back.iter();
+    ways.filter(|(step, _)| of_probe(step))
+        .map(|(_, way)| *way)
+        .max()
+}
+
+fn observed(surveyed: &[(&Run, Survey)]) -> Option<Observed> {
+    let all = surveyed.iter().flat_map(|(run, _)| {
+        let of_probe = run.recordings.iter().filter(|one| one.key.probe == PROBE);
+        of_probe.filter_map(|recording| {
+            Some(Observed {
+                run: run.id.clone(),
+                recording: recording.title(),
+                late: recording.max()?,
+            })
+        })
+    });
+    all.max_by_key(|observed| observed.late)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_fixed_point_is_found_and_none_above_the_cap() {
+        let none = |_| Some(Nanos::ZERO);
+        assert_eq!(fixed_point(Nanos(700), none), Some(Nanos(700)));
+        assert_eq!(fixed_point(Nanos(0), none), Some(Nanos(1)));
+        // Of one interrupt every 100 two fit into the latency, or three.
+        let every = |length: i64, distance: i64| {
+            move |window: Nanos| {
+                Some(
+                    Nanos(window.0.unsigned_abs().div_ceil(distance.unsigned_abs()) as i64)
+                        * length,
+                )
+            }
+        };
+        assert_eq!(fixed_point(Nanos(120), every(30, 100)), Some(Nanos(180)));
+        assert_eq!(fixed_point(Nanos(120), every(60, 100)), Some(Nanos(300)));
+        // Interrupts that leave no time.
+        assert_eq!(fixed_point(Nanos(120), every(100, 100)), None);
+        assert_eq!(fixed_point(Nanos(120), |_| None), None);
+    }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The blocks that ran last, without those of interrupts: from them it is told who called whom.
+
+use std::collections::HashMap;
+
+use crate::blocks::Blocks;
+use crate::decode::Transfer;
+use crate::names::{CodeKind, Func, KERNEL};
+
+/// How many blocks are remembered: as many as run in some 5 ms.
+const ROOM: usize = 1 << 20;
+
+/// The blocks that ran last.
+#[derive(Debug)]
+pub struct Ring {
+    /// Number of the block, and how many of its instructions ran.
+    blocks: Vec<(u32, u32)>,
+    /// How many there were, without those that were dropped.
+    next: usize,
+    /// How many there were at most.
+    most: usize,
+}
+
+impl Ring {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self {
+            blocks: vec![(0, 0); ROOM],
+            next: 0,
+            most: 0,
+        }
+    }
+
+    /// The place of the next block.
+    pub fn next(&self) -> usize {
+        self.next
+    }
+
+    /// A block ran.
+    #[inline]
+    pub fn push(&mut self, block: u32, ran: u32) {
+        self.blocks[self.next % ROOM] = (block, ran);
+        self.next += 1;
+        self.most = self.most.max(self.next);
+    }
+
+    /// Forgets all from this place on.
+    pub fn drop_from(&mut self, place: usize) {
+        self.next = place;
+    }
+
+    fn first(&self) -> usize {
+        self.most.saturating_sub(ROOM).min(self.next)
+    }
+
+    fn at(&self, place: usize) -> (u32, u32) {
+        self.blocks[place % ROOM]
+    }
+
+    /// Which function ran longest from this place on, and for how long; nothing where that is
+    /// not remembered.
+    pub fn longest(&self, from: usize, library: &Blocks) -> Option<(Func, u64)> {
+        if from < self.first() {
+            return None;
+        }
+        let mut own: HashMap<Func, u64> = HashMap::new();
+        for (block, ran) in (from..self.next).map(|place| self.at(place)) {
+            *own.entry(library.func(block).0).or_default() += u64::from(ran);
+        }
+        own.into_iter().max_by_key(|(func, ran)| (*ran, *func))
+    }
+
+    /// The function at this place and its callers, the outermost first; none where that is not
+    /// remembered. Thunks are no functions.
+    ///
+    /// From there back each call without its return is a caller, up to where the CPU came by
+    /// itself, to user space, or to a switch of threads.
+    pub fn callers(&self, place: usize, library: &Blocks) -> Vec<Func> {
+        if place < self.first() || place >= self.next {
+            return Vec::new();
+        }
+        let mut path = vec![library.func(self.at(place).0).0];
+        // Calls that have returned, and entries that were left, of which each hides what it did.
+        let (mut returned, mut left) = (Vec::new(), 0_usize);
+        let mut after = self.at(place).0;
+        if is_entry(after, library) {
+            return path;
+        }
+        for place in (self.first()..place).rev() {
+            let (block, ran) = self.at(place);
+            let (func, _) = library.func(block);
+            let decoded = library.block(block);
+            let whole = ran as usize >= decoded.insns.len();
+            let last = if whole { decoded.last } else { Transfer::On };
+            if decoded.start < KERNEL || library.names.text(func) == "__switch_to_asm" {
+                break;
+            }
+            match last {
+                Transfer::Iret | Transfer::Sysret => {
+                    returned.push(left);
+                    left = 0;
+                }
+                Transfer::Return if !is_indirect(func, library) => left += 1,
+                Transfer::Call if is_call(block, after, library) => {
+                    if left > 0 {
+                        left -= 1;
+                    } else if returned.is_empty() {
+                        path.push(func);
+                    }
+                }
+                _ => {}
+            }
+            if is_entry(block, library) {
+                match returned.pop() {
+                    Some(before) => left = before,
+                    None => {
+                        if path.last() != Some(&func) {
+                            path.push(func);
+                        }
+                        break;
+                    }
+                }
+            }
+            after = block;
+        }
+        path.retain(|func| library.names.name(*func).kind != CodeKind::Thunk);
+        path.reverse();
+        path
+    }
+}
+
+fn is_entry(block: u32, library: &Blocks) -> bool {
+    let (func, first) = library.func(block);
+    first && library.names.name(func).kind.is_entry()
+}
+
+/// In a retpoline, what returns jumps, and what calls fills the CPU's buffer of returns.
+fn is_indirect(func: Func, library: &Blocks) -> bool {
+    library.names.text(func).starts_with("__x86_indirect_")
+}
+
+/// Whether a call leads out of its function, into the block that ran next.
+fn is_call(block: u32, next: u32, library: &Blocks) -> bool {
+    let ((func, _), (called, first)) = (library.func(block), library.func(next));
+    !is_indirect(func, library) && (first || called != func)
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The bound of the scheduling latency: no sample is above it, and what enters it is what was
+//! put there.
+
+use punctual_tests::explained::number;
+use punctual_tests::{Scratch, finding};
+use serde_json::Value;
+
+fn bound(scratch: &Scratch, runs: &[&str]) -> Value {
+    let ended = scratch.run(&[&["bound", "--quiet", "--json"], runs].concat());
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+/// The entry of a list that has this value.
+fn entry<'a>(list: &'a Value, key: &str, value: &str) -> &'a Value {
+    let mut found = list.as_array().unwrap().iter();
+    let found = found.find(|one| one[key] == value);
+    found.unwrap_or_else(|| panic!("no {value}: {list:#}"))
+}
+
+fn longest(bound: &Value, delay: &str) -> i64 {
+    number(&entry(&bound["delays"], "delay", delay)["longest_ns"])
+}
+
+/// The bound up to the sample, and up to the switch.
+fn latency(bound: &Value, interference: &str) -> (i64, i64) {
+    let latency = entry(&bound["bounds"], "interference", interference);
+    (
+        number(&latency["sampled_ns"]),
+        number(&latency["scheduled_ns"]),
+    )
+}
+
+#[test]
+fn no_sample_on_rt_is_above_the_bound_of_its_run() {
+    let scratch = Scratch::new();
+    let steps = "[[step]]\nprobe = \"timer\"\nsamples = 100\n\
+        [[step]]\nprobe = \"timer\"\nload = \"stress\"\nsamples = 200\n";
+    let suite = &scratch.suite("mine", &["none", "rt"], steps);
+    let runs = scratch.measure(&[suite, "--subject", "rt", "--seeds", "1..3"]);
+    let ids: Vec<&str> = runs.iter().map(|run| run["id"].as_str().unwrap()).collect();
+    let mut worst = [0; 4];
+    let delays = ["D_POID", "D_PAIE", "D_PSD", "D_ST"];
+    for (run, id) in runs.iter().zip(&ids) {
+        let bound = bound(&scratch, &[id]);
+        let recordings = run["recordings"].as_array().unwrap().iter();
+        let late = recordings.map(|one| number(&one["max_ns"])).max().unwrap();
+        assert_eq!(bound["observed"]["late_ns"], late);
+        for told in ["sporadic", "sliding window", "sliding window with oWCET"] {
+            let found = entry(&bound["bounds"], "interference", told);
+            // Interrupts that come as often as sporadic ones may leave no time.
+            let Some(sampled) = found["sampled_ns"].as_i64() else {
+                assert_eq!(told, "sporadic", "{bound:#}");
+                continue;
+            };
+            assert!(sampled >= late, "{id}, {told}: {bound:#}");
+        }
+        // What is told about interrupts adds to what is without them.
+        let (none, free) = latency(&bound, "none");
+        let waits = longest(&bound, "D_POID").max(longest(&bound, "D_ST"));
+        let rest = longest(&bound, "D_PAIE") + longest(&bound, "D_PSD");
+        assert_eq!(free, waits + rest, "{bound:#}");
+        assert!(none < latency(&bound, "sliding window").0, "{bound:#}");
+        assert!(
+            longest(&bound, "D_ST") < longest(&bound, "D_PSD"),
+            "{bound:#}"
+        );
+        assert_eq!(
+            (&bound["mended"], &bound["no_bound"]),
+            (&0.into(), &Value::Null)
+        );
+        for (worst, delay) in worst.iter_mut().zip(delays) {
+            let path = entry(&bound["delays"], "delay", delay)["path"].as_array();
+            assert!(path.is_some_and(|path| !path.is_empty()), "{bound:#}");
+            *worst = longest(&bound, delay).max(*worst);
+        }
+    }
+    let pooled = bound(&scratch, &ids);
+    assert_eq!(delays.map(|delay| longest(&pooled, delay)), worst);
+    assert_eq!(pooled["runs"].as_array().unwrap().len(), ids.len());
+}
+
+#[test]
+fn a_stall_is_in_the_delay_or_the_interrupt_that_it_is() {
+    let scratch = Scratch::new();
+    let step = |kind: &str| {
+        format!(
+            "[[step]]\nprobe = \"timer\"\nsamples = 30\n\
+             stall = {{ kind = \"{kind}\", us = 300, sample = 20 }}\n"
+        )
+    };
+    let steps = [step("preempt-off"), step("irqs-off")].concat();
+    let rest = format!("modules = [\"stall\"]\n{steps}");
+    let suite = &scratch.suite("mine", &["none", "rt"], &rest);
+    let runs = scratch.measure(&[suite, "--jobs", "1"]);
+    let told = |run: &Value, step: usize| {
+        let recording = &run["recordings"][step];
+        finding(recording, "stall_end") - finding(recording, "stall_start")
+    };
+    for (run, subject) in runs.iter().zip(["none", "rt"]) {
+        let bound = bound(&scratch, &[run["id"].as_str().unwrap()]);
+        let delay = entry(&bound["delays"], "delay", "D_POID");
+        let besides = number(&delay["longest_ns"]) - told(run, 0);
+        assert!((0..1_000).contains(&besides), "{subject}: {bound:#}");
+        let path = delay["path"].as_array().unwrap();
+        let began = path.last().and_then(Value::as_str);
+        assert_eq!(began, Some("stall_preempt_off [stall]"), "{bound:#}");
+        assert_eq!(delay["most_in"], "stall_preempt_off [stall]");
+        let vector = entry(&bound["interrupts"], "entry", "asm_sysvec_irq_work");
+        let besides = number(&vector["longest_ns"]) - told(run, 1);
+        assert!((0..1_500).contains(&besides), "{subject}: {bound:#}");
+        let why = bound["no_bound"].as_str();
+        if subject == "rt" {
+            assert_eq!(why, None);
+            assert!(latency(&bound, "worst single").1 > 600_000, "{bound:#}");
+        } else {
+            assert!(
+                why.is_some_and(|why| why.contains("not PREEMPT_RT")),
+                "{bound:#}"
+            );
+            assert_eq!(bound["bounds"], Value::Array(Vec::new()));
+        }
+    }
+    let mixed = scratch.run(&["bound", "r1", "r2"]);
+    assert_eq!(mixed.status, Some(2), "{}", mixed.stderr);
+    assert!(
+        mixed.stderr.contains("expected runs of one kernel"),
+        "{}",
+        mixed.stderr
+    );
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kernels against a baseline: what is equal passes after one run, what got slower is found
+//! and named, and what cannot be compared is refused.
+
+use punctual_tests::{Ended, Scratch, assert_has, suite};
+use serde_json::Value;
+
+/// One kernel, a few wake-ups.
+fn timer(name: &str, samples: u32) -> String {
+    let step = format!("[[step]]\nprobe = \"timer\"\nsamples = {samples}\n");
+    suite(name, &["rt"], &step)
+}
+
+fn json(ended: &Ended) -> Value {
+    let text = &ended.stdout;
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}{}", ended.stderr))
+}
+
+fn assert_ends(ended: &Ended, status: i32, parts: &[&str]) {
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    assert_eq!(ended.status, Some(status), "{said}");
+    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_has(&flat, parts);
+}
+
+#[test]
+fn what_is_equal_passes_after_one_run_and_what_got_slower_is_named() {
+    let scratch = Scratch::new();
+    let path = scratch.file("mine.toml", timer("mine", 60));
+    let made = scratch.run(&["run", &path, "--quiet", "--seeds", "1..5"]);
+    assert_ends(&made, 0, &[]);
+    let set = ["baseline", "set", "stable", "r1", "r2", "r3", "r4", "r5"];
+    assert_ends(&scratch.run(&set), 0, &["baseline stable: r1 r2 r3 r4 r5"]);
+
+    let equal = scratch.run(&["gate", &path, "--baseline", "stable", "--quiet", "--json"]);
+    assert_ends(&equal, 0, &[]);
+    let gate = json(&equal);
+    assert_eq!(
+        (&gate["schema"], &gate["verdict"]),
+        (&"punctual.gate/1".into(), &"unchanged".into())
+    );
+    let subject = &gate["subjects"][0];
+    assert_eq!(
+        subject["runs"].as_array().unwrap().len(),
+        1,
+        "one run shows it"
+    );
+    assert_eq!(subject["runs"][0]["digest_equal"], true);
+    assert_eq!(subject["implied_seeds"], serde_json::json!([2, 3, 4, 5]));
+
+    slower(&scratch, &path);
+    refused(&scratch, &path);
+    relative(&scratch);
+}
+
+/// A kernel that records what its timers, interrupts and scheduler do has longer paths.
+fn slower(scratch: &Scratch, path: &str) {
+    let page = scratch.path("gate.html");
+    let tracing = "trace_event=timer,irq,sched";
+    let worse = scratch.run(&[
+        "gate",
+        path,
+        "--baseline",
+        "stable",
+        "--quiet",
+        "--boot",
+        tracing,
+        "--subject",
+        "rt",
+        "--report",
+        page.to_str().unwrap(),
+    ]);
+    let parts = [
+        "timer, idle, cpu0: worse; higher ",
+        "seed 5: 60 of 60 samples differ, first sample 0: ",
+        "mine against baseline stable: worse.",
+        "function itself, ns",
+        "ring_buffer_",
+    ];
+    assert_ends(&worse, 4, &parts);
+    let page = std::fs::read_to_string(page).unwrap();
+    for part in [
+        "stable: worse</h1>",
+        "What was not tested",
+        "ring_buffer_",
+        "Evidence",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+fn refused(scratch: &Scratch, path: &str) {
+    let fewer = scratch.file("fewer.toml", timer("mine", 50));
+    let other = scratch.file("other.toml", timer("other", 60));
+    let gate = |path: &str, baseline: &str, more: &[&str]| {
+        scratch.run(&[&["gate", path, "--baseline", baseline, "--quiet"], more].concat())
+    };
+    for (ended, expected) in [
+        (
+            gate(path, "stabel", &[]),
+            "there is no baseline \"stabel\": did you mean stable?",
+        ),
+        (gate(path, "r77", &[]), "there is no run \"r77\""),
+        (
+            gate(&fewer, "stable", &[]),
+            "step 1 differs: samples is 50 here and 60 there",
+        ),
+        (
+            gate(&other, "stable", &[]),
+            "the suite is other here and mine there",
+        ),
+        (
+            gate(path, "stable", &["--samples", "7"]),
+            "samples is 7 here and 60 there",
+        ),
+        (
+            scratch.run(&["baseline", "set", "r9", "r1"]),
+            "expected a name that is not a run's",
+        ),
+        (
+            scratch.run(&["baseline", "set", "twice", "r1", "r1"]),
+            "r1 is named twice",
+        ),
+        (
+            scratch.run(&["baseline", "remove", "none"]),
+            "`punctual baseline list` lists all",
+        ),
+        (
+            scratch.run(&["remove", "r2"]),
+            "run r2 belongs to baseline \"stable\"",
+        ),
+    ] {
+        assert_ends(&ended, 2, &[expected]);
+    }
+    let listed = scratch.run(&["baseline", "list", "--json"]);
+    assert_eq!(
+        json(&listed)["baselines"][0]["runs"]
+            .as_array()
+            .unwrap()
+            .len(),
+        5
+    );
+}
+
+/// Limits that are shares of a baseline.
+fn relative(scratch: &Scratch) {
+    let limits = |of: &str| {
+        let limit = "[[limit]]\nprobe = \"timer\"\nwhat = \"worst\"\nat_most = \"115 %\"\n";
+        scratch.file("limits.toml", format!("{limit}of = \"{of}\"\n"))
+    };
+    let judge = |runs: &[&str], of: &str, more: &[&str]| {
+        let limits = limits(of);
+        scratch.run(&[&["judge"], runs, &["--limits", &limits], more].concat())
+    };
+    let (all, one) = (["r1", "r2", "r3", "r4", "r5"], ["r1"]);
+    let fit = judge(&all, "baseline:stable", &[]);
+    assert_ends(
+        &fit,
+        0,
+        &[
+            "worst at most 115 % of baseline stable",
+            "100.0 % over 5 runs",
+        ],
+    );
+    assert_ends(&judge(&one, "baseline:stable", &[]), 5, &["too few runs"]);
+    let same = judge(&one, "baseline", &["--baseline", "r1"]);
+    assert_ends(&same, 0, &["100.0 % over 1 run"]);
+    for (of, parts) in [
+        ("baseline", ["limit 1 (timer, worst at most", "--baseline"]),
+        ("baseline:other", ["there is no baseline", "\"other\""]),
+        ("baseline:", ["limits.toml: ", "a baseline's name"]),
+        ("baseline:", ["line 1", "such as \"baseline:stable\""]),
+    ] {
+        assert_ends(&judge(&one, of, &[]), 2, &parts);
+    }
+    let absolute = scratch.file(
+        "absolute.toml",
+        "[[limit]]\nprobe = \"timer\"\nwhat = \"worst\"\nat_most = \"1 s\"\n",
+    );
+    let needless = scratch.run(&["judge", "r1", "--limits", &absolute, "--baseline", "stable"]);
+    assert_ends(&needless, 2, &["no limit is a share of anything"]);
+    // What was measured otherwise is no baseline.
+    let fewer = scratch.file("fewer.toml", timer("mine", 50));
+    assert_ends(&scratch.run(&["run", &fewer, "--quiet"]), 0, &[]);
+    let listed = scratch.run(&["runs", "--json"]);
+    let newest = json(&listed)["runs"][0]["id"].as_str().unwrap().to_owned();
+    let limits = limits("baseline");
+    let mixed = scratch.run(&["judge", "r1", "--limits", &limits, "--baseline", &newest]);
+    assert_ends(
+        &mixed,
+        2,
+        &["cannot be compared: step 1 differs: samples is 60 here and 50 there"],
+    );
+    let set = scratch.run(&["baseline", "set", "mixed", "r1", &newest]);
+    assert_ends(&set, 2, &["a baseline is of one measurement"]);
+}
