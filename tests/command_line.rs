@@ -164,7 +164,7 @@ fn a_run_is_shown_listed_reported_and_removed() {
     assert!(worst["at_ns"].is_i64() && worst["seq"].is_u64());
     assert_eq!(run["unsupported"][0]["probe"], "program");
     let reason = run["unsupported"][0]["reason"].as_str().unwrap();
-    assert_has(&reason, &["no-such-program"]);
+    assert_has(reason, &["no-such-program"]);
 
     let shown = scratch.run(&["show", "r1", "--json"]);
     assert_eq!(

@@ -411,7 +411,7 @@ fn realfeel_writes_a_histogram_of_what_it_read() {
     assert_eq!(counted + past, 40, "{}", ended.stderr);
     assert!(ended.stderr.starts_with("40 intervals"), "{}", ended.stderr);
     let (head, _) = ended.stdout.split_once("64 Hz\n").unwrap();
-    assert_has(&head, &[" MHz\nsecondsPerTick=0.0"]);
+    assert_has(head, &[" MHz\nsecondsPerTick=0.0"]);
     assert!(
         ended
             .stdout
@@ -543,7 +543,7 @@ fn they_run_in_a_guest_too() {
         assert!(travel.from.max < 100, "{text}");
     } else {
         let reason = absent[0]["reason"].as_str().unwrap();
-        assert_has(&reason, &["backfire"]);
+        assert_has(reason, &["backfire"]);
         punctual_skip::skip(reason);
     }
 }

@@ -73,6 +73,7 @@ fn slower(scratch: &Scratch, path: &str) {
     let parts = [
         "timer, idle, cpu0: worse; higher ",
         "seed 5: 60 of 60 samples differ, first sample 0: ",
+        "The worst of timer, idle, cpu0, here (r",
         "mine against baseline stable: worse.",
         "function itself, ns",
         "ring_buffer_",

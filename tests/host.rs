@@ -326,7 +326,7 @@ fn settings_are_restored_after_a_signal_and_after_a_kill() {
     let next = scratch.run(&["run", suite, "--bench", "host", "--json", "--quiet"]);
     let facts = &runs(&next.stdout)[0]["provenance"]["facts"];
     let said = facts["restored_after_crash"].as_str().unwrap();
-    assert_has(&said, &["sched_rt_runtime_us"]);
+    assert_has(said, &["sched_rt_runtime_us"]);
     assert_eq!(
         settings(),
         before,

@@ -85,6 +85,8 @@ fn a_guest_that_is_gone_from_the_cache_is_named() {
         &scratch.run(&["explain", "r1"]),
         &["initramfs", "gone from the cache"],
     );
+    // Its lock has been asked for: the directory is there again.
+    fs::remove_dir_all(cache.join("initramfs")).unwrap();
     fs::rename(cache.join("gone"), cache.join("initramfs")).unwrap();
     let removed = scratch.run(&["kernel", "remove", "debian-6.12-rt"]);
     assert_eq!(removed.status, Some(0), "{}", removed.stderr);

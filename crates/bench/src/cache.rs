@@ -129,9 +129,10 @@ impl Made {
         if is_locked || self.snapshot.as_ref().is_some_and(Snapshot::is_linked) {
             return Ok(false);
         }
-        match self.path.is_dir() {
-            true => snapshot::remove(&self.path)?,
-            false => fs::remove_file(&self.path)?,
+        if self.path.is_dir() {
+            snapshot::remove(&self.path)?;
+        } else {
+            fs::remove_file(&self.path)?;
         }
         Ok(true)
     }

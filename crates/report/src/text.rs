@@ -155,7 +155,7 @@ pub fn columns(rows: &[Vec<String>]) -> Vec<String> {
     let line = |row: &Vec<String>| {
         let mut line = format!("  {}{}", row[0], " ".repeat(widths[0] - row[0].width()));
         for (cell, wide) in row.iter().zip(&widths).skip(1) {
-            line += &format!("  {}{cell}", " ".repeat(wide - cell.width()));
+            line = format!("{line}  {}{cell}", " ".repeat(wide - cell.width()));
         }
         line.trim_end().to_owned()
     };

@@ -7,7 +7,7 @@ use punctual_model::record::{Provenance, StepRecord, Unsupported};
 use punctual_model::run::State;
 use punctual_model::{Nanos, Recording, Run, Subject};
 use rusqlite::types::ValueRef;
-use rusqlite::{Row, Transaction, named_params};
+use rusqlite::{Row, ToSql, Transaction, named_params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -218,13 +218,7 @@ const COVERED: &[&str] = &[
 
 /// All runs in one line each, newest first.
 pub fn select_summaries(transaction: &Transaction) -> Result<Vec<Summary>, Fault> {
-    let mut statement = transaction.prepare_cached(sql::SELECT_SUMMARIES)?;
-    let mut rows = statement.query([])?;
-    let mut summaries = Vec::new();
-    while let Some(row) = rows.next()? {
-        summaries.push(summary(row)?);
-    }
-    Ok(summaries)
+    select_all(transaction, sql::SELECT_SUMMARIES, &[], summary)
 }
 
 fn summary(row: &Row) -> Result<Summary, Fault> {
@@ -322,31 +316,41 @@ fn state_and_owner(row: &Row) -> Result<(State, Owner), Fault> {
 }
 
 fn select_unsupported(transaction: &Transaction, number: i64) -> Result<Vec<Unsupported>, Fault> {
-    let mut statement = transaction.prepare_cached(sql::SELECT_UNSUPPORTED)?;
-    let mut rows = statement.query(named_params! { ":run": number })?;
-    let mut all = Vec::new();
-    while let Some(row) = rows.next()? {
-        all.push(Unsupported {
+    let of_run = named_params! { ":run": number };
+    select_all(transaction, sql::SELECT_UNSUPPORTED, of_run, |row| {
+        Ok(Unsupported {
             step: row.get("step")?,
             probe: row.get("probe")?,
             load: row.get("load")?,
             reason: checked_json(row, number, "the reason of an unsupported probe")?,
-        });
-    }
-    Ok(all)
+        })
+    })
 }
 
 fn select_steps(transaction: &Transaction, number: i64) -> Result<Vec<StepRecord>, Fault> {
-    let mut statement = transaction.prepare_cached(sql::SELECT_STEPS)?;
-    let mut rows = statement.query(named_params! { ":run": number })?;
-    let mut all = Vec::new();
-    while let Some(row) = rows.next()? {
-        all.push(StepRecord {
+    let of_run = named_params! { ":run": number };
+    select_all(transaction, sql::SELECT_STEPS, of_run, |row| {
+        Ok(StepRecord {
             step: row.get("step")?,
             probe: row.get("probe")?,
             load: row.get("load")?,
             work: checked_json(row, number, "what a load did")?,
-        });
+        })
+    })
+}
+
+/// All rows that a query finds, each as `of` reads it.
+fn select_all<T>(
+    transaction: &Transaction,
+    select: &str,
+    parameters: &[(&str, &dyn ToSql)],
+    of: impl Fn(&Row) -> Result<T, Fault>,
+) -> Result<Vec<T>, Fault> {
+    let mut statement = transaction.prepare_cached(select)?;
+    let mut rows = statement.query(parameters)?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        all.push(of(row)?);
     }
     Ok(all)
 }
@@ -359,13 +363,9 @@ fn checked_json<T: DeserializeOwned>(row: &Row, run: i64, part: &str) -> Result<
 }
 
 fn select_recordings(transaction: &Transaction, number: i64) -> Result<Vec<Recording>, Fault> {
-    let mut statement = transaction.prepare_cached(sql::SELECT_RECORDINGS)?;
-    let mut rows = statement.query(named_params! { ":run": number })?;
-    let mut recordings = Vec::new();
-    while let Some(row) = rows.next()? {
-        recordings.push(recording(row, number)?);
-    }
-    Ok(recordings)
+    let of_run = named_params! { ":run": number };
+    let recording = |row: &Row| recording(row, number);
+    select_all(transaction, sql::SELECT_RECORDINGS, of_run, recording)
 }
 
 fn recording(row: &Row, number: i64) -> Result<Recording, Fault> {

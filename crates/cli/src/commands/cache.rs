@@ -28,7 +28,7 @@ enum Action {
     /// Remove booted guests that have not been used for some time; all can be made anew
     ///
     /// What a run works with just now stays. A new booted guest makes room by itself: those
-    /// used longest ago go where all together take more than PUNCTUAL_CACHE_SIZE.
+    /// used longest ago go where all together take more than `PUNCTUAL_CACHE_SIZE`.
     Prune {
         /// Keep what was used within this time (12h, 7d) [default: 30d]
         #[arg(long, value_name = "TIME", value_parser = parse_duration)]

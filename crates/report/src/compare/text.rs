@@ -86,7 +86,7 @@ fn put_section(
         }
         line.push_str(&" ".repeat(label.saturating_sub(line.width())));
         for (cell, wide) in row[1..shown].iter().zip(&widths[1..shown]) {
-            line += &format!("  {}{cell}", " ".repeat(wide - cell.width()));
+            line = format!("{line}  {}{cell}", " ".repeat(wide - cell.width()));
         }
         lines.line(line.trim_end());
     }

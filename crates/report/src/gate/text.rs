@@ -2,6 +2,7 @@
 //! A gate's verdict for terminals.
 
 use punctual_judge::Difference;
+use punctual_model::Nanos;
 
 use super::{Gate, Gated, Row, Standing, Why};
 use crate::compare::verdict_told;
@@ -37,7 +38,14 @@ pub fn gate_text(gate: &Gate, width: usize) -> String {
         }
         lines.push(String::new());
         if let Some(why) = &one.why {
-            lines.extend(why_text(why, width).lines().map(str::to_owned));
+            let head = format!(
+                "The worst of {}, here ({}) and in the baseline ({}):",
+                one.rows[why.row].row.title(),
+                why.here.0.id,
+                why.there.0.id
+            );
+            lines.extend(wrap(&clean(&head), "", "  ", width));
+            lines.extend(why_text(why, width).trim_end().lines().map(str::to_owned));
             lines.push(String::new());
         }
     }
@@ -96,9 +104,20 @@ fn differs(found: &Difference) -> String {
     };
     format!(
         "{differing} of {compared} samples differ, first sample {}: {first}; the middle one is \
-         longer by {}, the one that differs most by {}",
-        here.seq, found.middle, found.most
+         {}, the one that differs most {}",
+        here.seq,
+        longer(found.middle),
+        longer(found.most)
     )
+}
+
+/// `3.61 µs longer`.
+fn longer(by: Nanos) -> String {
+    if by < Nanos::ZERO {
+        format!("{} shorter", Nanos(-by.0))
+    } else {
+        format!("{by} longer")
+    }
 }
 
 /// Both worst samples; where both were explained, also what differs between them.
