@@ -27,7 +27,6 @@ docs/method/bound.md says what is bounded, and by what.";
 /// again, every instruction watched
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-#[expect(clippy::doc_markdown, reason = "a terminal shows these texts")]
 pub struct Bound {
     /// The runs, of one subject
     #[arg(required = true, value_name = "RUN")]

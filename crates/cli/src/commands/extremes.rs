@@ -19,7 +19,6 @@ docs/JUDGE.md says when nothing is told. It never replaces the worst sample.";
 /// that cannot be told
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-#[expect(clippy::doc_markdown, reason = "a terminal shows these texts")]
 pub struct Extremes {
     /// The runs; the last one if none is named
     #[arg(value_name = "RUN")]
