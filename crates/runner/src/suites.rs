@@ -237,7 +237,11 @@ mod tests {
 
     #[test]
     fn a_suite_is_measured_under_another_load_once_for_each_probe_and_parameters() {
-        let demo = || find("demo").unwrap();
+        let demo = || {
+            let mut demo = find("demo").unwrap();
+            demo.steps[1].params.insert("samples".into(), 4000.into());
+            demo
+        };
         let under = |load: &str| under(demo(), &[load.to_owned()]).unwrap();
         let stress = under("stress");
         assert_eq!(pairs(&stress)[0], "timer / stress");
