@@ -39,6 +39,9 @@ pub fn table(runs: &[Run], width: usize, colour: bool) -> String {
         lines.wrap(&clean(note), &mark, INDENT);
     }
     if matrix.columns.len() > 1 {
+        if !sheet.notes.is_empty() {
+            lines.line("");
+        }
         lines.wrap(&clean(&summary(runs)), "", "");
         lines.line("");
     }
