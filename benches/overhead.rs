@@ -11,9 +11,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
-use punctual_bench::virtual_bench::{
-    Machine, Memory, PROGRAM, Start, TURN_US, VirtualBench, cmdline,
-};
+use punctual_bench::virtual_bench::{Machine, Memory, PROGRAM, Start, TURN, VirtualBench, cmdline};
 use punctual_benches::{figure, median, time};
 use punctual_kernels::Catalog;
 use punctual_kernels::initramfs;
@@ -129,7 +127,7 @@ fn machine() -> Result<(VirtualBench, Machine)> {
     let machine = Machine {
         cmdline: cmdline(&kernel, "", 1),
         cpus: 1,
-        turn_us: TURN_US,
+        turn: TURN,
         kernel,
         initramfs,
         initramfs_sha256,

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 pub use error::Error;
 pub use plugin::Plugin;
 pub use qemu::PROGRAM;
-pub use qemu_args::{BOOT_ARGUMENTS, CPUS_MAX, Machine, Memory, NS_PER_INSN_MAX, TURN_US, cmdline};
+pub use qemu_args::{BOOT_ARGUMENTS, CPUS_MAX, Machine, Memory, NS_PER_INSN_MAX, TURN, cmdline};
 #[doc(hidden)]
 pub use qmp::Qmp;
 pub use qmp::QmpError;
@@ -121,7 +121,7 @@ impl VirtualBench {
             cmdline: machine.cmdline.clone(),
             memory_mib: machine.memory_mib,
             cpus: machine.cpus,
-            turn_us: (machine.cpus > 1).then_some(machine.turn_us),
+            turn_us: (machine.cpus > 1).then_some((machine.turn.0 / 1_000) as u32),
             ns_per_insn: machine.ns_per_insn,
             qemu: self.qemu.version.clone(),
             qemu_command: machine.shown(),
@@ -384,7 +384,7 @@ impl Session<'_> {
 /// Lets a booted guest go on to its plan.
 fn set_off(machine: &Machine, watch: &mut Watch, process: &mut Process) -> Result<(), RunError> {
     if machine.cpus > 1 {
-        process.set_turn(machine.turn_us)?;
+        process.set_turn(machine.turn)?;
     }
     watch.go_on(process)
 }

@@ -8,14 +8,13 @@ use std::time::Duration;
 
 use punctual_bench::host::HostSystem;
 use punctual_bench::system::SystemUnderTest;
-use punctual_bench::virtual_bench::{
-    Machine, Start, TURN_US, VirtualBench, VirtualSystem, cmdline,
-};
+use punctual_bench::virtual_bench::{Machine, Start, TURN, VirtualBench, VirtualSystem, cmdline};
 use punctual_kernels::disk::{self, DiskModule};
 use punctual_kernels::initramfs::{self, Initramfs};
 use punctual_kernels::kmod;
 use punctual_kernels::tree;
 use punctual_kernels::{Catalog, Kernel, KernelError};
+use punctual_model::Nanos;
 use punctual_model::plan::Load;
 use punctual_model::suite::{SubjectSpec, Suite};
 
@@ -52,8 +51,8 @@ pub struct Equipment {
     pub memory_mib: u32,
     /// How many CPUs.
     pub cpus: u32,
-    /// How long the turn of one of several CPUs is at most, in microseconds of virtual time.
-    pub turn_us: u32,
+    /// How long the turn of one of several CPUs is at most: a whole number of microseconds.
+    pub turn: Nanos,
     /// Nanoseconds of virtual time per instruction.
     pub ns_per_insn: u32,
     /// How a run gets to a booted guest.
@@ -84,7 +83,7 @@ impl Equipment {
             modules: suite.modules.clone(),
             memory_mib: suite.memory_mib,
             cpus: suite.cpus.get(),
-            turn_us: TURN_US,
+            turn: TURN,
             ns_per_insn: 1,
             start: Start::Resumed,
         })
@@ -203,7 +202,7 @@ impl Builder<'_> {
             initramfs_sha256: guest.initramfs_sha256.clone(),
             memory_mib: self.equipment.memory_mib,
             cpus: self.equipment.cpus,
-            turn_us: self.equipment.turn_us,
+            turn: self.equipment.turn,
             ns_per_insn: self.equipment.ns_per_insn,
         };
         PreparedSystem {

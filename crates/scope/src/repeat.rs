@@ -12,7 +12,7 @@ use std::thread;
 use punctual_bench::RunError;
 use punctual_bench::WorkDir;
 use punctual_bench::system::Event;
-use punctual_bench::virtual_bench::{self, Machine, Plugin, Start, TURN_US, VirtualBench, cmdline};
+use punctual_bench::virtual_bench::{self, Machine, Plugin, Start, TURN, VirtualBench, cmdline};
 use punctual_kernels::Kernel;
 use punctual_kernels::paths;
 use punctual_model::digest::digest;
@@ -53,7 +53,7 @@ impl Repeater {
         let machine = Machine {
             cmdline: cmdline(&kernel, &run.subject.boot, then.cpus),
             cpus: then.cpus,
-            turn_us: TURN_US,
+            turn: TURN,
             kernel,
             memory_mib: then.memory_mib,
             ns_per_insn: then.ns_per_insn,

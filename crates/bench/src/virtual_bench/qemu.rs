@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use punctual_model::Progress;
+use punctual_model::{Nanos, Progress};
 use serde_json::json;
 
 use super::Error;
@@ -154,12 +154,11 @@ impl Process {
         self.memory = Some(GuestMemory::new(self.child.id(), mib));
     }
 
-    /// From now on no turn of one of several CPUs is longer than this, in microseconds of
-    /// virtual time: a network filter that has nothing to filter looks so often, and a CPU runs
-    /// up to the next timer at most.
-    pub fn set_turn(&mut self, turn_us: u32) -> Result<(), QmpError> {
+    /// From now on no turn of one of several CPUs is longer than this: a network filter
+    /// that has nothing to filter looks so often, and a CPU runs up to the next timer at most.
+    pub fn set_turn(&mut self, turn: Nanos) -> Result<(), QmpError> {
         let filter = json!({
-            "qom-type": "filter-buffer", "id": "turns", "netdev": "turn", "interval": turn_us,
+            "qom-type": "filter-buffer", "id": "turns", "netdev": "turn", "interval": turn.0 / 1_000,
         });
         self.qmp.execute("object-add", &filter).map(drop)
     }

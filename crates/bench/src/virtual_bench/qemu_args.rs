@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use super::qemu::Qemu;
 use punctual_kernels::Kernel;
 use punctual_kernels::checksum;
+use punctual_model::Nanos;
 
 /// Boot arguments that every virtual subject gets, before the kernel's and the subject's own.
 ///
@@ -104,8 +105,8 @@ const BOOT_CPU_ONLY: &str = "maxcpus=1";
 /// The most CPUs that a virtual subject can have.
 pub const CPUS_MAX: u32 = 8;
 
-/// How long a turn is where nothing else is asked for, in microseconds of virtual time.
-pub const TURN_US: u32 = 10;
+/// How long a turn is where nothing else is asked for.
+pub const TURN: Nanos = Nanos::from_micros(10);
 
 /// The ports between the guest and the bench; the names are files in QEMU's working
 /// directory.
@@ -153,8 +154,8 @@ pub struct Machine {
     pub memory_mib: u32,
     /// How many CPUs, up to [`CPUS_MAX`].
     pub cpus: u32,
-    /// How long the turn of one of several CPUs is at most, in microseconds of virtual time.
-    pub turn_us: u32,
+    /// How long the turn of one of several CPUs is at most: a whole number of microseconds.
+    pub turn: Nanos,
     /// Nanoseconds of virtual time per instruction: a power of two up to
     /// [`NS_PER_INSN_MAX`].
     pub ns_per_insn: u32,

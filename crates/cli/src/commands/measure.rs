@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum, value_parser};
-use punctual_bench::virtual_bench::{Start, TURN_US};
+use punctual_bench::virtual_bench::{Start, TURN};
 use punctual_kernels::paths;
 use punctual_model::plan::{SEED_MAX, Step};
 use punctual_model::run::Request;
@@ -315,7 +315,8 @@ impl MeasureArgs {
         };
         let mut equipment = Equipment::of(suite, &loads::of(suite)?, say)?;
         equipment.memory_mib = self.memory.unwrap_or(suite.memory_mib);
-        equipment.turn_us = self.turn_us.unwrap_or(TURN_US);
+        let turn = self.turn_us.map(|micros| Nanos::from_micros(micros.into()));
+        equipment.turn = turn.unwrap_or(TURN);
         equipment.ns_per_insn = self.ns_per_insn.unwrap_or(1);
         if self.cold {
             equipment.start = Start::Cold;
