@@ -119,20 +119,30 @@ load = "stress"
 run = ["cyclictest", "-q", "-N", "-m", "-t1", "-a0", "-p80", "-i997", "-l2000", "-h30000"]
 "#;
 
-/// The sample in the middle, from the histogram that cyclictest prints, of 1 ns.
-fn median(output: &str) -> f64 {
-    let line = |line: &str| -> Option<(u64, u64)> {
+/// How many samples each takes, and how many are left without the latest 1 %.
+const SAMPLES: usize = 2_000;
+const EARLIEST: usize = SAMPLES / 100 * 99;
+
+/// A recording's samples, in ns, sorted.
+fn samples(recording: &Value) -> Vec<f64> {
+    let samples = recording["samples"].as_array().unwrap().iter();
+    let mut values: Vec<f64> = samples.map(|sample| sample[1].as_f64().unwrap()).collect();
+    assert_eq!(values.len(), SAMPLES);
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// Those of the histogram that cyclictest prints, of 1 ns. What overflowed is late.
+fn samples_of(output: &str) -> Vec<f64> {
+    let line = |line: &str| -> Option<(f64, usize)> {
         let (value, count) = line.split_once(' ')?;
         Some((value.parse().ok()?, count.parse().ok()?))
     };
-    let mut below = 0;
-    for (value, count) in output.lines().filter_map(line) {
-        below += count;
-        if below >= 2_000 / 2 {
-            return value as f64;
-        }
-    }
-    panic!("{output}");
+    let lines = output.lines().filter_map(line);
+    let values = lines.flat_map(|(value, count)| std::iter::repeat_n(value, count));
+    let values: Vec<f64> = values.collect();
+    assert!((EARLIEST..=SAMPLES).contains(&values.len()), "{output}");
+    values
 }
 
 /// So much longer than theirs our path must not be without being seen.
@@ -150,20 +160,26 @@ struct Figure {
 
 /// The figures that are compared idle, or under a load, where the mean is a matter of a few
 /// late samples.
-fn figures(is_idle: bool) -> [Figure; 4] {
+fn figures(is_idle: bool) -> [Figure; 5] {
     [
         Figure {
             name: "min",
             ours: |recording| recording["min"].as_f64().unwrap(),
             theirs: |output| number(output, "# Min Latencies:"),
-            // One draw, too: cyclictest's was 3,447 ns with one seed and 3,566 with the next.
-            bound: Bound::Ns(250.0),
+            bound: Bound::Ns(100.0),
             tells: true,
         },
         Figure {
             name: "median",
             ours: |recording| recording["quantiles"]["0.5"].as_f64().unwrap(),
-            theirs: median,
+            theirs: |output| samples_of(output)[SAMPLES / 2 - 1],
+            bound: Bound::Share(0.03),
+            tells: true,
+        },
+        Figure {
+            name: "mean without the latest 1 %",
+            ours: |recording| mean(&samples(recording)[..EARLIEST]),
+            theirs: |output| mean(&samples_of(output)[..EARLIEST]),
             bound: Bound::Share(0.03),
             tells: true,
         },
@@ -208,8 +224,9 @@ fn timer_agrees_with_cyclictest() {
     }
 }
 
-/// On PREEMPT_RT one execution takes up to twice as long as another. Half as long again is seen
-/// in any case.
+/// On PREEMPT_RT one execution takes up to twice as long as another, and a message by a socket
+/// takes longest. Half as long again is seen in any case; [`LONGER_NS`] for each message by a
+/// pipe on the stock kernel.
 #[test]
 fn hackbench_agrees_with_that_of_rt_tests() {
     const SUITE: &str = r#"
@@ -236,7 +253,14 @@ fn hackbench_agrees_with_that_of_rt_tests() {
                 .map(|run| run["recordings"][0]["mean"].as_f64().unwrap() / 1e9)
                 .collect();
             let theirs: Vec<f64> = runs.iter().map(mean_of_times).collect();
-            let more = mean(&ours) / 2.0;
+            // 20 senders, 20 receivers, 50 loops.
+            let messages = f64::from(20 * 20 * 50);
+            let is_exact = (ipc, kernel) == ("pipe", KERNELS[0]);
+            let more = if is_exact {
+                messages * LONGER_NS / 1e9
+            } else {
+                mean(&ours) / 2.0
+            };
             let what = format!("{kernel} {ipc}, in s");
             Bound::ShareAndNoise(0.1).check(&ours, &theirs, Some(more), &what);
         }
