@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Brings up the CPUs of a guest that was booted with one of several.
+//! The CPUs of the machine: which loads may run on, and those of a guest that was booted with
+//! one of several, which are brought up here.
 //!
 //! QEMU gives its virtual CPUs their turns in one thread. While all of them sleep its main loop
 //! moves the clock, at a moment that is the host's; with one CPU nothing depends on it, with
@@ -7,10 +8,12 @@
 //! that the first one never sleeps again.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::sync::mpsc;
 use std::thread;
 
 use punctual_model::CpuId;
+use punctual_model::cpus::{Placement, parse_list, show_list};
 
 use crate::rt;
 use crate::sys::instructions;
@@ -21,15 +24,19 @@ const BOOT_CPU: CpuId = CpuId(0);
 /// The CPUs that the guest has, and those that run, as `0-3`.
 const PRESENT: &str = "/sys/devices/system/cpu/present";
 const ONLINE: &str = "/sys/devices/system/cpu/online";
+/// Those that the scheduler leaves alone (`isolcpus=`), and those without a tick
+/// (`nohz_full=`). The kernel shows nothing, or `(null)`, where there is none.
+const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
+const TICKLESS: &str = "/sys/devices/system/cpu/nohz_full";
 
 /// Brings up all CPUs. Where there is but one, nothing is done.
 pub fn bring_up() -> Result<(), String> {
     let (present, online) = (read(PRESENT)?, read(ONLINE)?);
-    let all = list(&present)?;
+    let all = parse_list(&present)?;
     if all.len() == 1 {
         return Ok(());
     }
-    let online = list(&online)?;
+    let online = parse_list(&online)?;
     keep_awake()?;
     for cpu in all.iter().filter(|cpu| !online.contains(cpu)) {
         let path = format!("/sys/devices/system/cpu/{cpu}/online");
@@ -65,20 +72,46 @@ fn keep_awake() -> Result<(), String> {
         .map_err(|reason| failed(reason.to_string()))
 }
 
+/// The CPUs on which a load may run beside a probe that measures on `measured`; an error where
+/// one of them does not run, or none is left.
+pub fn of(placement: &Placement, measured: &[CpuId]) -> Result<Vec<CpuId>, String> {
+    let online = parse_list(&read(ONLINE)?)?;
+    let running = show_list(&online);
+    match placement {
+        Placement::All => Ok(online),
+        Placement::Listed(cpus) if cpus.iter().all(|cpu| online.contains(cpu)) => Ok(cpus.clone()),
+        Placement::Listed(_) => Err(format!("the CPUs {placement}: expected some of {running}")),
+        Placement::Housekeeping => {
+            let (isolated, tickless) = (set_apart(ISOLATED)?, set_apart(TICKLESS)?);
+            let left = |cpu: &CpuId| ![&isolated, &tickless].iter().any(|set| set.contains(cpu));
+            let cpus = online.into_iter().filter(left);
+            let cpus: Vec<CpuId> = cpus.filter(|cpu| !measured.contains(cpu)).collect();
+            if cpus.is_empty() {
+                return Err(format!(
+                    "no housekeeping CPU: expected one of {running} that is neither isolated \
+                     nor measured"
+                ));
+            }
+            Ok(cpus)
+        }
+    }
+}
+
+/// The CPUs in a file that older kernels do not have.
+fn set_apart(path: &str) -> Result<Vec<CpuId>, String> {
+    match fs::read_to_string(path) {
+        Ok(text) => match text.trim() {
+            "" | "(null)" => Ok(Vec::new()),
+            text => parse_list(text),
+        },
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(format!("{path}: {error}")),
+    }
+}
+
 fn read(path: &str) -> Result<String, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
     Ok(text.trim().to_owned())
-}
-
-/// The CPUs of a list as the kernel writes it: `0`, `0-3`, `0,2-3`.
-fn list(text: &str) -> Result<Vec<CpuId>, String> {
-    let part_of = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse().ok()?..=last.parse().ok()?)
-    };
-    let ranges: Option<Vec<_>> = text.split(',').map(part_of).collect();
-    let ranges = ranges.ok_or_else(|| format!("{text:?} is no list of CPUs"))?;
-    Ok(ranges.into_iter().flatten().map(CpuId).collect())
 }
 
 #[cfg(test)]
@@ -86,11 +119,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_lists_are_read() {
-        let found = |text| list(text).map(|cpus| cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>());
-        assert_eq!(found("0"), Ok(vec![0]));
-        assert_eq!(found("0-3"), Ok(vec![0, 1, 2, 3]));
-        assert_eq!(found("0,2-3"), Ok(vec![0, 2, 3]));
-        assert!(found("").is_err() && found("0-").is_err() && found("all").is_err());
+    fn a_load_runs_on_cpus_that_there_are_and_nobody_measures_on() {
+        let online = of(&Placement::All, &[]).unwrap();
+        let on = |text: &str, measured: &[CpuId]| of(&text.parse().unwrap(), measured);
+        assert_eq!(on(&show_list(&online), &[]), Ok(online.clone()));
+        let absent = on("8000", &[]).unwrap_err();
+        assert!(absent.contains("8000: expected some of"), "{absent}");
+        let none = on("housekeeping", &online).unwrap_err();
+        assert!(none.contains("neither isolated nor measured"), "{none}");
+        if let Ok(left) = on("housekeeping", &online[..1]) {
+            assert!(!left.contains(&online[0]));
+        }
     }
 }

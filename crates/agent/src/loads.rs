@@ -5,22 +5,25 @@ mod counter;
 mod window;
 mod worker;
 
+use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
+use punctual_model::cpus::show_list;
 use punctual_model::plan::{Load, Worker};
 use punctual_model::recording::Work;
-use punctual_model::{Nanos, NotLoaded, Reason};
+use punctual_model::{CpuId, Nanos, NotLoaded, Reason};
 
 pub use counter::own_counter;
 pub use window::{begin, enter};
 pub use worker::spawn;
 
+use crate::cpus;
 use crate::phases::Phases;
 use crate::scratch::ScratchDirectory;
 use crate::status_page;
-use crate::sys::time;
+use crate::sys::{sched, time};
 use window::Window;
 use worker::{Done, Shared};
 
@@ -54,20 +57,23 @@ pub struct RunningLoad {
 
 struct RunningWorker {
     worker: Worker,
+    /// On which CPUs it may run.
+    cpus: Vec<CpuId>,
     shared: Arc<Shared>,
     thread: JoinHandle<Result<(), Reason>>,
 }
 
 impl RunningLoad {
-    /// Starts all workers of a load, and waits until each is at work; where one is not, all are
-    /// stopped. From then on it is seen what they do while samples are taken.
-    pub fn start(load: &Load, phases: &mut Phases) -> Result<Self, Reason> {
+    /// Starts all workers of a load beside a probe that measures on the CPUs `measured`, and
+    /// waits until each is at work; where one is not, all are stopped. From then on it is seen
+    /// what they do while samples are taken.
+    pub fn start(load: &Load, measured: &[CpuId], phases: &mut Phases) -> Result<Self, Reason> {
         let directory = ScratchDirectory::enter()
             .map_err(|error| format!("no directory for the load's files: {error}"))?;
         let mut workers = Vec::new();
         let mut started = Ok(());
         for worker in &load.workers {
-            match RunningWorker::start(worker, phases.below(LONGEST_PHASE)) {
+            match RunningWorker::start(worker, measured, phases.below(LONGEST_PHASE)) {
                 Ok(worker) => workers.push(worker),
                 Err(reason) => {
                     started = Err(reason);
@@ -113,12 +119,13 @@ impl RunningLoad {
         let (span, done, end) = self.window.close();
         let stopped = self.idle_since(&end, LONGEST_REST);
         let stopped = stopped.map(|worker| worker.run.join(" "));
-        let workers: Vec<Worker> = self.workers.iter().map(|one| one.worker.clone()).collect();
+        let of = |one: &RunningWorker| (one.worker.clone(), show_list(&one.cpus));
+        let workers: Vec<(Worker, String)> = self.workers.iter().map(of).collect();
         self.stop()?;
         if status_page::is_stop_requested() {
             return Ok(works(&workers, &done, span));
         }
-        for (worker, done) in workers.iter().zip(&done) {
+        for ((worker, _), done) in workers.iter().zip(&done) {
             if worker.pause_ms == 0 && !done.is_something() {
                 return Err(Reason::not_loaded(
                     &worker.run.join(" "),
@@ -183,8 +190,8 @@ impl RunningLoad {
     }
 }
 
-fn works(workers: &[Worker], done: &[Done], span: Nanos) -> Vec<Work> {
-    let work = |(worker, done): (&Worker, &Done)| Work {
+fn works(workers: &[(Worker, String)], done: &[Done], span: Nanos) -> Vec<Work> {
+    let work = |((worker, cpus), done): (&(Worker, String), &Done)| Work {
         worker: worker.run.join(" "),
         rounds: done.rounds,
         amount: done.amount,
@@ -193,19 +200,26 @@ fn works(workers: &[Worker], done: &[Done], span: Nanos) -> Vec<Work> {
         span,
         period: worker.period(),
         endless: worker.endless,
+        cpus: cpus.clone(),
     };
     workers.iter().zip(done).map(work).collect()
 }
 
 impl RunningWorker {
-    fn start(worker: &Worker, phase: Nanos) -> Result<Self, Reason> {
+    fn start(worker: &Worker, measured: &[CpuId], phase: Nanos) -> Result<Self, Reason> {
         if let Some(absent) = worker.needs.iter().find(|path| !Path::new(path).exists()) {
             let (command, detail) = (worker.run.join(" "), format!("there is no {absent}"));
             return Err(Reason::not_loaded(&command, NotLoaded::Failed, detail));
         }
         let shared = Arc::new(Shared::new(worker)?);
         let (theirs, command) = (Arc::clone(&shared), worker.clone());
+        let place = worker.cpus.as_ref();
+        let place = place.map(|place| cpus::of(place, measured)).transpose()?;
+        let (tell, told) = mpsc::channel();
         let body = move || {
+            // What it starts inherits this.
+            let bound = place.map_or(Ok(()), |cpus| sched::bind(&cpus));
+            _ = tell.send(bound.and_then(|()| sched::affinity()));
             time::sleep(phase);
             worker::work(&command, &theirs)
         };
@@ -213,8 +227,12 @@ impl RunningWorker {
             .stack_size(64 * 1024)
             .spawn(body)
             .map_err(|error| format!("cannot start a worker's thread: {error}"))?;
+        let cpus = told
+            .recv()
+            .unwrap_or_else(|error| Err(io::Error::other(error)));
         Ok(Self {
             worker: worker.clone(),
+            cpus: cpus.map_err(|error| format!("cannot bind a worker to its CPUs: {error}"))?,
             shared,
             thread,
         })
@@ -232,6 +250,7 @@ mod tests {
     fn worker(run: &[&str], count: Count) -> Worker {
         Worker {
             run: run.iter().map(|word| (*word).to_owned()).collect(),
+            cpus: None,
             pause_ms: 0,
             limit_ms: 0,
             needs: Vec::new(),
@@ -243,7 +262,7 @@ mod tests {
 
     fn run_for(load: &Load, span: Nanos) -> Result<Vec<Work>, Reason> {
         let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let running = RunningLoad::start(load, &mut Phases::new(1, 0))?;
+        let running = RunningLoad::start(load, &[], &mut Phases::new(1, 0))?;
         time::sleep(span);
         running.finish()
     }
@@ -343,7 +362,7 @@ mod tests {
     fn only_what_is_done_while_threads_measure_is_counted() {
         let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let load = load(worker(&["yes"], Count::Bytes));
-        let running = RunningLoad::start(&load, &mut Phases::new(1, 0)).unwrap();
+        let running = RunningLoad::start(&load, &[], &mut Phases::new(1, 0)).unwrap();
         time::sleep(Nanos::from_millis(300));
         let measure = || {
             enter();

@@ -2,7 +2,7 @@
 //! The probes: one file each, one line each in `probes!`.
 
 use punctual_model::probe::ProbeInfo;
-use punctual_model::{Nanos, Reason, Recording};
+use punctual_model::{CpuId, Nanos, Reason, Recording};
 use serde::de::DeserializeOwned;
 use toml::Table;
 
@@ -39,6 +39,7 @@ probes! {
     timer,
     realfeel,
     tick,
+    noise,
     irq,
     irqrate,
     signal,
@@ -49,6 +50,7 @@ probes! {
     inversion,
     eventfd,
     wake,
+    migrate,
     hackbench,
     image,
     program,
@@ -80,6 +82,11 @@ pub trait Measurement: std::fmt::Debug {
             most: u64::MAX,
             own: None,
         })
+    }
+
+    /// The CPUs that its parameters name for it to measure on: housekeeping is elsewhere.
+    fn cpus(&self) -> &[CpuId] {
+        &[]
     }
 
     /// Measures. An error is the reason why it cannot: it becomes `unsupported`.

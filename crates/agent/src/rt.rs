@@ -19,14 +19,19 @@ pub type Settings = Facts;
 /// counts as done while samples were taken. Returns what the kernel says when asked; an error is the
 /// reason why the thread cannot measure. There is no fallback.
 pub fn prepare_thread(cpu: CpuId, priority: u8) -> Result<Settings, Reason> {
+    prepare_thread_as(Policy::Fifo, cpu, priority)
+}
+
+/// The same with another policy; the priority is 0 where that has none.
+pub fn prepare_thread_as(policy: Policy, cpu: CpuId, priority: u8) -> Result<Settings, Reason> {
     let locked = lock_memory()?;
     pin(cpu)?;
     let slack = sched::minimise_timer_slack()
         .map_err(|error| format!("cannot set the timer slack: {error}"))?;
-    schedule(Policy::Fifo, priority)?;
+    schedule(policy, priority)?;
     loads::enter();
     Ok(Facts::from([
-        ("policy".into(), Policy::Fifo.name().into()),
+        ("policy".into(), policy.name().into()),
         ("priority".into(), priority.into()),
         ("affinity".into(), cpu.to_string().into()),
         ("timer_slack_ns".into(), slack.into()),

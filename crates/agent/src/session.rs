@@ -15,7 +15,7 @@ use crate::probes::{self, Context, Measurement};
 use crate::rt::{self, CONTROL_PRIORITY};
 use crate::stream::Stream;
 use crate::sys::{marker, process, sched};
-use crate::{provenance, scratch, setting, status_page};
+use crate::{cpus, provenance, scratch, setting, status_page};
 
 /// Carries out a plan and sends what comes of it; an error only where sending fails. `facts`
 /// are what the caller adds to the provenance. Where the target is asked to end, the step that
@@ -134,7 +134,18 @@ fn understand(plan: &Plan) -> Result<Vec<Box<dyn Measurement>>, String> {
                 step.load
             ));
         }
-        probes::parse(&step.probe, &step.params).map_err(|why| format!("step {number}: {why}"))
+        let wrong = |why| format!("step {number}: {why}");
+        let measurement = probes::parse(&step.probe, &step.params).map_err(wrong)?;
+        let load = plan.loads.get(&step.load);
+        for place in load
+            .iter()
+            .flat_map(|load| &load.workers)
+            .filter_map(|one| one.cpus.as_ref())
+        {
+            let wrong = |why| format!("step {number}, load \"{}\": {why}", step.load);
+            cpus::of(place, measurement.cpus()).map_err(wrong)?;
+        }
+        Ok(measurement)
     };
     plan.steps.iter().zip(1..).map(parse).collect()
 }
@@ -157,7 +168,7 @@ fn measure(
 ) -> Result<(Vec<Recording>, Vec<Work>), Reason> {
     let mut phases = Phases::new(plan.seed, number);
     let load = plan.loads.get(&step.load);
-    let start = |load| RunningLoad::start(load, &mut phases);
+    let start = |load| RunningLoad::start(load, measurement.cpus(), &mut phases);
     let running = load.map(start).transpose()?;
     let result = measurement.run(&mut Context { phases });
     let work = running.map(RunningLoad::finish).transpose();

@@ -11,6 +11,7 @@
 #[cfg(test)]
 pub mod counting_allocator;
 pub mod instructions;
+pub mod kernel_entry;
 pub mod marker;
 pub mod memory;
 pub mod mount;

@@ -14,7 +14,7 @@ use crate::event_log;
 use crate::rt::{self, Faults, Settings};
 use crate::stall;
 use crate::status_page::Slot;
-use crate::sys::time;
+use crate::sys::{sched, time};
 
 /// A thread's stack: small, for there may be a thousand of them, all locked in memory, yet
 /// several times what [`rt::prepare_thread`] touches.
@@ -142,6 +142,22 @@ pub fn lead(
     }
 }
 
+/// From which CPU to which is measured: these, or, where none are named, from the first that
+/// the target may use to itself, to each other one, and back.
+pub fn pairs(named: &[(CpuId, CpuId)]) -> Result<Vec<(CpuId, CpuId)>, Reason> {
+    if !named.is_empty() {
+        return Ok(named.to_vec());
+    }
+    let cpus = sched::affinity().map_err(|error| format!("sched_getaffinity: {error}"))?;
+    let [first, others @ ..] = cpus.as_slice() else {
+        return Err("there is no CPU to run on".into());
+    };
+    let there = others.iter().map(|other| (*first, *other));
+    let back = others.iter().map(|other| (*other, *first));
+    let itself = std::iter::once((*first, *first));
+    Ok(itself.chain(there).chain(back).collect())
+}
+
 /// How the threads were scheduled, in one: what the first one says, and besides every
 /// thread's priority, as read back, under its role.
 pub fn common(found: &[Settings], roles: &[&str]) -> Settings {
@@ -178,6 +194,21 @@ mod tests {
     use std::sync::atomic::AtomicU32;
 
     use super::*;
+
+    #[test]
+    fn from_the_first_cpu_to_each_and_back() {
+        let cpus = sched::affinity().unwrap();
+        let found = pairs(&[]).unwrap();
+        assert_eq!(found.len(), 2 * cpus.len() - 1);
+        assert_eq!(found[0], (cpus[0], cpus[0]));
+        assert!(
+            found
+                .iter()
+                .all(|(from, to)| [from, to].contains(&&cpus[0]))
+        );
+        let named = [(CpuId(3), CpuId(2))];
+        assert_eq!(pairs(&named).unwrap(), named);
+    }
 
     #[test]
     fn either_all_threads_run_or_none_does_and_there_is_a_reason() {

@@ -173,7 +173,8 @@ fn measured_time(recording: &Recording) -> Nanos {
         .map(|one| ends(one.at, one.value))
         .max();
     let by_samples = kept.map(|last| ends(last.at, last.value)).max(worst);
-    by_interval.or(by_samples).unwrap_or(Nanos::ZERO)
+    let known = recording.observed().or(by_interval).or(by_samples);
+    known.unwrap_or(Nanos::ZERO)
 }
 
 /// How many samples are above a bound: at least, and at most.

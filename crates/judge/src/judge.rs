@@ -245,20 +245,23 @@ impl Case<'_> {
     }
 
     fn never(&self, evidence: &Evidence<'_>, bound: Nanos) -> Found {
-        let Some(worst) = worst(evidence) else {
-            return Found::gap("there is no sample".to_owned());
-        };
-        if worst.sample.value > bound {
+        if worst(evidence).is_some_and(|worst| worst.sample.value > bound) {
             let above = |(_, one): &&(&Run, &Recording)| one.max() > Some(bound);
             let runs_with = evidence.found.iter().filter(above).count() as u64;
             let why = Why::Broken { bound, runs_with };
             return Found::new(Fitness::Unfit, why, None);
         }
-        if let Some((run, _)) = evidence.found.iter().find(|(_, one)| one.count == 0) {
+        // Where samples are events, and it is known how long they were looked for, none is an
+        // answer, too.
+        let is_empty = |(_, one): &&(&Run, &Recording)| one.count == 0 && one.observed().is_none();
+        if let Some((run, _)) = evidence.found.iter().find(is_empty) {
             return Found::gap(format!(
                 "{} (seed {}): there is no sample",
                 run.id, run.seed
             ));
+        }
+        if evidence.found.is_empty() {
+            return Found::gap("there is no sample".to_owned());
         }
         self.fit(evidence, Why::Kept { bound })
     }

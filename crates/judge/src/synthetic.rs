@@ -51,6 +51,7 @@ pub fn run(subject: &str, seed: u64, values: &[i64]) -> Run {
                 span: Nanos::from_millis(values.len() as i64),
                 period: Nanos::ZERO,
                 endless: false,
+                cpus: "0".into(),
             }],
         }],
         recordings: vec![recording(values, usize::MAX)],

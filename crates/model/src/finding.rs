@@ -28,6 +28,8 @@ pub enum Finding {
     Nanos(Nanos),
     /// A part of a whole, from 0 to 1.
     Ratio(f64),
+    /// How often in a second.
+    PerSecond(f64),
     /// An estimate with its 95 % confidence interval.
     Estimate {
         /// The most likely value.
@@ -77,6 +79,15 @@ impl Finding {
             Self::Ratio(ratio)
         } else {
             Self::Absent(format!("{part} of {whole} is no share").into())
+        }
+    }
+
+    /// So many in so long a time; absent where there was none.
+    pub fn rate(count: u64, time: Nanos) -> Self {
+        if time > Nanos::ZERO {
+            Self::PerSecond(count as f64 / time.as_secs_f64())
+        } else {
+            Self::Absent(format!("{count} in {time} is no rate").into())
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cpus::Placement;
 use crate::units::Nanos;
 
 /// The name of the load that is none.
@@ -101,6 +102,9 @@ pub struct Worker {
     /// The program and its arguments. `punctual-target` is the target itself; what is
     /// not found in `PATH` is taken from busybox.
     pub run: Vec<String>,
+    /// On which CPUs it may run; where nothing is said, on those that the kernel gives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<Placement>,
     /// Files that must be there, or it cannot run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,

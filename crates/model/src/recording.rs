@@ -24,6 +24,9 @@ pub const TRACING_OVERHEAD: &str = "tracing_overhead_ns";
 /// The setting that says that nobody counted missed periods, and why.
 pub const MISSED: &str = "missed";
 
+/// The finding of a probe whose samples are events: for how long it looked out for them.
+pub const OBSERVED: &str = "observed";
+
 /// The settings that say how many page faults the measuring threads had, without and with
 /// input from a device.
 pub const FAULTS: [&str; 2] = ["minor_faults", "major_faults"];
@@ -103,6 +106,12 @@ impl Recording {
     pub fn tracing_overhead(&self) -> Option<Nanos> {
         let overhead = self.settings.get(TRACING_OVERHEAD)?;
         overhead.number().map(Nanos)
+    }
+
+    /// For how long a probe looked out for events; `None` where samples are no events. Then no
+    /// sample is a result, too.
+    pub fn observed(&self) -> Option<Nanos> {
+        self.findings.get(OBSERVED)?.nanos()
     }
 
     /// How many page faults the measuring threads had; `None` where that is not known.
@@ -226,6 +235,10 @@ pub struct Work {
     /// Whether the command never ends by itself, so that no round is expected.
     #[serde(default)]
     pub endless: bool,
+    /// On which CPUs it may run, as read back: `0-2`; empty in runs that were made before this
+    /// was told.
+    #[serde(default)]
+    pub cpus: String,
 }
 
 impl Work {

@@ -152,6 +152,7 @@ fn work(work: &Work) -> Value {
         "span_ns": work.span.0,
         "period_ns": work.period.0,
         "endless": work.endless,
+        "cpus": work.cpus,
     })
 }
 

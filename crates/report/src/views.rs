@@ -88,6 +88,7 @@ fn shown(value: &Finding) -> FindingText {
         Finding::Bytes(size) => FindingText::plain(bytes(*size)),
         Finding::Nanos(time) => FindingText::plain(time.to_string()),
         Finding::Ratio(ratio) => FindingText::plain(format!("{:.4} %", ratio * 100.0)),
+        Finding::PerSecond(rate) => FindingText::plain(format!("{} /s", short(*rate))),
         Finding::Estimate { value, low, high } => {
             let [value, low, high] = [*value, *low, *high].map(short);
             FindingText::plain(format!("{value} ({low} to {high})"))

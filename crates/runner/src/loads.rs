@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use include_dir::{Dir, include_dir};
+use punctual_model::cpus::{Placement, placed};
 use punctual_model::plan::{IDLE, Load};
 use punctual_model::suite::Suite;
 
@@ -27,11 +28,33 @@ pub fn all() -> Result<Loads, Error> {
 }
 
 /// The loads that the steps of a suite can name: all, and its own in place of those of the
-/// same name.
+/// same name; besides those that a step has somewhere, `stress on housekeeping`, by that name.
 pub fn of(suite: &Suite) -> Result<Loads, Error> {
     let mut loads = raw()?;
     loads.extend(suite.loads.clone());
-    mixed(&loads)
+    let mut loads = mixed(&loads)?;
+    for step in &suite.steps {
+        if let (name, Some(place)) = placed(&step.load) {
+            let place = place.parse::<Placement>();
+            let place = place
+                .map_err(|reason| Error::Request(format!("load \"{}\": {reason}", step.load)))?;
+            // Where there is no such load it is said when the plan is made.
+            if let Some(load) = loads.get(name) {
+                let load = at(load, &place);
+                loads.insert(step.load.clone(), load);
+            }
+        }
+    }
+    Ok(loads)
+}
+
+/// The same load with all of its workers on these CPUs.
+fn at(load: &Load, place: &Placement) -> Load {
+    let mut load = load.clone();
+    for worker in &mut load.workers {
+        worker.cpus = Some(place.clone());
+    }
+    load
 }
 
 /// The load in a file, and its name, which is the file's.
@@ -60,6 +83,11 @@ pub(crate) fn check(name: &str, load: &Load) -> Result<(), String> {
     if name == IDLE {
         return Err(format!(
             "\"{IDLE}\" is the name of no load at all: rename it"
+        ));
+    }
+    if placed(name).1.is_some() {
+        return Err(format!(
+            "in \"{name}\", \" on \" is what CPUs are named behind: rename it"
         ));
     }
     if load.workers.is_empty() && load.mix.is_empty() {
@@ -118,6 +146,28 @@ mod tests {
         assert_eq!((storm.workers.len(), storm.mix.len()), (4, 0));
         assert_eq!(storm.programs, ["dd", "ping"]);
         assert_eq!(loads["hardcore"].workers.len(), 5);
+    }
+
+    #[test]
+    fn a_load_that_is_somewhere_is_the_same_load_there() {
+        let suite = |load: &str| {
+            let text = "name = \"s\"\nsummary = \"\"\n[[step]]\nprobe = \"timer\"\nload = \"LOAD\"";
+            Suite::parse(&text.replace("LOAD", load)).unwrap()
+        };
+        let loads = of(&suite("storm on 1-2")).unwrap();
+        let (storm, there) = (&loads["storm"], &loads["storm on 1-2"]);
+        assert_eq!(storm.workers.len(), there.workers.len());
+        assert_eq!(there.programs, storm.programs);
+        assert!(storm.workers.iter().all(|worker| worker.cpus.is_none()));
+        for worker in &there.workers {
+            assert_eq!(worker.cpus.as_ref().unwrap().to_string(), "1-2");
+        }
+        let error = of(&suite("storm on houskeeping")).unwrap_err().to_string();
+        assert!(
+            error.contains("expected housekeeping, all, or CPUs"),
+            "{error}"
+        );
+        assert!(!of(&suite("strom on 1")).unwrap().contains_key("strom on 1"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::path::Path;
 use include_dir::{Dir, include_dir};
 use punctual_agent::probes;
 use punctual_model::Plan;
+use punctual_model::cpus::placed;
 use punctual_model::plan::{IDLE, Step};
 use punctual_model::suite::{Suite, SuiteError};
 use toml::Table;
@@ -129,11 +130,13 @@ pub fn under(mut suite: Suite, loads: &[String]) -> Result<Suite, Error> {
 }
 
 /// The name of a load: a path is read, from `directory`, and its load is one of the suite's.
+/// Where it is to run stays behind it.
 fn adopt(own: &mut Loads, load: &str, directory: &Path) -> Result<String, Error> {
-    if !data_files::is_path(load) {
+    let (path, place) = placed(load);
+    if !data_files::is_path(path) {
         return Ok(load.to_owned());
     }
-    let path = directory.join(load);
+    let path = directory.join(path);
     let (name, load) = loads::in_file(&path)?;
     if own.get(&name).is_some_and(|other| *other != load) {
         return Err(wrong(
@@ -142,7 +145,7 @@ fn adopt(own: &mut Loads, load: &str, directory: &Path) -> Result<String, Error>
         ));
     }
     own.insert(name.clone(), load);
-    Ok(name)
+    Ok(place.map_or(name.clone(), |place| format!("{name} on {place}")))
 }
 
 fn parse(path: &Path, text: &str) -> Result<Suite, Error> {
@@ -179,7 +182,7 @@ pub fn plan(suite: &Suite, steps: &[Step], loads: &Loads, seed: u64) -> Result<P
         if step.load != IDLE && !loads.contains_key(&step.load) {
             let mut known = vec![IDLE];
             known.extend(loads.keys().map(String::as_str));
-            let unknown = Error::unknown("load", &step.load, &known);
+            let unknown = Error::unknown("load", placed(&step.load).0, &known);
             return Err(wrong(unknown.to_string()));
         }
     }
@@ -193,9 +196,9 @@ mod tests {
 
     #[test]
     fn every_suite_that_comes_along_can_be_carried_out() {
-        let loads = loads::all().unwrap();
         for (path, text) in data_files::all("suites", &SUITES).unwrap() {
             let suite = parse(&path, &text).unwrap();
+            let loads = loads::of(&suite).unwrap();
             assert_eq!(suite.name, data_files::stem(&path));
             assert!(!suite.subjects.is_empty(), "{}", suite.name);
             plan(&suite, &suite.steps, &loads, 1).unwrap();

@@ -119,6 +119,7 @@ fn step() -> StepRecord {
         span: Nanos::from_millis(100),
         period: Nanos::from_millis(5_000),
         endless: true,
+        cpus: "0-2".into(),
     };
     StepRecord {
         step: 2,

@@ -84,6 +84,8 @@ struct Irq {
     priority: u8,
     /// The CPU that is interrupted, and that the threads are bound to.
     cpu: CpuId,
+    /// The CPU that sends the interrupts of `ipi`; none: the same.
+    from: Option<CpuId>,
     /// Interrupts that come first and are not counted.
     warmup: u32,
     /// How many samples are kept raw.
@@ -101,6 +103,7 @@ impl Default for Irq {
             interval_us: 997,
             priority: 80,
             cpu: CpuId(0),
+            from: None,
             warmup: 40,
             keep: 1_000_000,
             stall: None,
@@ -115,6 +118,9 @@ impl Irq {
         within("priority", self.priority, 11, 99)?;
         within("warmup", self.warmup, 1, 1_000_000)?;
         within("keep", self.keep, 0, KEEP_MOST)?;
+        if self.from.is_some() && self.source != Source::Ipi {
+            return Err("from is the sender of source = \"ipi\": no other has one".into());
+        }
         let Some(stall) = self.stall else {
             return Ok(());
         };
@@ -159,7 +165,7 @@ impl Irq {
     }
 
     fn trigger_all(&self, pulse: &Pulse) -> Result<(), Reason> {
-        rt::prepare_thread(self.cpu, TRIGGER_PRIORITY)?;
+        rt::prepare_thread(self.from.unwrap_or(self.cpu), TRIGGER_PRIORITY)?;
         let mut due = now();
         for _ in 0..self.all() {
             if status_page::is_stop_requested() {
@@ -272,11 +278,14 @@ impl Irq {
 
     fn facts(&self, stats: &Stats) -> Settings {
         let source = format!("{:?}", self.source).to_lowercase();
-        Settings::from([
+        let from = self.from.map(|cpu| ("from".into(), cpu.to_string().into()));
+        let mut facts = Settings::from([
             ("source".into(), source.into()),
             ("irq".into(), stats.irq.into()),
             ("thread_pid".into(), stats.thread_pid.into()),
-        ])
+        ]);
+        facts.extend(from);
+        facts
     }
 
     fn findings(stats: &Stats) -> Findings {
@@ -401,5 +410,11 @@ mod tests {
         };
         assert!(parse("hpet").is_ok());
         assert!(parse("edu").unwrap_err().contains("hpet"));
+        let from = |source: &str| {
+            let text = format!("source = \"{source}\"\nfrom = 1");
+            (PROBE.parse)(&text.parse().unwrap()).map(|_| ())
+        };
+        assert!(from("ipi").is_ok());
+        assert!(from("hpet").unwrap_err().contains("ipi"));
     }
 }

@@ -7,7 +7,7 @@ use std::fs;
 use punctual_model::probe::{
     FindingView, Form, ProbeInfo, SampleSpan, Shape, View, Watched, Windows,
 };
-use punctual_model::recording::TRACING_OVERHEAD;
+use punctual_model::recording::{OBSERVED, TRACING_OVERHEAD};
 use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
@@ -333,7 +333,7 @@ impl Sorted {
             ("tick_length".into(), Finding::Nanos(tick)),
             ("tick_phase".into(), Finding::Nanos(self.phase)),
             ("clock_step".into(), Finding::Nanos(seen.step)),
-            ("observed".into(), Finding::Nanos(observed)),
+            (OBSERVED.into(), Finding::Nanos(observed)),
             ("cpu_lost_time".into(), Finding::Nanos(Nanos(lost))),
             ("cpu_lost".into(), share(lost)),
             ("cpu_lost_to_ticks".into(), share(kinds[0])),

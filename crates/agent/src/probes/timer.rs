@@ -84,7 +84,7 @@ impl Timer {
         Nanos::from_micros(self.interval_us.into())
     }
 
-    fn cpus(&self) -> Result<Vec<CpuId>, Reason> {
+    fn all_cpus(&self) -> Result<Vec<CpuId>, Reason> {
         if !self.cpus.is_empty() {
             return Ok(self.cpus.clone());
         }
@@ -136,8 +136,12 @@ impl Measurement for Timer {
         Some(self.interval())
     }
 
+    fn cpus(&self) -> &[CpuId] {
+        &self.cpus
+    }
+
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
-        let cpus = self.cpus()?;
+        let cpus = self.all_cpus()?;
         let start = Arc::new(Barrier::new(cpus.len()));
         let phase = context.phases.below(LONGEST_PHASE);
         let mut stall = self.stall.map(Stall::open).transpose()?;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `wake`: wake-up latency from one CPU to another.
 //!
-//! A thread on one CPU wakes a thread that sleeps on another: by a futex, a pipe, an eventfd
-//! or a semaphore. What comes between is the kernel's way of telling the other CPU: an
+//! A thread on one CPU wakes a thread that sleeps on another: by a futex, a pipe, an eventfd,
+//! a semaphore, or by giving back a mutex with priority inheritance. What comes between is the kernel's way of telling the other CPU: an
 //! inter-processor interrupt, or a flag that its idle loop looks at.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 use punctual_model::probe::{ProbeInfo, Shape, View};
@@ -17,8 +16,8 @@ use rustix::thread::futex;
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
+use crate::sys::mutex::{Mutex, Owned, Protocol};
 use crate::sys::pipe::pipe;
-use crate::sys::sched;
 use crate::sys::semaphore::Semaphore;
 use crate::sys::time::{now, sleep};
 use crate::threads::{self, ThreadSpec};
@@ -49,6 +48,7 @@ enum Means {
     Pipe,
     Eventfd,
     Semaphore,
+    Mutex,
 }
 
 impl Means {
@@ -58,6 +58,7 @@ impl Means {
             Self::Pipe => "pipe",
             Self::Eventfd => "eventfd",
             Self::Semaphore => "semaphore",
+            Self::Mutex => "mutex",
         }
     }
 }
@@ -73,7 +74,7 @@ struct Wake {
     priority: u8,
     /// How the sleeper is woken; one recording for each.
     by: Vec<Means>,
-    /// From which CPU to which; if empty, from the first to each and from each to the first.
+    /// From which CPU to which; if empty, from the first to itself, to each other, and back.
     pairs: Vec<(CpuId, CpuId)>,
 }
 
@@ -83,7 +84,13 @@ impl Default for Wake {
             samples: 200,
             warmup: 5,
             priority: 80,
-            by: vec![Means::Futex, Means::Pipe, Means::Eventfd, Means::Semaphore],
+            by: vec![
+                Means::Futex,
+                Means::Pipe,
+                Means::Eventfd,
+                Means::Semaphore,
+                Means::Mutex,
+            ],
             pairs: vec![],
         }
     }
@@ -94,28 +101,11 @@ impl Wake {
         within("samples", self.samples, 1, 1_000_000)?;
         within("warmup", self.warmup, 0, 1_000_000)?;
         within("priority", self.priority, 1, 98)?;
-        within("the number of means in by", self.by.len(), 1, 4)
+        within("the number of means in by", self.by.len(), 1, 5)
     }
 
     fn all(&self) -> u64 {
         self.samples + u64::from(self.warmup)
-    }
-
-    fn pairs(&self) -> Result<Vec<(CpuId, CpuId)>, Reason> {
-        if !self.pairs.is_empty() {
-            return Ok(self.pairs.clone());
-        }
-        let cpus = sched::affinity().map_err(|error| format!("sched_getaffinity: {error}"))?;
-        let [first, others @ ..] = cpus.as_slice() else {
-            return Err("there is no CPU to run on".into());
-        };
-        let there = others.iter().map(|other| (*first, *other));
-        let back = others.iter().map(|other| (*other, *first));
-        Ok([(*first, *first)]
-            .into_iter()
-            .chain(there)
-            .chain(back)
-            .collect())
     }
 
     fn measure(
@@ -126,7 +116,7 @@ impl Wake {
     ) -> Result<Recording, Reason> {
         let bell = Bell::of(means).map_err(|error| format!("{}: {error}", means.name()))?;
         let exchange = Exchange::default();
-        let recorder = Mutex::new(Recorder::new(self.samples as usize));
+        let recorder = std::sync::Mutex::new(Recorder::new(self.samples as usize));
         let found = threads::run(
             from,
             vec![
@@ -155,7 +145,7 @@ impl Wake {
 
 impl Measurement for Wake {
     fn nominal(&self) -> Nanos {
-        let pairs = self.pairs().map_or(1, |pairs| pairs.len());
+        let pairs = threads::pairs(&self.pairs).map_or(1, |pairs| pairs.len());
         PAUSE * (self.all() as i64 * pairs as i64 * self.by.len() as i64)
     }
 
@@ -163,7 +153,7 @@ impl Measurement for Wake {
         let phase = context.phases.below(LONGEST_PHASE);
         let mut recordings = Vec::new();
         for means in &self.by {
-            for pair in self.pairs()? {
+            for pair in threads::pairs(&self.pairs)? {
                 recordings.push(self.measure(*means, pair, phase)?);
             }
         }
@@ -179,12 +169,16 @@ struct Exchange {
     /// How many wake-ups the sleeper has noted.
     heard: AtomicU64,
     over: AtomicBool,
+    /// Whether the waker owns what the sleeper is to want.
+    ready: AtomicBool,
 }
 
 impl Exchange {
     /// The waker's whole life. By its first sample the sleeper has long since blocked; before
     /// the next one it has noted this one and blocks again.
     fn wake(&self, bell: &Bell, all: std::ops::Range<u64>, phase: Nanos) {
+        let mut held = bell.hold(0);
+        self.ready.store(true, Ordering::Release);
         sleep(PAUSE + phase);
         let mut rung = 0;
         threads::lead(all, PAUSE, None, || {
@@ -192,22 +186,28 @@ impl Exchange {
                 sleep(PAUSE);
             }
             rung += 1;
+            let next = bell.hold(rung);
             self.rung.store(now().0, Ordering::Release);
-            bell.ring();
+            bell.ring(held.take());
+            held = next;
         });
         while self.heard.load(Ordering::Acquire) < rung {
             sleep(PAUSE);
         }
         self.over.store(true, Ordering::Release);
-        bell.ring();
+        bell.ring(held);
     }
 
     /// The sleeper's whole life.
     fn sleep(&self, bell: &Bell, recorder: &mut Recorder, warmup: u64) {
+        while !self.ready.load(Ordering::Acquire) {
+            sleep(PAUSE);
+        }
         let mut first = None;
         for number in 0_u64.. {
-            bell.wait();
+            let owned = bell.wait(number);
             let stamp = now();
+            drop(owned);
             if self.over.load(Ordering::Acquire) {
                 return;
             }
@@ -226,6 +226,8 @@ enum Bell {
     Pipe(File, File),
     Eventfd(File),
     Semaphore(Semaphore),
+    /// Two in turn: the waker owns the next one before it gives this one back.
+    Mutex([Mutex; 2]),
 }
 
 impl Bell {
@@ -238,12 +240,26 @@ impl Bell {
             }
             Means::Eventfd => Self::Eventfd(eventfd(0, EventfdFlags::CLOEXEC)?.into()),
             Means::Semaphore => Self::Semaphore(Semaphore::new()?),
+            Means::Mutex => {
+                let mutex = || Mutex::new(Protocol::Inherit);
+                Self::Mutex([mutex()?, mutex()?])
+            }
         })
     }
 
-    #[inline]
-    fn ring(&self) {
+    /// What the waker must own before the sleeper can wait for the sample of that number.
+    fn hold(&self, number: u64) -> Option<Owned<'_>> {
         match self {
+            Self::Mutex(both) => Some(both[(number % 2) as usize].lock()),
+            _ => None,
+        }
+    }
+
+    /// Wakes the sleeper, which waits for what is `held`.
+    #[inline]
+    fn ring(&self, held: Option<Owned<'_>>) {
+        match self {
+            Self::Mutex(_) => drop(held),
             Self::Futex(word) => {
                 word.store(1, Ordering::Release);
                 let woken = futex::wake(word, futex::Flags::PRIVATE, 1);
@@ -261,9 +277,11 @@ impl Bell {
         }
     }
 
+    /// Waits to be woken; what the sleeper then owns is given back when it is dropped.
     #[inline]
-    fn wait(&self) {
+    fn wait(&self, number: u64) -> Option<Owned<'_>> {
         match self {
+            Self::Mutex(_) => return self.hold(number),
             Self::Futex(word) => {
                 // It returns for no reason at times, and at once where the word has changed.
                 while word.swap(0, Ordering::Acquire) == 0 {
@@ -279,6 +297,7 @@ impl Bell {
             }
             Self::Semaphore(semaphore) => semaphore.wait(),
         }
+        None
     }
 }
 
@@ -286,6 +305,7 @@ impl Bell {
 mod tests {
     use super::*;
     use crate::phases::Phases;
+    use crate::sys::sched;
 
     #[test]
     fn every_means_wakes_the_sleeper_once_for_each_sample() {
@@ -299,24 +319,12 @@ mod tests {
         let phases = Phases::new(1, 1);
         let measured = threads::measured(probe.run(&mut Context { phases }));
         if let Some(recordings) = measured {
-            assert_eq!(recordings.len(), 4);
+            assert_eq!(recordings.len(), 5);
             for recording in recordings {
                 assert_eq!((recording.count, recording.missed), (20, 0));
                 assert!(recording.min() > Some(Nanos::ZERO));
                 assert_eq!(recording.settings["priority_sleeper"].number(), Some(81));
             }
         }
-    }
-
-    #[test]
-    fn from_the_first_cpu_to_each_and_back() {
-        let cpus = sched::affinity().unwrap();
-        let pairs = Wake::default().pairs().unwrap();
-        assert_eq!(pairs.len(), 2 * cpus.len() - 1);
-        assert!(
-            pairs
-                .iter()
-                .all(|(from, to)| [from, to].contains(&&cpus[0]))
-        );
     }
 }

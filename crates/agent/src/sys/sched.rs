@@ -98,12 +98,19 @@ pub fn current_cpu() -> CpuId {
 
 /// Binds the calling thread to one CPU.
 pub fn pin(cpu: CpuId) -> io::Result<()> {
-    let number = usize::try_from(cpu.0).unwrap_or(usize::MAX);
-    if number >= CpuSet::MAX_CPU {
-        return Err(io::Error::from_raw_os_error(libc::EINVAL));
-    }
+    bind(&[cpu])
+}
+
+/// Lets the calling thread, and what it starts from then on, run on these CPUs only.
+pub fn bind(cpus: &[CpuId]) -> io::Result<()> {
     let mut set = CpuSet::new();
-    set.set(number);
+    for cpu in cpus {
+        let number = usize::try_from(cpu.0).unwrap_or(usize::MAX);
+        if number >= CpuSet::MAX_CPU {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        set.set(number);
+    }
     Ok(sched_setaffinity(None, &set)?)
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+use punctual_model::Finding;
 use punctual_model::record::Unsupported;
+use punctual_model::recording::OBSERVED;
 use punctual_model::run::State;
 use serde::Deserialize;
 
@@ -57,6 +59,31 @@ fn a_worst_case_is_fit_after_five_runs_and_says_what_is_excluded() {
     );
     let demanding = only(&format!("{WORST}\nruns = 9"), &runs("rt", 5));
     assert_eq!(demanding.more, Some(More::Runs(4)));
+}
+
+#[test]
+fn events_that_were_looked_for_and_did_not_come_keep_to_a_worst_case() {
+    let quiet = |seed| {
+        let mut run = synthetic::run("rt", seed, &[]);
+        let observed = Finding::Nanos(Nanos::from_millis(2_000));
+        let findings = &mut run.recordings[0].findings;
+        findings.insert(OBSERVED.into(), observed);
+        run
+    };
+    let mut all: Vec<Run> = (1..=5).map(quiet).collect();
+    let answer = only(WORST, &all);
+    assert_eq!(answer.fitness, Fitness::Fit);
+    assert_eq!(
+        answer.reason(),
+        "none of 0 samples in 5 runs (10.0 s) is above 100 µs"
+    );
+    let rare = only("above = \"5 us\"\nonce_in = \"1 s\"", &all);
+    assert_eq!(rare.fitness, Fitness::Fit);
+    // A mean of none is none.
+    let mean = only("what = \"mean\"\nat_most = \"1 us\"", &all);
+    assert_eq!(mean.fitness, Fitness::Undecided);
+    all[2].recordings[0].findings.clear();
+    assert_eq!(only(WORST, &all).fitness, Fitness::Undecided);
 }
 
 #[test]

@@ -26,7 +26,8 @@ pub struct WhatArgs {
     #[arg(long, value_name = "NAME")]
     probe: Vec<String>,
     /// Measure under this load instead of the suite's: `idle`, a name that
-    /// `punctual list loads` shows, or a TOML file (may be repeated)
+    /// `punctual list loads` shows, or a TOML file; ` on 0-2`, ` on housekeeping` or ` on all`
+    /// behind it says on which CPUs (may be repeated)
     #[arg(long, value_name = "LOAD")]
     load: Vec<String>,
     /// Set a parameter of the probes named by --probe, as in a suite: samples=500
@@ -173,24 +174,9 @@ fn on_cpus(steps: Vec<Step>, cpus: &[u32]) -> Result<Vec<Step>> {
 }
 
 fn parse_cpus(text: &str) -> Result<Cpus, String> {
-    let expected = || format!("expected CPUs such as 1, 0-3 or 0,2, found {text}");
-    let number = |word: &str| word.trim().parse::<u32>().map_err(|_| expected());
-    let mut cpus = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last) = (number(first)?, number(last)?);
-        if first > last || last > MOST_CPUS {
-            return Err(expected());
-        }
-        cpus.extend(first..=last);
-    }
-    cpus.sort_unstable();
-    cpus.dedup();
-    Ok(Cpus(cpus))
+    let cpus = punctual_model::cpus::parse_list(text)?;
+    Ok(Cpus(cpus.iter().map(|cpu| cpu.0).collect()))
 }
-
-/// Linux has no more (`CONFIG_NR_CPUS` of x86).
-const MOST_CPUS: u32 = 8191;
 
 /// A parameter: its value is TOML where it can be, else a text.
 fn parse_param(text: &str) -> Result<(String, Value), String> {

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Whether the kernel has interrupted the calling thread, as the processor tells it.
+//!
+//! An x86 processor that returns from an interrupt or an exception to a program sets a data
+//! segment register to 0 that holds another null selector (`IRET` in Intel's and AMD's
+//! manuals). 64-bit programs have no use for `ES`: so it is set, and looked at later. Reading
+//! it costs an instruction, needs no privilege, and misses nothing, however short it was.
+//! `SYSRET` leaves it alone: a system call is no interruption. So does `ERETU`, the return of
+//! FRED, where this does not work.
+
+use std::hint::black_box;
+use std::io;
+use std::ptr::null_mut;
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munlock, munmap};
+
+/// From here on an interruption is noticed.
+#[inline]
+pub fn arm() {
+    x86::arm();
+}
+
+/// Whether there was one since.
+#[inline]
+pub fn has_come() -> bool {
+    x86::has_come()
+}
+
+/// Whether this processor and kernel tell it: tried with an exception, a page fault.
+pub fn is_told() -> io::Result<bool> {
+    const LENGTH: usize = 4096;
+    let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+    // SAFETY: a new page at an address of the kernel's choice, readable, writable, which
+    // nobody else knows of, and which is given back in the end.
+    unsafe {
+        let page = mmap_anonymous(null_mut(), LENGTH, access, flags)?;
+        munlock(page, LENGTH)?;
+        madvise(page, LENGTH, Advice::LinuxDontNeed)?;
+        arm();
+        let before = has_come();
+        black_box(page.cast::<u8>()).write_volatile(1);
+        let told = !before && has_come();
+        munmap(page, LENGTH)?;
+        Ok(told)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::asm;
+
+    /// A null selector that is not 0.
+    const ARMED: u32 = 3;
+
+    #[inline]
+    pub fn arm() {
+        // SAFETY: nothing reaches memory by way of `ES` in a 64-bit program, and any null
+        // selector may be loaded into it.
+        unsafe {
+            asm!("mov es, {0:e}", in(reg) ARMED, options(nostack, preserves_flags));
+        }
+    }
+
+    #[inline]
+    pub fn has_come() -> bool {
+        let found: u32;
+        // SAFETY: reading a segment register has no other effect.
+        unsafe {
+            asm!("mov {0:e}, es", out(reg) found, options(nostack, preserves_flags));
+        }
+        found == 0
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod x86 {
+    pub fn arm() {}
+
+    pub fn has_come() -> bool {
+        false
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exception_is_told() {
+        // A processor with FRED does not.
+        let fred =
+            std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains(" fred"));
+        assert!(is_told().unwrap() || fred);
+    }
+}
