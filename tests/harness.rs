@@ -55,6 +55,30 @@ pub fn programs() -> PathBuf {
     directory.canonicalize().expect("the directory is there")
 }
 
+/// Whether this machine has a QEMU for guests with several CPUs; if not, the test is skipped.
+///
+/// # Panics
+/// If such a guest cannot be run for another reason.
+pub fn has_fair_qemu() -> bool {
+    let scratch = Scratch::new();
+    let probe = [
+        "--probe",
+        "timer",
+        "-p",
+        "samples=1",
+        "--kernel",
+        KERNELS[0],
+    ];
+    let ended = scratch.run(&[&["run", "--quiet", "--cpus", "2"], &probe[..]].concat());
+    let is_unfair = ended.stderr.contains("expected QEMU 8.1");
+    if is_unfair {
+        punctual_skip::skip("no QEMU from 8.1 on");
+    } else {
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    }
+    !is_unfair
+}
+
 /// A scratch directory with runs of its own.
 #[derive(Debug)]
 pub struct Scratch {

@@ -14,7 +14,7 @@ const STALL: &str = "modules = [\"stall\"]\n";
 /// other time goes by: where the stall fell into that, an earlier moment of the turn is tried.
 type Stalled = (&'static str, &'static str, i64);
 
-const STALLS: [Stalled; 8] = [
+const STALLS: [Stalled; 9] = [
     ("eventfd reader", "samples = 30", 8_000),
     ("mutex acquire first", "ticks = 3", 9_000),
     ("mutex release first", "ticks = 3", 17_000),
@@ -23,6 +23,7 @@ const STALLS: [Stalled; 8] = [
     ("switch N=2", "threads = [2]\nticks = 3", 500_000),
     ("switch N=10", "threads = [10]\nticks = 3", 500_000),
     ("tick", "duration_ms = 200", 1_000_000),
+    ("noise cpu0", "duration_ms = 200", 1_000_000),
 ];
 const MOMENTS: i64 = 6;
 const APART: i64 = 1_150;
@@ -30,8 +31,12 @@ const APART: i64 = 1_150;
 /// The step with a stall at one of the moments.
 fn step((path, parameters, first): &Stalled, turn: i64) -> Option<String> {
     let probe = path.split(' ').next()?;
-    // Of `tick` nobody knows beforehand which sample it will be.
-    let sample = if probe == "tick" { 0 } else { 2 };
+    // Of these nobody knows beforehand which sample it will be.
+    let sample = if ["tick", "noise"].contains(&probe) {
+        0
+    } else {
+        2
+    };
     let moment = first - turn * APART;
     Some(format!(
         "[[step]]\nprobe = \"{probe}\"\n{parameters}\nstall = {{ kind = \"irqs-off\", \

@@ -11,7 +11,7 @@ use serde_json::Value;
 const UNMOVED: &str = "The seed does not move this probe";
 
 /// The probes, each with parameters that make it short.
-const SHORT: [(&str, &str); 16] = [
+const SHORT: [(&str, &str); 18] = [
     ("clock", ""),
     ("eventfd", "samples = 50"),
     (
@@ -23,6 +23,8 @@ const SHORT: [(&str, &str); 16] = [
     ("irq", "samples = 50"),
     ("irqrate", "burst_ms = 20\nrepeats = 1\nhandler_ns = 20000"),
     ("mutex", "ticks = 4"),
+    ("migrate", "samples = 50"),
+    ("noise", "duration_ms = 100"),
     ("program", "run = [\"ls\", \"-R\", \"/\"]\nsamples = 2"),
     ("realfeel", "samples = 50"),
     ("semaphore", "ticks = 4"),
