@@ -248,7 +248,7 @@ impl Case<'_> {
         let Some(worst) = worst(evidence) else {
             return Found::gap("there is no sample".to_owned());
         };
-        if worst.sample.value > bound {
+        if worst.value > bound {
             let above = |(_, one): &&(&Run, &Recording)| one.max() > Some(bound);
             let runs_with = evidence.found.iter().filter(above).count() as u64;
             let why = Why::Broken { bound, runs_with };
@@ -409,15 +409,18 @@ impl Found {
 /// The worst sample of all runs; of equals the first.
 fn worst(evidence: &Evidence<'_>) -> Option<Decisive> {
     let worst = evidence.found.iter().filter_map(|(run, recording)| {
-        let sample = *recording.worst.first()?;
+        let value = recording.max()?;
+        let sample = recording.worst.first().filter(|one| one.value == value);
         Some(Decisive {
             run: run.id.clone(),
             seed: run.seed,
-            sample,
+            value,
+            seq: sample.map(|one| one.seq),
+            at: sample.map(|one| one.at),
         })
     });
     worst.reduce(|worst, other| {
-        if other.sample.value > worst.sample.value {
+        if other.value > worst.value {
             other
         } else {
             worst

@@ -47,5 +47,5 @@ pub fn word(text: &str) -> String {
 
 /// The time that was measured for a limit of single samples: the worst sample.
 pub fn measured(answer: &Answer) -> Option<Nanos> {
-    answer.sample.as_ref().map(|one| one.sample.value)
+    answer.sample.as_ref().map(|one| one.value)
 }
