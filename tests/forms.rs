@@ -120,6 +120,8 @@ fn lavas_dispatcher_reads_signals() {
         .collect();
     assert_eq!(results, ["pass", "fail", "unknown"]);
     assert_eq!(found[1][2], 44_000.0, "{found}");
+    // Two limits on one figure are two cases.
+    assert_eq!(found[1][0], format!("{}-2", found[0][0].as_str().unwrap()));
     for (part, wrong) in [
         ("RESULT=pass", "RESULT=fit"),
         ("TEST_CASE_ID=", ""),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What answers are called where names are words without spaces.
 
+use std::collections::BTreeMap;
+
 use punctual_judge::Answer;
 use punctual_model::limit::{Demand, Figure};
 use punctual_model::units::Nanos;
@@ -35,6 +37,20 @@ pub fn parts(answer: &Answer) -> Vec<String> {
         .filter(|part| !part.is_empty())
         .map(|part| word(part))
         .collect()
+}
+
+/// A name of its own for each: one that comes again has a number.
+pub fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    let own = |name: String| {
+        let times = seen.entry(name.clone()).or_default();
+        *times += 1;
+        match *times {
+            1 => name,
+            times => format!("{name}-{times}"),
+        }
+    };
+    names.map(own).collect()
 }
 
 /// Text as one word.
