@@ -2,7 +2,11 @@
 //! Kernels against a baseline: what is equal passes after one run, what got slower is found
 //! and named, and what cannot be compared is refused.
 
-use punctual_tests::{Ended, Scratch, assert_has, suite};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use punctual_tests::{Ended, KERNELS, Scratch, assert_has, suite, user_cache};
 use serde_json::Value;
 
 /// One kernel, a few wake-ups.
@@ -79,7 +83,7 @@ fn slower(scratch: &Scratch, path: &str) {
         "ring_buffer_",
     ];
     assert_ends(&worse, 4, &parts);
-    let page = std::fs::read_to_string(page).unwrap();
+    let page = fs::read_to_string(page).unwrap();
     for part in [
         "stable: worse</h1>",
         "What was not tested",
@@ -88,6 +92,77 @@ fn slower(scratch: &Scratch, path: &str) {
     ] {
         assert!(page.contains(part), "{part}");
     }
+}
+
+/// The module `slower`, built for the kernel of RT: 2,000 instructions in each wake-up.
+fn slower_module(scratch: &Scratch) -> String {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let fetched = Scratch::new().run(&["kernel", "fetch", KERNELS[1]]);
+    assert_eq!(fetched.status, Some(0), "{}", fetched.stderr);
+    let release = fetched.stderr.trim().rsplit(' ').next().unwrap().to_owned();
+    // This fetches the headers.
+    let mut build = Command::new(tests.join("../kmod/build"));
+    let built = Ended::of(build.arg(&release).arg(scratch.path("kmod")));
+    assert_eq!(built.status, Some(0), "{}", built.stderr);
+    let source = scratch.path("slower");
+    fs::create_dir(&source).unwrap();
+    for name in ["Kbuild", "slower.c"] {
+        fs::copy(tests.join("slower").join(name), source.join(name)).unwrap();
+    }
+    let headers = user_cache().join("punctual/headers").join(&release);
+    let headers = headers.join(format!("usr/src/linux-headers-{release}"));
+    let mut make = Command::new("make");
+    make.arg("-C").arg(headers);
+    make.arg(format!("M={}", source.display()));
+    let made = Ended::of(make.args(["KCFLAGS=-g0", "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"]));
+    assert_eq!(made.status, Some(0), "{}{}", made.stdout, made.stderr);
+    source.join("slower.ko").to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_module_that_adds_2000_instructions_to_one_path_is_found_and_named() {
+    let scratch = Scratch::with_new_cache();
+    let module = slower_module(&scratch);
+    let image = user_cache().join("punctual/kernels").join(KERNELS[1]);
+    let image = image.join("vmlinuz");
+    let words = ["kernel", "add", "--id", "slow", image.to_str().unwrap()];
+    let added = scratch.run(&[&words[..], &["--module", &module]].concat());
+    assert_ends(&added, 0, &["slow is in the cache"]);
+    let path = scratch.file("mine.toml", timer("mine", 60));
+    assert_ends(
+        &scratch.run(&["run", &path, "--quiet", "--seeds", "1..5"]),
+        0,
+        &[],
+    );
+    let set = ["baseline", "set", "stable", "r1", "r2", "r3", "r4", "r5"];
+    assert_ends(&scratch.run(&set), 0, &[]);
+
+    let words = [
+        "gate",
+        &path,
+        "--baseline",
+        "stable",
+        "--kernel",
+        "slow",
+        "--quiet",
+    ];
+    let gate = scratch.run(&words);
+    let parts = [
+        "slow: worse",
+        "timer, idle, cpu0: worse; higher ",
+        "60 of 60 samples differ",
+    ];
+    assert_ends(&gate, 4, &parts);
+    let named = |line: &&str| line.contains("slower_instructions");
+    let line = gate.stdout.lines().find(named);
+    let line = line.unwrap_or_else(|| panic!("the path is not named: {}", gate.stdout));
+    // Here, and in the baseline.
+    let numbers: Vec<&str> = line.split_whitespace().take(2).collect();
+    let here: u32 = numbers[0].replace(',', "").parse().unwrap();
+    assert!(
+        (2_000..2_010).contains(&here) && numbers[1] == "0",
+        "{line}"
+    );
 }
 
 fn refused(scratch: &Scratch, path: &str) {

@@ -179,6 +179,9 @@ fn measured_time(recording: &Recording) -> Nanos {
 
 /// How many samples are above a bound: at least, and at most.
 fn above(recording: &Recording, bound: Nanos) -> (u64, u64) {
+    if recording.max() <= Some(bound) {
+        return (0, 0);
+    }
     if recording.is_complete() {
         let above = recording.samples.iter().filter(|one| one.value > bound);
         let count = above.count() as u64;

@@ -245,7 +245,7 @@ impl Case<'_> {
     }
 
     fn never(&self, evidence: &Evidence<'_>, bound: Nanos) -> Found {
-        if worst(evidence).is_some_and(|worst| worst.sample.value > bound) {
+        if worst(evidence).is_some_and(|worst| worst.value > bound) {
             let above = |(_, one): &&(&Run, &Recording)| one.max() > Some(bound);
             let runs_with = evidence.found.iter().filter(above).count() as u64;
             let why = Why::Broken { bound, runs_with };
@@ -412,15 +412,18 @@ impl Found {
 /// The worst sample of all runs; of equals the first.
 fn worst(evidence: &Evidence<'_>) -> Option<Decisive> {
     let worst = evidence.found.iter().filter_map(|(run, recording)| {
-        let sample = *recording.worst.first()?;
+        let value = recording.max()?;
+        let sample = recording.worst.first().filter(|one| one.value == value);
         Some(Decisive {
             run: run.id.clone(),
             seed: run.seed,
-            sample,
+            value,
+            seq: sample.map(|one| one.seq),
+            at: sample.map(|one| one.at),
         })
     });
     worst.reduce(|worst, other| {
-        if other.sample.value > worst.sample.value {
+        if other.value > worst.value {
             other
         } else {
             worst

@@ -148,13 +148,14 @@ fn edge(inside: f64, factor: f64, is_within: impl Fn(f64) -> bool) -> f64 {
     inside
 }
 
-/// Where a function is highest, which has one summit: by the golden section.
+/// Where a function is highest, which has one summit: by the golden section. Below some value
+/// it may be −∞: of a level below the largest sample, shapes that end before that sample.
 fn highest(of: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
     let golden = (5.0_f64.sqrt() - 1.0) / 2.0;
     let (mut left, mut right) = (high - golden * (high - low), low + golden * (high - low));
     let (mut of_left, mut of_right) = (of(left), of(right));
     for _ in 0..60 {
-        if of_left >= of_right {
+        if of_left >= of_right && of_left > f64::NEG_INFINITY {
             (high, right, of_right) = (right, left, of_left);
             left = high - golden * (high - low);
             of_left = of(left);

@@ -8,6 +8,7 @@ use punctual_model::Nanos;
 use statrs::distribution::{Beta, ContinuousCDF as _};
 
 use crate::compare::{Pair, Verdict, compare, compare_rows};
+use crate::extremes::tail;
 use crate::occasions::{Occasions, more_often};
 use crate::rule::Rule;
 use crate::typical::{Typical, runs_for_typical, typical};
@@ -53,9 +54,11 @@ impl Trial {
 }
 
 impl Share {
+    /// So many of so many.
+    ///
     /// Source: C. J. Clopper and E. S. Pearson, *The use of confidence or fiducial limits
     /// illustrated in the case of the binomial* (1934).
-    fn of(count: u64, all: u64) -> Self {
+    pub fn of(count: u64, all: u64) -> Self {
         let quantile = |one: u64, other: u64, share: f64| {
             Beta::new(one as f64, other as f64).map_or(0.0, |beta| beta.inverse_cdf(share))
         };
@@ -170,6 +173,142 @@ pub const ALL: &[Trial] = &[
     },
 ];
 
+/// Samples of which the tail is known.
+#[derive(Clone, Copy, Debug)]
+pub struct TailTrial {
+    /// What they are.
+    pub name: &'static str,
+    /// One after another.
+    draw: fn(&mut Rng, usize) -> Vec<f64>,
+    /// What this share of them exceeds; `None` of samples whose tail is not to be told.
+    exceeded_by: Option<fn(f64) -> f64>,
+}
+
+/// What came of trials of a tail.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TailShares {
+    /// How often it was refused to tell anything.
+    pub refused: Share,
+    /// Where it was told: how often the interval had the level of as many samples, and of ten
+    /// times as many, in it. `None` where there is no truth, or nothing was told.
+    pub contained: Option<[Share; 2]>,
+}
+
+/// Samples of one trial of a tail: the tail is the largest hundred.
+const TAIL_SAMPLES: usize = 10_000;
+
+impl TailTrial {
+    /// The same for the same seed.
+    pub fn shares(&self, trials: u64, seed: u64) -> TailShares {
+        let mut random = Rng::with_seed(seed);
+        let (mut told, mut contained) = (0, [0; 2]);
+        for _ in 0..trials {
+            let values = (self.draw)(&mut random, TAIL_SAMPLES);
+            let Ok(found) = tail(&values) else { continue };
+            told += 1;
+            let truth = self.exceeded_by.unwrap_or(|_| f64::NAN);
+            for (count, times) in contained.iter_mut().zip([1, 10]) {
+                let samples = TAIL_SAMPLES as u64 * times;
+                let (low, high) = found.return_level(&values, samples).interval;
+                let truth = truth(1.0 / samples as f64);
+                *count += u64::from(low <= truth && truth <= high);
+            }
+        }
+        let is_known = told > 0 && self.exceeded_by.is_some();
+        TailShares {
+            refused: Share::of(trials - told, trials),
+            contained: is_known.then(|| contained.map(|count| Share::of(count, told))),
+        }
+    }
+}
+
+/// Independent samples, each of which a share between 0 and 1 exceeds.
+fn independent(random: &mut Rng, count: usize, exceeded_by: fn(f64) -> f64) -> Vec<f64> {
+    (0..count)
+        .map(|_| exceeded_by(1.0 - random.f64()))
+        .collect()
+}
+
+fn exponential_tail(share: f64) -> f64 {
+    -share.ln()
+}
+
+fn heavier_tail(share: f64) -> f64 {
+    (share.powf(-0.2) - 1.0) / 0.2
+}
+
+fn bounded_tail(share: f64) -> f64 {
+    (1.0 - share.powf(0.3)) / 0.3
+}
+
+fn weibull_tail(share: f64) -> f64 {
+    (-share.ln()).powf(1.5)
+}
+
+fn heaviest_tail(share: f64) -> f64 {
+    1.0 / share - 1.0
+}
+
+/// All tails: those that are to be told, and those that are to be refused.
+pub const TAILS: &[TailTrial] = &[
+    TailTrial {
+        name: "exponential",
+        draw: |random, count| independent(random, count, exponential_tail),
+        exceeded_by: Some(exponential_tail),
+    },
+    TailTrial {
+        name: "generalised Pareto, shape 0.2",
+        draw: |random, count| independent(random, count, heavier_tail),
+        exceeded_by: Some(heavier_tail),
+    },
+    TailTrial {
+        name: "generalised Pareto, shape -0.3: bounded",
+        draw: |random, count| independent(random, count, bounded_tail),
+        exceeded_by: Some(bounded_tail),
+    },
+    TailTrial {
+        name: "Weibull, shape 2/3",
+        draw: |random, count| independent(random, count, weibull_tail),
+        exceeded_by: Some(weibull_tail),
+    },
+    TailTrial {
+        name: "generalised Pareto, shape 1: too heavy",
+        draw: |random, count| independent(random, count, heaviest_tail),
+        exceeded_by: None,
+    },
+    TailTrial {
+        name: "exponential, each sample nine tenths of the one before",
+        draw: |random, count| {
+            let mut sample = 0.0;
+            let next = |_| {
+                sample = 0.9 * sample + exponential(random);
+                sample
+            };
+            (0..count).map(next).collect()
+        },
+        exceeded_by: None,
+    },
+    TailTrial {
+        name: "exponential, rounded to half its mean",
+        draw: |random, count| {
+            let rounded = |share: f64| (2.0 * exponential_tail(share)).floor() / 2.0;
+            independent(random, count, rounded)
+        },
+        exceeded_by: None,
+    },
+    TailTrial {
+        name: "exponential, the second half twice as large",
+        draw: |random, count| {
+            let mut values = independent(random, count, exponential_tail);
+            values[count / 2..]
+                .iter_mut()
+                .for_each(|value| *value *= 2.0);
+            values
+        },
+        exceeded_by: None,
+    },
+];
+
 fn rule(level: f64) -> Rule {
     Rule {
         level,
@@ -269,6 +408,22 @@ mod tests {
                 "{}: {much:?}",
                 trial.name
             );
+        }
+    }
+
+    /// A short form of the second table.
+    #[test]
+    fn tails_are_told_or_refused() {
+        for trial in TAILS {
+            let found = trial.shares(3, 1);
+            match (trial.exceeded_by, found.contained) {
+                (Some(_), Some(contained)) => {
+                    let has = |share: &Share| share.interval.1 >= 0.9;
+                    assert!(contained.iter().all(has), "{}: {found:?}", trial.name);
+                }
+                (Some(_), None) => panic!("{} is refused", trial.name),
+                (None, _) => assert!(found.refused.value > 0.5, "{}: {found:?}", trial.name),
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use punctual_model::limit::{Bound, Figure, Limit};
-use punctual_model::{Nanos, RecordingKey, Sample};
+use punctual_model::{Nanos, RecordingKey};
 
 /// Whether a subject keeps to a limit; the worse, the greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,8 +91,12 @@ pub struct Decisive {
     pub run: String,
     /// The run's seed.
     pub seed: u64,
-    /// The sample.
-    pub sample: Sample,
+    /// What it was.
+    pub value: Nanos,
+    /// Its number; `None` where samples were only counted.
+    pub seq: Option<u64>,
+    /// When it was due, counted as its recording does; `None` likewise.
+    pub at: Option<Nanos>,
 }
 
 /// Why a verdict is what it is.
@@ -183,7 +187,7 @@ impl Answer {
             Why::Kept { bound } => {
                 let (samples, time) = (self.samples, self.time);
                 let worst = self.sample.as_ref().map_or(String::new(), |one| {
-                    format!("; the worst was {}", one.sample.value)
+                    format!("; the worst was {}", one.value)
                 });
                 format!("none of {samples} samples in {in_runs} ({time}) is above {bound}{worst}")
             }
@@ -219,11 +223,13 @@ impl Answer {
 
     fn broken(&self, bound: Nanos, runs_with: u64) -> String {
         let worst = self.sample.as_ref().map_or(String::new(), |one| {
-            let times = one.sample.value.0 as f64 / bound.0 as f64;
-            format!(
-                "sample {} of {} (seed {}) was {}, {times:.1} times {bound}",
-                one.sample.seq, one.run, one.seed, one.sample.value
-            )
+            let times = one.value.0 as f64 / bound.0 as f64;
+            let which = one.seq.map_or_else(
+                || "the worst sample".to_owned(),
+                |seq| format!("sample {seq}"),
+            );
+            let (run, seed, value) = (&one.run, one.seed, one.value);
+            format!("{which} of {run} (seed {seed}) was {value}, {times:.1} times {bound}")
         });
         match self.runs {
             1 => worst,

@@ -139,8 +139,13 @@ impl Digests {
 /// Compares all subjects with the first: the figures over all runs, and run by run for the
 /// verdicts, which hold for all rows of a subject together.
 pub fn compare(runs: &Comparable) -> Comparison {
+    compare_by(runs, Rule::default())
+}
+
+/// The same by a rule of one's own.
+pub(crate) fn compare_by(runs: &Comparable, rule: Rule) -> Comparison {
     let matrix = Matrix::new(runs.runs());
-    let (columns, rule) = (&matrix.columns, Rule::default());
+    let columns = &matrix.columns;
     let digests: Vec<Digests> = columns
         .iter()
         .map(|column| digests(&columns[0], column))

@@ -156,6 +156,27 @@ mod tests {
         run
     }
 
+    fn schema(value: &Value) -> Result<(), String> {
+        let schema = serde_json::from_str(include_str!("../../../docs/schema/extremes-1.json"));
+        let mut compiler = boon::Compiler::new();
+        let name = "extremes-1.json";
+        compiler.add_resource(name, schema.unwrap()).unwrap();
+        let mut schemas = boon::Schemas::new();
+        let index = compiler.compile(name, &mut schemas).unwrap();
+        let found = schemas.validate(value, index);
+        found.map_err(|error| error.to_string())
+    }
+
+    /// Each of these in place of what is there is refused.
+    fn assert_refused(sound: &Value, broken: &[(&str, Value)]) {
+        schema(sound).unwrap();
+        for (path, wrong) in broken {
+            let mut changed = sound.clone();
+            *changed.pointer_mut(path).unwrap() = wrong.clone();
+            assert!(schema(&changed).is_err(), "{path}");
+        }
+    }
+
     #[test]
     fn levels_are_told_in_real_time_only_and_of_all_samples_only() {
         let runs = [run()];
@@ -170,6 +191,17 @@ mod tests {
         );
         let json = extremes_json(&all);
         assert_eq!(json["recordings"][0]["levels"].as_array().unwrap().len(), 3);
+        let broken = [
+            ("/schema", json!("punctual.extremes/2")),
+            ("/recordings/0/levels", json!([])),
+            ("/recordings/0/levels/0/low_ns", json!("1 us")),
+            ("/recordings/0/tail", json!({ "shape": 0.1 })),
+            ("/recordings/0/max_ns", json!(1.5)),
+        ];
+        assert_refused(&json, &broken);
+        let mut both = json.clone();
+        both["recordings"][0]["refused"] = json!("and told");
+        assert!(schema(&both).is_err(), "told and refused");
 
         let mut virtual_run = run();
         virtual_run.machine = fixtures::seeds(1).remove(0).machine;
@@ -181,6 +213,7 @@ mod tests {
         counted.recordings[0].count += 1;
         let runs = [counted];
         let json = extremes_json(&extremes(&runs));
+        assert_refused(&json, &[("/recordings/0/refused", json!(null))]);
         let refused = json["recordings"][0]["refused"].as_str().unwrap();
         assert!(refused.contains("found 20011 of 20012"), "{refused}");
     }

@@ -9,7 +9,7 @@ mod text;
 use punctual_judge::{Comparison as Judged, Difference, Rule, Verdict};
 use punctual_model::Run;
 
-use crate::compare::{Cell, Comparable, Comparison, Digests, Refusal, Section, compare};
+use crate::compare::{Cell, Comparable, Comparison, Digests, Refusal, Section, compare_by};
 use crate::matrix::{Matrix, Measurement};
 use crate::scope::Story;
 
@@ -122,12 +122,28 @@ pub struct Why {
     pub there: (Run, Story),
 }
 
-/// Compares a subject's runs with those of its baseline. `implied` are the seeds of the
-/// baseline of which nothing else can come.
+/// The rule for each of several subjects that differ from their baselines: all together are
+/// told worse where they are not no more often than its level says.
+pub fn rule_of_each(subjects: usize) -> Rule {
+    let rule = Rule::default();
+    Rule {
+        level: rule.level / subjects.max(1) as f64,
+        ..rule
+    }
+}
+
+/// Whether each run has the digest of the baseline's with its seed.
+pub fn is_unchanged(there: &[Run], here: &[Run]) -> bool {
+    let pairs = pairs(there, here);
+    !pairs.is_empty() && pairs.len() == here.len() && pairs.iter().all(|pair| pair.is_equal)
+}
+
+/// Compares a subject's runs with those of its baseline by a rule. `implied` are the seeds of
+/// the baseline of which nothing else can come.
 ///
 /// # Errors
 /// Where these runs did not measure the same.
-pub fn gated(there: &[Run], here: &[Run], implied: Vec<u64>) -> Result<Gated, Refusal> {
+pub fn gated(there: &[Run], here: &[Run], implied: Vec<u64>, rule: Rule) -> Result<Gated, Refusal> {
     let subject = here.first().map_or("", |run| &run.subject.name).to_owned();
     let pairs = pairs(there, here);
     let mut gated = Gated {
@@ -136,16 +152,15 @@ pub fn gated(there: &[Run], here: &[Run], implied: Vec<u64>) -> Result<Gated, Re
         pairs,
         implied,
         rows: Vec::new(),
-        rule: Rule::default(),
+        rule,
         notes: Vec::new(),
         why: None,
     };
     let comparable = Comparable::new([renamed(there, &gated.subject), here.to_vec()].concat())?;
-    let is_equal = !gated.pairs.is_empty() && gated.pairs.iter().all(|pair| pair.is_equal);
-    if is_equal && gated.pairs.len() == here.len() {
+    if is_unchanged(there, here) {
         return Ok(gated);
     }
-    let comparison = compare(&comparable);
+    let comparison = compare_by(&comparable, rule);
     let matrix = Matrix::new(comparable.runs());
     let sections = comparison.sections.iter();
     gated.rows = sections.map(|one| row(&comparison, one, &matrix)).collect();

@@ -87,7 +87,7 @@ fn recording_json(recording: &Recording, raw: bool) -> Value {
         "min": ns(recording.min()),
         "mean": ns(recording.mean()),
         "max": ns(recording.max()),
-        "missed": recording.missed,
+        "missed": recording.missed_periods(),
         "interrupted": recording.interrupted,
         "overflow": recording.histogram.overflow(),
         "negative": recording.histogram.negative(),

@@ -97,9 +97,10 @@ pub fn explain_command(answer: &Answer) -> Option<String> {
         .sample
         .as_ref()
         .filter(|_| answer.fitness == Fitness::Unfit)?;
+    let (run, seq) = (&broken.run, broken.seq?);
+    let (probe, load) = (&answer.key.probe, &answer.key.load);
     Some(format!(
-        "punctual explain {} --probe {} --load {} --sample {}",
-        broken.run, answer.key.probe, answer.key.load, broken.sample.seq
+        "punctual explain {run} --probe {probe} --load {load} --sample {seq}"
     ))
 }
 

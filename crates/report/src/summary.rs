@@ -4,7 +4,7 @@
 mod findings;
 
 use punctual_agent::probes;
-use punctual_judge::{Comparison as Judged, Interval, Rule, Verdict};
+use punctual_judge::{Comparison as Judged, Interval, Rule, TooFewRuns, Verdict};
 use punctual_model::probe::Shape;
 use punctual_model::run::{Run, State};
 use punctual_model::units::Nanos;
@@ -428,6 +428,8 @@ fn verdict(
             };
             format!("{} and {} are not separated{more}", one.name, other.name)
         }
+        Verdict::Undecided(TooFewRuns { have: (0, _), .. }) => no_whole_run(&one.name),
+        Verdict::Undecided(TooFewRuns { have: (_, 0), .. }) => no_whole_run(&other.name),
         Verdict::Undecided(few) => {
             let (have, needed) = (few.have.0.min(few.have.1), few.needed);
             let seeds = if have == 1 {
@@ -438,6 +440,10 @@ fn verdict(
             format!("no verdict from {seeds} of each, {needed} are needed (--seeds 1..{needed})")
         }
     }
+}
+
+fn no_whole_run(name: &str) -> String {
+    format!("no verdict, as no run of {name} was measured to its end")
 }
 
 /// `is 47 times lower (39 to 60)`.

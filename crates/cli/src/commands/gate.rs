@@ -7,13 +7,15 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
 use clap::Args;
+use punctual_judge::Rule;
 use punctual_model::recording::Sample;
 use punctual_model::run::State;
 use punctual_model::suite::Suite;
 use punctual_model::{RecordingKey, Run};
 use punctual_report::compare::plan_difference;
 use punctual_report::gate::{
-    Gate as Verdict, Gated, Standing, Why, gate_json, gate_page, gate_text, gated,
+    Gate as Verdict, Gated, Standing, Why, gate_json, gate_page, gate_text, gated, is_unchanged,
+    rule_of_each,
 };
 use punctual_report::scope::Story;
 use punctual_runner::documents;
@@ -121,12 +123,16 @@ impl Gate {
             return Ok(ExitStatus::Incomplete);
         };
         let cancel = interrupt::flag()?;
+        let changed = sides
+            .iter()
+            .filter(|side| !is_unchanged(&side.there, &side.here));
+        let rule = rule_of_each(changed.count());
         let gate = Verdict {
             suite: suite.name.clone(),
             baseline: self.baseline.join(" "),
             subjects: sides
                 .iter()
-                .map(|side| self.gated(side, cancel))
+                .map(|side| self.gated(side, rule, cancel))
                 .collect::<Result<_>>()?,
         };
         let runs: Vec<Run> = sides
@@ -212,8 +218,8 @@ impl Gate {
         Ok(Some(()))
     }
 
-    fn gated(&self, side: &Side, cancel: &AtomicBool) -> Result<Gated> {
-        let mut gated = gated(&side.there, &side.here, side.implied())
+    fn gated(&self, side: &Side, rule: Rule, cancel: &AtomicBool) -> Result<Gated> {
+        let mut gated = gated(&side.there, &side.here, side.implied(), rule)
             .map_err(|refusal| UsageError(refusal.to_string()))?;
         if let Some(number) = gated.worst().filter(|_| !self.no_explain) {
             let row = &gated.rows[number].row;

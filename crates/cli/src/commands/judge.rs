@@ -184,7 +184,7 @@ impl Judge {
             let broken = broken.filter_map(|(number, answer)| {
                 let sample = answer.sample.as_ref().filter(|one| one.run == run.id)?;
                 let is_broken = answer.fitness == Fitness::Unfit;
-                is_broken.then_some((number, (&answer.key, sample.sample.seq)))
+                Some((number, (&answer.key, sample.seq?))).filter(|_| is_broken)
             });
             let (numbers, samples): (Vec<usize>, Vec<_>) = broken.unzip();
             if samples.is_empty() {

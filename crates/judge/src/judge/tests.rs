@@ -45,7 +45,7 @@ fn a_worst_case_is_fit_after_five_runs_and_says_what_is_excluded() {
     assert_eq!(four.more, Some(More::Runs(1)));
     let five = only(WORST, &runs("rt", 5));
     assert_eq!((five.fitness, five.more), (Fitness::Fit, None));
-    assert_eq!(five.sample.as_ref().unwrap().sample.value, Nanos(9_005));
+    assert_eq!(five.sample.as_ref().unwrap().value, Nanos(9_005));
     assert_eq!(
         five.reason(),
         "none of 500 samples in 5 runs (500 ms) is above 100 µs; the worst was 9.01 µs"

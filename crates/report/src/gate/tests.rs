@@ -33,7 +33,7 @@ fn gate(there: &[Run], here: &[Run]) -> Gate {
     Gate {
         suite: "demo".into(),
         baseline: "stable".into(),
-        subjects: vec![gated(there, here, Vec::new()).unwrap()],
+        subjects: vec![gated(there, here, Vec::new(), Rule::default()).unwrap()],
     }
 }
 
@@ -157,5 +157,5 @@ fn what_is_missing_is_never_a_pass() {
     );
     schema(&gate_json(&gate)).unwrap();
     here[0].state = State::Failed;
-    assert!(gated(&there, &here, Vec::new()).is_err());
+    assert!(gated(&there, &here, Vec::new(), Rule::default()).is_err());
 }

@@ -29,7 +29,9 @@ pub fn of(one: &Measured<'_>) -> String {
         line(key, &value.to_string());
     }
     line("samples", &recording.count.to_string());
-    line("missed", &recording.missed.to_string());
+    let missed = recording.missed_periods();
+    let missed = missed.map_or_else(|| "unknown".to_owned(), |count| count.to_string());
+    line("missed", &missed);
     line("unit", "nanoseconds");
     text
 }

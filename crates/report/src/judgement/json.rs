@@ -42,9 +42,9 @@ fn answer(answer: &Answer, story: Option<&Story>) -> Value {
         "sample": answer.sample.as_ref().map(|one| json!({
             "run": one.run,
             "seed": one.seed,
-            "seq": one.sample.seq,
-            "at_ns": one.sample.at.0,
-            "value_ns": one.sample.value.0,
+            "seq": one.seq,
+            "at_ns": one.at.map(|at| at.0),
+            "value_ns": one.value.0,
         })),
         "runs": answer.runs,
         "samples": answer.samples,

@@ -35,7 +35,7 @@ fn suite(subject: &str, answers: &[&Answer]) -> String {
     let seconds: f64 = answers.iter().map(|one| one.time.as_secs_f64()).sum();
     let mut text = format!(
         "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\" \
-         errors=\"{errors}\" skipped=\"0\" time=\"{seconds}\">\n    <properties>\n"
+         errors=\"{errors}\" skipped=\"0\" time=\"{seconds:.3}\">\n    <properties>\n"
     );
     for answer in answers {
         let name = escaped(&parts(answer).join("."));
@@ -76,7 +76,7 @@ fn case(answer: &Answer) -> String {
         }
     };
     format!(
-        "    <testcase classname=\"{class}\" name=\"{name}\" time=\"{seconds}\">\n      \
+        "    <testcase classname=\"{class}\" name=\"{name}\" time=\"{seconds:.3}\">\n      \
          {told}\n    </testcase>\n"
     )
 }

@@ -6,14 +6,16 @@ use punctual_judge::{Answer, Fitness, Judgement, Why};
 use punctual_model::Run;
 use serde_json::{Value, json};
 
-use super::names::{measured, parts, word};
+use super::names::{distinct, measured, parts, word};
 
 /// What the database takes of an explanation.
 const EXCERPT: usize = 16_384;
 
 /// A test for each answer; the checkout and the build are whoever sends it to add.
 pub fn kcidb(judgement: &Judgement, runs: &[Run]) -> Value {
-    let tests = judgement.answers.iter().map(|answer| test(answer, runs));
+    let names = distinct(judgement.answers.iter().map(name));
+    let tests = judgement.answers.iter().zip(&names);
+    let tests = tests.map(|(answer, name)| test(answer, name, runs));
     json!({
         "version": { "major": 5, "minor": 3 },
         "checkouts": [],
@@ -22,20 +24,22 @@ pub fn kcidb(judgement: &Judgement, runs: &[Run]) -> Value {
     })
 }
 
-fn test(answer: &Answer, runs: &[Run]) -> Value {
+/// The subject and the path of a test.
+fn name(answer: &Answer) -> String {
+    let path = parts(answer);
+    let path: Vec<String> = path.iter().map(|part| part.replace('.', "_")).collect();
+    format!("{}:punctual.{}", word(&answer.subject), path.join("."))
+}
+
+fn test(answer: &Answer, name: &str, runs: &[Run]) -> Value {
+    let (subject, path) = name.split_once(':').unwrap_or_default();
     // Subjects of one name have more behind it.
     let of_subject = |run: &&Run| answer.subject.starts_with(run.subject.name.as_str());
     let run = runs.iter().find(of_subject);
-    let path = parts(answer)
-        .iter()
-        .map(|part| part.replace('.', "_"))
-        .collect::<Vec<_>>();
-    let path = format!("punctual.{}", path.join("."));
-    let subject = word(&answer.subject);
     let started = run.map(|run| run.started.clone());
-    let build = run.map_or(&subject, |run| &run.subject.kernel);
+    let build = run.map_or(subject, |run| &run.subject.kernel);
     let mut test = json!({
-        "id": format!("punctual:{}:{subject}:{path}", started.as_deref().unwrap_or_default()),
+        "id": format!("punctual:{}:{name}", started.as_deref().unwrap_or_default()),
         "origin": "punctual",
         "build_id": format!("punctual:{build}"),
         "path": path,

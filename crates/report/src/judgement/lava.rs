@@ -4,13 +4,17 @@
 
 use punctual_judge::{Answer, Fitness, Judgement};
 
-use super::names::{measured, parts, word};
+use super::names::{distinct, measured, parts, word};
 
 /// A signal for each answer; the worst sample as its measurement, where it is judged.
 pub fn lava(judgement: &Judgement) -> String {
-    let line = |answer: &Answer| {
+    let name = |answer: &Answer| {
         let mut name = vec![word(&answer.subject)];
         name.extend(parts(answer));
+        name.join("-")
+    };
+    let names = distinct(judgement.answers.iter().map(name));
+    let line = |(answer, name): (&Answer, &String)| {
         let result = match answer.fitness {
             Fitness::Fit => "pass",
             Fitness::Unfit => "fail",
@@ -19,8 +23,7 @@ pub fn lava(judgement: &Judgement) -> String {
         let measured = measured(answer).map_or(String::new(), |time| {
             format!(" UNITS=ns MEASUREMENT={}", time.0)
         });
-        let name = name.join("-");
         format!("<LAVA_SIGNAL_TESTCASE TEST_CASE_ID={name} RESULT={result}{measured}>\n")
     };
-    judgement.answers.iter().map(line).collect()
+    judgement.answers.iter().zip(&names).map(line).collect()
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What answers are called where names are words without spaces.
 
+use std::collections::BTreeMap;
+
 use punctual_judge::Answer;
 use punctual_model::limit::{Demand, Figure};
 use punctual_model::units::Nanos;
@@ -37,6 +39,20 @@ pub fn parts(answer: &Answer) -> Vec<String> {
         .collect()
 }
 
+/// A name of its own for each: one that comes again has a number.
+pub fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    let own = |name: String| {
+        let times = seen.entry(name.clone()).or_default();
+        *times += 1;
+        match *times {
+            1 => name,
+            times => format!("{name}-{times}"),
+        }
+    };
+    names.map(own).collect()
+}
+
 /// Text as one word.
 pub fn word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
@@ -47,5 +63,5 @@ pub fn word(text: &str) -> String {
 
 /// The time that was measured for a limit of single samples: the worst sample.
 pub fn measured(answer: &Answer) -> Option<Nanos> {
-    answer.sample.as_ref().map(|one| one.sample.value)
+    answer.sample.as_ref().map(|one| one.value)
 }

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Verdicts in the forms of others, read by those whom they are for: the kernel's parser of
+//! KTAP, LAVA's dispatcher, KernelCI's own validation, the schema by which Jenkins reads JUnit.
+//!
+//! `PUNCTUAL_READERS` is the directory that `tools/readers` prints. Each reader is seen to
+//! refuse what is broken, too.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use punctual_tests::{Ended, Scratch};
+use serde_json::{Value, json};
+
+/// The directory of a reader; skips the test where it is not there.
+fn reader(name: &str) -> Option<PathBuf> {
+    let all = std::env::var_os("PUNCTUAL_READERS").map(PathBuf::from);
+    let directory = all.filter(|all| all.join(name).join("complete").is_file());
+    if directory.is_none() {
+        let reason = format!("PUNCTUAL_READERS names no directory with the reader {name}");
+        punctual_skip::skip(&reason);
+    }
+    directory
+}
+
+/// What another program has measured, five times; one limit is kept, one broken, and of one
+/// nothing is known.
+fn judged(form: &[&str]) -> (Scratch, Ended) {
+    let scratch = Scratch::new();
+    let file = |run: u32| {
+        let (worst, lines) = (
+            40 + run,
+            ["# Histogram\n000003 000100\n", "# Min Latencies: 00003\n"],
+        );
+        let text = format!(
+            "{}{worst:06} 000001\n{}# Avg Latencies: 00003\n# Max Latencies: {worst:05}\n\
+             # Histogram Overflows: 00000\n",
+            lines[0], lines[1]
+        );
+        scratch.file(&format!("{run}.hist"), text)
+    };
+    let files: Vec<String> = (0..5).map(file).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let imported = scratch.run(&[&["import"], &files[..], &["--subject", "a & b"]].concat());
+    assert_eq!(imported.status, Some(0), "{}", imported.stderr);
+    let limit = |demand: &str| format!("[[limit]]\nprobe = \"timer\"\n{demand}\n");
+    let limits = [
+        "name = \"#1 <kept>\"\nwhat = \"worst\"\nat_most = \"100 us\"",
+        "name = \"broken\"\nwhat = \"worst\"\nat_most = \"41 us\"",
+        "name = \"unknown\"\nwhat = \"missed\"\nat_most = 0",
+    ];
+    let limits = scratch.file("limits.toml", limits.map(limit).concat());
+    let runs = ["judge", "r1", "r2", "r3", "r4", "r5", "--limits", &limits];
+    let ended = scratch.run(&[&runs[..], form].concat());
+    assert_eq!(ended.status, Some(4), "{}", ended.stderr);
+    (scratch, ended)
+}
+
+/// What a reader understands of a text.
+fn read(form: &str, readers: &Path, scratch: &Scratch, text: &str) -> Result<Value, String> {
+    let file = scratch.file("form", text);
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("forms.py");
+    let mut python = Command::new("/usr/bin/python3");
+    let ended = Ended::of(python.arg(program).arg(readers).args([form, &file]));
+    match ended.status {
+        Some(0) => Ok(serde_json::from_str(&ended.stdout).expect("JSON")),
+        _ => Err(ended.stderr),
+    }
+}
+
+#[test]
+fn the_kernels_parser_reads_ktap() {
+    let Some(readers) = reader("kunit") else {
+        return;
+    };
+    let (scratch, ended) = judged(&["--ktap"]);
+    let found = read("ktap", &readers, &scratch, &ended.stdout).unwrap();
+    let found: Vec<(&str, &str)> = found
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(name_and_result)
+        .collect();
+    let [kept, broken, unknown] = found[..] else {
+        panic!("{found:?}")
+    };
+    assert!(kept.0.contains("no.1 <kept>"), "{kept:?}");
+    assert_eq!(
+        [kept.1, broken.1, unknown.1],
+        ["SUCCESS", "FAILURE", "FAILURE"]
+    );
+    // A plan of more cases than there are, a number that is not the next, no header.
+    for (part, wrong) in [
+        ("1..3", "1..4"),
+        ("\nok 1 ", "\nok 7 "),
+        ("KTAP version 1\n", ""),
+        ("KTAP version 1", "KTAP version 9"),
+    ] {
+        let broken = ended.stdout.replacen(part, wrong, 1);
+        assert_ne!(broken, ended.stdout, "{part}");
+        read("ktap", &readers, &scratch, &broken).expect_err(wrong);
+    }
+}
+
+fn name_and_result(case: &Value) -> (&str, &str) {
+    (case[0].as_str().unwrap(), case[1].as_str().unwrap())
+}
+
+#[test]
+fn lavas_dispatcher_reads_signals() {
+    let Some(readers) = reader("lava") else {
+        return;
+    };
+    let (scratch, ended) = judged(&["--lava"]);
+    let found = read("lava", &readers, &scratch, &ended.stdout).unwrap();
+    let results: Vec<&Value> = found
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|case| &case[1])
+        .collect();
+    assert_eq!(results, ["pass", "fail", "unknown"]);
+    assert_eq!(found[1][2], 44_000.0, "{found}");
+    // Two limits on one figure are two cases.
+    assert_eq!(found[1][0], format!("{}-2", found[0][0].as_str().unwrap()));
+    for (part, wrong) in [
+        ("RESULT=pass", "RESULT=fit"),
+        ("TEST_CASE_ID=", ""),
+        ("MEASUREMENT=44000", "MEASUREMENT=44 us"),
+        ("<LAVA_SIGNAL_TESTCASE", "<LAVA_SIGNAL TESTCASE"),
+    ] {
+        let broken = ended.stdout.replacen(part, wrong, 1);
+        assert_ne!(broken, ended.stdout, "{part}");
+        read("lava", &readers, &scratch, &broken).expect_err(wrong);
+    }
+}
+
+#[test]
+fn kernelcis_validation_takes_the_tests() {
+    let Some(readers) = reader("kcidb") else {
+        return;
+    };
+    let scratch = Scratch::new();
+    let file = scratch.path("kcidb.json");
+    judged(&["--kcidb", file.to_str().unwrap()]);
+    let text = std::fs::read_to_string(file).unwrap();
+    let found = read("kcidb", &readers, &scratch, &text).unwrap();
+    let results: Vec<&Value> = found
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|case| &case[1])
+        .collect();
+    assert_eq!(results, ["PASS", "FAIL", "MISS"]);
+    let sound: Value = serde_json::from_str(&text).unwrap();
+    for (path, wrong) in [
+        ("/tests/0/status", json!("GOOD")),
+        ("/tests/0/id", json!("Punctual 1")),
+        ("/tests/0/start_time", json!("yesterday")),
+        ("/tests/1/number/prefix", json!("u")),
+        ("/version/minor", json!(4_000)),
+    ] {
+        let mut broken = sound.clone();
+        *broken.pointer_mut(path).unwrap() = wrong;
+        read("kcidb", &readers, &scratch, &broken.to_string()).expect_err(path);
+    }
+}
+
+#[test]
+fn junit_is_as_the_schema_of_jenkins_has_it() {
+    if !punctual_skip::program("xmllint") {
+        return;
+    }
+    let Some(readers) = reader("junit") else {
+        return;
+    };
+    let scratch = Scratch::new();
+    let file = scratch.path("junit.xml");
+    judged(&["--junit", file.to_str().unwrap()]);
+    let sound = std::fs::read_to_string(file).unwrap();
+    let validate = |text: &str| {
+        let file = scratch.file("form.xml", text);
+        let schema = readers.join("junit/junit-10.xsd");
+        let mut xmllint = Command::new("xmllint");
+        let xmllint = xmllint.args(["--noout", "--schema"]).arg(schema).arg(file);
+        let ended = Ended::of(xmllint);
+        (ended.status == Some(0)).then_some(()).ok_or(ended.stderr)
+    };
+    validate(&sound).unwrap();
+    for part in ["&lt;kept&gt;", "<failure ", "<error ", "a &amp; b"] {
+        assert!(sound.contains(part), "{part}: {sound}");
+    }
+    for (part, wrong) in [
+        ("<failure ", "<broken "),
+        ("a &amp; b", "a & b"),
+        (" tests=\"3\"", ""),
+        ("<property name=", "<property title="),
+        ("time=\"", "time=\"about "),
+    ] {
+        let broken = sound.replacen(part, wrong, 1);
+        assert_ne!(broken, sound, "{part}");
+        validate(&broken).expect_err(wrong);
+    }
+}
