@@ -19,12 +19,13 @@ text = Path(file).read_text(encoding="utf-8")
 def ktap():
     """The kernel's parser: tools/testing/kunit/kunit_parser.py."""
     sys.path.insert(0, f"{readers}/kunit")
-    import kunit_parser
-
-    arguments = [text.splitlines()]
-    if "printer" in inspect.signature(kunit_parser.parse_run_tests).parameters:
-        arguments.append(kunit_parser.stdout)
+    # Its printer keeps the standard output that it meets when it is imported.
     with contextlib.redirect_stdout(sys.stderr):
+        import kunit_parser
+
+        arguments = [text.splitlines()]
+        if "printer" in inspect.signature(kunit_parser.parse_run_tests).parameters:
+            arguments.append(kunit_parser.stdout)
         main = kunit_parser.parse_run_tests(*arguments)
     if main.counts.errors:
         sys.exit(f"{main.counts.errors} errors")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Verdicts in the forms of others, read by those whom they are for: the kernel's parser of
-//! KTAP, LAVA's dispatcher, KernelCI's own validation, the schema by which Jenkins reads JUnit.
+//! KTAP, LAVA's dispatcher, `KernelCI`'s own validation, the schema by which Jenkins has `JUnit`.
 //!
 //! `PUNCTUAL_READERS` is the directory that `tools/readers` prints. Each reader is seen to
 //! refuse what is broken, too.

@@ -101,9 +101,9 @@ fn slower_module(scratch: &Scratch) -> String {
     assert_eq!(fetched.status, Some(0), "{}", fetched.stderr);
     let release = fetched.stderr.trim().rsplit(' ').next().unwrap().to_owned();
     // This fetches the headers.
-    let mut build = Command::new(tests.join("../kmod/build"));
-    let built = Ended::of(build.arg(&release).arg(scratch.path("kmod")));
-    assert_eq!(built.status, Some(0), "{}", built.stderr);
+    let mut modules = Command::new(tests.join("../kmod/build"));
+    let ended = Ended::of(modules.arg(&release).arg(scratch.path("kmod")));
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
     let source = scratch.path("slower");
     fs::create_dir(&source).unwrap();
     for name in ["Kbuild", "slower.c"] {
@@ -114,8 +114,8 @@ fn slower_module(scratch: &Scratch) -> String {
     let mut make = Command::new("make");
     make.arg("-C").arg(headers);
     make.arg(format!("M={}", source.display()));
-    let made = Ended::of(make.args(["KCFLAGS=-g0", "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"]));
-    assert_eq!(made.status, Some(0), "{}{}", made.stdout, made.stderr);
+    let ended = Ended::of(make.args(["KCFLAGS=-g0", "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"]));
+    assert_eq!(ended.status, Some(0), "{}{}", ended.stdout, ended.stderr);
     source.join("slower.ko").to_str().unwrap().to_owned()
 }
 

@@ -189,6 +189,10 @@ impl Answer {
                 let worst = self.sample.as_ref().map_or(String::new(), |one| {
                     format!("; the worst was {}", one.value)
                 });
+                let time = match time {
+                    Nanos::ZERO => "in a time that is not known".to_owned(),
+                    time => time.to_string(),
+                };
                 format!("none of {samples} samples in {in_runs} ({time}) is above {bound}{worst}")
             }
             Why::Missed { count, run } => {
