@@ -10,13 +10,14 @@ use std::io::{Read as _, Write as _};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
-use punctual_model::probe::{ProbeInfo, Shape, View};
+use punctual_model::probe::{ProbeInfo, Shape, View, Watched, Windows};
 use punctual_model::{CpuId, Nanos, Reason, Recorder, Recording, RecordingKey};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::futex;
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
+use crate::sys::marker;
 use crate::sys::pipe::pipe;
 use crate::sys::sched;
 use crate::sys::semaphore::Semaphore;
@@ -34,7 +35,7 @@ pub const PROBE: Probe = Probe {
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View::of_samples(Shape::Latency, "wake-up by another CPU"),
-    scope: Err("leads from one CPU to another"),
+    scope: Ok(Watched::handover(Windows::OneAfterTheOther)),
 };
 
 /// The waker sleeps so long before each sample: no multiple of a tick.
@@ -192,6 +193,7 @@ impl Exchange {
                 sleep(PAUSE);
             }
             rung += 1;
+            marker::armed();
             self.rung.store(now().0, Ordering::Release);
             bell.ring();
         });
@@ -208,6 +210,7 @@ impl Exchange {
         for number in 0_u64.. {
             bell.wait();
             let stamp = now();
+            marker::taken();
             if self.over.load(Ordering::Acquire) {
                 return;
             }
