@@ -55,6 +55,8 @@ pub type MemCallback = extern "C" fn(c_uint, u32, u64, *mut c_void);
 
 /// The callback needs no registers of the guest (`QEMU_PLUGIN_CB_NO_REGS`).
 pub const NO_REGISTERS: c_int = 0;
+/// The callback reads registers of the guest (`QEMU_PLUGIN_CB_R_REGS`).
+pub const READS_REGISTERS: c_int = 1;
 /// Both kinds of access (`QEMU_PLUGIN_MEM_RW`).
 pub const READ_AND_WRITE: c_int = 3;
 const ADD_U64: c_int = 0;
@@ -102,15 +104,21 @@ pub struct Info {
 
 impl Info {
     /// Whether QEMU calls the plugin from one thread only: that of the only virtual CPU of a
-    /// machine. An error says what to do.
-    pub fn is_single_threaded(&self) -> Result<(), String> {
+    /// machine, or, where the bench has said so, the one in which so many take turns. An error
+    /// says what to do.
+    pub fn is_single_threaded(&self, in_turn: Option<u32>) -> Result<(), String> {
         if !self.system_emulation {
             return Err("expected qemu-system-x86_64, found QEMU for user programs".to_owned());
         }
-        match (self.smp_vcpus, self.max_vcpus) {
-            (1, 1) => Ok(()),
-            (now, most) => Err(format!(
+        let (now, most) = (self.smp_vcpus, self.max_vcpus);
+        match in_turn {
+            None if (now, most) == (1, 1) => Ok(()),
+            None => Err(format!(
                 "expected one virtual CPU, found {now} (at most {most}): give QEMU -smp 1"
+            )),
+            Some(cpus) if i64::from(cpus) == i64::from(most) => Ok(()),
+            Some(cpus) => Err(format!(
+                "expected {cpus} virtual CPUs that take turns, found {most}"
             )),
         }
     }
@@ -139,6 +147,9 @@ enum Count {
         add: unsafe extern "C" fn(*mut Insn, c_int, Counter, u64),
         find: unsafe extern "C" fn(*mut Scoreboard, c_uint) -> *mut c_void,
     },
+    /// By a call for each instruction. It is slower, and needs no entry of a scoreboard for each
+    /// CPU: with several of them QEMU 10.0 may count at an address that is none.
+    ByCall,
 }
 
 #[derive(Clone, Copy)]
@@ -182,7 +193,7 @@ enum Calls {
     },
 }
 
-/// What a version-1 QEMU counts in.
+/// What is counted in where that is no scoreboard.
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
 /// The longest instruction of x86, in bytes.
@@ -210,19 +221,22 @@ pub struct Qemu {
 }
 
 impl Qemu {
-    /// Looks up the functions of this version. A version that is newer than all that are
+    /// Looks up the functions of this version; `in_turn` is whether several virtual CPUs take
+    /// turns. A version that is newer than all that are
     /// known here, and has taken a plugin that is made for the newest of these, keeps what
     /// that one has: so QEMU's loader has it.
     ///
     /// # Safety
     /// It is the version that QEMU said, and QEMU is what calls.
-    pub unsafe fn of(id: PluginId, version: c_int) -> Result<Self, String> {
+    pub unsafe fn of(id: PluginId, version: c_int, in_turn: bool) -> Result<Self, String> {
         if version < 1 {
             return Err(format!("version {version} of QEMU's plugin API is too old"));
         }
         // SAFETY: these are the functions' types in that version.
         unsafe {
-            let count = if version < 2 {
+            let count = if in_turn {
+                Count::ByCall
+            } else if version < 2 {
                 let add = function(c"qemu_plugin_register_vcpu_insn_exec_inline")?;
                 Count::AtAddress { add }
             } else {
@@ -294,17 +308,21 @@ impl Qemu {
             match self.count {
                 Count::AtAddress { add } => add(insn, ADD_U64, COUNT.as_ptr().cast(), 1),
                 Count::InScoreboard { counter, add, .. } => add(insn, ADD_U64, counter, 1),
+                Count::ByCall => {
+                    let no_data = std::ptr::null_mut();
+                    qemu_plugin_register_vcpu_insn_exec_cb(insn, ran, NO_REGISTERS, no_data);
+                }
             }
         }
     }
 
-    /// How many instructions were counted on this virtual CPU.
+    /// How many instructions were counted, on all virtual CPUs together.
     ///
     /// # Safety
-    /// It is the one that calls.
+    /// It is this one that calls.
     pub unsafe fn counted(&self, cpu: c_uint) -> u64 {
         match self.count {
-            Count::AtAddress { .. } => COUNT.load(Relaxed),
+            Count::AtAddress { .. } | Count::ByCall => COUNT.load(Relaxed),
             // SAFETY: the scoreboard has an entry for each virtual CPU that has begun, which
             // only code on that CPU changes, and this is called from there. QEMU may move
             // the entries, but not before this call is over.
@@ -337,11 +355,16 @@ impl Qemu {
     }
 }
 
+/// An instruction begins. Only one thread counts.
+extern "C" fn ran(_cpu: c_uint, _data: *mut c_void) {
+    COUNT.store(COUNT.load(Relaxed) + 1, Relaxed);
+}
+
 /// A function of the QEMU that has loaded this library.
 ///
 /// # Safety
 /// `F` is a pointer to a function of its type.
-unsafe fn function<F: Copy>(name: &CStr) -> Result<F, String> {
+pub unsafe fn function<F: Copy>(name: &CStr) -> Result<F, String> {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
     // SAFETY: the name ends with a zero.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
@@ -357,7 +380,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_machine_with_one_virtual_cpu_calls_from_one_thread() {
+    fn only_a_machine_whose_cpus_are_known_to_take_turns_calls_from_one_thread() {
         let info = |system_emulation, smp_vcpus, max_vcpus| Info {
             _target_name: std::ptr::null(),
             _oldest_api: 0,
@@ -366,13 +389,15 @@ mod tests {
             smp_vcpus,
             max_vcpus,
         };
-        assert_eq!(info(true, 1, 1).is_single_threaded(), Ok(()));
-        for (info, found) in [
-            (info(true, 2, 2), "found 2 (at most 2)"),
-            (info(true, 1, 4), "found 1 (at most 4)"),
-            (info(false, 1, 1), "user programs"),
+        assert_eq!(info(true, 1, 1).is_single_threaded(None), Ok(()));
+        assert_eq!(info(true, 1, 4).is_single_threaded(Some(4)), Ok(()));
+        for (info, in_turn, found) in [
+            (info(true, 2, 2), None, "found 2 (at most 2)"),
+            (info(true, 1, 4), None, "found 1 (at most 4)"),
+            (info(true, 1, 2), Some(4), "found 2"),
+            (info(false, 1, 1), None, "user programs"),
         ] {
-            let reason = info.is_single_threaded().unwrap_err();
+            let reason = info.is_single_threaded(in_turn).unwrap_err();
             assert!(reason.contains(found), "{reason}");
         }
     }

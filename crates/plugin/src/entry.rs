@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What QEMU calls, and what it finds in this library.
 //!
-//! The common argument for soundness: QEMU calls from the one thread of its one virtual CPU
-//! (a machine with more of them, or no machine, is refused), hands over pointers that are
-//! valid during the call, and takes pointers to nothing but a static counter; user data are
-//! numbers, not addresses.
+//! The common argument for soundness: QEMU calls from one thread, that of its one virtual CPU
+//! or the one in which several take turns (no machine, and one with more CPUs than the orders
+//! say, is refused; the bench gives QEMU `thread=single`, and with `-icount` there is no other
+//! way). It hands over pointers that are valid during the call, and takes pointers to nothing
+//! but a static counter; user data are numbers, not addresses.
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
@@ -18,8 +19,10 @@ use punctual_trace::marker::Marker;
 use punctual_trace::{Change, Orders, Watcher};
 
 use crate::api::{
-    self, Code, Info, Insn, NO_REGISTERS, OnReset, OnTranslated, PluginId, Qemu, READ_AND_WRITE, Tb,
+    self, Code, Info, Insn, NO_REGISTERS, OnReset, OnTranslated, PluginId, Qemu, READ_AND_WRITE,
+    READS_REGISTERS, Tb,
 };
+use crate::turn::Turn;
 
 /// The version of QEMU's API that this is made for, which QEMU reads after it has loaded
 /// this library and before it calls it. It takes no version but those that it knows itself,
@@ -50,20 +53,29 @@ extern "C" fn declare() {
 }
 
 static QEMU: OnceLock<Qemu> = OnceLock::new();
-static WATCHER: OneThread = OneThread(UnsafeCell::new(None));
+/// Which CPU has the turn, where several take turns.
+static TURN: OneThread<Turn> = OneThread(UnsafeCell::new(None));
+static WATCHER: OneThread<Watcher> = OneThread(UnsafeCell::new(None));
 
 /// What only one thread uses. A lock would take longer than what is done under it.
-struct OneThread(UnsafeCell<Option<Watcher>>);
+struct OneThread<T>(UnsafeCell<Option<T>>);
 
-// SAFETY: QEMU calls from one thread only, that of the only virtual CPU, as
+// SAFETY: QEMU calls from one thread only, that of the virtual CPUs, as
 // `Info::is_single_threaded` has made sure; the one call from another, to install the plugin,
 // is over before that thread begins.
-unsafe impl Sync for OneThread {}
+unsafe impl<T> Sync for OneThread<T> {}
 
 fn with_watcher<T>(body: impl FnOnce(&mut Watcher) -> T) -> Option<T> {
     // SAFETY: as above; and no `body` calls QEMU, so none is called within another.
     let watcher = unsafe { &mut *WATCHER.0.get() };
     watcher.as_mut().map(body)
+}
+
+/// The same with what knows whose turn it is; nothing where there is one CPU only.
+fn with_turn<T>(body: impl FnOnce(&mut Turn) -> T) -> Option<T> {
+    // SAFETY: as above; what it calls in QEMU calls nothing here.
+    let turn = unsafe { &mut *TURN.0.get() };
+    turn.as_mut().map(body)
 }
 
 fn qemu() -> &'static Qemu {
@@ -101,19 +113,27 @@ pub unsafe extern "C" fn qemu_plugin_install(
 }
 
 fn install(id: PluginId, info: &Info, orders: Option<&str>) -> Result<(), String> {
-    info.is_single_threaded()?;
+    let orders = read(orders)?;
+    info.is_single_threaded(orders.cpus)?;
     // SAFETY: QEMU calls, and says that this is its version.
-    let qemu = unsafe { Qemu::of(id, info.api) }?;
+    let qemu = unsafe { Qemu::of(id, info.api, orders.cpus.is_some()) }?;
+    if orders.cpus.is_some() {
+        // SAFETY: as for `OneThread`.
+        unsafe { *TURN.0.get() = Some(Turn::default()) };
+    }
     begin(orders)?;
     QEMU.get_or_init(|| qemu).listen(TRANSLATED);
     Ok(())
 }
 
-fn begin(orders: Option<&str>) -> Result<(), String> {
+fn read(orders: Option<&str>) -> Result<Orders, String> {
     let path = orders.ok_or("expected orders=FILE")?;
     let named = |error| format!("{path}: {error}");
     let text = fs::read_to_string(path).map_err(|error| named(error.to_string()))?;
-    let orders = Orders::parse(&text).map_err(named)?;
+    Orders::parse(&text).map_err(named)
+}
+
+fn begin(orders: Orders) -> Result<(), String> {
     let file = File::options().write(true).open(&orders.trace);
     let file = file.map_err(|error| format!("{}: {error}", orders.trace.display()))?;
     let watcher = Watcher::new(orders, Box::new(BufWriter::with_capacity(1 << 16, file)));
@@ -168,9 +188,11 @@ unsafe fn translated(tb: *mut Tb) {
         .iter()
         .map(|(_, at, code)| (*at, code.bytes()))
         .collect();
+    let in_turn = with_turn(|_| ()).is_some();
     for (insn, _, code) in &insns {
         if let Some(marker) = Marker::of(code.bytes()) {
-            let (insn, flags, kind) = (*insn, NO_REGISTERS, data(marker.kind()));
+            let flags = READS_REGISTERS * c_int::from(in_turn);
+            let (insn, kind) = (*insn, data(marker.kind()));
             // SAFETY: the instruction is valid during this call; the data are a number.
             unsafe { api::qemu_plugin_register_vcpu_insn_exec_cb(insn, marked, flags, kind) };
         }
@@ -178,10 +200,14 @@ unsafe fn translated(tb: *mut Tb) {
     let Some(instrument) = with_watcher(|watcher| watcher.translated(&code)).flatten() else {
         return;
     };
+    with_turn(|turn| turn.translated(instrument.block));
     // SAFETY: as above.
     unsafe {
-        let block = data(instrument.block);
-        api::qemu_plugin_register_vcpu_tb_exec_cb(tb, begins, NO_REGISTERS, block);
+        let (block, flags) = (
+            data(instrument.block),
+            READS_REGISTERS * c_int::from(in_turn),
+        );
+        api::qemu_plugin_register_vcpu_tb_exec_cb(tb, begins, flags, block);
         for (insn, ..) in &insns {
             qemu.count(*insn);
         }
@@ -203,11 +229,27 @@ fn number<T: TryFrom<usize>>(data: *mut c_void) -> Option<T> {
     data.addr().try_into().ok()
 }
 
+/// The CPU that calls, where QEMU says that it is `told`. Where it cannot be known the trace
+/// ends: nothing is told of the wrong one.
+fn current(told: c_uint) -> Option<u32> {
+    let Some(found) = with_turn(Turn::cpu) else {
+        return Some(told);
+    };
+    if found.is_none() {
+        with_watcher(|watcher| watcher.fail("whose turn it is cannot be told"));
+    }
+    found
+}
+
 extern "C" fn begins(cpu: c_uint, block: *mut c_void) {
     // SAFETY: this is the virtual CPU that calls.
     let count = unsafe { qemu().counted(cpu) };
     let Some(block) = number(block) else { return };
-    with_watcher(|watcher| watcher.begins(block, count));
+    with_turn(|turn| turn.begins(block, cpu));
+    if with_watcher(|watcher| watcher.listens()) == Some(true) {
+        let Some(cpu) = current(cpu) else { return };
+        with_watcher(|watcher| watcher.begins(cpu, block, count));
+    }
 }
 
 extern "C" fn accesses(_cpu: c_uint, _info: u32, address: u64, insn: *mut c_void) {
@@ -218,8 +260,10 @@ extern "C" fn accesses(_cpu: c_uint, _info: u32, address: u64, insn: *mut c_void
 extern "C" fn marked(cpu: c_uint, kind: *mut c_void) {
     // SAFETY: this is the virtual CPU that calls.
     let count = unsafe { qemu().counted(cpu) };
+    let Some(cpu) = current(cpu) else { return };
     let marker = number(kind).and_then(Marker::from_kind);
-    let change = marker.and_then(|marker| with_watcher(|watcher| watcher.reaches(marker, count)));
+    let change =
+        marker.and_then(|marker| with_watcher(|watcher| watcher.reaches(cpu, marker, count)));
     if change == Some(Change::Anew) {
         qemu().reset(RESET);
     }

@@ -6,8 +6,10 @@ mod attribution;
 mod cause;
 mod context;
 mod functions;
+mod ipi;
 mod part;
 mod parts;
+mod spin;
 mod stages;
 #[cfg(test)]
 mod tests;
@@ -17,12 +19,12 @@ use punctual_model::Nanos;
 use punctual_model::probe::SampleSpan;
 
 use crate::names::Name;
-use crate::walk::Walk;
+use crate::walk::{Moment, Walk};
 
 use attribution::Attribution;
 
 pub use context::{SampleContext, Unexplained};
-pub use part::{Breakdown, Cause, FunctionSpan, FunctionTime, Part, PathStage};
+pub use part::{Breakdown, Cause, FunctionSpan, FunctionTime, Holder, Ipi, Part, PathStage, Spin};
 
 /// The breakdown of the sample in a window.
 pub fn breakdown(
@@ -33,13 +35,17 @@ pub fn breakdown(
     if about.late.0 <= 0 {
         return Err(Unexplained::NotLate);
     }
-    let clock = *walk.clocks.last().ok_or(Unexplained::NoClock)?;
-    let end = clock.saturating_sub(about.clock.instructions(about.ends_before));
+    let own = |clock: &&Moment| clock.cpu == walk.cpu;
+    let clock = walk.clocks.iter().rfind(own).ok_or(Unexplained::NoClock)?;
+    let end = clock
+        .at
+        .saturating_sub(about.clock.instructions(about.ends_before));
     let attribution = Attribution::new(walk, names, about, end)?;
     let mut parts = attribution.parts();
     attribution.mend(&mut parts);
     let parts: Vec<Part> = parts.iter().map(|piece| attribution.part(piece)).collect();
-    let culprit = culprit(&parts).filter(|number| held(&parts, *number).0 * 5 >= about.late.0);
+    let own = about.late - others(&parts);
+    let culprit = culprit(&parts).filter(|number| held(&parts, *number).0 * 5 >= own.0);
     Ok(Breakdown {
         span: about.span,
         late: about.late,
@@ -47,9 +53,17 @@ pub fn breakdown(
         flame: attribution.flame(),
         functions: attribution.functions(),
         blocks: attribution.blocks(),
+        ipis: attribution.ipis(),
+        spins: attribution.spins(),
         notes: attribution.notes(),
         parts,
     })
+}
+
+/// How long other CPUs had their turns, those that were waited for apart.
+fn others(parts: &[Part]) -> Nanos {
+    let turns = parts.iter().filter(|part| part.cause == Cause::OtherTurn);
+    turns.fold(Nanos::ZERO, |sum, part| sum + part.length)
 }
 
 /// The part that stood in the way for longest, with those that are the same.
@@ -66,7 +80,11 @@ fn held(parts: &[Part], number: usize) -> Nanos {
         return parts[number].length;
     }
     let function = |part: &Part| part.main.as_ref().map(|main| main.function.clone());
-    let key = |part: &Part| (part.cause, part.by.clone(), function(part));
+    // What another CPU does while it is waited for is part of the waiting.
+    let key = |part: &Part| match part.cause {
+        Cause::Spin | Cause::AwaitedTurn => (Cause::Spin, part.by.clone(), None),
+        cause => (cause, part.by.clone(), function(part)),
+    };
     let own = key(&parts[number]);
     let alike = parts.iter().filter(|part| key(part) == own);
     alike.fold(Nanos::ZERO, |sum, part| sum + part.length)
@@ -83,8 +101,17 @@ impl Breakdown {
             flame: Vec::new(),
             functions: Vec::new(),
             blocks: Vec::new(),
+            ipis: Vec::new(),
+            spins: Vec::new(),
             notes: Vec::new(),
         }
+    }
+
+    /// How long other CPUs had their turns; none where there is one CPU only.
+    pub fn others(&self) -> Option<Nanos> {
+        let several = self.parts.iter().any(|part| part.cpu.is_some());
+        let turns = self.parts.iter().filter(|part| part.cause.is_turn());
+        several.then(|| turns.fold(Nanos::ZERO, |sum, part| sum + part.length))
     }
 
     /// How long the culprit stood in the way, all its parts together.

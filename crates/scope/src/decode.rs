@@ -82,6 +82,8 @@ pub struct Decoded {
     pub last: Transfer,
     /// Whether its last instruction calls a function through a pointer.
     pub calls_pointer: bool,
+    /// Whether it tells the CPU that it only waits.
+    pub pauses: bool,
     /// Whether its last instruction accesses memory and is no jump: if the block ends with a
     /// page fault, it is that instruction's.
     pub last_may_fault: bool,
@@ -117,6 +119,9 @@ impl Decoded {
             ops: ops.collect(),
             last: last.map_or(Transfer::On, transfer),
             calls_pointer: last.is_some_and(calls_pointer),
+            pauses: decoded
+                .iter()
+                .any(|insn| insn.mnemonic() == Mnemonic::Pause),
             last_may_fault: last.is_some_and(may_fault),
         }
     }

@@ -215,6 +215,9 @@ pub fn survey(
     cancel: &AtomicBool,
     on: OnEvent,
 ) -> Result<(Survey, String), ScopeError> {
+    if machine.cpus > 1 {
+        return Err(ScopeError::ManyCpus(run.id.clone(), machine.cpus));
+    }
     let clock = clock(run)?;
     let symbols = repeater.symbols(machine, cancel)?;
     let programs = programs(machine)?;

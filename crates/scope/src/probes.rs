@@ -2,7 +2,7 @@
 //! Which samples can be explained, by what their probes say of them.
 
 use punctual_agent::probes;
-use punctual_model::probe::{SampleSpan, Watched};
+use punctual_model::probe::{SampleSpan, Watched, Windows};
 use punctual_model::{Nanos, Recording, Run, Sample};
 use punctual_trace::Window;
 
@@ -62,9 +62,18 @@ pub fn choose(run: &Run, recording: usize, sample: Sample) -> Result<Chosen, Sco
         window: Window {
             step: chosen.key.step,
             index: index.map_err(unreadable)?,
+            cpu: counted_on(run, watched, chosen),
         },
         ends_before: ends_before(watched, &of_step, chosen, sample).map_err(unreadable)?,
     })
+}
+
+/// The CPU whose windows are counted, where each of several takes samples of its own.
+fn counted_on(run: &Run, watched: &Watched, chosen: &Recording) -> Option<u32> {
+    let machine = run.machine.as_virtual()?;
+    let apart = machine.cpus > 1 && watched.windows == Windows::BySample;
+    let cpu = chosen.settings.get("affinity").filter(|_| apart)?.text()?;
+    cpu.strip_prefix("cpu")?.parse().ok()
 }
 
 /// How long the stages of the same sample are that follow its own.

@@ -16,7 +16,7 @@ use punctual_bench::virtual_bench::{self, Machine, Plugin, Start, TURN, VirtualB
 use punctual_kernels::Kernel;
 use punctual_kernels::paths;
 use punctual_model::digest::digest;
-use punctual_model::{MachineRecord, Record, Recording, Run};
+use punctual_model::{MachineRecord, Nanos, Record, Recording, Run};
 use punctual_trace::{Block, Item, Orders, ReadError, Reader, Window, Word};
 
 use crate::error::{ScopeError, at};
@@ -46,14 +46,13 @@ impl Repeater {
     pub fn machine(&self, run: &Run, kernel: Kernel) -> Result<Machine, ScopeError> {
         let then = run.machine.as_virtual();
         let then = then.ok_or_else(|| ScopeError::Host(run.id.clone()))?;
-        if then.cpus > 1 {
-            return Err(ScopeError::ManyCpus(run.id.clone(), then.cpus));
-        }
         let initramfs = self.bench.initramfs(&then.initramfs_sha256);
         let machine = Machine {
             cmdline: cmdline(&kernel, &run.subject.boot, then.cpus),
             cpus: then.cpus,
-            turn: TURN,
+            turn: then
+                .turn_us
+                .map_or(TURN, |turn| Nanos::from_micros(turn.into())),
             kernel,
             memory_mib: then.memory_mib,
             ns_per_insn: then.ns_per_insn,
@@ -135,13 +134,16 @@ impl Repeater {
         let directory = self.directory()?;
         let trace = directory.path().join("trace");
         File::create(&trace).map_err(at(&trace))?;
-        let memory = MEMORY.iter().filter_map(|name| symbols.range(name));
+        let several = if machine.cpus > 1 { &LOCKS[..] } else { &[] };
+        let memory = MEMORY.iter().chain(several);
+        let memory = memory.filter_map(|name| symbols.range(name));
         let orders = Orders {
             trace: trace.clone(),
             ring: RING,
             windows: windows.to_vec(),
             everything: false,
             memory: memory.collect(),
+            cpus: (machine.cpus > 1).then_some(machine.cpus),
         };
         let bench = self.watched(&directory, &orders)?;
         let last = windows.iter().map(|window| window.step).max();
@@ -221,6 +223,15 @@ fn read_all(pipe: Pipe, take: &mut (dyn FnMut(&Item) + Send)) -> Result<(), Read
 
 /// Code whose operands tell which threads are meant.
 const MEMORY: [&str; 2] = ["__switch_to_asm", "try_to_wake_up"];
+
+/// Code whose operands tell which lock is waited for, or given back.
+const LOCKS: [&str; 5] = [
+    "native_queued_spin_lock_slowpath",
+    "_raw_spin_unlock",
+    "_raw_spin_unlock_bh",
+    "_raw_spin_unlock_irq",
+    "_raw_spin_unlock_irqrestore",
+];
 
 /// Repeats a run up to the end of a step (`None`: to its end), and compares. Returns the
 /// digest of what came out.

@@ -76,6 +76,7 @@ mod tests {
             from: Nanos::ZERO,
             length: Nanos(length),
             by: None,
+            cpu: None,
             thread: String::new(),
             main: Some(FunctionTime {
                 function: function.to_owned(),

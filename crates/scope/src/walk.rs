@@ -7,5 +7,5 @@ mod walker;
 
 #[cfg(test)]
 pub use path::Activation;
-pub use path::{Number, Span, Task, Wake, Walk};
+pub use path::{Access, Moment, Number, Span, Switch, Task, Wake, Walk};
 pub use walker::Walker;

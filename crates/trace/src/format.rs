@@ -7,9 +7,11 @@
 //! | 0     | block             | instructions   |  a block ran, as far as that
 //! | 1     | insn   | address, low 48 bits      |  that instruction accessed memory
 //! | 2     | 0                 | kind           |  a marker
+//! | 3     | 0                 | CPU            |  a CPU gets its turn
 //! ```
 //!
-//! Memory and markers come before the block that they belong to.
+//! Memory and markers come before the block that they belong to. What follows a turn is that
+//! CPU's, up to the next; where there is one CPU only there are no turns.
 
 /// The first bytes of a trace.
 pub(crate) const MAGIC: &[u8; 8] = b"PNCTRC1\n";
@@ -18,6 +20,8 @@ pub(crate) const MAGIC: &[u8; 8] = b"PNCTRC1\n";
 pub(crate) mod tag {
     pub const BLOCK: u8 = b'B';
     pub const WINDOW: u8 = b'W';
+    /// The window that follows is one of this CPU's.
+    pub const OF_CPU: u8 = b'C';
     pub const WORDS: u8 = b'X';
     pub const WHOLE: u8 = b'R';
     pub const END: u8 = b'E';
@@ -42,11 +46,14 @@ pub enum Word {
     },
     /// A marker was reached.
     Marker(u8),
+    /// This CPU has the turn.
+    Turn(u32),
 }
 
 const RAN: u64 = 0;
 const MEMORY: u64 = 1;
 const MARKER: u64 = 2;
+const TURN: u64 = 3;
 
 /// The most instructions of a block that a word has room for.
 const INSTRUCTIONS_MAX: u32 = 0xff_ffff;
@@ -73,6 +80,7 @@ impl Word {
                 MEMORY << 56 | u64::from(insn) << 48 | address & 0xffff_ffff_ffff
             }
             Self::Marker(kind) => MARKER << 56 | u64::from(kind),
+            Self::Turn(cpu) => TURN << 56 | u64::from(cpu),
         }
     }
 
@@ -89,6 +97,7 @@ impl Word {
                 address: ((word << 16) as i64 >> 16) as u64,
             }),
             MARKER => Some(Self::Marker(word as u8)),
+            TURN => Some(Self::Turn(word as u32)),
             _ => None,
         }
     }
@@ -114,6 +123,7 @@ mod tests {
                 address: 0x7fff_dead_beef,
             },
             Word::Marker(0x2f),
+            Word::Turn(7),
         ] {
             assert_eq!(Word::decode(word.encode()), Some(word));
         }

@@ -11,6 +11,9 @@ pub struct Window {
     pub step: u32,
     /// Its number among those of this step, from 0.
     pub index: u64,
+    /// The CPU whose samples alone are counted, where each of several takes its own; none: those
+    /// of all CPUs are.
+    pub cpu: Option<u32>,
 }
 
 /// All that the plugin is told.
@@ -26,6 +29,8 @@ pub struct Orders {
     pub everything: bool,
     /// Code whose accesses to memory are written too: from, and up to.
     pub memory: Vec<(u64, u64)>,
+    /// How many virtual CPUs take turns, where there is more than one.
+    pub cpus: Option<u32>,
 }
 
 impl Orders {
@@ -38,8 +43,12 @@ impl Orders {
         for (from, to) in &self.memory {
             let _ = writeln!(text, "memory {from:x} {to:x}");
         }
-        for Window { step, index } in &self.windows {
-            let _ = writeln!(text, "window {step} {index}");
+        if let Some(cpus) = self.cpus {
+            let _ = writeln!(text, "cpus {cpus}");
+        }
+        for Window { step, index, cpu } in &self.windows {
+            let cpu = cpu.map_or_else(String::new, |cpu| format!(" {cpu}"));
+            let _ = writeln!(text, "window {step} {index}{cpu}");
         }
         text
     }
@@ -66,9 +75,11 @@ impl Orders {
                 let mut address = || u64::from_str_radix(fields.next()?, 16).ok();
                 self.memory.push((address()?, address()?));
             }
+            "cpus" => self.cpus = Some(rest.parse().ok()?),
             "window" => self.windows.push(Window {
                 step: fields.next()?.parse().ok()?,
                 index: fields.next()?.parse().ok()?,
+                cpu: fields.next().map(str::parse).transpose().ok()?,
             }),
             _ => return None,
         }
@@ -85,12 +96,16 @@ mod tests {
         let orders = Orders {
             trace: "/tmp/a b/trace".into(),
             ring: 1000,
-            windows: vec![Window {
-                step: 2,
-                index: 4711,
-            }],
+            windows: [None, Some(3)]
+                .map(|cpu| Window {
+                    step: 2,
+                    index: 4711,
+                    cpu,
+                })
+                .into(),
             everything: true,
             memory: vec![(0xffff_ffff_8100_0000, 0xffff_ffff_8100_0100)],
+            cpus: Some(4),
         };
         assert_eq!(Orders::parse(&orders.to_text()), Ok(orders));
         assert!(

@@ -105,19 +105,31 @@ impl<R: Read> Reader<R> {
         }
         let item = match tag[0] {
             tag::BLOCK => Item::Block(self.block()?),
-            tag::WINDOW => Item::Window {
-                window: Window {
-                    step: u32::from_le_bytes(self.array()?),
-                    index: u64::from_le_bytes(self.array()?),
-                },
-                lost: u64::from_le_bytes(self.array()?),
-            },
+            tag::WINDOW => self.window(None)?,
+            tag::OF_CPU => {
+                let cpu = u32::from_le_bytes(self.array()?);
+                if self.array()? != [tag::WINDOW] {
+                    return Err(ReadError::Damaged("a CPU without a window"));
+                }
+                self.window(Some(cpu))?
+            }
             tag::WORDS => Item::Words(self.words()?),
             tag::WHOLE => Item::Whole(self.whole()?),
             tag::END => Item::End,
             _ => return Err(ReadError::Damaged("an unknown tag")),
         };
         Ok(Some(item))
+    }
+
+    fn window(&mut self, cpu: Option<u32>) -> Result<Item, ReadError> {
+        Ok(Item::Window {
+            window: Window {
+                step: u32::from_le_bytes(self.array()?),
+                index: u64::from_le_bytes(self.array()?),
+                cpu,
+            },
+            lost: u64::from_le_bytes(self.array()?),
+        })
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], ReadError> {

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the plugin does: follows the markers, and writes down what runs in a window.
+//!
+//! Where several CPUs take turns everything is instrumented from the begin on: to translate
+//! anew would end the turn of the CPU at hand, and so change what is watched.
 
-use std::collections::{HashMap, VecDeque};
+mod tape;
+
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use crate::format::{MAGIC, Word, tag};
 use crate::marker::Marker;
 use crate::orders::{Orders, Window};
 
+use tape::Tape;
+
 /// Words that are gathered before they are written, where everything is watched.
 const PIECE: usize = 8192;
-
-/// Where the next window is so near, watching goes on: changing what is instrumented has
-/// QEMU translate everything anew.
-const NEAR: u64 = 8;
 
 /// How the blocks that are translated from now on are to be instrumented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,48 +42,37 @@ pub struct Watcher {
     out: Box<dyn Write + Send>,
     failed: Option<io::Error>,
     blocks: HashMap<Box<[u8]>, u32>,
+    /// New blocks, to be written before the next window: QEMU may be ended behind that.
+    told: Vec<u8>,
     /// How many instructions each block has.
     lengths: Vec<u64>,
-    ring: VecDeque<u64>,
-    lost: u64,
+    tapes: Vec<Tape>,
     /// Blocks that ran as a whole, where everything is watched.
     whole: Vec<u32>,
+    /// The CPU that has the turn.
+    cpu: u32,
     /// The block that runs, and the count of instructions when it began.
     current: Option<(u32, u64)>,
     step: Option<u32>,
-    /// How many samples were taken in the step.
-    taken: u64,
-    /// Whether the next one is armed.
-    armed: bool,
-    next: usize,
-    open: Option<Window>,
-    /// Where in the ring it was armed last.
-    again: usize,
     watching: bool,
 }
 
 impl Watcher {
     /// A watcher that writes to `out`.
-    pub fn new(mut orders: Orders, out: Box<dyn Write + Send>) -> Self {
-        orders.windows.sort_unstable();
-        orders.windows.dedup();
+    pub fn new(orders: Orders, out: Box<dyn Write + Send>) -> Self {
         let mut watcher = Self {
-            watching: orders.everything,
+            watching: orders.everything || orders.cpus.is_some(),
+            tapes: Tape::of(&orders.windows, orders.ring),
             orders,
             out,
             failed: None,
             blocks: HashMap::new(),
+            told: Vec::new(),
             lengths: Vec::new(),
-            ring: VecDeque::new(),
-            lost: 0,
             whole: Vec::with_capacity(PIECE),
+            cpu: 0,
             current: None,
             step: None,
-            taken: 0,
-            armed: false,
-            next: 0,
-            open: None,
-            again: 0,
         };
         watcher.write(MAGIC);
         // A guest that never reaches a marker leaves a trace, though an empty one.
@@ -100,7 +92,9 @@ impl Watcher {
             self.orders.memory.iter().any(within)
         };
         let memory = insns.iter().enumerate();
-        let memory = memory.filter(|(_, (address, code))| told(address) && is_move(code));
+        let stores = self.orders.cpus.is_some();
+        let is_told = |code: &[u8]| is_move(code) || stores && is_store(code);
+        let memory = memory.filter(|(_, (address, code))| told(address) && is_told(code));
         let memory: Result<_, _> = memory.map(|(number, _)| u8::try_from(number)).collect();
         if memory.is_err() {
             self.fail("a block accesses memory behind its 256th instruction");
@@ -109,7 +103,13 @@ impl Watcher {
         Some(Instrument { block, memory })
     }
 
-    /// The block's number; a new one is written down. None where it does not fit.
+    /// Writes down the blocks that are new.
+    fn write_blocks(&mut self) {
+        let told = std::mem::take(&mut self.told);
+        self.write(&told);
+    }
+
+    /// The block's number; a new one is told. None where it does not fit.
     fn number(&mut self, insns: &[(u64, &[u8])]) -> Option<u32> {
         let Some(bytes) = block(insns) else {
             self.fail("a block is longer than any that QEMU makes");
@@ -122,17 +122,28 @@ impl Watcher {
             self.fail("more blocks than a number counts");
             return None;
         };
-        self.write(&[tag::BLOCK]);
-        self.write(&number.to_le_bytes());
-        self.write(&bytes);
+        self.told.push(tag::BLOCK);
+        self.told.extend(number.to_le_bytes());
+        self.told.extend(&bytes);
+        if self.orders.everything {
+            self.write_blocks();
+        }
         self.blocks.insert(bytes.into(), number);
         self.lengths.push(insns.len() as u64);
         Some(number)
     }
 
-    /// A block begins; `count` instructions have run before.
+    /// A block begins on a CPU; `count` instructions have run before, on all CPUs.
     #[inline]
-    pub fn begins(&mut self, block: u32, count: u64) {
+    pub fn begins(&mut self, cpu: u32, block: u32, count: u64) {
+        if !self.listens() {
+            return;
+        }
+        if cpu != self.cpu {
+            self.close(count);
+            self.cpu = cpu;
+            self.push(Word::Turn(cpu));
+        }
         match self.current {
             Some((before, begun))
                 if self.orders.everything
@@ -146,13 +157,24 @@ impl Watcher {
         self.current = Some((block, count));
     }
 
+    /// Whether anything is written down of what runs now.
+    #[inline]
+    pub fn listens(&self) -> bool {
+        self.orders.everything || self.is_open()
+    }
+
+    /// Whether a window is open.
+    fn is_open(&self) -> bool {
+        self.tapes.iter().any(Tape::is_open)
+    }
+
     /// An instruction of the running block accesses memory.
     pub fn accesses(&mut self, insn: u8, address: u64) {
         self.push(Word::Memory { insn, address });
     }
 
-    /// A marker is reached; `count` instructions have run before.
-    pub fn reaches(&mut self, marker: Marker, count: u64) -> Change {
+    /// A marker is reached on a CPU; `count` instructions have run before, on all CPUs.
+    pub fn reaches(&mut self, cpu: u32, marker: Marker, count: u64) -> Change {
         if self.orders.everything {
             self.push(Word::Marker(marker.kind()));
             if marker == Marker::End {
@@ -164,14 +186,13 @@ impl Watcher {
         }
         match marker {
             Marker::Step => {
-                self.step = Some(self.step.map_or(0, |step| step + 1));
-                (self.taken, self.armed) = (0, false);
-                self.open = None;
-                self.skip();
+                let step = self.step.map_or(0, |step| step + 1);
+                self.step = Some(step);
+                self.tapes.iter_mut().for_each(|tape| tape.step(step));
                 self.rest_unless_near()
             }
-            Marker::Armed => self.arm(),
-            Marker::Taken => self.take(count),
+            Marker::Armed => self.arm(cpu),
+            Marker::Taken => self.take(cpu, count),
             Marker::End => {
                 self.write(&[tag::END]);
                 self.flush();
@@ -180,107 +201,74 @@ impl Watcher {
         }
     }
 
-    fn arm(&mut self) -> Change {
+    fn arm(&mut self, cpu: u32) -> Change {
         let Some(step) = self.step else {
             return Change::None;
         };
-        let goes_on = std::mem::replace(&mut self.armed, true) || self.open.is_some();
-        if goes_on {
-            self.arm_again();
+        let was_open = self.is_open();
+        let counting = self.tapes.iter_mut().filter(|tape| tape.counts(cpu));
+        let opened = counting.filter_map(|tape| tape.arm(step, cpu).then_some(()));
+        if opened.count() == 0 {
             return Change::None;
         }
-        let index = self.taken;
-        let here = Window { step, index };
-        if self.orders.windows.get(self.next) != Some(&here) {
+        if !was_open {
+            (self.cpu, self.current) = (cpu, None);
+        }
+        self.watch(true)
+    }
+
+    fn take(&mut self, cpu: u32, count: u64) -> Change {
+        let mut is_taken = false;
+        for number in 0..self.tapes.len() {
+            if !self.tapes[number].counts(cpu) {
+                continue;
+            }
+            let Some(window) = self.tapes[number].take() else {
+                continue;
+            };
+            // The running block is over as far as this window is concerned.
+            let running = self.current.and_then(|running| self.ran(running, count));
+            let tape = &mut self.tapes[number];
+            if let Some(word) = running {
+                tape.push(word);
+            }
+            self.write_window(number, window);
+            self.tapes[number].go_on(window, running);
+            is_taken = true;
+        }
+        if !is_taken || self.is_open() {
             return Change::None;
         }
-        self.open = Some(here);
-        self.ring.clear();
-        (self.lost, self.again) = (0, 0);
         self.current = None;
-        if self.watching {
-            return Change::None;
-        }
-        self.watching = true;
-        Change::Anew
+        self.rest_unless_near()
     }
 
-    /// What is before the last `armed` belongs to no sample. What is behind it may: where the
-    /// clock is read all the time, a reading that ends nothing may begin one.
-    fn arm_again(&mut self) {
-        if self.open.is_none() {
-            return;
+    fn write_window(&mut self, tape: usize, window: Window) {
+        self.write_blocks();
+        if let Some(cpu) = window.cpu {
+            self.write(&[tag::OF_CPU]);
+            self.write(&cpu.to_le_bytes());
         }
-        if self.again > 0 {
-            self.lost = 0;
-        }
-        self.ring.drain(..self.again);
-        self.again = self.ring.len();
-    }
-
-    fn take(&mut self, count: u64) -> Change {
-        if !self.armed {
-            return Change::None;
-        }
-        self.armed = false;
-        self.taken += 1;
-        let Some(window) = self.open else {
-            return Change::None;
-        };
-        self.next += 1;
-        let next = self.next_at_once();
-        if next.is_none() {
-            self.close(count);
-        }
-        self.write_window(window, count);
-        self.open = next;
-        if next.is_none() {
-            return self.rest_unless_near();
-        }
-        self.arm_again();
-        self.again = 0;
-        Change::None
-    }
-
-    /// The next window, if it may begin with the reading of the clock that ended this one.
-    fn next_at_once(&self) -> Option<Window> {
-        let next = self.orders.windows.get(self.next)?;
-        let is_next = Some(next.step) == self.step && next.index == self.taken;
-        (is_next && self.again > 0).then_some(*next)
-    }
-
-    fn write_window(&mut self, window: Window, count: u64) {
         self.write(&[tag::WINDOW]);
         self.write(&window.step.to_le_bytes());
         self.write(&window.index.to_le_bytes());
-        self.write(&self.lost.to_le_bytes());
-        // The running block is over as far as this window is concerned.
-        let running = self.current.and_then(|running| self.ran(running, count));
-        let running = running.map(Word::encode);
-        let words: Vec<u64> = self.ring.iter().copied().chain(running).collect();
+        self.write(&self.tapes[tape].lost().to_le_bytes());
+        let words = self.tapes[tape].words(self.orders.cpus.is_some());
         self.write_words(&words);
         self.flush();
     }
 
-    /// Windows of steps gone by will not come any more.
-    fn skip(&mut self) {
-        let gone = |window: &&Window| Some(window.step) < self.step;
-        self.next += self.orders.windows[self.next..]
-            .iter()
-            .take_while(gone)
-            .count();
+    fn rest_unless_near(&mut self) -> Change {
+        let near = self.tapes.iter().any(|tape| tape.is_near(self.step));
+        self.watch(near && self.watching)
     }
 
-    fn rest_unless_near(&mut self) -> Change {
-        let near = self
-            .orders
-            .windows
-            .get(self.next)
-            .is_some_and(|next| Some(next.step) == self.step && next.index < self.taken + NEAR);
-        if near || !self.watching {
+    /// From now on blocks are told, or not.
+    fn watch(&mut self, watching: bool) -> Change {
+        if self.orders.cpus.is_some() || watching == self.watching {
             return Change::None;
         }
-        self.watching = false;
+        self.watching = watching;
         Change::Anew
     }
 
@@ -307,15 +295,7 @@ impl Watcher {
             self.write_words(&[word.encode()]);
             return;
         }
-        if self.open.is_none() {
-            return;
-        }
-        if self.ring.len() >= self.orders.ring {
-            self.ring.pop_front();
-            self.lost += 1;
-            self.again = self.again.saturating_sub(1);
-        }
-        self.ring.push_back(word.encode());
+        self.tapes.iter_mut().for_each(|tape| tape.push(word));
     }
 
     fn write_words(&mut self, words: &[u64]) {
@@ -344,7 +324,7 @@ impl Watcher {
     }
 
     /// From here on nothing is written: the reader finds no end.
-    fn fail(&mut self, why: &str) {
+    pub fn fail(&mut self, why: &str) {
         self.failed.get_or_insert_with(|| io::Error::other(why));
     }
 
@@ -383,6 +363,12 @@ fn is_move(code: &[u8]) -> bool {
         .first()
         .is_some_and(|first| (0x40..0x50).contains(first));
     matches!(code.get(usize::from(rex)), Some(0x89 | 0x8b))
+}
+
+/// Whether an instruction is a plain `mov` of a constant to memory (or a register): so a lock is
+/// given back, which another CPU may wait for.
+fn is_store(code: &[u8]) -> bool {
+    matches!(code.first(), Some(0xc6 | 0xc7))
 }
 
 #[cfg(test)]

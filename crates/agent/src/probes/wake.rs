@@ -9,13 +9,14 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
-use punctual_model::probe::{ProbeInfo, Shape, View};
+use punctual_model::probe::{ProbeInfo, Shape, View, Watched, Windows};
 use punctual_model::{CpuId, Nanos, Reason, Recorder, Recording, RecordingKey};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::thread::futex;
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
+use crate::sys::marker;
 use crate::sys::mutex::{Mutex, Owned, Protocol};
 use crate::sys::pipe::pipe;
 use crate::sys::semaphore::Semaphore;
@@ -33,7 +34,7 @@ pub const PROBE: Probe = Probe {
 pub const INFO: ProbeInfo = ProbeInfo {
     name: PROBE.name,
     view: View::of_samples(Shape::Latency, "wake-up by another CPU"),
-    scope: Err("leads from one CPU to another"),
+    scope: Ok(Watched::handover(Windows::OneAfterTheOther)),
 };
 
 /// The waker sleeps so long before each sample: no multiple of a tick.
@@ -187,6 +188,7 @@ impl Exchange {
             }
             rung += 1;
             let next = bell.hold(rung);
+            marker::armed();
             self.rung.store(now().0, Ordering::Release);
             bell.ring(held.take());
             held = next;
@@ -207,6 +209,7 @@ impl Exchange {
         for number in 0_u64.. {
             let owned = bell.wait(number);
             let stamp = now();
+            marker::taken();
             drop(owned);
             if self.over.load(Ordering::Acquire) {
                 return;

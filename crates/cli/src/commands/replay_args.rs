@@ -116,9 +116,10 @@ impl ReplayArgs {
             .into());
         }
         let cache = paths::cache_dir()?;
+        let cpus = run.machine.as_virtual().map_or(1, |machine| machine.cpus);
         let plugin = self.plugin.clone();
         let place = Repeater {
-            bench: virtual_bench(&cache, 1)?,
+            bench: virtual_bench(&cache, cpus)?,
             plugin: plugin.unwrap_or_else(|| Companion::ScopePlugin.find()),
             start: if self.cold {
                 Start::Cold

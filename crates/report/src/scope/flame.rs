@@ -138,6 +138,7 @@ mod tests {
             from: Nanos(from),
             length: Nanos(length),
             by: None,
+            cpu: None,
             thread: "t".to_owned(),
             main: None,
             within: Vec::new(),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::compare::differences;
 use super::page::Other;
 use super::text;
-use punctual_scope::breakdown::{Breakdown, Cause, FunctionTime, Part};
+use punctual_scope::breakdown::{Breakdown, Cause, FunctionTime, Ipi, Part, Spin};
 use punctual_scope::explain::Explained;
 use punctual_scope::survey::{Hotspot, Survey};
 use punctual_scope::tally::{Tally, tally};
@@ -85,17 +85,55 @@ fn in_the_way(tally: &Tally) -> Value {
 }
 
 fn story(story: &Breakdown) -> Value {
-    json!({
+    let mut value = json!({
         "sentence": text::sentence(story),
         "culprit": story.culprit,
         "held_ns": story.held(),
         "parts": story.parts.iter().map(part).collect::<Vec<_>>(),
         "notes": story.notes,
+    });
+    if let Some(others) = story.others() {
+        value["own_ns"] = json!(story.late - others);
+        value["others_ns"] = json!(others);
+        value["ipis"] = story.ipis.iter().map(ipi).collect();
+        value["spins"] = story.spins.iter().map(spin).collect();
+    }
+    value
+}
+
+fn ipi(ipi: &Ipi) -> Value {
+    json!({
+        "from_cpu": ipi.from,
+        "sender": ipi.sender,
+        "callers": ipi.callers,
+        "to_cpu": ipi.to,
+        "entry": ipi.entry,
+        "sent_ns": ipi.sent,
+        "taken_ns": ipi.taken,
+    })
+}
+
+fn spin(spin: &Spin) -> Value {
+    let holder = spin.holder.as_ref().map(|holder| {
+        json!({
+            "cpu": holder.cpu,
+            "function": holder.function,
+            "caller": holder.caller,
+            "certain": holder.certain,
+        })
+    });
+    json!({
+        "cpu": spin.cpu,
+        "function": spin.function,
+        "caller": spin.caller,
+        "from_ns": spin.from,
+        "length_ns": spin.length,
+        "holder": holder,
     })
 }
 
 fn part(part: &Part) -> Value {
-    json!({
+    let mut value = json!({
         "stage": part.stage.name(),
         "cause": part.cause.name(),
         "from_ns": part.from,
@@ -104,7 +142,11 @@ fn part(part: &Part) -> Value {
         "thread": part.thread,
         "main": part.main.as_ref().map(ran),
         "within": part.within.iter().map(ran).collect::<Vec<_>>(),
-    })
+    });
+    if let Some(cpu) = part.cpu {
+        value["cpu"] = json!(cpu);
+    }
+    value
 }
 
 fn ran(ran: &FunctionTime) -> Value {

@@ -12,7 +12,7 @@ use punctual_scope::tally::tally;
 
 use super::compare::{differences, stages};
 use super::flame::flame;
-use super::text::{described, sentence, told};
+use super::text::{described, sent, sentence, spun, told};
 use crate::page::commands;
 use crate::shell::{self, Chapter, folded, wide};
 use crate::text::{exact, thousands};
@@ -137,6 +137,8 @@ fn story_body(story: &Breakdown, is_open: bool) -> Markup {
     };
     html! {
         (timeline(story))
+        @for ipi in &story.ipis { p.soft { (code(&sent(ipi))) } }
+        @for spin in &story.spins { p.soft { (code(&spun(spin))) } }
         @for note in &story.notes { p.soft { "Note: " (note) "." } }
         (folded("Parts", &format!("{}, to the nanosecond", story.parts.len()), &wide(&parts(story))))
         details open[is_open] {
@@ -177,8 +179,12 @@ pub fn class(cause: Cause) -> &'static str {
         Cause::IrqsOff => "irqs",
         Cause::HardIrq | Cause::Exception => "hard",
         Cause::Softirq => "soft-irq",
-        Cause::PreemptOff | Cause::Lock | Cause::NotPreemptible => "preempt",
-        Cause::OtherThread | Cause::CleanUp => "other",
+        Cause::PreemptOff
+        | Cause::Lock
+        | Cause::NotPreemptible
+        | Cause::Spin
+        | Cause::AwaitedTurn => "preempt",
+        Cause::OtherThread | Cause::CleanUp | Cause::OtherTurn => "other",
         Cause::Scheduler | Cause::Path => "way",
     }
 }

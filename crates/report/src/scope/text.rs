@@ -9,7 +9,7 @@ use super::compare;
 use super::page::Other;
 use crate::text::{cut, exact, thousands, wrap};
 use punctual_model::probe::SampleSpan;
-use punctual_scope::breakdown::{Breakdown, Cause, FunctionTime, Part, PathStage};
+use punctual_scope::breakdown::{Breakdown, Cause, FunctionTime, Ipi, Part, PathStage, Spin};
 use punctual_scope::explain::Explained;
 use punctual_scope::survey::{SectionKind, Survey};
 use punctual_scope::tally::tally;
@@ -95,8 +95,15 @@ fn blocks(story: &Breakdown) -> String {
     text
 }
 
-/// The culprit in one sentence.
+/// The culprit in one sentence; where several CPUs take turns, a second one tells how much of
+/// the sample was others'.
 pub fn sentence(story: &Breakdown) -> String {
+    let turns = story.others().filter(|others| *others > Nanos::ZERO);
+    let turns = turns.map(|others| format!(" The turns of other CPUs took {others} of it."));
+    culprit(story) + &turns.unwrap_or_default()
+}
+
+fn culprit(story: &Breakdown) -> String {
     let total = story.late;
     let most = |ran: Option<&FunctionTime>| {
         let told = |ran: &FunctionTime| format!(", most of all `{}`: {}", ran.function, ran.time);
@@ -137,6 +144,8 @@ pub fn sentence(story: &Breakdown) -> String {
         Cause::HardIrq => format!("ran {time} in an interrupt"),
         Cause::Exception => format!("ran {time} in an exception"),
         Cause::OtherThread => format!("ran {time} in another thread ({})", part.thread),
+        Cause::Spin => format!("spun {time} for another CPU{by}"),
+        Cause::AwaitedTurn => format!("kept another CPU spinning for {time}{by}"),
         Cause::CleanUp => format!("ran {time} to clean up after the thread before{by}"),
         _ => format!("ran {time} without a preemption point"),
     };
@@ -155,6 +164,10 @@ fn what(part: &Part) -> String {
             "the kernel worked for {} without a preemption point",
             part.thread
         ),
+        Cause::Spin | Cause::AwaitedTurn => {
+            let by = part.by.as_deref().unwrap_or_default();
+            format!("it spun for another CPU (in `{by}`)")
+        }
         cause => cause.name().to_owned(),
     }
 }
@@ -210,10 +223,28 @@ fn timeline(story: &Breakdown, width: usize) -> String {
         }
     }
     text.push_str(&line(story.late, "", "sample taken"));
+    let told = story.ipis.iter().map(sent);
+    for told in told.chain(story.spins.iter().map(spun)) {
+        text.push_str(&paragraph(&told, width));
+    }
     for note in &story.notes {
         text.push_str(&paragraph(&format!("Note: {note}."), width));
     }
     text
+}
+
+/// An interrupt that one CPU sent another, in a sentence.
+pub fn sent(ipi: &Ipi) -> String {
+    let senders = std::iter::once(&ipi.sender).chain(&ipi.callers);
+    let senders: Vec<String> = senders.map(|name| format!("`{name}`")).collect();
+    let (senders, sent) = (senders.join(" ← "), exact(ipi.sent));
+    let Ipi {
+        from, to, entry, ..
+    } = ipi;
+    let later = ipi.taken - ipi.sent;
+    format!(
+        "At {sent} CPU {from} sent CPU {to} an interrupt ({senders}); `{entry}` began {later} later."
+    )
 }
 
 fn short(part: &Part, width: usize) -> String {
@@ -221,6 +252,9 @@ fn short(part: &Part, width: usize) -> String {
     text.extend(part.by.iter().map(|by| format!(" by {by}")));
     if matches!(part.cause, Cause::OtherThread | Cause::NotPreemptible) {
         let _ = write!(text, ": {}", part.thread);
+    }
+    if let Some(cpu) = part.cpu.filter(|_| part.cause.is_turn()) {
+        text = format!("CPU {cpu}'s turn: {}", part.thread);
     }
     cut(&text, width)
 }
@@ -257,6 +291,35 @@ pub fn told(part: &Part, span: SampleSpan, width: usize) -> Vec<String> {
         }));
     }
     told
+}
+
+/// Where a CPU spun, and what another one did, in a sentence.
+pub fn spun(spin: &Spin) -> String {
+    let called = |name: Option<&String>| {
+        name.map_or_else(String::new, |name| format!(" called from `{name}`"))
+    };
+    let Spin {
+        cpu,
+        function,
+        length,
+        ..
+    } = spin;
+    let (at, called_from) = (exact(spin.from), called(spin.caller.as_ref()));
+    let mut text = format!("At {at} CPU {cpu} spun {length} in `{function}`{called_from}");
+    if let Some(holder) = &spin.holder {
+        let what = if holder.certain {
+            "held the lock"
+        } else {
+            "probably held it up"
+        };
+        let from = called(holder.caller.as_ref());
+        let _ = write!(
+            text,
+            "; CPU {} {what} in `{}`{from}",
+            holder.cpu, holder.function
+        );
+    }
+    text + "."
 }
 
 /// Text broken into lines.

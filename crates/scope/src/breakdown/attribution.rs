@@ -6,9 +6,11 @@ use std::collections::HashMap;
 use punctual_model::Nanos;
 
 use super::context::{SampleContext, Unexplained};
-use super::part::PathStage;
+use super::ipi::{self, Sent};
+use super::spin::{self, Spun};
+use super::stages::Milestone;
 use crate::names::{CodeKind, Name};
-use crate::walk::{Number, Span, Task, Walk};
+use crate::walk::{Number, Span, Switch, Task, Walk};
 use punctual_model::probe::SampleSpan;
 
 /// A timer that an idle CPU waits for comes so much after it is due, at most: the clocks that
@@ -37,7 +39,11 @@ pub(super) struct Attribution<'a> {
     pub(super) spans: std::ops::Range<usize>,
     pub(super) task: Task,
     /// The stages, each with where it ends.
-    pub(super) milestones: Vec<(u64, PathStage)>,
+    pub(super) milestones: Vec<Milestone>,
+    /// The interrupts that CPUs sent one another.
+    pub(super) sent: Vec<Sent>,
+    /// Where CPUs spun for one another.
+    pub(super) spun: Vec<Spun>,
     pub(super) switched: bool,
     pub(super) woken: bool,
     pub(super) threads: HashMap<Task, String>,
@@ -72,6 +78,8 @@ impl<'a> Attribution<'a> {
             spans,
             task: 0,
             milestones: Vec::new(),
+            sent: ipi::all(walk, names),
+            spun: spin::all(walk),
             switched: false,
             woken: false,
             threads: HashMap::new(),
@@ -84,15 +92,15 @@ impl<'a> Attribution<'a> {
 
     /// The thread that takes the sample.
     fn taker(&self) -> Task {
-        let before = |(at, _): &(u64, Task)| *at < self.end;
-        let switch = self.walk.switches.iter().copied().rfind(before);
-        switch.map_or(self.walk.first, |(_, task)| task)
+        let own = |switch: &&Switch| switch.at < self.end && switch.cpu == self.walk.cpu;
+        let switch = self.walk.switches.iter().rfind(own);
+        switch.map_or_else(|| self.walk.first(self.walk.cpu), |switch| switch.task)
     }
 
     /// The thread with which the sample began.
     pub(super) fn beginner(&self) -> Task {
         let first = self.walk.spans.get(self.spans.start);
-        first.map_or(self.walk.first, |span| span.task)
+        first.map_or_else(|| self.walk.first(self.walk.cpu), |span| span.task)
     }
 
     pub(super) fn is(&self, number: Number, kind: CodeKind) -> bool {
@@ -135,7 +143,13 @@ impl<'a> Attribution<'a> {
 /// Where it was due, or the CPU woke up thereafter.
 fn due(walk: &Walk, about: SampleContext, end: u64) -> Begin {
     let due = end.saturating_sub(about.clock.instructions(about.late));
-    let halt = walk.halts.iter().copied().rfind(|at| *at < end);
+    if walk.in_turn {
+        // One of them never sleeps: no time is left out.
+        let (at, slept) = (due, false);
+        return Begin { at, slept };
+    }
+    let halts = walk.halts.iter().map(|halt| halt.at);
+    let halt = halts.rev().find(|at| *at < end);
     // An interrupt that is pending when the CPU would sleep wakes it at once: then it did
     // not sleep, and what ran before counts.
     let masked = || {
@@ -152,7 +166,8 @@ fn due(walk: &Walk, about: SampleContext, end: u64) -> Begin {
 /// The reading of the clock with which it began.
 fn read(walk: &Walk, about: SampleContext, end: u64) -> Result<Begin, Unexplained> {
     let distance = |at: &u64| (about.clock.time(end - at) - about.late).0.abs();
-    let readings = walk.clocks.iter().copied().filter(|at| *at < end);
+    let readings = walk.clocks.iter().map(|clock| clock.at);
+    let readings = readings.filter(|at| *at < end);
     let nearest = readings.min_by_key(distance);
     let exact = |at: &u64| distance(at) <= ROUNDING.0 + about.late.0 / SHARE;
     let at = nearest.filter(exact).ok_or(Unexplained::NoBegin)?;

@@ -9,12 +9,27 @@ use crate::walk::{Number, Span};
 use punctual_model::probe::SampleSpan;
 
 impl Attribution<'_> {
-    pub(super) fn cause(&self, span: &Span, stage: PathStage) -> (Cause, Option<Number>) {
+    /// The same where several CPUs take turns, and `cpu` is the one that goes the way.
+    pub(super) fn cause_on(
+        &self,
+        span: &Span,
+        stage: PathStage,
+        cpu: u32,
+    ) -> (Cause, Option<Number>) {
+        match (span.cpu == cpu, self.spin_at(span.from, cpu)) {
+            (true, None) => self.cause(span, stage),
+            (true, Some(site)) => (Cause::Spin, Some(site)),
+            (false, None) => (Cause::OtherTurn, None),
+            (false, Some(site)) => (Cause::AwaitedTurn, Some(site)),
+        }
+    }
+
+    fn cause(&self, span: &Span, stage: PathStage) -> (Cause, Option<Number>) {
         let masked = (Cause::IrqsOff, span.irqs_off);
         match stage {
             PathStage::Interrupt if self.about.span == SampleSpan::Gap => (Cause::Path, None),
-            PathStage::Interrupt if span.irqs_off.is_some() => masked,
-            PathStage::Interrupt => (Cause::Pending, None),
+            PathStage::Interrupt | PathStage::Ipi if span.irqs_off.is_some() => masked,
+            PathStage::Interrupt | PathStage::Ipi => (Cause::Pending, None),
             PathStage::Switch => self.cause_of_switch(span),
             PathStage::Call => self.cause_of_call(span),
             PathStage::Return if self.about.span == SampleSpan::Gap => self.cause_of_call(span),

@@ -87,12 +87,14 @@ impl Attribution<'_> {
     }
 
     pub(super) fn flame(&self) -> Vec<(String, Nanos)> {
-        let mut stacks: HashMap<(Task, Number), u64> = HashMap::new();
+        let mut stacks: HashMap<(Option<u32>, Task, Number), u64> = HashMap::new();
         for span in &self.walk.spans[self.spans.clone()] {
-            *stacks.entry((span.task, span.top)).or_default() += self.inside(span);
+            let (_, cpu) = self.stage(span.from.max(self.begin));
+            let other = (span.cpu != cpu).then_some(span.cpu);
+            *stacks.entry((other, span.task, span.top)).or_default() += self.inside(span);
         }
         let mut folded: HashMap<String, u64> = HashMap::new();
-        for ((task, top), length) in stacks {
+        for ((other, task, top), length) in stacks {
             let mut frames: Vec<&str> = self.walk.chain(top).map(|n| self.text(n)).collect();
             let thread = self.thread(task);
             let program = thread.split(" (").next();
@@ -100,6 +102,8 @@ impl Attribution<'_> {
                 frames.pop();
             }
             frames.push(thread);
+            let other = other.map(|cpu| format!("the turns of CPU {cpu}"));
+            frames.extend(other.as_deref());
             frames.reverse();
             frames.dedup();
             *folded.entry(frames.join(";")).or_default() += length;

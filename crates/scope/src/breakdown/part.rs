@@ -11,6 +11,8 @@ pub enum PathStage {
     Interrupt,
     /// The interrupt is handled; the thread is not woken yet.
     Handler,
+    /// Another CPU has sent an interrupt for it, which is not taken yet.
+    Ipi,
     /// The thread is ready; another one has the CPU.
     Switch,
     /// One thread gives way to another in the kernel: it blocks, yields, or lets it go on.
@@ -23,11 +25,12 @@ pub enum PathStage {
 
 impl PathStage {
     /// All, in their order.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Interrupt,
         Self::Handler,
-        Self::Switch,
         Self::Call,
+        Self::Ipi,
+        Self::Switch,
         Self::Return,
         Self::User,
     ];
@@ -37,6 +40,7 @@ impl PathStage {
         match self {
             Self::Interrupt => "interrupt",
             Self::Handler => "wake-up",
+            Self::Ipi => "IPI",
             Self::Switch => "switch",
             Self::Call => "call",
             Self::Return => "return",
@@ -76,6 +80,12 @@ pub enum Cause {
     Scheduler,
     /// Nothing: this is the path itself.
     Path,
+    /// Another CPU had its turn.
+    OtherTurn,
+    /// It spun for what another CPU was to do.
+    Spin,
+    /// Another CPU had its turn, for which it spun.
+    AwaitedTurn,
 }
 
 impl Cause {
@@ -96,14 +106,22 @@ impl Cause {
             Self::CleanUp => "cleaning up",
             Self::Scheduler => "scheduler",
             Self::Path => "the path itself",
+            Self::OtherTurn => "another CPU's turn",
+            Self::Spin => "spinning",
+            Self::AwaitedTurn => "awaited CPU's turn",
         }
+    }
+
+    /// Whether another CPU ran.
+    pub fn is_turn(self) -> bool {
+        matches!(self, Self::OtherTurn | Self::AwaitedTurn)
     }
 
     /// Whether it stood in the way, rather than being the path.
     pub fn is_in_the_way(self) -> bool {
         !matches!(
             self,
-            Self::Path | Self::Scheduler | Self::Pending | Self::Idle
+            Self::Path | Self::Scheduler | Self::Pending | Self::Idle | Self::OtherTurn
         )
     }
 }
@@ -136,6 +154,8 @@ pub struct Part {
     pub length: Nanos,
     /// Which function masked interrupts, switched preemption off, took the lock or cleaned up.
     pub by: Option<String>,
+    /// On which CPU it was spent; none where there is one only.
+    pub cpu: Option<u32>,
     /// For whom the CPU worked.
     pub thread: String,
     /// The innermost function that filled most of it.
@@ -162,8 +182,31 @@ pub struct Breakdown {
     /// Each block that ran: when, the number of its instructions, where it is, and
     /// its function.
     pub blocks: Vec<(Nanos, u32, u64, String)>,
+    /// The interrupts of other CPUs that stood in its way or were part of it.
+    pub ipis: Vec<Ipi>,
+    /// Where it spun for another CPU.
+    pub spins: Vec<Spin>,
     /// What is to be known about it besides.
     pub notes: Vec<String>,
+}
+
+/// An interrupt that one CPU sent another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ipi {
+    /// The function that sent it.
+    pub sender: String,
+    /// Those that called it, the innermost first.
+    pub callers: Vec<String>,
+    /// On which CPU.
+    pub from: u32,
+    /// Where it was taken.
+    pub entry: String,
+    /// On which CPU.
+    pub to: u32,
+    /// When it was sent, counted from the moment when the sample was due.
+    pub sent: Nanos,
+    /// When it was taken.
+    pub taken: Nanos,
 }
 
 /// A function from where it was entered to where it was left.
@@ -177,4 +220,34 @@ pub struct FunctionSpan {
     pub from: Nanos,
     /// How long.
     pub length: Nanos,
+}
+
+/// A CPU spun for what another one was to do: most often, to give back a lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spin {
+    /// The CPU.
+    pub cpu: u32,
+    /// The function that spun.
+    pub function: String,
+    /// The function that called it, but for those that only take locks.
+    pub caller: Option<String>,
+    /// When, counted from the moment when the sample was due.
+    pub from: Nanos,
+    /// How long, the turns of the others with it.
+    pub length: Nanos,
+    /// What ended it, as far as that is known.
+    pub holder: Option<Holder>,
+}
+
+/// What another CPU did when it was waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The CPU.
+    pub cpu: u32,
+    /// The function that held the lock, or ran when the waiting was over.
+    pub function: String,
+    /// What called it.
+    pub caller: Option<String>,
+    /// Whether it gave back the very lock.
+    pub certain: bool,
 }

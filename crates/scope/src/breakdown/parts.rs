@@ -16,6 +16,8 @@ pub(super) struct Piece {
     pub(super) stage: PathStage,
     pub(super) cause: Cause,
     pub(super) site: Option<Number>,
+    /// On which CPU.
+    pub(super) cpu: u32,
     pub(super) task: Task,
     pub(super) from: Nanos,
     pub(super) to: Nanos,
@@ -82,6 +84,7 @@ impl Attribution<'_> {
                     Cause::Unseen
                 },
                 site: None,
+                cpu: self.walk.cpu,
                 task: 0,
                 from: Nanos::ZERO,
                 to: self.at(self.begin.max(watched)),
@@ -91,12 +94,15 @@ impl Attribution<'_> {
         for number in self.spans.clone() {
             let span = &self.walk.spans[number];
             let from = span.from.max(self.begin);
-            let (stage, (cause, site)) = (self.stage(from), self.cause(span, self.stage(from)));
+            let (stage, cpu) = self.stage(from);
+            let (cause, site) = self.cause_on(span, stage, cpu);
             let to = self.at(end_of(span).min(self.end));
+            let by_thread = cause == Cause::OtherThread || cause.is_turn();
             match pieces.last_mut() {
                 Some(last)
                     if (last.stage, last.cause, last.site) == (stage, cause, site)
-                        && (last.task == span.task || cause != Cause::OtherThread)
+                        && last.cpu == span.cpu
+                        && (last.task == span.task || !by_thread)
                         && !last.spans.is_empty() =>
                 {
                     last.to = to;
@@ -108,6 +114,7 @@ impl Attribution<'_> {
                         stage,
                         cause,
                         site,
+                        cpu: span.cpu,
                         task: span.task,
                         from,
                         to,
@@ -152,6 +159,7 @@ impl Attribution<'_> {
             from: piece.from,
             length: piece.to - piece.from,
             by: piece.site.map(|site| self.site(site)),
+            cpu: self.walk.in_turn.then_some(piece.cpu),
             thread: self.thread(piece.task).to_owned(),
             main,
             within,
@@ -184,6 +192,7 @@ mod tests {
                 stage: PathStage::Switch,
                 cause: *cause,
                 site: None,
+                cpu: 0,
                 task: *task,
                 from: Nanos(from),
                 to: Nanos(at),

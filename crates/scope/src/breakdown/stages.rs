@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! How far the sample has come, and when.
+//! How far the sample has come, when, and on which CPU.
 
 use super::attribution::{Attribution, end_of};
+use super::ipi::Sent;
 use super::part::PathStage;
 use crate::names::CodeKind;
-use crate::walk::{Number, Span, Task, Wake};
+use crate::walk::{Number, Span, Switch, Task, Wake};
 use punctual_model::probe::SampleSpan;
+
+/// The end of a stage.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Milestone {
+    /// Where it ends.
+    pub(super) until: u64,
+    pub(super) stage: PathStage,
+    /// The CPU that goes the way up to there.
+    pub(super) cpu: u32,
+}
 
 impl Attribution<'_> {
     /// Where each stage ends, the last one excepted.
@@ -17,33 +28,48 @@ impl Attribution<'_> {
         }
     }
 
+    /// The end of a stage on the CPU that takes the sample.
+    fn own(&self, until: u64, stage: PathStage) -> Milestone {
+        let cpu = self.walk.cpu;
+        Milestone { until, stage, cpu }
+    }
+
     /// From the call, through the kernel, to the thread that takes the sample.
-    fn handover(&self) -> Vec<(u64, PathStage)> {
-        let switched = self.switch_to(self.task, self.end);
-        let ends = switched.map(|at| {
-            [
-                (at, PathStage::Call),
-                (self.user_from(at), PathStage::Return),
-            ]
-        });
-        ends.into_iter().flatten().collect()
+    fn handover(&self) -> Vec<Milestone> {
+        let Some(switched) = self.switch_to(self.task, self.end) else {
+            return Vec::new();
+        };
+        let at = switched.at;
+        let user = self.own(self.user_from(at), PathStage::Return);
+        match self
+            .wake_of(self.task, at)
+            .filter(|wake| wake.cpu != self.walk.cpu)
+        {
+            None => vec![self.own(at, PathStage::Call), user],
+            Some(wake) => {
+                let mut found = self.across(wake, switched, PathStage::Call);
+                found.extend([self.own(at, PathStage::Switch), user]);
+                found
+            }
+        }
     }
 
     /// From the interrupt to the way back.
-    fn gap(&self) -> Vec<(u64, PathStage)> {
+    fn gap(&self) -> Vec<Milestone> {
         let spans = &self.walk.spans[self.spans.clone()];
-        let kernel = |span: &&Span| !span.user;
+        let kernel = |span: &&Span| span.cpu == self.walk.cpu && !span.user;
         let (first, last) = (spans.iter().find(kernel), spans.iter().rfind(kernel));
         let ends = first.zip(last).map(|(first, last)| {
-            let entered = (first.from, PathStage::Interrupt);
-            [entered, (end_of(last), PathStage::Return)]
+            let entered = self.own(first.from, PathStage::Interrupt);
+            [entered, self.own(end_of(last), PathStage::Return)]
         });
         ends.into_iter().flatten().collect()
     }
 
     /// Where user space runs for the first time from a position on.
     fn user_from(&self, position: u64) -> u64 {
-        let user = |span: &&Span| span.user && span.from >= position;
+        let own = |span: &&Span| span.cpu == self.walk.cpu && span.user;
+        let user = |span: &&Span| own(span) && span.from >= position;
         let spans = &self.walk.spans[self.spans.clone()];
         spans.iter().find(user).map_or(self.end, |span| span.from)
     }
@@ -52,27 +78,38 @@ impl Attribution<'_> {
     /// interrupt that began it.
     fn go_back(&mut self) {
         let switched = self.switch_to(self.task, self.end);
-        let user = self.user_from(switched.unwrap_or(self.begin));
-        let mut found = vec![(user, PathStage::Return)];
-        let (mut task, mut switched) = (self.task, switched);
-        while let Some(at) = switched {
-            found.push((at, PathStage::Switch));
-            let ours =
-                |wake: &&Wake| wake.at < at && wake.at >= self.begin && wake.bases.contains(&task);
-            let Some(wake) = self.walk.wakes.iter().rfind(ours) else {
+        let user = self.user_from(switched.map_or(self.begin, |switch| switch.at));
+        let mut found = vec![self.own(user, PathStage::Return)];
+        let (mut task, mut switched, mut woken) = (self.task, switched, false);
+        while let Some(switch) = switched {
+            let Switch { at, cpu, .. } = switch;
+            let stage = PathStage::Switch;
+            found.push(Milestone {
+                until: at,
+                stage,
+                cpu,
+            });
+            let Some(wake) = self.wake_of(task, at) else {
                 break;
             };
-            self.woken = true;
-            found.push((wake.at, PathStage::Handler));
-            if let Some(entry) = self.interrupt_of(wake.by) {
-                found.push((entry, PathStage::Interrupt));
+            woken = true;
+            if wake.cpu == cpu {
+                let (until, stage) = (wake.at, PathStage::Handler);
+                found.push(Milestone { until, stage, cpu });
+            } else {
+                let across = self.across(wake, switch, PathStage::Handler);
+                found.extend(across.into_iter().rev());
+            }
+            if let Some(until) = self.interrupt_of(wake.by) {
+                let (stage, cpu) = (PathStage::Interrupt, wake.cpu);
+                found.push(Milestone { until, stage, cpu });
                 break;
             }
             // A thread did it, which was itself woken for that, it may be.
             task = self.walk.activation(wake.by).task;
             switched = self.switch_to(task, wake.at);
         }
-        self.switched = found.len() > 1;
+        (self.woken, self.switched) = (woken, found.len() > 1);
         if !self.switched {
             found.extend(self.find_handler());
         }
@@ -80,10 +117,37 @@ impl Attribution<'_> {
         self.milestones = found;
     }
 
-    /// Where a thread got the CPU, the last time before `before`.
-    fn switch_to(&self, task: Task, before: u64) -> Option<u64> {
-        let ours = |(at, to): &&(u64, Task)| *to == task && *at < before && *at >= self.begin;
-        self.walk.switches.iter().rfind(ours).map(|(at, _)| *at)
+    /// Who woke a thread that got its CPU at a position.
+    fn wake_of(&self, task: Task, switched: u64) -> Option<&Wake> {
+        let ours = |wake: &&Wake| {
+            wake.at < switched && wake.at >= self.begin && wake.bases.contains(&task)
+        };
+        self.walk.wakes.iter().rfind(ours)
+    }
+
+    /// Where a thread got a CPU, the last time before `before`.
+    fn switch_to(&self, task: Task, before: u64) -> Option<Switch> {
+        let ours =
+            |switch: &&Switch| switch.task == task && switch.at < before && switch.at >= self.begin;
+        self.walk.switches.iter().rfind(ours).copied()
+    }
+
+    /// From where a thread is woken on one CPU to where another one knows of it, which then
+    /// switches to it: the first goes on up to the interrupt that it sends, if it sends one.
+    fn across(&self, wake: &Wake, switched: Switch, stage: PathStage) -> Vec<Milestone> {
+        let (from, to) = (wake.cpu, switched.cpu);
+        let ours = |sent: &&Sent| {
+            let within = wake.at <= sent.left && sent.taken <= switched.at;
+            within && (sent.from, sent.to) == (from, to)
+        };
+        let milestone = |until, stage, cpu| Milestone { until, stage, cpu };
+        match self.sent.iter().find(ours) {
+            None => vec![milestone(wake.at, stage, from)],
+            Some(sent) => vec![
+                milestone(sent.left, stage, from),
+                milestone(sent.taken, PathStage::Ipi, to),
+            ],
+        }
     }
 
     /// Where the interrupt was taken in which a function runs.
@@ -94,21 +158,25 @@ impl Attribution<'_> {
     }
 
     /// Where it ends in an interrupt's handler, nobody need be woken for it.
-    fn find_handler(&self) -> Vec<(u64, PathStage)> {
-        let last = self.walk.spans[self.spans.clone()].last();
+    fn find_handler(&self) -> Vec<Milestone> {
+        let own = |span: &&Span| span.cpu == self.walk.cpu;
+        let last = self.walk.spans[self.spans.clone()].iter().rfind(own);
         let entry = last.and_then(|last| self.interrupt_of(last.top));
         let ends = entry.map(|entry| {
             [
-                (self.end, PathStage::Handler),
-                (entry, PathStage::Interrupt),
+                self.own(self.end, PathStage::Handler),
+                self.own(entry, PathStage::Interrupt),
             ]
         });
         ends.into_iter().flatten().collect()
     }
 
-    pub(super) fn stage(&self, position: u64) -> PathStage {
-        let passed = |(until, _): &(u64, PathStage)| *until <= position;
+    /// How far the sample has come at a position, and which CPU goes the way there.
+    pub(super) fn stage(&self, position: u64) -> (PathStage, u32) {
+        let passed = |milestone: &Milestone| milestone.until <= position;
         let next = self.milestones.get(self.milestones.partition_point(passed));
-        next.map_or(PathStage::User, |(_, stage)| *stage)
+        next.map_or((PathStage::User, self.walk.cpu), |next| {
+            (next.stage, next.cpu)
+        })
     }
 }

@@ -8,7 +8,7 @@ use super::*;
 use crate::guest_clock::GuestClock;
 use crate::names::CodeKind;
 use crate::preemptibility::Preemptibility;
-use crate::walk::{Activation, Number, Span, Task};
+use crate::walk::{Activation, Number, Span, Switch, Task};
 
 const NAMES: [(&str, CodeKind); 10] = [
     ("program", CodeKind::User),
@@ -39,12 +39,13 @@ const THIRD: Task = 0xc;
 /// A walk in which these ran so long, one after the other.
 fn walk(ran: &[(Task, usize, u32)]) -> Walk {
     let mut walk = Walk {
-        first: ran[0].0,
+        first: [(0, ran[0].0)].into(),
         ..Walk::default()
     };
     for (task, func, length) in ran.iter().copied() {
         if walk.spans.last().is_some_and(|last| last.task != task) {
-            walk.switches.push((walk.total, task));
+            let (at, cpu) = (walk.total, 0);
+            walk.switches.push(Switch { at, cpu, task });
         }
         let number = walk.activations.len() as Number;
         let program = Activation::of(USER as u32, None, task);
@@ -54,6 +55,7 @@ fn walk(ran: &[(Task, usize, u32)]) -> Walk {
             walk.activations.push(function);
         }
         walk.spans.push(Span {
+            cpu: 0,
             from: walk.total,
             length,
             top: walk.activations.len() as Number - 1,
@@ -66,6 +68,10 @@ fn walk(ran: &[(Task, usize, u32)]) -> Walk {
         walk.total += u64::from(length);
     }
     walk
+}
+
+fn readings(at: &[u64]) -> Vec<Moment> {
+    at.iter().map(|at| Moment { at: *at, cpu: 0 }).collect()
 }
 
 fn breakdown(walk: &Walk, span: SampleSpan, late: i64) -> Result<Breakdown, Unexplained> {
@@ -111,7 +117,7 @@ fn what_two_threads_do_for_a_handover_is_the_way_and_all_else_stands_in_it() {
         (OTHER, USER, 10),
     ]);
     // The clock is read before the window's sample begins, too.
-    walk.clocks = vec![3, 10, 420];
+    walk.clocks = readings(&[3, 10, 420]);
     let breakdown = breakdown(&walk, SampleSpan::Handover, 410).unwrap();
     assert_eq!(
         shape(&breakdown),
@@ -142,7 +148,7 @@ fn a_gap_is_the_way_but_for_what_interrupts_it() {
         (ONE, FAULT, 40),
         (ONE, USER, 5),
     ]);
-    walk.clocks = vec![5, 10, 142];
+    walk.clocks = readings(&[5, 10, 142]);
     let breakdown = breakdown(&walk, SampleSpan::Gap, 132).unwrap();
     assert_eq!(
         shape(&breakdown),
@@ -166,7 +172,7 @@ fn two_interrupts_are_two_culprits_but_what_they_part_is_one() {
         (ONE, INTERRUPT, 40),
         (ONE, USER, 5),
     ]);
-    gap.clocks = vec![5, 137];
+    gap.clocks = readings(&[5, 137]);
     let of_gap = breakdown(&gap, SampleSpan::Gap, 132).unwrap();
     assert_eq!((of_gap.culprit, of_gap.held()), (Some(1), Nanos(80)));
 
@@ -177,7 +183,7 @@ fn two_interrupts_are_two_culprits_but_what_they_part_is_one() {
         (THIRD, FUTEX, 40),
         (OTHER, USER, 10),
     ]);
-    handover.clocks = vec![5, 200];
+    handover.clocks = readings(&[5, 200]);
     let breakdown = breakdown(&handover, SampleSpan::Handover, 195).unwrap();
     assert_eq!((breakdown.culprit, breakdown.held()), (Some(1), Nanos(100)));
 }
@@ -185,7 +191,7 @@ fn two_interrupts_are_two_culprits_but_what_they_part_is_one() {
 #[test]
 fn soft_interrupts_are_a_threads_work_on_rt() {
     let mut walk = walk(&[(ONE, USER, 10), (THIRD, SOFTIRQS, 50), (OTHER, USER, 10)]);
-    walk.clocks = vec![5, 70];
+    walk.clocks = readings(&[5, 70]);
     for (preemption, cause) in [
         (Preemptibility::Full, Cause::Softirq),
         (Preemptibility::Rt, Cause::OtherThread),
@@ -214,7 +220,7 @@ fn what_the_end_of_a_switch_calls_cleans_up_but_for_its_lock() {
         walk.activations[top].parent = Some(walk.activations.len() as Number);
         walk.activations.push(end);
     }
-    walk.clocks = vec![10, 441];
+    walk.clocks = readings(&[10, 441]);
     let breakdown = breakdown(&walk, SampleSpan::Handover, 431).unwrap();
     assert_eq!(
         shape(&breakdown)[1..],
@@ -233,7 +239,7 @@ fn what_the_end_of_a_switch_calls_cleans_up_but_for_its_lock() {
 #[test]
 fn a_window_that_is_not_the_samples_tells_nothing() {
     let mut walk = walk(&[(ONE, USER, 100), (OTHER, USER, 100)]);
-    walk.clocks = vec![20, 150];
+    walk.clocks = readings(&[20, 150]);
     let handover = |late| breakdown(&walk, SampleSpan::Handover, late);
     assert!(handover(130).is_ok());
     assert!(handover(133).is_ok(), "rounding");

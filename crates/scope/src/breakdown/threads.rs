@@ -18,6 +18,9 @@ impl Attribution<'_> {
                 threads.entry(span.task).or_insert_with(|| text.to_owned());
             }
         }
+        for task in &self.walk.idlers {
+            threads.insert(*task, "the thread that keeps it awake".to_owned());
+        }
         for (task, known) in self.kernel_threads() {
             let (_, name) = THREADS[known];
             threads.entry(task).or_insert_with(|| name.to_owned());

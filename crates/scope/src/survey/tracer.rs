@@ -183,7 +183,7 @@ impl<'a> SectionTracer<'a> {
                 self.block(block, ran);
                 self.quiet = false;
             }
-            Word::Memory { .. } => {}
+            Word::Memory { .. } | Word::Turn(_) => {}
             Word::Marker(kind) => {
                 if Marker::from_kind(kind) == Some(Marker::Step) {
                     self.begun.get_or_insert(self.position);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What happened in a window.
+//!
+//! Positions are instructions from the window's begin on, of all CPUs together: where several
+//! take turns, that is the time that all of them see.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::decode::Transfer;
 use crate::names::Func;
@@ -9,7 +12,7 @@ use crate::names::Func;
 /// The number of an [`Activation`].
 pub type Number = u32;
 
-/// A thread, by the address of its task in the kernel; 0 where it is not known.
+/// A thread, by the address of its task in the kernel; the CPU's number where it is not known.
 pub type Task = u64;
 
 /// A function that runs, from where it is entered to where it is left.
@@ -54,6 +57,8 @@ impl Activation {
 /// A stretch in which nothing changes: (a part of) a block.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
+    /// On which CPU.
+    pub cpu: u32,
     /// Where it begins, in instructions from the window's begin.
     pub from: u64,
     /// How many instructions.
@@ -77,10 +82,45 @@ pub struct Span {
 pub struct Wake {
     /// Where.
     pub at: u64,
+    /// On which CPU.
+    pub cpu: u32,
     /// The kernel's function for it.
     pub by: Number,
     /// What may be the thread's task: all that this function's operands were based on.
     pub bases: BTreeSet<u64>,
+}
+
+/// Something happened on a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Where: behind the instruction.
+    pub at: u64,
+    /// On which CPU.
+    pub cpu: u32,
+}
+
+/// A thread got a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Switch {
+    /// Where.
+    pub at: u64,
+    /// Which CPU.
+    pub cpu: u32,
+    /// Which thread.
+    pub task: Task,
+}
+
+/// A function's access to a lock, or its pause while it waits for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Where: behind the block.
+    pub at: u64,
+    /// On which CPU.
+    pub cpu: u32,
+    /// The function.
+    pub by: Number,
+    /// The lock's address; 0 where it is none.
+    pub address: u64,
 }
 
 /// All that happened in a window.
@@ -88,30 +128,54 @@ pub struct Wake {
 pub struct Walk {
     /// The functions.
     pub activations: Vec<Activation>,
-    /// What ran, without gaps.
+    /// What ran, on one CPU after the other, without gaps.
     pub spans: Vec<Span>,
     /// Who was made ready.
     pub wakes: Vec<Wake>,
-    /// The thread that had the CPU first; 0 where no other one came.
-    pub first: Task,
-    /// Where another thread got the CPU, and which.
-    pub switches: Vec<(u64, Task)>,
-    /// Behind each reading of the clock in user space.
-    pub clocks: Vec<u64>,
-    /// Behind each instruction that sleeps until an interrupt.
-    pub halts: Vec<u64>,
+    /// The thread that had a CPU first, by CPU; of one to which no other thread came it is not
+    /// known.
+    pub first: BTreeMap<u32, Task>,
+    /// Where threads got a CPU.
+    pub switches: Vec<Switch>,
+    /// Readings of the clock in user space.
+    pub clocks: Vec<Moment>,
+    /// Instructions that sleep until an interrupt.
+    pub halts: Vec<Moment>,
+    /// Where kernel code pauses: it spins.
+    pub pauses: Vec<Access>,
+    /// Where it looks whether a lock is free, while it spins.
+    pub waits: Vec<Access>,
+    /// Where a spinning lock is given back.
+    pub unlocks: Vec<Access>,
+    /// Threads that give up their CPU's turn in user space, again and again.
+    pub idlers: BTreeSet<Task>,
     /// How often the followed state was not what the code proved it to be.
     pub mended: u32,
-    /// Whether the state was known from the begin on.
-    pub known: bool,
     /// How many instructions ran.
     pub total: u64,
+    /// The CPU on which it ended.
+    pub cpu: u32,
+    /// Whether CPUs take turns.
+    pub in_turn: bool,
 }
 
 impl Walk {
     /// The function that runs in a span and those that called it, the innermost first.
     pub fn chain(&self, top: Number) -> impl Iterator<Item = Number> + '_ {
         std::iter::successors(Some(top), |number| self.activation(*number).parent)
+    }
+
+    /// The CPU that runs at a position.
+    pub fn cpu_at(&self, position: u64) -> Option<u32> {
+        let behind = self.spans.partition_point(|span| span.from <= position);
+        let span = self.spans.get(behind.checked_sub(1)?)?;
+        Some(span.cpu)
+    }
+
+    /// The thread that had a CPU first; a number that is no thread's where that is not known.
+    pub fn first(&self, cpu: u32) -> Task {
+        let known = self.first.get(&cpu).copied();
+        known.unwrap_or_else(|| Task::from(cpu))
     }
 
     /// What a number stands for.

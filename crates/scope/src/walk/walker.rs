@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use iced_x86::Register;
 use punctual_trace::Word;
 
-use super::path::{Activation, Number, Span, Task, Wake, Walk};
+use super::path::{Access, Activation, Moment, Number, Span, Switch, Task, Wake, Walk};
 use crate::blocks::Blocks;
 use crate::decode::{ALL_BITS, Op, PREEMPT_BITS, Transfer, local_bh_enable};
 use crate::names::{CodeKind, Func, KERNEL};
@@ -15,7 +15,18 @@ use crate::names::{CodeKind, Func, KERNEL};
 pub struct Walker<'a> {
     library: &'a Blocks<'a>,
     walk: Walk,
+    /// Where threads that have no CPU go on.
     stacks: HashMap<Task, Number>,
+    /// The CPU that has the turn.
+    cpu: Cpu,
+    /// The others.
+    waiting: HashMap<u32, Cpu>,
+}
+
+/// A CPU, as it is followed.
+#[derive(Clone, Copy, Default)]
+struct Cpu {
+    number: u32,
     top: Option<Number>,
     task: Task,
     /// Who masked interrupts.
@@ -25,6 +36,21 @@ pub struct Walker<'a> {
     /// The register that holds the place of the preemption count.
     pointer: Option<Register>,
     previous: Option<Previous>,
+    /// Whether anything has run on it.
+    began: bool,
+    /// Whether the state is known: that of user space is.
+    known: bool,
+}
+
+impl Cpu {
+    /// One of which nothing is known.
+    fn new(number: u32) -> Self {
+        Self {
+            number,
+            task: Task::from(number),
+            ..Self::default()
+        }
+    }
 }
 
 /// The block before.
@@ -43,13 +69,8 @@ impl<'a> Walker<'a> {
             library,
             walk: Walk::default(),
             stacks: HashMap::new(),
-            top: None,
-            task: 0,
-            irqs_off: None,
-            count: 0,
-            preempt_off: None,
-            pointer: None,
-            previous: None,
+            cpu: Cpu::new(0),
+            waiting: HashMap::new(),
         }
     }
 
@@ -60,6 +81,7 @@ impl<'a> Walker<'a> {
             match *word {
                 Word::Memory { insn, address } => memory.push((insn, address)),
                 Word::Marker(_) => {}
+                Word::Turn(cpu) => self.turn(cpu),
                 Word::Ran {
                     block,
                     instructions: ran,
@@ -69,18 +91,38 @@ impl<'a> Walker<'a> {
                 }
             }
         }
+        self.walk.cpu = self.cpu.number;
         self.name_first();
         self.walk
     }
 
-    /// Which thread the first one is shows where it leaves its stack.
+    /// Another CPU has the turn.
+    fn turn(&mut self, cpu: u32) {
+        self.walk.in_turn = true;
+        if cpu != self.cpu.number {
+            let next = self.waiting.remove(&cpu).unwrap_or_else(|| Cpu::new(cpu));
+            let before = std::mem::replace(&mut self.cpu, next);
+            self.waiting.insert(before.number, before);
+        }
+    }
+
+    /// Which thread a CPU's first one is shows where it leaves its stack.
     fn name_first(&mut self) {
-        let first = self.walk.first;
+        let first = &self.walk.first;
+        let unknown = first.keys().next_back().copied().unwrap_or_default();
         let spans = self.walk.spans.iter_mut().map(|span| &mut span.task);
         let functions = self.walk.activations.iter_mut().map(|one| &mut one.task);
-        for task in spans.chain(functions).filter(|task| **task == 0) {
-            *task = first;
+        for task in spans.chain(functions) {
+            if *task <= Task::from(unknown) {
+                *task = first.get(&(*task as u32)).copied().unwrap_or(*task);
+            }
         }
+        let idlers = self.walk.idlers.iter().map(|task| {
+            let number = u32::try_from(*task).ok();
+            let known = number.and_then(|number| first.get(&number));
+            known.copied().unwrap_or(*task)
+        });
+        self.walk.idlers = idlers.collect();
     }
 
     fn block(&mut self, block: u32, ran: u32, memory: &[(u8, u64)]) {
@@ -88,8 +130,11 @@ impl<'a> Walker<'a> {
         let (func, first) = library.func(block);
         let decoded = library.block(block);
         let user = decoded.start < KERNEL;
-        if self.walk.spans.is_empty() {
-            self.walk.known = user;
+        if !self.cpu.began {
+            self.cpu.known = user;
+        }
+        if user && decoded.pauses {
+            self.walk.idlers.insert(self.cpu.task);
         }
         self.arrive(func, first, user);
         let mut done = 0;
@@ -100,7 +145,10 @@ impl<'a> Walker<'a> {
         }
         self.span(decoded.address(done), user, ran - done);
         self.note_wake(block, func, memory);
-        self.previous = Some(Previous {
+        if !user && self.walk.in_turn {
+            self.note_locks(decoded.pauses, func, memory);
+        }
+        self.cpu.previous = Some(Previous {
             func,
             last: decoded.last,
             whole: ran as usize >= decoded.insns.len(),
@@ -109,27 +157,29 @@ impl<'a> Walker<'a> {
     }
 
     fn span(&mut self, address: u64, user: bool, length: u32) {
-        let Some(top) = self.top.filter(|_| length > 0) else {
+        let Some(top) = self.cpu.top.filter(|_| length > 0) else {
             return;
         };
         self.walk.spans.push(Span {
+            cpu: self.cpu.number,
             from: self.walk.total,
             length,
             top,
-            task: self.task,
+            task: self.cpu.task,
             user,
-            irqs_off: self.irqs_off,
-            preempt_off: self.preempt_off,
+            irqs_off: self.cpu.irqs_off,
+            preempt_off: self.cpu.preempt_off,
             address,
         });
         self.walk.total += u64::from(length);
+        self.cpu.began = true;
     }
 
     // --- where the CPU comes from -----------------------------------------------------------
 
     fn arrive(&mut self, func: Func, first: bool, user: bool) {
         let kind = self.library.names.name(func).kind;
-        let previous = self.previous.filter(|previous| previous.whole);
+        let previous = self.cpu.previous.filter(|previous| previous.whole);
         let from_table = previous.is_some_and(|p| self.library.names.is_table(p.func));
         let mut last = previous.map_or(Transfer::On, |previous| previous.last);
         match last {
@@ -156,13 +206,13 @@ impl<'a> Walker<'a> {
     /// Whether a call is one. One within a function is a trick: it fills the CPU's buffer of
     /// return addresses, or has a return jump somewhere.
     fn is_call(&self, func: Func, first: bool) -> bool {
-        let top = self.top.map(|top| self.walk.activation(top).func);
+        let top = self.cpu.top.map(|top| self.walk.activation(top).func);
         first || top != Some(func)
     }
 
     /// Whether a return is a jump: in a retpoline it is the call that leads there.
     fn is_jump(&self) -> bool {
-        self.previous.is_some_and(|previous| {
+        self.cpu.previous.is_some_and(|previous| {
             let text = self.library.names.text(previous.func);
             text.starts_with("__x86_indirect_thunk")
         })
@@ -170,32 +220,50 @@ impl<'a> Walker<'a> {
 
     /// An interrupt, an exception or a system call.
     fn enter(&mut self, func: Func, kind: CodeKind, pending: Transfer) {
-        if kind == CodeKind::Exception && has_faulted(self.previous.as_ref()) {
+        if kind == CodeKind::Exception && has_faulted(self.cpu.previous.as_ref()) {
             self.take_back();
         }
-        let opened = self.irqs_off.is_none();
+        let opened = self.cpu.irqs_off.is_none();
         self.push(func, true);
-        if let Some(top) = self.top {
+        if let Some(top) = self.cpu.top {
             let activation = &mut self.walk.activations[top as usize];
             (activation.opened, activation.pending) = (opened, pending);
         }
         if opened {
-            self.irqs_off = self.top;
+            self.cpu.irqs_off = self.cpu.top;
         } else if kind == CodeKind::Interrupt {
             // None comes while interrupts are masked: what masked them was not seen to end.
             self.walk.mended += 1;
-            self.irqs_off = self.top;
+            self.cpu.irqs_off = self.cpu.top;
         }
     }
 
-    /// An instruction that faults was begun, but is not counted until it is done.
+    /// An instruction that faults was begun, but is not counted until it is done. Where the
+    /// turn was another CPU's meanwhile, what ran there was so much earlier.
     fn take_back(&mut self) {
-        if let Some(last) = self.walk.spans.last_mut() {
-            last.length -= 1;
-            self.walk.total -= 1;
-            if last.length == 0 {
-                self.walk.spans.pop();
-            }
+        let walk = &mut self.walk;
+        let own = |span: &Span| span.cpu == self.cpu.number;
+        let Some(last) = walk.spans.iter().rposition(own) else {
+            return;
+        };
+        walk.total -= 1;
+        walk.spans[last].length -= 1;
+        let behind = walk.spans[last].from + u64::from(walk.spans[last].length);
+        for span in &mut walk.spans[last + 1..] {
+            span.from -= 1;
+        }
+        let moments = walk.clocks.iter_mut().chain(&mut walk.halts);
+        let moments = moments.map(|moment| &mut moment.at);
+        let wakes = walk.wakes.iter_mut().map(|wake| &mut wake.at);
+        let switches = walk.switches.iter_mut().map(|switch| &mut switch.at);
+        let functions = walk.activations.iter_mut();
+        let functions = functions.flat_map(|one| one.begin.iter_mut().chain(&mut one.end));
+        if last + 1 < walk.spans.len() {
+            let all = moments.chain(wakes).chain(switches).chain(functions);
+            all.filter(|at| **at > behind).for_each(|at| *at -= 1);
+        }
+        if walk.spans[last].length == 0 {
+            walk.spans.remove(last);
         }
     }
 
@@ -203,7 +271,7 @@ impl<'a> Walker<'a> {
     /// there.
     fn leave_entry(&mut self) -> Transfer {
         let mut left = (true, Transfer::On);
-        while let Some(top) = self.top {
+        while let Some(top) = self.cpu.top {
             let activation = self.walk.activation(top);
             let (entry, was) = (activation.entry, (activation.opened, activation.pending));
             self.pop();
@@ -213,19 +281,19 @@ impl<'a> Walker<'a> {
             }
         }
         if left.0 {
-            self.irqs_off = None;
+            self.cpu.irqs_off = None;
         }
         left.1
     }
 
     /// In user space functions have no names: the program is all that is told.
     fn in_user(&mut self, func: Func) {
-        if self.count & ALL_BITS != 0 || self.irqs_off.is_some() {
-            self.walk.mended += u32::from(self.walk.known);
-            (self.irqs_off, self.preempt_off, self.count) = (None, None, 0);
+        if self.cpu.count & ALL_BITS != 0 || self.cpu.irqs_off.is_some() {
+            self.walk.mended += u32::from(self.cpu.known);
+            (self.cpu.irqs_off, self.cpu.preempt_off, self.cpu.count) = (None, None, 0);
         }
-        self.walk.known = true;
-        match self.top {
+        self.cpu.known = true;
+        match self.cpu.top {
             Some(top) if self.walk.activation(top).func == func => {}
             Some(_) => self.replace(func),
             None => self.push(func, false),
@@ -234,7 +302,7 @@ impl<'a> Walker<'a> {
 
     /// In the kernel, by a jump or where the calls could not be followed.
     fn within(&mut self, func: Func, from_table: bool, kind: CodeKind) {
-        let Some(top) = self.top else {
+        let Some(top) = self.cpu.top else {
             self.push(func, false);
             return;
         };
@@ -258,22 +326,23 @@ impl<'a> Walker<'a> {
         let number = self.walk.activations.len() as Number;
         self.walk.activations.push(Activation {
             func,
-            parent: self.top,
-            begin: (!self.walk.spans.is_empty()).then_some(self.walk.total),
+            parent: self.cpu.top,
+            // A CPU that slept comes by an interrupt, of which all is seen.
+            begin: (self.cpu.began || entry && self.walk.in_turn).then_some(self.walk.total),
             end: None,
-            task: self.task,
+            task: self.cpu.task,
             entry,
             opened: true,
             pending: Transfer::On,
         });
-        self.top = Some(number);
+        self.cpu.top = Some(number);
     }
 
     fn pop(&mut self) {
-        if let Some(top) = self.top {
+        if let Some(top) = self.cpu.top {
             let activation = &mut self.walk.activations[top as usize];
             activation.end = Some(self.walk.total);
-            self.top = activation.parent;
+            self.cpu.top = activation.parent;
         }
     }
 
@@ -284,21 +353,21 @@ impl<'a> Walker<'a> {
 
     /// A function has returned into `func`.
     fn go_back(&mut self, func: Func) {
-        let Some(left) = self.top else { return };
+        let Some(left) = self.cpu.top else { return };
         if self.walk.activation(left).entry {
             return;
         }
         self.pop();
-        if self.top.is_none() {
+        if self.cpu.top.is_none() {
             self.push_unseen(func);
-            self.walk.activations[left as usize].parent = self.top;
+            self.walk.activations[left as usize].parent = self.cpu.top;
             return;
         }
         // Where a return leaves several functions at once, so does this.
         let mut callers = self.callers();
         let caller = callers.find(|number| self.walk.activation(*number).func == func);
         drop(callers);
-        while caller.is_some() && self.top != caller {
+        while caller.is_some() && self.cpu.top != caller {
             self.pop();
         }
     }
@@ -313,7 +382,11 @@ impl<'a> Walker<'a> {
 
     /// The functions of the stack, up to where the CPU came by itself.
     fn callers(&self) -> impl Iterator<Item = Number> + '_ {
-        let chain = self.top.into_iter().flat_map(|top| self.walk.chain(top));
+        let chain = self
+            .cpu
+            .top
+            .into_iter()
+            .flat_map(|top| self.walk.chain(top));
         chain.take_while(|number| !self.walk.activation(*number).entry)
     }
 
@@ -325,29 +398,29 @@ impl<'a> Walker<'a> {
             found.map(|(_, at)| *at)
         };
         match op {
-            Op::Cli => self.irqs_off = self.irqs_off.or(self.top),
+            Op::Cli => self.cpu.irqs_off = self.cpu.irqs_off.or(self.cpu.top),
             // What `popf` restores cannot be seen. The kernel uses it where interrupts are to
             // be open again; where not, the next interrupt that comes says nothing new.
-            Op::Sti | Op::Popf => self.irqs_off = None,
-            Op::Halt => self.walk.halts.push(self.walk.total),
+            Op::Sti | Op::Popf => self.cpu.irqs_off = None,
+            Op::Halt => self.walk.halts.push(self.here()),
             Op::ReadClock => {
                 if self.walk.spans.last().is_some_and(|span| span.user) {
-                    self.walk.clocks.push(self.walk.total);
+                    self.walk.clocks.push(self.here());
                 }
             }
             Op::Preempt(amount) => self.preempt(amount),
             Op::PreemptBy => self.preempt_by(func),
-            Op::Point(register) => self.pointer = Some(register),
+            Op::Point(register) => self.cpu.pointer = Some(register),
             Op::PreemptAt(register, amount) => {
-                if self.pointer == Some(register) {
+                if self.cpu.pointer == Some(register) {
                     self.preempt(amount);
                 }
             }
             Op::LeaveStack(offset) => {
-                if let (Some(at), Some(top)) = (place(), self.top) {
+                if let (Some(at), Some(top)) = (place(), self.cpu.top) {
                     self.stacks.insert(at - offset, top);
-                    if self.walk.switches.is_empty() {
-                        self.walk.first = at - offset;
+                    if self.cpu.task == Task::from(self.cpu.number) {
+                        self.walk.first.insert(self.cpu.number, at - offset);
                     }
                 }
             }
@@ -360,14 +433,20 @@ impl<'a> Walker<'a> {
         }
     }
 
+    /// Behind the instruction at hand.
+    fn here(&self) -> Moment {
+        let (at, cpu) = (self.walk.total, self.cpu.number);
+        Moment { at, cpu }
+    }
+
     fn preempt(&mut self, amount: i64) {
-        let before = self.count & PREEMPT_BITS;
-        self.count += amount;
-        let after = self.count & PREEMPT_BITS;
+        let before = self.cpu.count & PREEMPT_BITS;
+        self.cpu.count += amount;
+        let after = self.cpu.count & PREEMPT_BITS;
         if before == 0 && after != 0 {
-            self.preempt_off = self.top;
+            self.cpu.preempt_off = self.cpu.top;
         } else if after == 0 {
-            self.preempt_off = None;
+            self.cpu.preempt_off = None;
         }
     }
 
@@ -377,18 +456,47 @@ impl<'a> Walker<'a> {
             self.walk.mended += 1;
             return;
         }
-        let caller = self.top.and_then(|top| self.walk.activation(top).parent);
+        let caller = self
+            .cpu
+            .top
+            .and_then(|top| self.walk.activation(top).parent);
         let caller = caller.map(|caller| self.walk.activation(caller).func);
         let kind = caller.map(|caller| self.library.names.name(caller).kind);
         self.preempt(local_bh_enable(kind == Some(CodeKind::Lock)));
     }
 
     fn switch(&mut self, next: Task, func: Func) {
-        self.task = next;
-        self.walk.switches.push((self.walk.total, next));
-        self.top = self.stacks.get(&next).copied();
-        if self.top.is_none() {
+        self.cpu.task = next;
+        self.walk.switches.push(Switch {
+            at: self.walk.total,
+            cpu: self.cpu.number,
+            task: next,
+        });
+        self.cpu.top = self.stacks.get(&next).copied();
+        if self.cpu.top.is_none() {
             self.push_unseen(func);
+        }
+    }
+
+    /// Where a CPU waits for a lock, and where another one gives it back.
+    fn note_locks(&mut self, pauses: bool, func: Func, memory: &[(u8, u64)]) {
+        let Some(by) = self.cpu.top else { return };
+        let (at, cpu) = (self.walk.total, self.cpu.number);
+        let access = |address| Access {
+            at,
+            cpu,
+            by,
+            address,
+        };
+        if pauses {
+            self.walk.pauses.push(access(0));
+        }
+        let text = self.library.names.text(func);
+        let accesses = memory.iter().map(|(_, address)| access(*address));
+        if text.contains("queued_spin_lock_slowpath") {
+            self.walk.waits.extend(accesses);
+        } else if text.starts_with("_raw_spin_unlock") {
+            self.walk.unlocks.extend(accesses);
         }
     }
 
@@ -396,7 +504,7 @@ impl<'a> Walker<'a> {
         if memory.is_empty() || self.library.names.text(func) != "try_to_wake_up" {
             return;
         }
-        let Some(by) = self.top else { return };
+        let Some(by) = self.cpu.top else { return };
         let decoded = self.library.block(block);
         let base = |(insn, at): &(u8, u64)| {
             let (_, displacement) = decoded.insns.get(usize::from(*insn))?;
@@ -407,7 +515,8 @@ impl<'a> Walker<'a> {
             Some(wake) if wake.by == by => wake.bases.extend(bases),
             _ => {
                 let (at, bases) = (self.walk.total, bases.collect());
-                self.walk.wakes.push(Wake { at, by, bases });
+                let cpu = self.cpu.number;
+                self.walk.wakes.push(Wake { at, cpu, by, bases });
             }
         }
     }

@@ -17,7 +17,8 @@ impl Write for Shared {
 }
 
 fn window(step: u32, index: u64) -> Window {
-    Window { step, index }
+    let cpu = None;
+    Window { step, index, cpu }
 }
 
 fn watch(windows: Vec<Window>, ring: usize) -> (Watcher, Shared) {
@@ -41,17 +42,17 @@ fn only_the_window_is_written_with_what_ran_of_each_block() {
     let (mut watcher, out) = watch(vec![window(0, 1)], 100);
     let code: [(u64, &[u8]); 2] = [(0x10, &[0x90]), (0x11, &[0xc3])];
     assert_eq!(watcher.translated(&code), None);
-    watcher.reaches(Marker::Step, 0);
-    assert_eq!(watcher.reaches(Marker::Armed, 0), Change::None);
-    assert_eq!(watcher.reaches(Marker::Taken, 0), Change::None);
-    assert_eq!(watcher.reaches(Marker::Armed, 0), Change::Anew);
+    watcher.reaches(0, Marker::Step, 0);
+    assert_eq!(watcher.reaches(0, Marker::Armed, 0), Change::None);
+    assert_eq!(watcher.reaches(0, Marker::Taken, 0), Change::None);
+    assert_eq!(watcher.reaches(0, Marker::Armed, 0), Change::Anew);
     let block = watcher.translated(&code).unwrap().block;
-    watcher.begins(block, 0);
-    watcher.begins(block, 2);
+    watcher.begins(0, block, 0);
+    watcher.begins(0, block, 2);
     watcher.accesses(1, 0x55);
-    assert_eq!(watcher.reaches(Marker::Taken, 3), Change::Anew);
+    assert_eq!(watcher.reaches(0, Marker::Taken, 3), Change::Anew);
     assert_eq!(watcher.translated(&code), None);
-    watcher.reaches(Marker::End, 3);
+    watcher.reaches(0, Marker::End, 3);
     let ran = |instructions| Word::Ran {
         block,
         instructions,
@@ -89,11 +90,11 @@ fn where_everything_is_watched_the_order_is_kept() {
         .translated(&[(1, &[0x90]), (2, &[0x90])])
         .unwrap()
         .block;
-    watcher.reaches(Marker::Step, 0);
+    watcher.reaches(0, Marker::Step, 0);
     for count in [0, 2, 4, 5, 7] {
-        watcher.begins(block, count);
+        watcher.begins(0, block, count);
     }
-    watcher.reaches(Marker::End, 9);
+    watcher.reaches(0, Marker::End, 9);
     let whole = Item::Whole(vec![block; 2]);
     let word = |word| Item::Words(vec![word]);
     let ran = |instructions| {
@@ -134,13 +135,13 @@ fn accesses_are_told_of_moves_in_the_code_that_was_named() {
 #[test]
 fn a_window_that_is_too_long_loses_its_beginning_and_says_so() {
     let (mut watcher, out) = watch(vec![window(0, 0)], 3);
-    watcher.reaches(Marker::Step, 0);
-    watcher.reaches(Marker::Armed, 0);
+    watcher.reaches(0, Marker::Step, 0);
+    watcher.reaches(0, Marker::Armed, 0);
     let block = watcher.translated(&[(1, &[0x90])]).unwrap().block;
     for count in 0..10 {
-        watcher.begins(block, count);
+        watcher.begins(0, block, count);
     }
-    watcher.reaches(Marker::Taken, 10);
+    watcher.reaches(0, Marker::Taken, 10);
     let found = items(&out);
     assert!(matches!(found[1], Item::Window { lost: 7, .. }));
     assert!(matches!(&found[2], Item::Words(words) if words.len() == 3));
@@ -150,10 +151,10 @@ fn a_window_that_is_too_long_loses_its_beginning_and_says_so() {
 fn windows_are_found_by_step_and_number_and_near_ones_share_a_translation() {
     let (mut watcher, out) = watch(vec![window(1, 0), window(1, 2), window(1, 90)], 9);
     for step in 0..2 {
-        watcher.reaches(Marker::Step, 0);
+        watcher.reaches(0, Marker::Step, 0);
         for index in 0..100 {
-            let armed = watcher.reaches(Marker::Armed, 0);
-            let taken = watcher.reaches(Marker::Taken, 0);
+            let armed = watcher.reaches(0, Marker::Armed, 0);
+            let taken = watcher.reaches(0, Marker::Taken, 0);
             let anew = |at: &[u64]| step == 1 && at.contains(&index);
             assert_eq!(
                 armed == Change::Anew,
@@ -190,21 +191,21 @@ fn windows(out: &Shared) -> Vec<(u64, usize)> {
 #[test]
 fn a_window_has_the_number_of_the_samples_taken_before_it() {
     let (mut watcher, out) = watch(vec![window(0, 1)], 9);
-    watcher.reaches(Marker::Step, 0);
+    watcher.reaches(0, Marker::Step, 0);
     // Nothing is armed: as when threads come into their ring. Then a sample, and another.
     for marker in [Marker::Taken, Marker::Taken, Marker::Armed, Marker::Taken] {
-        assert_eq!(watcher.reaches(marker, 0), Change::None);
+        assert_eq!(watcher.reaches(0, marker, 0), Change::None);
     }
-    assert_eq!(watcher.reaches(Marker::Taken, 0), Change::None);
-    assert_eq!(watcher.reaches(Marker::Armed, 0), Change::Anew);
-    assert_eq!(watcher.reaches(Marker::Armed, 0), Change::None);
-    assert_eq!(watcher.reaches(Marker::Taken, 0), Change::Anew);
+    assert_eq!(watcher.reaches(0, Marker::Taken, 0), Change::None);
+    assert_eq!(watcher.reaches(0, Marker::Armed, 0), Change::Anew);
+    assert_eq!(watcher.reaches(0, Marker::Armed, 0), Change::None);
+    assert_eq!(watcher.reaches(0, Marker::Taken, 0), Change::Anew);
     assert_eq!(windows(&out), [(1, 0)]);
     // What is armed in one step is not taken in the next.
     let (mut watcher, out) = watch(vec![window(0, 0), window(1, 0)], 9);
     let in_vain = [Marker::Step, Marker::Armed, Marker::Step, Marker::Taken];
     for marker in in_vain.into_iter().chain([Marker::Armed, Marker::Taken]) {
-        watcher.reaches(marker, 0);
+        watcher.reaches(0, marker, 0);
     }
     assert_eq!(windows(&out), [(0, 0)]);
 }
@@ -212,28 +213,28 @@ fn a_window_has_the_number_of_the_samples_taken_before_it() {
 #[test]
 fn what_is_armed_again_begins_at_the_last_marker_but_one() {
     let (mut watcher, out) = watch(vec![window(0, 0), window(0, 1)], 30);
-    watcher.reaches(Marker::Step, 0);
-    watcher.reaches(Marker::Armed, 0);
+    watcher.reaches(0, Marker::Step, 0);
+    watcher.reaches(0, Marker::Armed, 0);
     let block = watcher.translated(&[(1, &[0x90])]).unwrap().block;
     let mut count = 0;
     let mut run = |watcher: &mut Watcher, blocks: u64| {
         for _ in 0..blocks {
-            watcher.begins(block, count);
+            watcher.begins(0, block, count);
             count += 1;
         }
     };
     // A block is written when the next one begins: here the third of three with the marker.
     run(&mut watcher, 20);
-    watcher.reaches(Marker::Armed, 20);
+    watcher.reaches(0, Marker::Armed, 20);
     run(&mut watcher, 3);
-    watcher.reaches(Marker::Armed, 23);
+    watcher.reaches(0, Marker::Armed, 23);
     run(&mut watcher, 4);
-    watcher.reaches(Marker::Taken, 27);
+    watcher.reaches(0, Marker::Taken, 27);
     // The next one may begin where this one ends, or where it was armed last before that.
     run(&mut watcher, 2);
-    watcher.reaches(Marker::Armed, 29);
+    watcher.reaches(0, Marker::Armed, 29);
     run(&mut watcher, 6);
-    watcher.reaches(Marker::Taken, 35);
+    watcher.reaches(0, Marker::Taken, 35);
     assert_eq!(windows(&out), [(0, 8), (1, 13)]);
     let lost = items(&out).into_iter().filter_map(|item| match item {
         Item::Window { lost, .. } => Some(lost),
@@ -246,21 +247,21 @@ fn what_is_armed_again_begins_at_the_last_marker_but_one() {
 fn what_does_not_fit_into_a_trace_leaves_it_without_an_end() {
     let ends = |act: &dyn Fn(&mut Watcher, u32)| {
         let (mut watcher, out) = watch(vec![window(0, 0)], 100);
-        watcher.reaches(Marker::Step, 0);
-        watcher.reaches(Marker::Armed, 0);
+        watcher.reaches(0, Marker::Step, 0);
+        watcher.reaches(0, Marker::Armed, 0);
         let block = watcher.translated(&[(0x10, &[0x90])]).unwrap().block;
         act(&mut watcher, block);
-        watcher.reaches(Marker::End, 1 << 30);
+        watcher.reaches(0, Marker::End, 1 << 30);
         items(&out).last() == Some(&Item::End)
     };
-    assert!(ends(&|watcher, block| watcher.begins(block, 0)));
+    assert!(ends(&|watcher, block| watcher.begins(0, block, 0)));
     assert!(!ends(&|watcher, block| {
-        watcher.begins(block, 0);
-        watcher.begins(block, 1 << 24);
+        watcher.begins(0, block, 0);
+        watcher.begins(0, block, 1 << 24);
     }));
     assert!(!ends(&|watcher, block| {
-        watcher.begins(block, 5);
-        watcher.begins(block, 4);
+        watcher.begins(0, block, 5);
+        watcher.begins(0, block, 4);
     }));
     let long: Vec<(u64, &[u8])> = vec![(0, &[0x90]); 1 << 16];
     assert!(!ends(&|watcher, _| {
@@ -272,12 +273,72 @@ fn what_does_not_fit_into_a_trace_leaves_it_without_an_end() {
 fn an_access_that_has_no_number_ends_the_trace_and_is_not_left_out() {
     let (mut watcher, out) = watch(vec![window(0, 0)], 100);
     watcher.orders.memory = vec![(0x100, 0x101)];
-    watcher.reaches(Marker::Step, 0);
-    watcher.reaches(Marker::Armed, 0);
+    watcher.reaches(0, Marker::Step, 0);
+    watcher.reaches(0, Marker::Armed, 0);
     let mut insns: Vec<(u64, &[u8])> = vec![(0, &[0x90]); 256];
     assert!(watcher.translated(&insns).is_some());
     insns.push((0x100, &[0x89, 0x00]));
     assert_eq!(watcher.translated(&insns), None);
-    watcher.reaches(Marker::End, 0);
+    watcher.reaches(0, Marker::End, 0);
     assert_ne!(items(&out).last(), Some(&Item::End));
+}
+
+/// Two CPUs take turns; each of them takes samples of its own.
+#[test]
+fn each_cpus_samples_are_counted_alone_and_turns_are_told() {
+    let of = |cpu, index| Window {
+        cpu: Some(cpu),
+        ..window(0, index)
+    };
+    let (mut watcher, out) = watch(vec![of(1, 1), of(0, 0)], 100);
+    watcher.orders.cpus = Some(2);
+    watcher.watching = true;
+    let block = watcher.translated(&[(1, &[0x90]), (2, &[0x90])]).unwrap();
+    let block = block.block;
+    watcher.reaches(0, Marker::Step, 0);
+    watcher.reaches(1, Marker::Armed, 0);
+    assert_eq!(watcher.reaches(1, Marker::Taken, 0), Change::None);
+    assert_eq!(watcher.reaches(0, Marker::Armed, 0), Change::None);
+    watcher.begins(0, block, 10);
+    watcher.begins(1, block, 12);
+    assert_eq!(watcher.reaches(1, Marker::Armed, 13), Change::None);
+    watcher.begins(0, block, 14);
+    assert_eq!(watcher.reaches(0, Marker::Taken, 15), Change::None);
+    watcher.begins(1, block, 16);
+    assert_eq!(watcher.reaches(1, Marker::Taken, 17), Change::None);
+    let ran = |instructions| Word::Ran {
+        block,
+        instructions,
+    };
+    let turn = Word::Turn;
+    let written = |window| Item::Window { window, lost: 0 };
+    assert_eq!(
+        items(&out)[1..],
+        [
+            written(of(0, 0)),
+            Item::Words(vec![turn(0), ran(2), turn(1), ran(2), turn(0), ran(1)]),
+            written(of(1, 1)),
+            Item::Words(vec![turn(1), ran(2), turn(0), ran(2), turn(1), ran(1)]),
+        ]
+    );
+}
+
+#[test]
+fn whose_turn_it_was_is_known_where_the_beginning_is_lost() {
+    let (mut watcher, out) = watch(vec![window(0, 0)], 2);
+    watcher.orders.cpus = Some(2);
+    watcher.watching = true;
+    let block = watcher.translated(&[(1, &[0x90])]).unwrap().block;
+    watcher.reaches(0, Marker::Step, 0);
+    watcher.reaches(0, Marker::Armed, 0);
+    for count in 0..4 {
+        watcher.begins(u32::from(count > 0), block, count);
+    }
+    watcher.reaches(1, Marker::Taken, 4);
+    let ran = Word::Ran {
+        block,
+        instructions: 1,
+    };
+    let words = Item::Words(vec![Word::Turn(1), ran, ran]);
+    assert_eq!(items(&out).last(), Some(&words));
 }

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which virtual CPU has the turn.
+//!
+//! From QEMU 9.2 on the number that a callback is told is that of the CPU for which its block was
+//! translated, where all CPUs run in one thread: blocks are shared. So the CPU is known by the
+//! base of its own area in the guest's kernel, which is in `gs_base`, or in `k_gs_base` while
+//! user space runs; and which number that is, by blocks that were just translated.
+//!
+//! The argument for soundness: the functions are QEMU's and `GLib`'s, of the types that they have
+//! since QEMU 9.0, and are called from a callback on a virtual CPU that is allowed to read
+//! registers.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+
+use crate::api::function;
+
+/// Addresses from here on are the kernel's.
+const KERNEL: u64 = 1 << 63;
+
+/// The registers of which one is the base of a CPU's own area.
+const BASES: [&CStr; 2] = [c"gs_base", c"k_gs_base"];
+
+/// `GArray` and `GByteArray`, as far as their fields are public.
+#[repr(C)]
+struct Array {
+    data: *mut c_void,
+    length: c_uint,
+}
+
+/// `qemu_plugin_reg_descriptor`.
+#[repr(C)]
+struct Register {
+    handle: *mut c_void,
+    name: *const c_char,
+    _feature: *const c_char,
+}
+
+/// Reads registers.
+struct Registers {
+    read: unsafe extern "C" fn(*mut c_void, *mut Array) -> c_int,
+    resize: unsafe extern "C" fn(*mut Array, c_uint) -> *mut Array,
+    buffer: *mut Array,
+    bases: Vec<*mut c_void>,
+}
+
+impl Registers {
+    fn new() -> Result<Self, String> {
+        // SAFETY: these are the functions' types; the list is QEMU's, and never freed here.
+        unsafe {
+            let list: unsafe extern "C" fn() -> *mut Array =
+                function(c"qemu_plugin_get_registers")?;
+            let new: unsafe extern "C" fn() -> *mut Array = function(c"g_byte_array_new")?;
+            let all = list();
+            let all = std::slice::from_raw_parts(
+                (*all).data.cast_const().cast::<Register>(),
+                (*all).length as usize,
+            );
+            let named = |register: &&Register| BASES.contains(&CStr::from_ptr(register.name));
+            let bases: Vec<_> = all.iter().filter(named).map(|one| one.handle).collect();
+            if bases.len() != BASES.len() {
+                return Err("this QEMU does not show gs_base and k_gs_base".to_owned());
+            }
+            Ok(Self {
+                read: function(c"qemu_plugin_read_register")?,
+                resize: function(c"g_byte_array_set_size")?,
+                buffer: new(),
+                bases,
+            })
+        }
+    }
+
+    /// The base of the own area of the CPU that calls, if its kernel has set one.
+    fn base(&self) -> Option<u64> {
+        let value = |handle: &*mut c_void| {
+            // SAFETY: QEMU appends the register's bytes to the buffer.
+            unsafe {
+                (self.resize)(self.buffer, 0);
+                let read = (self.read)(*handle, self.buffer);
+                (read == 8).then(|| (*self.buffer).data.cast::<u64>().read_unaligned())
+            }
+        };
+        let values = self.bases.iter().filter_map(value);
+        values.into_iter().find(|value| *value >= KERNEL)
+    }
+}
+
+/// Which virtual CPU has the turn.
+#[derive(Default)]
+pub struct Turn {
+    registers: Option<Registers>,
+    /// The bases of the CPUs that are known.
+    known: Vec<(u64, c_uint)>,
+    /// A block that was just translated, for the CPU that is to run it.
+    fresh: Option<u32>,
+    /// Whether there are none that can be read.
+    failed: bool,
+}
+
+// SAFETY: QEMU calls from one thread only.
+unsafe impl Send for Turn {}
+
+impl Turn {
+    /// A block is translated.
+    pub fn translated(&mut self, block: u32) {
+        self.fresh = Some(block);
+    }
+
+    /// A block begins, and `told` is the CPU that QEMU says. Cheap but for a new block.
+    pub fn begins(&mut self, block: u32, told: c_uint) {
+        if self.fresh.take() != Some(block) || self.known.iter().any(|(_, cpu)| *cpu == told) {
+            return;
+        }
+        if let Some(base) = self.base() {
+            if !self.known.iter().any(|(known, _)| *known == base) {
+                self.known.push((base, told));
+            }
+        }
+    }
+
+    /// The CPU that calls; none where it is not known.
+    pub fn cpu(&mut self) -> Option<c_uint> {
+        let base = self.base()?;
+        let mut known = self.known.iter();
+        known.find(|(known, _)| *known == base).map(|(_, cpu)| *cpu)
+    }
+
+    fn base(&mut self) -> Option<u64> {
+        if self.registers.is_none() && !self.failed {
+            self.registers = Registers::new()
+                .inspect_err(|why| eprintln!("punctual-scope: {why}"))
+                .ok();
+            self.failed = self.registers.is_none();
+        }
+        self.registers.as_ref()?.base()
+    }
+}

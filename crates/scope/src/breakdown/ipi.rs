@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Interrupts that one CPU sends another: who sent them, and when they were taken.
+
+use std::collections::HashMap;
+
+use super::attribution::Attribution;
+use super::part::Ipi;
+use crate::names::Name;
+use crate::walk::{Number, Walk};
+
+/// Where the CPU goes at such an interrupt, and the function that sends it.
+const KINDS: [(&str, &str); 3] = [
+    ("asm_sysvec_reschedule_ipi", "native_smp_send_reschedule"),
+    (
+        "asm_sysvec_call_function_single",
+        "native_send_call_func_single_ipi",
+    ),
+    ("asm_sysvec_call_function", "native_send_call_func_ipi"),
+];
+
+/// How many of those that called the sender are told.
+const CALLERS: usize = 5;
+
+/// An interrupt from one CPU to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    /// The function that sent it.
+    sender: Number,
+    /// Where it was taken.
+    entry: Number,
+    /// From which CPU to which.
+    pub(super) from: u32,
+    pub(super) to: u32,
+    /// When it had been sent.
+    pub(super) left: u64,
+    /// When its handler began.
+    pub(super) taken: u64,
+}
+
+/// A function that sends such interrupts, as it ran.
+#[derive(Clone, Copy)]
+struct Sender {
+    number: Number,
+    cpu: u32,
+    sent: u64,
+}
+
+/// All that were taken in a window, in their order. The sender of one is the last CPU that sent
+/// its kind before, after the same CPU had taken one.
+pub(super) fn all(walk: &Walk, names: &[Name]) -> Vec<Sent> {
+    if !walk.in_turn {
+        return Vec::new();
+    }
+    let kind = |number: usize, is: fn(&(&str, &str), &str) -> bool| {
+        let text = &names[walk.activations[number].func as usize].text;
+        KINDS.iter().position(|kind| is(kind, text))
+    };
+    let mut senders: [Vec<Sender>; KINDS.len()] = Default::default();
+    let mut entries: Vec<(u64, usize, Number)> = Vec::new();
+    for (number, activation) in walk.activations.iter().enumerate() {
+        let Some(begin) = activation.begin else {
+            continue;
+        };
+        if let Some(kind) = kind(number, |(_, sender), text| *sender == text) {
+            senders[kind].extend(sender(walk, number as Number, begin));
+        } else if let Some(kind) = kind(number, |(entry, _), text| *entry == text) {
+            entries.push((begin, kind, number as Number));
+        }
+    }
+    entries.sort_unstable();
+    let mut before: HashMap<(u32, usize), u64> = HashMap::new();
+    let mut found = Vec::new();
+    for (taken, kind, entry) in entries {
+        let Some(to) = walk.cpu_at(taken) else {
+            continue;
+        };
+        let since = before.insert((to, kind), taken).unwrap_or(0);
+        let fits = |sender: &&Sender| sender.cpu != to && (since..=taken).contains(&sender.sent);
+        let sender = senders[kind].iter().filter(fits).max_by_key(|one| one.sent);
+        found.extend(sender.map(|sender| Sent {
+            sender: sender.number,
+            entry,
+            from: sender.cpu,
+            to,
+            left: sender.sent,
+            taken,
+        }));
+    }
+    found
+}
+
+/// It is sent by the function's end, or where its CPU's turn ends within it.
+fn sender(walk: &Walk, number: Number, begin: u64) -> Option<Sender> {
+    let cpu = walk.cpu_at(begin)?;
+    let end = walk.activation(number).end.unwrap_or(walk.total);
+    let first = walk.spans.partition_point(|span| span.from < begin);
+    let within = walk.spans[first..]
+        .iter()
+        .take_while(|span| span.from < end);
+    let turn = within.map(|span| (span.cpu, span.from));
+    let other = turn.clone().find(|(other, _)| *other != cpu);
+    let sent = other.map_or(end, |(_, from)| from);
+    Some(Sender { number, cpu, sent })
+}
+
+impl Attribution<'_> {
+    /// Those that the CPUs took which went the sample's way.
+    pub(super) fn ipis(&self) -> Vec<Ipi> {
+        let of_sample = |sent: &&Sent| {
+            let within = self.begin <= sent.taken && sent.taken < self.end;
+            // Behind it is its handler's way: what is before it may be another CPU's.
+            within && self.stage(sent.taken).1 == sent.to
+        };
+        let ipi = |sent: &Sent| {
+            let callers = self.walk.chain(sent.sender).skip(1);
+            let callers = callers
+                .take(CALLERS)
+                .map(|number| self.text(number).to_owned());
+            Ipi {
+                sender: self.text(sent.sender).to_owned(),
+                callers: callers.collect(),
+                from: sent.from,
+                entry: self.text(sent.entry).to_owned(),
+                to: sent.to,
+                sent: self.at(sent.left.max(self.begin)),
+                taken: self.at(sent.taken),
+            }
+        };
+        self.sent.iter().filter(of_sample).map(ipi).collect()
+    }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The scope over several CPUs: own path and others' turns add up, and what one CPU does to
+//! another is told.
+
+use punctual_tests::explained::{check_sum, explain, number, samples};
+use punctual_tests::{KERNELS, Scratch, has_fair_qemu};
+use serde_json::Value;
+
+/// Idle, loaded, and across CPUs.
+const SUITE: &str = "name = \"cpus\"\nsummary = \"\"\ncpus = 2\n\
+    [[step]]\nprobe = \"timer\"\nsamples = 30\n\
+    [[step]]\nprobe = \"timer\"\nload = \"stress\"\nsamples = 30\n\
+    [[step]]\nprobe = \"wake\"\nsamples = 5\nby = [\"futex\", \"pipe\"]\n";
+
+/// What another CPU executes meanwhile, waited for or not.
+fn is_turn(part: &Value) -> bool {
+    ["another CPU's turn", "awaited CPU's turn"].contains(&part["cause"].as_str().unwrap())
+}
+
+fn parts(sample: &Value) -> &Vec<Value> {
+    sample["story"]["parts"].as_array().expect("parts")
+}
+
+/// Own path and others' turns are the parts, told apart, and all of the sample.
+fn check_turns(sample: &Value) {
+    check_sum(sample);
+    let story = &sample["story"];
+    let (own, others) = (number(&story["own_ns"]), number(&story["others_ns"]));
+    assert_eq!(own + others, number(&sample["late_ns"]), "{sample:#}");
+    let turns = parts(sample).iter().filter(|part| is_turn(part));
+    let turns: i64 = turns.map(|part| number(&part["length_ns"])).sum();
+    assert_eq!(turns, others, "{sample:#}");
+    // It ends where the measuring thread runs: on the CPU of the recording.
+    let last = parts(sample).last().unwrap();
+    let cpu = format!("cpu{}", number(&last["cpu"]));
+    let taken_on = sample["variant"].as_str().unwrap().ends_with(&cpu);
+    assert!(taken_on && !is_turn(last), "{sample:#}");
+}
+
+/// The sleeper's CPU gets an interrupt from the waker's: the way is the waker's up to there, and
+/// the sleeper's from there on.
+fn check_across(sample: &Value) {
+    let (from, to) = match sample["variant"].as_str().unwrap().rsplit_once("cpu") {
+        Some((_, "1")) => (0, 1),
+        _ => (1, 0),
+    };
+    let ipis = sample["story"]["ipis"].as_array().unwrap();
+    let ours = |ipi: &&Value| ipi["from_cpu"] == from && ipi["to_cpu"] == to;
+    let ipi = ipis.iter().find(ours);
+    let ipi = ipi.unwrap_or_else(|| panic!("no interrupt: {sample:#}"));
+    let (sent, taken) = (number(&ipi["sent_ns"]), number(&ipi["taken_ns"]));
+    let of = |stage: &str| {
+        let parts = parts(sample).iter().filter(|part| part["stage"] == stage);
+        let parts: Vec<&Value> = parts.collect();
+        let begin = parts.first().map_or(-1, |part| number(&part["from_ns"]));
+        let end = parts.last().map_or(-1, |part| {
+            number(&part["from_ns"]) + number(&part["length_ns"])
+        });
+        let own = parts.iter().filter(|part| !is_turn(part));
+        let cpus: Vec<i64> = own.map(|part| number(&part["cpu"])).collect();
+        (begin, end, cpus)
+    };
+    let (begin, end, cpus) = of("call");
+    assert_eq!((begin, end), (0, sent), "{sample:#}");
+    assert!(cpus.iter().all(|cpu| *cpu == from), "{sample:#}");
+    let (begin, end, _) = of("IPI");
+    let at_once = sent == taken && begin == -1;
+    assert!(at_once || (begin, end) == (sent, taken), "{sample:#}");
+    for stage in ["switch", "return", "sample"] {
+        let (_, _, cpus) = of(stage);
+        let own = !cpus.is_empty() && cpus.iter().all(|cpu| *cpu == to);
+        assert!(own, "{stage}: {sample:#}");
+    }
+}
+
+#[test]
+fn own_path_and_others_turns_add_up_on_two_cpus() {
+    if !has_fair_qemu() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let suite = &scratch.file("cpus.toml", SUITE);
+    for kernel in KERNELS {
+        let run = scratch.measure(&[suite, "--kernel", kernel]).remove(0);
+        // It explains nothing unless every recording comes out as it was, watched.
+        let id = run["id"].as_str().unwrap();
+        let explained = explain(&scratch, &[id, "--worst", "200"]);
+        let all = samples(&explained);
+        assert_eq!(all.len(), 4 * 30 + 2 * 3 * 5);
+        all.iter().for_each(check_turns);
+        let turns = |sample: &&Value| number(&sample["story"]["others_ns"]) > 0;
+        assert!(all.iter().filter(turns).count() > 20);
+        let across = all.iter().filter(|sample| {
+            let variant = sample["variant"].as_str().unwrap();
+            sample["probe"] == "wake" && !variant.contains("cpu0 to cpu0")
+        });
+        let across: Vec<&Value> = across.collect();
+        assert_eq!(across.len(), 20);
+        across.into_iter().for_each(check_across);
+    }
+}
