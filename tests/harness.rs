@@ -23,28 +23,6 @@ use tempfile::TempDir;
 /// The kernels that the tests run.
 pub const KERNELS: [&str; 2] = ["debian-6.12", "debian-6.12-rt"];
 
-/// Whether this machine has a QEMU for several CPUs.
-///
-/// # Panics
-/// If a guest cannot be run for another reason.
-pub fn has_fair_qemu() -> bool {
-    let scratch = Scratch::new();
-    let suite = &scratch.file(
-        "none.toml",
-        "name = \"none\"\nsummary = \"\"\n[[step]]\nprobe = \"timer\"\nsamples = 1\n",
-    );
-    let ended = scratch.run(&[
-        "run", "--quiet", "--cpus", "2", "--kernel", KERNELS[0], suite,
-    ]);
-    let is_unfair = ended.stderr.contains("expected QEMU 8.1");
-    if is_unfair {
-        punctual_skip::skip("no QEMU from 8.1 on");
-    } else {
-        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    }
-    !is_unfair
-}
-
 /// A suite: its name, subjects of the suite `demo` by their names, and all else.
 ///
 /// # Panics

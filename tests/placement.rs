@@ -11,13 +11,14 @@ fn a_load_takes_the_time_of_the_cpu_that_it_is_bound_to() {
         return;
     }
     let scratch = Scratch::new();
-    let mut suite = "name = \"placed\"\nsummary = \"\"\n".to_owned();
-    for place in ["0", "1", "housekeeping"] {
-        suite += &format!(
+    let step = |place| {
+        format!(
             "[[step]]\nprobe = \"noise\"\nload = \"stress on {place}\"\ncpus = [1]\n\
              duration_ms = 100\n"
-        );
-    }
+        )
+    };
+    let steps: String = ["0", "1", "housekeeping"].map(step).concat();
+    let suite = format!("name = \"placed\"\nsummary = \"\"\n{steps}");
     let suite = &scratch.file("placed.toml", suite);
     let run = scratch
         .measure(&[suite, "--kernel", KERNELS[1], "--cpus", "2"])

@@ -15,7 +15,7 @@ use punctual_model::probe::SampleSpan;
 
 /// A timer that an idle CPU waits for comes so much after it is due, at most: the clocks that
 /// it is programmed in are coarser than a nanosecond.
-const GRAIN: Nanos = Nanos(100);
+pub(super) const GRAIN: Nanos = Nanos(100);
 
 /// Two readings of the clock lie as far apart as instructions ran between them, but for
 /// rounding: of each, and of the guest's own idea of its counter's rate.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What keeps the sample from going on.
 
-use super::attribution::Attribution;
+use super::attribution::{Attribution, GRAIN};
 use super::part::{Cause, PathStage};
 use crate::names::CodeKind;
 use crate::preemptibility::Preemptibility;
@@ -29,6 +29,7 @@ impl Attribution<'_> {
         match stage {
             PathStage::Interrupt if self.about.span == SampleSpan::Gap => (Cause::Path, None),
             PathStage::Interrupt | PathStage::Ipi if span.irqs_off.is_some() => masked,
+            PathStage::Interrupt if !self.is_pending(span) => (self.cause_before(span), None),
             PathStage::Interrupt | PathStage::Ipi => (Cause::Pending, None),
             PathStage::Switch => self.cause_of_switch(span),
             PathStage::Call => self.cause_of_call(span),
@@ -42,6 +43,32 @@ impl Attribution<'_> {
                     None => (Cause::Path, None),
                 },
             },
+        }
+    }
+
+    /// Whether the interrupt that began it was due. Where interrupts are open it comes at once
+    /// then: what runs longer before it runs before its timer was set. So RT's `ktimers` sets
+    /// no timer while it has to wait in the middle of its work. Where CPUs take turns it is not
+    /// told.
+    fn is_pending(&self, span: &Span) -> bool {
+        let interrupt = self
+            .milestones
+            .first()
+            .filter(|_| self.walk.first.len() == 1);
+        interrupt.is_none_or(|interrupt| {
+            let from = span.from.max(self.begin);
+            self.about.clock.time(interrupt.until.saturating_sub(from)) <= GRAIN
+        })
+    }
+
+    /// What ran before the timer was set.
+    fn cause_before(&self, span: &Span) -> Cause {
+        match self.context(span) {
+            CodeKind::Interrupt => Cause::HardIrq,
+            CodeKind::Softirq => Cause::Softirq,
+            CodeKind::Scheduler => Cause::Scheduler,
+            _ if span.task == self.task => Cause::Path,
+            _ => Cause::OtherThread,
         }
     }
 

@@ -8,7 +8,7 @@ use super::*;
 use crate::guest_clock::GuestClock;
 use crate::names::CodeKind;
 use crate::preemptibility::Preemptibility;
-use crate::walk::{Activation, Number, Span, Switch, Task};
+use crate::walk::{Activation, Number, Span, Switch, Task, Wake};
 
 const NAMES: [(&str, CodeKind); 10] = [
     ("program", CodeKind::User),
@@ -186,6 +186,32 @@ fn two_interrupts_are_two_culprits_but_what_they_part_is_one() {
     handover.clocks = readings(&[5, 200]);
     let breakdown = breakdown(&handover, SampleSpan::Handover, 195).unwrap();
     assert_eq!((breakdown.culprit, breakdown.held()), (Some(1), Nanos(100)));
+}
+
+/// A wake-up in an interrupt that came 300 ns after it was due, though interrupts were open.
+#[test]
+fn what_runs_before_a_timer_is_set_stands_in_the_way() {
+    let mut walk = walk(&[
+        (THIRD, FUTEX, 300),
+        (THIRD, INTERRUPT, 80),
+        (THIRD, SCHEDULE, 20),
+        (OTHER, SCHEDULE, 10),
+        (OTHER, USER, 10),
+    ]);
+    walk.clocks = readings(&[420]);
+    let by = walk.spans[1].top;
+    walk.activations[by as usize].begin = Some(300);
+    let bases = [OTHER].into();
+    let (at, cpu) = (340, 0);
+    walk.wakes.push(Wake { at, cpu, by, bases });
+    let found = breakdown(&walk, SampleSpan::Lateness, 420).unwrap();
+    let first = (PathStage::Interrupt, Cause::OtherThread, 300);
+    assert_eq!(shape(&found)[0], first, "{found:?}");
+    assert_eq!(found.culprit, Some(0));
+    // Within the timer's grain it was pending.
+    let found = breakdown(&walk, SampleSpan::Lateness, 220).unwrap();
+    let first = (PathStage::Interrupt, Cause::Pending, 100);
+    assert_eq!(shape(&found)[0], first, "{found:?}");
 }
 
 #[test]
