@@ -316,7 +316,7 @@ mod tests {
         let text = of_suite("vub", fixtures::all_probes());
         assert!(text.contains("Worst cases of all tests, and the average improvement"));
         // semaphore acquire and release, switch: equal on both subjects.
-        assert!(text.contains("average over 3 tests</th><td></td><td></td><td>+0 %</td>"));
+        assert!(text.contains("average over 3 tests</th><td></td><td></td><td>+0.0 %</td>"));
         assert!(text.contains("because one of the two lacks it: 5."));
         assert!(text.contains("picture only") && text.contains("36.8 µs"));
     }

@@ -206,7 +206,7 @@ pub fn percents(values: &[f64]) -> String {
     let (low, high) = ends(values);
     let middle = sorted[(sorted.len() - 1) / 2];
     match values.len() {
-        1 => format!("{middle:+.0} %"),
-        seeds => format!("{middle:+.0} % ({low:+.0} to {high:+.0} % over {seeds} seeds)"),
+        1 => format!("{middle:+.1} %"),
+        seeds => format!("{middle:+.1} % ({low:+.1} to {high:+.1} % over {seeds} seeds)"),
     }
 }

@@ -149,13 +149,13 @@ fn the_average_improvement_is_over_tests_measured_on_both_with_a_range() {
     assert_eq!(found, ClaimVerdict::Holds);
     assert_eq!(
         evidence,
-        "new against old: +50 % (+50 to +50 % over 5 seeds) over 3 of 8 tests"
+        "new against old: +50.0 % (+50.0 to +50.0 % over 5 seeds) over 3 of 8 tests"
     );
     let (found, _) = outcome(&two_rt(5, 10_000, 11_000), 3, "improved-on-average");
     assert_eq!(found, ClaimVerdict::Fails);
     let (found, evidence) = outcome(&two_rt(1, 20_000, 10_000), 3, "improved-on-average");
     assert_eq!(found, ClaimVerdict::Undecided(4));
-    assert_eq!(evidence, "new against old: +50 % over 3 of 8 tests");
+    assert_eq!(evidence, "new against old: +50.0 % over 3 of 8 tests");
 }
 
 #[test]
