@@ -352,9 +352,25 @@ mod tests {
 
     #[test]
     fn a_load_that_stops_in_the_middle_is_an_error_though_it_did_something() {
-        let script = "echo at work; sleep 0.2; echo once more; exec sleep 1000";
-        let hangs = worker(&["sh", "-c", script], Count::Lines);
-        let (why, _) = why(run_for(&load(hangs), Nanos::from_millis(2_000)));
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let script = "for i in $(seq 20); do echo at work; sleep 0.1; done; exec sleep 1000";
+        let load = load(worker(&["sh", "-c", script], Count::Lines));
+        let running = RunningLoad::start(&load, &[], &mut Phases::new(1, 0)).unwrap();
+        let seen = || {
+            let seen = running.window.seen();
+            (seen[0].amount, seen[0].cpu)
+        };
+        // However slow this machine is: until it has done something, and rests.
+        let (begin, mut before) = (seen(), seen());
+        for _ in 0..200 {
+            time::sleep(Nanos::from_millis(500));
+            let now = seen();
+            if now == before && now != begin {
+                break;
+            }
+            before = now;
+        }
+        let (why, _) = why(running.finish());
         assert_eq!(why, NotLoaded::Stopped);
     }
 
