@@ -2,8 +2,8 @@
 //! Probe `wake`: wake-up latency from one CPU to another.
 //!
 //! A thread on one CPU wakes a thread that sleeps on another: by a futex, a pipe, an eventfd,
-//! a semaphore, or by giving back a mutex with priority inheritance. What comes between is the kernel's way of telling the other CPU: an
-//! inter-processor interrupt, or a flag that its idle loop looks at.
+//! a semaphore, or by giving back a mutex with priority inheritance. The kernel tells the other
+//! CPU by an inter-processor interrupt, or by a flag that its idle loop looks at.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
