@@ -54,7 +54,7 @@ impl Attribution<'_> {
         let interrupt = self
             .milestones
             .first()
-            .filter(|_| self.walk.first.len() == 1);
+            .filter(|_| !self.walk.in_turn);
         interrupt.is_none_or(|interrupt| {
             let from = span.from.max(self.begin);
             self.about.clock.time(interrupt.until.saturating_sub(from)) <= GRAIN
