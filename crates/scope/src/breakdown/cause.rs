@@ -51,10 +51,7 @@ impl Attribution<'_> {
     /// no timer while it has to wait in the middle of its work. Where CPUs take turns it is not
     /// told.
     fn is_pending(&self, span: &Span) -> bool {
-        let interrupt = self
-            .milestones
-            .first()
-            .filter(|_| !self.walk.in_turn);
+        let interrupt = self.milestones.first().filter(|_| !self.walk.in_turn);
         interrupt.is_none_or(|interrupt| {
             let from = span.from.max(self.begin);
             self.about.clock.time(interrupt.until.saturating_sub(from)) <= GRAIN
