@@ -10,6 +10,7 @@
 //! Between arming a probe and its last sample nothing here allocates, locks, prints or
 //! does I/O.
 
+pub mod board;
 pub mod bursts;
 pub mod busy;
 pub mod cpus;

@@ -3,14 +3,14 @@
 
 use std::fs;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use lexopt::{Arg, Parser};
 use punctual_agent::dma_latency::DmaLatency;
 use punctual_agent::stream::Stream;
-use punctual_agent::{init, programs, session, shutdown, status_page};
+use punctual_agent::{board, init, programs, session, shutdown, status_page};
 use punctual_model::{Facts, Plan};
 
 const HELP: &str = "\
@@ -66,6 +66,12 @@ fn run(arguments: &mut Parser) -> Result<()> {
             shutdown::restore();
             Ok(())
         }
+        Some(Arg::Value(word)) if word == board::BOARD => {
+            board::converse(&directory(arguments)?).context("the workstation")
+        }
+        Some(Arg::Value(word)) if word == board::JOB => {
+            board::supervise(&directory(arguments)?).context("the job")
+        }
         Some(Arg::Value(word)) if word == shutdown::WITH_PARENT => {
             let words: Vec<_> = arguments.raw_args()?.collect();
             let program = words.first().cloned().unwrap_or_default();
@@ -85,6 +91,10 @@ fn run(arguments: &mut Parser) -> Result<()> {
         }
         Some(other) => Err(other.unexpected().into()),
     }
+}
+
+fn directory(arguments: &mut Parser) -> Result<PathBuf> {
+    Ok(PathBuf::from(arguments.value()?))
 }
 
 fn run_plan(arguments: &mut Parser) -> Result<()> {

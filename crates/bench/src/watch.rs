@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -53,16 +52,20 @@ const LIMITS: Limits = Limits {
 /// not keep the watch from its other duties.
 const PIECE: u64 = LIMITS.console;
 
-/// A process in which a subject runs.
+/// What a subject runs in.
 pub trait Watched {
-    /// How it has ended, if it has.
-    fn status(&mut self) -> io::Result<Option<ExitStatus>>;
+    /// How it has ended, in words, if it has; an error where that will never be known.
+    fn status(&mut self) -> Result<Option<String>, RunError>;
 
     /// Whether the subject has paused itself since the last look.
-    fn has_paused(&mut self) -> bool;
+    fn has_paused(&mut self) -> bool {
+        false
+    }
 
     /// Lets a paused subject go on.
-    fn go_on(&mut self) -> Result<(), RunError>;
+    fn go_on(&mut self) -> Result<(), RunError> {
+        Ok(())
+    }
 
     /// Asks the subject to end after its sample and to send what it has; says how long it may
     /// take, or `None` where it cannot be asked.
@@ -71,12 +74,17 @@ pub trait Watched {
     /// How far the step is that runs, where that can be seen.
     fn progress(&mut self) -> Option<Progress>;
 
+    /// What has happened to the bench itself since the last look.
+    fn news(&mut self) -> Option<Event> {
+        None
+    }
+
     /// The time that it has spent: CPU time where its clock stands still while it does not
     /// run, time on the wall elsewhere.
     fn spent(&self) -> Duration;
 
-    /// Its process.
-    fn pid(&self) -> u32;
+    /// Whether it would run if it were let: what spends no time is not stopped then.
+    fn is_ready(&self) -> bool;
 }
 
 /// When watching ends well.
@@ -147,6 +155,9 @@ impl<'a> Watch<'a> {
             let exited = process.status()?;
             let paused = process.has_paused();
             let heard = self.listen()?;
+            while let Some(event) = process.news() {
+                self.tell(event)?;
+            }
             if let Some(meaning) = self.console.sign() {
                 self.hear_out(process)?;
                 return Err(RunError::Guest(meaning));
@@ -160,7 +171,7 @@ impl<'a> Watch<'a> {
                     return Err(RunError::Interrupted);
                 }
                 self.decoder.finish()?;
-                return Err(RunError::ended(status));
+                return Err(RunError::Ended(status));
             }
             if paused {
                 return match end {
@@ -171,7 +182,7 @@ impl<'a> Watch<'a> {
             let is_alive = end == Until::Finished && self.look_at_progress(process)?;
             let heard = heard || is_alive;
             self.timeout
-                .look(heard, process.spent(), || is_ready(process.pid()))?;
+                .look(heard, process.spent(), || process.is_ready())?;
             thread::sleep(LOOK);
         }
     }
@@ -352,7 +363,7 @@ impl SilenceTimeout {
 
 /// Whether a thread of this process waits for a CPU or for a disk: on a busy machine that may
 /// take long (`proc_pid_stat(5)`, field 3).
-fn is_ready(pid: u32) -> bool {
+pub fn is_ready(pid: u32) -> bool {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
         return false;
     };
@@ -377,16 +388,8 @@ mod tests {
     struct Idle;
 
     impl Watched for Idle {
-        fn status(&mut self) -> io::Result<Option<ExitStatus>> {
+        fn status(&mut self) -> Result<Option<String>, RunError> {
             Ok(None)
-        }
-
-        fn has_paused(&mut self) -> bool {
-            false
-        }
-
-        fn go_on(&mut self) -> Result<(), RunError> {
-            Ok(())
         }
 
         fn ask_to_end(&mut self) -> Option<Duration> {
@@ -401,8 +404,8 @@ mod tests {
             Duration::ZERO
         }
 
-        fn pid(&self) -> u32 {
-            0
+        fn is_ready(&self) -> bool {
+            false
         }
     }
 

@@ -6,6 +6,8 @@
 //! others are slots of eight, one cache line for each measuring thread. Each word has one
 //! writer; a reader may see a sample counted whose value it does not see yet.
 
+use serde::{Deserialize, Serialize};
+
 use crate::units::Nanos;
 
 /// How many words there are.
@@ -40,7 +42,7 @@ pub const MISSED_WORD: usize = 3;
 pub const NO_WORST: i64 = i64::MIN;
 
 /// How far a step is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// The step's number in the plan, from 0.
     pub step: u32,
