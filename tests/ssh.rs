@@ -47,7 +47,9 @@ fn key(path: &Path) {
 impl Board {
     /// One that is this machine; `None`, and the test is skipped, where it cannot be.
     fn new(sshd_config: &str) -> Option<Self> {
-        let programs = ["ssh", "ssh-keygen"].into_iter().all(punctual_skip::program);
+        let programs = ["ssh", "ssh-keygen"]
+            .into_iter()
+            .all(punctual_skip::program);
         if !programs || !punctual_skip::root() {
             return None;
         }
@@ -251,14 +253,29 @@ fn a_board_is_measured_as_this_machine_is() {
     assert!(board.directory().join(format!("target-{target}")).is_file());
     let settings = &run["recordings"][0]["settings"];
     let host = board.scratch.measure(&[
-        "--probe", "timer", "-p", "samples=10", "-p", "cpus=[0]", "--bench", "host",
+        "--probe",
+        "timer",
+        "-p",
+        "samples=10",
+        "-p",
+        "cpus=[0]",
+        "--bench",
+        "host",
     ]);
-    assert_eq!(settings["policy"], host[0]["recordings"][0]["settings"]["policy"]);
+    assert_eq!(
+        settings["policy"],
+        host[0]["recordings"][0]["settings"]["policy"]
+    );
     let names = |run: &Value| -> Vec<String> {
         let facts = run["provenance"]["facts"].as_object().unwrap();
         facts.keys().cloned().collect()
     };
     assert_eq!(names(run), names(&host[0]));
+    // What only the end tells is there as well as what is read before.
+    let facts = names(run);
+    for name in ["smis", "governors", "idle_states", "cpu_dma_latency_us"] {
+        assert!(facts.iter().any(|fact| fact == name), "{name}: {facts:?}");
+    }
 }
 
 #[test]
@@ -368,7 +385,9 @@ fn a_target_that_is_killed_is_said_to_be() {
 
 #[test]
 fn who_is_lost_for_longer_than_patience_is_told_how_to_go_on() {
-    let Some(mut board) = Board::new("") else { return };
+    let Some(mut board) = Board::new("") else {
+        return;
+    };
     let more = ["--quiet", "--patience", "1"];
     let mut child = board.begin(3_000, &more);
     let processes = board.processes();
@@ -377,7 +396,10 @@ fn who_is_lost_for_longer_than_patience_is_told_how_to_go_on() {
     board.cut();
     board.sshd.kill().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(1), "{}", board.stderr());
-    assert_has(&board.stderr(), &["has not been reached for 1 s", "--resume"]);
+    assert_has(
+        &board.stderr(),
+        &["has not been reached for 1 s", "--resume"],
+    );
     until("it has ended by itself", || {
         !processes.iter().any(|pid| is_alive(*pid))
     });
@@ -395,12 +417,24 @@ fn refused(board: &Board, bench: &str, parts: &[&str]) {
 #[test]
 fn whom_ssh_does_not_reach_is_told_in_its_words() {
     let Some(board) = Board::new("") else { return };
-    refused(&board, "ssh:no-such.invalid", &["no-such.invalid is not reached", "resolve"]);
+    refused(
+        &board,
+        "ssh:no-such.invalid",
+        &["no-such.invalid is not reached", "resolve"],
+    );
     board.write_ssh_config("other_key");
-    refused(&board, &board.bench(), &["board is not reached", "Permission denied"]);
+    refused(
+        &board,
+        &board.bench(),
+        &["board is not reached", "Permission denied"],
+    );
     board.write_ssh_config("own_key");
     board.scratch.file("known_hosts", "");
-    refused(&board, &board.bench(), &["board is not reached", "verification failed"]);
+    refused(
+        &board,
+        &board.bench(),
+        &["board is not reached", "verification failed"],
+    );
     let mut without = board.command(&board.scratch, &["run", "demo", "--bench", "ssh:board"]);
     let ended = Ended::of(without.env("PUNCTUAL_SSH", "/no/such/ssh"));
     assert_eq!(ended.status, Some(1));
@@ -427,12 +461,21 @@ fn what_is_no_board_is_refused_before_anything_is_tried() {
 #[test]
 fn another_architecture_is_refused_by_its_name() {
     let fake = Scratch::new();
-    let uname = fake.file("uname", "#!/bin/sh\n[ \"$1\" = -m ] && echo aarch64 || echo Linux\n");
+    let uname = fake.file(
+        "uname",
+        "#!/bin/sh\n[ \"$1\" = -m ] && echo aarch64 || echo Linux\n",
+    );
     fs::set_permissions(&uname, fs::Permissions::from_mode(0o755)).unwrap();
     let directory = Path::new(&uname).parent().unwrap().display().to_string();
     let path = format!("SetEnv PATH={directory}:/usr/bin:/bin");
-    let Some(board) = Board::new(&path) else { return };
-    refused(&board, &board.bench(), &["expected Linux x86_64", "found Linux aarch64"]);
+    let Some(board) = Board::new(&path) else {
+        return;
+    };
+    refused(
+        &board,
+        &board.bench(),
+        &["expected Linux x86_64", "found Linux aarch64"],
+    );
 }
 
 /// A file system of its own on the board's directory.
@@ -462,15 +505,23 @@ impl Drop for Mounted {
 #[test]
 fn where_nothing_may_be_executed_that_is_said() {
     let Some(board) = Board::new("") else { return };
-    let Some(_mounted) = Mounted::new(&board, "noexec") else { return };
+    let Some(_mounted) = Mounted::new(&board, "noexec") else {
+        return;
+    };
     refused(&board, &board.bench(), &["does not run in", "noexec"]);
 }
 
 #[test]
 fn where_there_is_no_space_that_is_said_and_nothing_is_left() {
     let Some(board) = Board::new("") else { return };
-    let Some(_mounted) = Mounted::new(&board, "size=1m") else { return };
-    refused(&board, &board.bench(), &["cannot be put there", "No space left"]);
+    let Some(_mounted) = Mounted::new(&board, "size=1m") else {
+        return;
+    };
+    refused(
+        &board,
+        &board.bench(),
+        &["cannot be put there", "No space left"],
+    );
     assert_eq!(fs::read_dir(board.directory()).unwrap().count(), 0);
 }
 
@@ -496,8 +547,18 @@ fn without_a_directory_the_target_is_in_the_users_cache() {
     let home = Scratch::new();
     let cache = home.path("cache");
     let set = format!("SetEnv XDG_CACHE_HOME={}", cache.display());
-    let Some(board) = Board::new(&set) else { return };
-    let arguments = ["run", "--probe", "timer", "-p", "samples=10", "--quiet", "--bench"];
+    let Some(board) = Board::new(&set) else {
+        return;
+    };
+    let arguments = [
+        "run",
+        "--probe",
+        "timer",
+        "-p",
+        "samples=10",
+        "--quiet",
+        "--bench",
+    ];
     let arguments = [&arguments[..], &["ssh:root@board"]].concat();
     let ended = Ended::of(&mut board.command(&board.scratch, &arguments));
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);

@@ -26,6 +26,7 @@ pub mod phases;
 pub mod probes;
 pub mod programs;
 pub mod provenance;
+pub mod real_machine;
 pub mod rt;
 pub mod scratch;
 pub mod session;

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use lexopt::{Arg, Parser};
 use punctual_agent::dma_latency::DmaLatency;
+use punctual_agent::real_machine::{self, Smis};
 use punctual_agent::stream::Stream;
 use punctual_agent::{board, init, programs, session, shutdown, status_page};
 use punctual_model::{Facts, Plan};
@@ -117,7 +118,10 @@ fn run_plan(arguments: &mut Parser) -> Result<()> {
     }
     shutdown::watch().context("cannot watch for signals")?;
     let (_held, told) = DmaLatency::for_run(plan.allow_idle_states);
-    let facts = Facts::from([("cpu_dma_latency_us".into(), told)]);
-    session::carry_out(&plan, facts, &mut Stream::new(io::stdout()))
+    let mut facts = real_machine::facts();
+    facts.insert("cpu_dma_latency_us".into(), told);
+    let smis = Smis::begin();
+    let in_the_end = || Facts::from([("smis".into(), smis.so_far())]);
+    session::carry_out(&plan, facts, in_the_end, &mut Stream::new(io::stdout()))
         .context("cannot write the stream")
 }

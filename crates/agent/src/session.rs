@@ -18,14 +18,21 @@ use crate::sys::{marker, process, sched};
 use crate::{cpus, provenance, scratch, setting, status_page};
 
 /// Carries out a plan and sends what comes of it; an error only where sending fails. `facts`
-/// are what the caller adds to the provenance. Where the target is asked to end, the step that
-/// runs ends after its sample, and no further one is begun.
-pub fn carry_out(plan: &Plan, facts: Facts, stream: &mut Stream) -> io::Result<()> {
+/// are what the caller adds to the provenance, `in_the_end` what it adds when all is measured.
+/// Where the target is asked to end, the step that runs ends after its sample, and no further
+/// one is begun.
+pub fn carry_out(
+    plan: &Plan,
+    facts: Facts,
+    in_the_end: impl FnOnce() -> Facts,
+    stream: &mut Stream,
+) -> io::Result<()> {
     let measurements = match understand(plan) {
         Ok(measurements) => measurements,
         Err(reason) => return stream.send(&Record::Refused(reason)),
     };
-    stream.send(&Record::Provenance(provenance(facts)))?;
+    let first = Record::Provenance(provenance(facts));
+    stream.send(&first)?;
     prepare_control_thread();
     let mut sent = Finished {
         recordings: 0,
@@ -75,6 +82,11 @@ pub fn carry_out(plan: &Plan, facts: Facts, stream: &mut Stream) -> io::Result<(
         }
     }
     marker::end();
+    let facts = in_the_end();
+    if let (Record::Provenance(mut provenance), false) = (first, facts.is_empty()) {
+        provenance.facts.extend(facts);
+        stream.send(&Record::Provenance(provenance))?;
+    }
     stream.send(&if status_page::is_stop_requested() {
         Record::Interrupted(sent)
     } else {

@@ -14,7 +14,8 @@ use crate::units::Nanos;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Record {
-    /// First of all: what is judged, as read back from the running kernel.
+    /// First of all: what is judged, as read back from the running kernel. Before the last one
+    /// once more, where there are facts that only the end tells.
     Provenance(Provenance),
     /// A step begins.
     Started(Started),
