@@ -7,7 +7,7 @@ use std::path::Path;
 
 use punctual_model::{Facts, Record};
 
-use crate::stream::Stream;
+use crate::stream::{Records as _, Stream};
 use crate::sys::{mount, net, process};
 use crate::{cpus, disk, guest, session};
 

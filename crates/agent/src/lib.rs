@@ -19,6 +19,7 @@ pub mod dma_latency;
 pub mod event_log;
 pub mod guest;
 pub mod hackbench_workers;
+pub mod hand_over;
 pub mod init;
 pub mod linear_fit;
 pub mod loads;

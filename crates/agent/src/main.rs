@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use lexopt::{Arg, Parser};
 use punctual_agent::dma_latency::DmaLatency;
+use punctual_agent::hand_over::Told;
 use punctual_agent::real_machine::{self, Smis};
 use punctual_agent::stream::Stream;
 use punctual_agent::{board, init, programs, session, shutdown, status_page};
@@ -122,6 +123,11 @@ fn run_plan(arguments: &mut Parser) -> Result<()> {
     facts.insert("cpu_dma_latency_us".into(), told);
     let smis = Smis::begin();
     let in_the_end = || Facts::from([("smis".into(), smis.so_far())]);
-    session::carry_out(&plan, facts, in_the_end, &mut Stream::new(io::stdout()))
-        .context("cannot write the stream")
+    let mut stream = Stream::new(io::stdout());
+    match plan.tell_every_s {
+        None => session::carry_out(&plan, facts, in_the_end, &mut stream),
+        Some(every) => Told::every(every, stream)
+            .and_then(|mut told| session::carry_out(&plan, facts, in_the_end, &mut told)),
+    }
+    .context("cannot write the stream")
 }

@@ -13,7 +13,7 @@ use crate::loads::RunningLoad;
 use crate::phases::Phases;
 use crate::probes::{self, Context, Measurement};
 use crate::rt::{self, CONTROL_PRIORITY};
-use crate::stream::Stream;
+use crate::stream::Records;
 use crate::sys::{marker, process, sched};
 use crate::{cpus, provenance, scratch, setting, status_page};
 
@@ -25,7 +25,7 @@ pub fn carry_out(
     plan: &Plan,
     facts: Facts,
     in_the_end: impl FnOnce() -> Facts,
-    stream: &mut Stream,
+    stream: &mut impl Records,
 ) -> io::Result<()> {
     let measurements = match understand(plan) {
         Ok(measurements) => measurements,
@@ -54,7 +54,10 @@ pub fn carry_out(
             nominal: measurement.nominal(),
         }))?;
         status_page::begin_step(number);
-        match measure(plan, step, number, measurement.as_ref()) {
+        stream.begin_step(number, step, measurement.as_ref(), &repetitions);
+        let measured = measure(plan, step, number, measurement.as_ref());
+        stream.end_step();
+        match measured {
             Ok((recordings, work)) => {
                 stream.send(&Record::Step(StepRecord {
                     step: number,
@@ -110,12 +113,12 @@ fn provenance(facts: Facts) -> Provenance {
 
 /// How often each probe, load and variant has been recorded: a plan may measure the same
 /// twice, in two ways.
-#[derive(Default)]
-struct Repetitions(BTreeMap<(String, String, String), u32>);
+#[derive(Clone, Default)]
+pub struct Repetitions(BTreeMap<(String, String, String), u32>);
 
 impl Repetitions {
     /// Completes a key of which the probe has set the variant.
-    fn complete(&mut self, key: &mut RecordingKey, step: &Step, number: u32) {
+    pub fn complete(&mut self, key: &mut RecordingKey, step: &Step, number: u32) {
         key.step = number;
         key.probe.clone_from(&step.probe);
         key.load.clone_from(&step.load);

@@ -218,7 +218,7 @@ impl Decoder {
 
 fn contradiction(record: &Record) -> Option<&'static str> {
     match record {
-        Record::Recording(recording) => recording.contradiction(),
+        Record::Recording(recording) | Record::SoFar(recording) => recording.contradiction(),
         _ => None,
     }
 }

@@ -23,6 +23,9 @@ pub enum Record {
     Step(StepRecord),
     /// A probe has delivered.
     Recording(Box<Recording>),
+    /// What a probe has measured so far, without raw samples and settings: it takes the place
+    /// of what was said so before, and gives it to what the probe delivers.
+    SoFar(Box<Recording>),
     /// A probe could not run.
     Unsupported(Unsupported),
     /// The plan could not be carried out, and no step was begun.

@@ -176,6 +176,7 @@ impl Body {
             histogram: self.histogram,
             worst: self.worst,
             samples: self.samples,
+            maxima: Vec::new(),
             settings,
             findings,
             output: self.output,

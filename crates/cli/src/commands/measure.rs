@@ -5,7 +5,7 @@ mod number_args;
 pub mod what;
 
 use std::iter;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -36,10 +36,11 @@ use what::WhatArgs;
 /// Virtual runs longer than this, by what their samples take, are shared by several: under a
 /// full load a virtual minute takes about ten on the wall.
 const LONGEST_VIRTUAL_RUN: Nanos = Nanos::from_millis(60_000);
-/// In real time loads that do something every few minutes are to have their time.
-const LONGEST_HOST_RUN: Nanos = Nanos::from_millis(3_600_000);
-/// What a board measures alone, while nobody is connected, is one run.
-const LONGEST_BOARD_RUN: Nanos = Nanos(i64::MAX);
+/// In real time what was measured so far is stored time and again.
+const LONGEST_REAL_RUN: Nanos = Nanos::from_millis(24 * 3_600_000);
+
+/// How often what was measured so far is stored, in seconds.
+const STORE_EVERY: Option<NonZeroU32> = NonZeroU32::new(60);
 
 /// The CPU time, in seconds, for which a guest may be silent.
 const PATIENCE: u64 = 120;
@@ -96,6 +97,10 @@ pub struct MeasureArgs {
     /// On the host: let CPUs enter idle states, which are kept out otherwise
     #[arg(long)]
     allow_idle_states: bool,
+    /// On a real machine: store what was measured so far each time so many seconds are over;
+    /// what a loss of power costs at most [default: 60]
+    #[arg(long, value_name = "SECONDS")]
+    store_every: Option<NonZeroU32>,
     /// How many subjects run side by side [default: the number of CPUs]
     #[arg(long, value_name = "N", value_parser = parse_jobs)]
     jobs: Option<NonZeroUsize>,
@@ -250,6 +255,9 @@ impl MeasureArgs {
         if self.allow_idle_states {
             options.push(word("--allow-idle-states"));
         }
+        if let Some(seconds) = self.store_every {
+            options.extend([word("--store-every"), seconds.to_string()]);
+        }
         if let Some(mib) = self.memory {
             options.extend([word("--memory"), mib.to_string()]);
         }
@@ -282,6 +290,10 @@ impl MeasureArgs {
             Bench::Virtual if self.allow_idle_states => {
                 let none =
                     "--allow-idle-states is for real machines: a virtual CPU has no deep ones";
+                return Err(UsageError(none.into()).into());
+            }
+            Bench::Virtual if self.store_every.is_some() => {
+                let none = "--store-every is for real machines: a virtual run can be repeated";
                 return Err(UsageError(none.into()).into());
             }
             Bench::Virtual => {}
@@ -390,7 +402,7 @@ impl MeasureArgs {
         }
         let plan = |(seed, steps): (u64, &Vec<Step>)| {
             let mut plan = suites::plan(suite, steps, &loads, seed)?;
-            plan.allow_idle_states = self.allow_idle_states;
+            self.complete(&mut plan);
             Ok(plan)
         };
         let plans: Result<_> = seeds
@@ -402,6 +414,14 @@ impl MeasureArgs {
             plans: plans?,
             pooled,
         })
+    }
+
+    /// What a suite does not say.
+    fn complete(&self, plan: &mut Plan) {
+        plan.allow_idle_states = self.allow_idle_states;
+        if self.bench != Bench::Virtual {
+            plan.tell_every_s = self.store_every.or(STORE_EVERY);
+        }
     }
 
     /// A plan for each of `count` seeds, those of `before` runs left out.
@@ -419,7 +439,7 @@ impl MeasureArgs {
         };
         let plan = |seed: &u64| {
             let mut plan = suites::plan(suite, steps, &loads, *seed)?;
-            plan.allow_idle_states = self.allow_idle_states;
+            self.complete(&mut plan);
             Ok(plan)
         };
         let plans: Result<_> = seeds.iter().map(plan).collect();
@@ -445,8 +465,7 @@ impl MeasureArgs {
     fn longest(&self) -> Nanos {
         match self.bench {
             Bench::Virtual => LONGEST_VIRTUAL_RUN,
-            Bench::Host => LONGEST_HOST_RUN,
-            Bench::Ssh(_) => LONGEST_BOARD_RUN,
+            Bench::Host | Bench::Ssh(_) => LONGEST_REAL_RUN,
         }
     }
 
