@@ -274,7 +274,7 @@ cpus = [0]
 /// How long it measured is the host's to say: it is waited longer until it has measured at all.
 #[test]
 fn ctrl_c_keeps_the_samples_of_the_only_step() {
-    let _alone = machine();
+    let _alone = alone();
     for seconds in [2, 8, 32] {
         let scratch = scratch();
         let suite = &scratch.file("loop.toml", ONE_STEP);
@@ -314,7 +314,7 @@ fn stored(scratch: &Scratch) -> Recording {
 
 #[test]
 fn what_was_measured_before_a_loss_of_power_is_in_the_store() {
-    let _alone = machine();
+    let _alone = alone();
     let scratch = scratch();
     let suite = &scratch.file("loop.toml", ONE_STEP);
     let every = ["--store-every", "1", "--quiet"];
@@ -340,7 +340,7 @@ fn what_was_measured_before_a_loss_of_power_is_in_the_store() {
 /// Whatever the hand-overs: each sample is counted once, in its place.
 #[test]
 fn what_is_told_in_parts_is_what_was_measured() {
-    let _alone = machine();
+    let _alone = alone();
     for samples in [5_000, 20_000, 80_000] {
         let scratch = scratch();
         let suite = ONE_STEP.replace("100000000", &samples.to_string());
