@@ -384,6 +384,45 @@ fn a_target_that_is_killed_is_said_to_be() {
     board.assert_clean();
 }
 
+/// `tick` lets threads of real-time priority run without a break, and turns that back.
+#[test]
+fn no_setting_of_a_board_stays_changed_whoever_is_gone() {
+    if !punctual_skip::host() {
+        return;
+    }
+    let Some(board) = Board::new("") else { return };
+    let setting = || fs::read_to_string("/proc/sys/kernel/sched_rt_runtime_us").unwrap();
+    let before = setting();
+    let bench = board.bench();
+    let begin = |duration: &str| {
+        let probe = [
+            "run", "--quiet", "--probe", "tick", "-p", duration, "--bench", &bench,
+        ];
+        let mut command = board.command(&board.scratch, &probe);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.process_group(0).spawn().unwrap();
+        let processes = board.processes();
+        until("it is changed, or over", || {
+            setting() != before || !is_alive(processes[1])
+        });
+        (child, processes)
+    };
+    // Killed, it is restored by who waits for it.
+    let (mut child, processes) = begin("duration_ms=10000");
+    assert_ne!(setting(), before);
+    send(processes[1], Signal::KILL);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert_eq!(setting(), before);
+    // Left alone, it ends with its plan.
+    let (mut child, processes) = begin("duration_ms=3000");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("it has ended by itself", || {
+        !processes.iter().any(|pid| is_alive(*pid))
+    });
+    assert_eq!(setting(), before);
+}
+
 #[test]
 fn who_is_lost_for_longer_than_patience_is_told_how_to_go_on() {
     let Some(mut board) = Board::new("") else {

@@ -30,6 +30,7 @@ pub struct Target {
 
 /// All of them.
 pub const TARGETS: &[Target] = &[
+    targets::model::BOARD,
     targets::model::FRAMES,
     targets::model::PLAN,
     targets::model::RECORD,

@@ -1,13 +1,58 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the target sends, what is stored of it, and what people write.
 
+use punctual_model::board::{Answer, Hello, Refusal, Request};
 use punctual_model::frame::{Decoder, Encoder};
 use punctual_model::record::{Finished, Started, Unsupported};
 use punctual_model::suite::Suite;
-use punctual_model::{Nanos, Plan, Record, Recording};
+use punctual_model::{Nanos, Plan, Progress, Record, Recording};
 
 use super::{fixtures, text, texts};
 use crate::Target;
+
+/// What a board answers, and what it is asked, in a frame whose checksum is right.
+pub const BOARD: Target = Target {
+    name: "board",
+    seeds: || {
+        let job = || "0123456789abcdef".to_owned();
+        let answers = [
+            Answer::Hello(Hello::default()),
+            Answer::Begun { job: job() },
+            Answer::Refused(Refusal::NotAlone),
+            Answer::Stream(stream(&records())),
+            Answer::Progress(Progress::default()),
+            Answer::Ended("exit status 0".into()),
+        ];
+        let requests = [
+            Request::Begin {
+                job: job(),
+                plan: plan().to_toml(),
+                take_up: true,
+            },
+            Request::Follow {
+                job: job(),
+                stream: 1,
+                console: 0,
+            },
+            Request::Remove { job: job() },
+        ];
+        let answers = answers
+            .iter()
+            .map(|one| Encoder::default().encode(one).split_off(HEADER));
+        let requests = requests
+            .iter()
+            .map(|one| Encoder::default().encode(one).split_off(HEADER));
+        answers.chain(requests).collect()
+    },
+    run: |bytes| {
+        let mut decoder = Decoder::default();
+        decoder.feed(&frame(bytes));
+        let _ = decoder.next_message::<Answer>();
+        let mut decoder = Decoder::default();
+        decoder.feed(&frame(bytes));
+        let _ = decoder.next_message::<Request>();
+    },
+};
 
 /// The stream of records.
 pub const FRAMES: Target = Target {
@@ -43,7 +88,8 @@ pub const RECORD: Target = Target {
     run: |bytes| {
         let mut decoder = Decoder::default();
         decoder.feed(&frame(bytes));
-        if let Ok(Some(Record::Recording(recording))) = decoder.next_record() {
+        let record = decoder.next_record();
+        if let Ok(Some(Record::Recording(recording) | Record::SoFar(recording))) = record {
             let interval = recording.interval.unwrap_or(Nanos(1));
             let _ = recording.histogram.corrected_for(interval);
             let _ = (recording.mean(), recording.title(), recording.key.label());
@@ -93,8 +139,10 @@ fn records() -> Vec<Record> {
             reason: "no module".to_owned().into(),
         }),
     ];
+    let so_far = recordings().remove(0);
     let recordings = recordings().into_iter().take(2);
     records.extend(recordings.map(|one| Record::Recording(Box::new(one))));
+    records.push(Record::SoFar(Box::new(so_far)));
     records.push(Record::Finished(Finished {
         recordings: 2,
         unsupported: 1,
