@@ -351,6 +351,7 @@ impl Case<'_> {
                 is_identical: of == figures && is_identical(&evidence.found, &than.found),
                 of,
                 than: figures,
+                runs: Vec::new(),
             },
             (Err(why), _) | (_, Err(why)) => return Found::gap(why),
         };
