@@ -17,7 +17,7 @@ use punctual_kernels::paths;
 use punctual_model::plan::{SEED_MAX, Step};
 use punctual_model::run::Request;
 use punctual_model::suite::{SubjectSpec, Suite};
-use punctual_model::{Nanos, Plan};
+use punctual_model::{Nanos, Plan, Run};
 use punctual_runner::systems::{self, Builder, Equipment, PreparedSystem};
 use punctual_runner::{Choice, Job, Results, Runner, choose, loads, suites};
 
@@ -134,11 +134,34 @@ impl Prepared<'_> {
 
     /// Measures each subject of which the name is wanted by each plan.
     pub fn measure_of(&self, plans: &Plans, is_wanted: &dyn Fn(&str) -> bool) -> Result<Results> {
-        let Plans { plans, pooled } = plans;
         let wanted = self.names().filter(|name| is_wanted(name)).count();
-        let all = plans.iter().flat_map(|plan| iter::repeat_n(plan, wanted));
+        let all = plans.plans.iter();
+        let all = all.flat_map(|plan| iter::repeat_n(plan, wanted));
         let is_virtual = self.args.bench == Bench::Virtual;
         let progress = Progress::new(all, is_virtual, self.side_by_side, self.args.quiet);
+        let runner = Runner {
+            store: &self.store,
+            observer: &progress,
+            cancel: self.cancel,
+            resume: self.args.resume,
+        };
+        let jobs = self.jobs(plans, is_wanted)?;
+        let results = runner.carry_out(&jobs, self.side_by_side)?;
+        progress.clear();
+        Ok(results)
+    }
+
+    /// The runs that are to be made, of which nothing has been measured yet.
+    pub fn planned(&self, plans: &Plans) -> Result<Vec<Run>> {
+        let planned = |job: &Job<'_>| Run {
+            id: format!("suite {}", self.suite.name),
+            ..job.run()
+        };
+        Ok(self.jobs(plans, &|_| true)?.iter().map(planned).collect())
+    }
+
+    fn jobs(&self, plans: &Plans, is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Job<'_>>> {
+        let Plans { plans, pooled } = plans;
         let mut jobs = Vec::new();
         for plan in plans {
             let subjects = self.subjects.iter().zip(&self.systems).enumerate();
@@ -157,15 +180,7 @@ impl Prepared<'_> {
                 });
             }
         }
-        let runner = Runner {
-            store: &self.store,
-            observer: &progress,
-            cancel: self.cancel,
-            resume: self.args.resume,
-        };
-        let results = runner.carry_out(&jobs, self.side_by_side)?;
-        progress.clear();
-        Ok(results)
+        Ok(jobs)
     }
 }
 
