@@ -100,6 +100,14 @@ pub const ALL: &[Trial] = &[
         },
     },
     Trial {
+        name: "any of 9 rows, 7 runs against 7",
+        level: LEVEL,
+        finds: |random, effect| {
+            let rows: Vec<Pair> = (0..9).map(|_| pair(random, effect, 7)).collect();
+            is_any_found(&rows, 0)
+        },
+    },
+    Trial {
         name: "any of 8 rows beside one that is 5 times as long, 5 runs against 5",
         level: LEVEL,
         finds: |random, effect| {
@@ -430,11 +438,12 @@ mod tests {
     #[test]
     fn tails_are_told_or_refused() {
         for trial in TAILS {
-            let found = trial.shares(3, 1);
+            let found = trial.shares(10, 1);
             match (trial.exceeded_by, found.contained) {
                 (Some(_), Some(contained)) => {
-                    let has = |share: &Share| share.interval.1 >= 0.9;
+                    let has = |share: &Share| share.value >= 0.7 && share.interval.1 >= 0.9;
                     assert!(contained.iter().all(has), "{}: {found:?}", trial.name);
+                    assert!(found.refused.value < 0.6, "{}: {found:?}", trial.name);
                 }
                 (Some(_), None) => panic!("{} is refused", trial.name),
                 (None, _) => assert!(found.refused.value > 0.5, "{}: {found:?}", trial.name),
