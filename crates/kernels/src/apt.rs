@@ -100,6 +100,18 @@ pub(super) struct Candidate {
 /// Finds the package that matches a pattern and can be downloaded: of the version that `id`
 /// is pinned to, else the newest.
 pub(super) fn resolve(lists: &Lists, pattern: &str, id: &str) -> Result<Candidate, AptError> {
+    choose(all(lists, pattern)?, id)
+}
+
+/// The packages of all versions that match a pattern and can be downloaded, the oldest first.
+pub(super) fn releases(lists: &Lists, pattern: &str) -> Result<Vec<Candidate>, AptError> {
+    let mut all = all(lists, pattern)?;
+    all.sort_by(|a, b| version::compare(&a.version, &b.version));
+    all.dedup_by(|a, b| a.version == b.version);
+    Ok(all)
+}
+
+fn all(lists: &Lists, pattern: &str) -> Result<Vec<Candidate>, AptError> {
     let mut search = lists.command("apt-cache");
     search.args(["search", "--names-only", pattern]);
     let search = run("apt-cache", &mut search, UPDATE)?;
@@ -118,7 +130,7 @@ pub(super) fn resolve(lists: &Lists, pattern: &str, id: &str) -> Result<Candidat
     if candidates.is_empty() {
         return Err(none());
     }
-    choose(candidates, id)
+    Ok(candidates)
 }
 
 /// Finds the package of this name.

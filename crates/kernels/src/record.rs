@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::apt::{self, Candidate, Lists};
+use crate::apt::{self, AptError, Candidate, Lists};
 use crate::checksum;
 use crate::error::{KernelError, at};
 use crate::image;
@@ -58,9 +58,11 @@ pub(super) fn fetch_into(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Record, KernelError> {
     let mut say = |text: &str| progress(&format!("{id}: {text}"));
-    let lists = Lists::fetch(cache, &source.suites, &mut say)?;
-    say(&format!("looking for {}", source.package));
-    let candidate = apt::resolve(&lists, &source.package, id)?;
+    let Found {
+        lists,
+        suites,
+        candidate,
+    } = find(cache, id, source, &mut say)?;
     let unpacked = download_into(work, &lists, &candidate, &mut say)?;
     let info = image::inspect(unpacked.image()?)?;
     let config = match unpacked.config() {
@@ -78,11 +80,43 @@ pub(super) fn fetch_into(
         deb_sha256: Some(candidate.sha256.clone()),
         vmlinuz_sha256: sum(unpacked.image()?)?,
         config_sha256: Some(sum(&config)?),
-        suites: source.suites.clone(),
+        suites,
         fetched_at: now(),
         boot: source.boot.clone(),
         modules: Vec::new(),
     })
+}
+
+/// A package, and where it was found.
+struct Found {
+    lists: Lists,
+    suites: Vec<String>,
+    candidate: Candidate,
+}
+
+/// The package that `id` asks for: among those that its source names, or else among all
+/// releases of its line.
+fn find(
+    cache: &Path,
+    id: &str,
+    source: &Source,
+    say: &mut dyn FnMut(&str),
+) -> Result<Found, AptError> {
+    let mut find_in = |package: &str, suites: &[String]| {
+        let lists = Lists::fetch(cache, suites, say)?;
+        say(&format!("looking for {package}"));
+        Ok(Found {
+            candidate: apt::resolve(&lists, package, id)?,
+            suites: suites.to_owned(),
+            lists,
+        })
+    };
+    match (find_in(&source.package, &source.suites), &source.releases) {
+        (Err(AptError::NoVersion { .. } | AptError::NoPackage(_)), Some(all)) => {
+            find_in(&all.package, &all.suites)
+        }
+        (found, _) => found,
+    }
 }
 
 fn download_into(
