@@ -20,6 +20,7 @@ mod remove;
 mod replay_args;
 mod run;
 mod runs;
+mod series;
 mod show;
 mod survey;
 
@@ -48,6 +49,7 @@ Examples:
   punctual judge r1 r4 --limits mine.toml  fit, unfit or undecided, and why
   punctual baseline set stable r4          what others are compared with
   punctual gate demo --baseline stable --kernel mine    did it get worse?
+  punctual series debian-6.12-rt           a line of kernels, release by release
   punctual bound r4                        how late at most, on RT
   punctual published celf                  what a suite's document says
 
@@ -93,6 +95,7 @@ enum Command {
     Judge(judge::Judge),
     Baseline(baseline::Baseline),
     Gate(gate::Gate),
+    Series(series::Series),
     Survey(survey::Survey),
     Bound(bound::Bound),
     Extremes(extremes::Extremes),
@@ -118,6 +121,7 @@ impl Cli {
             Command::Judge(command) => command.run(),
             Command::Baseline(command) => command.run(),
             Command::Gate(command) => command.run(),
+            Command::Series(command) => command.run(),
             Command::Survey(command) => command.run(),
             Command::Bound(command) => command.run(),
             Command::Extremes(command) => command.run(),

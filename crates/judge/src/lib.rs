@@ -6,6 +6,7 @@
 //! it is wrong.
 #![forbid(unsafe_code)]
 
+mod change_points;
 mod compare;
 mod difference;
 mod evidence;
@@ -23,6 +24,7 @@ pub mod trials;
 mod typical;
 mod verdict;
 
+pub use change_points::{ChangePoint, change_points};
 pub use compare::{Comparison, Interval, Pair, Verdict, compare, compare_rows};
 pub use difference::{Difference, is_identical};
 pub use extremes::{NoExtremes, ReturnLevel, Tail, tail};

@@ -18,6 +18,7 @@ pub mod published;
 mod repeat;
 mod rows;
 pub mod scope;
+pub mod series;
 mod shell;
 mod stats;
 mod summary;

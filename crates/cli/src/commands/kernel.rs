@@ -16,7 +16,7 @@ use crate::output::{self, say};
 const EXAMPLES: &str = "\
 Examples:
   punctual kernel fetch debian-6.12-rt
-  punctual kernel releases debian-6.12-rt
+  punctual kernel series debian-6.12-rt
   punctual kernel fetch debian-6.12-rt@6.12.43
   punctual kernel add --id mine ~/linux/arch/x86/boot/bzImage
   punctual kernel add --id mine --boot 'preempt=full' --module ./mine.ko ./bzImage";
@@ -38,7 +38,7 @@ enum Action {
         json: bool,
     },
     /// List all releases of a line that the distribution still has, the oldest first
-    Releases {
+    Series {
         /// The line: a kernel that `punctual kernel list` shows, such as debian-6.12-rt
         #[arg(value_name = "ID")]
         id: String,
@@ -92,7 +92,7 @@ impl Kernel {
         let say = &mut |message: &str| say!("{message}");
         match self.action {
             Action::List { json } => return List::new(What::Kernels, json).run(),
-            Action::Releases { id, json } => {
+            Action::Series { id, json } => {
                 let releases = catalog()?.releases(&id, say)?;
                 if json {
                     output::print_json(&releases_json(&releases))?;

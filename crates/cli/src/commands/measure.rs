@@ -202,6 +202,25 @@ impl MeasureArgs {
         })
     }
 
+    /// Judges these kernels, and takes what the store holds of them.
+    ///
+    /// # Errors
+    /// Where kernels or subjects were named.
+    pub fn take(&mut self, kernels: Vec<String>) -> Result<()> {
+        if !self.kernel.is_empty() || !self.subject.is_empty() || self.bench == Bench::Host {
+            let wrong = "--kernel, --subject and --bench host: a series names the kernels itself";
+            return Err(UsageError(wrong.into()).into());
+        }
+        self.kernel = kernels;
+        self.resume = true;
+        Ok(())
+    }
+
+    /// The place of a kernel among those that were named.
+    pub fn place_of(&self, kernel: &str) -> Option<usize> {
+        self.kernel.iter().position(|own| own == kernel)
+    }
+
     fn subjects(&self, suite: &Suite) -> Result<Vec<SubjectSpec>> {
         if self.bench == Bench::Host {
             return Ok(vec![this_machine()?]);
