@@ -158,7 +158,7 @@ mod tests {
 
     fn schema(value: &Value) -> Result<(), String> {
         let text = include_str!("../../../docs/schema/extremes-1.json");
-        crate::fixtures::check_schema("extremes-1.json", text, value)
+        crate::schema::check("extremes-1.json", text, value)
     }
 
     /// Each of these in place of what is there is refused.

@@ -348,14 +348,3 @@ fn random(state: &mut u64) -> f64 {
     *state ^= *state >> 27;
     (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
 }
-
-/// Whether JSON is of a schema's form: `gate-1.json`, and its text.
-pub fn check_schema(name: &str, schema: &str, value: &serde_json::Value) -> Result<(), String> {
-    let schema = serde_json::from_str(schema).unwrap();
-    let mut compiler = boon::Compiler::new();
-    compiler.add_resource(name, schema).unwrap();
-    let mut schemas = boon::Schemas::new();
-    let index = compiler.compile(name, &mut schemas).unwrap();
-    let checked = schemas.validate(value, index);
-    checked.map_err(|error| format!("{error:#}"))
-}

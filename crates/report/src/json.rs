@@ -254,6 +254,6 @@ mod tests {
 
     fn schema() -> impl Fn(&Value) -> Result<(), String> {
         let text = include_str!("../../../docs/schema/run-2.json");
-        |value| fixtures::check_schema("run-2.json", text, value)
+        |value| crate::schema::check("run-2.json", text, value)
     }
 }

@@ -28,6 +28,8 @@ mod views;
 
 #[cfg(test)]
 mod fixtures;
+#[cfg(test)]
+mod schema;
 
 pub use json::runs_json;
 use matrix::Column;

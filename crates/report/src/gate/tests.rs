@@ -39,7 +39,7 @@ fn gate(there: &[Run], here: &[Run]) -> Gate {
 
 fn schema(value: &Value) -> Result<(), String> {
     let text = include_str!("../../../../docs/schema/gate-1.json");
-    fixtures::check_schema("gate-1.json", text, value)
+    crate::schema::check("gate-1.json", text, value)
 }
 
 #[test]

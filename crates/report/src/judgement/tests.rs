@@ -83,7 +83,7 @@ fn the_text_says_what_is_fit_what_is_not_and_what_would_decide() {
 
 fn schema() -> impl Fn(&Value) -> Result<(), String> {
     let text = include_str!("../../../../docs/schema/verdict-1.json");
-    |value| fixtures::check_schema("verdict-1.json", text, value)
+    |value| crate::schema::check("verdict-1.json", text, value)
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn all_forms_say_the_same() {
             "6.12.44: r6 (seed 3): ",
             "it did not boot",
             "6.12.47 to 6.12.50: 14.0 µs",
-            "2.0 times as long",
+            "2.00× the one before",
             "timer, stress, cpu0: median: no change; 3.00 µs",
         ],
     );
@@ -86,7 +86,7 @@ fn all_forms_say_the_same() {
     assert!(csv.contains("debian-6.12-rt,6.12.43,"), "{csv}");
     let schema = |value: &_| {
         let text = include_str!("../../../../docs/schema/series-1.json");
-        fixtures::check_schema("series-1.json", text, value)
+        crate::schema::check("series-1.json", text, value)
     };
     let json = series_json(&found);
     schema(&json).unwrap();

@@ -80,7 +80,7 @@ pub fn levels_told(line: &Line, row: &Row) -> Vec<String> {
             .zip(level.change)
             .map_or(String::new(), |(before, change)| {
                 let ratio = level.middle.0 as f64 / before.middle.0.max(1) as f64;
-                format!(", {} as long, p {:.4}", times(ratio), change.p)
+                format!(", {} the one before, p {:.4}", times(ratio), change.p)
             });
         said.push(format!("{releases}: {}{change}", figures_told(&level)));
         before = Some(level);

@@ -102,7 +102,7 @@ fn where_the_model_does_not_fit_no_bound_is_told() {
 fn what_is_printed_is_what_the_schema_describes() {
     let schema = |value: &_| {
         let text = include_str!("../../../../../docs/schema/bound-1.json");
-        crate::fixtures::check_schema("bound-1.json", text, value)
+        crate::schema::check("bound-1.json", text, value)
     };
     for preemption in [Preemption::Rt, Preemption::None] {
         let run = run(preemption);
