@@ -75,7 +75,8 @@ Environment:
                    those used longest ago make room
   PUNCTUAL_TARGET  the program that measures, if not beside this one or in
                    ../lib/punctual
-  PUNCTUAL_PLUGIN  the scope's plugin, likewise";
+  PUNCTUAL_PLUGIN  the scope's plugin, likewise
+  PUNCTUAL_SSH     what reaches boards, with its options [ssh]";
 
 /// How late can this Linux kernel be? Real-time measurements with evidence.
 #[derive(Debug, Parser)]

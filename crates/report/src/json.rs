@@ -100,6 +100,9 @@ fn recording_json(recording: &Recording, raw: bool) -> Value {
         "findings": recording.findings,
         "output": recording.output,
     });
+    if !recording.maxima.is_empty() {
+        value["maxima"] = json!(recording.maxima.iter().map(worst).collect::<Vec<_>>());
+    }
     if raw {
         let samples = recording.samples.iter();
         let samples: Vec<[i64; 2]> = samples.map(|one| [one.at.0, one.value.0]).collect();

@@ -156,9 +156,11 @@ impl Runner<'_> {
                 made.run.steps.push(step);
                 stored
             }
-            Record::Recording(recording) => {
-                let stored = store.add_recording(&id, &recording);
-                made.run.recordings.push(*recording);
+            Record::Recording(recording) | Record::SoFar(recording) => {
+                let stored = store.put_recording(&id, &recording);
+                let all = &mut made.run.recordings;
+                all.retain(|before| before.key != recording.key);
+                all.push(*recording);
                 stored
             }
             Record::Unsupported(unsupported) => {
