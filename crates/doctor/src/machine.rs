@@ -196,10 +196,22 @@ fn is_missing(error: &io::Error) -> bool {
 }
 
 fn unreadable(path: &str, error: &io::Error) -> Reason {
-    let told = match error.kind() {
-        ErrorKind::NotFound => "there is no such file".to_owned(),
-        ErrorKind::PermissionDenied => "root may, this user may not".to_owned(),
+    let told = match error.raw_os_error() {
+        Some(NO_FILE) if path.starts_with("/sys/kernel/debug") => {
+            "there is no such file; is debugfs mounted, and does this kernel have it?".to_owned()
+        }
+        Some(NO_FILE) if path.starts_with("/sys/kernel/tracing") => {
+            "there is no such file; is tracefs mounted, and does this kernel have it?".to_owned()
+        }
+        Some(NO_FILE) => "there is no such file".to_owned(),
+        Some(NOT_THIS_USER) => "root may read it, this user may not".to_owned(),
+        Some(NOBODY) => "the kernel lets nobody read it, as it does when locked down".to_owned(),
         _ => error.to_string(),
     };
     Reason::unreadable(path, told)
 }
+
+/// `ENOENT`, `EACCES`, `EPERM`, in `include/uapi/asm-generic/errno-base.h`.
+const NO_FILE: i32 = 2;
+const NOT_THIS_USER: i32 = 13;
+const NOBODY: i32 = 1;

@@ -546,11 +546,20 @@ fn a_container_does_not_tell_what_runs_beside_it() {
 }
 
 #[test]
-fn smi_counters_are_intels_and_no_guest_has_one() {
+fn smi_counters_are_intels_and_a_guest_sees_nothing_of_its_host() {
     let amd = [File(CPUINFO, "vendor_id : AuthenticAMD\nflags : tsc\n")];
     assert_eq!(of("smi", &with(&amd)).name(), "unknown");
-    let guest = [File(CPUINFO, tree::cpuinfo!("hypervisor"))];
-    assert_eq!(of("smi", &with(&guest)).name(), "unknown");
+    let guest = [
+        File(CPUINFO, tree::cpuinfo!("hypervisor")),
+        Gone("/sys/devices/system/cpu/cpu0/cpuidle"),
+        File("/sys/devices/system/cpu/cpuidle/current_driver", "none"),
+    ];
+    for id in ["smi", "smt", "idle-states", "cpu-dma-latency"] {
+        assert_eq!(of(id, &with(&guest)).name(), "unknown", "{id}");
+        let own = if id == "smt" { "fine" } else { "moot" };
+        let expected = if id == "smi" { "fine" } else { own };
+        assert_eq!(of(id, &with(&guest[1..])).name(), expected, "{id}");
+    }
 }
 
 #[test]

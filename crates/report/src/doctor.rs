@@ -47,7 +47,7 @@ pub fn doctor_text(diagnosis: &Diagnosis, look: Look) -> String {
     if look.all {
         rest(&mut lines, diagnosis);
     } else {
-        for (name, title) in [("fine", "Fine"), ("moot", "Does not apply")] {
+        for (name, title) in [("fine", "Fine"), ("moot", "Not for this machine")] {
             let names = ids(diagnosis, |one| one.verdict.name() == name);
             if !names.is_empty() {
                 lines.put(&format!("{title}: {}.", names.join(", ")));
@@ -85,7 +85,7 @@ fn rest(lines: &mut Lines, diagnosis: &Diagnosis) {
     for one in &diagnosis.0 {
         let told = match &one.verdict {
             Verdict::Fine(found) => found.to_string(),
-            Verdict::Moot(why) => format!("does not apply: {why}"),
+            Verdict::Moot(why) => why.clone(),
             Verdict::Wrong(_) | Verdict::Unknown(_) => continue,
         };
         let first = format!("{:INDENT$}{}: ", one.verdict.name(), one.check.id);
@@ -124,11 +124,11 @@ fn in_all(diagnosis: &Diagnosis) -> String {
     }
 }
 
-/// `Of 51 checks 20 are fine, …`
+/// `51 checks: 20 fine, …`
 fn counts(diagnosis: &Diagnosis) -> String {
     let count = |name| ids(diagnosis, |one| one.verdict.name() == name).len();
     format!(
-        "Of {} checks {} are fine, {} wrong, {} unknown; {} do not apply.",
+        "{} checks: {} fine, {} wrong, {} unknown; {} not for this machine.",
         diagnosis.0.len(),
         count("fine"),
         count("wrong"),

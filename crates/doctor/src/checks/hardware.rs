@@ -150,6 +150,12 @@ fn flags(machine: &Machine) -> Result<Option<BTreeSet<String>>, Reason> {
     Ok(flags.map(|flags| flags.split_whitespace().map(str::to_owned).collect()))
 }
 
+/// Whether an x86 CPU says that it is a hypervisor's.
+fn is_guest(machine: &Machine) -> Result<bool, Reason> {
+    let flags = flags(machine)?;
+    Ok(flags.is_some_and(|flags| flags.contains("hypervisor")))
+}
+
 fn virtualisation(machine: &Machine) -> Result<Verdict, Reason> {
     if let Some(kind) = machine.find("/sys/hypervisor/type")? {
         return Ok(Verdict::of(false, "/sys/hypervisor/type", kind.as_str()));
@@ -185,7 +191,7 @@ fn smi(machine: &Machine) -> Result<Verdict, Reason> {
     if vendor != "GenuineIntel" {
         return Err(format!("{vendor} has no counter that can be read in passing: {how}").into());
     }
-    if flags(machine)?.is_some_and(|flags| flags.contains("hypervisor")) {
+    if is_guest(machine)? {
         return Err(format!("a guest does not see its host's: {how}").into());
     }
     let counter = machine
@@ -223,6 +229,7 @@ fn deepest(machine: &Machine) -> Result<Option<(String, Nanos)>, Reason> {
     if !machine.has(&directory)? {
         let driver = machine.text(&format!("{CPUS}/cpuidle/current_driver"))?;
         return match driver.as_str() {
+            "none" if is_guest(machine)? => Err("a guest does not see how its host idles".into()),
             "none" => Ok(None),
             driver => Err(format!("{driver} drives idle CPUs, and no {directory}").into()),
         };
@@ -298,6 +305,9 @@ fn holders(machine: &Machine, file: &str) -> Vec<String> {
 
 fn smt(machine: &Machine) -> Result<Verdict, Reason> {
     let active = machine.number(&format!("{CPUS}/smt/active"))?;
+    if active == 0 && is_guest(machine)? {
+        return Err("a guest does not see which of its host's CPUs share a core".into());
+    }
     Ok(Verdict::of(active == 0, "smt/active", active))
 }
 
