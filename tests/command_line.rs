@@ -334,7 +334,7 @@ fn the_doctors_status_is_what_weighs() {
         file(
             "proc/version",
             &format!("Linux version 6.12 #1 SMP {flags}\n"),
-        )
+        );
     };
     version("PREEMPT_RT");
     let root = root.to_str().unwrap();

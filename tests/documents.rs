@@ -308,10 +308,7 @@ fn a_crate_uses_only_crates_below_it_in_the_code_map() {
 
 /// The table of the doctor's checks, as the code has them.
 fn checks() -> String {
-    let mut table = String::from(
-        "| check | severity | wanted | root | in virtual time | source |\n|---|---|---|---|---|---|\n",
-    );
-    for check in punctual_doctor::ALL.into_iter().flatten() {
+    let row = |check: &punctual_doctor::Check| {
         let (id, severity, wanted) = (check.id, check.severity.name(), check.wanted);
         let root = if check.needs_root { "root" } else { "" };
         let trial = match check.trial {
@@ -322,11 +319,12 @@ fn checks() -> String {
         };
         let source = check.source;
         let host = source.split('/').nth(2).unwrap();
-        table += &format!(
-            "| `{id}` | {severity} | {wanted} | {root} | {trial} | [{host}]({source}) |\n"
-        );
-    }
-    table
+        format!("| `{id}` | {severity} | {wanted} | {root} | {trial} | [{host}]({source}) |\n")
+    };
+    let head = "| check | severity | wanted | root | in virtual time | source |\n\
+                |---|---|---|---|---|---|\n";
+    let rows = punctual_doctor::ALL.into_iter().flatten().map(row);
+    head.to_owned() + &rows.collect::<String>()
 }
 
 #[test]

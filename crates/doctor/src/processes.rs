@@ -79,7 +79,8 @@ impl Machine {
 
     /// The files `name` of the control groups that this process is in and below, from its own
     /// to the outermost, with their paths; those that are not there are left out. Of version 1
-    /// it is the hierarchy of the controller cpu, if there is one.
+    /// it is the hierarchy of the controller cpu, if there is one, in which each group has it;
+    /// of version 2 the outermost has none.
     pub(crate) fn cpu_groups(&self, v1: &str, v2: &str) -> Result<Vec<(String, String)>, Reason> {
         let mounts = self.text("/proc/self/mounts")?;
         let groups = self.text("/proc/self/cgroup")?;
@@ -117,6 +118,9 @@ impl Machine {
             }
             match path.rsplit_once('/') {
                 Some((above, _)) => path = above,
+                None if found.is_empty() && file == v1 => {
+                    return Err(Reason::unreadable(&place, format!("no group has {file}")));
+                }
                 None => return Ok(found),
             }
         }
@@ -129,12 +133,12 @@ fn has_word(words: &str, word: &str) -> bool {
 
 /// A thread from its `stat`: proc(5) counts the fields from 1, the name is the second.
 fn thread(process: u32, stat: &str) -> Option<Thread> {
-    let (start, rest) = stat.rsplit_once(')')?;
+    let (head, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
     let field = |number: usize| fields.get(number - 3)?.parse::<u32>().ok();
     Some(Thread {
         process,
-        name: start.split_once('(')?.1.to_owned(),
+        name: head.split_once('(')?.1.to_owned(),
         is_kernel: field(9)? & KERNEL_THREAD != 0,
         priority: field(40)?,
     })

@@ -236,7 +236,7 @@ const DEFECTS: &[Defect] = &[
     ),
     (
         "smi",
-        &[File("/dev/cpu/0/msr", tree::msr!("\u{7}\0\0\0\0\0\0\0"))],
+        &[File("/dev/cpu/0/msr", tree::msr!("\0\0\u{1}\0\0\0\0\0"))],
         "/dev/cpu/0/msr",
     ),
     (
@@ -431,7 +431,7 @@ fn what_was_found_is_typed() {
         value("nohz-full", edits("nohz-full")),
         Value::Cpus(vec![CpuId(3)])
     );
-    assert_eq!(value("smi", edits("smi")), Value::Number(7));
+    assert_eq!(value("smi", edits("smi")), Value::Number(65_536));
     assert_eq!(
         value("cpu-dma-latency", edits("cpu-dma-latency")),
         Value::Nanos(Nanos::from_micros(0x7f00_0000))
@@ -546,9 +546,26 @@ fn a_container_does_not_tell_what_runs_beside_it() {
 }
 
 #[test]
+fn a_group_of_version_2_has_no_time_for_real_time() {
+    let in_group = [Option("RT_GROUP_SCHED")];
+    assert_eq!(of("rt-group-sched", &with(&in_group)).name(), "wrong");
+    let outermost = [Option("RT_GROUP_SCHED"), Gone("/sys/fs/cgroup/a/cpu.max")];
+    let tree = with(&outermost).edited(&[File("/sys/fs/cgroup/a/cgroup.procs", "")]);
+    assert_eq!(of("rt-group-sched", &tree).name(), "fine");
+    let off = [Option("RT_GROUP_SCHED"), Argument("rt_group_sched=0")];
+    assert_eq!(of("rt-group-sched", &with(&off)).name(), "fine");
+    let group = [Option("RT_GROUP_SCHED"), Gone("/sys/fs/cgroup/a")];
+    assert_eq!(of("rt-group-sched", &with(&group)).name(), "unknown");
+}
+
+#[test]
 fn smi_counters_are_intels_and_a_guest_sees_nothing_of_its_host() {
     let amd = [File(CPUINFO, "vendor_id : AuthenticAMD\nflags : tsc\n")];
     assert_eq!(of("smi", &with(&amd)).name(), "unknown");
+    // Some come while the firmware boots.
+    let few = [File("/dev/cpu/0/msr", tree::msr!("\u{7}\0\0\0\0\0\0\0"))];
+    let found = of("smi", &with(&few));
+    assert!(matches!(&found, Verdict::Unknown(why) if why.to_string().starts_with("7 SMIs")));
     let guest = [
         File(CPUINFO, tree::cpuinfo!("hypervisor")),
         Gone("/sys/devices/system/cpu/cpu0/cpuidle"),

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What stands in the way of real-time work on a machine: for terminals and as JSON.
 
+mod trials;
+
 use punctual_doctor::{Diagnosis, Finding, Health, Severity, Verdict};
 use serde_json::{Value, json};
 
 use crate::text::{Lines, clean, list};
+
+pub use trials::{Tried, Why, trials_text, tried};
 
 /// The form's name and version; `docs/schema/doctor-1.json` describes it.
 const SCHEMA: &str = "punctual.doctor/1";
@@ -43,7 +47,10 @@ pub fn doctor_text(diagnosis: &Diagnosis, look: Look) -> String {
             field(&mut lines, "unknown", &format!("because {reason}"));
         }
     }
-    lines.line("");
+    let is_rest = |one: &Finding| ["fine", "moot"].contains(&one.verdict.name());
+    if diagnosis.0.iter().any(is_rest) {
+        lines.line("");
+    }
     if look.all {
         rest(&mut lines, diagnosis);
     } else {
@@ -137,8 +144,9 @@ fn counts(diagnosis: &Diagnosis) -> String {
     )
 }
 
-/// A diagnosis with all that was found; `skipped` are the checks that were left out.
-pub fn doctor_json(diagnosis: &Diagnosis, skipped: &[String]) -> Value {
+/// A diagnosis with all that was found; `skipped` are the checks that were left out, `trials`
+/// what was measured, if that was asked for.
+pub fn doctor_json(diagnosis: &Diagnosis, skipped: &[String], trials: Option<&[Tried]>) -> Value {
     let one = |one: &Finding| {
         let (check, verdict) = (one.check, &one.verdict);
         let (found, reason, cause) = match verdict {
@@ -164,6 +172,7 @@ pub fn doctor_json(diagnosis: &Diagnosis, skipped: &[String]) -> Value {
         "verdict": diagnosis.health().name(),
         "checks": diagnosis.0.iter().map(one).collect::<Vec<_>>(),
         "skipped": skipped,
+        "trials": trials.map(trials::json),
     })
 }
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual doctor`: what stands in the way of real-time work on this machine?
 
+mod trials;
+
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use punctual_doctor::{ALL, Health, Machine, examine};
-use punctual_report::doctor::{Look, doctor_json, doctor_text};
+use punctual_doctor::{ALL, Diagnosis, Health, Machine, Verdict, examine};
+use punctual_report::doctor::{Look, Tried, doctor_json, doctor_text, trials_text};
 
 use crate::{ExitStatus, UsageError, output};
+use trials::TrialArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,9 +20,9 @@ Examples:
   punctual doctor --skip smi         it was looked for by hwlatdetect
   punctual doctor --only preempt-rt --only governor --json
   punctual doctor --root ./board     a copy of another machine's files
+  punctual doctor --measure          what boot options would buy, in virtual time
 
-docs/DOCTOR.md has all checks, with their sources. Nothing is changed, and nothing
-is measured.
+docs/DOCTOR.md has all checks, with their sources. Nothing is changed.
 
 Exit status:
   0    nothing of weight (fatal or high) stands in the way
@@ -51,6 +54,8 @@ pub struct Doctor {
         hide_default_value = true
     )]
     root: PathBuf,
+    #[command(flatten)]
+    trials: TrialArgs,
 }
 
 impl Doctor {
@@ -61,8 +66,10 @@ impl Doctor {
         let diagnosis = examine(&Machine::new(&self.root), &|check| {
             (self.only.is_empty() || named(&self.only, check.id)) && !named(&self.skip, check.id)
         });
+        let trials = self.trials(&diagnosis)?;
         if self.json {
-            output::print_json(&doctor_json(&diagnosis, &self.skip))?;
+            let json = doctor_json(&diagnosis, &self.skip, trials.as_deref());
+            output::print_json(&json)?;
         } else {
             let look = Look {
                 width: output::text_width(),
@@ -70,12 +77,30 @@ impl Doctor {
                 all: self.all,
             };
             output::print(&doctor_text(&diagnosis, look))?;
+            if let Some(trials) = &trials {
+                output::print(&trials_text(trials, &diagnosis, look.width))?;
+            }
         }
         Ok(match diagnosis.health() {
             Health::Fit => ExitStatus::Done,
             Health::Unfit => ExitStatus::Unfit,
             Health::Undecided => ExitStatus::Undecided,
         })
+    }
+
+    /// What was tried in virtual time, if that was asked for.
+    fn trials(&self, diagnosis: &Diagnosis) -> Result<Option<Vec<Tried>>> {
+        if !self.trials.measure {
+            return Ok(None);
+        }
+        // Whether it is one is asked also where it was not to be looked at.
+        let machine = Machine::new(&self.root);
+        let asked = examine(&machine, &|check| check.id == "preempt-rt");
+        let is_rt = asked
+            .0
+            .iter()
+            .any(|one| matches!(one.verdict, Verdict::Fine(_)));
+        self.trials.run(diagnosis, is_rt).map(Some)
     }
 
     /// What is misspelt would be taken for looked at.

@@ -98,7 +98,7 @@ pub const CHECKS: &[Check] = &[
         advice: "boot with tsc=reliable",
         source: source::TUNED_NETWORK_LATENCY,
         needs_root: false,
-        trial: Trial::Boot("tsc=reliable"),
+        trial: Trial::None("all guests have it: their counter is virtual time itself"),
         look: tsc_reliable,
     },
     Check {
@@ -199,7 +199,27 @@ fn smi(machine: &Machine) -> Result<Verdict, Reason> {
         .map_err(|why| Reason::from(format!("{why} (`modprobe msr`, as root); {how}")))?;
     // The upper half is reserved.
     let count = i64::from(u64::from_le_bytes(counter) as u32);
+    let uptime = uptime(machine)?;
+    let is_steady = uptime >= LONG && count >= uptime;
+    if count > 0 && !is_steady {
+        return Err(format!(
+            "{count} SMIs came since the reset, while the firmware booted or later: {how}"
+        )
+        .into());
+    }
     Ok(Verdict::of(count == 0, "SMIs since the reset", count))
+}
+
+/// Firmware makes thousands of SMIs before it boots a kernel. In an hour, in seconds, one in
+/// each second is more than that.
+const LONG: i64 = 3_600;
+
+/// For how many seconds the kernel has run.
+fn uptime(machine: &Machine) -> Result<i64, Reason> {
+    let path = "/proc/uptime";
+    let text = machine.text(path)?;
+    let seconds = text.split('.').next().and_then(|whole| whole.parse().ok());
+    seconds.ok_or_else(|| Reason::unreadable(path, format!("found \"{text}\"")))
 }
 
 fn governor(machine: &Machine) -> Result<Verdict, Reason> {
@@ -219,7 +239,7 @@ fn governor(machine: &Machine) -> Result<Verdict, Reason> {
     Ok(Verdict::of(is_fine, "scaling_governor", governors))
 }
 
-/// What intel_idle says of C1; C1E and all deeper ones take longer.
+/// What `intel_idle` says of C1; C1E and all deeper ones take longer.
 const C1: Nanos = Nanos::from_micros(2);
 
 /// The longest that an idle state of CPU 0 takes to leave, of those that are not disabled;

@@ -81,10 +81,18 @@ fn rt_group_sched(machine: &Machine) -> Result<Verdict, Reason> {
         return Ok(Verdict::of(true, "rt_group_sched", "off at boot"));
     }
     // The own group counts: with no time of its own no thread in it can be of real time.
-    let groups = machine.cpu_groups("cpu.rt_runtime_us", "cpu.rt_runtime_us")?;
-    let (name, runtime) = groups
-        .first()
-        .ok_or("control groups of version 2 do not tell it")?;
+    // Groups of version 2 have none, but for the outermost, which has no quota either.
+    let groups = machine.cpu_groups("cpu.rt_runtime_us", "cpu.max")?;
+    let Some((name, runtime)) = groups.first() else {
+        return Ok(Verdict::of(true, "control group", "the outermost"));
+    };
+    if name.ends_with("cpu.max") {
+        return Ok(Verdict::of(
+            false,
+            name,
+            "a group of version 2, with none for real time",
+        ));
+    }
     let expected = || Reason::unreadable(name, format!("expected a number, found \"{runtime}\""));
     let runtime: i64 = runtime.parse().map_err(|_| expected())?;
     Ok(Verdict::of(runtime != 0, name, runtime))

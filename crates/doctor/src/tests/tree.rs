@@ -151,7 +151,7 @@ impl Tree {
                     });
                 }
                 Edit::Argument(word) => {
-                    self.words("/proc/cmdline", |text| format!("{text} {word}"))
+                    self.words("/proc/cmdline", |text| format!("{text} {word}"));
                 }
             }
         }

@@ -8,6 +8,8 @@ use punctual_model::{CpuId, Nanos, Reason};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::*;
+use crate::fixtures;
+use crate::text::exact;
 
 /// Findings of these checks, in this order.
 fn diagnosis(found: &[(&str, Verdict)]) -> Diagnosis {
@@ -102,7 +104,7 @@ fn no_line_is_longer_than_the_terminal_and_colour_only_where_there_is_one() {
                 all,
             };
             let text = doctor_text(&here, look) + &doctor_text(&several(), look);
-            let longest = text.lines().map(|line| line.width()).max();
+            let longest = text.lines().map(str::width).max();
             assert!(longest <= Some(width), "{text}");
             assert!(!text.contains('\u{1b}'));
         }
@@ -150,6 +152,120 @@ fn what_weighs_and_is_not_known_is_not_called_fit() {
     );
 }
 
+/// `none`, and what was measured with one option that buys nothing and one that buys much.
+fn trials() -> Vec<Tried> {
+    let mut runs = fixtures::seeds(5);
+    for run in &mut runs {
+        run.recordings.retain(|one| one.key.load == "stress");
+        run.steps.clear();
+        run.subject.name = match run.subject.name.as_str() {
+            "rt" => "rt".to_owned(),
+            "none" => "none".to_owned(),
+            "voluntary" => "none nothing=1".to_owned(),
+            _ => continue,
+        };
+    }
+    runs.retain(|run| run.subject.name != "full");
+    let of = |id| {
+        ALL.into_iter()
+            .flatten()
+            .find(|check| check.id == id)
+            .unwrap()
+    };
+    let names = ["none", "none nothing=1", "rt"].map(str::to_owned);
+    let rule = crate::gate::rule_of_each(2);
+    tried(&runs, &[of("threadirqs"), of("preempt-rt")], &names, rule).unwrap()
+}
+
+#[test]
+fn what_an_option_buys_is_told_in_nanoseconds_and_what_is_chance_is_not() {
+    let mut trials = trials();
+    assert_eq!(trials.len(), 2);
+    let text = trials_text(&trials, &several(), 80);
+    let (nothing, rt) = text.split_once("\nrt (preempt-rt)\n").expect("rt");
+    assert!(
+        nothing.contains("\nnothing=1 (threadirqs)\n  timer, stress, cpu0, none\n"),
+        "{text}"
+    );
+    assert!(
+        nothing.contains("nothing that can be told apart from chance"),
+        "{text}"
+    );
+    assert!(
+        rt.contains("it buys this: of 5 seeds, the worst sample with it is lower"),
+        "{text}"
+    );
+    for (one, (name, without, with)) in trials.iter().map(|one| (one, one.figures[0])) {
+        let by = exact(Nanos(with.0 - without.0));
+        let line = [name, &exact(without), &exact(with), &by].map(str::to_owned);
+        let is_it = |own: &str| own.split_whitespace().eq(line.iter().map(String::as_str));
+        assert!(text.lines().any(is_it), "{line:?}: {text}");
+        assert!(one.seeds == 5 && text.lines().all(|line| line.width() <= 80));
+    }
+    assert!(
+        !text.contains("\n  governor: "),
+        "only of what is wrong: {text}"
+    );
+    assert!(
+        text.contains("\n  fair-server: no boot argument turns it off\n"),
+        "{text}"
+    );
+    let story = |run: &str| (run.to_owned(), Err("no plugin".to_owned()));
+    trials[1].why = Some(Why {
+        without: story("r1"),
+        with: story("r16"),
+    });
+    let text = trials_text(&trials, &several(), 80);
+    assert!(
+        text.contains("the worst without it (r1): not explained: no plugin\n"),
+        "{text}"
+    );
+    let json = doctor_json(&several(), &[], Some(&trials));
+    schema(&json).unwrap();
+    assert_eq!(json["trials"][1]["verdict"]["verdict"], "lower");
+    assert_eq!(json["trials"][0]["option"], "nothing=1");
+    let mut broken = json.clone();
+    broken["trials"][0]["figures"][0]["with_ns"] = json!("4 us");
+    assert!(schema(&broken).is_err());
+}
+
+#[test]
+fn what_behaves_the_same_buys_nothing_and_too_few_runs_tell_nothing() {
+    let mut runs = fixtures::seeds(5);
+    runs.retain(|run| ["none", "rt"].contains(&run.subject.name.as_str()));
+    let check = ALL
+        .into_iter()
+        .flatten()
+        .find(|check| check.id == "no-hz")
+        .unwrap();
+    let told = |runs: &[punctual_model::Run]| {
+        let names = ["none", "rt"].map(str::to_owned);
+        let trials = tried(runs, &[check], &names, crate::gate::rule_of_each(1)).unwrap();
+        trials_text(&trials, &several(), 200)
+    };
+    let few: Vec<_> = runs.iter().filter(|run| run.seed < 3).cloned().collect();
+    assert!(
+        told(&few).contains("too few runs: of 2 seeds"),
+        "{}",
+        told(&few)
+    );
+    let same: Vec<_> = runs[..5]
+        .iter()
+        .cloned()
+        .map(|mut run| {
+            run.subject.name = "rt".into();
+            run.id = format!("rt-{}", run.seed);
+            run
+        })
+        .chain(runs[..5].iter().cloned())
+        .collect();
+    let text = told(&same);
+    assert!(
+        text.contains("it buys nothing, to the last sample"),
+        "{text}"
+    );
+}
+
 fn schema(value: &Value) -> Result<(), String> {
     let schema = serde_json::from_str(include_str!("../../../../docs/schema/doctor-1.json"));
     let mut compiler = boon::Compiler::new();
@@ -164,8 +280,8 @@ fn schema(value: &Value) -> Result<(), String> {
 #[test]
 fn what_is_printed_is_what_the_schema_describes() {
     let here = examine(&Machine::new(Path::new("/")), &|_| true);
-    schema(&doctor_json(&here, &[])).unwrap();
-    let sound = doctor_json(&several(), &["smi".into()]);
+    schema(&doctor_json(&here, &[], None)).unwrap();
+    let sound = doctor_json(&several(), &["smi".into()], None);
     schema(&sound).unwrap();
     assert_eq!(sound["verdict"], "unfit");
     assert_eq!(
