@@ -245,7 +245,7 @@ fn what_behaves_the_same_buys_nothing_and_too_few_runs_tell_nothing() {
     };
     let few: Vec<_> = runs.iter().filter(|run| run.seed < 3).cloned().collect();
     assert!(
-        told(&few).contains("too few runs: of 2 seeds"),
+        told(&few).contains("nothing can be told: of 2 seeds"),
         "{}",
         told(&few)
     );

@@ -111,7 +111,7 @@ impl Tried {
             Verdict::Higher => "it makes it worse",
             Verdict::Identical => "it buys nothing, to the last sample",
             Verdict::NotSeparated { .. } => "nothing that can be told apart from chance",
-            Verdict::Undecided(_) => "too few runs",
+            Verdict::Undecided(_) => "nothing can be told",
         };
         let told = verdict_told(judged, &self.rule);
         format!("{bought}: of {seeds} seeds, the worst sample with it is {told}")

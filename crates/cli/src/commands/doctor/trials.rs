@@ -35,10 +35,11 @@ pub struct TrialArgs {
         requires = "measure"
     )]
     load: String,
-    /// With how many seeds
-    #[arg(long, value_name = "N", default_value_t = 5, requires = "measure")]
+    /// With how many seeds each [default: as many as it takes to tell so many options apart, at
+    /// least 5]
+    #[arg(long, value_name = "N", requires = "measure")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=100))]
-    seeds: u8,
+    seeds: Option<u8>,
     /// Do not repeat runs to tell why the worst samples were late
     #[arg(long, requires = "measure")]
     no_explain: bool,
@@ -53,7 +54,9 @@ pub struct TrialArgs {
 /// that is like the machine.
 const STOCK_AND_RT: [&str; 2] = ["debian-6.12", "debian-6.12-rt"];
 
-/// As many as in the suite demo, in each run.
+/// As many seeds as in the suite demo.
+const FEWEST: usize = 5;
+/// As many samples as there, in each run.
 const SAMPLES: u64 = 1_000;
 
 /// Subjects that are measured together, the first without any option.
@@ -126,7 +129,9 @@ impl TrialArgs {
         let measure =
             MeasureArgs::of_subjects(kernels, group.boots.clone(), self.quiet, &self.store);
         let suite = measure.suite(&group.what)?;
-        let plans = measure.plans(&suite, Some(self.seeds.into()))?;
+        let rule = rule_of_each(count);
+        let seeds = self.seeds.map_or(rule.runs().max(FEWEST), usize::from);
+        let plans = measure.plans(&suite, Some(seeds))?;
         let prepared = measure.prepare(&group.what, &suite)?;
         let names: Vec<String> = prepared.names().map(str::to_owned).collect();
         let results = prepared.measure(&plans)?;
@@ -136,7 +141,7 @@ impl TrialArgs {
         }
         let runs = results.runs;
         let checks: Vec<&'static Check> = group.of.iter().map(|one| one.check).collect();
-        let all = tried(&runs, &checks, &names, rule_of_each(count));
+        let all = tried(&runs, &checks, &names, rule);
         let mut all = all.map_err(|refusal| UsageError(refusal.to_string()))?;
         for one in &mut all {
             let is_apart = one
