@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+pub mod doctor;
 pub mod extremes;
 mod figure;
 pub mod gate;

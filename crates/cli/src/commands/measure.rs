@@ -195,6 +195,36 @@ impl Prepared<'_> {
 }
 
 impl MeasureArgs {
+    /// These kernels with each of these boot arguments, on the virtual bench; what the store
+    /// holds of it is taken from there.
+    pub fn of_subjects(
+        kernel: Vec<String>,
+        boot: Vec<String>,
+        quiet: bool,
+        store: &StoreArgs,
+    ) -> Self {
+        Self {
+            bench: Bench::Virtual,
+            kernel,
+            kernel_version: None,
+            boot,
+            subject: Vec::new(),
+            seed: None,
+            seeds: None,
+            scale: ScaleArgs::default(),
+            resume: true,
+            ns_per_insn: None,
+            memory: None,
+            turn_us: None,
+            cold: false,
+            allow_idle_states: false,
+            jobs: None,
+            patience: PATIENCE,
+            quiet,
+            store: store.clone(),
+        }
+    }
+
     /// Looks everything up that is needed, and says what is wrong with it.
     pub fn prepare<'a>(&'a self, what: &'a WhatArgs, suite: &'a Suite) -> Result<Prepared<'a>> {
         let store = self.store.open_or_make()?;
