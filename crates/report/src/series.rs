@@ -54,6 +54,8 @@ pub struct Line {
     pub name: String,
     /// Each release.
     pub releases: Vec<Release>,
+    /// The releases that could not be had, with the reasons.
+    pub left_out: Vec<String>,
     /// Each figure of each measurement.
     pub rows: Vec<Row>,
 }
@@ -146,6 +148,7 @@ pub fn lines(runs: &[Run], rule: &Rule) -> Vec<Line> {
         Line {
             name: name.clone(),
             releases: releases(&columns),
+            left_out: Vec::new(),
             rows: rows(&matrix.rows, &columns, rule),
         }
     };

@@ -77,13 +77,17 @@ impl Series {
         self.measure.check()?;
         let suite = self.measure.suite(&what)?;
         let plans = self.measure.plans(&suite, None)?;
-        let kernels = self.kernels()?;
+        let (kernels, left_out) = self.kernels()?;
         self.measure.take(kernels)?;
         let prepared = self.measure.prepare(&what, &suite)?;
         let results = prepared.measure(&plans)?;
         let is_whole = !results.is_interrupted();
         let runs = self.in_order(results.runs);
         let mut found = lines(&runs, &Rule::default());
+        for line in &mut found {
+            let is_own = |why: &&String| why.starts_with(&format!("{}@", kernel_of(&line.name)));
+            line.left_out = left_out.iter().filter(is_own).cloned().collect();
+        }
         if is_whole {
             for line in &mut found {
                 self.explain(line, &runs)?;
@@ -91,21 +95,23 @@ impl Series {
         }
         self.show(&found, &runs)?;
         let has_gaps = |line: &Line| line.releases.iter().any(|one| !one.gaps.is_empty());
-        Ok(if is_whole && !found.iter().any(has_gaps) {
+        let is_all = left_out.is_empty() && !found.iter().any(has_gaps);
+        Ok(if is_whole && is_all {
             ExitStatus::Done
         } else {
             ExitStatus::Incomplete
         })
     }
 
-    /// The ids of all releases, those of each line in their order.
-    fn kernels(&self) -> Result<Vec<String>> {
+    /// The ids of all releases, those of each line in their order; and which of them cannot be
+    /// had, with the reasons.
+    fn kernels(&self) -> Result<(Vec<String>, Vec<String>)> {
         let say = &mut |message: &str| {
             if !self.measure.quiet {
                 say!("{message}");
             }
         };
-        let mut ids = Vec::new();
+        let (mut ids, mut left_out) = (Vec::new(), Vec::new());
         for line in &self.lines {
             let releases = catalog()?.releases(line, say)?;
             let from = place(&releases, self.since.as_deref(), "--since")?.unwrap_or(0);
@@ -115,9 +121,21 @@ impl Series {
                 let wrong = "--since is behind --until: no release is left";
                 return Err(UsageError(wrong.into()).into());
             }
-            ids.extend(releases[from..=to].iter().map(|one| one.id.clone()));
+            for release in &releases[from..=to] {
+                match catalog()?.ensure(&release.id, say) {
+                    Ok(_) => ids.push(release.id.clone()),
+                    Err(why) => {
+                        let why = format!("{}: {why}", release.id);
+                        say(&why);
+                        left_out.push(why);
+                    }
+                }
+            }
         }
-        Ok(ids)
+        if ids.is_empty() {
+            anyhow::bail!("none of the releases can be had: {}", left_out.join("; "));
+        }
+        Ok((ids, left_out))
     }
 
     /// Runs in the order of lines and releases, whoever was ready first.
@@ -175,6 +193,11 @@ impl Series {
         }
         Ok(())
     }
+}
+
+/// A line's kernel, without boot arguments.
+fn kernel_of(line: &str) -> &str {
+    line.split(' ').next().unwrap_or_default()
 }
 
 /// The number of the release of a version, or of the upstream part of one.

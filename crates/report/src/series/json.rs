@@ -12,6 +12,7 @@ pub fn series_json(lines: &[Line]) -> Value {
     let line = |line: &Line| {
         json!({
             "line": line.name,
+            "left_out": line.left_out,
             "releases": line.releases.iter().map(release).collect::<Vec<_>>(),
             "figures": line.rows.iter().map(row).collect::<Vec<_>>(),
         })

@@ -56,12 +56,13 @@ pub fn head(line: &Line) -> String {
     )
 }
 
-/// The runs that say nothing, with the reasons.
+/// The releases and the runs that say nothing, with the reasons.
 pub fn gaps(line: &Line) -> Vec<String> {
+    let left_out = line.left_out.iter().map(|why| format!("left out: {why}"));
     let releases = line.releases.iter();
     let all = releases.flat_map(|one| one.gaps.iter().map(move |gap| (&one.version, gap)));
-    all.map(|(version, gap)| format!("{version}: {gap}"))
-        .collect()
+    let all = all.map(|(version, gap)| format!("{version}: {gap}"));
+    left_out.chain(all).collect()
 }
 
 /// `6.12.94 to 6.12.117: 9.10 µs (8.07–11.2 µs), 1.26 times, p 0.0005`.
