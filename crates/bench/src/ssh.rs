@@ -150,15 +150,14 @@ impl FromStr for Destination {
         let expected =
             || format!("expected [USER@]HOST or [USER@]HOST:/DIRECTORY, found \"{text}\"");
         // An address with colons stands in brackets, as for scp.
-        let (host, rest) = match (text.split_once('['), text.split_once("]")) {
-            (Some((user, _)), Some((bracketed, rest))) => {
-                let address = &bracketed[user.len() + 1..];
-                (format!("{user}{address}"), rest)
-            }
-            _ => {
-                let end = text.find(':').unwrap_or(text.len());
-                (text[..end].to_owned(), &text[end..])
-            }
+        let (host, rest) = if let Some((user, rest)) = text.split_once('[') {
+            let (address, rest) = rest.split_once(']').ok_or_else(expected)?;
+            let is_user = user.is_empty() || user.ends_with('@');
+            let address = Some(address).filter(|_| is_user).ok_or_else(expected)?;
+            (format!("{user}{address}"), rest)
+        } else {
+            let end = text.find(':').unwrap_or(text.len());
+            (text[..end].to_owned(), &text[end..])
         };
         let directory = match rest.strip_prefix(':') {
             None if rest.is_empty() => None,
@@ -367,6 +366,8 @@ mod tests {
             "-oProxyCommand=x",
             "a b",
             "[::1]x",
+            "a]b[",
+            "a[b]",
         ] {
             let error = parse(wrong).unwrap_err();
             assert!(error.contains("expected [USER@]HOST"), "{error}");
