@@ -218,6 +218,7 @@ impl MeasureArgs {
             turn_us: None,
             cold: false,
             allow_idle_states: false,
+            store_every: None,
             jobs: None,
             patience: PATIENCE,
             quiet,
@@ -257,8 +258,8 @@ impl MeasureArgs {
     /// # Errors
     /// Where kernels or subjects were named.
     pub fn take(&mut self, kernels: Vec<String>) -> Result<()> {
-        if !self.kernel.is_empty() || !self.subject.is_empty() || self.bench == Bench::Host {
-            let wrong = "--kernel, --subject and --bench host: a series names the kernels itself";
+        if !self.kernel.is_empty() || !self.subject.is_empty() || self.bench != Bench::Virtual {
+            let wrong = "--kernel, --subject and --bench: a series names the kernels itself";
             return Err(UsageError(wrong.into()).into());
         }
         self.kernel = kernels;
