@@ -25,7 +25,7 @@ use punctual_model::board::Hello;
 use punctual_model::machine::HostMachine;
 
 use crate::error::RunError;
-use crate::system::{Listener, RunEnding, SystemUnderTest};
+use crate::system::{Listener, RunEnding, SILENCE, SystemUnderTest};
 use crate::watch::{Until, Watch};
 use crate::workdir::WorkDir;
 use job::Job;
@@ -273,9 +273,10 @@ pub struct SshSystem {
     pub board: Board,
     /// Punctual's cache directory on this machine.
     pub cache: PathBuf,
-    /// The time on the wall that the target may keep silent beside what its step takes, and
-    /// for which a lost connection is tried to be made again.
-    pub silence: Duration,
+    /// For how long it is tried to make a lost connection again; and if it is more than
+    /// [`SILENCE`], the time on the wall that the target may keep silent beside what its step
+    /// takes.
+    pub patience: Duration,
     /// Whether what the board has measured by an equal plan, and nobody has fetched, is taken.
     pub resume: bool,
 }
@@ -316,8 +317,16 @@ impl SshSystem {
         let work = WorkDir::new(&self.cache)?;
         let connect = Box::new(|| self.board.connect());
         let name = job_name(work.path());
-        let mut job = Job::begin(connect, work.path(), &name, plan, self.resume, self.silence)?;
-        let mut watch = Watch::begin(work.path(), self.silence, on, cancel)?;
+        let mut job = Job::begin(
+            connect,
+            work.path(),
+            &name,
+            plan,
+            self.resume,
+            self.patience,
+        )?;
+        let silence = self.patience.max(SILENCE);
+        let mut watch = Watch::begin(work.path(), silence, on, cancel)?;
         let result = watch.until(Until::Finished, &mut job);
         *console = watch.console.text();
         let is_lost = |error: &RunError| matches!(error.of_bench(), Some(Error::Lost { .. }));

@@ -251,12 +251,12 @@ pub fn host(cache: PathBuf, silence: Duration) -> PreparedSystem {
 }
 
 /// A board that was reached.
-pub fn board(board: Board, cache: PathBuf, silence: Duration, resume: bool) -> PreparedSystem {
+pub fn board(board: Board, cache: PathBuf, patience: Duration, resume: bool) -> PreparedSystem {
     PreparedSystem {
         system: Box::new(SshSystem {
             board,
             cache,
-            silence,
+            patience,
             resume,
         }),
         absent: BTreeMap::new(),

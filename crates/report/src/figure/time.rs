@@ -297,7 +297,8 @@ mod tests {
         let figure = over_time(&matrix, &matrix.rows[0]).unwrap();
         assert_has(&figure.caption, &["the worst of each of 701 parts"]);
         let dots = figure.svg.0.matches("h0").count();
-        assert!(dots > 600, "{dots}");
+        // As many as columns can be told apart.
+        assert!(dots > 400, "{dots}");
     }
 
     #[test]
