@@ -73,7 +73,7 @@ fn all_forms_say_the_same() {
             "6.12.44: r6 (seed 3): ",
             "it did not boot",
             "6.12.47 to 6.12.50: 14.0 µs",
-            "2.00× the one before",
+            "+7,005 ns (2.00×), p 0.0005",
             "timer, stress, cpu0: median: no change; 3.00 µs",
         ],
     );

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lines of kernels for terminals.
 
+use punctual_model::Nanos;
+
 use super::{Level, Line, Row};
 use crate::gate::{Why, why_text};
-use crate::text::{clean, span, times, wrap};
+use crate::text::{clean, exact, span, times, wrap};
 
 /// Each line with its changes; no line of text longer than `width`, but for tables of
 /// functions.
@@ -65,7 +67,7 @@ pub fn gaps(line: &Line) -> Vec<String> {
     left_out.chain(all).collect()
 }
 
-/// `6.12.94 to 6.12.117: 9.10 µs (8.07–11.2 µs), 1.26 times, p 0.0005`.
+/// `6.12.94 to 6.12.117: 2.05 µs (2.04–2.05 µs), +13 ns (1.01×), p 0.0005`.
 pub fn levels_told(line: &Line, row: &Row) -> Vec<String> {
     let version = |at: usize| line.releases[at].version.as_str();
     let mut said = Vec::new();
@@ -80,13 +82,20 @@ pub fn levels_told(line: &Line, row: &Row) -> Vec<String> {
         let change = before
             .zip(level.change)
             .map_or(String::new(), |(before, change)| {
-                let ratio = level.middle.0 as f64 / before.middle.0.max(1) as f64;
-                format!(", {} the one before, p {:.4}", times(ratio), change.p)
+                let by = level.middle - before.middle;
+                let ratio = times(level.middle.0 as f64 / before.middle.0.max(1) as f64);
+                format!(", {} ns ({ratio}), p {:.4}", signed(by), change.p)
             });
         said.push(format!("{releases}: {}{change}", figures_told(&level)));
         before = Some(level);
     }
     said
+}
+
+/// `+13`: a code path is longer by so many nanoseconds, exactly.
+fn signed(by: Nanos) -> String {
+    let sign = if by > Nanos::ZERO { "+" } else { "" };
+    format!("{sign}{}", exact(by))
 }
 
 fn figures_told(level: &Level) -> String {
