@@ -579,6 +579,39 @@ fn smi_counters_are_intels_and_a_guest_sees_nothing_of_its_host() {
     }
 }
 
+/// Whatever a file holds, something is told.
+#[test]
+fn absurd_files_do_no_harm() {
+    let tree = Tree::sound();
+    let directory = tree.make();
+    let absurd = [
+        "",
+        "\0",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "ffffffff,ffffffff,\u{ff}",
+        "8191-8191,0-8191",
+        "] [ ( ) : = , \n: \n] [",
+    ];
+    let write = |file: &String, text: &[u8]| {
+        fs::write(directory.path().join(file.trim_start_matches('/')), text).unwrap();
+    };
+    let examined = || {
+        let found = examine(&Machine::new(directory.path()), &|_| true);
+        assert_eq!(found.0.len(), all().count());
+    };
+    for file in tree.files() {
+        let own = fs::read(directory.path().join(file.trim_start_matches('/'))).unwrap();
+        write(file, absurd[2].as_bytes());
+        examined();
+        write(file, &own);
+    }
+    for text in absurd {
+        tree.files().for_each(|file| write(file, text.as_bytes()));
+        examined();
+    }
+}
+
 #[test]
 fn weight_decides() {
     let health = |edits: &[Edit]| examine(&with(edits).machine(), &|_| true).health();

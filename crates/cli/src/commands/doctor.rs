@@ -20,7 +20,7 @@ Examples:
   punctual doctor --skip smi         it was looked for by hwlatdetect
   punctual doctor --only preempt-rt --only governor --json
   punctual doctor --root ./board     a copy of another machine's files
-  punctual doctor --measure          what boot options would buy, in virtual time
+  punctual doctor --measure          what boot options would buy
 
 docs/DOCTOR.md has all checks, with their sources. Nothing is changed.
 

@@ -260,7 +260,7 @@ fn deepest(machine: &Machine) -> Result<Option<(String, Nanos)>, Reason> {
         if !state.starts_with("state") || machine.number(&at("disable"))? != 0 {
             continue;
         }
-        let latency = Nanos::from_micros(machine.number(&at("latency"))?);
+        let latency = Nanos(machine.number(&at("latency"))?.saturating_mul(1_000));
         let name = machine.text(&at("name"))?;
         deepest = deepest.max(Some((latency, name)));
     }

@@ -16,6 +16,13 @@ use crate::Machine;
 pub const RELEASE: &str = "6.12.117-rt1";
 pub const CONFIG: &str = "/boot/config-6.12.117-rt1";
 
+/// A directory in memory where there is one: a disk would write each file that is replaced.
+fn in_memory() -> TempDir {
+    tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .unwrap()
+}
+
 /// A thread's `stat`, by its name, its flags and its priority.
 macro_rules! stat {
     ($name:literal, $flags:literal, $priority:literal) => {
@@ -181,7 +188,7 @@ impl Tree {
 
     /// Its files in a directory.
     pub fn make(&self) -> TempDir {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = in_memory();
         let at = |path: &str| {
             let path = directory.path().join(path.trim_start_matches('/'));
             fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -126,6 +126,7 @@ pub fn trials_text(trials: &[Tried], diagnosis: &Diagnosis, width: usize) -> Str
         "In virtual time, in which each instruction takes 1 ns: lengths of code paths, without \
          an option and with it. There are no caches, no frequencies, no idle states, no firmware.",
     );
+    lines.put(&in_all(trials));
     for one in trials {
         lines.line("");
         lines.put(&clean(&format!("{} ({})", one.option(), one.check.id)));
@@ -163,6 +164,45 @@ pub fn trials_text(trials: &[Tried], diagnosis: &Diagnosis, width: usize) -> Str
         }
     }
     lines.finish()
+}
+
+/// `Of 13 options 1 buys something (preempt-rt), …`
+fn in_all(trials: &[Tried]) -> String {
+    let of = |is_it: fn(Option<Verdict>) -> bool| {
+        let own = trials
+            .iter()
+            .filter(|one| is_it(one.judged.map(|judged| judged.verdict)));
+        let names: Vec<String> = own.map(|one| one.check.id.to_owned()).collect();
+        names
+    };
+    let told = [
+        (
+            "lower the worst sample",
+            of(|one| one == Some(Verdict::Lower)),
+        ),
+        ("raise it", of(|one| one == Some(Verdict::Higher))),
+        (
+            "leave all as it is",
+            of(|one| one == Some(Verdict::Identical)),
+        ),
+    ];
+    let told: Vec<String> = told
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(word, names)| format!("{} {word} ({})", names.len(), names.join(", ")))
+        .collect();
+    let others = of(|one| {
+        !matches!(
+            one,
+            Some(Verdict::Lower | Verdict::Higher | Verdict::Identical)
+        )
+    });
+    let others = match others.len() {
+        0 => None,
+        count => Some(format!("of {count} nothing can be told")),
+    };
+    let told: Vec<String> = told.into_iter().chain(others).collect();
+    format!("Tried: {}. {}.", trials.len(), told.join("; "))
 }
 
 impl Why {
