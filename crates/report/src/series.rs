@@ -266,7 +266,8 @@ pub struct Question {
     pub runs: [String; 2],
 }
 
-/// The changes of a line that are largest, at most so many.
+/// The changes of a line that are largest, at most so many; of one probe under one load, one
+/// for each release.
 pub fn questions(line: &Line, most: usize) -> Vec<Question> {
     let mut found: Vec<(f64, Question)> = Vec::new();
     for (number, row) in line.rows.iter().enumerate() {
@@ -296,8 +297,14 @@ pub fn questions(line: &Line, most: usize) -> Vec<Question> {
         }
     }
     found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-    found.truncate(most);
-    found.into_iter().map(|(_, question)| question).collect()
+    let mut asked: Vec<Question> = Vec::new();
+    for (_, question) in found {
+        let about = |one: &Question| (one.at, one.key.probe.clone(), one.key.load.clone());
+        if asked.len() < most && !asked.iter().any(|one| about(one) == about(&question)) {
+            asked.push(question);
+        }
+    }
+    asked
 }
 
 #[cfg(test)]
