@@ -28,7 +28,7 @@ Exit status:
   0    nothing of weight (fatal or high) stands in the way
   4    something of weight does
   5    nothing of weight was found, and something of weight cannot be told
-  1, 2 as ever";
+  1, 2 as ever; 3 where Ctrl-C has ended --measure";
 
 /// Tell what stands in the way of real-time work on a machine, and what to do
 #[derive(Debug, Args)]
@@ -66,20 +66,27 @@ impl Doctor {
         let diagnosis = examine(&Machine::new(&self.root), &|check| {
             (self.only.is_empty() || named(&self.only, check.id)) && !named(&self.skip, check.id)
         });
-        let trials = self.trials(&diagnosis)?;
-        if self.json {
-            let json = doctor_json(&diagnosis, &self.skip, trials.as_deref());
-            output::print_json(&json)?;
-        } else {
+        let width = output::text_width();
+        if !self.json {
             let look = Look {
-                width: output::text_width(),
+                width,
                 colour: output::has_colour(),
                 all: self.all,
             };
             output::print(&doctor_text(&diagnosis, look))?;
-            if let Some(trials) = &trials {
-                output::print(&trials_text(trials, &diagnosis, look.width))?;
+        }
+        let mut trials = None;
+        if self.trials.measure {
+            trials = self.trials(&diagnosis)?;
+            if trials.is_none() {
+                return Ok(ExitStatus::Incomplete);
             }
+        }
+        if self.json {
+            let json = doctor_json(&diagnosis, &self.skip, trials.as_deref());
+            output::print_json(&json)?;
+        } else if let Some(trials) = &trials {
+            output::print(&trials_text(trials, &diagnosis, width))?;
         }
         Ok(match diagnosis.health() {
             Health::Fit => ExitStatus::Done,
@@ -88,19 +95,16 @@ impl Doctor {
         })
     }
 
-    /// What was tried in virtual time, if that was asked for.
+    /// What was tried in virtual time; `None` where Ctrl-C has ended it.
     fn trials(&self, diagnosis: &Diagnosis) -> Result<Option<Vec<Tried>>> {
-        if !self.trials.measure {
-            return Ok(None);
-        }
-        // Whether it is one is asked also where it was not to be looked at.
+        // Whether it has PREEMPT_RT is asked also where that was not to be looked at.
         let machine = Machine::new(&self.root);
         let asked = examine(&machine, &|check| check.id == "preempt-rt");
         let is_rt = asked
             .0
             .iter()
             .any(|one| matches!(one.verdict, Verdict::Fine(_)));
-        self.trials.run(diagnosis, is_rt).map(Some)
+        self.trials.run(diagnosis, is_rt)
     }
 
     /// What is misspelt would be taken for looked at.

@@ -182,7 +182,8 @@ fn what_an_option_buys_is_told_in_nanoseconds_and_what_is_chance_is_not() {
     let mut trials = trials();
     assert_eq!(trials.len(), 2);
     let text = trials_text(&trials, &several(), 80);
-    let summary = "Tried: 2. 1 lower the worst sample (preempt-rt); of 1 nothing can be told.";
+    let summary =
+        "\nTried: 2; the worst sample is lower with preempt-rt; nothing can be told of 1.\n";
     assert!(text.contains(summary), "{text}");
     let (nothing, rt) = text.split_once("\nrt (preempt-rt)\n").expect("rt");
     assert!(

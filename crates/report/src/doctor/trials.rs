@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::compare::{Cell, Comparable, Refusal, compare_by, verdict_json, verdict_told};
 use crate::scope::{Story, told};
-use crate::text::{Lines, clean, columns, exact};
+use crate::text::{Lines, clean, columns, exact, list};
 
 /// An option that was tried.
 #[derive(Debug)]
@@ -166,43 +166,32 @@ pub fn trials_text(trials: &[Tried], diagnosis: &Diagnosis, width: usize) -> Str
     lines.finish()
 }
 
-/// `Of 13 options 1 buys something (preempt-rt), …`
+/// `Tried: 13; the worst sample is lower with preempt-rt; nothing can be told of 12.`
 fn in_all(trials: &[Tried]) -> String {
-    let of = |is_it: fn(Option<Verdict>) -> bool| {
+    let of = |is_it: fn(&Verdict) -> bool| {
+        let verdict = |one: &Tried| one.judged.map(|judged| judged.verdict);
         let own = trials
             .iter()
-            .filter(|one| is_it(one.judged.map(|judged| judged.verdict)));
-        let names: Vec<String> = own.map(|one| one.check.id.to_owned()).collect();
-        names
+            .filter(|one| verdict(one).is_some_and(|own| is_it(&own)));
+        own.map(|one| one.check.id.to_owned()).collect::<Vec<_>>()
     };
-    let told = [
+    let kinds = [
         (
-            "lower the worst sample",
-            of(|one| one == Some(Verdict::Lower)),
+            "the worst sample is lower with",
+            of(|one| *one == Verdict::Lower),
         ),
-        ("raise it", of(|one| one == Some(Verdict::Higher))),
-        (
-            "leave all as it is",
-            of(|one| one == Some(Verdict::Identical)),
-        ),
+        ("it is higher with", of(|one| *one == Verdict::Higher)),
+        ("all is the same with", of(|one| *one == Verdict::Identical)),
     ];
-    let told: Vec<String> = told
-        .into_iter()
-        .filter(|(_, names)| !names.is_empty())
-        .map(|(word, names)| format!("{} {word} ({})", names.len(), names.join(", ")))
+    let told: usize = kinds.iter().map(|(_, names)| names.len()).sum();
+    let kinds = kinds.iter().filter(|(_, names)| !names.is_empty());
+    let mut words: Vec<String> = kinds
+        .map(|(word, names)| format!("{word} {}", list(names)))
         .collect();
-    let others = of(|one| {
-        !matches!(
-            one,
-            Some(Verdict::Lower | Verdict::Higher | Verdict::Identical)
-        )
-    });
-    let others = match others.len() {
-        0 => None,
-        count => Some(format!("of {count} nothing can be told")),
-    };
-    let told: Vec<String> = told.into_iter().chain(others).collect();
-    format!("Tried: {}. {}.", trials.len(), told.join("; "))
+    if told < trials.len() {
+        words.push(format!("nothing can be told of {}", trials.len() - told));
+    }
+    format!("Tried: {}; {}.", trials.len(), words.join("; "))
 }
 
 impl Why {

@@ -14,6 +14,7 @@ use super::super::StoreArgs;
 use super::super::measure::MeasureArgs;
 use super::super::measure::what::WhatArgs;
 use super::super::replay_args::ReplayArgs;
+use crate::output::say;
 use crate::{UsageError, interrupt};
 
 /// How trials are made.
@@ -68,8 +69,8 @@ struct Group<'a> {
 }
 
 impl TrialArgs {
-    /// Tries what can be tried of all that is wrong.
-    pub fn run(&self, diagnosis: &Diagnosis, is_rt: bool) -> Result<Vec<Tried>> {
+    /// Tries what can be tried of all that is wrong; `None` where Ctrl-C has ended it.
+    pub fn run(&self, diagnosis: &Diagnosis, is_rt: bool) -> Result<Option<Vec<Tried>>> {
         let kernel = self
             .kernel
             .clone()
@@ -78,9 +79,12 @@ impl TrialArgs {
         let count = groups.iter().map(|group| group.of.len()).sum();
         let mut all = Vec::new();
         for group in &groups {
-            all.extend(self.group(group, count)?);
+            match self.group(group, count)? {
+                Some(tried) => all.extend(tried),
+                None => return Ok(None),
+            }
         }
-        Ok(all)
+        Ok(Some(all))
     }
 
     fn groups<'a>(&self, diagnosis: &'a Diagnosis, kernel: &str) -> Vec<Group<'a>> {
@@ -123,8 +127,8 @@ impl TrialArgs {
         groups
     }
 
-    /// Measures a group; `count` trials are told together.
-    fn group(&self, group: &Group, count: usize) -> Result<Vec<Tried>> {
+    /// Measures a group; `count` trials are told together. `None` where Ctrl-C has ended it.
+    fn group(&self, group: &Group, count: usize) -> Result<Option<Vec<Tried>>> {
         let kernels = group.kernels.clone();
         let measure =
             MeasureArgs::of_subjects(kernels, group.boots.clone(), self.quiet, &self.store);
@@ -136,8 +140,8 @@ impl TrialArgs {
         let names: Vec<String> = prepared.names().map(str::to_owned).collect();
         let results = prepared.measure(&plans)?;
         if results.is_interrupted() {
-            let told = "interrupted: nothing is told; the same command measures the rest";
-            anyhow::bail!("{told}");
+            say!("punctual: interrupted: nothing is told; the same command measures the rest");
+            return Ok(None);
         }
         let runs = results.runs;
         let checks: Vec<&'static Check> = group.of.iter().map(|one| one.check).collect();
@@ -151,7 +155,7 @@ impl TrialArgs {
                 one.why = self.why(&runs, &names[0], &one.subject)?;
             }
         }
-        Ok(all)
+        Ok(Some(all))
     }
 
     /// Why the worst samples were late, without the option and with it; `None` where there is
