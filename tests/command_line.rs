@@ -26,6 +26,7 @@ fn help_fits_a_terminal_of_eighty_columns_and_has_examples() {
         &["show", "--help"],
         &["compare", "--help"],
         &["published", "--help"],
+        &["doctor", "--help"],
         &["cache", "prune", "--help"],
     ] {
         let help = scratch.run(arguments);
@@ -34,7 +35,7 @@ fn help_fits_a_terminal_of_eighty_columns_and_has_examples() {
             assert!(line.chars().count() <= 80, "{arguments:?}: {line}");
         }
     }
-    for command in ["run", "show", "compare", "kernel", "completions"] {
+    for command in ["run", "show", "compare", "kernel", "completions", "doctor"] {
         let help = scratch.run(&[command, "--help"]).stdout;
         assert!(help.contains("Examples:\n  punctual"), "{command}");
     }
@@ -119,6 +120,11 @@ fn likely_mistakes_end_with_advice_and_status_two() {
         (
             &["run", "demo", "--seeds", "9223372036854775808"],
             "9223372036854775807",
+        ),
+        (&["doctor", "--skip", "smy"], "did you mean smi?"),
+        (
+            &["doctor", "--root", "/nowhere"],
+            "expected a directory with proc",
         ),
         (&["frobnicate"], "--help"),
     ] {
@@ -313,4 +319,43 @@ fn nothing_panics_where_standard_error_is_closed() {
             "{arguments:?}: {status}"
         );
     }
+}
+
+/// A machine that tells little, and one thing that weighs.
+#[test]
+fn the_doctors_status_is_what_weighs() {
+    let scratch = Scratch::new();
+    let root = scratch.path("board");
+    std::fs::create_dir_all(root.join("proc/sys/kernel")).unwrap();
+    let file = |name: &str, text: &str| std::fs::write(root.join(name), text).unwrap();
+    file("proc/sys/kernel/osrelease", "6.12.1-rt1\n");
+    file("proc/sys/kernel/watchdog", "1\n");
+    let version = |flags| {
+        file(
+            "proc/version",
+            &format!("Linux version 6.12 #1 SMP {flags}\n"),
+        );
+    };
+    version("PREEMPT_RT");
+    let root = root.to_str().unwrap();
+    let doctor = |more: &[&str]| scratch.run(&[&["doctor", "--root", root], more].concat());
+    for (more, status) in [
+        (&["--only", "preempt-rt", "--only", "rt-name"][..], 0),
+        (&["--only", "preempt-rt", "--only", "lockup-detector"], 4),
+        (&["--skip", "lockup-detector"], 5),
+        (&["--only", "vm-stat-interval"], 0),
+    ] {
+        let ended = doctor(more);
+        assert_eq!(ended.status, Some(status), "{more:?}: {}", ended.stdout);
+    }
+    version("PREEMPT_DYNAMIC");
+    let ended = doctor(&["--only", "preempt-rt", "--skip", "smi", "--json"]);
+    assert_eq!(ended.status, Some(4));
+    let json: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(json["schema"], "punctual.doctor/1");
+    let found = &json["checks"][0]["found"]["value"];
+    assert_eq!(found, &serde_json::json!({ "text": "PREEMPT_DYNAMIC" }));
+    assert_eq!(json["skipped"], serde_json::json!(["smi"]));
+    let listed = scratch.run(&["list", "checks"]).stdout;
+    assert_has(&listed, &["preempt-rt", "the kernel has PREEMPT_RT"]);
 }

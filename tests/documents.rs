@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use punctual_agent::probes::{self, ALL};
+use punctual_doctor::Trial;
 use punctual_tests::Ended;
 use punctual_tests::markdown::{files, prose, root};
 use toml::{Table, Value};
@@ -303,6 +304,38 @@ fn a_crate_uses_only_crates_below_it_in_the_code_map() {
             assert!(below > place, "{name} uses {used}");
         }
     }
+}
+
+/// The table of the doctor's checks, as the code has them.
+fn checks() -> String {
+    let row = |check: &punctual_doctor::Check| {
+        let (id, severity, wanted) = (check.id, check.severity.name(), check.wanted);
+        let root = if check.needs_root { "root" } else { "" };
+        let trial = match check.trial {
+            Trial::Boot(arguments) => format!("`{arguments}`"),
+            Trial::Beside(arguments) => format!("`{arguments}`, on two CPUs"),
+            Trial::Kernel => "`debian-6.12` and `debian-6.12-rt`".to_owned(),
+            Trial::None(why) => why.to_owned(),
+        };
+        let source = check.source;
+        let host = source.split('/').nth(2).unwrap();
+        format!("| `{id}` | {severity} | {wanted} | {root} | {trial} | [{host}]({source}) |\n")
+    };
+    let head = "| check | severity | wanted | root | in virtual time | source |\n\
+                |---|---|---|---|---|---|\n";
+    let rows = punctual_doctor::ALL.into_iter().flatten().map(row);
+    head.to_owned() + &rows.collect::<String>()
+}
+
+#[test]
+fn the_doctors_page_has_all_its_checks() {
+    let page = fs::read_to_string(root().join("docs/DOCTOR.md")).unwrap();
+    let expected = checks();
+    let table = page
+        .split("\n\n")
+        .find(|part| part.starts_with("| check |"));
+    assert_eq!(table.map(str::trim), Some(expected.trim()), "{expected}");
+    assert!(expected.lines().count() > 50);
 }
 
 #[test]

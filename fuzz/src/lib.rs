@@ -44,6 +44,7 @@ pub const TARGETS: &[Target] = &[
     targets::kernels::MODULE,
     targets::bench::CONSOLE,
     targets::bench::QMP,
+    targets::doctor::MACHINE,
     targets::scope::CLOCK,
     targets::scope::KALLSYMS,
     targets::published::PUBLISHED,

@@ -2,6 +2,7 @@
 //! What is fuzzed, by the crate that reads it.
 
 pub mod bench;
+pub mod doctor;
 pub mod formats;
 pub mod kernels;
 pub mod model;

@@ -6,6 +6,7 @@ mod bound;
 mod cache;
 mod compare;
 mod completions;
+mod doctor;
 mod explain;
 mod extremes;
 mod gate;
@@ -20,6 +21,7 @@ mod remove;
 mod replay_args;
 mod run;
 mod runs;
+mod series;
 mod show;
 mod survey;
 
@@ -48,7 +50,9 @@ Examples:
   punctual judge r1 r4 --limits mine.toml  fit, unfit or undecided, and why
   punctual baseline set stable r4          what others are compared with
   punctual gate demo --baseline stable --kernel mine    did it get worse?
+  punctual series debian-6.12-rt           a line of kernels, release by release
   punctual bound r4                        how late at most, on RT
+  punctual doctor                          what stands in the way on this machine
   punctual published celf                  what a suite's document says
 
 A run is named r3 or 3; `last` is the newest one.
@@ -58,7 +62,7 @@ Exit status:
   1    an error: of a file, a kernel, the bench, the store
   2    the command line asks for something wrong or unknown
   3    measured or explained in part: unsupported, or interrupted by Ctrl-C
-  4    judged: a limit is broken, or it got worse
+  4    judged: a limit is broken, it got worse, or it stands in the way
   5    judged: nothing is broken or worse, and something cannot be decided
   130  a second Ctrl-C has ended it at once
 
@@ -94,10 +98,12 @@ enum Command {
     Judge(judge::Judge),
     Baseline(baseline::Baseline),
     Gate(gate::Gate),
+    Series(series::Series),
     Survey(survey::Survey),
     Bound(bound::Bound),
     Extremes(extremes::Extremes),
     Import(import::Import),
+    Doctor(doctor::Doctor),
     Remove(remove::Remove),
     Explain(explain::Explain),
     List(list::List),
@@ -119,10 +125,12 @@ impl Cli {
             Command::Judge(command) => command.run(),
             Command::Baseline(command) => command.run(),
             Command::Gate(command) => command.run(),
+            Command::Series(command) => command.run(),
             Command::Survey(command) => command.run(),
             Command::Bound(command) => command.run(),
             Command::Extremes(command) => command.run(),
             Command::Import(command) => command.run(),
+            Command::Doctor(command) => command.run(),
             Command::Remove(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::List(command) => command.run(),

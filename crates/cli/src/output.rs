@@ -70,8 +70,8 @@ pub fn print_table(runs: &[Run]) -> Result<()> {
     print(&(table + &punctual_report::directions_text(runs, &documents, width)))
 }
 
-/// See <https://no-color.org>.
-fn has_colour() -> bool {
+/// Whether standard output takes colours; see <https://no-color.org>.
+pub fn has_colour() -> bool {
     let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
     io::stdout().is_terminal() && !set("NO_COLOR") && !dumb

@@ -37,6 +37,11 @@ impl Rule {
         ((1.0 - self.level) * 1e8).round() / 1e6
     }
 
+    /// How many runs each side needs at least, for anything to be told.
+    pub fn runs(&self) -> usize {
+        TooFewRuns::of((0, 0), self.level).map_or(1, |few| few.needed)
+    }
+
     /// The same rule for one of `rows` comparisons (Bonferroni's share of the level).
     pub(crate) fn share(&self, rows: usize) -> Self {
         Self {
@@ -88,6 +93,8 @@ mod tests {
     #[test]
     fn five_against_five_can_be_one_in_126_and_three_against_three_one_in_ten() {
         assert!((least_p(5, 5) - 2.0 / 252.0).abs() < 1e-12);
+        let of = |comparisons| Rule::default().share(comparisons).runs();
+        assert_eq!([of(1), of(13), of(100)], [4, 6, 8]);
         assert!((least_p(3, 3) - 0.1).abs() < 1e-12);
         assert_eq!(TooFewRuns::of((4, 4), 0.05), None);
         assert_eq!(TooFewRuns::of((2, 20), 0.05), None, "2 of 231");

@@ -143,7 +143,7 @@ pub fn compare(runs: &Comparable) -> Comparison {
 }
 
 /// The same by a rule of one's own.
-pub(crate) fn compare_by(runs: &Comparable, rule: Rule) -> Comparison {
+pub fn compare_by(runs: &Comparable, rule: Rule) -> Comparison {
     let matrix = Matrix::new(runs.runs());
     let columns = &matrix.columns;
     let digests: Vec<Digests> = columns

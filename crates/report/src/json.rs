@@ -256,15 +256,7 @@ mod tests {
     }
 
     fn schema() -> impl Fn(&Value) -> Result<(), String> {
-        let schema = serde_json::from_str(include_str!("../../../docs/schema/run-2.json"));
-        let mut compiler = boon::Compiler::new();
-        let added = compiler.add_resource("run-2.json", schema.unwrap());
-        added.unwrap();
-        let mut schemas = boon::Schemas::new();
-        let index = compiler.compile("run-2.json", &mut schemas).unwrap();
-        move |value| {
-            let found = schemas.validate(value, index);
-            found.map_err(|error| format!("{error:#}"))
-        }
+        let text = include_str!("../../../docs/schema/run-2.json");
+        |value| crate::schema::check("run-2.json", text, value)
     }
 }

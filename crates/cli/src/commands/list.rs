@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::catalog;
 use crate::{ExitStatus, output};
 
-/// List probes, loads, suites or kernels
+/// List probes, loads, suites, kernels or checks
 #[derive(Debug, Args)]
 pub struct List {
     #[command(subcommand)]
@@ -32,6 +32,8 @@ pub enum What {
     Suites,
     /// What can be judged
     Kernels,
+    /// What `punctual doctor` asks a machine
+    Checks,
 }
 
 impl List {
@@ -47,6 +49,7 @@ impl List {
             What::Loads => ("loads", load_rows()?),
             What::Suites => ("suites", suite_rows()?),
             What::Kernels => ("kernels", kernels()?),
+            What::Checks => ("checks", checks()),
         };
         if self.json {
             let values: Vec<Value> = rows.iter().map(Row::as_json).collect();
@@ -127,6 +130,11 @@ fn suite_rows() -> Result<Vec<Row>> {
         .values()
         .map(|suite| Row::new(&suite.name, &suite.summary))
         .collect())
+}
+
+fn checks() -> Vec<Row> {
+    let all = punctual_doctor::ALL.into_iter().flatten();
+    all.map(|check| Row::new(check.id, check.wanted)).collect()
 }
 
 /// The kernels, each with its release where it is in the cache.

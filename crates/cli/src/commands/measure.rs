@@ -19,7 +19,7 @@ use punctual_kernels::paths;
 use punctual_model::plan::{SEED_MAX, Step};
 use punctual_model::run::Request;
 use punctual_model::suite::{SubjectSpec, Suite};
-use punctual_model::{Nanos, Plan};
+use punctual_model::{Nanos, Plan, Run};
 use punctual_runner::systems::{self, Builder, Equipment, PreparedSystem};
 use punctual_runner::{Choice, Companion, Job, Results, Runner, choose, loads, suites};
 
@@ -144,11 +144,34 @@ impl Prepared<'_> {
 
     /// Measures each subject of which the name is wanted by each plan.
     pub fn measure_of(&self, plans: &Plans, is_wanted: &dyn Fn(&str) -> bool) -> Result<Results> {
-        let Plans { plans, pooled } = plans;
         let wanted = self.names().filter(|name| is_wanted(name)).count();
-        let all = plans.iter().flat_map(|plan| iter::repeat_n(plan, wanted));
+        let all = plans.plans.iter();
+        let all = all.flat_map(|plan| iter::repeat_n(plan, wanted));
         let is_virtual = self.args.bench == Bench::Virtual;
         let progress = Progress::new(all, is_virtual, self.side_by_side, self.args.quiet);
+        let runner = Runner {
+            store: &self.store,
+            observer: &progress,
+            cancel: self.cancel,
+            resume: self.args.resume,
+        };
+        let jobs = self.jobs(plans, is_wanted)?;
+        let results = runner.carry_out(&jobs, self.side_by_side)?;
+        progress.clear();
+        Ok(results)
+    }
+
+    /// The runs that are to be made, of which nothing has been measured yet.
+    pub fn planned(&self, plans: &Plans) -> Result<Vec<Run>> {
+        let planned = |job: &Job<'_>| Run {
+            id: format!("suite {}", self.suite.name),
+            ..job.run()
+        };
+        Ok(self.jobs(plans, &|_| true)?.iter().map(planned).collect())
+    }
+
+    fn jobs(&self, plans: &Plans, is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Job<'_>>> {
+        let Plans { plans, pooled } = plans;
         let mut jobs = Vec::new();
         for plan in plans {
             let subjects = self.subjects.iter().zip(&self.systems).enumerate();
@@ -167,19 +190,42 @@ impl Prepared<'_> {
                 });
             }
         }
-        let runner = Runner {
-            store: &self.store,
-            observer: &progress,
-            cancel: self.cancel,
-            resume: self.args.resume,
-        };
-        let results = runner.carry_out(&jobs, self.side_by_side)?;
-        progress.clear();
-        Ok(results)
+        Ok(jobs)
     }
 }
 
 impl MeasureArgs {
+    /// These kernels with each of these boot arguments, on the virtual bench; what the store
+    /// holds of it is taken from there.
+    pub fn of_subjects(
+        kernel: Vec<String>,
+        boot: Vec<String>,
+        quiet: bool,
+        store: &StoreArgs,
+    ) -> Self {
+        Self {
+            bench: Bench::Virtual,
+            kernel,
+            kernel_version: None,
+            boot,
+            subject: Vec::new(),
+            seed: None,
+            seeds: None,
+            scale: ScaleArgs::default(),
+            resume: true,
+            ns_per_insn: None,
+            memory: None,
+            turn_us: None,
+            cold: false,
+            allow_idle_states: false,
+            store_every: None,
+            jobs: None,
+            patience: PATIENCE,
+            quiet,
+            store: store.clone(),
+        }
+    }
+
     /// Looks everything up that is needed, and says what is wrong with it.
     pub fn prepare<'a>(&'a self, what: &'a WhatArgs, suite: &'a Suite) -> Result<Prepared<'a>> {
         let store = self.store.open_or_make()?;
@@ -205,6 +251,25 @@ impl MeasureArgs {
             cancel: interrupt::flag()?,
             side_by_side: self.side_by_side()?,
         })
+    }
+
+    /// Judges these kernels, and takes what the store holds of them.
+    ///
+    /// # Errors
+    /// Where kernels or subjects were named.
+    pub fn take(&mut self, kernels: Vec<String>) -> Result<()> {
+        if !self.kernel.is_empty() || !self.subject.is_empty() || self.bench != Bench::Virtual {
+            let wrong = "--kernel, --subject and --bench: a series names the kernels itself";
+            return Err(UsageError(wrong.into()).into());
+        }
+        self.kernel = kernels;
+        self.resume = true;
+        Ok(())
+    }
+
+    /// The place of a kernel among those that were named.
+    pub fn place_of(&self, kernel: &str) -> Option<usize> {
+        self.kernel.iter().position(|own| own == kernel)
     }
 
     fn subjects(&self, suite: &Suite) -> Result<Vec<SubjectSpec>> {

@@ -48,6 +48,19 @@ impl WhatArgs {
         }
     }
 
+    /// The probe timer under a load, so many samples; on this CPU of a guest that has one more than that.
+    pub fn of_timer(load: &str, samples: u64, cpu: Option<u32>) -> Self {
+        let cpus = cpu.map(|cpu| ("cpus".to_owned(), Value::Array(vec![i64::from(cpu).into()])));
+        let samples = ("samples".to_owned(), Value::Integer(samples as i64));
+        Self {
+            probe: vec!["timer".to_owned()],
+            load: vec![load.to_owned()],
+            params: cpus.into_iter().chain([samples]).collect(),
+            cpus: cpu.map(|cpu| Cpus(vec![cpu + 1])),
+            ..Self::default()
+        }
+    }
+
     /// The suite that is asked for, on the CPUs of this machine that are named.
     pub fn suite_on_host(&self) -> Result<Suite> {
         let mut suite = self.suite()?;

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `punctual doctor`: what stands in the way of real-time work on this machine?
+
+mod trials;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use punctual_doctor::{ALL, Diagnosis, Health, Machine, Verdict, examine};
+use punctual_report::doctor::{Look, Tried, doctor_json, doctor_text, trials_text};
+
+use crate::{ExitStatus, UsageError, output};
+use trials::TrialArgs;
+
+const EXAMPLES: &str = "\
+Examples:
+  punctual doctor                    what stands in the way on this machine
+  sudo punctual doctor --all         what only root sees, and what is fine, too
+  punctual doctor --skip smi         it was looked for by hwlatdetect
+  punctual doctor --only preempt-rt --only governor --json
+  punctual doctor --root ./board     a copy of another machine's files
+  punctual doctor --measure          what boot options would buy
+
+docs/DOCTOR.md has all checks, with their sources. Nothing is changed.
+
+Exit status:
+  0    nothing of weight (fatal or high) stands in the way
+  4    something of weight does
+  5    nothing of weight was found, and something of weight cannot be told
+  1, 2 as ever; 3 where Ctrl-C has ended --measure";
+
+/// Tell what stands in the way of real-time work on a machine, and what to do
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Doctor {
+    /// Look only at this (may be repeated)
+    #[arg(long, value_name = "CHECK")]
+    only: Vec<String>,
+    /// Leave this away (may be repeated)
+    #[arg(long, value_name = "CHECK")]
+    skip: Vec<String>,
+    /// Show what is fine, too, with what was found
+    #[arg(long)]
+    all: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Where the machine's /proc, /sys, /boot and /dev are: a copy of another's
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "/",
+        hide_default_value = true
+    )]
+    root: PathBuf,
+    #[command(flatten)]
+    trials: TrialArgs,
+}
+
+impl Doctor {
+    /// Does it.
+    pub fn run(self) -> Result<ExitStatus> {
+        self.check()?;
+        let named = |names: &[String], id: &str| names.iter().any(|name| name == id);
+        let diagnosis = examine(&Machine::new(&self.root), &|check| {
+            (self.only.is_empty() || named(&self.only, check.id)) && !named(&self.skip, check.id)
+        });
+        let width = output::text_width();
+        if !self.json {
+            let look = Look {
+                width,
+                colour: output::has_colour(),
+                all: self.all,
+            };
+            output::print(&doctor_text(&diagnosis, look))?;
+        }
+        let mut trials = None;
+        if self.trials.measure {
+            trials = self.trials(&diagnosis)?;
+            if trials.is_none() {
+                return Ok(ExitStatus::Incomplete);
+            }
+        }
+        if self.json {
+            let json = doctor_json(&diagnosis, &self.skip, trials.as_deref());
+            output::print_json(&json)?;
+        } else if let Some(trials) = &trials {
+            output::print(&trials_text(trials, &diagnosis, width))?;
+        }
+        Ok(match diagnosis.health() {
+            Health::Fit => ExitStatus::Done,
+            Health::Unfit => ExitStatus::Unfit,
+            Health::Undecided => ExitStatus::Undecided,
+        })
+    }
+
+    /// What was tried in virtual time; `None` where Ctrl-C has ended it.
+    fn trials(&self, diagnosis: &Diagnosis) -> Result<Option<Vec<Tried>>> {
+        // Whether it has PREEMPT_RT is asked also where that was not to be looked at.
+        let machine = Machine::new(&self.root);
+        let asked = examine(&machine, &|check| check.id == "preempt-rt");
+        let is_rt = asked
+            .0
+            .iter()
+            .any(|one| matches!(one.verdict, Verdict::Fine(_)));
+        self.trials.run(diagnosis, is_rt)
+    }
+
+    /// What is misspelt would be taken for looked at.
+    fn check(&self) -> Result<()> {
+        let known: Vec<&str> = ALL.into_iter().flatten().map(|check| check.id).collect();
+        for name in self.only.iter().chain(&self.skip) {
+            if !known.contains(&name.as_str()) {
+                return Err(punctual_runner::Error::unknown("check", name, &known).into());
+            }
+        }
+        if !self.root.join("proc").is_dir() {
+            let root = self.root.display();
+            let expected = format!("--root {root}: expected a directory with proc, found none");
+            return Err(UsageError(expected).into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What an option buys on the virtual bench: measured without it and with it, and compared.
+
+use anyhow::Result;
+use clap::Args;
+use punctual_doctor::{Check, Diagnosis, Finding, Trial};
+use punctual_judge::Verdict;
+use punctual_model::recording::Sample;
+use punctual_model::{RecordingKey, Run};
+use punctual_report::doctor::{Tried, Why, tried};
+use punctual_report::gate::rule_of_each;
+
+use super::super::StoreArgs;
+use super::super::measure::MeasureArgs;
+use super::super::measure::what::WhatArgs;
+use super::super::replay_args::ReplayArgs;
+use crate::output::say;
+use crate::{UsageError, interrupt};
+
+/// How trials are made.
+#[derive(Debug, Args)]
+pub struct TrialArgs {
+    /// Measure on the virtual bench what boot options buy that were found to be missing,
+    /// where it can tell: the probe timer, without each and with it
+    #[arg(long)]
+    pub measure: bool,
+    /// The kernel to try them on [default: debian-6.12, or debian-6.12-rt where this machine
+    /// has PREEMPT_RT]
+    #[arg(long, value_name = "ID", requires = "measure")]
+    kernel: Option<String>,
+    /// Under which load
+    #[arg(
+        long,
+        value_name = "LOAD",
+        default_value = "stress",
+        requires = "measure"
+    )]
+    load: String,
+    /// With how many seeds each [default: as many as it takes to tell so many options apart, at
+    /// least 5]
+    #[arg(long, value_name = "N", requires = "measure")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=100))]
+    seeds: Option<u8>,
+    /// Do not repeat runs to tell why the worst samples were late
+    #[arg(long, requires = "measure")]
+    no_explain: bool,
+    /// Show no progress
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+/// What is tried where the machine lacks PREEMPT_RT; the other options are tried on the one
+/// that is like the machine.
+const STOCK_AND_RT: [&str; 2] = ["debian-6.12", "debian-6.12-rt"];
+
+/// As many seeds as in the suite demo.
+const FEWEST: usize = 5;
+/// As many samples as there, in each run.
+const SAMPLES: u64 = 1_000;
+
+/// Subjects that are measured together, the first without any option.
+struct Group<'a> {
+    what: WhatArgs,
+    kernels: Vec<String>,
+    boots: Vec<String>,
+    of: Vec<&'a Finding>,
+}
+
+impl TrialArgs {
+    /// Tries what can be tried of all that is wrong; `None` where Ctrl-C has ended it.
+    pub fn run(&self, diagnosis: &Diagnosis, is_rt: bool) -> Result<Option<Vec<Tried>>> {
+        let kernel = self
+            .kernel
+            .clone()
+            .unwrap_or_else(|| STOCK_AND_RT[usize::from(is_rt)].to_owned());
+        let groups = self.groups(diagnosis, &kernel);
+        let count = groups.iter().map(|group| group.of.len()).sum();
+        let mut all = Vec::new();
+        for group in &groups {
+            match self.group(group, count)? {
+                Some(tried) => all.extend(tried),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(all))
+    }
+
+    fn groups<'a>(&self, diagnosis: &'a Diagnosis, kernel: &str) -> Vec<Group<'a>> {
+        let of = |is_it: &dyn Fn(Trial) -> Option<&'static str>| {
+            let wrong = diagnosis.wrong();
+            let tried = wrong.filter_map(|one| Some((one, is_it(one.check.trial)?.to_owned())));
+            let (of, boots): (Vec<&Finding>, Vec<String>) = tried.unzip();
+            (of, [vec![String::new()], boots].concat())
+        };
+        let timer = |load: &str, cpu| WhatArgs::of_timer(load, SAMPLES, cpu);
+        let mut groups = Vec::new();
+        let (rt, _) = of(&|trial| (trial == Trial::Kernel).then_some(""));
+        groups.push(Group {
+            what: timer(&self.load, None),
+            kernels: STOCK_AND_RT.map(str::to_owned).into(),
+            boots: Vec::new(),
+            of: rt,
+        });
+        let (same, boots) = of(&|trial| match trial {
+            Trial::Boot(arguments) => Some(arguments),
+            _ => None,
+        });
+        groups.push(Group {
+            what: timer(&self.load, None),
+            kernels: vec![kernel.to_owned()],
+            boots,
+            of: same,
+        });
+        let (beside, boots) = of(&|trial| match trial {
+            Trial::Beside(arguments) => Some(arguments),
+            _ => None,
+        });
+        groups.push(Group {
+            what: timer(&format!("{} on 0", self.load), Some(1)),
+            kernels: vec![kernel.to_owned()],
+            boots,
+            of: beside,
+        });
+        groups.retain(|group| !group.of.is_empty());
+        groups
+    }
+
+    /// Measures a group; `count` trials are told together. `None` where Ctrl-C has ended it.
+    fn group(&self, group: &Group, count: usize) -> Result<Option<Vec<Tried>>> {
+        let kernels = group.kernels.clone();
+        let measure =
+            MeasureArgs::of_subjects(kernels, group.boots.clone(), self.quiet, &self.store);
+        let suite = measure.suite(&group.what)?;
+        let rule = rule_of_each(count);
+        let seeds = self.seeds.map_or(rule.runs().max(FEWEST), usize::from);
+        let plans = measure.plans(&suite, Some(seeds))?;
+        let prepared = measure.prepare(&group.what, &suite)?;
+        let names: Vec<String> = prepared.names().map(str::to_owned).collect();
+        let results = prepared.measure(&plans)?;
+        if results.is_interrupted() {
+            say!("punctual: interrupted: nothing is told; the same command measures the rest");
+            return Ok(None);
+        }
+        let runs = results.runs;
+        let checks: Vec<&'static Check> = group.of.iter().map(|one| one.check).collect();
+        let all = tried(&runs, &checks, &names, rule);
+        let mut all = all.map_err(|refusal| UsageError(refusal.to_string()))?;
+        for one in &mut all {
+            let is_apart = one
+                .judged
+                .is_some_and(|judged| matches!(judged.verdict, Verdict::Lower | Verdict::Higher));
+            if is_apart && !self.no_explain {
+                one.why = self.why(&runs, &names[0], &one.subject)?;
+            }
+        }
+        Ok(Some(all))
+    }
+
+    /// Why the worst samples were late, without the option and with it; `None` where there is
+    /// none, or Ctrl-C has ended it.
+    fn why(&self, runs: &[Run], without: &str, with: &str) -> Result<Option<Why>> {
+        let cancel = interrupt::flag()?;
+        let replay = ReplayArgs::quiet(self.quiet);
+        let story = |subject: &str| {
+            let (run, key, sample) = worst(runs, subject)?;
+            let told = replay.stories(run, &[(key, sample.seq)], cancel)?;
+            Some((run.id.clone(), told.into_iter().next()?))
+        };
+        Ok(story(without)
+            .zip(story(with))
+            .map(|(without, with)| Why { without, with }))
+    }
+}
+
+/// The worst sample of a subject, with its run; of equals the first.
+fn worst<'a>(runs: &'a [Run], subject: &str) -> Option<(&'a Run, &'a RecordingKey, Sample)> {
+    let own = runs.iter().filter(|run| run.subject.name == subject);
+    let samples = own.flat_map(|run| {
+        let worst =
+            move |one: &'a punctual_model::Recording| Some((run, &one.key, *one.worst.first()?));
+        run.recordings.iter().filter_map(worst)
+    });
+    samples.reduce(|worst, other| {
+        if other.2.value > worst.2.value {
+            other
+        } else {
+            worst
+        }
+    })
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! All checks: a table for each kind of thing that is looked at.
+
+mod hardware;
+mod isolation;
+mod kernel;
+mod process;
+mod settings;
+mod source;
+
+use std::cmp::Reverse;
+
+use crate::check::{Check, Diagnosis, Finding, Verdict};
+use crate::machine::Machine;
+
+/// All checks, by what they look at.
+pub const ALL: [&[Check]; 5] = [
+    kernel::CHECKS,
+    settings::CHECKS,
+    isolation::CHECKS,
+    process::CHECKS,
+    hardware::CHECKS,
+];
+
+/// Asks a machine what these checks ask, all of which `is_wanted` says so.
+pub fn examine(machine: &Machine, is_wanted: &dyn Fn(&Check) -> bool) -> Diagnosis {
+    let wanted = ALL.into_iter().flatten().filter(|check| is_wanted(check));
+    let find = |check| Finding {
+        check,
+        verdict: (check.look)(machine).unwrap_or_else(Verdict::Unknown),
+    };
+    let mut findings: Vec<Finding> = wanted.map(find).collect();
+    findings.sort_by_key(|one| Reverse(one.check.severity));
+    Diagnosis(findings)
+}

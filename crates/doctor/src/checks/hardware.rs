@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! CPUs, clocks, interrupts, firmware.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use punctual_model::{Nanos, Reason};
+
+use super::source;
+use crate::check::{Check, Severity, Trial, Verdict};
+use crate::machine::Machine;
+
+const NO_HARDWARE: Trial = Trial::None("virtual time has no firmware, no caches, no devices");
+const NO_IDLE: Trial = Trial::None("a virtual CPU has no deep idle state");
+
+pub const CHECKS: &[Check] = &[
+    Check {
+        id: "virtualisation",
+        severity: Severity::High,
+        wanted: "the kernel runs on the hardware itself",
+        advice: "measure on the machine itself; where it must be a guest, give each of its CPUs \
+                 a CPU of the host, at a priority of real time",
+        source: source::HARDWARE,
+        needs_root: false,
+        trial: Trial::None("a guest in virtual time has no host"),
+        look: virtualisation,
+    },
+    Check {
+        id: "smi",
+        severity: Severity::High,
+        wanted: "firmware does not take the CPU away (SMIs)",
+        advice: "look for it before anything else: `echo hwlat > \
+                 /sys/kernel/tracing/current_tracer`, `rtla hwnoise` or `hwlatdetect`; turn off \
+                 in the firmware's settings what causes it; --skip smi once it is known",
+        source: source::HWLAT,
+        needs_root: true,
+        trial: NO_HARDWARE,
+        look: smi,
+    },
+    Check {
+        id: "governor",
+        severity: Severity::High,
+        wanted: "each CPU has the governor performance",
+        advice: "`cpupower frequency-set -g performance`, or a kernel with \
+                 CONFIG_CPU_FREQ_DEFAULT_GOV_PERFORMANCE=y",
+        source: source::KERNEL_CONFIGURATION,
+        needs_root: false,
+        trial: Trial::None("virtual time has no frequency"),
+        look: governor,
+    },
+    Check {
+        id: "idle-states",
+        severity: Severity::Info,
+        wanted: "no idle state takes longer to leave than C1, 2 µs",
+        advice: "boot with processor.max_cstate=1 (intel_idle.max_cstate=1), or hold \
+                 /dev/cpu_dma_latency at 0 while the work is done, as --bench host does",
+        source: source::KERNEL_CONFIGURATION,
+        needs_root: false,
+        trial: NO_IDLE,
+        look: idle_states,
+    },
+    Check {
+        id: "cpu-dma-latency",
+        severity: Severity::Medium,
+        wanted: "somebody keeps CPUs from sleeping deeply (/dev/cpu_dma_latency)",
+        advice: "have the program hold /dev/cpu_dma_latency open with a 0 in it, or tuned with \
+                 force_latency",
+        source: source::TUNED_LATENCY,
+        needs_root: true,
+        trial: NO_IDLE,
+        look: cpu_dma_latency,
+    },
+    Check {
+        id: "smt",
+        severity: Severity::Medium,
+        wanted: "no two CPUs share a core (SMT)",
+        advice: "`echo off > /sys/devices/system/cpu/smt/control`, or boot with nosmt",
+        source: source::RTCQS,
+        needs_root: false,
+        trial: NO_HARDWARE,
+        look: smt,
+    },
+    Check {
+        id: "clocksource",
+        severity: Severity::Medium,
+        wanted: "time is read from the CPU's own counter",
+        advice: "find out from `dmesg | grep -i clocksource` why it was given up; boot with \
+                 clocksource=tsc tsc=reliable where it is known to be sound",
+        source: source::TIMEKEEPING,
+        needs_root: false,
+        trial: Trial::None("virtual time is the same whichever clock is read"),
+        look: clocksource,
+    },
+    Check {
+        id: "tsc-reliable",
+        severity: Severity::Low,
+        wanted: "no timer watches the time stamp counter (tsc=reliable)",
+        advice: "boot with tsc=reliable",
+        source: source::TUNED_NETWORK_LATENCY,
+        needs_root: false,
+        trial: Trial::None("all guests have it: their counter is virtual time itself"),
+        look: tsc_reliable,
+    },
+    Check {
+        id: "shared-interrupts",
+        severity: Severity::Medium,
+        wanted: "sound and USB share their interrupts with nothing else",
+        advice: "move the card to another slot, or turn the other device off",
+        source: source::RTCQS,
+        needs_root: false,
+        trial: NO_HARDWARE,
+        look: shared_interrupts,
+    },
+    Check {
+        id: "shared-caches",
+        severity: Severity::Info,
+        wanted: "no cache is shared by several cores",
+        advice: "give the work of real time its share by resctrl (Intel CAT, AMD PQoS), or leave \
+                 the neighbours idle",
+        source: source::HARDWARE,
+        needs_root: false,
+        trial: NO_HARDWARE,
+        look: shared_caches,
+    },
+    Check {
+        id: "graphics",
+        severity: Severity::Info,
+        wanted: "no graphics card shares caches and memory with the CPUs",
+        advice: "test under a load of graphics, such as glmark2, or build the kernel without \
+                 CONFIG_DRM",
+        source: source::KERNEL_CONFIGURATION,
+        needs_root: false,
+        trial: NO_HARDWARE,
+        look: graphics,
+    },
+];
+
+const CPUS: &str = "/sys/devices/system/cpu";
+
+/// A field of the first CPU in `/proc/cpuinfo`.
+fn cpu_field(machine: &Machine, name: &str) -> Result<Option<String>, Reason> {
+    let text = machine.text("/proc/cpuinfo")?;
+    let fields = text.lines().filter_map(|line| line.split_once(':'));
+    let mut own = fields.filter(|(own, _)| own.trim() == name);
+    Ok(own.next().map(|(_, value)| value.trim().to_owned()))
+}
+
+fn flags(machine: &Machine) -> Result<Option<BTreeSet<String>>, Reason> {
+    let flags = cpu_field(machine, "flags")?;
+    Ok(flags.map(|flags| flags.split_whitespace().map(str::to_owned).collect()))
+}
+
+/// Whether an x86 CPU says that it is a hypervisor's.
+fn is_guest(machine: &Machine) -> Result<bool, Reason> {
+    let flags = flags(machine)?;
+    Ok(flags.is_some_and(|flags| flags.contains("hypervisor")))
+}
+
+fn virtualisation(machine: &Machine) -> Result<Verdict, Reason> {
+    if let Some(kind) = machine.find("/sys/hypervisor/type")? {
+        return Ok(Verdict::of(false, "/sys/hypervisor/type", kind.as_str()));
+    }
+    if let Some(flags) = flags(machine)? {
+        let is_guest = flags.contains("hypervisor");
+        let vendor = machine.text("/sys/class/dmi/id/sys_vendor").ok();
+        let told = match (is_guest, &vendor) {
+            (false, _) => "no".to_owned(),
+            (true, None) => "yes".to_owned(),
+            (true, Some(vendor)) => format!("yes, {vendor}"),
+        };
+        return Ok(Verdict::of(!is_guest, "CPU flag hypervisor", &*told));
+    }
+    // A machine that is not x86 tells it by its device tree, if it has one.
+    let is_guest = machine.has("/proc/device-tree/hypervisor")?;
+    let told = if is_guest { "there" } else { "not there" };
+    Ok(Verdict::of(
+        !is_guest,
+        "hypervisor in the device tree",
+        told,
+    ))
+}
+
+/// `MSR_SMI_COUNT` of Intel's CPUs since Nehalem: how many SMIs there were since the reset.
+const SMI_COUNT: u64 = 0x34;
+
+fn smi(machine: &Machine) -> Result<Verdict, Reason> {
+    let how = "`rtla hwnoise`, `hwlatdetect` or the tracer hwlat measure it";
+    let Some(vendor) = cpu_field(machine, "vendor_id")? else {
+        return Err(format!("no counter tells it on this architecture: {how}").into());
+    };
+    if vendor != "GenuineIntel" {
+        return Err(format!("{vendor} has no counter that can be read in passing: {how}").into());
+    }
+    if is_guest(machine)? {
+        return Err(format!("a guest does not see its host's: {how}").into());
+    }
+    let counter = machine
+        .bytes("/dev/cpu/0/msr", SMI_COUNT)
+        .map_err(|why| Reason::from(format!("{why} (`modprobe msr`, as root); {how}")))?;
+    // The upper half is reserved.
+    let count = i64::from(u64::from_le_bytes(counter) as u32);
+    let uptime = uptime(machine)?;
+    let is_steady = uptime >= LONG && count >= uptime;
+    if count > 0 && !is_steady {
+        return Err(format!(
+            "{count} SMIs came since the reset, while the firmware booted or later: {how}"
+        )
+        .into());
+    }
+    Ok(Verdict::of(count == 0, "SMIs since the reset", count))
+}
+
+/// Firmware makes thousands of SMIs before it boots a kernel. In an hour, in seconds, one in
+/// each second is more than that.
+const LONG: i64 = 3_600;
+
+/// For how many seconds the kernel has run.
+fn uptime(machine: &Machine) -> Result<i64, Reason> {
+    let path = "/proc/uptime";
+    let text = machine.text(path)?;
+    let seconds = text.split('.').next().and_then(|whole| whole.parse().ok());
+    seconds.ok_or_else(|| Reason::unreadable(path, format!("found \"{text}\"")))
+}
+
+fn governor(machine: &Machine) -> Result<Verdict, Reason> {
+    let directory = "/sys/devices/system/cpu/cpufreq";
+    let names = machine.names(directory)?;
+    let policies = names.iter().filter(|name| name.starts_with("policy"));
+    let mut governors = BTreeSet::new();
+    for policy in policies {
+        governors.insert(machine.text(&format!("{directory}/{policy}/scaling_governor"))?);
+    }
+    if governors.is_empty() {
+        let none = "no driver sets a frequency: firmware, or a host, may change it";
+        return Err(Reason::unreadable(directory, none));
+    }
+    let is_fine = governors.iter().all(|name| name == "performance");
+    let governors: Vec<String> = governors.into_iter().collect();
+    Ok(Verdict::of(is_fine, "scaling_governor", governors))
+}
+
+/// What `intel_idle` says of C1; C1E and all deeper ones take longer.
+const C1: Nanos = Nanos::from_micros(2);
+
+/// The longest that an idle state of CPU 0 takes to leave, of those that are not disabled;
+/// `None` where no driver knows any.
+fn deepest(machine: &Machine) -> Result<Option<(String, Nanos)>, Reason> {
+    let directory = format!("{CPUS}/cpu0/cpuidle");
+    if !machine.has(&directory)? {
+        let driver = machine.text(&format!("{CPUS}/cpuidle/current_driver"))?;
+        return match driver.as_str() {
+            "none" if is_guest(machine)? => Err("a guest does not see how its host idles".into()),
+            "none" => Ok(None),
+            driver => Err(format!("{driver} drives idle CPUs, and no {directory}").into()),
+        };
+    }
+    let mut deepest = None;
+    for state in machine.names(&directory)? {
+        let at = |file: &str| format!("{directory}/{state}/{file}");
+        if !state.starts_with("state") || machine.number(&at("disable"))? != 0 {
+            continue;
+        }
+        let latency = Nanos(machine.number(&at("latency"))?.saturating_mul(1_000));
+        let name = machine.text(&at("name"))?;
+        deepest = deepest.max(Some((latency, name)));
+    }
+    Ok(deepest.map(|(latency, name)| (name, latency)))
+}
+
+const ONLY_HALT: &str = "no driver knows idle states: CPUs only halt";
+
+fn idle_states(machine: &Machine) -> Result<Verdict, Reason> {
+    let Some((name, latency)) = deepest(machine)? else {
+        return Ok(Verdict::Moot(ONLY_HALT.into()));
+    };
+    let name = format!("latency of the idle state {name}");
+    Ok(Verdict::of(latency <= C1, &name, latency))
+}
+
+/// What is asked for is read from the device itself; who asks, from the files that are open.
+fn cpu_dma_latency(machine: &Machine) -> Result<Verdict, Reason> {
+    match deepest(machine)? {
+        None => return Ok(Verdict::Moot(ONLY_HALT.into())),
+        Some((_, latency)) if latency <= C1 => {
+            return Ok(Verdict::Moot("no deep idle state is enabled".into()));
+        }
+        Some(_) => {}
+    }
+    let device = "/dev/cpu_dma_latency";
+    let asked = i32::from_le_bytes(machine.bytes(device, 0)?);
+    let asked = Nanos::from_micros(asked.into());
+    let holders = holders(machine, device);
+    let by = if holders.is_empty() {
+        String::new()
+    } else {
+        format!(", held by {}", holders.join(", "))
+    };
+    Ok(Verdict::of(
+        asked <= C1,
+        &format!("cpu_dma_latency{by}"),
+        asked,
+    ))
+}
+
+/// The programs that have a file open, as far as this user sees it.
+fn holders(machine: &Machine, file: &str) -> Vec<String> {
+    let open = |process: &u32| {
+        let directory = format!("/proc/{process}/fd");
+        let names = machine.names(&directory).unwrap_or_default();
+        let mut links = names
+            .iter()
+            .map(|name| machine.link(&format!("{directory}/{name}")));
+        links.any(|link| link.is_ok_and(|link| link == Path::new(file)))
+    };
+    let processes = machine.processes().unwrap_or_default();
+    let holding = processes.into_iter().filter(open);
+    let name = |process: u32| {
+        let name = machine
+            .text(&format!("/proc/{process}/comm"))
+            .unwrap_or_default();
+        format!("{name} ({process})")
+    };
+    holding.map(name).collect()
+}
+
+fn smt(machine: &Machine) -> Result<Verdict, Reason> {
+    let active = machine.number(&format!("{CPUS}/smt/active"))?;
+    if active == 0 && is_guest(machine)? {
+        return Err("a guest does not see which of its host's CPUs share a core".into());
+    }
+    Ok(Verdict::of(active == 0, "smt/active", active))
+}
+
+fn clocksource(machine: &Machine) -> Result<Verdict, Reason> {
+    let path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let source = machine.text(path)?;
+    // Read by user space itself, of x86, Arm, RISC-V, PowerPC, s390 and LoongArch.
+    let own = [
+        "tsc",
+        "arch_sys_counter",
+        "riscv_clocksource",
+        "timebase",
+        "tod",
+        "Constant",
+    ];
+    Ok(Verdict::of(
+        own.contains(&&*source),
+        "clocksource",
+        &*source,
+    ))
+}
+
+/// From Linux 5.17 on a counter with these three flags is not watched
+/// (`check_system_tsc_reliable` in `arch/x86/kernel/tsc.c`).
+const TRUSTED: [&str; 3] = ["constant_tsc", "nonstop_tsc", "tsc_adjust"];
+
+fn tsc_reliable(machine: &Machine) -> Result<Verdict, Reason> {
+    let Some(flags) = flags(machine)? else {
+        return Ok(Verdict::Moot("it is for x86".into()));
+    };
+    if let Some(value) = machine.argument("tsc")? {
+        let is_fine = value == "reliable" || value == "nowatchdog";
+        return Ok(Verdict::of(is_fine, "boot argument tsc", value.as_str()));
+    }
+    let is_trusted = TRUSTED.iter().all(|flag| flags.contains(*flag)) && machine.is_since(5, 17)?;
+    let told = if is_trusted {
+        "not given, and not needed: the kernel trusts this counter"
+    } else {
+        "not given"
+    };
+    Ok(Verdict::of(is_trusted, "boot argument tsc", told))
+}
+
+fn shared_interrupts(machine: &Machine) -> Result<Verdict, Reason> {
+    let path = "/proc/interrupts";
+    let text = machine.text(path)?;
+    let mut lines = text.lines();
+    let head = lines.next().unwrap_or_default();
+    if !head.trim_start().starts_with("CPU") {
+        return Err(Reason::unreadable(path, "expected a line of CPUs"));
+    }
+    let is_one = |name: &str| name.starts_with("snd_") || name.contains("hcd");
+    let mut shared = Vec::new();
+    let mut is_there = false;
+    for line in lines {
+        // `16:  0  0  IO-APIC  16-fasteoi   snd_hda_intel, i801_smbus`
+        let names = line.split(", ").map(|part| {
+            let last = part.split_whitespace().last();
+            last.unwrap_or_default()
+        });
+        let names: Vec<&str> = names.collect();
+        let has_one = names.iter().any(|name| is_one(name));
+        is_there |= has_one;
+        if has_one && names.len() > 1 {
+            let number = line.split(':').next().unwrap_or_default().trim();
+            shared.push(format!("{number} ({})", names.join(" and ")));
+        }
+    }
+    if !is_there {
+        return Ok(Verdict::Moot(
+            "neither sound nor USB has an interrupt".into(),
+        ));
+    }
+    Ok(Verdict::of(shared.is_empty(), "shared interrupts", shared))
+}
+
+fn shared_caches(machine: &Machine) -> Result<Verdict, Reason> {
+    let directory = format!("{CPUS}/cpu0/cache");
+    let siblings = machine.cpus(&format!("{CPUS}/cpu0/topology/thread_siblings_list"))?;
+    let mut shared = Vec::new();
+    for index in machine.names(&directory)? {
+        if !index.starts_with("index") {
+            continue;
+        }
+        let level = machine.number(&format!("{directory}/{index}/level"))?;
+        let cpus = machine.cpus(&format!("{directory}/{index}/shared_cpu_list"))?;
+        if cpus.iter().any(|cpu| !siblings.contains(cpu)) {
+            let cpus = punctual_model::cpus::show_list(&cpus);
+            shared.push(format!("level {level} (CPUs {cpus})"));
+        }
+    }
+    Ok(Verdict::of(
+        shared.is_empty(),
+        "caches of CPU 0 that others share",
+        shared,
+    ))
+}
+
+fn graphics(machine: &Machine) -> Result<Verdict, Reason> {
+    let classes = machine.names("/sys/class")?;
+    let mut cards = Vec::new();
+    if classes.iter().any(|name| name == "drm") {
+        cards = machine.names("/sys/class/drm")?;
+        // Not the connectors: card0-HDMI-A-1.
+        cards.retain(|name| name.starts_with("card") && !name.contains('-'));
+    }
+    Ok(Verdict::of(cards.is_empty(), "graphics cards", cards))
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is kept away from the CPUs on which the work of real time is done.
+
+use std::collections::BTreeSet;
+
+use punctual_model::Reason;
+use punctual_model::units::CpuId;
+
+use super::source;
+use crate::check::{Check, Severity, Trial, Verdict};
+use crate::machine::{Machine, cpu_list};
+
+const UNBOUND: Trial = Trial::None("no boot argument sets it apart from isolcpus=");
+
+pub const CHECKS: &[Check] = &[
+    Check {
+        id: "isolcpus",
+        severity: Severity::Medium,
+        wanted: "CPUs are isolated for the work of real time, interrupts included",
+        advice: "boot with isolcpus=managed_irq,domain,LIST, or make an isolated partition of \
+                 control groups (cpuset.cpus.partition)",
+        source: source::TUNED_REALTIME,
+        needs_root: false,
+        trial: Trial::Beside("isolcpus=managed_irq,domain,1"),
+        look: isolcpus,
+    },
+    Check {
+        id: "nohz-full",
+        severity: Severity::Low,
+        wanted: "isolated CPUs have no tick while one thread computes there",
+        advice: "boot with nohz_full=LIST for threads that only compute; for periodic work \
+                 leave it",
+        source: source::TUNED_PARTITIONING,
+        needs_root: false,
+        trial: Trial::Beside("nohz_full=1"),
+        look: nohz_full,
+    },
+    Check {
+        id: "rcu-nocbs",
+        severity: Severity::Low,
+        wanted: "RCU's callbacks do not run on isolated CPUs",
+        advice: "boot with rcu_nocbs=LIST (nohz_full=LIST implies it)",
+        source: source::KERNEL_PARAMETERS,
+        needs_root: false,
+        trial: Trial::Beside("rcu_nocbs=1"),
+        look: rcu_nocbs,
+    },
+    Check {
+        id: "workqueues",
+        severity: Severity::Medium,
+        wanted: "unbound work does not run on isolated CPUs",
+        advice: "write the mask of the other CPUs to /sys/devices/virtual/workqueue/cpumask",
+        source: source::TUNED_REALTIME,
+        needs_root: false,
+        trial: UNBOUND,
+        look: |m| keeps_out(m, "/sys/devices/virtual/workqueue/cpumask"),
+    },
+    Check {
+        id: "writeback",
+        severity: Severity::Low,
+        wanted: "pages are not written back from isolated CPUs",
+        advice: "write the mask of the other CPUs to \
+                 /sys/bus/workqueue/devices/writeback/cpumask",
+        source: source::TUNED_REALTIME,
+        needs_root: false,
+        trial: UNBOUND,
+        look: |m| keeps_out(m, "/sys/bus/workqueue/devices/writeback/cpumask"),
+    },
+    Check {
+        id: "irqbalance",
+        severity: Severity::Medium,
+        wanted: "irqbalance does not move interrupts to the CPUs of real time",
+        advice: "`systemctl disable --now irqbalance`, or isolate CPUs: it leaves those out",
+        source: source::TUNED_REALTIME,
+        needs_root: false,
+        trial: Trial::None("no boot argument does what a daemon does"),
+        look: irqbalance,
+    },
+];
+
+const NONE_ISOLATED: &str = "no CPU is isolated; see isolcpus";
+
+/// The CPUs that the scheduler leaves alone, by boot argument or by control groups.
+fn isolated(machine: &Machine) -> Result<Vec<CpuId>, Reason> {
+    let mut cpus = machine.cpus("/sys/devices/system/cpu/isolated")?;
+    let partitions = "/sys/fs/cgroup/cpuset.cpus.isolated";
+    if machine.find(partitions)?.is_some() {
+        cpus.extend(machine.cpus(partitions)?);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Ok(cpus)
+}
+
+fn isolcpus(machine: &Machine) -> Result<Verdict, Reason> {
+    if machine.online()?.len() == 1 {
+        return Ok(Verdict::Moot("there is one CPU".into()));
+    }
+    let isolated = isolated(machine)?;
+    let asked = machine.argument("isolcpus")?;
+    if let Some(asked) = asked.filter(|asked| !asked.contains("managed_irq")) {
+        return Ok(Verdict::of(false, "boot argument isolcpus", asked.as_str()));
+    }
+    Ok(Verdict::of(!isolated.is_empty(), "isolated CPUs", isolated))
+}
+
+/// The isolated CPUs against those of which something holds.
+fn covers(machine: &Machine, name: &str, covered: &[CpuId]) -> Result<Verdict, Reason> {
+    let mut bare = isolated(machine)?;
+    if bare.is_empty() {
+        return Ok(Verdict::Moot(NONE_ISOLATED.into()));
+    }
+    bare.retain(|cpu| !covered.contains(cpu));
+    let name = format!("isolated CPUs that are not in {name}");
+    Ok(Verdict::of(bare.is_empty(), &name, bare))
+}
+
+/// The CPUs that a boot argument lists; none where it is not given.
+fn listed(machine: &Machine, name: &str) -> Result<Vec<CpuId>, Reason> {
+    match machine.argument(name)?.as_deref() {
+        None => Ok(Vec::new()),
+        Some("" | "all") => machine.online(),
+        Some(list) => cpu_list(list).map_err(|error| format!("{name}: {error}").into()),
+    }
+}
+
+fn nohz_full(machine: &Machine) -> Result<Verdict, Reason> {
+    covers(machine, "nohz_full", &listed(machine, "nohz_full")?)
+}
+
+fn rcu_nocbs(machine: &Machine) -> Result<Verdict, Reason> {
+    let mut covered = listed(machine, "rcu_nocbs")?;
+    covered.extend(listed(machine, "nohz_full")?);
+    covers(machine, "rcu_nocbs", &covered)
+}
+
+/// The CPUs of a mask such as `ff,00000003`.
+fn mask(text: &str) -> Option<BTreeSet<CpuId>> {
+    let digits = text.chars().rev().filter(|c| *c != ',');
+    let mut cpus = BTreeSet::new();
+    for (digit, first) in digits.zip((0..).step_by(4)) {
+        let bits = digit.to_digit(16)?;
+        let set = (0..4).filter(|bit| bits >> bit & 1 == 1);
+        cpus.extend(set.map(|bit| CpuId(first + bit)));
+    }
+    Some(cpus).filter(|_| !text.is_empty())
+}
+
+/// Whether no isolated CPU is in a mask.
+fn keeps_out(machine: &Machine, path: &str) -> Result<Verdict, Reason> {
+    let isolated = isolated(machine)?;
+    if isolated.is_empty() {
+        return Ok(Verdict::Moot(NONE_ISOLATED.into()));
+    }
+    let text = machine.text(path)?;
+    let expected = || Reason::unreadable(path, format!("expected a mask, found \"{text}\""));
+    let mask = mask(&text).ok_or_else(expected)?;
+    let inside: Vec<CpuId> = isolated
+        .into_iter()
+        .filter(|cpu| mask.contains(cpu))
+        .collect();
+    let name = format!("isolated CPUs in {path}");
+    Ok(Verdict::of(inside.is_empty(), &name, inside))
+}
+
+fn irqbalance(machine: &Machine) -> Result<Verdict, Reason> {
+    let comm = |process: &u32| machine.text(&format!("/proc/{process}/comm"));
+    let processes = machine.processes()?;
+    let runs = processes
+        .iter()
+        .any(|one| comm(one).as_deref() == Ok("irqbalance"));
+    let name = "irqbalance";
+    if !runs {
+        return Ok(Verdict::of(true, name, "does not run"));
+    }
+    let isolated = isolated(machine)?;
+    Ok(Verdict::of(
+        !isolated.is_empty(),
+        name,
+        if isolated.is_empty() {
+            "runs, and no CPU is isolated"
+        } else {
+            "runs, and leaves isolated CPUs out"
+        },
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_are_read_from_the_right() {
+        let cpus = |text| mask(text).map(|cpus| cpus.into_iter().map(|cpu| cpu.0).collect());
+        assert_eq!(cpus("3"), Some(vec![0, 1]));
+        assert_eq!(cpus("8,00000001"), Some(vec![0, 35]));
+        assert_eq!(cpus("0"), Some(vec![]));
+        assert_eq!((cpus(""), cpus("x")), (None, None));
+    }
+}

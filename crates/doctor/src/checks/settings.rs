@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a running kernel is set to.
+
+use punctual_model::{Nanos, Reason};
+
+use super::{kernel, source};
+use crate::check::{Check, Severity, Trial, Value, Verdict};
+use crate::machine::Machine;
+
+pub const CHECKS: &[Check] = &[
+    Check {
+        id: "rt-throttling",
+        severity: Severity::Medium,
+        wanted: "threads of real time are not stopped after a share of each second",
+        advice: "`sysctl kernel.sched_rt_runtime_us=-1`, if none of them can spin for ever",
+        source: source::TUNED_REALTIME,
+        needs_root: false,
+        trial: Trial::None("it stops only threads that spin, and a probe's sleep"),
+        look: rt_throttling,
+    },
+    Check {
+        id: "fair-server",
+        severity: Severity::Medium,
+        wanted: "no time is kept for other threads by the fair server (Linux 6.12)",
+        advice: "`echo 0 > /sys/kernel/debug/sched/fair_server/cpuN/runtime` for the CPUs in \
+                 question, if no thread there can spin for ever",
+        source: source::FAIR_SERVER,
+        needs_root: true,
+        trial: Trial::None("no boot argument turns it off"),
+        look: fair_server,
+    },
+    Check {
+        id: "soft-watchdog",
+        severity: Severity::Medium,
+        wanted: "the detector of soft lockups is off",
+        advice: "boot with nosoftlockup, or `sysctl kernel.soft_watchdog=0`",
+        source: source::TUNED_REALTIME,
+        needs_root: false,
+        trial: Trial::Boot("nosoftlockup"),
+        look: |m| {
+            is(m, "kernel.soft_watchdog", "SOFTLOCKUP_DETECTOR", |on| {
+                on == 0
+            })
+        },
+    },
+    Check {
+        id: "nmi-watchdog",
+        severity: Severity::Medium,
+        wanted: "the detector of hard lockups is off",
+        advice: "`sysctl kernel.nmi_watchdog=0`",
+        source: source::TUNED_NETWORK_LATENCY,
+        needs_root: false,
+        trial: Trial::None("the guest has no counter that could interrupt"),
+        look: |m| {
+            is(m, "kernel.nmi_watchdog", "HARDLOCKUP_DETECTOR", |on| {
+                on == 0
+            })
+        },
+    },
+    Check {
+        id: "transparent-huge-pages",
+        severity: Severity::Medium,
+        wanted: "transparent huge pages are never made",
+        advice: "`echo never > /sys/kernel/mm/transparent_hugepage/enabled`, or boot with \
+                 transparent_hugepage=never",
+        source: source::TUNED_NETWORK_LATENCY,
+        needs_root: false,
+        trial: Trial::Boot("transparent_hugepage=never"),
+        look: transparent_huge_pages,
+    },
+    Check {
+        id: "numa-balancing",
+        severity: Severity::Medium,
+        wanted: "pages are not moved between nodes",
+        advice: "`sysctl kernel.numa_balancing=0`",
+        source: source::TUNED_NETWORK_LATENCY,
+        needs_root: false,
+        trial: Trial::None("the guest has one node of memory"),
+        look: |m| is(m, "kernel.numa_balancing", "NUMA_BALANCING", |on| on == 0),
+    },
+    Check {
+        id: "vm-stat-interval",
+        severity: Severity::Low,
+        wanted: "statistics of memory are gathered every 10 s or more rarely",
+        advice: "`sysctl vm.stat_interval=10`",
+        source: source::TUNED_NETWORK_LATENCY,
+        needs_root: false,
+        trial: Trial::Boot("sysctl.vm.stat_interval=10"),
+        look: |m| is(m, "vm.stat_interval", "SMP", |seconds| seconds >= 10),
+    },
+    Check {
+        id: "timer-migration",
+        severity: Severity::Low,
+        wanted: "timers stay on the CPU that set them",
+        advice: "`sysctl kernel.timer_migration=0`",
+        source: source::TUNED_NETWORK_LATENCY,
+        needs_root: false,
+        trial: Trial::Beside("sysctl.kernel.timer_migration=0"),
+        look: |m| is(m, "kernel.timer_migration", "NO_HZ_COMMON", |on| on == 0),
+    },
+    Check {
+        id: "swappiness",
+        severity: Severity::Low,
+        wanted: "there is no swap, or vm.swappiness is at most 10",
+        advice: "`sysctl vm.swappiness=10`, or `swapoff -a`; lock the memory of threads of real \
+                 time in any case",
+        source: source::RTCQS,
+        needs_root: false,
+        trial: Trial::None("the guest has no swap"),
+        look: swappiness,
+    },
+    Check {
+        id: "skew-tick",
+        severity: Severity::Low,
+        wanted: "the CPUs' ticks do not come at the same moment (skew_tick=1)",
+        advice: "boot with skew_tick=1",
+        source: source::TUNED_NETWORK_LATENCY,
+        needs_root: false,
+        trial: Trial::Beside("skew_tick=1"),
+        look: skew_tick,
+    },
+    Check {
+        id: "rcu-normal",
+        severity: Severity::Low,
+        wanted: "RCU does not hurry by interrupting other CPUs",
+        advice: "boot with rcupdate.rcu_normal_after_boot=1",
+        source: source::KERNEL_PARAMETERS,
+        needs_root: false,
+        trial: Trial::Beside("rcupdate.rcu_normal_after_boot=1"),
+        look: rcu_normal,
+    },
+    Check {
+        id: "mitigations",
+        severity: Severity::Low,
+        wanted: "no path is made longer by mitigations of the CPU's weaknesses",
+        advice: "mitigations=off makes paths shorter, and the machine open to attacks: only \
+                 where nothing foreign runs on it",
+        source: source::RTCQS,
+        needs_root: false,
+        trial: Trial::Boot("mitigations=off"),
+        look: mitigations,
+    },
+    Check {
+        id: "pcie-aspm",
+        severity: Severity::Low,
+        wanted: "PCIe links are not put to sleep",
+        advice: "boot with pcie_aspm.policy=performance",
+        source: source::HARDWARE,
+        needs_root: false,
+        trial: Trial::None("the guest has no PCIe link"),
+        look: pcie_aspm,
+    },
+];
+
+/// Whether a sysctl is as it should be; a kernel without it lacks the option that makes it.
+fn is(
+    machine: &Machine,
+    name: &str,
+    option: &str,
+    is_fine: fn(i64) -> bool,
+) -> Result<Verdict, Reason> {
+    if let Some(value) = machine.find_sysctl(name)? {
+        return Ok(Verdict::of(is_fine(value), name, value));
+    }
+    if machine.config()?.has(option) {
+        let expected = format!("there is no such sysctl, though CONFIG_{option} is on");
+        return Err(Reason::unreadable(name, expected));
+    }
+    Ok(Verdict::Moot(format!("CONFIG_{option} is off")))
+}
+
+/// The word of a list such as `always [madvise] never` that is in force.
+fn chosen(machine: &Machine, path: &str) -> Result<String, Reason> {
+    let list = machine.text(path)?;
+    let chosen = list
+        .split_whitespace()
+        .find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
+    let expected = || Reason::unreadable(path, format!("expected a [choice], found \"{list}\""));
+    chosen.map(str::to_owned).ok_or_else(expected)
+}
+
+fn rt_throttling(machine: &Machine) -> Result<Verdict, Reason> {
+    let name = "kernel.sched_rt_runtime_us";
+    let runtime = machine.sysctl(name)?;
+    let is_whole = runtime >= machine.sysctl("kernel.sched_rt_period_us")?;
+    let is_fine = runtime < 0 || is_whole;
+    if !is_fine && machine.is_since(6, 12)? && !machine.config()?.has("RT_GROUP_SCHED") {
+        let moot = "from Linux 6.12 on it stops no thread; see fair-server";
+        return Ok(Verdict::Moot(moot.into()));
+    }
+    Ok(Verdict::of(is_fine, name, runtime))
+}
+
+fn fair_server(machine: &Machine) -> Result<Verdict, Reason> {
+    if !machine.is_since(6, 12)? {
+        return Ok(Verdict::Moot("there is none before Linux 6.12".into()));
+    }
+    let directory = "/sys/kernel/debug/sched/fair_server";
+    let mut longest = None;
+    for cpu in machine.names(directory)? {
+        let runtime = machine.number(&format!("{directory}/{cpu}/runtime"))?;
+        longest = longest.max(Some(Nanos(runtime)));
+    }
+    let longest = longest.ok_or_else(|| Reason::unreadable(directory, "it is empty"))?;
+    let name = "runtime of the fair server in each second, at most";
+    Ok(Verdict::of(longest == Nanos::ZERO, name, longest))
+}
+
+fn transparent_huge_pages(machine: &Machine) -> Result<Verdict, Reason> {
+    let path = "/sys/kernel/mm/transparent_hugepage/enabled";
+    if machine.find(path)?.is_none() && !machine.config()?.has("TRANSPARENT_HUGEPAGE") {
+        let moot = "CONFIG_TRANSPARENT_HUGEPAGE is off";
+        return Ok(Verdict::Moot(moot.into()));
+    }
+    let chosen = chosen(machine, path)?;
+    let name = "transparent_hugepage/enabled";
+    Ok(Verdict::of(chosen == "never", name, chosen.as_str()))
+}
+
+fn swappiness(machine: &Machine) -> Result<Verdict, Reason> {
+    let swaps = machine.text("/proc/swaps")?;
+    let mut lines = swaps.lines();
+    if !lines
+        .next()
+        .is_some_and(|head| head.starts_with("Filename"))
+    {
+        let expected = "expected a line of heads";
+        return Err(Reason::unreadable("/proc/swaps", expected));
+    }
+    if lines.next().is_none() {
+        return Ok(Verdict::Moot("there is no swap".into()));
+    }
+    let name = "vm.swappiness";
+    let value = machine.sysctl(name)?;
+    Ok(Verdict::of(value <= 10, name, value))
+}
+
+fn skew_tick(machine: &Machine) -> Result<Verdict, Reason> {
+    if machine.online()?.len() == 1 {
+        return Ok(Verdict::Moot("there is one CPU".into()));
+    }
+    let value = machine.argument("skew_tick")?;
+    let value = value.unwrap_or_else(|| "not given".to_owned());
+    Ok(Verdict::of(
+        value == "1",
+        "boot argument skew_tick",
+        &*value,
+    ))
+}
+
+/// On PREEMPT_RT it is the default; there the parameter may be missing.
+fn rcu_normal(machine: &Machine) -> Result<Verdict, Reason> {
+    if machine.online()?.len() == 1 {
+        return Ok(Verdict::Moot("there is one CPU".into()));
+    }
+    if machine.number("/sys/kernel/rcu_normal") == Ok(1) {
+        return Ok(Verdict::of(true, "/sys/kernel/rcu_normal", 1));
+    }
+    let path = "/sys/module/rcupdate/parameters/rcu_normal_after_boot";
+    if kernel::is_rt(machine)? && machine.find(path)?.is_none() {
+        return Ok(Verdict::of(true, "/proc/version", "PREEMPT_RT"));
+    }
+    let value = machine.number(path)?;
+    Ok(Verdict::of(
+        value == 1,
+        "rcupdate.rcu_normal_after_boot",
+        value,
+    ))
+}
+
+fn mitigations(machine: &Machine) -> Result<Verdict, Reason> {
+    let directory = "/sys/devices/system/cpu/vulnerabilities";
+    let mut mitigated = Vec::new();
+    for name in machine.names(directory)? {
+        let state = machine.text(&format!("{directory}/{name}"))?;
+        if state.contains("Mitigation") {
+            mitigated.push(name);
+        }
+    }
+    Ok(Verdict::of(
+        mitigated.is_empty(),
+        "mitigated",
+        Value::Names(mitigated),
+    ))
+}
+
+fn pcie_aspm(machine: &Machine) -> Result<Verdict, Reason> {
+    if machine.argument("pcie_aspm")?.as_deref() == Some("off") {
+        return Ok(Verdict::of(true, "boot argument pcie_aspm", "off"));
+    }
+    let path = "/sys/module/pcie_aspm/parameters/policy";
+    if machine.find(path)?.is_none() && !machine.config()?.has("PCIEASPM") {
+        return Ok(Verdict::Moot("CONFIG_PCIEASPM is off".into()));
+    }
+    let policy = chosen(machine, path)?;
+    let is_fine = policy == "performance";
+    Ok(Verdict::of(is_fine, "pcie_aspm.policy", policy.as_str()))
+}

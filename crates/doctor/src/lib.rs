@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What stands in the way of real-time work on a machine: pure functions of its files.
+//!
+//! A machine is a directory: `/`, a copy of another machine's files, or one made up for a test.
+//! What cannot be read is unknown, with the reason, and never fine. `docs/DOCTOR.md` has all
+//! checks.
+#![forbid(unsafe_code)]
+
+mod check;
+mod checks;
+mod config;
+mod machine;
+mod processes;
+
+pub use check::{Check, Diagnosis, Finding, Found, Health, Severity, Trial, Value, Verdict};
+pub use checks::{ALL, examine};
+pub use machine::Machine;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,624 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Each check on made-up machines: one with the defect, one without, one that does not tell.
+
+mod tree;
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use punctual_model::Nanos;
+use punctual_model::units::CpuId;
+
+use super::*;
+use tree::Edit::{self, Argument, File, Gone, NoOption, Option};
+use tree::{RELEASE, Tree};
+
+/// A defect: the check that sees it, what makes it, and the file without which it cannot be told.
+type Defect = (&'static str, &'static [Edit], &'static str);
+
+const CONFIG: &str = tree::CONFIG;
+const STOCK: Edit = File(
+    "/proc/version",
+    "Linux version 6.12.117 (x) #1 SMP PREEMPT_DYNAMIC x",
+);
+const VERSION: &str = "/proc/version";
+const CMDLINE: &str = "/proc/cmdline";
+const CPUINFO: &str = "/proc/cpuinfo";
+const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
+
+const DEFECTS: &[Defect] = &[
+    ("preempt-rt", &[STOCK], VERSION),
+    ("rt-name", &[STOCK], VERSION),
+    (
+        "preemption-model",
+        &[
+            STOCK,
+            File("/sys/kernel/debug/sched/preempt", "none (voluntary) full"),
+        ],
+        VERSION,
+    ),
+    ("preempt-argument", &[Argument("preempt=none")], CONFIG),
+    ("cpu-freq", &[NoOption("CPU_FREQ")], CONFIG),
+    ("governors", &[Option("CPU_FREQ_GOV_ONDEMAND")], CONFIG),
+    ("irqsoff-tracer", &[Option("IRQSOFF_TRACER")], CONFIG),
+    ("preempt-tracer", &[Option("PREEMPT_TRACER")], CONFIG),
+    ("prove-locking", &[Option("PROVE_LOCKING")], CONFIG),
+    (
+        "lockup-detector",
+        &[File("/proc/sys/kernel/watchdog", "1")],
+        CONFIG,
+    ),
+    (
+        "efi-runtime",
+        &[
+            File("/sys/firmware/efi/runtime", "0x1"),
+            NoOption("EFI_DISABLE_RUNTIME"),
+        ],
+        CONFIG,
+    ),
+    (
+        "no-hz",
+        &[Option("NO_HZ_IDLE"), NoOption("nohz_full")],
+        CMDLINE,
+    ),
+    (
+        "high-resolution-timers",
+        &[File("/proc/timer_list", "cpu: 0\n  .hres_active    : 0\n")],
+        "/proc",
+    ),
+    ("threadirqs", &[STOCK], VERSION),
+    ("tracing", &[NoOption("TRACING")], CONFIG),
+    ("hwlat-tracer", &[NoOption("HWLAT_TRACER")], CONFIG),
+    (
+        "active-tracer",
+        &[File("/sys/kernel/tracing/current_tracer", "function")],
+        "/sys/kernel/tracing/current_tracer",
+    ),
+    (
+        "rt-throttling",
+        &[
+            File("/proc/sys/kernel/sched_rt_runtime_us", "950000"),
+            Option("RT_GROUP_SCHED"),
+        ],
+        "/proc/sys/kernel/sched_rt_runtime_us",
+    ),
+    (
+        "fair-server",
+        &[File(
+            "/sys/kernel/debug/sched/fair_server/cpu1/runtime",
+            "50000000",
+        )],
+        "/sys/kernel/debug/sched/fair_server",
+    ),
+    (
+        "soft-watchdog",
+        &[
+            File("/proc/sys/kernel/soft_watchdog", "1"),
+            Option("SOFTLOCKUP_DETECTOR"),
+        ],
+        "/proc/sys/kernel/soft_watchdog",
+    ),
+    (
+        "nmi-watchdog",
+        &[
+            File("/proc/sys/kernel/nmi_watchdog", "1"),
+            Option("HARDLOCKUP_DETECTOR"),
+        ],
+        "/proc/sys/kernel/nmi_watchdog",
+    ),
+    (
+        "transparent-huge-pages",
+        &[
+            File(
+                "/sys/kernel/mm/transparent_hugepage/enabled",
+                "[always] madvise never",
+            ),
+            Option("TRANSPARENT_HUGEPAGE"),
+        ],
+        "/sys/kernel/mm/transparent_hugepage/enabled",
+    ),
+    (
+        "numa-balancing",
+        &[
+            File("/proc/sys/kernel/numa_balancing", "1"),
+            Option("NUMA_BALANCING"),
+        ],
+        "/proc/sys/kernel/numa_balancing",
+    ),
+    (
+        "vm-stat-interval",
+        &[File("/proc/sys/vm/stat_interval", "1")],
+        "/proc/sys/vm/stat_interval",
+    ),
+    (
+        "timer-migration",
+        &[File("/proc/sys/kernel/timer_migration", "1")],
+        "/proc/sys/kernel/timer_migration",
+    ),
+    (
+        "swappiness",
+        &[
+            File("/proc/sys/vm/swappiness", "60"),
+            File("/proc/swaps", "Filename Type\n/dev/sda2 partition\n"),
+        ],
+        "/proc/sys/vm/swappiness",
+    ),
+    ("skew-tick", &[NoOption("skew_tick")], CMDLINE),
+    (
+        "rcu-normal",
+        &[
+            File("/sys/module/rcupdate/parameters/rcu_normal_after_boot", "0"),
+            STOCK,
+        ],
+        "/sys/module/rcupdate/parameters/rcu_normal_after_boot",
+    ),
+    (
+        "mitigations",
+        &[File(
+            "/sys/devices/system/cpu/vulnerabilities/mds",
+            "Mitigation: Clear buffers",
+        )],
+        "/sys/devices/system/cpu/vulnerabilities",
+    ),
+    (
+        "pcie-aspm",
+        &[
+            File(
+                "/sys/module/pcie_aspm/parameters/policy",
+                "[default] performance",
+            ),
+            Option("PCIEASPM"),
+        ],
+        "/sys/module/pcie_aspm/parameters/policy",
+    ),
+    (
+        "isolcpus",
+        &[File(ISOLATED, ""), NoOption("isolcpus")],
+        ISOLATED,
+    ),
+    (
+        "nohz-full",
+        &[NoOption("nohz_full"), Argument("nohz_full=2")],
+        ISOLATED,
+    ),
+    (
+        "rcu-nocbs",
+        &[NoOption("nohz_full"), NoOption("rcu_nocbs")],
+        ISOLATED,
+    ),
+    (
+        "workqueues",
+        &[File("/sys/devices/virtual/workqueue/cpumask", "f")],
+        "/sys/devices/virtual/workqueue/cpumask",
+    ),
+    (
+        "writeback",
+        &[File("/sys/bus/workqueue/devices/writeback/cpumask", "8")],
+        "/sys/bus/workqueue/devices/writeback/cpumask",
+    ),
+    (
+        "irqbalance",
+        &[File("/proc/700/comm", "irqbalance\n"), File(ISOLATED, "")],
+        "/proc/2/comm",
+    ),
+    (
+        "rt-permission",
+        &[File("/proc/self/status", "CapEff:\t0000000000000000\n")],
+        "/proc/self/limits",
+    ),
+    (
+        "rt-group-sched",
+        &[
+            Option("RT_GROUP_SCHED"),
+            File(
+                "/proc/self/mounts",
+                "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n",
+            ),
+            File("/proc/self/cgroup", "3:cpu:/user\n0::/\n"),
+            File("/sys/fs/cgroup/cpu/user/cpu.rt_runtime_us", "0\n"),
+        ],
+        CONFIG,
+    ),
+    (
+        "cfs-bandwidth",
+        &[File("/sys/fs/cgroup/a/cpu.max", "50000 100000\n")],
+        "/sys/fs/cgroup",
+    ),
+    (
+        "fifo-99",
+        &[File("/proc/700/task/701/stat", tree::stat!("(a) b", 0, 99))],
+        "/proc/2/comm",
+    ),
+    (
+        "virtualisation",
+        &[File(CPUINFO, tree::cpuinfo!("hypervisor"))],
+        CPUINFO,
+    ),
+    (
+        "smi",
+        &[File("/dev/cpu/0/msr", tree::msr!("\0\0\u{1}\0\0\0\0\0"))],
+        "/dev/cpu/0/msr",
+    ),
+    (
+        "governor",
+        &[File(
+            "/sys/devices/system/cpu/cpufreq/policy1/scaling_governor",
+            "powersave\n",
+        )],
+        "/sys/devices/system/cpu/cpufreq",
+    ),
+    (
+        "idle-states",
+        &[File(
+            "/sys/devices/system/cpu/cpu0/cpuidle/state2/disable",
+            "0",
+        )],
+        "/sys/devices/system/cpu/cpu0/cpuidle/state2/latency",
+    ),
+    (
+        "cpu-dma-latency",
+        &[
+            File("/sys/devices/system/cpu/cpu0/cpuidle/state2/disable", "0"),
+            // 2,000 s: nobody asks for anything.
+            File("/dev/cpu_dma_latency", "\0\0\0\u{7f}"),
+        ],
+        "/dev/cpu_dma_latency",
+    ),
+    (
+        "smt",
+        &[File("/sys/devices/system/cpu/smt/active", "1")],
+        "/sys/devices/system/cpu/smt/active",
+    ),
+    (
+        "clocksource",
+        &[File(
+            "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+            "hpet\n",
+        )],
+        "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+    ),
+    ("tsc-reliable", &[NoOption("tsc")], CMDLINE),
+    (
+        "shared-interrupts",
+        &[File(
+            "/proc/interrupts",
+            "    CPU0\n 16:  1  IO-APIC 16-fasteoi  ehci_hcd:usb1, i801_smbus\n",
+        )],
+        "/proc/interrupts",
+    ),
+    (
+        "shared-caches",
+        &[File(
+            "/sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list",
+            "0-3",
+        )],
+        "/sys/devices/system/cpu/cpu0/cache",
+    ),
+    (
+        "graphics",
+        &[
+            File("/sys/class/drm/card0", ""),
+            File("/sys/class/drm/card0-DP-1", ""),
+        ],
+        "/sys/class",
+    ),
+];
+
+fn all() -> impl Iterator<Item = &'static Check> {
+    ALL.into_iter().flatten()
+}
+
+/// What one check says of a machine.
+fn of(id: &str, tree: &Tree) -> Verdict {
+    let found = examine(&tree.machine(), &|check| check.id == id);
+    assert_eq!(found.0.len(), 1, "{id}");
+    found.0[0].verdict.clone()
+}
+
+fn with(edits: &[Edit]) -> Tree {
+    Tree::sound().edited(edits)
+}
+
+#[test]
+fn nothing_is_found_on_a_sound_machine() {
+    let found = examine(&Tree::sound().machine(), &|_| true);
+    for one in &found.0 {
+        let is_sound = matches!(one.verdict, Verdict::Fine(_) | Verdict::Moot(_));
+        assert!(is_sound, "{}: {:?}", one.check.id, one.verdict);
+    }
+    assert_eq!(found.health(), Health::Fit);
+    let fine = found
+        .0
+        .iter()
+        .filter(|one| matches!(one.verdict, Verdict::Fine(_)));
+    assert!(fine.count() > 40);
+    assert!(
+        found
+            .0
+            .is_sorted_by_key(|one| std::cmp::Reverse(one.check.severity))
+    );
+}
+
+#[test]
+fn each_check_sees_its_defect() {
+    for (id, edits, _) in DEFECTS {
+        let found = of(id, &with(edits));
+        assert!(matches!(found, Verdict::Wrong(_)), "{id}: {found:?}");
+    }
+    let tested: BTreeSet<&str> = DEFECTS.iter().map(|(id, ..)| *id).collect();
+    let known: BTreeSet<&str> = all().map(|check| check.id).collect();
+    assert_eq!(tested, known);
+    assert_eq!(known.len(), all().count(), "an id is there twice");
+}
+
+#[test]
+fn what_a_machine_does_not_tell_is_unknown() {
+    let empty = examine(&Tree::empty().machine(), &|_| true);
+    for one in &empty.0 {
+        let is_unknown = matches!(one.verdict, Verdict::Unknown(_));
+        assert!(is_unknown, "{}: {:?}", one.check.id, one.verdict);
+    }
+    assert_eq!(empty.health(), Health::Undecided);
+    for (id, edits, file) in DEFECTS {
+        let found = of(id, &with(edits).edited(&[Gone(file)]));
+        let is_config = matches!(found, Verdict::Wrong(_)) && *id == "lockup-detector";
+        let is_unknown = matches!(found, Verdict::Unknown(_)) || is_config;
+        assert!(is_unknown, "{id} without {file}: {found:?}");
+    }
+}
+
+/// Checks of which a file is the defect itself.
+const FILES: [&str; 8] = [
+    "efi-runtime",
+    "cpu-dma-latency",
+    "idle-states",
+    "mitigations",
+    "fair-server",
+    "governor",
+    "graphics",
+    "cfs-bandwidth",
+];
+
+/// Whichever file of a defective machine is taken away, none passes for it. (A thread or a
+/// process that is gone is gone. Where the kernel's own word of its timers cannot be read, how
+/// it was built and booted is.)
+#[test]
+fn no_missing_file_makes_a_defect_fine() {
+    for (id, edits, _) in DEFECTS {
+        let tree = with(edits);
+        let directory = tree.make();
+        let aside = directory.path().join("aside");
+        for file in tree.files().filter(|path| !path.starts_with("/proc/7")) {
+            let path = directory.path().join(file.trim_start_matches('/'));
+            fs::rename(&path, &aside).unwrap();
+            let found = examine(&Machine::new(directory.path()), &|check| check.id == *id);
+            let found = &found.0[0].verdict;
+            fs::rename(&aside, &path).unwrap();
+            let is_own = edits
+                .iter()
+                .any(|edit| matches!(edit, File(own, _) if own == file));
+            let is_defect = is_own && (FILES.contains(id) || file == "/proc/timer_list");
+            let passes = matches!(found, Verdict::Fine(_) | Verdict::Moot(_));
+            assert!(!passes || is_defect, "{id} without {file}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn what_was_found_is_typed() {
+    let value = |id, edits: &[Edit]| match of(id, &with(edits)) {
+        Verdict::Fine(found) | Verdict::Wrong(found) => found.value,
+        other => panic!("{id}: {other:?}"),
+    };
+    let edits = |id: &str| DEFECTS.iter().find(|(own, ..)| *own == id).unwrap().1;
+    assert_eq!(
+        value("rt-throttling", edits("rt-throttling")),
+        Value::Number(950_000)
+    );
+    assert_eq!(
+        value("fair-server", edits("fair-server")),
+        Value::Nanos(Nanos::from_millis(50))
+    );
+    assert_eq!(
+        value("isolcpus", &[]),
+        Value::Cpus(vec![CpuId(2), CpuId(3)])
+    );
+    assert_eq!(
+        value("fifo-99", edits("fifo-99")),
+        Value::Names(vec!["(a) b (700)".into()])
+    );
+    assert_eq!(
+        value("nohz-full", edits("nohz-full")),
+        Value::Cpus(vec![CpuId(3)])
+    );
+    assert_eq!(value("smi", edits("smi")), Value::Number(65_536));
+    assert_eq!(
+        value("cpu-dma-latency", edits("cpu-dma-latency")),
+        Value::Nanos(Nanos::from_micros(0x7f00_0000))
+    );
+    assert_eq!(
+        value("graphics", edits("graphics")),
+        Value::Names(vec!["card0".into()])
+    );
+}
+
+#[test]
+fn the_model_of_preemption_is_read_back_or_follows_from_how_it_was_booted() {
+    let dynamic = [STOCK, Option("PREEMPT_DYNAMIC"), Option("PREEMPT_NONE")];
+    let model = |edits: &[Edit]| of("preemption-model", &with(&dynamic).edited(edits)).name();
+    assert_eq!(model(&[]), "wrong");
+    assert_eq!(model(&[Argument("preempt=full")]), "fine");
+    assert_eq!(model(&[Argument("preempt=fulll")]), "wrong");
+    assert_eq!(model(&[Argument("preempt=lazy")]), "wrong");
+    let lazy = [Argument("preempt=lazy"), Option("ARCH_HAS_PREEMPT_LAZY")];
+    assert_eq!(model(&lazy), "fine");
+    let in_force = File("/sys/kernel/debug/sched/preempt", "(none) voluntary full");
+    assert_eq!(model(&[Argument("preempt=full"), in_force]), "wrong");
+    // From 7.0 on voluntary is not to be had.
+    let asked = |release| {
+        let edits = [
+            Option("ARCH_HAS_PREEMPT_LAZY"),
+            Argument("preempt=voluntary"),
+            File("/proc/sys/kernel/osrelease", release),
+            Edit::Rename(CONFIG, release),
+        ];
+        of("preempt-argument", &with(&dynamic).edited(&edits)).name()
+    };
+    assert_eq!(asked("6.18.2"), "fine");
+    assert_eq!(asked("7.0.1"), "wrong");
+}
+
+#[test]
+fn older_kernels_are_asked_what_they_have() {
+    let old = [
+        File("/proc/sys/kernel/osrelease", "4.19.1-rt3"),
+        File(VERSION, "Linux version 4.19.1-rt3 (x) #1 SMP PREEMPT RT x"),
+    ];
+    assert_eq!(of("preempt-rt", &with(&old)).name(), "fine");
+    assert_eq!(of("rt-name", &with(&old)).name(), "fine");
+    assert_eq!(of("fair-server", &with(&old)).name(), "moot");
+    let throttled = [
+        &old[..],
+        &[File("/proc/sys/kernel/sched_rt_runtime_us", "950000")],
+    ]
+    .concat();
+    assert_eq!(of("rt-throttling", &with(&throttled)).name(), "wrong");
+    let since = [File("/proc/sys/kernel/sched_rt_runtime_us", "950000")];
+    assert_eq!(of("rt-throttling", &with(&since)).name(), "moot");
+}
+
+#[test]
+fn arguments_for_process_1_are_not_the_kernels() {
+    let line = "skew_tick=1 rcupdate.rcu-normal-after-boot=1 quiet -- skew_tick=0";
+    let tree = with(&[File(CMDLINE, line)]);
+    let machine = tree.machine();
+    assert_eq!(machine.argument("skew_tick"), Ok(Some("1".into())));
+    assert_eq!(
+        machine.argument("rcupdate.rcu_normal_after_boot"),
+        Ok(Some("1".into()))
+    );
+    assert_eq!(machine.argument("quiet"), Ok(Some(String::new())));
+    assert_eq!(machine.argument("qui"), Ok(None));
+}
+
+#[test]
+fn a_packed_configuration_counts_and_a_torn_one_tells_nothing() {
+    let tree = with(&[Gone(CONFIG)]).packed_config("CONFIG_TRACING=y\n");
+    assert_eq!(of("tracing", &tree).name(), "fine");
+    assert_eq!(of("cpu-freq", &tree).name(), "wrong");
+    for torn in ["", "not packed", "# nothing\n"] {
+        let tree = with(&[File(CONFIG, torn)]);
+        assert_eq!(of("tracing", &tree).name(), "unknown");
+    }
+    let tree = with(&[File("/proc/config.gz", "not packed")]);
+    assert_eq!(of("tracing", &tree).name(), "unknown");
+    assert_eq!(RELEASE, CONFIG.strip_prefix("/boot/config-").unwrap());
+}
+
+#[test]
+fn who_holds_the_latency_is_named() {
+    let edits = [
+        File("/sys/devices/system/cpu/cpu0/cpuidle/state2/disable", "0"),
+        File("/dev/cpu_dma_latency", "\0\0\0\0"),
+        File("/proc/700/comm", "tuned\n"),
+    ];
+    let tree = with(&edits).linked("/proc/700/fd/3", "/dev/cpu_dma_latency");
+    let Verdict::Fine(found) = of("cpu-dma-latency", &tree) else {
+        panic!("held at 0");
+    };
+    assert_eq!(
+        found.to_string(),
+        "cpu_dma_latency, held by tuned (700): 0 ns"
+    );
+}
+
+#[test]
+fn a_container_does_not_tell_what_runs_beside_it() {
+    let hidden = [Gone("/proc/2/comm")];
+    for id in ["fifo-99", "irqbalance"] {
+        assert_eq!(of(id, &with(&hidden)).name(), "unknown", "{id}");
+    }
+    let outer = [
+        File("/proc/self/cgroup", "0::/\n"),
+        File("/sys/fs/cgroup/cpu.max", "200000 100000"),
+    ];
+    assert_eq!(of("cfs-bandwidth", &with(&outer)).name(), "wrong");
+}
+
+#[test]
+fn a_group_of_version_2_has_no_time_for_real_time() {
+    let in_group = [Option("RT_GROUP_SCHED")];
+    assert_eq!(of("rt-group-sched", &with(&in_group)).name(), "wrong");
+    let outermost = [Option("RT_GROUP_SCHED"), Gone("/sys/fs/cgroup/a/cpu.max")];
+    let tree = with(&outermost).edited(&[File("/sys/fs/cgroup/a/cgroup.procs", "")]);
+    assert_eq!(of("rt-group-sched", &tree).name(), "fine");
+    let off = [Option("RT_GROUP_SCHED"), Argument("rt_group_sched=0")];
+    assert_eq!(of("rt-group-sched", &with(&off)).name(), "fine");
+    let group = [Option("RT_GROUP_SCHED"), Gone("/sys/fs/cgroup/a")];
+    assert_eq!(of("rt-group-sched", &with(&group)).name(), "unknown");
+}
+
+#[test]
+fn smi_counters_are_intels_and_a_guest_sees_nothing_of_its_host() {
+    let amd = [File(CPUINFO, "vendor_id : AuthenticAMD\nflags : tsc\n")];
+    assert_eq!(of("smi", &with(&amd)).name(), "unknown");
+    // Some come while the firmware boots.
+    let few = [File("/dev/cpu/0/msr", tree::msr!("\u{7}\0\0\0\0\0\0\0"))];
+    let found = of("smi", &with(&few));
+    assert!(matches!(&found, Verdict::Unknown(why) if why.to_string().starts_with("7 SMIs")));
+    let guest = [
+        File(CPUINFO, tree::cpuinfo!("hypervisor")),
+        Gone("/sys/devices/system/cpu/cpu0/cpuidle"),
+        File("/sys/devices/system/cpu/cpuidle/current_driver", "none"),
+    ];
+    for id in ["smi", "smt", "idle-states", "cpu-dma-latency"] {
+        assert_eq!(of(id, &with(&guest)).name(), "unknown", "{id}");
+        let own = if id == "smt" { "fine" } else { "moot" };
+        let expected = if id == "smi" { "fine" } else { own };
+        assert_eq!(of(id, &with(&guest[1..])).name(), expected, "{id}");
+    }
+}
+
+/// Whatever a file holds, something is told.
+#[test]
+fn absurd_files_do_no_harm() {
+    let tree = Tree::sound();
+    let directory = tree.make();
+    let absurd = [
+        "",
+        "\0",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "ffffffff,ffffffff,\u{ff}",
+        "8191-8191,0-8191",
+        "] [ ( ) : = , \n: \n] [",
+    ];
+    let write = |file: &String, text: &[u8]| {
+        fs::write(directory.path().join(file.trim_start_matches('/')), text).unwrap();
+    };
+    let examined = || {
+        let found = examine(&Machine::new(directory.path()), &|_| true);
+        assert_eq!(found.0.len(), all().count());
+    };
+    for file in tree.files() {
+        let own = fs::read(directory.path().join(file.trim_start_matches('/'))).unwrap();
+        write(file, absurd[2].as_bytes());
+        examined();
+        write(file, &own);
+    }
+    for text in absurd {
+        tree.files().for_each(|file| write(file, text.as_bytes()));
+        examined();
+    }
+}
+
+#[test]
+fn weight_decides() {
+    let health = |edits: &[Edit]| examine(&with(edits).machine(), &|_| true).health();
+    assert_eq!(
+        health(&[File("/proc/sys/vm/stat_interval", "1")]),
+        Health::Fit
+    );
+    assert_eq!(health(&[Gone("/dev/cpu/0/msr")]), Health::Undecided);
+    assert_eq!(health(&[Gone("/dev/cpu/0/msr"), STOCK]), Health::Unfit);
+}
