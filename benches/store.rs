@@ -52,7 +52,7 @@ fn store_run(store: &Store, seed: u64) -> Result<()> {
         recorder.record(Nanos(sample * 1_000), Nanos(3_000 + sample));
     }
     let key = RecordingKey::new("timer", "idle", "cpu0");
-    store.add_recording(&id, &recorder.finish(key))?;
+    store.put_recording(&id, &recorder.finish(key))?;
     let digest = "0".repeat(64);
     let end = End {
         state: State::Finished,

@@ -12,6 +12,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use punctual_model::{Recorder, Recording, Sample};
+use punctual_store::Store;
 use punctual_tests::{
     Ended, Scratch, assert_has, descendants, is_alive, is_soon, programs, runs, until,
 };
@@ -272,7 +274,7 @@ cpus = [0]
 /// How long it measured is the host's to say: it is waited longer until it has measured at all.
 #[test]
 fn ctrl_c_keeps_the_samples_of_the_only_step() {
-    let _alone = machine();
+    let _alone = alone();
     for seconds in [2, 8, 32] {
         let scratch = scratch();
         let suite = &scratch.file("loop.toml", ONE_STEP);
@@ -296,6 +298,86 @@ fn ctrl_c_keeps_the_samples_of_the_only_step() {
         }
     }
     panic!("nothing was ever kept");
+}
+
+/// The store of a scratch directory, as soon as its first run has a recording.
+fn stored(scratch: &Scratch) -> Recording {
+    let mut found = None;
+    until("something is stored", || {
+        let store = Store::open(&scratch.path("data/punctual/runs.db"));
+        let run = store.and_then(|store| store.load("r1"));
+        found = run.ok().and_then(|mut run| run.recordings.pop());
+        found.is_some()
+    });
+    found.unwrap()
+}
+
+#[test]
+fn what_was_measured_before_a_loss_of_power_is_in_the_store() {
+    let _alone = alone();
+    let scratch = scratch();
+    let suite = &scratch.file("loop.toml", ONE_STEP);
+    let every = ["--store-every", "1", "--quiet"];
+    let mut command = scratch.punctual(&[&["run", suite, "--bench", "host"], &every[..]].concat());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.process_group(0).spawn().unwrap();
+    let first = stored(&scratch);
+    until("more is stored", || stored(&scratch).count > first.count);
+    let below = descendants(child.id());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_gone(&below);
+    let shown = scratch.run(&["show", "r1", "--json"]);
+    let run = &runs(&shown.stdout)[0];
+    assert_eq!(run["state"], "interrupted");
+    let recordings = run["recordings"].as_array().unwrap();
+    assert_eq!(recordings.len(), 1);
+    assert_eq!(recordings[0]["variant"], "cpu0");
+    assert_eq!(recordings[0]["interrupted"], true);
+    assert!(recordings[0]["count"].as_u64() > Some(first.count));
+}
+
+/// Whatever the hand-overs: each sample is counted once, in its place.
+#[test]
+fn what_is_told_in_parts_is_what_was_measured() {
+    let _alone = alone();
+    for samples in [5_000, 20_000, 80_000] {
+        let scratch = scratch();
+        let suite = ONE_STEP.replace("100000000", &samples.to_string());
+        let suite = &scratch.file("loop.toml", suite);
+        let arguments = [
+            "run",
+            suite,
+            "--bench",
+            "host",
+            "--store-every",
+            "1",
+            "--quiet",
+        ];
+        let ended = scratch.run(&arguments);
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+        let told = stored(&scratch);
+        assert!(!told.interrupted);
+        assert_eq!(told.count, samples);
+        let mut again = Recorder::new(samples as usize);
+        for sample in told.samples.iter() {
+            again.record(sample.at, sample.value);
+        }
+        let again = again.finish(told.key.clone());
+        assert_eq!(told.samples, again.samples);
+        assert_eq!(told.histogram, again.histogram);
+        assert_eq!((told.sum, told.extremes), (again.sum, again.extremes));
+        assert_eq!(told.worst, again.worst);
+        let parts = told.maxima.len();
+        if parts > 2 {
+            let all: Vec<Sample> = told.samples.iter().collect();
+            assert!(told.maxima.iter().all(|one| all[one.seq as usize] == *one));
+            assert!(told.maxima.contains(&told.worst[0]));
+            assert!(told.maxima.is_sorted_by_key(|one| one.at));
+            return;
+        }
+    }
+    panic!("nothing was ever told in parts");
 }
 
 #[test]

@@ -135,6 +135,29 @@ fn refused(scratch: &Scratch, suite: &str) {
         assert_eq!(refused.status, Some(2), "{}", refused.stdout);
         assert!(refused.stderr.contains(expected), "{}", refused.stderr);
     }
+    // What no step answers is known before anything is measured.
+    let runs = || scratch.run(&["runs", "--json"]).stdout;
+    let before = runs();
+    for (limits, expected) in [
+        (
+            limit("1 s").replace("timer", "switch"),
+            "under any load, found timer / idle",
+        ),
+        (
+            limit("1 s") + "load = \"stress\"\n",
+            "by timer under stress, found timer / idle",
+        ),
+        (
+            limit("1 s") + "subject = \"rtt\"\n",
+            "expected a subject rtt, found none; rt",
+        ),
+    ] {
+        let limits = scratch.file("unanswered.toml", limits);
+        let refused = scratch.run(&["judge", suite, "--limits", &limits, "--quiet"]);
+        assert_eq!(refused.status, Some(2), "{}", refused.stdout);
+        assert!(refused.stderr.contains(expected), "{}", refused.stderr);
+    }
+    assert_eq!(runs(), before);
     let mixed = scratch.run(&["judge", "r1", suite]);
     assert_eq!(mixed.status, Some(2), "{}", mixed.stderr);
     let none = scratch.run(&["judge", "demo", "--quiet"]);

@@ -46,7 +46,7 @@ pub fn store(path: &Path, samples: u64, keep: u32) -> Result<(), StoreError> {
     };
     let store = Store::open(path)?;
     let id = store.begin(&run)?;
-    store.add_recording(
+    store.put_recording(
         &id,
         &recorder.finish(RecordingKey::new("timer", "idle", "cpu0")),
     )?;

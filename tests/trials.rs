@@ -98,7 +98,7 @@ fn same(scratch: &Scratch) -> Result<()> {
     Ok(())
 }
 
-/// `none` against RT: each latency under load. Nine rows at once ask for seven runs of each.
+/// `none` against RT: each latency under load.
 fn different(scratch: &Scratch) -> Result<()> {
     let step = |probe: &str, samples: u32| {
         format!("[[step]]\nprobe = \"{probe}\"\nload = \"stress\"\nsamples = {samples}\n")
@@ -116,7 +116,7 @@ fn different(scratch: &Scratch) -> Result<()> {
     let modules = "modules = [\"backfire\", \"pulse\"]\n";
     let text = suite("different", &["none", "rt"], &format!("{modules}{steps}"));
     let suite = scratch.file("different.toml", text);
-    let seeds = ["--seeds", "1..7"];
+    let seeds = ["--seeds", &format!("1..{RUNS}")];
     let none = run(
         scratch,
         &suite,
@@ -127,7 +127,7 @@ fn different(scratch: &Scratch) -> Result<()> {
         &suite,
         &[&["--subject", "rt"], &seeds[..]].concat(),
     )?;
-    println!("| RT against `none` under `stress`, 7 runs each | verdict | ratio | p |");
+    println!("| RT against `none` under `stress`, {RUNS} runs each | verdict | ratio | p |");
     println!("|---|---|---|---|");
     for (row, verdict) in verdicts(scratch, &none, &rt)? {
         let number = |name: &str| verdict[name].as_f64();

@@ -107,7 +107,7 @@ fn stored_anew(scratch: &Scratch, change: impl FnOnce(&mut Run)) -> String {
         store.add_step(&id, step).unwrap();
     }
     for recording in &run.recordings {
-        store.add_recording(&id, recording).unwrap();
+        store.put_recording(&id, recording).unwrap();
     }
     let digest = run.digest();
     let end = End {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use punctual_model::{Facts, Record};
 
-use crate::stream::Stream;
+use crate::stream::{Records as _, Stream};
 use crate::sys::{mount, net, process};
 use crate::{cpus, disk, guest, session};
 
@@ -102,7 +102,7 @@ fn facts() -> Facts {
 fn measure() -> io::Result<()> {
     let mut stream = Stream::over_debug_console()?;
     match guest::plan().and_then(|plan| cpus::bring_up().map(|()| plan)) {
-        Ok(plan) => session::carry_out(&plan, facts(), &mut stream),
+        Ok(plan) => session::carry_out(&plan, facts(), Facts::new, &mut stream),
         Err(reason) => stream.send(&Record::Refused(reason)),
     }
 }

@@ -10,6 +10,7 @@
 //! Between arming a probe and its last sample nothing here allocates, locks, prints or
 //! does I/O.
 
+pub mod board;
 pub mod bursts;
 pub mod busy;
 pub mod cpus;
@@ -18,6 +19,7 @@ pub mod dma_latency;
 pub mod event_log;
 pub mod guest;
 pub mod hackbench_workers;
+pub mod hand_over;
 pub mod init;
 pub mod linear_fit;
 pub mod loads;
@@ -25,6 +27,7 @@ pub mod phases;
 pub mod probes;
 pub mod programs;
 pub mod provenance;
+pub mod real_machine;
 pub mod rt;
 pub mod scratch;
 pub mod session;

@@ -3,14 +3,16 @@
 
 use std::fs;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use lexopt::{Arg, Parser};
 use punctual_agent::dma_latency::DmaLatency;
+use punctual_agent::hand_over::Told;
+use punctual_agent::real_machine::{self, Smis};
 use punctual_agent::stream::Stream;
-use punctual_agent::{init, programs, session, shutdown, status_page};
+use punctual_agent::{board, init, programs, session, shutdown, status_page};
 use punctual_model::{Facts, Plan};
 
 const HELP: &str = "\
@@ -66,6 +68,12 @@ fn run(arguments: &mut Parser) -> Result<()> {
             shutdown::restore();
             Ok(())
         }
+        Some(Arg::Value(word)) if word == board::BOARD => {
+            board::converse(&directory(arguments)?).context("the workstation")
+        }
+        Some(Arg::Value(word)) if word == board::JOB => {
+            board::supervise(&directory(arguments)?).context("the job")
+        }
         Some(Arg::Value(word)) if word == shutdown::WITH_PARENT => {
             let words: Vec<_> = arguments.raw_args()?.collect();
             let program = words.first().cloned().unwrap_or_default();
@@ -85,6 +93,10 @@ fn run(arguments: &mut Parser) -> Result<()> {
         }
         Some(other) => Err(other.unexpected().into()),
     }
+}
+
+fn directory(arguments: &mut Parser) -> Result<PathBuf> {
+    Ok(PathBuf::from(arguments.value()?))
 }
 
 fn run_plan(arguments: &mut Parser) -> Result<()> {
@@ -107,7 +119,15 @@ fn run_plan(arguments: &mut Parser) -> Result<()> {
     }
     shutdown::watch().context("cannot watch for signals")?;
     let (_held, told) = DmaLatency::for_run(plan.allow_idle_states);
-    let facts = Facts::from([("cpu_dma_latency_us".into(), told)]);
-    session::carry_out(&plan, facts, &mut Stream::new(io::stdout()))
-        .context("cannot write the stream")
+    let mut facts = real_machine::facts();
+    facts.insert("cpu_dma_latency_us".into(), told);
+    let smis = Smis::begin();
+    let in_the_end = || Facts::from([("smis".into(), smis.so_far())]);
+    let mut stream = Stream::new(io::stdout());
+    match plan.tell_every_s {
+        None => session::carry_out(&plan, facts, in_the_end, &mut stream),
+        Some(every) => Told::every(every, stream)
+            .and_then(|mut told| session::carry_out(&plan, facts, in_the_end, &mut told)),
+    }
+    .context("cannot write the stream")
 }

@@ -84,6 +84,12 @@ pub trait Measurement: std::fmt::Debug {
         })
     }
 
+    /// Whether it has one recording on each CPU, called by it, of samples that a thread bound
+    /// there takes one by one: what was measured so far can be told then.
+    fn is_by_cpu(&self) -> bool {
+        false
+    }
+
     /// The CPUs that its parameters name for it to measure on: housekeeping is elsewhere.
     fn cpus(&self) -> &[CpuId] {
         &[]

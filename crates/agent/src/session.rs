@@ -13,19 +13,26 @@ use crate::loads::RunningLoad;
 use crate::phases::Phases;
 use crate::probes::{self, Context, Measurement};
 use crate::rt::{self, CONTROL_PRIORITY};
-use crate::stream::Stream;
+use crate::stream::Records;
 use crate::sys::{marker, process, sched};
 use crate::{cpus, provenance, scratch, setting, status_page};
 
 /// Carries out a plan and sends what comes of it; an error only where sending fails. `facts`
-/// are what the caller adds to the provenance. Where the target is asked to end, the step that
-/// runs ends after its sample, and no further one is begun.
-pub fn carry_out(plan: &Plan, facts: Facts, stream: &mut Stream) -> io::Result<()> {
+/// are what the caller adds to the provenance, `in_the_end` what it adds when all is measured.
+/// Where the target is asked to end, the step that runs ends after its sample, and no further
+/// one is begun.
+pub fn carry_out(
+    plan: &Plan,
+    facts: Facts,
+    in_the_end: impl FnOnce() -> Facts,
+    stream: &mut impl Records,
+) -> io::Result<()> {
     let measurements = match understand(plan) {
         Ok(measurements) => measurements,
         Err(reason) => return stream.send(&Record::Refused(reason)),
     };
-    stream.send(&Record::Provenance(provenance(facts)))?;
+    let first = Record::Provenance(provenance(facts));
+    stream.send(&first)?;
     prepare_control_thread();
     let mut sent = Finished {
         recordings: 0,
@@ -47,7 +54,10 @@ pub fn carry_out(plan: &Plan, facts: Facts, stream: &mut Stream) -> io::Result<(
             nominal: measurement.nominal(),
         }))?;
         status_page::begin_step(number);
-        match measure(plan, step, number, measurement.as_ref()) {
+        stream.begin_step(number, step, measurement.as_ref(), &repetitions);
+        let measured = measure(plan, step, number, measurement.as_ref());
+        stream.end_step();
+        match measured {
             Ok((recordings, work)) => {
                 stream.send(&Record::Step(StepRecord {
                     step: number,
@@ -75,6 +85,11 @@ pub fn carry_out(plan: &Plan, facts: Facts, stream: &mut Stream) -> io::Result<(
         }
     }
     marker::end();
+    let facts = in_the_end();
+    if let (Record::Provenance(mut provenance), false) = (first, facts.is_empty()) {
+        provenance.facts.extend(facts);
+        stream.send(&Record::Provenance(provenance))?;
+    }
     stream.send(&if status_page::is_stop_requested() {
         Record::Interrupted(sent)
     } else {
@@ -98,12 +113,12 @@ fn provenance(facts: Facts) -> Provenance {
 
 /// How often each probe, load and variant has been recorded: a plan may measure the same
 /// twice, in two ways.
-#[derive(Default)]
-struct Repetitions(BTreeMap<(String, String, String), u32>);
+#[derive(Clone, Default)]
+pub struct Repetitions(BTreeMap<(String, String, String), u32>);
 
 impl Repetitions {
     /// Completes a key of which the probe has set the variant.
-    fn complete(&mut self, key: &mut RecordingKey, step: &Step, number: u32) {
+    pub fn complete(&mut self, key: &mut RecordingKey, step: &Step, number: u32) {
         key.step = number;
         key.probe.clone_from(&step.probe);
         key.load.clone_from(&step.load);

@@ -13,7 +13,7 @@ pub trait Sink {
     fn miss(&mut self, periods: u64);
 
     /// Whether no further sample is wanted.
-    fn is_over(&self) -> bool {
+    fn is_over(&mut self) -> bool {
         false
     }
 }

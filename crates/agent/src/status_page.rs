@@ -9,11 +9,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use punctual_model::status_page::{
-    BYTES, COUNT_WORD, MAGIC, MAGIC_WORD, MISSED_WORD, NO_WORST, OF_WORD, SLOT, SLOTS, SLOTS_WORD,
-    STEP_WORD, STOP_WORD, WORDS, WORST_WORD,
+    BYTES, COUNT_WORD, HAND_OVER, MAGIC, MAGIC_WORD, MISSED_WORD, NO_WORST, OF_WORD, SLOT, SLOTS,
+    SLOTS_WORD, STEP_WORD, STOP, STOP_WORD, WORDS, WORST_WORD,
 };
 use punctual_model::{Nanos, Recorder, Recording, RecordingKey};
 
+use crate::hand_over;
 use crate::sink::Sink;
 use crate::sys::memory;
 
@@ -59,13 +60,28 @@ pub fn begin_step(number: u32) {
 
 /// Asks all that measure to end after the sample that they are at.
 pub fn request_stop() {
-    page()[STOP_WORD].store(1, Relaxed);
+    page()[STOP_WORD].store(STOP, Relaxed);
+}
+
+/// Asks all that measure to hand over what they have; not where they are asked to end.
+pub fn request_hand_over() {
+    let _ = page()[STOP_WORD].compare_exchange(0, HAND_OVER, Relaxed, Relaxed);
+}
+
+/// Takes that back.
+pub fn withdraw_hand_over() {
+    let _ = page()[STOP_WORD].compare_exchange(HAND_OVER, 0, Relaxed, Relaxed);
 }
 
 /// Whether all that measure are asked to end.
 #[inline]
 pub fn is_stop_requested() -> bool {
-    page()[STOP_WORD].load(Relaxed) != 0
+    page()[STOP_WORD].load(Relaxed) == STOP
+}
+
+/// How many slots are taken.
+pub fn slots() -> usize {
+    page()[SLOTS_WORD].load(Relaxed) as usize
 }
 
 /// One thread's slot: nobody else writes to it.
@@ -73,6 +89,8 @@ pub fn is_stop_requested() -> bool {
 pub struct Slot {
     words: &'static [AtomicU64],
     stop: &'static AtomicU64,
+    /// Its number, from 1; more than there are where it is not seen.
+    number: usize,
     count: u64,
     worst: i64,
     missed: u64,
@@ -84,16 +102,15 @@ impl Slot {
     pub fn take(samples: u64) -> Self {
         static UNSEEN: [AtomicU64; SLOT] = [const { AtomicU64::new(0) }; SLOT];
         let page = page();
-        let number = page[SLOTS_WORD].fetch_add(1, Relaxed) + 1;
-        let number = usize::try_from(number)
-            .ok()
-            .filter(|number| *number <= SLOTS);
-        let words = number.map_or(&UNSEEN[..], |number| &page[number * SLOT..][..SLOT]);
+        let number = page[SLOTS_WORD].fetch_add(1, Relaxed) as usize + 1;
+        let seen = Some(number).filter(|number| *number <= SLOTS);
+        let words = seen.map_or(&UNSEEN[..], |number| &page[number * SLOT..][..SLOT]);
         words[OF_WORD].store(samples, Relaxed);
         words[WORST_WORD].store(NO_WORST as u64, Relaxed);
         Self {
             words,
             stop: &page[STOP_WORD],
+            number,
             count: 0,
             worst: NO_WORST,
             missed: 0,
@@ -110,6 +127,12 @@ impl Slot {
     /// Whether its thread is asked to end.
     #[inline]
     pub fn is_stopped(&self) -> bool {
+        self.stop.load(Relaxed) == STOP
+    }
+
+    /// Whether its thread is asked for anything.
+    #[inline]
+    fn is_asked(&self) -> bool {
         self.stop.load(Relaxed) != 0
     }
 }
@@ -133,7 +156,7 @@ impl Sink for Slot {
     }
 
     #[inline]
-    fn is_over(&self) -> bool {
+    fn is_over(&mut self) -> bool {
         self.is_stopped()
     }
 }
@@ -156,8 +179,18 @@ impl SeenRecorder {
     }
 
     /// The finished recording.
-    pub fn finish(self, key: RecordingKey) -> Recording {
-        self.recorder.finish(key)
+    pub fn finish(mut self, key: RecordingKey) -> Recording {
+        let maxima = hand_over::complete(self.slot.number, &mut self.recorder.tally);
+        let mut recording = self.recorder.finish(key);
+        recording.maxima = maxima;
+        recording
+    }
+
+    /// Whether it is asked to end; hands over where it is asked for that.
+    #[cold]
+    fn heed(&mut self) -> bool {
+        hand_over::give(self.slot.number, &mut self.recorder.tally);
+        self.slot.is_stopped()
     }
 }
 
@@ -175,8 +208,8 @@ impl Sink for SeenRecorder {
     }
 
     #[inline]
-    fn is_over(&self) -> bool {
-        self.slot.is_stopped()
+    fn is_over(&mut self) -> bool {
+        self.slot.is_asked() && self.heed()
     }
 }
 
@@ -203,6 +236,7 @@ mod tests {
         let mut slot = Slot {
             words: &words[SLOT..2 * SLOT],
             stop: &words[STOP_WORD],
+            number: 1,
             count: 0,
             worst: NO_WORST,
             missed: 0,

@@ -5,18 +5,41 @@ use std::io::{self, Write};
 
 use punctual_model::Record;
 use punctual_model::frame::Encoder;
+use punctual_model::plan::Step;
 
+use crate::probes::Measurement;
+use crate::session::Repetitions;
 use crate::sys::port::{Port, Ports};
+
+/// Where the records of a plan go.
+pub trait Records {
+    /// Sends one, whole.
+    fn send(&mut self, record: &Record) -> io::Result<()>;
+
+    /// A step begins; `repetitions` are those of the steps before it.
+    fn begin_step(
+        &mut self,
+        number: u32,
+        step: &Step,
+        measurement: &dyn Measurement,
+        repetitions: &Repetitions,
+    ) {
+        let _ = (number, step, measurement, repetitions);
+    }
+
+    /// The step has ended.
+    fn end_step(&mut self) {}
+}
 
 /// Sends records, one frame each.
 pub struct Stream {
     encoder: Encoder,
-    sink: Box<dyn Write>,
+    sink: Box<dyn Write + Send>,
 }
 
 impl Stream {
     /// A stream into anything that takes bytes.
-    pub fn new(sink: impl Write + 'static) -> Self {
+    pub fn new(sink: impl Write + Send + 'static) -> Self {
         Self {
             encoder: Encoder::default(),
             sink: Box::new(sink),
@@ -36,9 +59,10 @@ impl Stream {
         }
         Ok(Self::new(DebugConsole))
     }
+}
 
-    /// Sends one record, whole.
-    pub fn send(&mut self, record: &Record) -> io::Result<()> {
+impl Records for Stream {
+    fn send(&mut self, record: &Record) -> io::Result<()> {
         self.sink.write_all(&self.encoder.encode(record))?;
         self.sink.flush()
     }

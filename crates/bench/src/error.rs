@@ -59,11 +59,6 @@ impl RunError {
         Self::Bench(Box::new(error))
     }
 
-    /// The subject's process has ended before its work was done.
-    pub fn ended(status: ExitStatus) -> Self {
-        Self::Ended(describe(status))
-    }
-
     /// The bench's own error, if it is one of this type.
     pub fn of_bench<T: Error + 'static>(&self) -> Option<&T> {
         match self {

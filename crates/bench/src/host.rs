@@ -8,25 +8,25 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd as _;
-use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::FileExt as _;
-use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use punctual_model::board;
 use punctual_model::machine::HostMachine;
 use punctual_model::status_page::BYTES;
 use punctual_model::{MachineRecord, Progress};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::error::RunError;
+use crate::error::{RunError, describe};
 use crate::system::{Listener, RunEnding, SystemUnderTest};
-use crate::watch::{Until, Watch, Watched};
+use crate::watch::{Until, Watch, Watched, is_ready};
 use crate::workdir::WorkDir;
 use punctual_kernels::checksum;
 
@@ -37,9 +37,6 @@ const GRACE_OF_STEP: Duration = Duration::from_secs(15);
 /// How long a target that is told to end at once may take to stop its loads and restore what
 /// it has changed.
 const GRACE: Duration = Duration::from_secs(5);
-
-/// Who holds the socket of this name measures on this machine.
-const ALONE: &[u8] = b"punctual-host";
 
 /// Why the host bench does not work.
 #[derive(Debug, thiserror::Error)]
@@ -91,6 +88,7 @@ impl SystemUnderTest for HostSystem {
                 .ok()
                 .map(|cpus| cpus.get() as u32),
             target_sha256: checksum::of_file(&self.target).ok(),
+            ssh: None,
         })
     }
 
@@ -111,7 +109,10 @@ impl SystemUnderTest for HostSystem {
 
 impl HostSystem {
     fn start(&self, plan: &str) -> Result<(WorkDir, Process), Error> {
-        let alone = alone()?;
+        let alone = board::alone().map_err(|error| match error.kind() {
+            io::ErrorKind::AddrInUse => Error::NotAlone,
+            _ => Error::at(Path::new("@punctual-host"))(error),
+        })?;
         let work = WorkDir::new(&self.cache).map_err(Error::at(&self.cache))?;
         let directory = work.path().to_owned();
         let at = || Error::at(&directory);
@@ -160,17 +161,6 @@ impl HostSystem {
     }
 }
 
-/// Two runs at a time would measure one another. The name is the machine's, whoever's the
-/// runs are, and the kernel gives it back when its holder dies.
-fn alone() -> Result<UnixListener, Error> {
-    let at = |error| Error::at(Path::new("@punctual-host"))(error);
-    let name = SocketAddr::from_abstract_name(ALONE).map_err(at)?;
-    UnixListener::bind_addr(&name).map_err(|error| match error.kind() {
-        io::ErrorKind::AddrInUse => Error::NotAlone,
-        _ => at(error),
-    })
-}
-
 /// A file in memory: a page of a file on a disk would be written back now and then, and its
 /// next writer, a thread that measures, would wait for that.
 fn status_page() -> io::Result<File> {
@@ -217,16 +207,8 @@ impl Process {
 }
 
 impl Watched for Process {
-    fn status(&mut self) -> io::Result<Option<ExitStatus>> {
-        self.child.try_wait()
-    }
-
-    fn has_paused(&mut self) -> bool {
-        false
-    }
-
-    fn go_on(&mut self) -> Result<(), RunError> {
-        Ok(())
+    fn status(&mut self) -> Result<Option<String>, RunError> {
+        Ok(self.child.try_wait()?.map(describe))
     }
 
     fn ask_to_end(&mut self) -> Option<Duration> {
@@ -244,8 +226,8 @@ impl Watched for Process {
         self.begun.elapsed()
     }
 
-    fn pid(&self) -> u32 {
-        self.child.id()
+    fn is_ready(&self) -> bool {
+        is_ready(self.child.id())
     }
 }
 

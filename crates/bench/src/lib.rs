@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where subjects run: the virtual bench and this machine.
+//! Where subjects run: the virtual bench, this machine, and boards.
 #![forbid(unsafe_code)]
 
 pub mod cache;
 mod console;
 mod error;
 pub mod host;
+
+pub mod ssh;
 pub mod system;
 pub mod virtual_bench;
 mod watch;

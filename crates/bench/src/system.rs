@@ -35,6 +35,11 @@ pub enum Event {
     Resuming,
     /// The target has said something.
     Record(Box<Record>),
+    /// The connection to its board is lost, for this reason. What is measured there goes on,
+    /// and it is tried to connect again.
+    Unreached(String),
+    /// Its board is heard of again.
+    Reached,
     /// How far the step is that runs; told some times a second where the bench can see it.
     Progress(Progress),
 }

@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,7 +35,8 @@ const SPENT_PER_SECOND: f64 = 60.0;
 struct Limits {
     /// Bytes on the console. The most talkative of boots takes a tenth of it.
     console: u64,
-    /// Bytes of the record stream: room for 50 million raw samples.
+    /// Bytes of the record stream: room for 200 million raw samples, or for what a day on 64
+    /// CPUs has measured so far each minute.
     stream: u64,
     /// Records. In memory each [`Recording`](punctual_model::Recording) has 250 KiB of bins,
     /// however small its frame.
@@ -45,7 +45,7 @@ struct Limits {
 
 const LIMITS: Limits = Limits {
     console: 4 << 20,
-    stream: 1 << 30,
+    stream: 4 << 30,
     records: 10_000,
 };
 
@@ -53,16 +53,20 @@ const LIMITS: Limits = Limits {
 /// not keep the watch from its other duties.
 const PIECE: u64 = LIMITS.console;
 
-/// A process in which a subject runs.
+/// What a subject runs in.
 pub trait Watched {
-    /// How it has ended, if it has.
-    fn status(&mut self) -> io::Result<Option<ExitStatus>>;
+    /// How it has ended, in words, if it has; an error where that will never be known.
+    fn status(&mut self) -> Result<Option<String>, RunError>;
 
     /// Whether the subject has paused itself since the last look.
-    fn has_paused(&mut self) -> bool;
+    fn has_paused(&mut self) -> bool {
+        false
+    }
 
     /// Lets a paused subject go on.
-    fn go_on(&mut self) -> Result<(), RunError>;
+    fn go_on(&mut self) -> Result<(), RunError> {
+        Ok(())
+    }
 
     /// Asks the subject to end after its sample and to send what it has; says how long it may
     /// take, or `None` where it cannot be asked.
@@ -71,12 +75,17 @@ pub trait Watched {
     /// How far the step is that runs, where that can be seen.
     fn progress(&mut self) -> Option<Progress>;
 
+    /// What has happened to the bench itself since the last look.
+    fn news(&mut self) -> Option<Event> {
+        None
+    }
+
     /// The time that it has spent: CPU time where its clock stands still while it does not
     /// run, time on the wall elsewhere.
     fn spent(&self) -> Duration;
 
-    /// Its process.
-    fn pid(&self) -> u32;
+    /// Whether it would run if it were let: what spends no time is not stopped then.
+    fn is_ready(&self) -> bool;
 }
 
 /// When watching ends well.
@@ -147,6 +156,9 @@ impl<'a> Watch<'a> {
             let exited = process.status()?;
             let paused = process.has_paused();
             let heard = self.listen()?;
+            while let Some(event) = process.news() {
+                self.tell(event)?;
+            }
             if let Some(meaning) = self.console.sign() {
                 self.hear_out(process)?;
                 return Err(RunError::Guest(meaning));
@@ -160,7 +172,7 @@ impl<'a> Watch<'a> {
                     return Err(RunError::Interrupted);
                 }
                 self.decoder.finish()?;
-                return Err(RunError::ended(status));
+                return Err(RunError::Ended(status));
             }
             if paused {
                 return match end {
@@ -171,7 +183,7 @@ impl<'a> Watch<'a> {
             let is_alive = end == Until::Finished && self.look_at_progress(process)?;
             let heard = heard || is_alive;
             self.timeout
-                .look(heard, process.spent(), || is_ready(process.pid()))?;
+                .look(heard, process.spent(), || process.is_ready())?;
             thread::sleep(LOOK);
         }
     }
@@ -227,10 +239,13 @@ impl<'a> Watch<'a> {
     }
 
     fn take(&mut self, record: Record) -> Result<(), RunError> {
-        if self.records == self.limits.records {
-            return Err(RunError::TooManyRecords(self.records));
+        // What was measured so far takes the place of what was said so before.
+        if !matches!(record, Record::SoFar(_)) {
+            if self.records == self.limits.records {
+                return Err(RunError::TooManyRecords(self.records));
+            }
+            self.records += 1;
         }
-        self.records += 1;
         match &record {
             Record::Started(started) => {
                 self.timeout.expect(started.nominal.as_secs_f64());
@@ -241,6 +256,7 @@ impl<'a> Watch<'a> {
             Record::Provenance(_)
             | Record::Step(_)
             | Record::Recording(_)
+            | Record::SoFar(_)
             | Record::Unsupported(_) => {}
         }
         self.tell(Event::Record(Box::new(record)))
@@ -352,7 +368,7 @@ impl SilenceTimeout {
 
 /// Whether a thread of this process waits for a CPU or for a disk: on a busy machine that may
 /// take long (`proc_pid_stat(5)`, field 3).
-fn is_ready(pid: u32) -> bool {
+pub fn is_ready(pid: u32) -> bool {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
         return false;
     };
@@ -377,16 +393,8 @@ mod tests {
     struct Idle;
 
     impl Watched for Idle {
-        fn status(&mut self) -> io::Result<Option<ExitStatus>> {
+        fn status(&mut self) -> Result<Option<String>, RunError> {
             Ok(None)
-        }
-
-        fn has_paused(&mut self) -> bool {
-            false
-        }
-
-        fn go_on(&mut self) -> Result<(), RunError> {
-            Ok(())
         }
 
         fn ask_to_end(&mut self) -> Option<Duration> {
@@ -401,8 +409,8 @@ mod tests {
             Duration::ZERO
         }
 
-        fn pid(&self) -> u32 {
-            0
+        fn is_ready(&self) -> bool {
+            false
         }
     }
 

@@ -21,6 +21,7 @@ mod remove;
 mod replay_args;
 mod run;
 mod runs;
+mod series;
 mod show;
 mod survey;
 
@@ -49,6 +50,7 @@ Examples:
   punctual judge r1 r4 --limits mine.toml  fit, unfit or undecided, and why
   punctual baseline set stable r4          what others are compared with
   punctual gate demo --baseline stable --kernel mine    did it get worse?
+  punctual series debian-6.12-rt           a line of kernels, release by release
   punctual bound r4                        how late at most, on RT
   punctual doctor                          what stands in the way on this machine
   punctual published celf                  what a suite's document says
@@ -75,7 +77,8 @@ Environment:
                    those used longest ago make room
   PUNCTUAL_TARGET  the program that measures, if not beside this one or in
                    ../lib/punctual
-  PUNCTUAL_PLUGIN  the scope's plugin, likewise";
+  PUNCTUAL_PLUGIN  the scope's plugin, likewise
+  PUNCTUAL_SSH     what reaches boards, with its options [ssh]";
 
 /// How late can this Linux kernel be? Real-time measurements with evidence.
 #[derive(Debug, Parser)]
@@ -95,6 +98,7 @@ enum Command {
     Judge(judge::Judge),
     Baseline(baseline::Baseline),
     Gate(gate::Gate),
+    Series(series::Series),
     Survey(survey::Survey),
     Bound(bound::Bound),
     Extremes(extremes::Extremes),
@@ -121,6 +125,7 @@ impl Cli {
             Command::Judge(command) => command.run(),
             Command::Baseline(command) => command.run(),
             Command::Gate(command) => command.run(),
+            Command::Series(command) => command.run(),
             Command::Survey(command) => command.run(),
             Command::Bound(command) => command.run(),
             Command::Extremes(command) => command.run(),

@@ -2,23 +2,29 @@
 //! Ctrl-C and its kin: the first asks for an orderly end, the second ends at once.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
+static FIRST: OnceLock<Instant> = OnceLock::new();
 /// Whether the handler is there: who measures may also repeat.
 static IS_HANDLED: Mutex<bool> = Mutex::new(false);
 
 /// What a shell reports for a program that SIGINT has ended.
 const KILLED_BY_SIGINT: i32 = 130;
 
+/// `timeout` and the like send a signal to a process and to its group: that asks once.
+const ONCE: Duration = Duration::from_millis(500);
+
 /// From now on SIGINT, SIGTERM and SIGHUP set the flag that is returned.
 pub fn flag() -> Result<&'static AtomicBool> {
     let mut is_handled = IS_HANDLED.lock().unwrap_or_else(PoisonError::into_inner);
     if !*is_handled {
         ctrlc::set_handler(|| {
-            if ASKED.swap(true, Ordering::SeqCst) {
+            let first = FIRST.get_or_init(Instant::now);
+            if ASKED.swap(true, Ordering::SeqCst) && first.elapsed() > ONCE {
                 // QEMU dies with this process, and the store shows its runs as interrupted.
                 std::process::exit(KILLED_BY_SIGINT);
             }

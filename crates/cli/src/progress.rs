@@ -134,6 +134,14 @@ impl Progress {
         match event {
             Event::Booting => self.at(line, "boots (once: the booted guest is kept)"),
             Event::Resuming => self.at(line, "resumes"),
+            Event::Unreached(why) => self.at(
+                line,
+                &format!(
+                    "{}  not reached ({why}): it goes on there, and is looked for",
+                    line.step
+                ),
+            ),
+            Event::Reached => self.at(line, &format!("{}  reached again", line.step)),
             Event::Record(record) => {
                 if let Record::Started(started) = &**record {
                     self.show_step(line, started);

@@ -3,9 +3,9 @@
 
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
-use crate::holm::holm;
 use crate::rank_sum::{RankSum, quotients_left_out};
-use crate::rule::{Rule, TooFewRuns};
+use crate::rule::{Rule, TooFewRuns, least_p};
+use crate::step_down::{Family, adjusted};
 
 /// The figures of two subjects: one for each run, all of one unit.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,6 +14,9 @@ pub struct Pair {
     pub of: Vec<f64>,
     /// Of the one that it is compared with.
     pub than: Vec<f64>,
+    /// The runs that both have these figures of, in this order: rows of the same runs are
+    /// judged together.
+    pub runs: Vec<String>,
     /// Whether both behaved the same to the last sample: their digests are equal.
     pub is_identical: bool,
 }
@@ -63,16 +66,18 @@ pub fn compare(of: &[f64], than: &[f64], rule: &Rule) -> Comparison {
     let row = Pair {
         of: of.to_vec(),
         than: than.to_vec(),
-        is_identical: false,
+        ..Pair::default()
     };
     compare_rows(&[row], rule).remove(0)
 }
 
 /// Several comparisons at once: among all of them a difference is found where there is none
-/// no more often than the rule's level says. Intervals have Bonferroni's share of the level.
+/// no more often than the rule's level says.
 ///
-/// Each is the exact permutation test of run labels on the rank sum; the ratio is the median
-/// of all quotients of one run's figure by another's, with the interval that inverts the test.
+/// Each is the exact permutation test of run labels on the rank sum, and p is adjusted by the
+/// permutation of whole runs in all rows at once. The ratio is the median of all quotients of
+/// one run's figure by another's, with the interval that inverts the test of its row by
+/// itself.
 ///
 /// Source of ratio and interval: J. L. Hodges and E. L. Lehmann, *Estimates of location based
 /// on rank tests* (1963), on logarithms.
@@ -81,27 +86,33 @@ pub fn compare(of: &[f64], than: &[f64], rule: &Rule) -> Comparison {
 /// Where a figure is no number.
 pub fn compare_rows(rows: &[Pair], rule: &Rule) -> Vec<Comparison> {
     let sums: Vec<Option<RankSum>> = rows.iter().map(Pair::rank_sum).collect();
-    let tested: Vec<f64> = sums.iter().flatten().map(RankSum::p).collect();
-    let share = rule.share(tested.len());
-    let mut adjusted = holm(&tested).into_iter();
-    let comparisons = rows.iter().zip(&sums).map(|(row, sum)| {
-        if row.is_identical {
-            return Comparison::IDENTICAL;
-        }
-        let p = sum.as_ref().and_then(|_| adjusted.next());
-        let ratio = row.ratio(share.level);
-        let is_found = p.is_some_and(|p| p <= rule.level);
-        let verdict = match (sum, TooFewRuns::of(row.have(), share.level)) {
-            (Some(sum), _) if is_found && sum.is_low() => Verdict::Lower,
-            (Some(_), _) if is_found => Verdict::Higher,
-            (_, Some(few)) => Verdict::Undecided(few),
-            (_, None) => Verdict::NotSeparated {
-                more: row.more(&share),
-            },
+    let tested = sums.iter().flatten().count();
+    let ps = adjusted(&families(rows, &sums), rows.len());
+    let compared = rows.iter().zip(&sums).zip(ps);
+    compared
+        .map(|((row, sum), p)| row.compared(sum.as_ref(), p, rule, &rule.share(tested)))
+        .collect()
+}
+
+/// The rows that are tested, those of the same runs together.
+fn families<'a>(rows: &[Pair], sums: &'a [Option<RankSum>]) -> Vec<Family<'a>> {
+    let mut families: Vec<(&Pair, Family<'a>)> = Vec::new();
+    for (number, (row, sum)) in rows.iter().zip(sums).enumerate() {
+        let Some(sum) = sum else { continue };
+        let is_own = |(other, _): &&mut (&Pair, Family<'_>)| {
+            (&other.runs, other.have()) == (&row.runs, row.have())
         };
-        Comparison { verdict, ratio, p }
-    });
-    comparisons.collect()
+        match families.iter_mut().find(is_own) {
+            Some((_, family)) => family.rows.push((number, sum)),
+            None => families.push((
+                row,
+                Family {
+                    rows: vec![(number, sum)],
+                },
+            )),
+        }
+    }
+    families.into_iter().map(|(_, family)| family).collect()
 }
 
 impl Comparison {
@@ -116,6 +127,33 @@ impl Comparison {
 }
 
 impl Pair {
+    /// `p` is adjusted for all rows; `share` is the rule of one of them, if each paid for all.
+    fn compared(&self, sum: Option<&RankSum>, p: f64, rule: &Rule, share: &Rule) -> Comparison {
+        if self.is_identical {
+            return Comparison::IDENTICAL;
+        }
+        let have = self.have();
+        // As far apart as can be, and yet it may be chance in one of so many rows.
+        let is_apart = |sum: &RankSum| sum.p() <= least_p(have.0, have.1) * (1.0 + 1e-9);
+        let few = match sum {
+            Some(sum) if is_apart(sum) => TooFewRuns::of(have, share.level),
+            _ => TooFewRuns::of(have, rule.level),
+        };
+        let verdict = match (sum, few) {
+            (Some(sum), _) if p <= rule.level && sum.is_low() => Verdict::Lower,
+            (Some(_), _) if p <= rule.level => Verdict::Higher,
+            (_, Some(few)) => Verdict::Undecided(few),
+            (_, None) => Verdict::NotSeparated {
+                more: self.more(share),
+            },
+        };
+        Comparison {
+            verdict,
+            ratio: self.ratio(rule.level),
+            p: sum.map(|_| p),
+        }
+    }
+
     fn have(&self) -> (usize, usize) {
         (self.of.len(), self.than.len())
     }
@@ -209,7 +247,7 @@ mod tests {
         Pair {
             of: of.to_vec(),
             than: than.to_vec(),
-            is_identical: false,
+            ..Pair::default()
         }
     }
 
@@ -257,26 +295,35 @@ mod tests {
     }
 
     #[test]
-    fn more_rows_ask_for_more_and_identical_ones_for_nothing() {
-        let rule = Rule::default();
-        let verdicts = |count: usize| -> Vec<Verdict> {
-            let mut rows = vec![pair(&LOW, &HIGH); count];
-            let mut same = pair(&LOW, &LOW);
-            same.is_identical = true;
-            rows.push(same);
-            compare_rows(&rows, &rule)
-                .iter()
-                .map(|one| one.verdict)
-                .collect()
+    fn rows_that_say_the_same_are_judged_as_one_and_identical_ones_ask_for_nothing() {
+        let mut rows = vec![pair(&LOW, &HIGH); 20];
+        let mut same = pair(&LOW, &LOW);
+        same.is_identical = true;
+        rows.push(same);
+        let found = compare_rows(&rows, &Rule::default());
+        assert!(found[..20].iter().all(|one| one.verdict == Verdict::Lower));
+        assert_eq!(found[20].verdict, Verdict::Identical);
+        // Each interval is of its row by itself.
+        assert_eq!(found[0].ratio, compare(&LOW, &HIGH, &Rule::default()).ratio);
+    }
+
+    #[test]
+    fn rows_that_say_something_else_ask_for_more_runs_and_so_do_other_runs() {
+        let apart = pair(&LOW[..4], &HIGH[..4]);
+        let mixed = pair(&[1.0, 3.0, 5.0, 7.0], &[2.0, 4.0, 6.0, 8.0]);
+        let few = Verdict::Undecided(TooFewRuns {
+            have: (4, 4),
+            needed: 5,
+        });
+        let verdicts = |rows: &[Pair]| -> Vec<Verdict> {
+            let found = compare_rows(rows, &Rule::default());
+            found.iter().map(|one| one.verdict).collect()
         };
-        let six = verdicts(6);
-        assert!(six[..6].iter().all(|one| *one == Verdict::Lower));
-        assert_eq!(six[6], Verdict::Identical);
-        let few = TooFewRuns {
-            have: (5, 5),
-            needed: 6,
-        };
-        assert_eq!(verdicts(7)[0], Verdict::Undecided(few));
+        assert_eq!(verdicts(std::slice::from_ref(&apart)), [Verdict::Lower]);
+        assert_eq!(verdicts(&[apart.clone(), mixed])[0], few);
+        let mut other = apart.clone();
+        other.runs = vec!["r1".to_owned()];
+        assert_eq!(verdicts(&[apart, other]), [few, few]);
     }
 
     #[test]

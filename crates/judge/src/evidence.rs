@@ -4,7 +4,7 @@
 use punctual_model::limit::Figure;
 use punctual_model::quantiles::supports;
 use punctual_model::run::{Run, State};
-use punctual_model::{Nanos, Plan, Quantiles, Recording, RecordingKey};
+use punctual_model::{Fact, Nanos, Plan, Quantiles, Recording, RecordingKey};
 use toml::Value;
 
 use crate::occasions::Occasions;
@@ -139,7 +139,28 @@ fn gap(run: &Run, key: &RecordingKey) -> Option<String> {
     if own.interrupted {
         return Some(format!("interrupted after {} samples", own.count));
     }
-    absent_cpus(run, own)
+    absent_cpus(run, own).or_else(|| beyond_the_kernel(run))
+}
+
+/// Clock sources that count the kernel's own ticks: no shorter time is told by them.
+const TICKING: [&str; 2] = ["jiffies", "refined-jiffies"];
+
+/// Why what a real machine kept to is no property of it. What it did not keep to is, whatever
+/// the reason.
+fn beyond_the_kernel(run: &Run) -> Option<String> {
+    let facts = run.provenance.as_ref().map(|found| &found.facts);
+    let facts = facts.filter(|_| !run.is_virtual())?;
+    if facts.get("virtualised") == Some(&Fact::Flag(true)) {
+        return Some(
+            "measured in a virtual machine in real time: its hypervisor may be later at another \
+             time"
+                .to_owned(),
+        );
+    }
+    let clock = facts.get("clocksource").and_then(Fact::text)?;
+    TICKING
+        .contains(&clock)
+        .then(|| format!("measured by the clock source {clock}, which tells no time below a tick"))
 }
 
 /// The CPUs that the plan names for the step and no recording is of.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use punctual_model::limit::{Bound, Demand, Figure, Limit, Reference};
+use punctual_model::plan::Step;
 use punctual_model::run::Run;
 use punctual_model::{Nanos, Plan, Recording, RecordingKey};
 use thiserror::Error;
@@ -161,10 +162,7 @@ impl Case<'_> {
                 keys.push(recording.key.clone());
             }
         }
-        let plans = subject.runs.iter();
-        let plans = plans.filter_map(|run| toml::from_str::<Plan>(&run.plan).ok());
-        let steps: Vec<_> = plans.flat_map(|plan| plan.steps).collect();
-        for step in steps.iter().filter(|step| !step.skip) {
+        for step in steps(subject) {
             let is_meant = self.limit.means_step(&step.probe, &step.load);
             let is_of = |key: &RecordingKey| (&key.probe, &key.load) == (&step.probe, &step.load);
             if !is_meant || keys.iter().any(is_of) {
@@ -351,6 +349,7 @@ impl Case<'_> {
                 is_identical: of == figures && is_identical(&evidence.found, &than.found),
                 of,
                 than: figures,
+                runs: Vec::new(),
             },
             (Err(why), _) | (_, Err(why)) => return Found::gap(why),
         };
@@ -437,10 +436,25 @@ fn middle(figures: &[f64]) -> f64 {
     f64::midpoint(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2])
 }
 
-/// What was measured on a subject, for an error.
+/// The steps of a subject's plans, but for those that were not taken.
+fn steps(subject: &Subject<'_>) -> Vec<Step> {
+    let plans = subject.runs.iter();
+    let plans = plans.filter_map(|run| toml::from_str::<Plan>(&run.plan).ok());
+    let steps = plans.flat_map(|plan| plan.steps);
+    steps.filter(|step| !step.skip).collect()
+}
+
+/// What was measured on a subject, or is to be, for an error.
 fn measured(subject: &Subject<'_>) -> Vec<String> {
     let recordings = subject.runs.iter().flat_map(|run| &run.recordings);
-    recordings.map(|one| one.key.to_string()).collect()
+    let measured: Vec<String> = recordings.map(|one| one.key.to_string()).collect();
+    if !measured.is_empty() {
+        return measured;
+    }
+    let planned = steps(subject).into_iter();
+    planned
+        .map(|step| format!("{} / {}", step.probe, step.load))
+        .collect()
 }
 
 /// Names without repetitions; `none` where there is none.

@@ -6,27 +6,28 @@
 //! it is wrong.
 #![forbid(unsafe_code)]
 
+mod change_points;
 mod compare;
 mod difference;
 mod evidence;
 mod extremes;
-mod holm;
 mod judge;
 mod occasions;
 mod pareto;
 mod rank_sum;
 mod rule;
 mod sequential;
+mod step_down;
 #[cfg(test)]
 mod synthetic;
 pub mod trials;
 mod typical;
 mod verdict;
 
+pub use change_points::{ChangePoint, change_points};
 pub use compare::{Comparison, Interval, Pair, Verdict, compare, compare_rows};
 pub use difference::{Difference, is_identical};
 pub use extremes::{NoExtremes, ReturnLevel, Tail, tail};
-pub use holm::holm;
 pub use judge::{Baselines, Unanswered, judge, judge_with};
 pub use occasions::{MoreOften, Occasions, RateBounds, more_often};
 pub use pareto::Pareto;

@@ -15,12 +15,14 @@ const SEED: u64 = 1;
 /// Rank sums are doubled, so that ties, which have the mean of their ranks, have whole ones.
 #[derive(Debug)]
 pub struct RankSum {
-    /// The doubled rank sum of the first side.
-    observed: usize,
-    /// The share of divisions with each doubled rank sum, from 0.
-    shares: Vec<f64>,
-    /// What a division that was drawn by chance adds: the observed one is one of them.
-    correction: Option<u32>,
+    /// The doubled rank of each run, those of the first side first.
+    ranks: Vec<usize>,
+    /// How many runs the first side has.
+    size: usize,
+    /// The mean doubled rank sum of all divisions.
+    mean: f64,
+    /// The two-sided p of each doubled rank sum, from 0.
+    ps: Vec<f64>,
 }
 
 impl RankSum {
@@ -28,37 +30,64 @@ impl RankSum {
     pub fn of(one: &[f64], other: &[f64]) -> Self {
         let all: Vec<f64> = one.iter().chain(other).copied().collect();
         let ranks = doubled_ranks(&all);
-        let observed = ranks[..one.len()].iter().sum();
         let is_exact = all.len() <= EXACT_MOST;
         let shares = if is_exact {
             exact(&ranks, one.len())
         } else {
-            drawn(ranks, one.len())
+            drawn(ranks.clone(), one.len())
         };
+        let sums = shares.iter().enumerate();
         Self {
-            observed,
-            shares,
-            correction: (!is_exact).then_some(DRAWS),
+            ranks,
+            size: one.len(),
+            mean: sums.map(|(sum, share)| sum as f64 * share).sum(),
+            ps: two_sided(&shares, (!is_exact).then_some(DRAWS)),
         }
     }
 
     /// The two-sided p: twice the smaller share of divisions that are as far to one side.
     pub fn p(&self) -> f64 {
-        let below: f64 = self.shares[..=self.observed].iter().sum();
-        let above: f64 = self.shares[self.observed..].iter().sum();
-        let tail = below.min(above);
-        let tail = self.correction.map_or(tail, |draws| {
-            (tail * f64::from(draws) + 1.0) / (f64::from(draws) + 1.0)
-        });
-        (2.0 * tail).min(1.0)
+        self.ps[self.observed()]
+    }
+
+    /// The p of another division of the same runs: of these, by their numbers, on the first
+    /// side.
+    pub fn p_of(&self, chosen: &[usize]) -> f64 {
+        self.ps[chosen.iter().map(|run| self.ranks[*run]).sum::<usize>()]
+    }
+
+    /// How many runs the first side has, and how many both have.
+    pub fn sizes(&self) -> (usize, usize) {
+        (self.size, self.ranks.len())
     }
 
     /// Whether the first side's ranks are below what chance makes them on average.
     pub fn is_low(&self) -> bool {
-        let sums = self.shares.iter().enumerate();
-        let mean: f64 = sums.map(|(sum, share)| sum as f64 * share).sum();
-        (self.observed as f64) < mean
+        (self.observed() as f64) < self.mean
     }
+
+    fn observed(&self) -> usize {
+        self.ranks[..self.size].iter().sum()
+    }
+}
+
+/// The two-sided p of each sum; of sums that were drawn by chance the observed one is one
+/// more.
+fn two_sided(shares: &[f64], draws: Option<u32>) -> Vec<f64> {
+    let add = |sum: &mut f64, share: &f64| {
+        *sum += share;
+        Some(*sum)
+    };
+    let below: Vec<f64> = shares.iter().scan(0.0, add).collect();
+    let above: Vec<f64> = shares.iter().rev().scan(0.0, add).collect();
+    let p = |(below, above): (&f64, &f64)| {
+        let tail = below.min(*above);
+        let tail = draws.map_or(tail, |draws| {
+            (tail * f64::from(draws) + 1.0) / (f64::from(draws) + 1.0)
+        });
+        (2.0 * tail).min(1.0)
+    };
+    below.iter().zip(above.iter().rev()).map(p).collect()
 }
 
 /// How many of the smallest of all `one · other` quotients an interval at `level` leaves out

@@ -86,6 +86,13 @@ pub enum AptError {
     Io(String, io::Error),
 }
 
+impl AptError {
+    /// Whether an index names a file that the archive does not have (any more, or yet).
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(self, Self::Failed { stderr, .. } if stderr.contains("404  Not Found"))
+    }
+}
+
 const UPDATE: &str = "run `apt-get update` as root and try again";
 
 /// A package that can be downloaded.
@@ -97,9 +104,21 @@ pub(super) struct Candidate {
     pub(super) size: u64,
 }
 
-/// Finds the package that matches a pattern and can be downloaded: of the version that `id`
-/// is pinned to, else the newest.
-pub(super) fn resolve(lists: &Lists, pattern: &str, id: &str) -> Result<Candidate, AptError> {
+/// Finds the packages that match a pattern and can be downloaded: of the version that `id` is
+/// pinned to, or of all, the newest first. Never none.
+pub(super) fn resolve(lists: &Lists, pattern: &str, id: &str) -> Result<Vec<Candidate>, AptError> {
+    choose(all(lists, pattern)?, id)
+}
+
+/// The packages of all versions that match a pattern and can be downloaded, the oldest first.
+pub(super) fn releases(lists: &Lists, pattern: &str) -> Result<Vec<Candidate>, AptError> {
+    let mut all = all(lists, pattern)?;
+    all.sort_by(|a, b| version::compare(&a.version, &b.version));
+    all.dedup_by(|a, b| a.version == b.version);
+    Ok(all)
+}
+
+fn all(lists: &Lists, pattern: &str) -> Result<Vec<Candidate>, AptError> {
     let mut search = lists.command("apt-cache");
     search.args(["search", "--names-only", pattern]);
     let search = run("apt-cache", &mut search, UPDATE)?;
@@ -118,31 +137,31 @@ pub(super) fn resolve(lists: &Lists, pattern: &str, id: &str) -> Result<Candidat
     if candidates.is_empty() {
         return Err(none());
     }
-    choose(candidates, id)
+    Ok(candidates)
 }
 
 /// Finds the package of this name.
 pub(super) fn resolve_name(lists: &Lists, name: &str) -> Result<Candidate, AptError> {
     let escaped = name.replace('.', r"\.").replace('+', r"\+");
-    resolve(lists, &format!("^{escaped}$"), "any")
+    Ok(resolve(lists, &format!("^{escaped}$"), "any")?.swap_remove(0))
 }
 
-/// The newest candidate that fits an id.
-fn choose(mut candidates: Vec<Candidate>, id: &str) -> Result<Candidate, AptError> {
+/// The candidates that fit an id, the newest first; never none.
+fn choose(mut candidates: Vec<Candidate>, id: &str) -> Result<Vec<Candidate>, AptError> {
     candidates.sort_by(|a, b| version::compare(&b.version, &a.version));
-    let fits = |one: &&Candidate| KernelId::parse(id).is_ok_and(|id| id.fits(&one.version));
-    candidates.iter().find(fits).cloned().ok_or_else(|| {
-        let known: Vec<&str> = candidates.iter().map(|one| &*one.version).collect();
-        AptError::NoVersion {
-            id: id.to_owned(),
-            known: known.join(", "),
-        }
-    })
+    let known: Vec<&str> = candidates.iter().map(|one| &*one.version).collect();
+    let known = known.join(", ");
+    candidates.retain(|one| KernelId::parse(id).is_ok_and(|id| id.fits(&one.version)));
+    if candidates.is_empty() {
+        let id = id.to_owned();
+        return Err(AptError::NoVersion { id, known });
+    }
+    Ok(candidates)
 }
 
 /// The package and the version that would be fetched, by what `apt-cache` printed.
 pub fn choose_in(search: &str, show: &str, id: &str) -> Result<(String, String), AptError> {
-    let chosen = choose(candidates(&parse_names(search), show), id)?;
+    let chosen = choose(candidates(&parse_names(search), show), id)?.swap_remove(0);
     Ok((chosen.package, chosen.version))
 }
 
@@ -273,7 +292,9 @@ mod tests {
     use super::*;
 
     fn newest(names: &[String], show: &str) -> Option<Candidate> {
-        choose(candidates(names, show), "k").ok()
+        choose(candidates(names, show), "k")
+            .ok()
+            .map(|mut all| all.swap_remove(0))
     }
 
     const SEARCH: &str = "\
@@ -334,7 +355,10 @@ SHA256: 0000
 
     #[test]
     fn a_version_can_be_named() {
-        let pinned = |id| choose(candidates(&parse_names(SEARCH), SHOW), id);
+        let pinned = |id| {
+            let all = choose(candidates(&parse_names(SEARCH), SHOW), id);
+            all.map(|mut all| all.swap_remove(0))
+        };
         for id in ["k@6.12.99", "k@6.12.99-1~deb12u1"] {
             assert_eq!(pinned(id).unwrap().version, "6.12.99-1~deb12u1");
         }
@@ -343,6 +367,25 @@ SHA256: 0000
             error.contains("6.12.117-1~deb12u1, 6.12.107-1~deb12u1"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn what_is_not_pinned_may_be_an_older_one_and_what_is_gone_is_known() {
+        let all = choose(candidates(&parse_names(SEARCH), SHOW), "k").unwrap();
+        let versions: Vec<&str> = all.iter().map(|one| &*one.version).collect();
+        assert!(
+            versions.is_sorted_by(|a, b| version::compare(a, b).is_gt()),
+            "{versions:?}"
+        );
+        assert_eq!(versions.len(), 3);
+        let failed = |stderr: &str| AptError::Failed {
+            program: "apt-get",
+            status: std::process::ExitStatus::default(),
+            stderr: stderr.to_owned(),
+            advice: UPDATE,
+        };
+        assert!(failed("E: Failed to fetch http://x/a.deb  404  Not Found [IP: ::1]").is_gone());
+        assert!(!failed("E: Failed to fetch http://x/a.deb  Connection timed out").is_gone());
     }
 
     #[test]

@@ -19,6 +19,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::apt::{self, Candidate, Lists};
 use crate::checksum;
 use crate::error::{KernelError, at};
 use crate::id::KernelId;
@@ -55,6 +56,21 @@ pub enum State {
         /// Why, and what to do.
         reason: String,
     },
+}
+
+/// A release of a line of kernels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// What it is called: `debian-6.12@6.12.43-1~bpo12+1`.
+    pub id: String,
+    /// Its package.
+    pub package: String,
+    /// The package's version.
+    pub version: String,
+    /// The package's size, in bytes.
+    pub size: u64,
+    /// Whether it is in the cache.
+    pub is_cached: bool,
 }
 
 /// The kernels in the cache, and those that can be fetched into it.
@@ -179,6 +195,32 @@ impl Catalog {
         let kernel = self.get(id)?;
         progress(&format!("{id}: {} is ready", kernel.release));
         Ok(kernel)
+    }
+
+    /// All releases of a source's line that the distribution still has, the oldest first.
+    pub fn releases(
+        &self,
+        id: &str,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Vec<Release>, KernelError> {
+        let name = KernelId::parse(id)?.name;
+        let source = self.source(id).ok_or_else(|| self.absent(id))?;
+        let Some(releases) = source.releases.as_ref().filter(|_| name == id) else {
+            return Err(KernelError::NoReleases(id.to_owned()));
+        };
+        let lists = Lists::fetch(&self.cache, &releases.suites, progress)?;
+        let all = apt::releases(&lists, &releases.package)?.into_iter();
+        let release = |one: Candidate| {
+            let id = format!("{name}@{}", one.version);
+            Release {
+                is_cached: self.is_cached(&id),
+                id,
+                package: one.package,
+                version: one.version,
+                size: one.size,
+            }
+        };
+        Ok(all.map(release).collect())
     }
 
     /// Copies a user's own kernel into the cache. One of the same id is replaced only if that

@@ -30,6 +30,11 @@ pub enum KernelError {
         /// What there is.
         known: String,
     },
+    /// It is one release, or has no line.
+    #[error(
+        "expected a line of kernels, such as debian-6.12-rt, found \"{0}\", which has no releases"
+    )]
+    NoReleases(String),
     /// It has a source, and is not in the cache.
     #[error("{0}: expected the kernel in the cache, found it not fetched yet")]
     NotFetched(String),

@@ -35,11 +35,11 @@ pub mod fuzzing {
 use std::path::PathBuf;
 
 pub use apt::AptError;
-pub use catalog::{Catalog, Listed, State};
+pub use catalog::{Catalog, Listed, Release, State};
 pub use error::KernelError;
 pub use image::{ImageError, ImageInfo, inspect};
 pub use module::ModuleError;
-pub use source::{Source, SourceError};
+pub use source::{Releases, Source, SourceError};
 
 /// A kernel that can be booted.
 #[derive(Clone, Debug, PartialEq, Eq)]

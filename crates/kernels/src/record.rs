@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::apt::{self, Candidate, Lists};
+use crate::apt::{self, AptError, Candidate, Lists};
 use crate::checksum;
 use crate::error::{KernelError, at};
 use crate::image;
@@ -58,10 +58,12 @@ pub(super) fn fetch_into(
     progress: &mut dyn FnMut(&str),
 ) -> Result<Record, KernelError> {
     let mut say = |text: &str| progress(&format!("{id}: {text}"));
-    let lists = Lists::fetch(cache, &source.suites, &mut say)?;
-    say(&format!("looking for {}", source.package));
-    let candidate = apt::resolve(&lists, &source.package, id)?;
-    let unpacked = download_into(work, &lists, &candidate, &mut say)?;
+    let Found {
+        lists,
+        suites,
+        candidate,
+        unpacked,
+    } = find(work, cache, id, source, &mut say)?;
     let info = image::inspect(unpacked.image()?)?;
     let config = match unpacked.config() {
         Ok(config) => config.to_owned(),
@@ -78,11 +80,73 @@ pub(super) fn fetch_into(
         deb_sha256: Some(candidate.sha256.clone()),
         vmlinuz_sha256: sum(unpacked.image()?)?,
         config_sha256: Some(sum(&config)?),
-        suites: source.suites.clone(),
+        suites,
         fetched_at: now(),
         boot: source.boot.clone(),
         modules: Vec::new(),
     })
+}
+
+/// A package, and where it was found.
+struct Found {
+    lists: Lists,
+    suites: Vec<String>,
+    candidate: Candidate,
+    unpacked: apt::Unpacked,
+}
+
+/// The package that `id` asks for: among those that its source names, or else among all
+/// releases of its line.
+fn find(
+    work: &Path,
+    cache: &Path,
+    id: &str,
+    source: &Source,
+    say: &mut dyn FnMut(&str),
+) -> Result<Found, KernelError> {
+    let mut find_in = |package: &str, suites: &[String]| {
+        let lists = Lists::fetch(cache, suites, say)?;
+        say(&format!("looking for {package}"));
+        let (candidate, unpacked) = newest(work, &lists, package, id, say)?;
+        Ok(Found {
+            lists,
+            suites: suites.to_owned(),
+            candidate,
+            unpacked,
+        })
+    };
+    match (find_in(&source.package, &source.suites), &source.releases) {
+        (Err(KernelError::Apt(error)), Some(all)) if is_elsewhere(&error) => {
+            find_in(&all.package, &all.suites)
+        }
+        (found, _) => found,
+    }
+}
+
+/// Whether another archive may have what this one has not.
+fn is_elsewhere(error: &AptError) -> bool {
+    matches!(error, AptError::NoVersion { .. } | AptError::NoPackage(_)) || error.is_gone()
+}
+
+/// The newest package that fits and can be downloaded: an index may name what is gone.
+fn newest(
+    work: &Path,
+    lists: &Lists,
+    package: &str,
+    id: &str,
+    say: &mut dyn FnMut(&str),
+) -> Result<(Candidate, apt::Unpacked), KernelError> {
+    let mut gone = None;
+    for candidate in apt::resolve(lists, package, id)? {
+        match download_into(work, lists, &candidate, say) {
+            Err(KernelError::Apt(error)) if error.is_gone() => {
+                say(&format!("the archive does not have {}", candidate.version));
+                gone = gone.or(Some(error));
+            }
+            found => return found.map(|unpacked| (candidate, unpacked)),
+        }
+    }
+    Err(gone.expect("there is a candidate").into())
 }
 
 fn download_into(

@@ -25,6 +25,18 @@ pub struct Source {
     /// Boot arguments that it is always started with.
     #[serde(default)]
     pub boot: String,
+    /// The releases of its line.
+    pub releases: Option<Releases>,
+}
+
+/// All releases of a line that the distribution still has.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Releases {
+    /// An extended regular expression for the names of their packages.
+    pub package: String,
+    /// The suites of Debian that have them.
+    pub suites: Vec<String>,
 }
 
 /// A file in `kernels/` that is no source.
@@ -75,7 +87,10 @@ mod tests {
     #[test]
     fn the_pattern_of_a_package_is_anchored() {
         for source in all().unwrap() {
-            assert!(source.package.starts_with('^') && source.package.ends_with('$'));
+            let releases = source.releases.as_ref().map(|releases| &releases.package);
+            for package in releases.into_iter().chain([&source.package]) {
+                assert!(package.starts_with('^') && package.ends_with('$'));
+            }
             assert!(crate::id::KernelId::parse(&source.id).is_ok_and(|id| id.version.is_none()));
         }
     }

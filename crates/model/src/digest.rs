@@ -84,14 +84,20 @@ impl Hasher {
     }
 
     fn finish(self) -> String {
-        self.0
-            .finalize()
-            .iter()
-            .fold(String::new(), |mut text, byte| {
-                write!(text, "{byte:02x}").expect("writing to memory does not fail");
-                text
-            })
+        hexadecimal(&self.0.finalize())
     }
+}
+
+/// The SHA-256 of bytes, as lower-case hexadecimal digits.
+pub fn sha256(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("writing to memory does not fail");
+        text
+    })
 }
 
 #[cfg(test)]

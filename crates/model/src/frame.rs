@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The stream between target and workstation: frames with lengths and checksums.
+//! The [conversation](crate::board) with a board goes in such frames, too.
 //!
 //! ```text
 //!  0      4      8      12     16
@@ -12,6 +13,8 @@
 //! so that a frame that is lost as a whole is noticed too. A reader keeps everything
 //! before the first frame that is wrong, and nothing after it.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use crate::record::Record;
@@ -97,11 +100,11 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// The next frame, holding `record`.
+    /// The next frame, holding `record`, or another message.
     ///
     /// # Panics
     /// If a record is longer than [`BODY_LIMIT`]; the plan's limits keep it far below.
-    pub fn encode(&mut self, record: &Record) -> Vec<u8> {
+    pub fn encode<T: Serialize>(&mut self, record: &T) -> Vec<u8> {
         let mut frame = vec![0; HEADER];
         ciborium::into_writer(record, &mut frame).expect("writing to memory does not fail");
         let length = frame.len() - HEADER;
@@ -135,6 +138,19 @@ impl Decoder {
 
     /// The next record, or `None` where more of the stream is needed.
     pub fn next_record(&mut self) -> Result<Option<Record>, FrameError> {
+        self.next_sound(contradiction)
+    }
+
+    /// The next message of another kind, or `None` where more of the stream is needed.
+    pub fn next_message<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
+        self.next_sound(|_| None)
+    }
+
+    /// The next message in which nothing contradicts itself.
+    fn next_sound<T: DeserializeOwned>(
+        &mut self,
+        contradiction: impl Fn(&T) -> Option<&'static str>,
+    ) -> Result<Option<T>, FrameError> {
         let frame = self.next;
         let begun = self.pending.len().min(MAGIC.len());
         if self.pending[..begun] != MAGIC[..begun] {
@@ -202,7 +218,7 @@ impl Decoder {
 
 fn contradiction(record: &Record) -> Option<&'static str> {
     match record {
-        Record::Recording(recording) => recording.contradiction(),
+        Record::Recording(recording) | Record::SoFar(recording) => recording.contradiction(),
         _ => None,
     }
 }

@@ -59,6 +59,12 @@ impl Histogram {
         }
     }
 
+    /// Forgets all values, and keeps its memory.
+    pub fn clear(&mut self) {
+        self.bins.reset();
+        (self.overflow, self.negative) = (0, 0);
+    }
+
     /// Counts all values of another histogram too.
     ///
     /// # Panics

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum MachineRecord {
     /// QEMU with a clock that counts instructions.
     Virtual(VirtualMachine),
-    /// The workstation itself, in real time.
+    /// The workstation itself or a board, in real time.
     Host(HostMachine),
 }
 
@@ -53,6 +53,10 @@ pub struct HostMachine {
     pub cpus: Option<u32>,
     /// The SHA-256 of the target program; `None` where it could not be read.
     pub target_sha256: Option<String>,
+    /// As what OpenSSH's client reached it, `[USER@]HOST[:DIRECTORY]`; `None` for the
+    /// workstation itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ssh: Option<String>,
 }
 
 impl MachineRecord {
@@ -98,11 +102,14 @@ impl MachineRecord {
             .into_iter()
             .chain(machine.turn_us.map(|turn| ("turn", format!("{turn} us"))))
             .collect(),
-            Self::Host(machine) => vec![
+            Self::Host(machine) => [
                 ("host", machine.host.clone()),
                 ("cpus", known(&machine.cpus.map(|cpus| cpus.to_string()))),
                 ("target sha256", known(&machine.target_sha256)),
-            ],
+            ]
+            .into_iter()
+            .chain(machine.ssh.clone().map(|ssh| ("reached by ssh", ssh)))
+            .collect(),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! What a target is told to do: a suite with everything looked up.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +29,10 @@ pub struct Plan {
     /// `/dev/cpu_dma_latency` is held at 0.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_idle_states: bool,
+    /// After so many seconds what was measured so far is told, again and again; never, where
+    /// there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tell_every_s: Option<NonZeroU32>,
     /// Kernel modules that could not be brought along, with the reasons.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub absent: BTreeMap<String, String>,

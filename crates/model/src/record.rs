@@ -14,7 +14,8 @@ use crate::units::Nanos;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Record {
-    /// First of all: what is judged, as read back from the running kernel.
+    /// First of all: what is judged, as read back from the running kernel. Before the last one
+    /// once more, where there are facts that only the end tells.
     Provenance(Provenance),
     /// A step begins.
     Started(Started),
@@ -22,6 +23,9 @@ pub enum Record {
     Step(StepRecord),
     /// A probe has delivered.
     Recording(Box<Recording>),
+    /// What a probe has measured so far, without raw samples and settings: it takes the place
+    /// of what was said so before, and gives it to what the probe delivers.
+    SoFar(Box<Recording>),
     /// A probe could not run.
     Unsupported(Unsupported),
     /// The plan could not be carried out, and no step was begun.

@@ -66,6 +66,10 @@ pub struct Recording {
     pub worst: Vec<Sample>,
     /// The samples themselves, in order, up to the limit that the plan set.
     pub samples: Samples,
+    /// Of a recording that was told in parts while it was taken, the largest sample of each
+    /// part, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub maxima: Vec<Sample>,
     /// How it was measured: scheduling, affinity, timer slack, all as read back.
     pub settings: Facts,
     /// What the probe found besides its samples.
@@ -148,6 +152,10 @@ impl Recording {
             (most <= COUNT_MOST, "a count that no time suffices for"),
             (ordered, "a smallest sample that is larger than the largest"),
             (self.worst.len() <= WORST_KEPT, "too many worst samples"),
+            (
+                self.maxima.len() as u64 <= self.count,
+                "more largest samples than were counted",
+            ),
         ];
         rules
             .iter()
@@ -250,9 +258,10 @@ impl Work {
     }
 }
 
-/// Takes samples without allocating: all memory is taken, and touched, beforehand.
-#[derive(Debug)]
-pub struct Recorder {
+/// The figures of samples, taken without allocating: all memory is taken, and touched,
+/// beforehand.
+#[derive(Clone, Debug)]
+pub struct Tally {
     count: u64,
     sum: Nanos,
     min: Nanos,
@@ -260,14 +269,12 @@ pub struct Recorder {
     missed: u64,
     histogram: Histogram,
     worst: Vec<Sample>,
-    samples: Samples,
-    keep: usize,
-    last_at: Nanos,
 }
 
-impl Recorder {
-    /// A recorder that keeps the first `keep` samples raw and counts all of them.
-    pub fn new(keep: usize) -> Self {
+impl Tally {
+    /// That of no sample.
+    #[expect(clippy::new_without_default, reason = "it takes much memory")]
+    pub fn new() -> Self {
         Self {
             count: 0,
             sum: Nanos::ZERO,
@@ -276,19 +283,11 @@ impl Recorder {
             missed: 0,
             histogram: Histogram::new(),
             worst: Vec::with_capacity(WORST_KEPT),
-            samples: Samples::with_room(keep),
-            keep,
-            last_at: Nanos::ZERO,
         }
     }
 
-    /// Takes one sample. Neither allocates nor locks, and never fails.
-    pub fn record(&mut self, at: Nanos, value: Nanos) {
-        if self.samples.values.len() < self.keep {
-            self.samples.steps.push(at - self.last_at);
-            self.samples.values.push(value);
-            self.last_at = at;
-        }
+    /// Takes one sample.
+    fn record(&mut self, at: Nanos, value: Nanos) {
         self.histogram.record(value);
         self.note_worst(Sample {
             seq: self.count,
@@ -299,11 +298,6 @@ impl Recorder {
         self.min = self.min.min(value);
         self.max = self.max.max(value);
         self.count += 1;
-    }
-
-    /// Counts periods in which no sample could be taken.
-    pub fn miss(&mut self, periods: u64) {
-        self.missed += periods;
     }
 
     fn note_worst(&mut self, sample: Sample) {
@@ -323,7 +317,41 @@ impl Recorder {
         self.worst.insert(place, sample);
     }
 
-    /// The finished recording.
+    /// How many samples there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The largest sample; of equal ones the first.
+    pub fn worst(&self) -> Option<Sample> {
+        self.worst.first().copied()
+    }
+
+    /// Adds the samples that were taken after its own, and were counted from 0 there.
+    pub fn absorb(&mut self, later: &Self) {
+        for sample in &later.worst {
+            self.note_worst(Sample {
+                seq: sample.seq + self.count,
+                ..*sample
+            });
+        }
+        self.histogram.add(&later.histogram);
+        self.sum += later.sum;
+        self.min = self.min.min(later.min);
+        self.max = self.max.max(later.max);
+        self.missed += later.missed;
+        self.count += later.count;
+    }
+
+    /// Forgets all samples, and keeps its memory.
+    pub fn clear(&mut self) {
+        (self.count, self.sum, self.missed) = (0, Nanos::ZERO, 0);
+        (self.min, self.max) = (Nanos(i64::MAX), Nanos(i64::MIN));
+        self.histogram.clear();
+        self.worst.clear();
+    }
+
+    /// A recording of these figures, without a raw sample.
     pub fn finish(self, key: RecordingKey) -> Recording {
         Recording {
             key,
@@ -335,11 +363,57 @@ impl Recorder {
             missed: self.missed,
             histogram: self.histogram,
             worst: self.worst,
-            samples: self.samples,
+            samples: Samples::default(),
+            maxima: Vec::new(),
             settings: Facts::new(),
             findings: Findings::new(),
             output: None,
             interrupted: false,
+        }
+    }
+}
+
+/// Takes samples without allocating: all memory is taken, and touched, beforehand.
+#[derive(Debug)]
+pub struct Recorder {
+    /// The figures since the last hand-over.
+    pub tally: Tally,
+    samples: Samples,
+    keep: usize,
+    last_at: Nanos,
+}
+
+impl Recorder {
+    /// A recorder that keeps the first `keep` samples raw and counts all of them.
+    pub fn new(keep: usize) -> Self {
+        Self {
+            tally: Tally::new(),
+            samples: Samples::with_room(keep),
+            keep,
+            last_at: Nanos::ZERO,
+        }
+    }
+
+    /// Takes one sample. Neither allocates nor locks, and never fails.
+    pub fn record(&mut self, at: Nanos, value: Nanos) {
+        if self.samples.values.len() < self.keep {
+            self.samples.steps.push(at - self.last_at);
+            self.samples.values.push(value);
+            self.last_at = at;
+        }
+        self.tally.record(at, value);
+    }
+
+    /// Counts periods in which no sample could be taken.
+    pub fn miss(&mut self, periods: u64) {
+        self.tally.missed += periods;
+    }
+
+    /// The finished recording.
+    pub fn finish(self, key: RecordingKey) -> Recording {
+        Recording {
+            samples: self.samples,
+            ..self.tally.finish(key)
         }
     }
 }
@@ -379,6 +453,29 @@ mod tests {
                 prop_assert_eq!(values[sample.seq as usize], sample.value.0);
                 prop_assert_eq!(sample.at.0, sample.seq as i64 * 1_000);
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_handed_over_in_parts_is_the_same_as_the_whole(
+            values in prop::collection::vec(-1_000_i64..1_000_000, 1..200),
+            cuts in prop::collection::vec(0_usize..200, 0..4),
+        ) {
+            let whole = record(&values, 10);
+            let (mut recorder, mut total, mut part) = (Recorder::new(10), Tally::new(), Tally::new());
+            for (seq, value) in values.iter().enumerate() {
+                if cuts.contains(&seq) {
+                    part.clear();
+                    std::mem::swap(&mut recorder.tally, &mut part);
+                    total.absorb(&part);
+                }
+                recorder.record(Nanos(seq as i64 * 1_000), Nanos(*value));
+            }
+            total.absorb(&recorder.tally);
+            recorder.tally = total;
+            let parts = recorder.finish(whole.key.clone());
+            prop_assert_eq!(parts, whole);
         }
     }
 

@@ -6,6 +6,8 @@
 //! others are slots of eight, one cache line for each measuring thread. Each word has one
 //! writer; a reader may see a sample counted whose value it does not see yet.
 
+use serde::{Deserialize, Serialize};
+
 use crate::units::Nanos;
 
 /// How many words there are.
@@ -17,8 +19,13 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"punctual");
 
 /// Head: where the magic number is.
 pub const MAGIC_WORD: usize = 0;
-/// Head: not zero asks the target to end; only a bench without signals writes it.
+/// Head: what measuring threads are asked for after their sample: nothing (0), [`STOP`], or
+/// [`HAND_OVER`].
 pub const STOP_WORD: usize = 1;
+/// To end; of others than the target, only a bench without signals asks for it.
+pub const STOP: u64 = 1;
+/// To hand over the figures so far; only the target itself asks for it.
+pub const HAND_OVER: u64 = 2;
 /// Head: the number of the step that runs, from 1; 0 before the first.
 pub const STEP_WORD: usize = 2;
 /// Head: how many slots are used.
@@ -40,7 +47,7 @@ pub const MISSED_WORD: usize = 3;
 pub const NO_WORST: i64 = i64::MIN;
 
 /// How far a step is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// The step's number in the plan, from 0.
     pub step: u32,

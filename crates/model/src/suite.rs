@@ -126,6 +126,7 @@ impl Suite {
         }
         Ok(Plan {
             allow_idle_states: false,
+            tell_every_s: None,
             seed,
             loads,
             absent: BTreeMap::new(),

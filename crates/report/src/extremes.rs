@@ -157,14 +157,8 @@ mod tests {
     }
 
     fn schema(value: &Value) -> Result<(), String> {
-        let schema = serde_json::from_str(include_str!("../../../docs/schema/extremes-1.json"));
-        let mut compiler = boon::Compiler::new();
-        let name = "extremes-1.json";
-        compiler.add_resource(name, schema.unwrap()).unwrap();
-        let mut schemas = boon::Schemas::new();
-        let index = compiler.compile(name, &mut schemas).unwrap();
-        let found = schemas.validate(value, index);
-        found.map_err(|error| error.to_string())
+        let text = include_str!("../../../docs/schema/extremes-1.json");
+        crate::schema::check("extremes-1.json", text, value)
     }
 
     /// Each of these in place of what is there is refused.

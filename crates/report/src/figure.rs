@@ -9,6 +9,7 @@ mod counts;
 mod distribution;
 mod each;
 mod histogram;
+mod releases;
 mod seeds;
 mod time;
 
@@ -24,6 +25,7 @@ pub use counts::counts;
 pub use distribution::distribution;
 pub use each::each;
 pub use histogram::histogram;
+pub use releases::by_release;
 pub use seeds::seeds;
 pub use time::over_time;
 

@@ -100,6 +100,9 @@ fn recording_json(recording: &Recording, raw: bool) -> Value {
         "findings": recording.findings,
         "output": recording.output,
     });
+    if !recording.maxima.is_empty() {
+        value["maxima"] = json!(recording.maxima.iter().map(worst).collect::<Vec<_>>());
+    }
     if raw {
         let samples = recording.samples.iter();
         let samples: Vec<[i64; 2]> = samples.map(|one| [one.at.0, one.value.0]).collect();
@@ -253,15 +256,7 @@ mod tests {
     }
 
     fn schema() -> impl Fn(&Value) -> Result<(), String> {
-        let schema = serde_json::from_str(include_str!("../../../docs/schema/run-2.json"));
-        let mut compiler = boon::Compiler::new();
-        let added = compiler.add_resource("run-2.json", schema.unwrap());
-        added.unwrap();
-        let mut schemas = boon::Schemas::new();
-        let index = compiler.compile("run-2.json", &mut schemas).unwrap();
-        move |value| {
-            let found = schemas.validate(value, index);
-            found.map_err(|error| format!("{error:#}"))
-        }
+        let text = include_str!("../../../docs/schema/run-2.json");
+        |value| crate::schema::check("run-2.json", text, value)
     }
 }

@@ -19,6 +19,7 @@ pub mod published;
 mod repeat;
 mod rows;
 pub mod scope;
+pub mod series;
 mod shell;
 mod stats;
 mod summary;
@@ -28,6 +29,8 @@ mod views;
 
 #[cfg(test)]
 mod fixtures;
+#[cfg(test)]
+mod schema;
 
 pub use json::runs_json;
 use matrix::Column;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The commands that repeat runs: they lead to the same digests.
 
+use punctual_model::MachineRecord;
+use punctual_model::machine::HostMachine;
 use punctual_model::run::Run;
 
 /// The commands that repeat these runs: one for all subjects of a suite where all of them were
@@ -86,9 +88,17 @@ fn options(run: &Run) -> String {
     match run.ns_per_insn() {
         Some(ns @ 2..) => options.extend(["--ns-per-insn".to_owned(), ns.to_string()]),
         Some(_) => {}
-        None => options.extend(["--bench".to_owned(), "host".to_owned()]),
+        None => options.extend(["--bench".to_owned(), bench(&run.machine)]),
     }
     words(&options)
+}
+
+/// A real machine, as `--bench` names it.
+fn bench(machine: &MachineRecord) -> String {
+    match machine {
+        MachineRecord::Host(HostMachine { ssh: Some(ssh), .. }) => format!("ssh:{ssh}"),
+        other => other.bench().to_owned(),
+    }
 }
 
 fn words(words: &[String]) -> String {
@@ -115,7 +125,7 @@ fn option(seeds: &[u64]) -> String {
 
 /// A word that a shell takes as it is.
 pub fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+".contains(c);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_owned();
     }
@@ -159,6 +169,12 @@ mod tests {
         let mut run = fixtures::run("host", 1);
         run.machine = punctual_model::MachineRecord::default();
         let expected = "punctual run demo --bench host --seed 1";
+        assert_eq!(commands(&[run.clone()]), [expected]);
+        run.machine = MachineRecord::Host(HostMachine {
+            ssh: Some("root@board".into()),
+            ..HostMachine::default()
+        });
+        let expected = "punctual run demo --bench ssh:root@board --seed 1";
         assert_eq!(commands(&[run]), [expected]);
     }
 

@@ -216,6 +216,7 @@ fn run(
         release: release_known,
         cpus: None,
         target_sha256: None,
+        ssh: None,
     });
     Run {
         id: String::new(),

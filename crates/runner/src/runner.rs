@@ -108,7 +108,7 @@ impl Runner<'_> {
     }
 
     fn begin(&self, job: &Job) -> Result<Begun, StoreError> {
-        let mut run = new_run(job);
+        let mut run = job.run();
         if self.resume {
             if let Some(kept) = self.store.find_equal(&run)? {
                 self.observer.kept(&kept, &job.plan);
@@ -156,9 +156,11 @@ impl Runner<'_> {
                 made.run.steps.push(step);
                 stored
             }
-            Record::Recording(recording) => {
-                let stored = store.add_recording(&id, &recording);
-                made.run.recordings.push(*recording);
+            Record::Recording(recording) | Record::SoFar(recording) => {
+                let stored = store.put_recording(&id, &recording);
+                let all = &mut made.run.recordings;
+                all.retain(|before| before.key != recording.key);
+                all.push(*recording);
                 stored
             }
             Record::Unsupported(unsupported) => {
@@ -203,32 +205,35 @@ impl Runner<'_> {
     }
 }
 
-fn new_run(job: &Job) -> Run {
-    let machine = job.system.machine();
-    Run {
-        id: String::new(),
-        suite: job.suite.to_owned(),
-        plan: job.plan.to_toml(),
-        seed: job.plan.seed,
-        subject: Subject {
-            name: job.subject.name.clone(),
-            kernel: job.subject.kernel.clone(),
-            boot: job.subject.boot.clone(),
-            bench: machine.bench().to_owned(),
-        },
-        state: State::Running,
-        error: None,
-        started: now(),
-        finished: None,
-        punctual: env!("CARGO_PKG_VERSION").into(),
-        machine,
-        shards: 1,
-        request: job.request.clone(),
-        provenance: None,
-        steps: Vec::new(),
-        recordings: Vec::new(),
-        unsupported: Vec::new(),
-        console: String::new(),
+impl Job<'_> {
+    /// The run that is to be made: nothing has been measured yet.
+    pub fn run(&self) -> Run {
+        let machine = self.system.machine();
+        Run {
+            id: String::new(),
+            suite: self.suite.to_owned(),
+            plan: self.plan.to_toml(),
+            seed: self.plan.seed,
+            subject: Subject {
+                name: self.subject.name.clone(),
+                kernel: self.subject.kernel.clone(),
+                boot: self.subject.boot.clone(),
+                bench: machine.bench().to_owned(),
+            },
+            state: State::Running,
+            error: None,
+            started: now(),
+            finished: None,
+            punctual: env!("CARGO_PKG_VERSION").into(),
+            machine,
+            shards: 1,
+            request: self.request.clone(),
+            provenance: None,
+            steps: Vec::new(),
+            recordings: Vec::new(),
+            unsupported: Vec::new(),
+            console: String::new(),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use punctual_bench::host::HostSystem;
+use punctual_bench::ssh::{Board, SshSystem};
 use punctual_bench::system::SystemUnderTest;
 use punctual_bench::virtual_bench::{Machine, Start, TURN, VirtualBench, VirtualSystem, cmdline};
 use punctual_kernels::disk::{self, DiskModule};
@@ -244,6 +245,19 @@ pub fn host(cache: PathBuf, silence: Duration) -> PreparedSystem {
             target: Companion::Target.find(),
             cache,
             silence,
+        }),
+        absent: BTreeMap::new(),
+    }
+}
+
+/// A board that was reached.
+pub fn board(board: Board, cache: PathBuf, patience: Duration, resume: bool) -> PreparedSystem {
+    PreparedSystem {
+        system: Box::new(SshSystem {
+            board,
+            cache,
+            patience,
+            resume,
         }),
         absent: BTreeMap::new(),
     }

@@ -28,6 +28,8 @@ struct Body<'a> {
     worst: Cow<'a, [Sample]>,
     samples: Cow<'a, Samples>,
     #[serde(default)]
+    maxima: Cow<'a, [Sample]>,
+    #[serde(default)]
     settings: Cow<'a, Facts>,
     #[serde(default)]
     findings: Cow<'a, Findings>,
@@ -52,6 +54,7 @@ pub fn encode(recording: &Recording) -> Vec<u8> {
         histogram: Cow::Borrowed(&recording.histogram),
         worst: Cow::Borrowed(&recording.worst),
         samples: Cow::Borrowed(&recording.samples),
+        maxima: Cow::Borrowed(&recording.maxima),
         settings: Cow::Borrowed(&recording.settings),
         findings: Cow::Borrowed(&recording.findings),
         output: recording.output.as_deref().map(Cow::Borrowed),
@@ -78,6 +81,7 @@ pub fn decode(bytes: &[u8], checksum: u32) -> Result<Recording, String> {
         histogram: body.histogram.into_owned(),
         worst: body.worst.into_owned(),
         samples: body.samples.into_owned(),
+        maxima: body.maxima.into_owned(),
         settings: body.settings.into_owned(),
         findings: body.findings.into_owned(),
         output: body.output.map(Cow::into_owned),

@@ -149,8 +149,9 @@ impl Store {
         })
     }
 
-    /// Stores what a probe delivered.
-    pub fn add_recording(&self, id: &str, recording: &Recording) -> Result<(), StoreError> {
+    /// Stores what a probe delivered, or what it has measured so far, in place of what was
+    /// stored so before.
+    pub fn put_recording(&self, id: &str, recording: &Recording) -> Result<(), StoreError> {
         self.write(id, |transaction, number| {
             rows::insert_recording(transaction, number, recording)
         })

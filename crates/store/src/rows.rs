@@ -108,6 +108,14 @@ pub fn insert_recording(
     number: i64,
     recording: &Recording,
 ) -> Result<(), Fault> {
+    transaction.execute(
+        sql::DELETE_RECORDING,
+        named_params! {
+            ":run": number, ":step": recording.key.step, ":probe": recording.key.probe,
+            ":load": recording.key.load, ":variant": recording.key.variant,
+            ":repetition": recording.key.repetition,
+        },
+    )?;
     let body = body::encode(recording);
     let ns = |time: Option<Nanos>| time.map(|time| time.0);
     let values = named_params! {

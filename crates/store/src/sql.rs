@@ -119,6 +119,11 @@ VALUES (:run, :step, :probe, :load, :crc, :body)";
 pub const UPDATE_PROVENANCE: &str = "
 UPDATE runs SET provenance = :provenance WHERE number = :run";
 
+/// What a probe had measured so far.
+pub const DELETE_RECORDING: &str = "
+DELETE FROM recordings WHERE run = :run AND step = :step AND probe = :probe AND load = :load
+    AND variant = :variant AND repetition = :repetition";
+
 /// What a probe delivered.
 pub const INSERT_RECORDING: &str = "
 INSERT INTO recordings (run, step, probe, load, variant, repetition, count, min_ns, mean_ns,

@@ -184,7 +184,7 @@ fn a_run_comes_back_equal_to_what_went_in() {
     store.set_provenance(&id, &provenance()).unwrap();
     store.add_step(&id, &step()).unwrap();
     for recording in &whole.recordings {
-        store.add_recording(&id, recording).unwrap();
+        store.put_recording(&id, recording).unwrap();
     }
     store.add_unsupported(&id, &unsupported()).unwrap();
     let digest = whole.digest();
@@ -224,13 +224,31 @@ fn a_run_that_begins_with_recordings_keeps_them() {
 fn a_run_in_progress_shows_as_running_with_what_it_has() {
     let (_directory, store) = fresh();
     let id = store.begin(&begun()).unwrap();
-    store.add_recording(&id, &recording("cpu0")).unwrap();
+    store.put_recording(&id, &recording("cpu0")).unwrap();
 
     let loaded = store.load(&id).unwrap();
     assert_eq!((loaded.state, loaded.error), (State::Running, None));
     assert_eq!(loaded.recordings, [recording("cpu0")]);
     let listed = &store.list().unwrap()[0];
     assert_eq!((listed.state, listed.recordings), (State::Running, 1));
+}
+
+#[test]
+fn what_was_measured_so_far_gives_its_place_to_what_comes_later() {
+    let (_directory, store) = fresh();
+    let id = store.begin(&begun()).unwrap();
+    let mut so_far = recording("cpu0");
+    so_far.interrupted = true;
+    store.put_recording(&id, &recording("cpu1")).unwrap();
+    store.put_recording(&id, &so_far).unwrap();
+    assert_eq!(store.load(&id).unwrap().recordings[1], so_far);
+    store.put_recording(&id, &recording("cpu0")).unwrap();
+    let both = ["cpu1", "cpu0"].map(recording);
+    assert_eq!(store.load(&id).unwrap().recordings, both);
+    // Another repetition is another recording.
+    so_far.key.repetition += 1;
+    store.put_recording(&id, &so_far).unwrap();
+    assert_eq!(store.load(&id).unwrap().recordings.len(), 3);
 }
 
 #[test]
@@ -274,7 +292,7 @@ fn an_ended_run_takes_nothing_more() {
     let before = store.load(&id).unwrap();
     for refused in [
         store.set_provenance(&id, &provenance()),
-        store.add_recording(&id, &recording("cpu0")),
+        store.put_recording(&id, &recording("cpu0")),
         store.add_unsupported(&id, &unsupported()),
         end(&store, &id),
     ] {
@@ -307,7 +325,7 @@ fn a_wrong_id_is_answered_with_those_that_look_like_it() {
     assert_eq!(error("last"), "there is no run \"last\"");
     assert!(error("r012").contains("did you mean r12"));
     let (add, remove) = (
-        store.add_recording("r99", &recording("")),
+        store.put_recording("r99", &recording("")),
         store.remove("r99"),
     );
     assert!(matches!(add, Err(StoreError::Unknown { .. })));
@@ -331,10 +349,10 @@ fn a_removed_run_leaves_the_others_alone_and_gives_its_space_back() {
     let (_directory, store) = fresh();
     let path = store.path.clone();
     let kept = store.begin(&begun()).unwrap();
-    store.add_recording(&kept, &recording("cpu0")).unwrap();
+    store.put_recording(&kept, &recording("cpu0")).unwrap();
     let removed = store.begin(&begun()).unwrap();
     for recording in recordings(100) {
-        store.add_recording(&removed, &recording).unwrap();
+        store.put_recording(&removed, &recording).unwrap();
     }
     store.add_unsupported(&removed, &unsupported()).unwrap();
     end(&store, &removed).unwrap();
@@ -360,7 +378,7 @@ fn a_run_that_is_being_written_is_not_removed() {
         matches!(error, StoreError::Alive { pid, .. } if pid == this),
         "{error}"
     );
-    store.add_recording(&id, &recording("cpu0")).unwrap();
+    store.put_recording(&id, &recording("cpu0")).unwrap();
     end(&store, &id).unwrap();
     store.remove(&id).unwrap();
     assert!(store.list().unwrap().is_empty());
@@ -376,7 +394,7 @@ fn threads_that_write_to_one_run_at_once_lose_nothing() {
             scope.spawn(move || {
                 for n in 0..10 {
                     let variant = format!("{thread} {n}");
-                    store.add_recording(id, &recording(&variant)).unwrap();
+                    store.put_recording(id, &recording(&variant)).unwrap();
                 }
             });
         }
@@ -425,7 +443,7 @@ fn a_full_disk_is_said_and_what_was_stored_before_is_readable() {
     let mut stored = Vec::new();
     let error = loop {
         let next = recording(&stored.len().to_string());
-        match store.add_recording(&id, &next) {
+        match store.put_recording(&id, &next) {
             Ok(()) => stored.push(next),
             Err(error) => break error,
         }
@@ -441,7 +459,7 @@ fn a_full_disk_is_said_and_what_was_stored_before_is_readable() {
     // With space again, the run goes on.
     limit(4_000);
     stored.push(recording("after"));
-    store.add_recording(&id, &recording("after")).unwrap();
+    store.put_recording(&id, &recording("after")).unwrap();
     let reopened = Store::open(&store.path).unwrap();
     assert_eq!(reopened.load(&id).unwrap().recordings, stored);
 }

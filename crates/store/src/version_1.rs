@@ -108,6 +108,7 @@ pub fn machine(
             release,
             cpus: None,
             target_sha256: fact("target sha256").filter(|sum| unknown(sum).is_none()),
+            ssh: None,
         };
         return (MachineRecord::Host(host), punctual);
     };
@@ -175,6 +176,7 @@ impl Body {
             histogram: self.histogram,
             worst: self.worst,
             samples: self.samples,
+            maxima: Vec::new(),
             settings,
             findings,
             output: self.output,

@@ -136,6 +136,10 @@ impl Measurement for Timer {
         Some(self.interval())
     }
 
+    fn is_by_cpu(&self) -> bool {
+        true
+    }
+
     fn cpus(&self) -> &[CpuId] {
         &self.cpus
     }

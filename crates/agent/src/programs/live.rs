@@ -233,7 +233,7 @@ impl Sink for Live<'_> {
     fn miss(&mut self, _periods: u64) {}
 
     #[inline]
-    fn is_over(&self) -> bool {
+    fn is_over(&mut self) -> bool {
         self.over || self.common.is_over()
     }
 }

@@ -246,7 +246,7 @@ impl Sink for Counted<'_> {
         self.counts.missed += periods;
     }
 
-    fn is_over(&self) -> bool {
+    fn is_over(&mut self) -> bool {
         self.live.is_over()
     }
 }

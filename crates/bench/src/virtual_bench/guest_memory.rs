@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt as _;
 use std::time::{Duration, Instant};
 
 use punctual_model::Progress;
-use punctual_model::status_page::{MAGIC, MAGIC_WORD, STOP_WORD};
+use punctual_model::status_page::{MAGIC, MAGIC_WORD, STOP, STOP_WORD};
 
 const PAGE: usize = 4096;
 /// How often the page is looked for, until it is found: that takes some milliseconds.
@@ -56,7 +56,7 @@ impl GuestMemory {
         let Some((mem, page)) = self.find(true) else {
             return false;
         };
-        mem.write_all_at(&1_u64.to_ne_bytes(), page + STOP_WORD as u64 * 8)
+        mem.write_all_at(&STOP.to_ne_bytes(), page + STOP_WORD as u64 * 8)
             .is_ok()
     }
 

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use punctual_model::{Nanos, Progress};
@@ -15,8 +15,8 @@ use serde_json::json;
 use super::Error;
 use super::guest_memory::GuestMemory;
 use super::qmp::{Qmp, QmpError};
-use crate::error::RunError;
-use crate::watch::Watched;
+use crate::error::{RunError, describe};
+use crate::watch::{Watched, is_ready};
 
 /// QEMU's program.
 pub const PROGRAM: &str = "qemu-system-x86_64";
@@ -180,8 +180,8 @@ impl Process {
 }
 
 impl Watched for Process {
-    fn status(&mut self) -> io::Result<Option<ExitStatus>> {
-        self.child.try_wait()
+    fn status(&mut self) -> Result<Option<String>, RunError> {
+        Ok(self.child.try_wait()?.map(describe))
     }
 
     fn has_paused(&mut self) -> bool {
@@ -202,8 +202,8 @@ impl Watched for Process {
         self.memory.as_mut()?.progress()
     }
 
-    fn pid(&self) -> u32 {
-        self.child.id()
+    fn is_ready(&self) -> bool {
+        is_ready(self.child.id())
     }
 
     fn spent(&self) -> Duration {

@@ -215,6 +215,8 @@ impl Judge {
         let seeds = seeds_for(&limits).max(suite.seeds.get() as usize);
         let plans = self.measure.plans(&suite, Some(seeds))?;
         let prepared = self.measure.prepare(&what, &suite)?;
+        // A limit that nothing will answer is an error before anything is measured.
+        judged(&limits, &prepared.planned(&plans)?, &baselines)?;
         if let Some(budget) = self.budget {
             let sequential = Sequential::new(&limits, baselines);
             return self.within(budget, sequential, &suite, &prepared);

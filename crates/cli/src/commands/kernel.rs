@@ -5,15 +5,19 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use punctual_kernels::Release;
+use serde_json::{Value, json};
 
 use super::catalog;
 use super::list::{List, What};
 use crate::ExitStatus;
-use crate::output::say;
+use crate::output::{self, say};
 
 const EXAMPLES: &str = "\
 Examples:
   punctual kernel fetch debian-6.12-rt
+  punctual kernel series debian-6.12-rt
+  punctual kernel fetch debian-6.12-rt@6.12.43
   punctual kernel add --id mine ~/linux/arch/x86/boot/bzImage
   punctual kernel add --id mine --boot 'preempt=full' --module ./mine.ko ./bzImage";
 
@@ -29,6 +33,15 @@ pub struct Kernel {
 enum Action {
     /// List all kernels
     List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List all releases of a line that the distribution still has, the oldest first
+    Series {
+        /// The line: a kernel that `punctual kernel list` shows, such as debian-6.12-rt
+        #[arg(value_name = "ID")]
+        id: String,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -79,6 +92,14 @@ impl Kernel {
         let say = &mut |message: &str| say!("{message}");
         match self.action {
             Action::List { json } => return List::new(What::Kernels, json).run(),
+            Action::Series { id, json } => {
+                let releases = catalog()?.releases(&id, say)?;
+                if json {
+                    output::print_json(&releases_json(&releases))?;
+                } else {
+                    output::print(&releases_text(&releases))?;
+                }
+            }
             Action::Fetch { ids, refresh } => {
                 for id in &ids {
                     let kernel = catalog()?.fetch(id, refresh, say)?;
@@ -104,4 +125,28 @@ impl Kernel {
         }
         Ok(ExitStatus::Done)
     }
+}
+
+/// A line for each: `debian-6.12-rt@6.12.43-1~bpo12+1  106 MB  cached`.
+fn releases_text(releases: &[Release]) -> String {
+    let width = releases.iter().map(|one| one.id.len()).max().unwrap_or(0);
+    let line = |one: &Release| {
+        let megabytes = one.size.div_ceil(1_000_000);
+        let cached = if one.is_cached { "  in the cache" } else { "" };
+        format!("{:width$}  {megabytes:>4} MB{cached}\n", one.id)
+    };
+    releases.iter().map(line).collect()
+}
+
+fn releases_json(releases: &[Release]) -> Value {
+    let all = releases.iter().map(|one| {
+        json!({
+            "id": one.id,
+            "package": one.package,
+            "version": one.version,
+            "size": one.size,
+            "cached": one.is_cached,
+        })
+    });
+    all.collect()
 }

@@ -5,21 +5,23 @@ mod number_args;
 pub mod what;
 
 use std::iter;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use clap::{Args, ValueEnum, value_parser};
+use clap::{Args, value_parser};
+use punctual_bench::ssh::{Board, Destination};
 use punctual_bench::virtual_bench::{Start, TURN};
 use punctual_kernels::paths;
 use punctual_model::plan::{SEED_MAX, Step};
 use punctual_model::run::Request;
 use punctual_model::suite::{SubjectSpec, Suite};
-use punctual_model::{Nanos, Plan};
+use punctual_model::{Nanos, Plan, Run};
 use punctual_runner::systems::{self, Builder, Equipment, PreparedSystem};
-use punctual_runner::{Choice, Job, Results, Runner, choose, loads, suites};
+use punctual_runner::{Choice, Companion, Job, Results, Runner, choose, loads, suites};
 
 use punctual_store::Store;
 
@@ -34,8 +36,11 @@ use what::WhatArgs;
 /// Virtual runs longer than this, by what their samples take, are shared by several: under a
 /// full load a virtual minute takes about ten on the wall.
 const LONGEST_VIRTUAL_RUN: Nanos = Nanos::from_millis(60_000);
-/// In real time loads that do something every few minutes are to have their time.
-const LONGEST_HOST_RUN: Nanos = Nanos::from_millis(3_600_000);
+/// In real time what was measured so far is stored time and again.
+const LONGEST_REAL_RUN: Nanos = Nanos::from_millis(24 * 3_600_000);
+
+/// How often what was measured so far is stored, in seconds.
+const STORE_EVERY: Option<NonZeroU32> = NonZeroU32::new(60);
 
 /// The CPU time, in seconds, for which a guest may be silent.
 const PATIENCE: u64 = 120;
@@ -47,8 +52,9 @@ const PATIENCE: u64 = 120;
     reason = "each is a flag of the command line"
 )]
 pub struct MeasureArgs {
-    /// Where: in virtual time, or on this machine as it is, in real time
-    #[arg(long, value_enum, default_value_t = Bench::Virtual)]
+    /// Where: `virtual`, in virtual time; `host`, this machine as it is, in real time;
+    /// `ssh:[USER@]HOST[:DIRECTORY]`, a board that `ssh` reaches, as it is
+    #[arg(long, value_name = "BENCH", default_value = "virtual", value_parser = Bench::from_str)]
     bench: Bench,
     /// Judge this kernel instead of the suite's subjects (may be repeated)
     #[arg(long, value_name = "ID", conflicts_with = "subject")]
@@ -91,6 +97,10 @@ pub struct MeasureArgs {
     /// On the host: let CPUs enter idle states, which are kept out otherwise
     #[arg(long)]
     allow_idle_states: bool,
+    /// On a real machine: store what was measured so far each time so many seconds are over;
+    /// what a loss of power costs at most [default: 60]
+    #[arg(long, value_name = "SECONDS")]
+    store_every: Option<NonZeroU32>,
     /// How many subjects run side by side [default: the number of CPUs]
     #[arg(long, value_name = "N", value_parser = parse_jobs)]
     jobs: Option<NonZeroUsize>,
@@ -134,11 +144,34 @@ impl Prepared<'_> {
 
     /// Measures each subject of which the name is wanted by each plan.
     pub fn measure_of(&self, plans: &Plans, is_wanted: &dyn Fn(&str) -> bool) -> Result<Results> {
-        let Plans { plans, pooled } = plans;
         let wanted = self.names().filter(|name| is_wanted(name)).count();
-        let all = plans.iter().flat_map(|plan| iter::repeat_n(plan, wanted));
+        let all = plans.plans.iter();
+        let all = all.flat_map(|plan| iter::repeat_n(plan, wanted));
         let is_virtual = self.args.bench == Bench::Virtual;
         let progress = Progress::new(all, is_virtual, self.side_by_side, self.args.quiet);
+        let runner = Runner {
+            store: &self.store,
+            observer: &progress,
+            cancel: self.cancel,
+            resume: self.args.resume,
+        };
+        let jobs = self.jobs(plans, is_wanted)?;
+        let results = runner.carry_out(&jobs, self.side_by_side)?;
+        progress.clear();
+        Ok(results)
+    }
+
+    /// The runs that are to be made, of which nothing has been measured yet.
+    pub fn planned(&self, plans: &Plans) -> Result<Vec<Run>> {
+        let planned = |job: &Job<'_>| Run {
+            id: format!("suite {}", self.suite.name),
+            ..job.run()
+        };
+        Ok(self.jobs(plans, &|_| true)?.iter().map(planned).collect())
+    }
+
+    fn jobs(&self, plans: &Plans, is_wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Job<'_>>> {
+        let Plans { plans, pooled } = plans;
         let mut jobs = Vec::new();
         for plan in plans {
             let subjects = self.subjects.iter().zip(&self.systems).enumerate();
@@ -157,15 +190,7 @@ impl Prepared<'_> {
                 });
             }
         }
-        let runner = Runner {
-            store: &self.store,
-            observer: &progress,
-            cancel: self.cancel,
-            resume: self.args.resume,
-        };
-        let results = runner.carry_out(&jobs, self.side_by_side)?;
-        progress.clear();
-        Ok(results)
+        Ok(jobs)
     }
 }
 
@@ -193,6 +218,7 @@ impl MeasureArgs {
             turn_us: None,
             cold: false,
             allow_idle_states: false,
+            store_every: None,
             jobs: None,
             patience: PATIENCE,
             quiet,
@@ -202,9 +228,19 @@ impl MeasureArgs {
 
     /// Looks everything up that is needed, and says what is wrong with it.
     pub fn prepare<'a>(&'a self, what: &'a WhatArgs, suite: &'a Suite) -> Result<Prepared<'a>> {
-        let subjects = self.subjects(suite)?;
         let store = self.store.open_or_make()?;
-        let systems = self.systems(suite, &subjects)?;
+        let (subjects, systems) = match &self.bench {
+            Bench::Virtual => {
+                let subjects = self.subjects(suite)?;
+                let systems = self.guests(suite, &subjects)?;
+                (subjects, systems)
+            }
+            Bench::Host => (vec![this_machine()?], vec![self.host()?]),
+            Bench::Ssh(destination) => {
+                let (subject, system) = self.board(destination)?;
+                (vec![subject], vec![system])
+            }
+        };
         Ok(Prepared {
             args: self,
             what,
@@ -217,10 +253,26 @@ impl MeasureArgs {
         })
     }
 
-    fn subjects(&self, suite: &Suite) -> Result<Vec<SubjectSpec>> {
-        if self.bench == Bench::Host {
-            return Ok(vec![this_machine()?]);
+    /// Judges these kernels, and takes what the store holds of them.
+    ///
+    /// # Errors
+    /// Where kernels or subjects were named.
+    pub fn take(&mut self, kernels: Vec<String>) -> Result<()> {
+        if !self.kernel.is_empty() || !self.subject.is_empty() || self.bench != Bench::Virtual {
+            let wrong = "--kernel, --subject and --bench: a series names the kernels itself";
+            return Err(UsageError(wrong.into()).into());
         }
+        self.kernel = kernels;
+        self.resume = true;
+        Ok(())
+    }
+
+    /// The place of a kernel among those that were named.
+    pub fn place_of(&self, kernel: &str) -> Option<usize> {
+        self.kernel.iter().position(|own| own == kernel)
+    }
+
+    fn subjects(&self, suite: &Suite) -> Result<Vec<SubjectSpec>> {
         let choice = Choice {
             kernels: &self.kernel,
             boots: &self.boot,
@@ -268,6 +320,9 @@ impl MeasureArgs {
         if self.allow_idle_states {
             options.push(word("--allow-idle-states"));
         }
+        if let Some(seconds) = self.store_every {
+            options.extend([word("--store-every"), seconds.to_string()]);
+        }
         if let Some(mib) = self.memory {
             options.extend([word("--memory"), mib.to_string()]);
         }
@@ -288,7 +343,7 @@ impl MeasureArgs {
     /// What is measured, on the bench that is chosen.
     pub fn suite(&self, what: &WhatArgs) -> Result<Suite> {
         match self.bench {
-            Bench::Host => what.suite_on_host(),
+            Bench::Host | Bench::Ssh(_) => what.suite_on_host(),
             Bench::Virtual => what.suite_on_guest(),
         }
     }
@@ -296,10 +351,14 @@ impl MeasureArgs {
     /// What can be known to be wrong before anything is looked up or measured.
     pub fn check(&self) -> Result<()> {
         match self.bench {
-            Bench::Host => self.check_host()?,
+            Bench::Host | Bench::Ssh(_) => self.check_host()?,
             Bench::Virtual if self.allow_idle_states => {
                 let none =
-                    "--allow-idle-states is for --bench host: a virtual CPU has no deep ones";
+                    "--allow-idle-states is for real machines: a virtual CPU has no deep ones";
+                return Err(UsageError(none.into()).into());
+            }
+            Bench::Virtual if self.store_every.is_some() => {
+                let none = "--store-every is for real machines: a virtual run can be repeated";
                 return Err(UsageError(none.into()).into());
             }
             Bench::Virtual => {}
@@ -307,7 +366,7 @@ impl MeasureArgs {
         Ok(())
     }
 
-    /// On the host there is one subject, as it is.
+    /// A real machine is one subject, as it is.
     fn check_host(&self) -> Result<(), UsageError> {
         for (given, option) in [
             (!self.kernel.is_empty(), "--kernel"),
@@ -322,22 +381,39 @@ impl MeasureArgs {
         ] {
             if given {
                 return Err(UsageError(format!(
-                    "{option} is for the virtual bench; --bench host takes this machine as it is"
+                    "{option} is for the virtual bench; a real machine is taken as it is"
                 )));
             }
         }
         Ok(())
     }
 
-    /// The subjects, ready to run.
-    fn systems(&self, suite: &Suite, subjects: &[SubjectSpec]) -> Result<Vec<PreparedSystem>> {
+    fn silence(&self) -> Duration {
+        Duration::from_secs(self.patience)
+    }
+
+    fn host(&self) -> Result<PreparedSystem> {
+        Ok(systems::host(paths::cache_dir()?, self.silence()))
+    }
+
+    /// A board: what answers there is the subject.
+    fn board(&self, destination: &Destination) -> Result<(SubjectSpec, PreparedSystem)> {
+        let board = Board::reach(destination, &Companion::Target.find())?;
+        let subject = SubjectSpec {
+            name: destination.host.clone(),
+            kernel: board.hello.release.clone(),
+            boot: board.hello.cmdline.clone(),
+        };
         let cache = paths::cache_dir()?;
-        let silence = Duration::from_secs(self.patience);
-        if self.bench == Bench::Host {
-            return Ok(vec![systems::host(cache, silence)]);
-        }
+        let system = systems::board(board, cache, self.silence(), self.resume);
+        Ok((subject, system))
+    }
+
+    /// The subjects as guests, ready to run.
+    fn guests(&self, suite: &Suite, subjects: &[SubjectSpec]) -> Result<Vec<PreparedSystem>> {
+        let cache = paths::cache_dir()?;
         let mut bench = virtual_bench(&cache, suite.cpus.get())?;
-        bench.silence = silence;
+        bench.silence = self.silence();
         let say = &mut |message: &str| {
             if !self.quiet {
                 say!("{message}");
@@ -375,7 +451,7 @@ impl MeasureArgs {
                 let count = match seeds {
                     _ if pooled => shards.len(),
                     Some(count) => count,
-                    None if self.seed.is_some() || self.bench == Bench::Host => 1,
+                    None if self.seed.is_some() || self.bench != Bench::Virtual => 1,
                     None => suite.seeds.get() as usize,
                 };
                 (self.first_seed()..=SEED_MAX).take(count).collect()
@@ -391,7 +467,7 @@ impl MeasureArgs {
         }
         let plan = |(seed, steps): (u64, &Vec<Step>)| {
             let mut plan = suites::plan(suite, steps, &loads, seed)?;
-            plan.allow_idle_states = self.allow_idle_states;
+            self.complete(&mut plan);
             Ok(plan)
         };
         let plans: Result<_> = seeds
@@ -403,6 +479,14 @@ impl MeasureArgs {
             plans: plans?,
             pooled,
         })
+    }
+
+    /// What a suite does not say.
+    fn complete(&self, plan: &mut Plan) {
+        plan.allow_idle_states = self.allow_idle_states;
+        if self.bench != Bench::Virtual {
+            plan.tell_every_s = self.store_every.or(STORE_EVERY);
+        }
     }
 
     /// A plan for each of `count` seeds, those of `before` runs left out.
@@ -420,7 +504,7 @@ impl MeasureArgs {
         };
         let plan = |seed: &u64| {
             let mut plan = suites::plan(suite, steps, &loads, *seed)?;
-            plan.allow_idle_states = self.allow_idle_states;
+            self.complete(&mut plan);
             Ok(plan)
         };
         let plans: Result<_> = seeds.iter().map(plan).collect();
@@ -446,13 +530,13 @@ impl MeasureArgs {
     fn longest(&self) -> Nanos {
         match self.bench {
             Bench::Virtual => LONGEST_VIRTUAL_RUN,
-            Bench::Host => LONGEST_HOST_RUN,
+            Bench::Host | Bench::Ssh(_) => LONGEST_REAL_RUN,
         }
     }
 
     fn side_by_side(&self) -> Result<usize> {
         // In real time they would be each other's load.
-        if self.bench == Bench::Host {
+        if self.bench != Bench::Virtual {
             return Ok(1);
         }
         let cpus = thread::available_parallelism().context("cannot count the CPUs")?;
@@ -481,10 +565,24 @@ impl Plans {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Bench {
     Virtual,
     Host,
+    Ssh(Destination),
+}
+
+impl FromStr for Bench {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.strip_prefix("ssh:")) {
+            ("virtual", _) => Ok(Self::Virtual),
+            ("host", _) => Ok(Self::Host),
+            (_, Some(destination)) => destination.parse().map(Self::Ssh),
+            _ => Err("expected virtual, host or ssh:[USER@]HOST".into()),
+        }
+    }
 }
 
 /// The kernel that runs here.

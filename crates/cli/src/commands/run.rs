@@ -24,6 +24,8 @@ Examples:
   punctual run --probe timer --load stress -p samples=10000 --subject rt
   punctual run demo --load ./mine.toml
   sudo punctual run demo --bench host --cpus 2,3
+  punctual run demo --bench ssh:root@board
+  punctual run --probe timer --duration 12h --bench ssh:board:/data --resume
 
 A suite is a TOML file: copy one of `punctual list suites`. A load is one, too:
   summary = \"make a kernel\"

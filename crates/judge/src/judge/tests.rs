@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-use punctual_model::Finding;
-use punctual_model::record::Unsupported;
+use punctual_model::record::{Provenance, Unsupported};
 use punctual_model::recording::OBSERVED;
 use punctual_model::run::State;
+use punctual_model::{Fact, Finding, MachineRecord};
 use serde::Deserialize;
 
 use super::*;
@@ -104,6 +104,47 @@ fn one_sample_breaks_a_worst_case_and_is_named() {
         .map(|seed| synthetic::run("rt", seed, &values))
         .collect();
     assert_eq!(only(WORST, &exact).fitness, Fitness::Fit);
+}
+
+/// Runs in real time, of which the target has read back this fact.
+fn on_a_machine(runs: Vec<Run>, name: &str, fact: impl Into<Fact>) -> Vec<Run> {
+    let fact = fact.into();
+    let real = |mut run: Run| {
+        run.machine = MachineRecord::default();
+        run.provenance = Some(Provenance {
+            facts: [(name.to_owned(), fact.clone())].into(),
+            ..Provenance::default()
+        });
+        run
+    };
+    runs.into_iter().map(real).collect()
+}
+
+#[test]
+fn what_a_hypervisor_or_a_coarse_clock_keeps_to_is_no_fitness() {
+    let verdict = |name: &str, fact: Fact| {
+        let answer = only(WORST, &on_a_machine(runs("rt", 5), name, fact));
+        (answer.fitness, answer.reason())
+    };
+    let (fitness, reason) = verdict("virtualised", true.into());
+    assert_eq!(fitness, Fitness::Undecided);
+    assert!(reason.contains("hypervisor"), "{reason}");
+    let (fitness, reason) = verdict("clocksource", "jiffies".into());
+    assert_eq!(fitness, Fitness::Undecided);
+    assert!(reason.contains("jiffies"), "{reason}");
+    for (name, fact) in [("virtualised", false.into()), ("clocksource", "tsc".into())] {
+        assert_eq!(verdict(name, fact).0, Fitness::Fit, "{name}");
+    }
+    // What was late was late.
+    let broken = vec![synthetic::run("rt", 1, &[250_000])];
+    let broken = on_a_machine(broken, "virtualised", true);
+    assert_eq!(only(WORST, &broken).fitness, Fitness::Unfit);
+    // A guest of the virtual bench is a virtual machine, too, and its time is exact.
+    let mut guests = on_a_machine(runs("rt", 5), "virtualised", true);
+    for (guest, run) in guests.iter_mut().zip(runs("rt", 5)) {
+        guest.machine = run.machine;
+    }
+    assert_eq!(only(WORST, &guests).fitness, Fitness::Fit);
 }
 
 #[test]

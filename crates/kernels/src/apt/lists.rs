@@ -6,12 +6,17 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use super::{AptError, output, run};
 use crate::paths::{self, Lock};
 
 /// What Debian's archives are signed with; Debian and its derivatives have it.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// Lists that were fetched so long ago are read as they are: who fetches twenty kernels would
+/// have them twenty times.
+const FRESH: Duration = Duration::from_secs(600);
 
 /// Package lists.
 #[derive(Clone, Debug)]
@@ -29,8 +34,8 @@ pub(crate) enum Lists {
 }
 
 impl Lists {
-    /// The lists of these suites of Debian (`bullseye-security`), fetched anew; the system's
-    /// where none is named.
+    /// The lists of these suites of Debian (`bullseye-security`), fetched anew where they are
+    /// older than [`FRESH`]; the system's where none is named.
     pub(crate) fn fetch(
         cache: &Path,
         suites: &[String],
@@ -42,6 +47,10 @@ impl Lists {
         };
         let lock = directory.with_extension("lock");
         let _lock = Lock::acquire(&lock).map_err(at(&lock))?;
+        let stamp = directory.join("fetched");
+        if is_fresh(&stamp) {
+            return Ok(lists);
+        }
         progress(&format!(
             "reading the package lists of {}",
             suites.join(", ")
@@ -52,6 +61,7 @@ impl Lists {
             lists.command("apt-get").args(["-qq", "update"]),
             "check the network and try again",
         )?;
+        paths::write_atomically(&stamp, b"").map_err(at(&stamp))?;
         Ok(lists)
     }
 
@@ -84,6 +94,12 @@ impl Lists {
         }
         command
     }
+}
+
+/// Whether that was written not long ago.
+fn is_fresh(stamp: &Path) -> bool {
+    let written = fs::metadata(stamp).and_then(|stamp| stamp.modified());
+    written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < FRESH))
 }
 
 fn set_up(directory: &Path, suites: &[String]) -> Result<(), AptError> {

@@ -41,10 +41,14 @@ pub fn of_pair(
     let pair = |row: &Measurement| {
         let figure = leading(row)?;
         let [own, other] = [of, than].map(|column| found(column, row));
+        let [ones, others] = [&own, &other].map(|found| figures(found, figure));
+        let runs = ones.iter().chain(&others).map(|(run, _)| run.id.clone());
+        let values = |all: &[(&Run, f64)]| all.iter().map(|(_, value)| *value).collect();
         Some(Pair {
             is_identical: is_identical(&own, &other),
-            of: figures(&own, figure),
-            than: figures(&other, figure),
+            of: values(&ones),
+            than: values(&others),
+            runs: runs.collect(),
         })
     };
     let pairs: Vec<Option<Pair>> = rows.iter().map(pair).collect();
@@ -77,12 +81,15 @@ fn leading(row: &Measurement) -> Option<fn(&Stats) -> Option<Nanos>> {
     }
 }
 
-/// One figure of each run that has one.
-fn figures(found: &[(&Run, &Recording)], figure: fn(&Stats) -> Option<Nanos>) -> Vec<f64> {
-    let of_run = |(run, recording): &(&Run, &Recording)| {
+/// Each run that has a figure, with it.
+fn figures<'a>(
+    found: &[(&'a Run, &Recording)],
+    figure: fn(&Stats) -> Option<Nanos>,
+) -> Vec<(&'a Run, f64)> {
+    let of_run = |(run, recording): &(&'a Run, &Recording)| {
         let (run, recording) = (*run, *recording);
         let stats = Stats::of(&[Measured { run, recording }]);
-        Some(figure(&stats)?.0 as f64)
+        Some((run, figure(&stats)?.0 as f64))
     };
     found.iter().filter_map(of_run).collect()
 }

@@ -111,11 +111,13 @@ fn panel(series: Series<'_>) -> Option<Panel<'_>> {
     let worst = found.max_by_key(|one| one.recording.max())?;
     let (recording, seed) = (worst.recording, worst.run.seed);
     let mut points: Vec<Sample> = recording.samples.iter().collect();
-    // Where not all samples were kept, the worst were, each with its time.
+    // Where not all samples were kept, the worst were, each with its time, and where they were
+    // told in parts, the worst of each part.
     let kept = points.len() as u64;
-    let mut worst = recording.worst.clone();
+    let mut worst = [&recording.maxima[..], &recording.worst].concat();
     worst.retain(|sample| sample.seq >= kept);
     worst.sort_unstable_by_key(|sample| sample.seq);
+    worst.dedup_by_key(|sample| sample.seq);
     points.extend(worst);
     Some(Panel {
         series,
@@ -174,8 +176,15 @@ fn caption(panels: &[Panel<'_>], look: Look, thinned: bool) -> Vec<String> {
         ));
     }
     for panel in panels.iter().filter(|panel| !panel.recording.is_complete()) {
+        let parts = match panel.recording.maxima.len() {
+            0 => String::new(),
+            parts => format!(
+                ", and the worst of each of {} parts",
+                thousands(parts as u64)
+            ),
+        };
         caption.push(format!(
-            "Of {}, {} of {} samples were kept, and the worst.",
+            "Of {}, {} of {} samples were kept, and the worst{parts}.",
             panel.series.name,
             thousands(panel.recording.samples.len() as u64),
             thousands(panel.recording.count)
@@ -271,6 +280,25 @@ mod tests {
         let top = plot(0, Look::Lateness, (4_000.0, 900_000.0), 49.849_003);
         let (x, y) = top.place(30.913_979, 900_000.0);
         assert!(figure.svg.0.contains(&format!("M{x} {y}h0")));
+    }
+
+    #[test]
+    fn what_was_not_kept_is_drawn_by_the_worst_of_each_part() {
+        let mut timer = fixtures::recording(["timer", "stress", "cpu0"], &[5_000; 10]);
+        timer.count = 1_000_000;
+        let part = |number: i64| Sample {
+            seq: number as u64 * 60_000,
+            at: Nanos::from_millis(number * 60_000),
+            value: Nanos(6_000 + number),
+        };
+        timer.maxima = (0..=700).map(part).collect();
+        let runs = [fixtures::run_with(vec![timer])];
+        let matrix = Matrix::new(&runs);
+        let figure = over_time(&matrix, &matrix.rows[0]).unwrap();
+        assert_has(&figure.caption, &["the worst of each of 701 parts"]);
+        let dots = figure.svg.0.matches("h0").count();
+        // As many as columns can be told apart.
+        assert!(dots > 400, "{dots}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use punctual_model::Run;
 use punctual_published::Document;
 
 use super::text::{in_all, row_lines};
-use super::{Gate, Gated, Standing};
+use super::{Gate, Gated, Standing, Why};
 use crate::page::{beneath, untested};
 use crate::scope::page::{Other, compared};
 use crate::scope::told;
@@ -20,7 +20,10 @@ pub fn gate_page(gate: &Gate, runs: &[Run], documents: &[Document]) -> String {
     } };
     let mut chapters = vec![
         Chapter::new("Verdicts", verdicts(gate)),
-        Chapter::new("Why", html! { @for one in &gate.subjects { (why(one)) } }),
+        Chapter::new(
+            "Why",
+            html! { @for why in gate.subjects.iter().filter_map(|one| one.why.as_ref()) { (why_page(why)) } },
+        ),
         Chapter::new("What was not tested", untested::untested(runs, None)),
     ];
     chapters.extend(beneath(runs, documents));
@@ -66,8 +69,9 @@ fn class(standing: Standing) -> &'static str {
     }
 }
 
-fn why(one: &Gated) -> Markup {
-    html! { @if let Some(why) = &one.why {
+/// Both worst samples; where both were explained, side by side.
+pub fn why_page(why: &Why) -> Markup {
+    html! {
         @match (&why.here, &why.there) {
             ((here, Ok(own)), (there, Ok(other))) => {
                 (compared(here, std::slice::from_ref(own), Other {
@@ -80,5 +84,5 @@ fn why(one: &Gated) -> Markup {
                 p { (there.id) ", " (there.subject.name) ": " (told(other)) }
             }
         }
-    } }
+    }
 }

@@ -38,16 +38,8 @@ fn gate(there: &[Run], here: &[Run]) -> Gate {
 }
 
 fn schema(value: &Value) -> Result<(), String> {
-    let schema = serde_json::from_str(include_str!("../../../../docs/schema/gate-1.json"));
-    let mut compiler = boon::Compiler::new();
-    compiler
-        .add_resource("gate-1.json", schema.unwrap())
-        .unwrap();
-    let mut schemas = boon::Schemas::new();
-    let index = compiler.compile("gate-1.json", &mut schemas).unwrap();
-    schemas
-        .validate(value, index)
-        .map_err(|error| error.to_string())
+    let text = include_str!("../../../../docs/schema/gate-1.json");
+    crate::schema::check("gate-1.json", text, value)
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn longer(by: Nanos) -> String {
 }
 
 /// Both worst samples; where both were explained, also what differs between them.
-fn why_text(why: &Why, width: usize) -> String {
+pub fn why_text(why: &Why, width: usize) -> String {
     let ((here, own), (there, other)) = (&why.here, &why.there);
     if let (Ok(own), Ok(other)) = (own, other) {
         let (own, other) = (std::slice::from_ref(own), std::slice::from_ref(other));

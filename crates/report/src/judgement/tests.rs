@@ -82,17 +82,8 @@ fn the_text_says_what_is_fit_what_is_not_and_what_would_decide() {
 }
 
 fn schema() -> impl Fn(&Value) -> Result<(), String> {
-    let schema = serde_json::from_str(include_str!("../../../../docs/schema/verdict-1.json"));
-    let mut compiler = boon::Compiler::new();
-    compiler
-        .add_resource("verdict-1.json", schema.unwrap())
-        .unwrap();
-    let mut schemas = boon::Schemas::new();
-    let index = compiler.compile("verdict-1.json", &mut schemas).unwrap();
-    move |value| {
-        let found = schemas.validate(value, index);
-        found.map_err(|error| error.to_string())
-    }
+    let text = include_str!("../../../../docs/schema/verdict-1.json");
+    |value| crate::schema::check("verdict-1.json", text, value)
 }
 
 #[test]

@@ -168,9 +168,22 @@ fn row(
             .iter()
             .zip(&other)
             .all(|(one, other)| one.is_same(other));
-    let [one, other] = [one, other].map(|runs| values(independent(runs)));
+    let seeds = one.len().max(other.len());
+    let [one, other] = [one, other].map(independent);
+    let same = match seeds - one.len().min(other.len()) {
+        0 => String::new(),
+        _ if is_identical => String::new(),
+        same => format!("; of {seeds} seeds {same} changed nothing"),
+    };
+    let sides = [(of, &one), (than, &other)];
+    let label = |(column, runs): (&Column<'_>, &Vec<OfRun<'_>>)| {
+        let of_run = |run: &OfRun<'_>| format!("{} {}", column.name, run.seed);
+        runs.iter().map(of_run).collect::<Vec<_>>()
+    };
+    let runs = sides.map(label).concat();
+    let [one, other] = [one, other].map(values);
     let text = format!(
-        "{name}: {} {} against {} {}",
+        "{name}: {} {} against {} {}{same}",
         of.name,
         spread(&one, is_work),
         than.name,
@@ -179,6 +192,7 @@ fn row(
     let pair = Pair {
         of: one,
         than: other,
+        runs,
         is_identical,
     };
     Row { pair, text }

@@ -64,7 +64,7 @@ fn other_process() {
 fn write_a_run(store: &Store) {
     let id = store.begin(&begun()).unwrap();
     for recording in recordings(WRITTEN) {
-        store.add_recording(&id, &recording).unwrap();
+        store.put_recording(&id, &recording).unwrap();
     }
     end(store, &id).unwrap();
 }
@@ -75,7 +75,7 @@ fn write_until_killed(store: &Store) {
     store.add_unsupported(&id, &unsupported()).unwrap();
     for n in 0.. {
         store
-            .add_recording(&id, &recording(&n.to_string()))
+            .put_recording(&id, &recording(&n.to_string()))
             .unwrap();
         eprintln!("stored {n}");
         if n == 4 {
@@ -126,7 +126,7 @@ fn a_process_killed_in_mid_run_leaves_an_interrupted_run_with_all_that_was_store
     assert_eq!(left.recordings, recordings(left.recordings.len()));
     assert_eq!(store.list().unwrap()[0].state, State::Interrupted);
 
-    let error = store.add_recording("r1", &recording("")).unwrap_err();
+    let error = store.put_recording("r1", &recording("")).unwrap_err();
     assert!(
         matches!(
             error,

@@ -130,7 +130,10 @@ fn a_run_in_which_the_seed_changed_nothing_is_no_further_draw() {
     let runs: Vec<Run> = (1..=5).flat_map(both).collect();
     let (found, evidence) = outcome(&runs, 3, "tick-newer-lower");
     assert_eq!(found, ClaimVerdict::Undecided(3));
-    assert_has(&evidence, &["too few runs: 1 and 1"]);
+    assert_has(
+        &evidence,
+        &["of 5 seeds 4 changed nothing: too few runs: 1 and 1"],
+    );
 }
 
 #[test]
@@ -175,10 +178,10 @@ fn what_the_recordings_lack_cannot_be_told() {
         "{evidence}"
     );
     let mut broken_off = two.clone();
-    for run in &mut broken_off[..2] {
+    for run in &mut broken_off[..4] {
         run.recordings[0].interrupted = true;
     }
-    // Four of each are left: enough for one comparison to show the contrary, not among two.
+    // Three of each are left: too few, however far they are apart.
     let (found, _) = outcome(&broken_off, 3, "tick-newer-lower");
     assert_eq!(found, ClaimVerdict::Undecided(1));
     for run in &mut broken_off {

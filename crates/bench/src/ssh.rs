@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The host bench on a board: the target runs on a machine that OpenSSH's client reaches, in
+//! real time.
+//!
+//! The board needs a POSIX shell and nothing else. The target is copied there under a name that
+//! its content gives it, and is at the other end of the [conversation](punctual_model::board).
+//! What it measures is a job that goes on whatever becomes of the connection; what the job says
+//! is copied here, into files as on the other benches, and watched over as there.
+
+mod job;
+mod link;
+mod shell;
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant, SystemTime};
+
+use punctual_kernels::checksum;
+use punctual_model::MachineRecord;
+use punctual_model::board::Hello;
+use punctual_model::machine::HostMachine;
+
+use crate::error::RunError;
+use crate::system::{Listener, RunEnding, SILENCE, SystemUnderTest};
+use crate::watch::{Until, Watch};
+use crate::workdir::WorkDir;
+use job::Job;
+use link::Link;
+
+pub use shell::VARIABLE;
+
+/// What the board's `uname -sm` says where the target runs.
+const TARGETS: [&str; 1] = ["Linux x86_64"];
+
+/// What every line of the board's own begins with: its shell may say more than it is asked.
+const MARK: &str = "punctual-board ";
+
+/// Why a board cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is no `ssh`.
+    #[error(
+        "expected OpenSSH's client as {program}, found none that runs ({error}): install it (`apt-get install openssh-client`), or name it by {VARIABLE}"
+    )]
+    NoSsh {
+        /// What was looked for.
+        program: String,
+        /// What the system says.
+        error: String,
+    },
+    /// There is no connection.
+    #[error("{host} is not reached: {said}")]
+    Unreachable {
+        /// The board.
+        host: String,
+        /// What `ssh` says.
+        said: String,
+    },
+    /// The directory there cannot be used.
+    #[error(
+        "{host}: the target cannot be put there: {said} (ssh:{host}:/DIRECTORY names another directory)"
+    )]
+    Directory {
+        /// The board.
+        host: String,
+        /// What its shell says.
+        said: String,
+    },
+    /// The target does not run there.
+    #[error(
+        "{host}: the target does not run in {directory}: {said}: is that mounted noexec? (ssh:{host}:/DIRECTORY names another directory)"
+    )]
+    Target {
+        /// The board.
+        host: String,
+        /// Where it is.
+        directory: String,
+        /// What the board's shell says.
+        said: String,
+    },
+    /// There is no target for such a machine.
+    #[error("{host}: expected {}, for which there is a target, found {found}", TARGETS.join(" or "))]
+    Architecture {
+        /// The board.
+        host: String,
+        /// What it says that it is.
+        found: String,
+    },
+    /// Its shell does not answer as a shell does.
+    #[error("{host}: expected a POSIX shell, found one that answers {found:?}")]
+    Shell {
+        /// The board.
+        host: String,
+        /// What it answers.
+        found: String,
+    },
+    /// What was copied is not what is there.
+    #[error("{host}: the target in {directory} is damaged, also after it was copied anew")]
+    Damaged {
+        /// The board.
+        host: String,
+        /// Where it is.
+        directory: String,
+    },
+    /// A file of this machine cannot be used.
+    #[error("{}: {error}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        error: io::Error,
+    },
+    /// The connection was lost, and could not be made again.
+    #[error(
+        "the board has not been reached for {seconds} s ({why}); what it measures goes on there: the same command with --resume fetches it"
+    )]
+    Lost {
+        /// For how long.
+        seconds: u64,
+        /// Why.
+        why: String,
+    },
+    /// The end was asked for, and the board does not know.
+    #[error(
+        "interrupted, but the board is not reached: what it measures goes on there, and the same command with --resume fetches it"
+    )]
+    Left,
+    /// Somebody has removed the job.
+    #[error("the board does not have this run any more: somebody else has fetched or removed it")]
+    Gone,
+}
+
+/// Where a board is: `[USER@]HOST[:DIRECTORY]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// What `ssh` is told: an address, or a name from its configuration, with a user or without.
+    pub host: String,
+    /// The directory there; the usual one where none is named.
+    pub directory: Option<String>,
+}
+
+impl FromStr for Destination {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected =
+            || format!("expected [USER@]HOST or [USER@]HOST:/DIRECTORY, found \"{text}\"");
+        // An address with colons stands in brackets, as for scp.
+        let (host, rest) = if let Some((user, rest)) = text.split_once('[') {
+            let (address, rest) = rest.split_once(']').ok_or_else(expected)?;
+            let is_user = user.is_empty() || user.ends_with('@');
+            let address = Some(address).filter(|_| is_user).ok_or_else(expected)?;
+            (format!("{user}{address}"), rest)
+        } else {
+            let end = text.find(':').unwrap_or(text.len());
+            (text[..end].to_owned(), &text[end..])
+        };
+        let directory = match rest.strip_prefix(':') {
+            None if rest.is_empty() => None,
+            Some(path) if path.starts_with('/') => Some(path.to_owned()),
+            _ => return Err(expected()),
+        };
+        let is_host = |c: char| !c.is_whitespace() && !c.is_control();
+        if host.is_empty() || host.starts_with('-') || !host.chars().all(is_host) {
+            return Err(expected());
+        }
+        Ok(Self { host, directory })
+    }
+}
+
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let user = self.host.find('@').map_or(0, |at| at + 1);
+        let (user, address) = self.host.split_at(user);
+        if address.contains(':') {
+            write!(f, "{user}[{address}]")?;
+        } else {
+            write!(f, "{user}{address}")?;
+        }
+        match &self.directory {
+            Some(directory) => write!(f, ":{directory}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A board that was reached, with the target on it.
+#[derive(Clone, Debug)]
+pub struct Board {
+    destination: Destination,
+    /// The directory there, as it is found from anywhere.
+    directory: String,
+    /// The target's path there.
+    program: String,
+    target_sha256: String,
+    /// Who answers.
+    pub hello: Hello,
+}
+
+impl Board {
+    /// Reaches a board, and sees to it that the target is there.
+    pub fn reach(destination: &Destination, target: &Path) -> Result<Self, Error> {
+        let at = |error| Error::Io {
+            path: target.to_owned(),
+            error,
+        };
+        let target_sha256 = checksum::of_file(target).map_err(at)?;
+        let name = format!("target-{target_sha256}");
+        let (mut is_there, directory) = prepare(destination, &name)?;
+        let program = format!("{directory}/{name}");
+        let mut is_new = false;
+        loop {
+            if !is_there {
+                let file = File::open(target).map_err(at)?;
+                shell::run(destination, PUT, &[&directory, &name], Some(file))?;
+                is_new = true;
+            }
+            let hello = Link::greet(destination, &program, &directory)?;
+            if hello.target_sha256.as_ref() == Some(&target_sha256) {
+                return Ok(Self {
+                    destination: destination.clone(),
+                    directory,
+                    program,
+                    target_sha256,
+                    hello,
+                });
+            }
+            if is_new {
+                let host = destination.host.clone();
+                return Err(Error::Damaged { host, directory });
+            }
+            is_there = false;
+        }
+    }
+
+    fn connect(&self) -> Result<Link, Error> {
+        Link::begin(&self.destination, &self.program, &self.directory)
+    }
+}
+
+const PREPARE: &str = include_str!("ssh/prepare.sh");
+const PUT: &str = include_str!("ssh/put.sh");
+
+/// Whether the target is there, and in which directory.
+fn prepare(destination: &Destination, name: &str) -> Result<(bool, String), Error> {
+    let host = &destination.host;
+    let wanted = destination.directory.as_deref().unwrap_or_default();
+    let said = shell::run(destination, PREPARE, &[wanted, name], None)?;
+    let line = said.lines().find_map(|line| line.strip_prefix(MARK));
+    let words: Vec<&str> = line.map_or_else(Vec::new, |line| line.splitn(4, ' ').collect());
+    let [system, machine, is_there, directory] = words[..] else {
+        return Err(Error::Shell {
+            host: host.clone(),
+            found: said,
+        });
+    };
+    let found = format!("{system} {machine}");
+    if !TARGETS.contains(&found.as_str()) {
+        let host = host.clone();
+        return Err(Error::Architecture { host, found });
+    }
+    Ok((is_there == "yes", directory.to_owned()))
+}
+
+/// A board as a subject.
+#[derive(Clone, Debug)]
+pub struct SshSystem {
+    /// The board.
+    pub board: Board,
+    /// Punctual's cache directory on this machine.
+    pub cache: PathBuf,
+    /// For how long it is tried to make a lost connection again; and if it is more than
+    /// [`SILENCE`], the time on the wall that the target may keep silent beside what its step
+    /// takes.
+    pub patience: Duration,
+    /// Whether what the board has measured by an equal plan, and nobody has fetched, is taken.
+    pub resume: bool,
+}
+
+impl SystemUnderTest for SshSystem {
+    fn machine(&self) -> MachineRecord {
+        let hello = &self.board.hello;
+        MachineRecord::Host(HostMachine {
+            host: hello.host.clone(),
+            release: Some(hello.release.clone()),
+            cpus: hello.cpus,
+            target_sha256: Some(self.board.target_sha256.clone()),
+            ssh: Some(self.board.destination.to_string()),
+        })
+    }
+
+    fn run(&self, plan: &str, on: Listener, cancel: &AtomicBool) -> RunEnding {
+        let begun = Instant::now();
+        let mut console = String::new();
+        let result = self.carry_out(plan, on, cancel, &mut console);
+        RunEnding {
+            console,
+            preparing: Duration::ZERO,
+            measuring: begun.elapsed(),
+            result,
+        }
+    }
+}
+
+impl SshSystem {
+    fn carry_out(
+        &self,
+        plan: &str,
+        on: Listener,
+        cancel: &AtomicBool,
+        console: &mut String,
+    ) -> Result<(), RunError> {
+        let work = WorkDir::new(&self.cache)?;
+        let connect = Box::new(|| self.board.connect());
+        let name = job_name(work.path());
+        let mut job = Job::begin(
+            connect,
+            work.path(),
+            &name,
+            plan,
+            self.resume,
+            self.patience,
+        )?;
+        let silence = self.patience.max(SILENCE);
+        let mut watch = Watch::begin(work.path(), silence, on, cancel)?;
+        let result = watch.until(Until::Finished, &mut job);
+        *console = watch.console.text();
+        let is_lost = |error: &RunError| matches!(error.of_bench(), Some(Error::Lost { .. }));
+        if result.as_ref().is_err_and(is_lost) {
+            return result;
+        }
+        match (job.remove(), result) {
+            (false, Err(RunError::Interrupted)) => Err(RunError::bench(Error::Left)),
+            (_, result) => result,
+        }
+    }
+}
+
+/// A name that no other job has.
+fn job_name(work: &Path) -> String {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let text = format!("{} {} {now:?} {host}", work.display(), std::process::id());
+    checksum::of_bytes(text.as_bytes())[..16].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_destination_is_what_scp_takes() {
+        let parse = |text: &str| {
+            let found = Destination::from_str(text)?;
+            assert_eq!(found.to_string(), text);
+            Ok::<_, String>((found.host, found.directory))
+        };
+        let of = |host: &str, directory: Option<&str>| {
+            Ok((host.to_owned(), directory.map(ToOwned::to_owned)))
+        };
+        assert_eq!(parse("board"), of("board", None));
+        assert_eq!(parse("root@10.0.0.2"), of("root@10.0.0.2", None));
+        assert_eq!(parse("me@board:/data/x"), of("me@board", Some("/data/x")));
+        assert_eq!(parse("[fe80::1%eth0]"), of("fe80::1%eth0", None));
+        assert_eq!(parse("me@[::1]:/tmp"), of("me@::1", Some("/tmp")));
+        for wrong in [
+            "",
+            ":",
+            "board:",
+            "board:data",
+            "-oProxyCommand=x",
+            "a b",
+            "[::1]x",
+            "a]b[",
+            "a[b]",
+        ] {
+            let error = parse(wrong).unwrap_err();
+            assert!(error.contains("expected [USER@]HOST"), "{error}");
+        }
+    }
+
+    #[test]
+    fn two_jobs_have_two_names() {
+        let names = [(); 2].map(|()| job_name(Path::new("/tmp/x")));
+        assert_ne!(names[0], names[1]);
+        assert!(names[0].bytes().all(|byte| byte.is_ascii_alphanumeric()));
+    }
+}

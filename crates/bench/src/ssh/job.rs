@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A job on a board, seen from here: whatever becomes of the connection.
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use punctual_model::Progress;
+use punctual_model::board::{Answer, Request};
+
+use super::Error;
+use super::link::Link;
+use crate::error::RunError;
+use crate::system::Event;
+use crate::watch::Watched;
+
+/// How long a target that is asked to end may take to end its step, and its records to come
+/// here: it gives up by itself after 5 s.
+const GRACE_OF_STEP: Duration = Duration::from_secs(60);
+
+/// How long the board may take to remove a job.
+const GRACE: Duration = Duration::from_secs(60);
+
+/// The pauses between two attempts to connect.
+const PAUSES: [Duration; 5] = [
+    Duration::from_millis(200),
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(5),
+    Duration::from_secs(15),
+];
+
+/// What connects.
+pub type Connect<'a> = Box<dyn Fn() -> Result<Link, Error> + 'a>;
+
+/// A job, followed.
+pub struct Job<'a> {
+    connect: Connect<'a>,
+    line: Line,
+    /// What begins it; `None` as soon as it was begun.
+    begin: Option<Request>,
+    name: String,
+    /// What it has said so far is in these files.
+    stream: Heard,
+    console: Heard,
+    progress: Option<Progress>,
+    news: VecDeque<Event>,
+    ended: Option<String>,
+    /// Whether it was asked to end.
+    is_stopped: bool,
+    /// Whether it is to be removed, and was.
+    is_unwanted: bool,
+    is_removed: bool,
+    /// How long it is tried to connect again.
+    patience: Duration,
+    /// The time with a connection, until it was lost last.
+    spent: Duration,
+}
+
+enum Line {
+    Up {
+        link: Link,
+        since: Instant,
+        /// Since when nothing was heard of the job, where the connection is a further attempt.
+        lost: Option<Lost>,
+    },
+    Down {
+        again: Instant,
+        lost: Lost,
+    },
+}
+
+#[derive(Clone)]
+struct Lost {
+    since: Instant,
+    attempts: usize,
+    why: String,
+}
+
+impl<'a> Job<'a> {
+    /// A job that is to be begun: what it says goes to the files in `directory`.
+    pub fn begin(
+        connect: Connect<'a>,
+        directory: &Path,
+        name: &str,
+        plan: &str,
+        take_up: bool,
+        patience: Duration,
+    ) -> Result<Self, RunError> {
+        let link = connect().map_err(RunError::bench)?;
+        let mut job = Self {
+            connect,
+            line: Line::Up {
+                link,
+                since: Instant::now(),
+                lost: None,
+            },
+            begin: Some(Request::Begin {
+                job: name.to_owned(),
+                plan: plan.to_owned(),
+                take_up,
+            }),
+            name: name.to_owned(),
+            stream: Heard::new(&directory.join("stream"))?,
+            console: Heard::new(&directory.join("console"))?,
+            progress: None,
+            news: VecDeque::new(),
+            ended: None,
+            is_stopped: false,
+            is_unwanted: false,
+            is_removed: false,
+            patience,
+            spent: Duration::ZERO,
+        };
+        job.introduce();
+        Ok(job)
+    }
+
+    /// Says on a new connection what is wanted.
+    fn introduce(&mut self) {
+        if self.is_unwanted {
+            self.say(&Request::Remove {
+                job: self.name.clone(),
+            });
+        } else if let Some(begin) = self.begin.clone() {
+            self.say(&begin);
+        } else {
+            self.follow();
+        }
+    }
+
+    fn follow(&mut self) {
+        self.say(&Request::Follow {
+            job: self.name.clone(),
+            stream: self.stream.length,
+            console: self.console.length,
+        });
+        if self.is_stopped {
+            self.say(&Request::Stop {
+                job: self.name.clone(),
+            });
+        }
+    }
+
+    fn say(&mut self, request: &Request) {
+        if let Line::Up { link, .. } = &mut self.line {
+            link.say(request);
+        }
+    }
+
+    /// Takes what has come, or tries to connect again.
+    fn listen(&mut self) -> Result<(), RunError> {
+        loop {
+            let heard = match &mut self.line {
+                Line::Up { link, .. } => link.hear(),
+                Line::Down { again, .. } if Instant::now() < *again => return self.be_patient(),
+                Line::Down { lost, .. } => {
+                    let lost = lost.clone();
+                    self.reconnect(lost);
+                    return self.be_patient();
+                }
+            };
+            match heard {
+                Ok(Some(answer)) => self.take(answer)?,
+                Ok(None) => return self.be_patient(),
+                Err(why) => self.lose(why),
+            }
+        }
+    }
+
+    fn take(&mut self, answer: Answer) -> Result<(), RunError> {
+        if !matches!(answer, Answer::Hello(_)) {
+            self.found();
+        }
+        match answer {
+            Answer::Hello(_) | Answer::Alive => {}
+            Answer::Begun { job } => {
+                (self.name, self.begin) = (job, None);
+                self.follow();
+            }
+            Answer::Refused(refusal) => {
+                (self.begin, self.is_removed) = (None, true);
+                return Err(RunError::bench(refusal));
+            }
+            Answer::Stream(bytes) => self.stream.write(&bytes)?,
+            Answer::Console(bytes) => self.console.write(&bytes)?,
+            Answer::Progress(progress) => self.progress = Some(progress),
+            Answer::Ended(how) => self.ended = Some(how),
+            Answer::Gone => {
+                self.is_removed = true;
+                return Err(RunError::bench(Error::Gone));
+            }
+            Answer::Removed => self.is_removed = true,
+        }
+        Ok(())
+    }
+
+    /// The job is heard of again.
+    fn found(&mut self) {
+        if let Line::Up { lost, .. } = &mut self.line {
+            if lost.take().is_some() {
+                self.news.push_back(Event::Reached);
+            }
+        }
+    }
+
+    fn lose(&mut self, why: String) {
+        let mut lost = Lost {
+            since: Instant::now(),
+            attempts: 0,
+            why: why.clone(),
+        };
+        if let Line::Up {
+            since,
+            lost: before,
+            ..
+        } = &mut self.line
+        {
+            self.spent += since.elapsed();
+            match before.take() {
+                Some(before) => (lost.since, lost.attempts) = (before.since, before.attempts + 1),
+                None => self.news.push_back(Event::Unreached(why)),
+            }
+        }
+        let pause = PAUSES[lost.attempts.min(PAUSES.len() - 1)];
+        self.line = Line::Down {
+            again: Instant::now() + pause,
+            lost,
+        };
+    }
+
+    fn reconnect(&mut self, mut lost: Lost) {
+        match (self.connect)() {
+            Ok(link) => {
+                self.line = Line::Up {
+                    link,
+                    since: Instant::now(),
+                    lost: Some(lost),
+                };
+                self.introduce();
+            }
+            Err(error) => {
+                lost.why = error.to_string();
+                lost.attempts += 1;
+                let pause = PAUSES[lost.attempts.min(PAUSES.len() - 1)];
+                let again = Instant::now() + pause;
+                self.line = Line::Down { again, lost };
+            }
+        }
+    }
+
+    /// An error where the connection has been lost for too long.
+    fn be_patient(&self) -> Result<(), RunError> {
+        let lost = match &self.line {
+            Line::Up { lost, .. } => lost.as_ref(),
+            Line::Down { lost, .. } => Some(lost),
+        };
+        match lost {
+            Some(lost) if lost.since.elapsed() > self.patience => {
+                let (seconds, why) = (self.patience.as_secs(), lost.why.clone());
+                Err(RunError::bench(Error::Lost { seconds, why }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Has it end if it has not, and leaves nothing of it on the board; false where the board
+    /// was not reached for that.
+    pub fn remove(mut self) -> bool {
+        let until = Instant::now() + GRACE;
+        if !self.is_removed {
+            self.is_unwanted = true;
+            self.introduce();
+        }
+        while !self.is_removed && Instant::now() < until && self.listen().is_ok() {
+            thread::sleep(Duration::from_millis(10));
+        }
+        self.is_removed
+    }
+}
+
+impl Watched for Job<'_> {
+    fn status(&mut self) -> Result<Option<String>, RunError> {
+        self.listen()?;
+        Ok(self.ended.clone())
+    }
+
+    fn ask_to_end(&mut self) -> Option<Duration> {
+        self.is_stopped = true;
+        self.say(&Request::Stop {
+            job: self.name.clone(),
+        });
+        Some(GRACE_OF_STEP)
+    }
+
+    fn progress(&mut self) -> Option<Progress> {
+        self.progress
+    }
+
+    fn news(&mut self) -> Option<Event> {
+        self.news.pop_front()
+    }
+
+    fn spent(&self) -> Duration {
+        match &self.line {
+            Line::Up { since, .. } => self.spent + since.elapsed(),
+            Line::Down { .. } => self.spent,
+        }
+    }
+
+    /// It goes on without a connection.
+    fn is_ready(&self) -> bool {
+        true
+    }
+}
+
+/// What a job has said so far on one of its ports.
+struct Heard {
+    file: File,
+    length: u64,
+}
+
+impl Heard {
+    fn new(path: &Path) -> io::Result<Self> {
+        Ok(Self {
+            file: OpenOptions::new().append(true).create(true).open(path)?,
+            length: 0,
+        })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.length += bytes.len() as u64;
+        Ok(())
+    }
+}

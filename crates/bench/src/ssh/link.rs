@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One connection: `ssh`, with the target's end of the
+//! [conversation](punctual_model::board) behind it.
+
+use std::io::{self, Read, Write as _};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TryRecvError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use punctual_model::board::{Answer, Hello, Request};
+use punctual_model::frame::{Decoder, Encoder, FrameError};
+
+use super::shell::{last_line, no_ssh, ssh};
+use super::{Destination, Error};
+
+/// A board that says nothing for so long is not reached any more: it says something each
+/// second.
+const QUIET: Duration = Duration::from_secs(30);
+
+/// How long a connection may take to be made.
+const FIRST: Duration = Duration::from_secs(90);
+
+/// How often the board is told that somebody is here.
+const ALIVE: Duration = Duration::from_secs(10);
+
+/// No more is kept of what `ssh` and the board's shell complain of.
+const COMPLAINTS: u64 = 64 << 10;
+
+/// What has come: an answer, or what is wrong with what came.
+type Heard = Result<Answer, FrameError>;
+
+/// A connection.
+#[derive(Debug)]
+pub struct Link {
+    ssh: Child,
+    requests: Option<ChildStdin>,
+    encoder: Encoder,
+    answers: Receiver<Heard>,
+    complaints: Option<JoinHandle<String>>,
+    has_heard: bool,
+    heard: Instant,
+    spoke: Instant,
+}
+
+impl Link {
+    /// Begins to connect; does not wait for it.
+    pub fn begin(destination: &Destination, program: &str, directory: &str) -> Result<Self, Error> {
+        let mut command = ssh(destination, &[program, "board", directory]);
+        let mut ssh = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| no_ssh(&command, &error))?;
+        let (sender, answers) = mpsc::sync_channel(64);
+        if let Some(stdout) = ssh.stdout.take() {
+            thread::spawn(move || hear(stdout, &sender));
+        }
+        let complaints = ssh.stderr.take().map(|stderr| {
+            thread::spawn(move || {
+                let mut text = Vec::new();
+                let _ = stderr.take(COMPLAINTS).read_to_end(&mut text);
+                String::from_utf8_lossy(&text).into_owned()
+            })
+        });
+        Ok(Self {
+            requests: ssh.stdin.take(),
+            ssh,
+            encoder: Encoder::default(),
+            answers,
+            complaints,
+            has_heard: false,
+            heard: Instant::now(),
+            spoke: Instant::now(),
+        })
+    }
+
+    /// Connects, and waits until the target there says who it is.
+    pub fn greet(
+        destination: &Destination,
+        program: &str,
+        directory: &str,
+    ) -> Result<Hello, Error> {
+        let mut link = Self::begin(destination, program, directory)?;
+        match link.answers.recv_timeout(FIRST) {
+            Ok(Ok(Answer::Hello(hello))) => Ok(hello),
+            Err(RecvTimeoutError::Timeout) => Err(Error::Unreachable {
+                host: destination.host.clone(),
+                said: "it says nothing".into(),
+            }),
+            _ => Err(Error::Target {
+                host: destination.host.clone(),
+                directory: directory.to_owned(),
+                said: link.end(),
+            }),
+        }
+    }
+
+    /// Says something; where the connection is lost, that is heard later.
+    pub fn say(&mut self, request: &Request) {
+        let frame = self.encoder.encode(request);
+        if let Some(requests) = &mut self.requests {
+            if requests.write_all(&frame).is_err() {
+                self.requests = None;
+            }
+        }
+        self.spoke = Instant::now();
+    }
+
+    /// The next answer, if there is one; an error where there will be none any more.
+    pub fn hear(&mut self) -> Result<Option<Answer>, String> {
+        match self.answers.try_recv() {
+            Ok(Ok(answer)) => {
+                (self.heard, self.has_heard) = (Instant::now(), true);
+                return Ok(Some(answer));
+            }
+            Ok(Err(error)) => return Err(error.to_string()),
+            Err(TryRecvError::Disconnected) => return Err(self.end()),
+            Err(TryRecvError::Empty) => {}
+        }
+        if self.heard.elapsed() > if self.has_heard { QUIET } else { FIRST } {
+            return Err("the board says nothing any more".into());
+        }
+        if self.spoke.elapsed() > ALIVE {
+            self.say(&Request::Alive);
+        }
+        Ok(None)
+    }
+
+    /// Ends the connection; returns the last complaint.
+    fn end(&mut self) -> String {
+        self.requests = None;
+        let _ = self.ssh.kill();
+        let _ = self.ssh.wait();
+        let complaints = self.complaints.take().map(JoinHandle::join);
+        complaints.map_or_else(String::new, |text| last_line(&text.unwrap_or_default()))
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.requests = None;
+        let _ = self.ssh.kill();
+        let _ = self.ssh.wait();
+    }
+}
+
+/// Passes on what the board says, until the connection ends.
+fn hear(mut from: impl Read, sender: &SyncSender<Heard>) {
+    let mut decoder = Decoder::default();
+    let mut piece = vec![0; 1 << 16];
+    loop {
+        match from.read(&mut piece) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Ok(0) | Err(_) => return,
+            Ok(length) => decoder.feed(&piece[..length]),
+        }
+        while let Some(heard) = decoder.next_message().transpose() {
+            let is_over = heard.is_err();
+            if sender.send(heard).is_err() || is_over {
+                return;
+            }
+        }
+    }
+}

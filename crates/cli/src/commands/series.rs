@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `punctual series`: lines of kernels, release by release.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use punctual_judge::Rule;
+use punctual_kernels::Release;
+use punctual_model::Run;
+use punctual_report::gate::Why;
+use punctual_report::series::{
+    Figure, Line, Question, lines, questions, series_csv, series_json, series_page, series_text,
+};
+use punctual_runner::documents;
+
+use super::catalog;
+use super::measure::MeasureArgs;
+use super::measure::what::WhatArgs;
+use super::replay_args::ReplayArgs;
+use crate::output::say;
+use crate::{ExitStatus, UsageError, interrupt, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  punctual kernel series debian-6.12-rt    the releases that there are
+  punctual series debian-6.12-rt --since 6.12.90
+  punctual series debian-6.12 debian-6.12-rt --report 6.12.html --csv 6.12.csv
+  punctual series debian-backports-rt --suite ./mine.toml --seeds 1..5
+
+Each release is fetched, booted and measured with each seed; what the store holds
+of that very measurement is not measured again, so that the same command goes on
+where Ctrl-C or a fault has ended it. A change is told where the runs before and
+behind it are apart by more than chance makes them, over all figures of the line;
+the largest are explained, on both sides.";
+
+/// Lines of kernels, release by release: where they change, and why
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Series {
+    /// The lines: kernels that `punctual kernel list` shows, such as debian-6.12-rt
+    #[arg(required = true, value_name = "LINE")]
+    lines: Vec<String>,
+    /// What is measured: a suite that `punctual list suites` shows, or a TOML file
+    #[arg(long, value_name = "SUITE", default_value = "series")]
+    suite: String,
+    /// Leave out releases before this version (6.12.90)
+    #[arg(long, value_name = "VERSION")]
+    since: Option<String>,
+    /// Leave out releases after this version
+    #[arg(long, value_name = "VERSION")]
+    until: Option<String>,
+    /// How many changes of each line are explained
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    explain: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Write each run's figures to FILE, as comma-separated values
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Write a page (HTML, one file) with figures, changes and stories to FILE
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    measure: MeasureArgs,
+}
+
+impl Series {
+    /// Does it.
+    pub fn run(mut self) -> Result<ExitStatus> {
+        for file in [&self.report, &self.csv] {
+            output::check_file(file.as_deref())?;
+        }
+        let what = WhatArgs::of_suite(&self.suite);
+        self.measure.check()?;
+        let suite = self.measure.suite(&what)?;
+        let plans = self.measure.plans(&suite, None)?;
+        let (kernels, left_out) = self.kernels()?;
+        self.measure.take(kernels)?;
+        let prepared = self.measure.prepare(&what, &suite)?;
+        let results = prepared.measure(&plans)?;
+        let is_whole = !results.is_interrupted();
+        let runs = self.in_order(results.runs);
+        let mut found = lines(&runs, &Rule::default());
+        for line in &mut found {
+            let is_own = |why: &&String| why.starts_with(&format!("{}@", kernel_of(&line.name)));
+            line.left_out = left_out.iter().filter(is_own).cloned().collect();
+        }
+        if is_whole {
+            for line in &mut found {
+                self.explain(line, &runs)?;
+            }
+        }
+        self.show(&found, &runs)?;
+        let has_gaps = |line: &Line| line.releases.iter().any(|one| !one.gaps.is_empty());
+        let is_all = left_out.is_empty() && !found.iter().any(has_gaps);
+        Ok(if is_whole && is_all {
+            ExitStatus::Done
+        } else {
+            ExitStatus::Incomplete
+        })
+    }
+
+    /// The ids of all releases, those of each line in their order; and which of them cannot be
+    /// had, with the reasons.
+    fn kernels(&self) -> Result<(Vec<String>, Vec<String>)> {
+        let say = &mut |message: &str| {
+            if !self.measure.quiet {
+                say!("{message}");
+            }
+        };
+        let (mut ids, mut left_out) = (Vec::new(), Vec::new());
+        for line in &self.lines {
+            let releases = catalog()?.releases(line, say)?;
+            let from = place(&releases, self.since.as_deref(), "--since")?.unwrap_or(0);
+            let to = place(&releases, self.until.as_deref(), "--until")?;
+            let to = to.unwrap_or(releases.len() - 1);
+            if from > to {
+                let wrong = "--since is behind --until: no release is left";
+                return Err(UsageError(wrong.into()).into());
+            }
+            for release in &releases[from..=to] {
+                match catalog()?.ensure(&release.id, say) {
+                    Ok(_) => ids.push(release.id.clone()),
+                    Err(why) => {
+                        let why = format!("{}: {why}", release.id);
+                        say(&why);
+                        left_out.push(why);
+                    }
+                }
+            }
+        }
+        if ids.is_empty() {
+            anyhow::bail!("none of the releases can be had: {}", left_out.join("; "));
+        }
+        Ok((ids, left_out))
+    }
+
+    /// Runs in the order of lines and releases, whoever was ready first.
+    fn in_order(&self, mut runs: Vec<Run>) -> Vec<Run> {
+        runs.sort_by_key(|run| (self.measure.place_of(&run.subject.kernel), run.seed));
+        runs
+    }
+
+    /// Explains a line's largest changes, as far as Ctrl-C allows.
+    fn explain(&self, line: &mut Line, runs: &[Run]) -> Result<()> {
+        for question in questions(line, self.explain) {
+            let Some(why) = self.why(&question, runs)? else {
+                break;
+            };
+            line.rows[question.row].why.push((question.at, why));
+        }
+        Ok(())
+    }
+
+    /// Both samples; `None` where there is none, or Ctrl-C has ended it.
+    fn why(&self, question: &Question, runs: &[Run]) -> Result<Option<Why>> {
+        let replay = ReplayArgs::quiet(self.measure.quiet);
+        let cancel = interrupt::flag()?;
+        let mut told = Vec::new();
+        for id in &question.runs {
+            let run = runs.iter().find(|run| run.id == *id);
+            let sample = run.and_then(|run| Some((run, sample(run, question)?)));
+            let Some((run, sample)) = sample else {
+                return Ok(None);
+            };
+            let stories = replay.stories(run, &[(&question.key, sample)], cancel);
+            let Some(story) = stories.and_then(|all| all.into_iter().next()) else {
+                return Ok(None);
+            };
+            told.push((run.clone(), story));
+        }
+        let (Some(there), Some(here)) = (told.pop(), told.pop()) else {
+            return Ok(None);
+        };
+        let row = question.row;
+        Ok(Some(Why { row, here, there }))
+    }
+
+    fn show(&self, found: &[Line], runs: &[Run]) -> Result<()> {
+        if self.json {
+            output::print_json(&series_json(found))?;
+        } else {
+            output::print(&series_text(found, output::width()))?;
+        }
+        if let Some(path) = &self.csv {
+            fs::write(path, series_csv(found)).with_context(|| path.display().to_string())?;
+        }
+        if let Some(path) = &self.report {
+            output::write_page(&series_page(found, runs, &documents::all()?), path)?;
+        }
+        Ok(())
+    }
+}
+
+/// A line's kernel, without boot arguments.
+fn kernel_of(line: &str) -> &str {
+    line.split(' ').next().unwrap_or_default()
+}
+
+/// The number of the release of a version, or of the upstream part of one.
+fn place(releases: &[Release], version: Option<&str>, option: &str) -> Result<Option<usize>> {
+    let Some(version) = version else {
+        return Ok(None);
+    };
+    let is_it = |one: &Release| {
+        let upstream = one.version.rsplit_once('-').map(|(upstream, _)| upstream);
+        one.version == version || upstream == Some(version)
+    };
+    let found = match option {
+        "--until" => releases.iter().rposition(is_it),
+        _ => releases.iter().position(is_it),
+    };
+    if found.is_some() {
+        return Ok(found);
+    }
+    let known: Vec<&str> = releases.iter().map(|one| one.version.as_str()).collect();
+    let known = known.join(", ");
+    Err(UsageError(format!(
+        "{option}: expected one of {known}, found {version}"
+    ))
+    .into())
+}
+
+/// The sample that stands for its run: the worst, or the first that is as long as the middle
+/// one.
+fn sample(run: &Run, question: &Question) -> Option<u64> {
+    let mut own = run.recordings.iter();
+    let own = own.find(|one| one.key.is_same_measurement(&question.key))?;
+    if question.figure == Figure::Worst {
+        return own.worst.first().map(|sample| sample.seq);
+    }
+    let mut values: Vec<_> = own.samples.iter().map(|sample| sample.value).collect();
+    values.sort_unstable();
+    let middle = *values.get(values.len() / 2)?;
+    let mut samples = own.samples.iter();
+    samples.find(|one| one.value == middle).map(|one| one.seq)
+}

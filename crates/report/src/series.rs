@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Lines of kernels, release by release: what each measures, where it changes, and why.
+
+mod csv;
+mod json;
+mod page;
+mod text;
+
+use punctual_judge::{ChangePoint, Rule, change_points};
+use punctual_model::probe::Shape;
+use punctual_model::run::{Run, State};
+use punctual_model::{Nanos, RecordingKey};
+
+use crate::gate::Why;
+use crate::matrix::{Column, Matrix, Measured, Measurement, distinct, fate};
+use crate::stats::Stats;
+
+pub use csv::series_csv;
+pub use json::series_json;
+pub use page::series_page;
+pub use text::series_text;
+
+/// Which sample of a run stands for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// The largest.
+    Worst,
+    /// The middle one: the usual path.
+    Median,
+}
+
+impl Figure {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Worst => "worst",
+            Self::Median => "median",
+        }
+    }
+
+    /// Its value in what a run recorded.
+    pub fn of(self, stats: &Stats) -> Option<Nanos> {
+        match self {
+            Self::Worst => stats.worst(),
+            Self::Median => stats.median(),
+        }
+    }
+}
+
+/// A line of kernels: its releases, the oldest first.
+#[derive(Debug)]
+pub struct Line {
+    /// What the kernels are called, without versions; boot arguments behind it.
+    pub name: String,
+    /// Each release.
+    pub releases: Vec<Release>,
+    /// The releases that could not be had, with the reasons.
+    pub left_out: Vec<String>,
+    /// Each figure of each measurement.
+    pub rows: Vec<Row>,
+}
+
+/// One release of a line.
+#[derive(Debug)]
+pub struct Release {
+    /// The subject's name.
+    pub subject: String,
+    /// Its version, as short as tells it from the others of its line: `6.12.43`.
+    pub version: String,
+    /// Why runs of it have not finished, if any has not.
+    pub gaps: Vec<String>,
+}
+
+/// One figure of one measurement, release by release.
+#[derive(Debug)]
+pub struct Row {
+    /// The measurement.
+    pub row: Measurement,
+    /// Which figure of it.
+    pub figure: Figure,
+    /// Of each release the figures of its runs, in the order of their seeds.
+    pub values: Vec<Vec<OfRun>>,
+    /// Where it changes.
+    pub changes: Vec<ChangePoint>,
+    /// What a change comes from, by the number of the release that is different.
+    pub why: Vec<(usize, Why)>,
+}
+
+/// A run's figure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OfRun {
+    /// The run.
+    pub run: String,
+    /// Its seed.
+    pub seed: u64,
+    /// Its digest; `None` in real time.
+    pub digest: Option<String>,
+    /// The figure.
+    pub value: Nanos,
+}
+
+/// Releases without a change between them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Level {
+    /// The first and the last of them, by their numbers.
+    pub releases: (usize, usize),
+    /// The middle figure of all their runs.
+    pub middle: Nanos,
+    /// The smallest and the largest.
+    pub ends: (Nanos, Nanos),
+    /// The change that it begins with.
+    pub change: Option<ChangePoint>,
+}
+
+impl Row {
+    /// What it is called: `timer, stress, cpu0: worst`.
+    pub fn title(&self) -> String {
+        format!("{}: {}", self.row.title(), self.figure.name())
+    }
+
+    /// The levels between its changes; those that no release has a figure of are left out.
+    pub fn levels(&self) -> Vec<Level> {
+        let starts = std::iter::once(0).chain(self.changes.iter().map(|one| one.at));
+        let ends = self.changes.iter().map(|one| one.at);
+        let ends = ends.chain([self.values.len()]);
+        let level = |(from, to): (usize, usize)| {
+            let values = self.values[from..to].iter().flatten();
+            let mut values: Vec<Nanos> = values.map(|one| one.value).collect();
+            values.sort_unstable();
+            Some(Level {
+                releases: (from, to - 1),
+                middle: *values.get(values.len() / 2)?,
+                ends: (*values.first()?, *values.last()?),
+                change: self.changes.iter().find(|one| one.at == from).copied(),
+            })
+        };
+        starts.zip(ends).filter_map(level).collect()
+    }
+}
+
+/// The lines of some runs. Runs of one line are in the order of its releases.
+pub fn lines(runs: &[Run], rule: &Rule) -> Vec<Line> {
+    let matrix = Matrix::new(runs);
+    let names = distinct(matrix.columns.iter().map(line_of));
+    let line = |name: &String| {
+        let own = matrix.columns.iter().filter(|one| line_of(one) == *name);
+        let columns: Vec<&Column<'_>> = own.collect();
+        Line {
+            name: name.clone(),
+            releases: releases(&columns),
+            left_out: Vec::new(),
+            rows: rows(&matrix.rows, &columns, rule),
+        }
+    };
+    names.iter().map(line).collect()
+}
+
+/// The kernel's name without its version, and boot arguments.
+fn line_of(column: &Column<'_>) -> String {
+    let kernel = column.subject.kernel.split('@').next().unwrap_or_default();
+    format!("{kernel} {}", column.subject.boot)
+        .trim()
+        .to_owned()
+}
+
+fn releases(columns: &[&Column<'_>]) -> Vec<Release> {
+    let version = |column: &&Column<'_>| {
+        let kernel = column.subject.kernel.split_once('@');
+        kernel.map_or("newest", |(_, version)| version).to_owned()
+    };
+    let whole: Vec<String> = columns.iter().map(version).collect();
+    let short = |version: &String| {
+        let upstream = |one: &str| one.split('-').next().unwrap_or_default().to_owned();
+        let same = whole
+            .iter()
+            .filter(|one| upstream(one) == upstream(version));
+        if same.count() > 1 {
+            return version.split('~').next().unwrap_or_default().to_owned();
+        }
+        upstream(version)
+    };
+    let gaps = |column: &&Column<'_>| {
+        let open = column
+            .runs
+            .iter()
+            .filter(|run| run.state != State::Finished);
+        open.map(|run| format!("{} (seed {}): {}", run.id, run.seed, fate(run)))
+            .collect()
+    };
+    let release = |(column, version): (&&Column<'_>, &String)| Release {
+        subject: column.name.clone(),
+        version: short(version),
+        gaps: gaps(column),
+    };
+    columns.iter().zip(&whole).map(release).collect()
+}
+
+fn rows(all: &[Measurement], columns: &[&Column<'_>], rule: &Rule) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for row in all {
+        for figure in figures(row) {
+            let of_column = |column: &&Column<'_>| values(column, row, *figure);
+            let values: Vec<Vec<OfRun>> = columns.iter().map(of_column).collect();
+            if values.iter().any(|release| !release.is_empty()) {
+                rows.push(Row {
+                    row: row.clone(),
+                    figure: *figure,
+                    values,
+                    changes: Vec::new(),
+                    why: Vec::new(),
+                });
+            }
+        }
+    }
+    // Each row pays its share.
+    let level = rule.level / rows.len().max(1) as f64;
+    for row in &mut rows {
+        let of_release = |release: &Vec<OfRun>| -> Vec<f64> {
+            release.iter().map(|one| one.value.0 as f64).collect()
+        };
+        let series: Vec<Vec<f64>> = row.values.iter().map(of_release).collect();
+        row.changes = change_points(&series, level);
+    }
+    rows
+}
+
+/// The figures that count of a measurement.
+fn figures(row: &Measurement) -> &'static [Figure] {
+    match row.view().shape {
+        Shape::Latency | Shape::Steps => &[Figure::Worst, Figure::Median],
+        Shape::Work => &[Figure::Median],
+        Shape::Jitter | Shape::Findings | Shape::List => &[],
+    }
+}
+
+fn values(column: &Column<'_>, row: &Measurement, figure: Figure) -> Vec<OfRun> {
+    let of_run = |one: &Measured<'_>| {
+        let is_whole = one.run.state == State::Finished && !one.recording.interrupted;
+        let stats = Stats::of(std::slice::from_ref(one));
+        let value = figure.of(&stats).filter(|_| is_whole)?;
+        Some(OfRun {
+            run: one.run.id.clone(),
+            seed: one.run.seed,
+            digest: one.run.digest(),
+            value,
+        })
+    };
+    let mut found: Vec<OfRun> = column.found(row).iter().filter_map(of_run).collect();
+    found.sort_by_key(|one| one.seed);
+    found
+}
+
+/// A change that is to be explained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// The number of its row.
+    pub row: usize,
+    /// The number of the release that is different.
+    pub at: usize,
+    /// What was measured.
+    pub key: RecordingKey,
+    /// Which sample.
+    pub figure: Figure,
+    /// The run of the release that is different, and of the one before, in which that figure
+    /// is the middle one of the release's.
+    pub runs: [String; 2],
+}
+
+/// The changes of a line that are largest, at most so many.
+pub fn questions(line: &Line, most: usize) -> Vec<Question> {
+    let mut found: Vec<(f64, Question)> = Vec::new();
+    for (number, row) in line.rows.iter().enumerate() {
+        for pair in row.levels().windows(2) {
+            let [before, after] = pair else { continue };
+            let middle = |release: &[OfRun]| {
+                let mut runs = release.to_vec();
+                runs.sort_by_key(|one| one.value);
+                runs.get(runs.len() / 2).map(|one| one.run.clone())
+            };
+            let releases = [after.releases.0, before.releases.1];
+            let [Some(here), Some(there)] = releases.map(|at| middle(&row.values[at])) else {
+                continue;
+            };
+            let ratio = after.middle.0 as f64 / before.middle.0.max(1) as f64;
+            let question = Question {
+                row: number,
+                at: after.releases.0,
+                key: RecordingKey {
+                    repetition: row.row.repetition,
+                    ..RecordingKey::new(&row.row.probe, &row.row.load, &row.row.variant)
+                },
+                figure: row.figure,
+                runs: [here, there],
+            };
+            found.push((ratio.ln().abs(), question));
+        }
+    }
+    found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    found.truncate(most);
+    found.into_iter().map(|(_, question)| question).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Lines of kernels as a page.
+
+use maud::{Markup, html};
+use punctual_model::Run;
+use punctual_published::Document;
+
+use super::text::{gaps, head, levels_told, reasons};
+use super::{Line, Row};
+use crate::figure::by_release;
+use crate::gate::why_page;
+use crate::page::beneath;
+use crate::shell::{self, Chapter, wide};
+
+/// How changes are found, in two sentences.
+const HOW: &str = "A dot is a run, a line the middle of a level. A change is what the runs of \
+    both sides would not show in one of twenty such pages if all of them were exchangeable \
+    (energy statistics, permutation of runs; over all figures of a line).";
+
+/// The page about lines of kernels; `runs` are all that they rest on.
+pub fn series_page(lines: &[Line], runs: &[Run], documents: &[Document]) -> String {
+    let names: Vec<&str> = lines.iter().map(|line| line.name.as_str()).collect();
+    let title = format!("Punctual: {}, release by release", names.join(" and "));
+    let lead = html! { @for line in lines { p.lead { (head(line)) } } };
+    let mut chapters = vec![Chapter::new(
+        "Release by release",
+        html! {
+            p.soft { (HOW) }
+            @for (title, row) in &rows(lines) { (figure(lines, title, row)) }
+        },
+    )];
+    chapters.push(Chapter::new(
+        "Changes",
+        html! { @for line in lines { (changes(line)) } },
+    ));
+    chapters.push(Chapter::new(
+        "Why",
+        html! { @for line in lines { @for (row, at, why) in reasons(line) {
+            h3 { (line.name) " " (line.releases[at].version) ": " (row.title()) }
+            (why_page(why))
+        } } },
+    ));
+    chapters.push(Chapter::new(
+        "What could not be measured",
+        html! {
+            @for line in lines { @for gap in gaps(line) { p { (line.name) " " (gap) } } }
+        },
+    ));
+    chapters.extend(beneath(runs, documents));
+    shell::page(&title, &lead, chapters)
+}
+
+/// Each figure once, by its title, from the first line that has it.
+fn rows(lines: &[Line]) -> Vec<(String, &Row)> {
+    let mut found: Vec<(String, &Row)> = Vec::new();
+    for row in lines.iter().flat_map(|line| &line.rows) {
+        if !found.iter().any(|(title, _)| *title == row.title()) {
+            found.push((row.title(), row));
+        }
+    }
+    found
+}
+
+fn figure(lines: &[Line], title: &str, row: &Row) -> Markup {
+    let own = lines.iter().filter_map(|line| {
+        let row = line.rows.iter().find(|one| one.title() == *title)?;
+        Some((line, row))
+    });
+    let own: Vec<(&Line, &Row)> = own.collect();
+    let drawn = by_release(&own, row.row.is_throughput());
+    html! { @if let Some(svg) = drawn {
+        figure {
+            figcaption { b { (title) } }
+            (svg)
+        }
+    } }
+}
+
+fn changes(line: &Line) -> Markup {
+    html! {
+        h3 { (line.name) }
+        (wide(&html! { table.text.kept {
+            thead { tr { th { "figure" } th { "levels" } } }
+            tbody { @for row in &line.rows { tr {
+                td { (row.title()) }
+                td.free { @for said in levels_told(line, row) { (said) br; } }
+            } } }
+        } }))
+    }
+}

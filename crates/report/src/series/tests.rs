@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A line of kernels of which the truth is known.
+
+use super::*;
+use crate::fixtures::{self, assert_has};
+
+/// Eight releases with three runs each, the last four of which take twice as long; and a
+/// load's work that never changes.
+fn runs() -> Vec<Run> {
+    let mut runs = Vec::new();
+    for release in 0..8_i64 {
+        for seed in 1..=3_i64 {
+            let worst = if release < 4 { 7_000 } else { 14_000 } + 10 * seed + release;
+            let timer = fixtures::recording(["timer", "stress", "cpu0"], &[3_000, 3_000, worst]);
+            let mut run = fixtures::run_with(vec![timer]);
+            run.id = format!("r{}", release * 3 + seed);
+            run.seed = seed as u64;
+            run.subject.kernel = format!("debian-6.12-rt@6.12.{}-1~bpo12+1", 43 + release);
+            run.subject.name.clone_from(&run.subject.kernel);
+            run.subject.boot = String::new();
+            runs.push(run);
+        }
+    }
+    runs
+}
+
+#[test]
+fn a_change_is_found_named_and_asked_about() {
+    let runs = runs();
+    let found = lines(&runs, &Rule::default());
+    let [line] = &found[..] else {
+        panic!("{found:?}")
+    };
+    assert_eq!(
+        (line.name.as_str(), line.releases.len()),
+        ("debian-6.12-rt", 8)
+    );
+    assert_eq!(line.releases[0].version, "6.12.43");
+    let [worst, median] = &line.rows[..] else {
+        panic!("{line:?}")
+    };
+    assert_eq!(worst.title(), "timer, stress, cpu0: worst");
+    assert_eq!(
+        worst.changes.iter().map(|one| one.at).collect::<Vec<_>>(),
+        [4]
+    );
+    assert!(median.changes.is_empty());
+    let [before, after] = &worst.levels()[..] else {
+        panic!("{worst:?}")
+    };
+    assert_eq!((before.releases, after.releases), ((0, 3), (4, 7)));
+    let [question] = &questions(line, 9)[..] else {
+        panic!("one question")
+    };
+    // Of three runs each the middle one.
+    assert_eq!(
+        (question.at, question.runs.clone()),
+        (4, ["r14".into(), "r11".into()])
+    );
+}
+
+#[test]
+fn all_forms_say_the_same() {
+    let mut runs = runs();
+    runs[5].state = State::Failed;
+    runs[5].error = Some("it did not boot".into());
+    let found = lines(&runs, &Rule::default());
+    let text = series_text(&found, 80);
+    assert_has(
+        &text,
+        &[
+            "debian-6.12-rt: 8 releases, 6.12.43 to 6.12.50: 1 changes in 2 figures.",
+            "6.12.44: r6 (seed 3): ",
+            "it did not boot",
+            "6.12.47 to 6.12.50: 14.0 µs",
+            "+7,005 ns (2.00×), p 0.0005",
+            "timer, stress, cpu0: median: no change; 3.00 µs",
+        ],
+    );
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    let csv = series_csv(&found);
+    assert_eq!(csv.lines().count(), 1 + 2 * 23);
+    assert!(csv.contains("debian-6.12-rt,6.12.43,"), "{csv}");
+    let schema = |value: &_| {
+        let text = include_str!("../../../../docs/schema/series-1.json");
+        crate::schema::check("series-1.json", text, value)
+    };
+    let json = series_json(&found);
+    schema(&json).unwrap();
+    let mut broken = json.clone();
+    broken["lines"][0]["figures"][0]["values"][0][0]["ns"] = "7".into();
+    assert!(schema(&broken).is_err());
+    let page = series_page(&found, &runs, &[]);
+    assert_has(&page, &["release by release", "<svg", "6.12.50"]);
+}
+
+#[test]
+fn two_releases_of_one_version_are_told_apart() {
+    let mut runs = runs();
+    for run in &mut runs[..3] {
+        run.subject.kernel = "debian-6.12-rt@6.12.44-2~bpo12+1".into();
+        run.subject.name.clone_from(&run.subject.kernel);
+    }
+    let found = lines(&runs, &Rule::default());
+    let versions: Vec<&str> = found[0].releases.iter().map(|one| &*one.version).collect();
+    assert_eq!(versions[..3], ["6.12.44-2", "6.12.44-1", "6.12.45"]);
+}

@@ -1,0 +1,567 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A board that `ssh` reaches: this machine, behind a real sshd of its own.
+//!
+//! `PUNCTUAL_REPEATS` is how often the connection is cut, 5 where it is not set. Nothing here
+//! asserts how long anything took.
+
+use std::fs::{self, File};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use fastrand::Rng;
+use punctual_tests::{Ended, Scratch, assert_has, descendants, is_alive, runs, until};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+const SSHD: &str = "/usr/sbin/sshd";
+
+/// A board: an sshd, its keys, and where the target is put.
+struct Board {
+    _alone: MutexGuard<'static, ()>,
+    scratch: Scratch,
+    port: u16,
+    sshd: Child,
+}
+
+/// One run at a time measures on a machine.
+fn alone() -> MutexGuard<'static, ()> {
+    static MACHINE: Mutex<()> = Mutex::new(());
+    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn key(path: &Path) {
+    let ended = Ended::of(
+        Command::new("ssh-keygen")
+            .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+            .arg(path),
+    );
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+}
+
+impl Board {
+    /// One that is this machine; `None`, and the test is skipped, where it cannot be.
+    fn new(sshd_config: &str) -> Option<Self> {
+        let programs = ["ssh", "ssh-keygen"]
+            .into_iter()
+            .all(punctual_skip::program);
+        if !programs || !punctual_skip::root() {
+            return None;
+        }
+        if !Path::new(SSHD).is_file() {
+            punctual_skip::skip("openssh-server is not installed");
+            return None;
+        }
+        let alone = alone();
+        let scratch = Scratch::new();
+        for name in ["host_key", "own_key", "other_key"] {
+            key(&scratch.path(name));
+        }
+        fs::copy(scratch.path("own_key.pub"), scratch.path("authorized")).unwrap();
+        // As root it insists on this one.
+        fs::create_dir_all("/run/sshd").unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = port.local_addr().unwrap().port();
+        let path = |name: &str| scratch.path(name).to_string_lossy().into_owned();
+        let config = format!(
+            "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\n\
+             PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n\
+             KbdInteractiveAuthentication no\nPermitRootLogin yes\nMaxStartups 100\n\
+             {sshd_config}\n",
+            path("host_key"),
+            path("authorized"),
+        );
+        let config = scratch.file("sshd_config", config);
+        let log = File::create(scratch.path("sshd.log")).unwrap();
+        let sshd = Command::new(SSHD)
+            .args(["-D", "-e", "-f", &config])
+            .stdin(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let mut board = Self {
+            _alone: alone,
+            scratch,
+            port,
+            sshd,
+        };
+        board.write_ssh_config("own_key");
+        let is_up = || TcpStream::connect(("127.0.0.1", port)).is_ok();
+        until("sshd listens", || {
+            is_up() || board.sshd.try_wait().unwrap().is_some()
+        });
+        assert!(is_up(), "{}", board.log());
+        Some(board)
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.scratch.path("sshd.log")).unwrap_or_default()
+    }
+
+    /// What the user's configuration says of the board.
+    fn write_ssh_config(&self, key: &str) {
+        let path = |name: &str| self.scratch.path(name).to_string_lossy().into_owned();
+        let host_key = fs::read_to_string(self.scratch.path("host_key.pub")).unwrap();
+        let known = format!("[127.0.0.1]:{} {host_key}", self.port);
+        let known = self.scratch.file("known_hosts", known);
+        let config = format!(
+            "Host board\nHostName 127.0.0.1\nPort {}\nUser root\nIdentityFile {}\n\
+             IdentitiesOnly yes\nUserKnownHostsFile {known}\nGlobalKnownHostsFile none\n\
+             StrictHostKeyChecking yes\nLogLevel ERROR\n",
+            self.port,
+            path(key)
+        );
+        self.scratch.file("ssh_config", config);
+    }
+
+    /// Where the target and its jobs are.
+    fn directory(&self) -> PathBuf {
+        self.scratch.path("board")
+    }
+
+    fn bench(&self) -> String {
+        format!("ssh:board:{}", self.directory().display())
+    }
+
+    fn command(&self, scratch: &Scratch, arguments: &[&str]) -> Command {
+        let mut command = scratch.punctual(arguments);
+        let config = self.scratch.path("ssh_config");
+        command.env("PUNCTUAL_SSH", format!("ssh -F {}", config.display()));
+        command
+    }
+
+    /// `punctual run` of so many samples, one each millisecond, in `scratch`.
+    fn timer(&self, scratch: &Scratch, samples: u64, more: &[&str]) -> Command {
+        let (bench, samples) = (self.bench(), format!("samples={samples}"));
+        let fixed = ["run", "--probe", "timer", "-p", &samples, "-p", "cpus=[0]"];
+        let bench = ["-p", "interval_us=1000", "--bench", &bench];
+        self.command(scratch, &[&fixed[..], &bench, more].concat())
+    }
+
+    /// The same, begun.
+    fn begin(&self, samples: u64, more: &[&str]) -> Child {
+        let mut command = self.timer(&self.scratch, samples, more);
+        let stderr = File::create(self.scratch.path("stderr")).unwrap();
+        command.stdout(Stdio::null()).stderr(stderr);
+        command.process_group(0).spawn().unwrap()
+    }
+
+    fn stderr(&self) -> String {
+        fs::read_to_string(self.scratch.path("stderr")).unwrap_or_default()
+    }
+
+    /// All runs that the store has, by their numbers.
+    fn runs(&self) -> Vec<Value> {
+        let listed = |id: &String| self.scratch.run(&["show", id, "--json", "--raw"]);
+        let ids: Vec<String> = (1..).map(|number| format!("r{number}")).take(9).collect();
+        let shown = ids.iter().map(listed);
+        shown
+            .take_while(|shown| shown.status == Some(0))
+            .map(|shown| runs(&shown.stdout).remove(0))
+            .collect()
+    }
+
+    fn jobs(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.directory().join("jobs"));
+        let entries = entries.into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    }
+
+    /// The supervisor and the target of the only job, as soon as it measures.
+    fn processes(&self) -> Vec<u32> {
+        let mut found = Vec::new();
+        until("a job runs", || {
+            let job = self.jobs().pop().unwrap_or_default();
+            let text = fs::read_to_string(job.join("process")).unwrap_or_default();
+            found = text.split_whitespace().flat_map(str::parse).collect();
+            found.len() == 3 && fs::metadata(job.join("stream")).is_ok_and(|file| file.len() > 0)
+        });
+        found.truncate(2);
+        found
+    }
+
+    /// Kills what serves the connections; the jobs are no part of that.
+    fn cut(&self) -> usize {
+        let below = descendants(self.sshd.id()).into_iter();
+        let serving: Vec<u32> = below
+            .filter(|(_, name)| name.starts_with("sshd"))
+            .map(|(pid, _)| pid)
+            .collect();
+        for pid in &serving {
+            send(*pid, Signal::KILL);
+        }
+        serving.len()
+    }
+
+    /// Nothing but the target is left there.
+    fn assert_clean(&self) {
+        let names = fs::read_dir(self.directory()).unwrap().flatten();
+        let names: Vec<String> = names
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect();
+        assert_eq!(names.len(), 1, "{names:?}");
+        assert!(names[0].starts_with("target-"), "{names:?}");
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        let _ = self.cut();
+        let _ = self.sshd.kill();
+        let _ = self.sshd.wait();
+    }
+}
+
+fn send(pid: u32, signal: Signal) {
+    // It may have ended by itself.
+    let _ = kill_process(Pid::from_raw(pid as i32).unwrap(), signal);
+}
+
+/// A run in which each sample was taken, and stands once.
+fn assert_whole(run: &Value, samples: u64) {
+    assert_eq!(run["state"], "finished", "{}", run["error"]);
+    let recordings = run["recordings"].as_array().unwrap();
+    assert_eq!(recordings.len(), 1);
+    assert_eq!(recordings[0]["count"], samples);
+    let kept = recordings[0]["samples"].as_array().unwrap();
+    assert_eq!(kept.len() as u64, samples, "each is kept");
+}
+
+#[test]
+fn a_board_is_measured_as_this_machine_is() {
+    let Some(board) = Board::new("") else { return };
+    let ended = Ended::of(&mut board.timer(&board.scratch, 500, &["--json", "--raw"]));
+    assert_eq!(ended.status, Some(0), "{}\n{}", ended.stderr, board.log());
+    let run = &runs(&ended.stdout)[0];
+    assert_whole(run, 500);
+    assert_eq!(run["subject"]["name"], "board");
+    let line = |path| fs::read_to_string(path).unwrap().trim().to_owned();
+    assert_eq!(run["subject"]["kernel"], line("/proc/sys/kernel/osrelease"));
+    assert_eq!(run["provenance"]["release"], run["subject"]["kernel"]);
+    let machine = &run["machine"];
+    assert_eq!(machine["host"], line("/proc/sys/kernel/hostname"));
+    assert_eq!(machine["ssh"], board.bench()["ssh:".len()..]);
+    let target = punctual_tests::programs().join("punctual-target");
+    let target = punctual_model::digest::sha256(&fs::read(target).unwrap());
+    assert_eq!(machine["target_sha256"], target);
+    board.assert_clean();
+    assert!(board.directory().join(format!("target-{target}")).is_file());
+    let settings = &run["recordings"][0]["settings"];
+    let host = board.scratch.measure(&[
+        "--probe",
+        "timer",
+        "-p",
+        "samples=10",
+        "-p",
+        "cpus=[0]",
+        "--bench",
+        "host",
+    ]);
+    assert_eq!(
+        settings["policy"],
+        host[0]["recordings"][0]["settings"]["policy"]
+    );
+    let names = |run: &Value| -> Vec<String> {
+        let facts = run["provenance"]["facts"].as_object().unwrap();
+        facts.keys().cloned().collect()
+    };
+    assert_eq!(names(run), names(&host[0]));
+    // What only the end tells is there as well as what is read before.
+    let facts = names(run);
+    for name in ["smis", "governors", "idle_states", "cpu_dma_latency_us"] {
+        assert!(facts.iter().any(|fact| fact == name), "{name}: {facts:?}");
+    }
+}
+
+#[test]
+fn a_connection_that_is_cut_again_and_again_loses_nothing() {
+    let Some(board) = Board::new("") else { return };
+    let repeats = std::env::var("PUNCTUAL_REPEATS");
+    let wanted: u64 = repeats.map_or(5, |text| text.parse().expect("a number"));
+    let (mut cuts, mut measured) = (0, Vec::new());
+    let mut rng = Rng::new();
+    while cuts < wanted {
+        let samples = (wanted - cuts).min(30) * 2_000;
+        // What was measured so far makes the stream grow all the while.
+        let mut child = board.begin(samples, &["--store-every", "1"]);
+        measured.push(samples);
+        board.processes();
+        while child.try_wait().unwrap().is_none() {
+            thread::sleep(Duration::from_millis(rng.u64(0..2_000)));
+            if cuts < wanted && board.cut() > 0 {
+                cuts += 1;
+            }
+        }
+        let status = child.wait().unwrap();
+        assert_eq!(status.code(), Some(0), "{}", board.stderr());
+    }
+    let runs = board.runs();
+    assert_eq!(runs.len(), measured.len().min(9), "exactly one run each");
+    for (run, samples) in runs.iter().zip(measured) {
+        assert_whole(run, samples);
+    }
+    board.assert_clean();
+}
+
+#[test]
+fn what_is_measured_while_nobody_is_there_is_fetched_by_resume() {
+    let Some(board) = Board::new("") else { return };
+    let mut child = board.begin(5_000, &["--quiet"]);
+    let processes = board.processes();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let other = Scratch::new();
+    let refused = Ended::of(&mut board.timer(&other, 10, &["--quiet"]));
+    assert_eq!(refused.status, Some(1));
+    assert_has(&refused.stderr, &["another run is measuring there"]);
+    until("it has ended by itself", || {
+        !processes.iter().any(|pid| is_alive(*pid))
+    });
+    assert_eq!(board.jobs().len(), 1, "it waits to be fetched");
+    let mut resumed = board.timer(&board.scratch, 5_000, &["--quiet", "--resume"]);
+    let ended = Ended::of(&mut resumed);
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let runs = board.runs();
+    let states: Vec<&Value> = runs.iter().map(|run| &run["state"]).collect();
+    assert_eq!(states, ["interrupted", "finished"]);
+    assert_whole(&runs[1], 5_000);
+    board.assert_clean();
+    let ended = Ended::of(&mut resumed);
+    assert_eq!((ended.status, board.runs().len()), (Some(0), 2));
+}
+
+#[test]
+fn a_run_that_is_fetched_is_not_fetched_twice() {
+    let Some(board) = Board::new("") else { return };
+    let mut child = board.begin(100_000_000, &["--quiet"]);
+    board.processes();
+    let other = Scratch::new();
+    let again = ["--quiet", "--resume"];
+    let refused = Ended::of(&mut board.timer(&other, 100_000_000, &again));
+    assert_eq!(refused.status, Some(1));
+    assert_has(&refused.stderr, &["being fetched already"]);
+    send(child.id(), Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(3), "{}", board.stderr());
+    board.assert_clean();
+}
+
+/// How long it measured is the machine's to say: it is waited longer until it has measured.
+#[test]
+fn ctrl_c_ends_the_step_there_and_keeps_its_samples() {
+    let Some(board) = Board::new("") else { return };
+    for (number, seconds) in [1, 4, 16, 64].into_iter().enumerate() {
+        let mut child = board.begin(100_000_000, &["--quiet"]);
+        let processes = board.processes();
+        thread::sleep(Duration::from_secs(seconds));
+        send(child.id(), Signal::INT);
+        assert_eq!(child.wait().unwrap().code(), Some(3), "{}", board.stderr());
+        assert!(!processes.iter().any(|pid| is_alive(*pid)));
+        board.assert_clean();
+        let run = &board.runs()[number];
+        assert_eq!(run["state"], "interrupted");
+        if let Some(recording) = run["recordings"].get(0) {
+            assert!(recording["count"].as_u64() > Some(0));
+            return;
+        }
+    }
+    panic!("nothing was ever kept");
+}
+
+#[test]
+fn a_target_that_is_killed_is_said_to_be() {
+    let Some(board) = Board::new("") else { return };
+    let mut child = board.begin(100_000_000, &["--quiet"]);
+    let processes = board.processes();
+    send(processes[1], Signal::KILL);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert_has(&board.stderr(), &["killed by signal 9"]);
+    assert!(!processes.iter().any(|pid| is_alive(*pid)));
+    board.assert_clean();
+}
+
+#[test]
+fn who_is_lost_for_longer_than_patience_is_told_how_to_go_on() {
+    let Some(mut board) = Board::new("") else {
+        return;
+    };
+    let more = ["--quiet", "--patience", "1"];
+    let mut child = board.begin(3_000, &more);
+    let processes = board.processes();
+    // Stopped, it begins no other session.
+    send(board.sshd.id(), Signal::STOP);
+    board.cut();
+    board.sshd.kill().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{}", board.stderr());
+    assert_has(
+        &board.stderr(),
+        &["has not been reached for 1 s", "--resume"],
+    );
+    until("it has ended by itself", || {
+        !processes.iter().any(|pid| is_alive(*pid))
+    });
+    assert_eq!(board.jobs().len(), 1);
+}
+
+fn refused(board: &Board, bench: &str, parts: &[&str]) {
+    let arguments = ["run", "--probe", "timer", "--quiet", "--bench", bench];
+    let ended = Ended::of(&mut board.command(&board.scratch, &arguments));
+    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+    assert_has(&ended.stderr, parts);
+    assert!(board.runs().is_empty(), "nothing was begun");
+}
+
+#[test]
+fn whom_ssh_does_not_reach_is_told_in_its_words() {
+    let Some(board) = Board::new("") else { return };
+    refused(
+        &board,
+        "ssh:no-such.invalid",
+        &["no-such.invalid is not reached", "resolve"],
+    );
+    board.write_ssh_config("other_key");
+    refused(
+        &board,
+        &board.bench(),
+        &["board is not reached", "Permission denied"],
+    );
+    board.write_ssh_config("own_key");
+    board.scratch.file("known_hosts", "");
+    refused(
+        &board,
+        &board.bench(),
+        &["board is not reached", "verification failed"],
+    );
+    let mut without = board.command(&board.scratch, &["run", "demo", "--bench", "ssh:board"]);
+    let ended = Ended::of(without.env("PUNCTUAL_SSH", "/no/such/ssh"));
+    assert_eq!(ended.status, Some(1));
+    assert_has(&ended.stderr, &["/no/such/ssh", "openssh-client"]);
+}
+
+#[test]
+fn what_is_no_board_is_refused_before_anything_is_tried() {
+    let scratch = Scratch::new();
+    for (bench, part) in [
+        ("ssh:", "expected [USER@]HOST"),
+        ("ssh:board:data", "expected [USER@]HOST"),
+        ("board", "expected virtual, host or ssh:"),
+    ] {
+        let ended = scratch.run(&["run", "demo", "--bench", bench]);
+        assert_eq!(ended.status, Some(2), "{bench}");
+        assert_has(&ended.stderr, &[part]);
+    }
+    let ended = scratch.run(&["run", "demo", "--bench", "ssh:board", "--boot", "quiet"]);
+    assert_eq!(ended.status, Some(2));
+    assert_has(&ended.stderr, &["--boot"]);
+}
+
+#[test]
+fn another_architecture_is_refused_by_its_name() {
+    let fake = Scratch::new();
+    let uname = fake.file(
+        "uname",
+        "#!/bin/sh\n[ \"$1\" = -m ] && echo aarch64 || echo Linux\n",
+    );
+    fs::set_permissions(&uname, fs::Permissions::from_mode(0o755)).unwrap();
+    let directory = Path::new(&uname).parent().unwrap().display().to_string();
+    let path = format!("SetEnv PATH={directory}:/usr/bin:/bin");
+    let Some(board) = Board::new(&path) else {
+        return;
+    };
+    refused(
+        &board,
+        &board.bench(),
+        &["expected Linux x86_64", "found Linux aarch64"],
+    );
+}
+
+/// A file system of its own on the board's directory.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn new(board: &Board, options: &str) -> Option<Self> {
+        let directory = board.directory();
+        fs::create_dir_all(&directory).unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]);
+        let ended = Ended::of(mount.arg(&directory));
+        if ended.status == Some(0) {
+            return Some(Self(directory));
+        }
+        punctual_skip::skip(&format!("nothing can be mounted: {}", ended.stderr));
+        None
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn where_nothing_may_be_executed_that_is_said() {
+    let Some(board) = Board::new("") else { return };
+    let Some(_mounted) = Mounted::new(&board, "noexec") else {
+        return;
+    };
+    refused(&board, &board.bench(), &["does not run in", "noexec"]);
+}
+
+#[test]
+fn where_there_is_no_space_that_is_said_and_nothing_is_left() {
+    let Some(board) = Board::new("") else { return };
+    let Some(_mounted) = Mounted::new(&board, "size=1m") else {
+        return;
+    };
+    refused(
+        &board,
+        &board.bench(),
+        &["cannot be put there", "No space left"],
+    );
+    assert_eq!(fs::read_dir(board.directory()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_target_that_is_damaged_there_is_copied_anew() {
+    let Some(board) = Board::new("") else { return };
+    let measure = || Ended::of(&mut board.timer(&board.scratch, 10, &["--quiet"]));
+    assert_eq!(measure().status, Some(0));
+    let target = fs::read_dir(board.directory()).unwrap().next().unwrap();
+    let target = target.unwrap().path();
+    let mut bytes = fs::read(&target).unwrap();
+    let sound = bytes.clone();
+    // Behind all that is executed: it runs, and is not what it was.
+    bytes.push(0);
+    fs::write(&target, bytes).unwrap();
+    let ended = measure();
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    assert!(fs::read(&target).unwrap() == sound);
+}
+
+#[test]
+fn without_a_directory_the_target_is_in_the_users_cache() {
+    let home = Scratch::new();
+    let cache = home.path("cache");
+    let set = format!("SetEnv XDG_CACHE_HOME={}", cache.display());
+    let Some(board) = Board::new(&set) else {
+        return;
+    };
+    let arguments = [
+        "run",
+        "--probe",
+        "timer",
+        "-p",
+        "samples=10",
+        "--quiet",
+        "--bench",
+    ];
+    let arguments = [&arguments[..], &["ssh:root@board"]].concat();
+    let ended = Ended::of(&mut board.command(&board.scratch, &arguments));
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    assert_eq!(fs::read_dir(cache.join("punctual")).unwrap().count(), 1);
+}
