@@ -3,7 +3,7 @@
 
 mod trials;
 
-use punctual_doctor::{Diagnosis, Finding, Health, Severity, Verdict};
+use punctual_doctor::{ALL, Diagnosis, Finding, Health, Severity, Verdict};
 use serde_json::{Value, json};
 
 use crate::text::{Lines, clean, list};
@@ -131,12 +131,16 @@ fn in_all(diagnosis: &Diagnosis) -> String {
     }
 }
 
-/// `51 checks: 20 fine, …`
+/// `Checks: 20 fine, 3 wrong, …`
 fn counts(diagnosis: &Diagnosis) -> String {
     let count = |name| ids(diagnosis, |one| one.verdict.name() == name).len();
+    let left = ALL.into_iter().flatten().count() - diagnosis.0.len();
+    let left = match left {
+        0 => String::new(),
+        left => format!("; {left} not asked for"),
+    };
     format!(
-        "{} checks: {} fine, {} wrong, {} unknown; {} not for this machine.",
-        diagnosis.0.len(),
+        "Checks: {} fine, {} wrong, {} unknown, {} not for this machine{left}.",
         count("fine"),
         count("wrong"),
         count("unknown"),
