@@ -175,7 +175,7 @@ fn what_is_not_there_is_explained() {
     scratch.add("mine").unwrap();
     let error = scratch.catalog.get("nobodys").unwrap_err().to_string();
     assert!(
-        error.contains("debian-7.2-rt, mine, found \"nobodys\""),
+        error.contains("debian-backports-rt, mine, found \"nobodys\""),
         "{error}"
     );
     let error = scratch.catalog.fetch("nobodys", true, &mut |_| ());
