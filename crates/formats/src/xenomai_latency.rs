@@ -156,7 +156,7 @@ RTS|     -0.343|      2.865|     52.299|       3|     0|    00:00:02/00:00:02
         assert_eq!(line("   0 -  1 |     9000", "   x -  1 |     9000"), 13);
         assert_eq!(line("     9000", "     9x00"), 13);
         assert_eq!(line("100 us period", "often"), 5);
-        assert_eq!(line("RTS|     -0.343", "RTS|       -343"), 23);
+        assert_eq!(line("RTS|     -0.343", "RTS|       -343"), 24);
         assert_eq!(line("     20000", "     2000x"), 21);
         let short = error("|    10999", "|    10998").to_string();
         assert!(short.contains("as many samples"), "{short}");
