@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command line: one file for each subcommand.
 
+mod ablate;
 mod baseline;
+mod bisect;
 mod bound;
 mod cache;
 mod compare;
@@ -16,6 +18,7 @@ mod kernel;
 mod list;
 mod man;
 mod measure;
+mod places;
 mod published;
 mod remove;
 mod replay_args;
@@ -51,6 +54,8 @@ Examples:
   punctual baseline set stable r4          what others are compared with
   punctual gate demo --baseline stable --kernel mine    did it get worse?
   punctual series debian-6.12-rt           a line of kernels, release by release
+  punctual bisect debian-6.12-rt --limits mine.toml     which release broke it?
+  punctual ablate --kernel mine --options advice        which option does anything?
   punctual bound r4                        how late at most, on RT
   punctual doctor                          what stands in the way on this machine
   punctual published celf                  what a suite's document says
@@ -69,8 +74,9 @@ Exit status:
 Environment:
   XDG_CACHE_HOME   kernels and booted guests [~/.cache], in punctual/
   XDG_DATA_HOME    runs [~/.local/share], in punctual/runs.db
-  XDG_CONFIG_HOME  your own punctual/suites/NAME.toml, punctual/loads/NAME.toml
-                   and punctual/published/NAME.toml [~/.config]
+  XDG_CONFIG_HOME  your own punctual/suites/NAME.toml, punctual/loads/NAME.toml,
+                   punctual/options/NAME.toml and punctual/published/NAME.toml
+                   [~/.config]
   NO_COLOR         no colour in tables
   PUNCTUAL_CACHE_SIZE
                    the space that booted guests may take in the cache [10GiB];
@@ -99,6 +105,8 @@ enum Command {
     Baseline(baseline::Baseline),
     Gate(gate::Gate),
     Series(series::Series),
+    Bisect(bisect::Bisect),
+    Ablate(ablate::Ablate),
     Survey(survey::Survey),
     Bound(bound::Bound),
     Extremes(extremes::Extremes),
@@ -126,6 +134,8 @@ impl Cli {
             Command::Baseline(command) => command.run(),
             Command::Gate(command) => command.run(),
             Command::Series(command) => command.run(),
+            Command::Bisect(command) => command.run(),
+            Command::Ablate(command) => command.run(),
             Command::Survey(command) => command.run(),
             Command::Bound(command) => command.run(),
             Command::Extremes(command) => command.run(),
