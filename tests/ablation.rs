@@ -93,9 +93,9 @@ fn a_planted_option_is_ranked_first_and_explained() {
         &["Option by option", "ring_buffer_", "a test: do not trace"],
     );
 
-    // The same as text, from the store; besides one that ends the guest.
-    let panics = "[[option]]\nname = \"no init\"\nboot = \"rdinit=/none\"\n";
-    let more = scratch.file("more.toml", format!("{OPTIONS}{panics}"));
+    // The same as text, from the store; besides one that cannot be measured.
+    let gone = "[[option]]\nname = \"gone\"\nkernel = \"debian-6.12-rt@6.12.1\"\n";
+    let more = scratch.file("more.toml", format!("{OPTIONS}{gone}"));
     let count = || {
         let runs = json(&scratch.run(&["runs", "--json"]));
         runs["runs"].as_array().expect("runs").len()
@@ -107,13 +107,13 @@ fn a_planted_option_is_ranked_first_and_explained() {
         &[
             "1. planted (without boot arguments) buys ",
             "a test: do not trace: holds",
-            "no init (trace_event=sched rdinit=/none): undecided: ",
-            "panicked",
+            "gone (debian-6.12-rt@6.12.1): undecided: ",
+            "expected that version",
             "its kernel does not know the boot argument punctual_nonsense=1",
             "cannot be seen: virtual time has no frequency",
         ],
     );
-    assert_eq!(count(), before + 5, "only what is new is measured");
+    assert_eq!(count(), before, "nothing is measured again");
 
     let gone = "[[option]]\nname = \"a\"\nwithout = \"quiet\"\n";
     let preempt = "[[option]]\nname = \"a\"\nboot = \"preempt=ful\"\n";
