@@ -4,10 +4,12 @@
 mod baseline;
 mod bound;
 mod cache;
+mod campaign;
 mod compare;
 mod completions;
 mod doctor;
 mod explain;
+mod export;
 mod extremes;
 mod gate;
 mod import;
@@ -24,6 +26,8 @@ mod runs;
 mod series;
 mod show;
 mod survey;
+mod verify;
+mod work;
 
 use std::path::{Path, PathBuf};
 
@@ -51,7 +55,9 @@ Examples:
   punctual baseline set stable r4          what others are compared with
   punctual gate demo --baseline stable --kernel mine    did it get worse?
   punctual series debian-6.12-rt           a line of kernels, release by release
+  punctual campaign nightly.toml           a matrix of kernels, options and seeds
   punctual bound r4                        how late at most, on RT
+  punctual export r1 r4 -o mine.punctual   runs as one file, which others verify
   punctual doctor                          what stands in the way on this machine
   punctual published celf                  what a suite's document says
 
@@ -99,10 +105,13 @@ enum Command {
     Baseline(baseline::Baseline),
     Gate(gate::Gate),
     Series(series::Series),
+    Campaign(campaign::Campaign),
     Survey(survey::Survey),
     Bound(bound::Bound),
     Extremes(extremes::Extremes),
     Import(import::Import),
+    Export(export::Export),
+    Verify(verify::Verify),
     Doctor(doctor::Doctor),
     Remove(remove::Remove),
     Explain(explain::Explain),
@@ -112,6 +121,8 @@ enum Command {
     Cache(cache::Cache),
     Completions(completions::Completions),
     Man(man::Man),
+    #[command(hide = true)]
+    Work(work::Work),
 }
 
 impl Cli {
@@ -126,10 +137,13 @@ impl Cli {
             Command::Baseline(command) => command.run(),
             Command::Gate(command) => command.run(),
             Command::Series(command) => command.run(),
+            Command::Campaign(command) => command.run(),
             Command::Survey(command) => command.run(),
             Command::Bound(command) => command.run(),
             Command::Extremes(command) => command.run(),
             Command::Import(command) => command.run(),
+            Command::Export(command) => command.run(),
+            Command::Verify(command) => command.run(),
             Command::Doctor(command) => command.run(),
             Command::Remove(command) => command.run(),
             Command::Explain(command) => command.run(),
@@ -139,6 +153,7 @@ impl Cli {
             Command::Cache(command) => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),
+            Command::Work(command) => command.run(),
         }
     }
 }

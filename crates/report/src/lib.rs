@@ -5,6 +5,7 @@
 //! with the reason: never as a blank, never as a zero.
 #![forbid(unsafe_code)]
 
+pub mod campaign;
 pub mod compare;
 pub mod doctor;
 pub mod extremes;
@@ -25,6 +26,7 @@ mod stats;
 mod summary;
 mod table;
 pub mod text;
+pub mod verification;
 mod views;
 
 #[cfg(test)]

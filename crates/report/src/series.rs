@@ -225,7 +225,7 @@ fn rows(all: &[Measurement], columns: &[&Column<'_>], rule: &Rule) -> Vec<Row> {
 }
 
 /// The figures that count of a measurement.
-fn figures(row: &Measurement) -> &'static [Figure] {
+pub(crate) fn figures(row: &Measurement) -> &'static [Figure] {
     match row.view().shape {
         Shape::Latency | Shape::Steps => &[Figure::Worst, Figure::Median],
         Shape::Work => &[Figure::Median],
@@ -233,7 +233,8 @@ fn figures(row: &Measurement) -> &'static [Figure] {
     }
 }
 
-fn values(column: &Column<'_>, row: &Measurement, figure: Figure) -> Vec<OfRun> {
+/// The figures of a column's runs, by seed.
+pub(crate) fn values(column: &Column<'_>, row: &Measurement, figure: Figure) -> Vec<OfRun> {
     let of_run = |one: &Measured<'_>| {
         let is_whole = one.run.state == State::Finished && !one.recording.interrupted;
         let stats = Stats::of(std::slice::from_ref(one));
