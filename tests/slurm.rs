@@ -206,7 +206,7 @@ fn a_cluster_delivers_each_run_once_whatever_dies() {
     let suite = scratch.file("short.toml", SUITE);
     let [stock, rt] = KERNELS;
     let matrix =
-        format!("suites = [\"./short.toml\"]\nkernels = [\"{stock}\", \"{rt}\"]\nseeds = 3\n");
+        format!("suites = [\"./short.toml\"]\nkernels = [\"{stock}\", \"{rt}\"]\nseeds = 8\n");
     let campaign = scratch.file("matrix.toml", matrix);
     let shared = scratch.path("shared").display().to_string();
     let words = [
@@ -260,13 +260,13 @@ fn a_cluster_delivers_each_run_once_whatever_dies() {
     });
     let ended: Ended = second.wait_with_output().expect("its output").into();
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    assert_has(&ended.stdout, &["6 of 6 runs"]);
+    assert_has(&ended.stdout, &["16 of 16 runs"]);
 
     let all = finished(&scratch, &[]);
-    assert_eq!(all.len(), 6, "{all:?}");
+    assert_eq!(all.len(), 16, "{all:?}");
     let local = scratch.path("local.db").display().to_string();
     let run = ["run", &suite, "--kernel", stock, "--kernel", rt, "--quiet"];
-    let here = scratch.run(&[&run[..], &["--seeds", "1..3", "--db", &local]].concat());
+    let here = scratch.run(&[&run[..], &["--seeds", "1..8", "--db", &local]].concat());
     assert_eq!(here.status, Some(0), "{}", here.stderr);
     assert_eq!(
         all,
