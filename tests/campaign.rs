@@ -1,92 +1,176 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A measurement that is too long for one run: shared by several, interrupted, gone on with.
+//! Campaigns: a matrix from one file, killed in the middle, taken up, each run exactly once.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::process::Stdio;
 
-use punctual_tests::{Scratch, assert_has, digests, runs, until};
+use punctual_tests::{Ended, KERNELS, Scratch, assert_has, until};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// 130 s of virtual time, most of it idle: three runs.
-const SUITE: &str = r#"
-[[step]]
-probe = "footprint"
-[[step]]
-probe = "timer"
-samples = 10
-full = 13_000
-interval_us = 10_000
-"#;
+/// Half a minute of virtual time, nearly all of it asleep.
+const SUITE: &str = "name = \"short\"\nsummary = \"wake-ups\"\n[[step]]\nprobe = \"timer\"\n\
+    samples = 300\ninterval_us = 100_000\n";
 
-fn timer(run: &Value) -> &Value {
-    let recordings = run["recordings"].as_array().unwrap();
-    let mut timers = recordings.iter().filter(|r| r["probe"] == "timer");
-    timers.next().unwrap()
-}
+const LIMIT: &str = "[[limit]]\nprobe = \"timer\"\nwhat = \"worst\"\nat_most = \"1 s\"\n";
 
-fn ids(scratch: &Scratch) -> Vec<(String, String)> {
-    let list: Value = serde_json::from_str(&scratch.run(&["runs", "--json"]).stdout).unwrap();
-    let word = |run: &Value, name: &str| run[name].as_str().unwrap().to_owned();
-    let runs = list["runs"].as_array().unwrap().iter();
-    runs.map(|run| (word(run, "id"), word(run, "state")))
-        .collect()
-}
-
-#[test]
-fn the_full_size_is_measured_in_several_runs_and_shown_as_one() {
-    let scratch = Scratch::new();
-    let suite = &scratch.suite("long", &["rt"], SUITE);
-    let default = scratch.measure(&[suite]);
-    assert_eq!(timer(&default[0])["count"], 10);
-    let whole = &scratch.measure(&[suite, "--scale", "1"])[0];
-    assert_eq!(timer(whole)["count"], 13_000);
-    assert_eq!(whole["recordings"].as_array().unwrap().len(), 2);
-    assert_eq!(whole["shards"], 3);
-    assert_eq!(ids(&scratch).len(), 4);
-}
-
-#[test]
-fn what_an_interruption_left_is_taken_from_the_store() {
-    let scratch = Scratch::new();
-    let suite = &scratch.suite("long", &["rt"], SUITE);
-    let arguments = [
-        "run", suite, "--scale", "1", "--json", "--jobs", "1", "--resume",
-    ];
-    let mut command = scratch.punctual(&arguments);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-    let mut child = child.unwrap();
-    // The first run has ended and the second one has not.
-    until("the second run has begun", || {
-        ids(&scratch).iter().any(|(id, _)| id == "r2")
-    });
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let left = ids(&scratch);
-    assert_eq!(
-        left.last().unwrap(),
-        &("r1".to_owned(), "finished".to_owned())
+fn file(scratch: &Scratch, name: &str, more: &str) -> String {
+    scratch.file("short.toml", SUITE);
+    let [stock, rt] = KERNELS;
+    let matrix = format!(
+        "suites = [\"./short.toml\"]\nkernels = [\"{stock}\", \"{rt}\"]\nseeds = 2\n{more}"
     );
-    assert_eq!(left[0].1, "interrupted", "{left:?}");
+    scratch.file(name, matrix)
+}
 
-    let ended = scratch.run(&arguments);
-    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    assert_has(&ended.stderr, &["r1 is taken from the store"]);
-    assert_eq!(
-        ids(&scratch).len(),
-        4,
-        "one kept, one interrupted, two made"
-    );
-    let resumed = runs(&ended.stdout);
-    assert_eq!(timer(&resumed[0])["count"], 13_000);
-    // As if nothing had happened.
-    let afresh = scratch.measure(&[suite, "--scale", "1"]);
-    assert_eq!(digests(&resumed), digests(&afresh));
+fn json(ended: &Ended) -> Value {
+    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr))
+}
+
+/// The runs of the store: subject, seed, state and digest.
+fn stored(scratch: &Scratch) -> Vec<(String, u64, String, Option<String>)> {
+    let list = json(&scratch.run(&["runs", "--json"]));
+    let runs = list["runs"].as_array().expect("runs").iter();
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    runs.map(|run| {
+        (
+            text(&run["subject"]["name"]).expect("a name"),
+            run["seed"].as_u64().expect("a seed"),
+            text(&run["state"]).expect("a state"),
+            text(&run["digest"]),
+        )
+    })
+    .collect()
+}
+
+fn finished(scratch: &Scratch) -> BTreeMap<(String, u64), Vec<String>> {
+    let mut all: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    for (subject, seed, state, digest) in stored(scratch) {
+        if state == "finished" {
+            let digest = digest.expect("a digest");
+            all.entry((subject, seed)).or_default().push(digest);
+        }
+    }
+    all
 }
 
 #[test]
-fn a_seed_for_each_of_several_runs_cannot_be_given() {
+fn a_campaign_that_is_killed_goes_on_and_each_run_is_made_once() {
     let scratch = Scratch::new();
-    let suite = &scratch.suite("long", &["rt"], SUITE);
-    let ended = scratch.run(&["run", suite, "--scale", "1", "--seeds", "1..3"]);
-    assert_eq!(ended.status, Some(2));
-    assert_has(&ended.stderr, &["--seed "]);
+    let campaign = file(&scratch, "matrix.toml", LIMIT);
+    let plan = json(&scratch.run(&["campaign", &campaign, "--plan", "--json", "--quiet"]));
+    let runs = plan["runs"].as_array().expect("runs");
+    assert_eq!((runs.len(), &runs[0]["run"]), (4, &Value::Null), "{plan:#}");
+    assert!(stored(&scratch).is_empty(), "a plan measures nothing");
+
+    for signal in [Signal::KILL, Signal::INT] {
+        let before = finished(&scratch).len();
+        let mut command = scratch.punctual(&["campaign", &campaign, "--quiet", "--jobs", "1"]);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let mut child = child.expect("punctual starts");
+        until("one more has finished and another runs", || {
+            let all = stored(&scratch);
+            finished(&scratch).len() > before && all.iter().any(|run| run.2 == "running")
+        });
+        let pid = Pid::from_child(&child);
+        kill_process(pid, signal).expect("it runs");
+        let ended = child.wait().expect("it ends");
+        assert_ne!(ended.code(), Some(0), "it was in the middle");
+    }
+    let left = finished(&scratch).len();
+    assert!((2..4).contains(&left), "{left}");
+
+    let page = scratch.path("page.html");
+    let report = page.to_str().expect("a path of text");
+    let ended = scratch.run(&["campaign", &campaign, "--json", "--report", report]);
+    assert_eq!(ended.status, Some(5), "{}", ended.stderr);
+    let taken = ended.stderr.matches("is taken from the store").count();
+    assert_eq!(taken, left, "{}", ended.stderr);
+    let found = json(&ended);
+    assert_eq!(
+        (&found["asked"], &found["finished"]),
+        (&4.into(), &4.into())
+    );
+    assert_eq!(found["settings"][0]["verdict"]["verdict"], "undecided");
+    let all = finished(&scratch);
+    assert_eq!(all.len(), 4);
+    assert!(all.values().all(|digests| digests.len() == 1), "{all:?}");
+    let html = fs::read_to_string(&page).expect("the page");
+    assert_has(
+        &html,
+        &[
+            "Ranking",
+            "Heat map",
+            "Verdicts",
+            "The worst, and why",
+            "Runs",
+        ],
+    );
+
+    // The same as `punctual run` makes, and what that has made is not made again.
+    let again = scratch.run(&[
+        "run",
+        &scratch.path("short.toml").display().to_string(),
+        "--kernel",
+        KERNELS[0],
+        "--kernel",
+        KERNELS[1],
+        "--seeds",
+        "1..2",
+        "--quiet",
+    ]);
+    assert_eq!(again.status, Some(0), "{}", again.stderr);
+    let both = finished(&scratch);
+    assert!(
+        both.values()
+            .all(|digests| digests.len() == 2 && digests[0] == digests[1]),
+        "{both:?}"
+    );
+    let plan = scratch.run(&["campaign", &campaign, "--plan"]);
+    assert_has(&plan.stdout, &["0 of 4 runs are left"]);
+}
+
+#[test]
+fn a_budget_ends_it_and_mistakes_are_told_with_their_line() {
+    let scratch = Scratch::new();
+    let campaign = file(&scratch, "matrix.toml", "budget = \"1ms\"\n");
+    let ended = scratch.run(&["campaign", &campaign, "--quiet", "--explain", "0"]);
+    assert_eq!(ended.status, Some(3), "{}", ended.stderr);
+    assert_has(
+        &ended.stderr,
+        &["runs are left: the same command goes on with them"],
+    );
+    assert_has(&ended.stdout, &["Not measured:", "not begun"]);
+
+    for (more, expected) in [
+        ("boot = [\"preempt=fulll\"]\n", "did you mean full?"),
+        ("lods = [\"stress\"]\n", "did you mean loads?"),
+        ("loads = [\"strss\"]\n", "matrix.toml:4: "),
+        (
+            "cpus = [9]\n",
+            "matrix.toml:4: expected 1 to 8 CPUs, found 9",
+        ),
+        (
+            "[[subject]]\nname = \"x\"\nkernel = \"nothing\"\n",
+            "matrix.toml:4: expected a kernel",
+        ),
+    ] {
+        let wrong = file(&scratch, "matrix.toml", more);
+        let ended = scratch.run(&["campaign", &wrong, "--plan"]);
+        assert_eq!(ended.status, Some(2), "{}", ended.stderr);
+        assert_has(&ended.stderr, &[expected]);
+    }
+    // What a kernel does not offer is left out, and said to be.
+    let some = file(
+        &scratch,
+        "matrix.toml",
+        "boot = [\"preempt=none\", \"preempt=full\"]\n",
+    );
+    let plan = scratch.run(&["campaign", &some, "--plan", "--quiet"]);
+    assert_eq!(plan.status, Some(0), "{}", plan.stderr);
+    assert_has(
+        &plan.stdout,
+        &["left out: ", "preempt=none", "6 of 6 runs are left"],
+    );
 }

@@ -51,4 +51,5 @@ pub const TARGETS: &[Target] = &[
     targets::report::EXTREMES,
     targets::report::REPORT,
     targets::store::STORED,
+    targets::exchange::EXPORT,
 ];

@@ -3,6 +3,7 @@
 
 pub mod bench;
 pub mod doctor;
+pub mod exchange;
 pub mod formats;
 pub mod kernels;
 pub mod model;

@@ -6,10 +6,12 @@ mod baseline;
 mod bisect;
 mod bound;
 mod cache;
+mod campaign;
 mod compare;
 mod completions;
 mod doctor;
 mod explain;
+mod export;
 mod extremes;
 mod gate;
 mod import;
@@ -27,6 +29,8 @@ mod runs;
 mod series;
 mod show;
 mod survey;
+mod verify;
+mod work;
 
 use std::path::{Path, PathBuf};
 
@@ -56,7 +60,9 @@ Examples:
   punctual series debian-6.12-rt           a line of kernels, release by release
   punctual bisect debian-6.12-rt --limits mine.toml     which release broke it?
   punctual ablate --kernel mine --options advice        which option does anything?
+  punctual campaign nightly.toml           a matrix of kernels, options and seeds
   punctual bound r4                        how late at most, on RT
+  punctual export r1 r4 -o mine.punctual   runs as one file, which others verify
   punctual doctor                          what stands in the way on this machine
   punctual published celf                  what a suite's document says
 
@@ -107,10 +113,13 @@ enum Command {
     Series(series::Series),
     Bisect(bisect::Bisect),
     Ablate(ablate::Ablate),
+    Campaign(campaign::Campaign),
     Survey(survey::Survey),
     Bound(bound::Bound),
     Extremes(extremes::Extremes),
     Import(import::Import),
+    Export(export::Export),
+    Verify(verify::Verify),
     Doctor(doctor::Doctor),
     Remove(remove::Remove),
     Explain(explain::Explain),
@@ -120,6 +129,8 @@ enum Command {
     Cache(cache::Cache),
     Completions(completions::Completions),
     Man(man::Man),
+    #[command(hide = true)]
+    Work(work::Work),
 }
 
 impl Cli {
@@ -136,10 +147,13 @@ impl Cli {
             Command::Series(command) => command.run(),
             Command::Bisect(command) => command.run(),
             Command::Ablate(command) => command.run(),
+            Command::Campaign(command) => command.run(),
             Command::Survey(command) => command.run(),
             Command::Bound(command) => command.run(),
             Command::Extremes(command) => command.run(),
             Command::Import(command) => command.run(),
+            Command::Export(command) => command.run(),
+            Command::Verify(command) => command.run(),
             Command::Doctor(command) => command.run(),
             Command::Remove(command) => command.run(),
             Command::Explain(command) => command.run(),
@@ -149,6 +163,7 @@ impl Cli {
             Command::Cache(command) => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),
+            Command::Work(command) => command.run(),
         }
     }
 }

@@ -18,7 +18,8 @@ use punctual_model::{Plan, Progress as Progressed, Record, Run};
 use punctual_runner::Observer;
 
 use crate::hints;
-use estimate::{Estimate, expected};
+use estimate::Estimate;
+pub use estimate::expected;
 
 /// From so many runs on it is told after each one how many are left.
 const MANY: usize = 5;

@@ -159,6 +159,18 @@ impl Catalog {
         Ok(self.kernel(record))
     }
 
+    /// A kernel in the cache of which the image has this SHA-256, whatever it is called.
+    pub fn of_image(&self, sha256: &str) -> Result<Option<Kernel>, KernelError> {
+        let sources = self.sources.iter().map(|source| source.id.clone());
+        for id in sources.chain(self.others()?) {
+            let record = self.read_record(&id);
+            if record.is_ok_and(|record| record.vmlinuz_sha256 == sha256) {
+                return self.get(&id).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
     /// A kernel from the cache, or else from its source.
     pub fn ensure(&self, id: &str, progress: &mut dyn FnMut(&str)) -> Result<Kernel, KernelError> {
         match self.get(id) {

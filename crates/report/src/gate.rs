@@ -17,7 +17,7 @@ pub use json::gate_json;
 pub use page::gate_page;
 pub(crate) use page::why_page;
 pub use text::gate_text;
-pub(crate) use text::why_text;
+pub(crate) use text::{differs, why_text};
 
 /// How something stands to its baseline; the worse, the greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

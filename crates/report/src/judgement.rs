@@ -25,6 +25,7 @@ pub use ktap::ktap;
 pub use lava::lava;
 pub use openmetrics::openmetrics;
 pub use page::judgement_page;
+pub(crate) use page::{stood_in_the_way, verdicts};
 
 /// What stood in the way of the samples that broke limits, by their answers' numbers, from 0.
 pub type Stories = BTreeMap<usize, Story>;

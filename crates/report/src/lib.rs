@@ -8,6 +8,7 @@
 pub mod ablate;
 pub mod asked;
 pub mod bisect;
+pub mod campaign;
 pub mod compare;
 pub mod doctor;
 pub mod extremes;
@@ -28,6 +29,7 @@ mod stats;
 mod summary;
 mod table;
 pub mod text;
+pub mod verification;
 mod views;
 
 #[cfg(test)]

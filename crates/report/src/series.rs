@@ -251,7 +251,8 @@ pub(crate) fn figures(row: &Measurement) -> &'static [Figure] {
     }
 }
 
-fn values(column: &Column<'_>, row: &Measurement, figure: Figure) -> Vec<OfRun> {
+/// The figures of a column's runs, by seed.
+pub(crate) fn values(column: &Column<'_>, row: &Measurement, figure: Figure) -> Vec<OfRun> {
     let of_run = |one: &Measured<'_>| {
         let is_whole = one.run.state == State::Finished && !one.recording.interrupted;
         let stats = Stats::of(std::slice::from_ref(one));

@@ -49,6 +49,7 @@
 //! `examples/worst.rs` does the same on the virtual bench.
 #![forbid(unsafe_code)]
 
+pub mod campaign;
 mod companion;
 mod data_files;
 pub mod documents;
@@ -60,6 +61,7 @@ mod mistakes;
 mod observer;
 pub mod options;
 mod preemption;
+pub mod repeats;
 mod runner;
 mod scale;
 mod subjects;
@@ -70,6 +72,6 @@ pub use companion::Companion;
 pub use data_files::is_path;
 pub use error::{Error, did_you_mean};
 pub use observer::Observer;
-pub use runner::{Job, Results, Runner};
+pub use runner::{Ended, Job, Results, Runner};
 pub use scale::Scale;
 pub use subjects::{Choice, choose};

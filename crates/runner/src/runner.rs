@@ -57,6 +57,15 @@ pub struct Results {
     pub unstored: Option<StoreError>,
 }
 
+/// A run that has ended, or that the store had.
+#[derive(Debug)]
+pub struct Ended {
+    /// The run.
+    pub run: Run,
+    /// Why some of it could not be stored.
+    pub unstored: Option<StoreError>,
+}
+
 impl Results {
     /// Whether a run was ended by the user, or not begun.
     pub fn is_interrupted(&self) -> bool {
@@ -72,6 +81,30 @@ impl Runner<'_> {
     /// # Panics
     /// Where the observer does.
     pub fn carry_out(&self, jobs: &[Job], side_by_side: usize) -> Result<Results, StoreError> {
+        let gathered = Mutex::new(Gathered::default());
+        self.carry_out_each(jobs, side_by_side, &|| true, &|group, ended| {
+            let mut gathered = gathered.lock().unwrap_or_else(PoisonError::into_inner);
+            gathered.add(group, ended);
+        })?;
+        let gathered = gathered
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        Ok(gathered.results(jobs.len()))
+    }
+
+    /// Makes all runs, `side_by_side` of them at a time, as long as `goes_on` when the next one
+    /// is to begin. `take` gets each with its group, in whatever order they end: nothing of it
+    /// stays in memory here.
+    ///
+    /// # Panics
+    /// Where the observer or `take` does.
+    pub fn carry_out_each(
+        &self,
+        jobs: &[Job],
+        side_by_side: usize,
+        goes_on: &(dyn Fn() -> bool + Sync),
+        take: &(dyn Fn(usize, Ended) + Sync),
+    ) -> Result<(), StoreError> {
         let queue: Mutex<VecDeque<&Job>> = Mutex::new(jobs.iter().collect());
         // Whoever takes a job begins its run before the next one can be taken, so that the
         // order of ids is that of the jobs.
@@ -80,9 +113,8 @@ impl Runner<'_> {
             let next = queue.pop_front();
             next.map(|job| Ok((job, self.begin(job)?))).transpose()
         };
-        let results = Mutex::new(Gathered::default());
         let work = || -> Result<(), StoreError> {
-            while !self.cancel.load(Ordering::SeqCst) {
+            while !self.cancel.load(Ordering::SeqCst) && goes_on() {
                 let Some((job, begun)) = begin_next()? else {
                     break;
                 };
@@ -90,8 +122,8 @@ impl Runner<'_> {
                     Begun::New(run) => self.make(job, run),
                     Begun::Kept(run) => Made::of(run),
                 };
-                let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-                results.add(job.group, made);
+                let (run, unstored) = (*made.run, made.unstored);
+                take(job.group, Ended { run, unstored });
             }
             Ok(())
         };
@@ -101,10 +133,8 @@ impl Runner<'_> {
             for thread in threads {
                 thread.join().expect("a worker does not panic")?;
             }
-            Ok::<_, StoreError>(())
-        })?;
-        let gathered = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(gathered.results(jobs.len()))
+            Ok(())
+        })
     }
 
     fn begin(&self, job: &Job) -> Result<Begun, StoreError> {
@@ -252,12 +282,12 @@ struct Gathered {
 }
 
 impl Gathered {
-    fn add(&mut self, group: usize, made: Made) {
+    fn add(&mut self, group: usize, ended: Ended) {
         self.begun += 1;
-        self.unstored = self.unstored.take().or(made.unstored);
+        self.unstored = self.unstored.take().or(ended.unstored);
         match self.runs.entry(group) {
-            Entry::Occupied(mut run) => run.get_mut().absorb(*made.run),
-            Entry::Vacant(free) => _ = free.insert(*made.run),
+            Entry::Occupied(mut run) => run.get_mut().absorb(ended.run),
+            Entry::Vacant(free) => _ = free.insert(ended.run),
         }
     }
 

@@ -91,6 +91,28 @@ impl Equipment {
     }
 }
 
+impl Equipment {
+    /// Whether what the guest is to have can be copied, and fits into its memory.
+    fn check_room(&self) -> Result<(), Error> {
+        let mut bytes = 0;
+        for path in self.programs.iter().chain(&self.files) {
+            let found = fs::metadata(path).map_err(Error::at(path))?;
+            let path = path.display();
+            if !found.is_file() {
+                return Err(Error::Request(format!("{path}: expected a file")));
+            }
+            bytes += found.len();
+            let memory = self.memory_mib;
+            if bytes > u64::from(memory) << 20 {
+                return Err(Error::Request(format!(
+                    "{path}: expected files that fit into a guest's {memory} MiB of memory"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Makes virtual subjects ready.
 pub struct Builder<'a> {
     /// The bench.
@@ -136,6 +158,7 @@ impl Builder<'_> {
         busybox: &Path,
         progress: &mut dyn FnMut(&str),
     ) -> Result<Guest, Error> {
+        self.equipment.check_room()?;
         let kernel = self.catalog.ensure(kernel, progress);
         let kernel = kernel.map_err(with_likely_name)?;
         let (own, absent) = self.modules(&kernel, progress)?;

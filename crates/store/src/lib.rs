@@ -73,6 +73,15 @@ pub struct Summary {
     pub recordings: usize,
 }
 
+/// What came of a run that was to be [added](Store::add).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It has this id now.
+    New(String),
+    /// The store had it, under this id.
+    Known(String),
+}
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End<'a> {
@@ -125,20 +134,33 @@ impl Store {
     pub fn begin(&self, run: &Run) -> Result<String, StoreError> {
         let owner = Owner::this().map_err(StoreError::Owner)?;
         self.transact(TransactionBehavior::Immediate, |transaction| {
-            let number = rows::insert_run(transaction, run, &owner)?;
-            if let Some(provenance) = &run.provenance {
-                rows::update_provenance(transaction, number, provenance)?;
+            Ok(rows::id_of(insert(transaction, run, &owner)?))
+        })
+    }
+
+    /// Stores a run that has ended elsewhere, as a whole or not at all, unless the store has it:
+    /// to the last sample, whatever it is called.
+    ///
+    /// # Panics
+    /// If its state is [`State::Running`].
+    pub fn add(&self, run: &Run) -> Result<Added, StoreError> {
+        assert_ne!(run.state, State::Running, "a run that goes on is not added");
+        let owner = Owner::this().map_err(StoreError::Owner)?;
+        self.transact(TransactionBehavior::Immediate, |transaction| {
+            if let Some(number) = rows::select_same(transaction, run)? {
+                return Ok(Added::Known(rows::id_of(number)));
             }
-            for step in &run.steps {
-                rows::insert_step(transaction, number, step)?;
-            }
-            for recording in &run.recordings {
-                rows::insert_recording(transaction, number, recording)?;
-            }
-            for unsupported in &run.unsupported {
-                rows::insert_unsupported(transaction, number, unsupported)?;
-            }
-            Ok(rows::id_of(number))
+            let number = insert(transaction, run, &owner)?;
+            rows::end_as(transaction, number, run)?;
+            Ok(Added::New(rows::id_of(number)))
+        })
+    }
+
+    /// The id of the newest finished run that was made as `run` would be, without its samples:
+    /// what [`find_equal`](Self::find_equal) would return.
+    pub fn id_of_equal(&self, run: &Run) -> Result<Option<String>, StoreError> {
+        self.transact(TransactionBehavior::Deferred, |transaction| {
+            Ok(rows::select_equal(transaction, run)?.map(rows::id_of))
         })
     }
 
@@ -305,6 +327,24 @@ impl Store {
         };
         attempt().map_err(|fault: Fault| fault.at(&self.path))
     }
+}
+
+/// Stores all that a run holds; returns the number that it gets.
+fn insert(transaction: &Transaction, run: &Run, owner: &Owner) -> Result<i64, Fault> {
+    let number = rows::insert_run(transaction, run, owner)?;
+    if let Some(provenance) = &run.provenance {
+        rows::update_provenance(transaction, number, provenance)?;
+    }
+    for step in &run.steps {
+        rows::insert_step(transaction, number, step)?;
+    }
+    for recording in &run.recordings {
+        rows::insert_recording(transaction, number, recording)?;
+    }
+    for unsupported in &run.unsupported {
+        rows::insert_unsupported(transaction, number, unsupported)?;
+    }
+    Ok(number)
 }
 
 /// Whether a run's owner was gone before it ended the run.

@@ -168,6 +168,39 @@ pub fn end_run(transaction: &Transaction, number: i64, end: &End) -> Result<(), 
     seal(transaction, number)
 }
 
+/// Stores how a run ended elsewhere. One whose process was gone before has no end.
+pub fn end_as(transaction: &Transaction, number: i64, run: &Run) -> Result<(), Fault> {
+    let values = named_params! {
+        ":run": number, ":state": run.state.name(), ":error": run.error,
+        ":finished": run.finished, ":console": run.console, ":digest": run.digest(),
+    };
+    transaction.execute(sql::END_RUN, values)?;
+    seal(transaction, number)
+}
+
+/// The number of the run that is this one, to the last sample.
+pub fn select_same(transaction: &Transaction, run: &Run) -> Result<Option<i64>, Fault> {
+    let values = named_params! {
+        ":seed": run.seed as i64, ":suite": run.suite, ":subject": run.subject.name,
+        ":started": run.started,
+    };
+    let alike = select_all(transaction, sql::SELECT_ALIKE, values, |row| {
+        Ok(row.get("number")?)
+    })?;
+    for number in alike {
+        let kept = match select_run(transaction, number) {
+            // What is damaged is not the same any more.
+            Err(Fault::Store(StoreError::Part { .. })) => continue,
+            kept => kept?,
+        };
+        let id = run.id.clone();
+        if (Run { id, ..kept }) == *run {
+            return Ok(Some(number));
+        }
+    }
+    Ok(None)
+}
+
 /// Notes the checksum of a run's row, after each change of it.
 pub fn seal(transaction: &Transaction, number: i64) -> Result<(), Fault> {
     let mut statement = transaction.prepare_cached(sql::SELECT_RUN)?;

@@ -163,6 +163,12 @@ WHERE seed = :seed AND suite = :suite AND subject = :subject
     AND boot = :boot AND bench = :bench AND machine = :machine AND punctual = :punctual
 ORDER BY number DESC LIMIT 1";
 
+/// The runs that may be the very same one: whether they are, the rest of them tells.
+pub const SELECT_ALIKE: &str = "
+SELECT number FROM runs
+WHERE seed = :seed AND suite = :suite AND subject = :subject AND started = :started
+ORDER BY number";
+
 /// A run but for what its probes delivered.
 pub const SELECT_RUN: &str = "SELECT * FROM runs WHERE number = :run";
 

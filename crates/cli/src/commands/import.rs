@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual import`: what other programs have measured.
+//! `punctual import`: what other programs have measured, and runs of other stores.
 
-use std::fs;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use punctual_model::Nanos;
+use punctual_exchange::{Reader, is_export};
 use punctual_model::run::State;
+use punctual_model::{Nanos, Run};
 use punctual_runner::import::{Told, import};
-use punctual_store::End;
+use punctual_store::{Added, End, Store};
 
 use super::StoreArgs;
 use crate::output::say;
@@ -24,18 +26,22 @@ Examples:
   rtla timerlat hist -d 1h > t.txt; punctual import t.txt
   latmus -T 1h -g evl.txt; punctual import evl.txt --subject evl
   latency -h -T 3600 > latency.txt; punctual import latency.txt --subject xenomai
+  punctual import rt.punctual          what `punctual export` has written
 
-Such a run has the probe timer, so limits and comparisons meet it. Values are as
-they are written: in whole microseconds, rounded down. What a file does not say
-stands in the run's provenance as not known.";
+Runs of `punctual export` are stored as they are, under new ids, and each once.
 
-/// Make runs of what cyclictest (JSON, or the histogram of -h), rtla timerlat hist,
-/// jitterdebugger (results.json), EVL's latmus (-g) or Xenomai's latency (-h) have
-/// written
+What another program has written becomes a run with the probe timer, so limits
+and comparisons meet it. Values are as they are written: in whole microseconds,
+rounded down. What a file does not say stands in the run's provenance as not
+known.";
+
+/// Store the runs of `punctual export`, or make runs of what cyclictest (JSON, or
+/// the histogram of -h), rtla timerlat hist, jitterdebugger (results.json), EVL's
+/// latmus (-g) or Xenomai's latency (-h) have written
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Import {
-    /// Their files, each of which becomes a run
+    /// Their files; each of another program becomes a run
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// What tables call the subject; else the kernel's release
@@ -63,17 +69,26 @@ impl Import {
             interval: self.interval,
             nanoseconds: self.nanoseconds,
         };
+        let (exports, files): (Vec<&PathBuf>, Vec<&PathBuf>) =
+            self.files.iter().partition(|path| starts_as_export(path));
+        self.check_options(&exports)?;
+        for path in &exports {
+            each_run(path, &mut |_| Ok(()))?;
+        }
         let read = |path: &PathBuf| -> Result<_> {
             let text = fs::read_to_string(path)?;
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             Ok(import(&name, &text, &told)?)
         };
         let mut runs = Vec::new();
-        for path in &self.files {
+        for path in files {
             let run = read(path).with_context(|| path.display().to_string())?;
             runs.push((path.display(), run));
         }
         let store = self.store.open_or_make()?;
+        for path in exports {
+            add_runs(&store, path)?;
+        }
         for (path, run) in runs {
             if let Some(known) = store.find_equal(&run)? {
                 let known = known.id;
@@ -95,4 +110,63 @@ impl Import {
         }
         Ok(ExitStatus::Done)
     }
+
+    /// What a file of runs says itself cannot be told otherwise.
+    fn check_options(&self, exports: &[&PathBuf]) -> Result<(), UsageError> {
+        let is_told = self.subject.is_some()
+            || self.load.is_some()
+            || self.interval.is_some()
+            || self.nanoseconds;
+        match exports.first() {
+            Some(path) if is_told => Err(UsageError(format!(
+                "{} holds runs, which say these things themselves: --subject, --load, \
+                 --interval and -N are for files of other programs",
+                path.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a file is one of `punctual export`. What cannot be read is told when it is read.
+fn starts_as_export(path: &Path) -> bool {
+    let mut start = [0; 2];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && is_export(&start)
+}
+
+/// Hands over each run of a file.
+fn each_run(path: &Path, take: &mut dyn FnMut(Run) -> Result<()>) -> Result<()> {
+    let named = || path.display().to_string();
+    let mut reader = Reader::new(File::open(path).with_context(named)?).with_context(named)?;
+    while let Some(exported) = reader.next_run().with_context(named)? {
+        take(exported.run)?;
+    }
+    Ok(())
+}
+
+/// Stores the runs of a file that the store has not.
+fn add_runs(store: &Store, path: &Path) -> Result<()> {
+    let (mut new, mut known) = (0_u64, 0_u64);
+    let shown = path.display();
+    each_run(path, &mut |run| {
+        match store.add(&run)? {
+            Added::New(id) => {
+                new += 1;
+                say!(
+                    "{id} is {} of {shown}: {}, {}",
+                    run.id,
+                    run.suite,
+                    run.subject.name
+                );
+            }
+            Added::Known(id) => {
+                known += 1;
+                say!("{} of {shown} is here already: {id}", run.id);
+            }
+        }
+        Ok(())
+    })?;
+    say!("{shown}: {new} new runs, {known} that were here");
+    Ok(())
 }

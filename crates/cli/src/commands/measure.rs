@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is measured where and how often: the options that `run` and `judge` share.
 
-mod number_args;
 mod until_decided;
+pub mod number_args;
 pub mod what;
 
 use std::iter;
@@ -580,9 +580,14 @@ impl MeasureArgs {
         if self.bench != Bench::Virtual {
             return Ok(1);
         }
-        let cpus = thread::available_parallelism().context("cannot count the CPUs")?;
-        Ok(self.jobs.unwrap_or(cpus).get())
+        side_by_side(self.jobs)
     }
+}
+
+/// How many guests run at a time: as many as asked for, else one on each CPU.
+pub fn side_by_side(jobs: Option<NonZeroUsize>) -> Result<usize> {
+    let cpus = thread::available_parallelism().context("cannot count the CPUs")?;
+    Ok(jobs.unwrap_or(cpus).get())
 }
 
 fn too_many_seeds(runs: usize) -> UsageError {

@@ -76,14 +76,16 @@ pub fn row_lines(gated: &Gated, row: &Row) -> Vec<(usize, String)> {
         (Standing::Unchanged, _) | (_, true) => (1, format!("{title}: {standing}")),
         _ => (1, format!("{title}: {standing}; {}", said.join("; "))),
     }];
-    let of_seed =
-        |(seed, found): &(u64, Difference)| (2, format!("seed {seed}: {}", differs(found)));
+    let of_seed = |(seed, found): &(u64, Difference)| {
+        let told = differs(found, "the baseline");
+        (2, format!("seed {seed}: {told}"))
+    };
     lines.extend(row.differences.iter().map(of_seed));
     lines
 }
 
-/// `12 of 2,000 samples differ, …`.
-fn differs(found: &Difference) -> String {
+/// `12 of 2,000 samples differ, …`, from those of `other`.
+pub fn differs(found: &Difference, other: &str) -> String {
     let [differing, compared] = [found.differing, found.compared].map(thousands);
     let Some((there, here)) = &found.first else {
         let (there, here) = found.counts;
@@ -91,7 +93,7 @@ fn differs(found: &Difference) -> String {
             "the samples that were kept are the same; others, or the load's work, differ".to_owned()
         } else {
             format!(
-                "{} samples, where the baseline has {}",
+                "{} samples, where {other} has {}",
                 thousands(here),
                 thousands(there)
             )
@@ -100,7 +102,7 @@ fn differs(found: &Difference) -> String {
     let first = if there.value == here.value {
         format!("{} here and there, at another moment", here.value)
     } else {
-        format!("{}, where the baseline has {}", here.value, there.value)
+        format!("{}, where {other} has {}", here.value, there.value)
     };
     format!(
         "{differing} of {compared} samples differ, first sample {}: {first}; the middle one is \

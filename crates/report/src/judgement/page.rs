@@ -33,7 +33,8 @@ pub fn judgement_page(
     shell::page(&title, &lead, chapters)
 }
 
-fn verdicts(judgement: &Judgement) -> Markup {
+/// Each answer, with its reason.
+pub fn verdicts(judgement: &Judgement) -> Markup {
     wide(&html! { table.text.kept {
         thead { tr { th { "limit" } th { "of" } th { "verdict" } th { "reason" } } }
         tbody { @for answer in &judgement.answers { tr {
@@ -54,7 +55,8 @@ fn class(fitness: Fitness) -> &'static str {
     }
 }
 
-fn stood_in_the_way(judgement: &Judgement, stories: &Stories, runs: &[Run]) -> Markup {
+/// The stories of the samples that broke limits.
+pub fn stood_in_the_way(judgement: &Judgement, stories: &Stories, runs: &[Run]) -> Markup {
     let run_of = |answer: &Answer| {
         let broken = answer.sample.as_ref()?;
         runs.iter().find(|run| run.id == broken.run)

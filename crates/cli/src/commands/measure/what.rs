@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The options that say what is measured: a suite, or probes and loads.
 
+use std::iter;
 use std::num::NonZeroU32;
 use std::path::{Path, absolute};
 
 use anyhow::{Context as _, Result};
-use clap::Args;
+use clap::{Args, Parser};
 use punctual_agent::probes;
 use punctual_bench::virtual_bench::CPUS_MAX;
 use punctual_model::plan::Step;
@@ -46,6 +47,17 @@ impl WhatArgs {
             suite: Some(suite.to_owned()),
             ..Self::default()
         }
+    }
+
+    /// What these words of a command line ask for; `None` where they are none of this version.
+    pub fn of_words(words: &[String]) -> Option<Self> {
+        #[derive(Parser)]
+        struct Words {
+            #[command(flatten)]
+            what: WhatArgs,
+        }
+        let program = iter::once("punctual").chain(words.iter().map(String::as_str));
+        Words::try_parse_from(program).ok().map(|words| words.what)
     }
 
     /// The probe timer under a load, so many samples; on this CPU of a guest that has one more than that.

@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `punctual campaign`: many runs, from one file to one page.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf, absolute};
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use clap::{Args, ValueEnum};
+use indicatif::HumanDuration;
+use punctual_judge::{Baselines, Fitness, Judgement, judge};
+use punctual_kernels::{Catalog, paths};
+use punctual_model::Run;
+use punctual_model::run::State;
+use punctual_report::campaign::{
+    Campaign as Report, Setting as Part, Worst, campaign_json, campaign_page, campaign_text,
+};
+use punctual_report::judgement::Stories;
+use punctual_runner::campaign::slurm::{Event, Outcome, Slurm};
+use punctual_runner::campaign::{
+    self, BESIDE_MIB, Campaign as Matrix, Durations, Place, Ready, Setting, available_mib, fitting,
+};
+use punctual_runner::systems::{Builder, PreparedSystem};
+use punctual_runner::{Error, Job, Runner};
+use punctual_store::Store;
+use serde_json::{Value, json};
+
+use super::measure::number_args::parse_jobs;
+use super::measure::side_by_side;
+use super::replay_args::ReplayArgs;
+use super::{StoreArgs, catalog, virtual_bench};
+use crate::output::say;
+use crate::progress::{Progress, expected};
+use crate::scale_args::parse_duration;
+use crate::{ExitStatus, interrupt, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  punctual campaign nightly.toml --plan        what it measures, and for how long
+  punctual campaign nightly.toml --report nightly.html
+  punctual campaign nightly.toml --budget 8h   the same again goes on
+  punctual campaign nightly.toml --executor slurm --shared /nfs/nightly
+
+A file is a matrix; each combination is a run, and is what `punctual run` makes:
+  suites  = [\"demo\", \"./mine.toml\"]     # paths: from the file's directory
+  kernels = [\"debian-6.12\", \"debian-6.12-rt\"]  # else the suites' own subjects
+  boot    = [\"preempt=none\", \"preempt=full\"]   # each with each kernel
+  loads   = [\"stress\", \"storm\"]         # in place of the suites' own
+  cpus    = [1, 4]
+  seeds   = \"1..20\"                     # or 20, or [1, 2, 7]
+  budget  = \"8h\"
+  [[subject]]                           # name, kernel, boot: besides the matrix
+  [[exclude]]                           # suite, kernel, boot, load, cpus
+  [[limit]]                             # as `punctual judge` has them
+
+What the store holds is not measured again: after Ctrl-C, a crash or the end of
+the budget the same command goes on.
+
+Exit status: 0 all is measured, and fit where there are limits; 4 unfit;
+5 undecided; 3 something is missing; 1 a run has failed; 2 as ever.";
+
+/// Measure a matrix of kernels, boot arguments, suites and seeds, from one file
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Campaign {
+    /// The campaign: a TOML file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Show what would be measured, and measure nothing
+    #[arg(long)]
+    plan: bool,
+    /// Begin no further run after so long (8h), instead of the file's budget
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    budget: Option<punctual_model::Nanos>,
+    /// How many of the worst samples are explained
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    explain: usize,
+    /// How many guests run side by side [default: one on each CPU, as far as memory goes]
+    #[arg(long, value_name = "N", value_parser = parse_jobs)]
+    jobs: Option<NonZeroUsize>,
+    /// Who measures: `local`, this machine; `slurm`, a cluster, by job arrays
+    #[arg(long, value_name = "EXECUTOR", value_enum, default_value_t = Executor::Local)]
+    executor: Executor,
+    /// With slurm: a directory that this machine and all nodes see under one path, for tasks
+    /// and results
+    #[arg(long, value_name = "DIR", required_if_eq("executor", "slurm"))]
+    shared: Option<PathBuf>,
+    /// With slurm: a further option of sbatch, such as --sbatch=--partition=rt (may be
+    /// repeated)
+    #[arg(
+        long,
+        value_name = "OPTION",
+        requires = "shared",
+        allow_hyphen_values = true
+    )]
+    sbatch: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Write a page (HTML, one file) with heat map, ranking, verdicts and stories to FILE
+    #[arg(long, value_name = "FILE", conflicts_with = "plan")]
+    report: Option<PathBuf>,
+    /// Show no progress
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+/// Who measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Executor {
+    /// This machine.
+    Local,
+    /// A cluster.
+    Slurm,
+}
+
+impl Campaign {
+    /// Does it.
+    pub fn run(self) -> Result<ExitStatus> {
+        output::check_file(self.report.as_deref())?;
+        let catalog = catalog()?;
+        let mut matrix = campaign::load(&self.file, &catalog)?;
+        let say = &mut |message: &str| self.say(message);
+        matrix.leave_out_impossible(&catalog, say)?;
+        let store = self.store.open_or_make()?;
+        let ready = Ready::new(&matrix, &mut |setting| self.build(setting, &catalog))?;
+        let places = matrix.places();
+        if self.plan {
+            self.show_plan(&ready, &places, &store)?;
+            return Ok(ExitStatus::Done);
+        }
+        let mut report = match self.executor {
+            Executor::Local => self.measure(&ready, &places, &store)?,
+            Executor::Slurm => self.on_cluster(&ready, &places, &store)?,
+        };
+        self.judge(&matrix, &mut report, &store)?;
+        if !is_interrupted()? {
+            self.explain(&mut report, &store)?;
+        }
+        self.show(&report)?;
+        tell_of_rest(&report)?;
+        Ok(status(&report))
+    }
+
+    fn say(&self, message: &str) {
+        if !self.quiet {
+            say!("{message}");
+        }
+    }
+
+    /// The subjects of a setting, ready to run.
+    fn build(&self, setting: &Setting, catalog: &Catalog) -> Result<Vec<PreparedSystem>, Error> {
+        let say = &mut |message: &str| self.say(message);
+        let wrong = |error: anyhow::Error| Error::Request(format!("{error:#}"));
+        let cache = paths::cache_dir().map_err(|error| wrong(error.into()))?;
+        let equipment = setting.equipment(say)?;
+        let bench = virtual_bench(&cache, setting.suite.cpus.get()).map_err(wrong)?;
+        let builder = Builder {
+            bench: &bench,
+            catalog,
+            cache: &cache,
+            equipment: &equipment,
+        };
+        builder.build(&setting.specs(), say)
+    }
+
+    /// How many guests run at a time.
+    fn side_by_side(&self, matrix: &Matrix) -> Result<usize> {
+        let cpus = side_by_side(self.jobs)?;
+        let largest = matrix.settings.iter().map(|one| one.suite.memory_mib).max();
+        let room = available_mib().zip(largest);
+        let room = room.map(|(available, largest)| fitting(largest, available));
+        match room.filter(|room| *room < cpus && self.jobs.is_none()) {
+            Some(room) => {
+                self.say(&format!("{room} at a time: memory has no room for {cpus}"));
+                Ok(room)
+            }
+            None => Ok(cpus),
+        }
+    }
+
+    /// Measures what the store does not hold, as long as budget and patience last.
+    fn measure(&self, ready: &Ready<'_>, places: &[Place], store: &Store) -> Result<Report> {
+        let matrix = ready.campaign;
+        let side_by_side = self.side_by_side(matrix)?;
+        let numbered = places.iter().zip(0..);
+        let jobs = numbered.map(|(place, number)| ready.job(*place, number));
+        let jobs: Vec<Job<'_>> = jobs.collect();
+        let plans = jobs.iter().map(|job| &job.plan);
+        let progress = Progress::new(plans, true, side_by_side, self.quiet);
+        let runner = Runner {
+            store,
+            observer: &progress,
+            cancel: interrupt::flag()?,
+            resume: true,
+        };
+        let begun = Instant::now();
+        let budget = self.budget(matrix);
+        let goes_on = || budget.is_none_or(|budget| begun.elapsed() < budget);
+        let taken = Mutex::new((empty(matrix), None));
+        runner.carry_out_each(&jobs, side_by_side, &goes_on, &|number, ended| {
+            let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
+            let Place {
+                setting, subject, ..
+            } = places[number];
+            taken.0.settings[setting].take(subject, &ended.run);
+            taken.1 = taken.1.take().or(ended.unstored);
+        })?;
+        progress.clear();
+        let (report, unstored) = taken.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match unstored {
+            Some(error) => Err(error.into()),
+            None => Ok(report),
+        }
+    }
+
+    /// Has a cluster measure what the store does not hold, and takes what it delivers.
+    fn on_cluster(&self, ready: &Ready<'_>, places: &[Place], store: &Store) -> Result<Report> {
+        let matrix = ready.campaign;
+        let mut planned = Vec::new();
+        for place in places {
+            if ready.known(*place, store)?.is_none() {
+                planned.push(ready.job(*place, 0).run());
+            }
+        }
+        let shared = self.shared.as_deref().unwrap_or(Path::new("."));
+        let directory = absolute(shared).with_context(|| shared.display().to_string())?;
+        let cache = paths::cache_dir()?;
+        let memory = matrix.settings.iter().map(|one| one.suite.memory_mib).max();
+        let cluster = Slurm {
+            directory: &directory,
+            cache_home: cache.parent().unwrap_or(&cache),
+            options: &self.sbatch,
+            memory_mib: memory.unwrap_or(0) + BESIDE_MIB,
+            store,
+            cancel: interrupt::flag()?,
+        };
+        let (begun, all) = (Instant::now(), planned.len());
+        let budget = self.budget(matrix);
+        let goes_on = || budget.is_none_or(|budget| begun.elapsed() < budget);
+        let mut merged = 0;
+        let mut failed = BTreeMap::new();
+        let mut on = |event: Event| match event {
+            Event::Put(count) => self.say(&format!("{count} tasks are in Slurm's queue")),
+            Event::Trouble(why) => say!("punctual: {why}; it is tried again"),
+            Event::Merged(id, run) => {
+                merged += 1;
+                if run.state == State::Failed {
+                    let id = id.clone();
+                    failed.insert(
+                        campaign::key(&run),
+                        Run {
+                            id,
+                            ..(*run).clone()
+                        },
+                    );
+                }
+                let left = begun.elapsed().div_f64(f64::from(merged)) * (all as u32 - merged);
+                self.say(&format!(
+                    "{} (seed {}): {id} is {}; {merged} of {all} runs, about {} left",
+                    run.subject.name,
+                    run.seed,
+                    run.state,
+                    HumanDuration(left)
+                ));
+            }
+        };
+        let outcome = if planned.is_empty() {
+            Outcome::default()
+        } else {
+            cluster.carry_out(planned, &goes_on, &mut on)?
+        };
+        for why in &outcome.given_up {
+            say!("punctual: {why}");
+        }
+        if outcome.under_way > 0 {
+            let count = outcome.under_way;
+            say!(
+                "punctual: {count} tasks go on in Slurm: the same command takes what they deliver"
+            );
+        }
+        let mut report = empty(matrix);
+        for place in places {
+            let run = ready.job(*place, 0).run();
+            let found = store.find_equal(&run)?;
+            if let Some(run) = found.as_ref().or(failed.get(&campaign::key(&run))) {
+                report.settings[place.setting].take(place.subject, run);
+            }
+        }
+        Ok(report)
+    }
+
+    fn budget(&self, matrix: &Matrix) -> Option<Duration> {
+        let given = self.budget;
+        let given = given.map(|time| Duration::from_nanos(time.0.unsigned_abs()));
+        given.or(matrix.budget)
+    }
+
+    /// Judges each setting by the limits: its runs are in memory one setting at a time.
+    fn judge(&self, matrix: &Matrix, report: &mut Report, store: &Store) -> Result<()> {
+        if matrix.limits.is_empty() {
+            return Ok(());
+        }
+        for part in &mut report.settings {
+            let ids = part.subjects.iter().flat_map(|one| &one.runs);
+            let runs = ids.map(|run| store.load(&run.id));
+            let runs: Vec<Run> = runs.collect::<Result<_, _>>()?;
+            let judged = if runs.is_empty() {
+                Err("no run was measured".to_owned())
+            } else {
+                judge(&matrix.limits, &runs, &Baselines::new()).map_err(|why| why.to_string())
+            };
+            if let (Ok(judgement), false) = (&judged, self.explain == 0 || is_interrupted()?) {
+                part.verdict_stories = self.broken(judgement, &runs)?;
+            }
+            part.judgement = Some(judged);
+        }
+        Ok(())
+    }
+
+    /// Why the samples were late that broke limits, as many as are to be explained.
+    fn broken(&self, judgement: &Judgement, runs: &[Run]) -> Result<Stories> {
+        let replay = ReplayArgs::quiet(self.quiet);
+        let cancel = interrupt::flag()?;
+        let mut stories = Stories::new();
+        for (answer, number) in judgement.answers.iter().zip(0..) {
+            let broken = answer.sample.as_ref();
+            let broken = broken.filter(|_| answer.fitness == Fitness::Unfit);
+            let found = broken.and_then(|sample| {
+                let run = runs.iter().find(|run| run.id == sample.run)?;
+                Some((run, sample.seq?))
+            });
+            let Some((run, seq)) = found else { continue };
+            if stories.len() == self.explain {
+                break;
+            }
+            let Some(told) = replay.stories(run, &[(&answer.key, seq)], cancel) else {
+                break;
+            };
+            stories.extend(told.into_iter().map(|story| (number, story)));
+        }
+        Ok(stories)
+    }
+
+    /// Explains the worst samples of all.
+    fn explain(&self, report: &mut Report, store: &Store) -> Result<()> {
+        let replay = ReplayArgs::quiet(self.quiet);
+        let cancel = interrupt::flag()?;
+        for worst in report.worst(self.explain) {
+            let run = store.load(&worst.run)?;
+            let Some(seq) = sample(&run, &worst) else {
+                continue;
+            };
+            let Some(told) = replay.stories(&run, &[(&worst.key, seq)], cancel) else {
+                break;
+            };
+            for why in told {
+                report.stories.push((worst.clone(), run.clone(), why));
+            }
+        }
+        Ok(())
+    }
+
+    fn show(&self, report: &Report) -> Result<()> {
+        if self.json {
+            output::print_json(&campaign_json(report))?;
+        } else {
+            output::print(&campaign_text(report, output::width()))?;
+        }
+        if let Some(path) = &self.report {
+            output::write_page(&campaign_page(report), path)?;
+        }
+        Ok(())
+    }
+
+    /// What would be measured, and how long it may take.
+    fn show_plan(&self, ready: &Ready<'_>, places: &[Place], store: &Store) -> Result<()> {
+        let matrix = ready.campaign;
+        let durations = Durations::of(store)?;
+        let side_by_side = self.side_by_side(matrix)?;
+        let mut planned = Vec::new();
+        for place in places {
+            let setting = &matrix.settings[place.setting];
+            let spec = &setting.subjects[place.subject].spec;
+            let job = ready.job(*place, 0);
+            let guess = || expected(&job.plan, true).iter().sum();
+            planned.push(Planned {
+                place: *place,
+                key: campaign::key(&job.run()),
+                known: ready.known(*place, store)?,
+                takes: durations
+                    .middle(&setting.suite.name, &spec.kernel)
+                    .unwrap_or_else(guess),
+            });
+        }
+        let left = planned.iter().filter(|one| one.known.is_none());
+        let left: Duration = left.map(|one| one.takes).sum();
+        let left = left.div_f64(side_by_side as f64);
+        if self.json {
+            return output::print_json(&plan_json(matrix, &planned, left));
+        }
+        output::print(&self.plan_text(matrix, &planned, left, side_by_side))
+    }
+
+    fn plan_text(
+        &self,
+        matrix: &Matrix,
+        planned: &[Planned],
+        left: Duration,
+        side_by_side: usize,
+    ) -> String {
+        let head = ["SUITE", "SUBJECT", "SEEDS", "MEASURED", "EACH"];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        for (setting, number) in matrix.settings.iter().zip(0..) {
+            for (subject, own) in setting.subjects.iter().zip(0..) {
+                let is_own =
+                    |one: &&Planned| (one.place.setting, one.place.subject) == (number, own);
+                let runs: Vec<&Planned> = planned.iter().filter(is_own).collect();
+                let known = runs.iter().filter(|one| one.known.is_some()).count();
+                let each = runs.first().map_or(Duration::ZERO, |one| one.takes);
+                rows.push(vec![
+                    setting.name.clone(),
+                    subject.spec.name.clone(),
+                    runs.len().to_string(),
+                    known.to_string(),
+                    format!("{:.0} s", each.as_secs_f64()),
+                ]);
+            }
+        }
+        let table = output::columns(&rows, output::text_width());
+        let left_out: Vec<String> = matrix
+            .left_out
+            .iter()
+            .map(|why| format!("left out: {why}\n"))
+            .collect();
+        let text = table + &left_out.concat();
+        let open = planned.iter().filter(|one| one.known.is_none()).count();
+        let budget = self.budget(matrix).map_or(String::new(), |budget| {
+            format!(", of a budget of {}", HumanDuration(budget))
+        });
+        let all = planned.len();
+        text + &format!(
+            "\n{}: {open} of {all} runs are left, about {} with {side_by_side} at a time{budget}.\n",
+            matrix.name,
+            HumanDuration(left)
+        )
+    }
+}
+
+/// A run that is asked for.
+struct Planned {
+    place: Place,
+    /// What it is, as a short word.
+    key: String,
+    /// The run of the store that is this one.
+    known: Option<String>,
+    /// How long it may take.
+    takes: Duration,
+}
+
+/// `punctual.campaign-plan/1`.
+fn plan_json(matrix: &Matrix, planned: &[Planned], left: Duration) -> Value {
+    let run = |one: &Planned| {
+        let setting = &matrix.settings[one.place.setting];
+        let spec = &setting.subjects[one.place.subject].spec;
+        json!({
+            "setting": setting.name,
+            "subject": spec.name,
+            "kernel": spec.kernel,
+            "boot": spec.boot,
+            "seed": one.place.seed,
+            "key": one.key,
+            "run": one.known,
+            "seconds": one.takes.as_secs_f64(),
+        })
+    };
+    json!({
+        "schema": "punctual.campaign-plan/1",
+        "campaign": matrix.name,
+        "left_out": matrix.left_out,
+        "seconds_left": left.as_secs_f64(),
+        "runs": planned.iter().map(run).collect::<Vec<_>>(),
+    })
+}
+
+/// A report of which nothing has been measured yet.
+fn empty(matrix: &Matrix) -> Report {
+    let part = |one: &Setting| {
+        let names = one.subjects.iter().map(|subject| subject.spec.name.clone());
+        Part::new(&one.name, names, &one.seeds)
+    };
+    Report {
+        name: matrix.name.clone(),
+        summary: matrix.summary.clone(),
+        left_out: matrix.left_out.clone(),
+        settings: matrix.settings.iter().map(part).collect(),
+        stories: Vec::new(),
+    }
+}
+
+/// The number of the worst sample.
+fn sample(run: &Run, worst: &Worst) -> Option<u64> {
+    let mut recordings = run.recordings.iter();
+    let own = recordings.find(|one| one.key.is_same_measurement(&worst.key))?;
+    own.worst.first().map(|sample| sample.seq)
+}
+
+/// Says how many runs are left, if any are.
+fn tell_of_rest(report: &Report) -> Result<()> {
+    let (finished, asked) = report.progress();
+    if finished == asked {
+        return Ok(());
+    }
+    let why = if is_interrupted()? {
+        "interrupted: "
+    } else {
+        ""
+    };
+    let left = asked - finished;
+    let runs = if left == 1 { "run is" } else { "runs are" };
+    say!("punctual: {why}{left} {runs} left: the same command goes on with them");
+    Ok(())
+}
+
+fn is_interrupted() -> Result<bool> {
+    Ok(interrupt::flag()?.load(Ordering::SeqCst))
+}
+
+fn status(report: &Report) -> ExitStatus {
+    let runs = || report.settings.iter().flat_map(|one| &one.subjects);
+    let mut states = runs().flat_map(|one| &one.runs).map(|run| run.state);
+    if states.any(|state| state == State::Failed) {
+        return ExitStatus::Error;
+    }
+    let judged = report
+        .settings
+        .iter()
+        .filter_map(|one| one.judgement.as_ref());
+    let verdicts = judged.map(|judged| {
+        let fitness = judged.as_ref().map(Judgement::fitness);
+        fitness.unwrap_or(Fitness::Undecided)
+    });
+    match verdicts.max() {
+        Some(Fitness::Unfit) => ExitStatus::Unfit,
+        _ if !report.is_whole() => ExitStatus::Incomplete,
+        Some(Fitness::Undecided) => ExitStatus::Undecided,
+        Some(Fitness::Fit) | None => ExitStatus::Done,
+    }
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `punctual verify`: what others have measured, repeated here.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use punctual_exchange::{Exported, Reader};
+use punctual_kernels::paths;
+use punctual_model::{Plan, Run};
+use punctual_report::verification::{
+    Change, Claim, Outcome, Verification, claim, verification_json, verification_text,
+};
+use punctual_runner::repeats::{Ready, Repeats};
+use punctual_runner::{Job, Runner};
+use punctual_store::Store;
+
+use super::measure::side_by_side;
+use super::{StoreArgs, catalog, virtual_bench};
+use crate::output::say;
+use crate::progress::Progress;
+use crate::{ExitStatus, UsageError, interrupt, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  punctual verify rt.punctual
+  punctual verify rt.punctual --only r3 --json
+
+Each run is repeated in virtual time: its kernel by the very bytes (fetched where
+its package is still to be had), its plan with its seed. Equal digests are the
+same behaviour to the last sample. Another digest on the same machine refutes the
+claim; on another QEMU, or with another target, it cannot be told. The repeats are
+kept like all runs: `punctual compare` tells more of them.
+
+A file of others is a stranger's: its guests have no network and no disk, and of
+this machine's files they get those that its suite names.
+
+Exit status: 0 all are equal; 4 one differs; 5 one cannot be told; 3 Ctrl-C has
+ended it; 1 and 2 as ever.";
+
+/// How many runs are in memory at a time.
+const AT_ONCE: usize = 32;
+
+/// Repeat the runs in a file of `punctual export`, and compare their digests
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Verify {
+    /// The file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Only this run of it, by its id there (may be repeated)
+    #[arg(long, value_name = "RUN")]
+    only: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// How many run side by side [default: the number of CPUs]
+    #[arg(long, value_name = "N", value_parser = super::measure::number_args::parse_jobs)]
+    jobs: Option<std::num::NonZeroUsize>,
+    /// Show no progress
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+impl Verify {
+    /// Does it: the whole file is read before anything is repeated.
+    pub fn run(self) -> Result<ExitStatus> {
+        let wanted = self.check()?;
+        let store = self.store.open_or_make()?;
+        let (catalog, cache) = (catalog()?, paths::cache_dir()?);
+        let bench = |cpus| virtual_bench(&cache, cpus).map_err(|error| into_runners(&error));
+        let mut repeats = Repeats::new(&catalog, &cache, &bench);
+        let mut verification = Verification {
+            file: self.file.display().to_string(),
+            claims: Vec::new(),
+        };
+        let cancel = interrupt::flag()?;
+        let mut reader = self.reader()?;
+        loop {
+            let batch = self.batch(&mut reader)?;
+            if batch.is_empty() || cancel.load(Ordering::SeqCst) {
+                break;
+            }
+            let claims = self.repeat(&batch, &mut repeats, &store)?;
+            verification.claims.extend(claims);
+        }
+        if self.json {
+            output::print_json(&verification_json(&verification))?;
+        } else {
+            output::print(&verification_text(&verification, output::width()))?;
+        }
+        if cancel.load(Ordering::SeqCst) {
+            let left = wanted - verification.claims.len();
+            say!("punctual: interrupted: {left} of {wanted} runs were not begun");
+            return Ok(ExitStatus::Incomplete);
+        }
+        Ok(match verification.outcome() {
+            Outcome::Equal => ExitStatus::Done,
+            Outcome::Differs => ExitStatus::Unfit,
+            Outcome::Undecided => ExitStatus::Undecided,
+        })
+    }
+
+    fn reader(&self) -> Result<Reader<File>> {
+        let named = || self.file.display().to_string();
+        let file = File::open(&self.file).with_context(named)?;
+        Reader::new(file).with_context(named)
+    }
+
+    /// Reads the whole file; returns how many of its runs are asked for.
+    fn check(&self) -> Result<usize> {
+        let mut reader = self.reader()?;
+        let (mut all, mut wanted) = (Vec::new(), 0);
+        while let Some(exported) = self.next(&mut reader)? {
+            wanted += usize::from(self.is_wanted(&exported.run));
+            all.push(exported.run.id);
+        }
+        if let Some(unknown) = self.only.iter().find(|id| !all.contains(id)) {
+            let known = all.join(", ");
+            let file = self.file.display();
+            return Err(UsageError(format!("{file} has no run {unknown}, but {known}")).into());
+        }
+        if wanted == 0 {
+            return Err(UsageError(format!("{} has no run", self.file.display())).into());
+        }
+        Ok(wanted)
+    }
+
+    fn next(&self, reader: &mut Reader<File>) -> Result<Option<Exported>> {
+        let next = reader.next_run();
+        next.with_context(|| self.file.display().to_string())
+    }
+
+    fn is_wanted(&self, run: &Run) -> bool {
+        self.only.is_empty() || self.only.contains(&run.id)
+    }
+
+    /// The next runs that are asked for.
+    fn batch(&self, reader: &mut Reader<File>) -> Result<Vec<Exported>> {
+        let mut batch = Vec::new();
+        while batch.len() < AT_ONCE {
+            let Some(exported) = self.next(reader)? else {
+                break;
+            };
+            if self.is_wanted(&exported.run) {
+                batch.push(exported);
+            }
+        }
+        Ok(batch)
+    }
+
+    /// Repeats runs, as far as that can be done.
+    fn repeat(
+        &self,
+        batch: &[Exported],
+        repeats: &mut Repeats<'_>,
+        store: &Store,
+    ) -> Result<Vec<Claim>> {
+        let say = &mut |message: &str| {
+            if !self.quiet {
+                say!("{message}");
+            }
+        };
+        for one in batch.iter().filter(|one| one.run.digest().is_some()) {
+            repeats.prepare(&one.run, one.suite.as_deref(), say);
+        }
+        let machine = |run: &Run| -> Result<&Ready, String> {
+            if run.digest().is_none() {
+                return Err("it has not finished: there is no digest to compare".into());
+            }
+            repeats.machine(run).map_err(str::to_owned)
+        };
+        let mut jobs = Vec::new();
+        for (one, group) in batch.iter().zip(0..) {
+            if let Ok(ready) = machine(&one.run) {
+                jobs.push(Job {
+                    group,
+                    suite: &one.run.suite,
+                    subject: &ready.subject,
+                    system: ready.system.as_ref(),
+                    plan: toml::from_str::<Plan>(&one.run.plan)?,
+                    request: one.run.request.clone(),
+                });
+            }
+        }
+        let side_by_side = side_by_side(self.jobs)?;
+        let plans = jobs.iter().map(|job| &job.plan);
+        let progress = Progress::new(plans, true, side_by_side, self.quiet);
+        let runner = Runner {
+            store,
+            observer: &progress,
+            cancel: interrupt::flag()?,
+            resume: false,
+        };
+        let made = Mutex::new(BTreeMap::new());
+        runner.carry_out_each(&jobs, side_by_side, &|| true, &|group, ended| {
+            let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
+            made.insert(group, ended.run);
+        })?;
+        progress.clear();
+        let made = made.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let claims = batch.iter().zip(0..).filter_map(|(one, group)| {
+            let here = match (machine(&one.run), made.get(&group)) {
+                (Err(why), _) => Err(why),
+                (Ok(ready), Some(run)) => Ok((run, changes(ready))),
+                // Ctrl-C came before it was begun.
+                (Ok(_), None) => return None,
+            };
+            Some(claim(&one.run, here))
+        });
+        Ok(claims.collect())
+    }
+}
+
+fn changes(ready: &Ready) -> Vec<Change> {
+    let changes = ready.changes.iter();
+    let change = |one: &punctual_runner::repeats::Change| Change {
+        what: one.what.clone(),
+        then: one.then.clone(),
+        now: one.now.clone(),
+    };
+    changes.map(change).collect()
+}
+
+fn into_runners(error: &anyhow::Error) -> punctual_runner::Error {
+    punctual_runner::Error::Request(format!("{error:#}"))
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What can be wrong with a file of runs.
+
+use std::io;
+
+/// What can be wrong with a file of runs.
+#[derive(Debug, thiserror::Error)]
+pub enum ExchangeError {
+    /// It is something else.
+    #[error("expected runs as `punctual export` writes them, found something else")]
+    Foreign,
+    /// It is of a later form.
+    #[error("expected {expected}, found {found}, of Punctual {punctual}: use a newer punctual")]
+    Newer {
+        /// The form that this program knows.
+        expected: &'static str,
+        /// The form that it has.
+        found: String,
+        /// The version that wrote it.
+        punctual: String,
+    },
+    /// Its end is missing.
+    #[error("expected the end of the file behind line {0}, found none: it was not copied whole")]
+    Torn(u64),
+    /// There is something behind its end.
+    #[error("expected nothing behind the last line, found more: the file is damaged")]
+    Trailing,
+    /// Its bytes are not those that were written.
+    #[error("expected SHA-256 {expected}, found {found}: the file is damaged")]
+    Checksum {
+        /// The checksum that stands in it.
+        expected: String,
+        /// That of its lines.
+        found: String,
+    },
+    /// A line is not what stands there.
+    #[error("line {number}: {what}")]
+    Line {
+        /// Its number, from 1.
+        number: u64,
+        /// What was expected, and what found.
+        what: String,
+    },
+    /// A run is one that no file can hold, or that goes on.
+    #[error("run {id}: {what}")]
+    Run {
+        /// The run.
+        id: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// It cannot be read or written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs as one file: to be exchanged, published, and repeated by others.
+//!
+//! A file is compressed text, one JSON object to a line, with a checksum in the last one.
+//! `docs/export.md` describes it. It names no file and no path, and whoever reads it holds one
+//! run in memory at a time.
+#![forbid(unsafe_code)]
+
+mod error;
+mod line;
+mod read;
+mod write;
+
+use std::sync::Arc;
+
+use punctual_model::Run;
+use punctual_model::suite::Suite;
+
+pub use error::ExchangeError;
+pub use read::{Reader, is_export};
+pub use write::Writer;
+
+/// The form's name and version.
+pub const SCHEMA: &str = "punctual.export/1";
+
+/// A run in a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exported {
+    /// The run; its id is that of the store that it comes from.
+    pub run: Run,
+    /// The suite that it is of, as it was measured, where that was known.
+    pub suite: Option<Arc<Suite>>,
+}

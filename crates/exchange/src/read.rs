@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Reads a file of runs, whoever wrote it: what is not as it should be ends it, and a file
+//! that takes much more room than it has takes no more memory than one run may.
+
+use std::collections::HashSet;
+use std::io::{self, BufRead as _, BufReader, Read};
+use std::sync::Arc;
+
+use flate2::bufread::GzDecoder;
+use punctual_model::run::State;
+use punctual_model::suite::Suite;
+use punctual_model::{Plan, Run};
+use sha2::{Digest as _, Sha256};
+
+use crate::line::{Head, LINE_MOST, Line, RECORDINGS_MOST, STEPS_MOST, SUITES_MOST};
+use crate::{ExchangeError, Exported, SCHEMA};
+
+/// What a compressed file begins with.
+const MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// Whether a file that begins so is one of runs, not what another program has written.
+pub fn is_export(start: &[u8]) -> bool {
+    start.starts_with(&MAGIC)
+}
+
+/// Reads a file of runs, one after the other. All of it is sound once there is no further one.
+pub struct Reader<R: Read> {
+    lines: BufReader<GzDecoder<BufReader<R>>>,
+    sum: Sha256,
+    /// The line that was read last, from 1.
+    number: u64,
+    suites: Vec<Arc<Suite>>,
+    runs: u64,
+    is_over: bool,
+}
+
+impl<R: Read> Reader<R> {
+    /// Begins to read.
+    pub fn new(file: R) -> Result<Self, ExchangeError> {
+        let mut file = BufReader::new(file);
+        if !is_export(file.fill_buf()?) {
+            return Err(ExchangeError::Foreign);
+        }
+        let mut new = Self {
+            lines: BufReader::new(GzDecoder::new(file)),
+            sum: Sha256::new(),
+            number: 0,
+            suites: Vec::new(),
+            runs: 0,
+            is_over: false,
+        };
+        new.header()?;
+        Ok(new)
+    }
+
+    /// The next run; `None` behind the last one, where the checksum was right.
+    ///
+    /// # Errors
+    /// Where the file is not what was written, from the first line on that shows it.
+    pub fn next_run(&mut self) -> Result<Option<Exported>, ExchangeError> {
+        while !self.is_over {
+            let before = self.sum.clone();
+            match self.line()? {
+                Line::Suite(text) => self.suite(&text)?,
+                Line::Run(head) => return self.run(*head).map(Some),
+                Line::End(end) => self.end(end.runs, &end.sha256, before)?,
+                _ => return Err(self.wrong("expected a run, found a part of one")),
+            }
+        }
+        Ok(None)
+    }
+
+    fn header(&mut self) -> Result<(), ExchangeError> {
+        // A later form may have other lines; its first one names it.
+        #[derive(serde::Deserialize)]
+        struct First {
+            header: crate::line::Header<'static>,
+        }
+        let bytes = self.bytes().map_err(|error| match error {
+            ExchangeError::Torn(0) | ExchangeError::Line { .. } => ExchangeError::Foreign,
+            other => other,
+        })?;
+        let first: First = serde_json::from_slice(&bytes).map_err(|_| ExchangeError::Foreign)?;
+        let header = first.header;
+        if header.schema == SCHEMA {
+            return Ok(());
+        }
+        if !header.schema.starts_with("punctual.export/") {
+            return Err(ExchangeError::Foreign);
+        }
+        Err(ExchangeError::Newer {
+            expected: SCHEMA,
+            found: header.schema.into_owned(),
+            punctual: header.punctual.into_owned(),
+        })
+    }
+
+    fn suite(&mut self, text: &str) -> Result<(), ExchangeError> {
+        if self.suites.len() >= SUITES_MOST {
+            return Err(self.wrong(&format!("expected {SUITES_MOST} suites at most")));
+        }
+        let suite = Suite::parse(text);
+        let suite = suite.map_err(|why| self.wrong(&format!("expected a suite: {why}")))?;
+        self.suites.push(Arc::new(suite));
+        Ok(())
+    }
+
+    fn run(&mut self, head: Head<'_>) -> Result<Exported, ExchangeError> {
+        let begun = self.number;
+        let suite = match head.suite {
+            None => None,
+            Some(number) => match self.suites.get(number) {
+                Some(suite) => Some(Arc::clone(suite)),
+                None => return Err(self.wrong("expected its suite before the run")),
+            },
+        };
+        for (found, most, what) in [
+            (head.steps, STEPS_MOST, "steps"),
+            (head.recordings, RECORDINGS_MOST, "recordings"),
+            (head.unsupported, STEPS_MOST, "unsupported steps"),
+        ] {
+            if found > most {
+                return Err(self.wrong(&format!("expected {most} {what} at most, found {found}")));
+            }
+        }
+        let mut run = head.run.into_owned();
+        let id = run.id.clone();
+        let wrong = |what: String| ExchangeError::Run {
+            id: id.clone(),
+            what,
+        };
+        if !(run.steps.is_empty() && run.recordings.is_empty() && run.unsupported.is_empty()) {
+            return Err(wrong("expected its parts on lines of their own".into()));
+        }
+        for _ in 0..head.steps {
+            match self.line()? {
+                Line::Step(step) => run.steps.push(step.into_owned()),
+                _ => return Err(self.wrong("expected a step")),
+            }
+        }
+        for _ in 0..head.recordings {
+            match self.line()? {
+                Line::Recording(recording) => run.recordings.push((*recording).into_owned()),
+                _ => return Err(self.wrong("expected a recording")),
+            }
+        }
+        for _ in 0..head.unsupported {
+            match self.line()? {
+                Line::Unsupported(unsupported) => run.unsupported.push(unsupported.into_owned()),
+                _ => return Err(self.wrong("expected what was unsupported")),
+            }
+        }
+        if let Some(what) = contradiction(&run, head.digest.as_deref()) {
+            return Err(wrong(format!("{what} (from line {begun} on)")));
+        }
+        self.runs += 1;
+        Ok(Exported { run, suite })
+    }
+
+    /// The last line; behind it there is nothing.
+    fn end(&mut self, runs: u64, expected: &str, before: Sha256) -> Result<(), ExchangeError> {
+        let found = format!("{:x}", before.finalize());
+        if found != expected {
+            let expected = expected.chars().take(64).collect();
+            return Err(ExchangeError::Checksum { expected, found });
+        }
+        if runs != self.runs {
+            let found = self.runs;
+            return Err(self.wrong(&format!("expected {runs} runs, found {found}")));
+        }
+        let mut more = [0];
+        if self.lines.read(&mut more)? > 0 {
+            return Err(ExchangeError::Trailing);
+        }
+        let compressed = self.lines.get_mut().get_mut();
+        if !compressed.fill_buf()?.is_empty() {
+            return Err(ExchangeError::Trailing);
+        }
+        self.is_over = true;
+        Ok(())
+    }
+
+    fn line(&mut self) -> Result<Line<'static>, ExchangeError> {
+        let bytes = self.bytes()?;
+        let parsed = serde_json::from_slice(&bytes);
+        parsed.map_err(|error| {
+            let said = error.to_string();
+            // The line's number in a text of one line says nothing.
+            let said = said.split(" at line").next().unwrap_or_default();
+            self.wrong(said)
+        })
+    }
+
+    /// The next line, without what ends it.
+    fn bytes(&mut self) -> Result<Vec<u8>, ExchangeError> {
+        let mut bytes = Vec::new();
+        let most = LINE_MOST + 1;
+        let read = (&mut self.lines).take(most).read_until(b'\n', &mut bytes);
+        match read {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                return Err(ExchangeError::Torn(self.number));
+            }
+            // What the decompressor says of damage.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                return Err(self.wrong(&format!("{error}: the file is damaged")));
+            }
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                return Err(self.wrong(&format!("{error}: the file is damaged")));
+            }
+            read => read?,
+        };
+        if bytes.len() as u64 > LINE_MOST {
+            return Err(self.wrong(&format!("expected {LINE_MOST} bytes at most, found more")));
+        }
+        if bytes.last() != Some(&b'\n') {
+            return Err(ExchangeError::Torn(self.number));
+        }
+        self.number += 1;
+        self.sum.update(&bytes);
+        bytes.pop();
+        Ok(bytes)
+    }
+
+    fn wrong(&self, what: &str) -> ExchangeError {
+        ExchangeError::Line {
+            number: self.number,
+            what: what.to_owned(),
+        }
+    }
+}
+
+/// What in a run contradicts itself, if anything.
+fn contradiction(run: &Run, digest: Option<&str>) -> Option<String> {
+    if run.state == State::Running {
+        return Some("expected a run that has ended, found it running".into());
+    }
+    let mut keys = HashSet::new();
+    for recording in &run.recordings {
+        let title = recording.title();
+        if let Some(what) = recording.contradiction() {
+            return Some(format!("{title}: expected a sound recording, found {what}"));
+        }
+        if !keys.insert(&recording.key) {
+            return Some(format!("{title}: expected each recording once"));
+        }
+    }
+    let found = run.digest();
+    if found.as_deref() != digest {
+        let word = |digest: Option<&str>| digest.unwrap_or("none").chars().take(64).collect();
+        let (expected, found): (String, String) = (word(digest), word(found.as_deref()));
+        return Some(format!(
+            "expected digest {expected}, as the file says, found {found}"
+        ));
+    }
+    // Of a plan that is no plan nothing can be repeated or compared; a run is more than that.
+    let plan: Option<Plan> = toml::from_str(&run.plan).ok();
+    if plan.is_some_and(|plan| run.is_virtual() && plan.seed != run.seed) {
+        return Some(format!("expected seed {} in its plan", run.seed));
+    }
+    None
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Files of runs: what is written is read, and nothing else is.
+
+use std::io::{Read as _, Write as _};
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use punctual_exchange::{ExchangeError, Exported, Reader, Writer};
+use punctual_model::digest::sha256;
+use punctual_model::run::State;
+use punctual_model::suite::Suite;
+use punctual_model::{Finding, Run};
+use punctual_store::{Added, Store};
+
+/// A file of Punctual 0.1.0, which later versions read as it was.
+const VERSION_1: &[u8] = include_bytes!("fixtures/version-1.punctual");
+
+const SUITE: &str = "name = \"demo\"\nsummary = \"\"\nprograms = [\"dd\"]\n\
+    [[subject]]\nname = \"rt\"\nkernel = \"mine\"\n[[step]]\nprobe = \"timer\"\nsamples = 7\n";
+
+/// Real runs, of the store's first version.
+fn runs() -> Vec<Run> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("runs.db");
+    let stored = include_bytes!("../../store/tests/fixtures/version-1.db");
+    std::fs::write(&path, stored).unwrap();
+    let store = Store::open(&path).unwrap();
+    let ids = store.list().unwrap().into_iter().rev();
+    let runs: Vec<Run> = ids.map(|run| store.load(&run.id).unwrap()).collect();
+    assert!(runs.iter().any(|run| run.digest().is_some()));
+    runs
+}
+
+fn written(runs: &[Run]) -> Vec<u8> {
+    let suite = Suite::parse(SUITE).unwrap();
+    let mut writer = Writer::new(Vec::new(), "0.1.0").unwrap();
+    for (run, number) in runs.iter().zip(0..) {
+        writer.add(run, (number != 1).then_some(&suite)).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+fn read(file: &[u8]) -> Result<Vec<Exported>, ExchangeError> {
+    let mut reader = Reader::new(file)?;
+    let mut all = Vec::new();
+    while let Some(one) = reader.next_run()? {
+        all.push(one);
+    }
+    Ok(all)
+}
+
+fn said(file: &[u8]) -> String {
+    read(file).unwrap_err().to_string()
+}
+
+fn lines(file: &[u8]) -> String {
+    let mut text = String::new();
+    GzDecoder::new(file).read_to_string(&mut text).unwrap();
+    text
+}
+
+fn compressed(text: &[u8]) -> Vec<u8> {
+    let mut file = GzEncoder::new(Vec::new(), Compression::default());
+    file.write_all(text).unwrap();
+    file.finish().unwrap()
+}
+
+/// These lines, with an end whose checksum is right.
+fn forged(lines: &str, runs: usize) -> Vec<u8> {
+    let body = lines.split_inclusive('\n');
+    let body: String = body.filter(|line| !line.starts_with("{\"end\"")).collect();
+    let sum = sha256(body.as_bytes());
+    let end = format!("{{\"end\":{{\"runs\":{runs},\"sha256\":\"{sum}\"}}}}\n");
+    compressed((body + &end).as_bytes())
+}
+
+#[test]
+fn what_is_written_is_read_to_the_last_bit() {
+    let mut runs = runs();
+    // A number that is read wrong by one bit where that is thought to be good enough.
+    let odd = Finding::Ratio(0.100_000_000_000_000_02 + f64::EPSILON);
+    runs[0].recordings[0].findings.insert("odd".into(), odd);
+    let file = written(&runs);
+    let back = read(&file).unwrap();
+    let back_runs: Vec<Run> = back.iter().map(|one| one.run.clone()).collect();
+    assert_eq!(back_runs, runs);
+    assert!(back[1].suite.is_none());
+    let suite = back[0].suite.as_deref().unwrap();
+    assert_eq!(*suite, Suite::parse(SUITE).unwrap());
+    assert_eq!(
+        written(&back_runs),
+        file,
+        "the same runs are the same bytes"
+    );
+    // A suite is there once.
+    assert_eq!(lines(&file).matches("{\"suite\":\"").count(), 1);
+}
+
+#[test]
+fn a_file_of_version_1_is_read_as_it_was() {
+    let all = read(VERSION_1).unwrap();
+    let expected = runs();
+    assert_eq!(all.len(), expected.len());
+    for (one, run) in all.iter().zip(&expected) {
+        assert_eq!(one.run, *run);
+    }
+}
+
+#[test]
+fn what_is_damaged_anywhere_is_refused() {
+    let runs = runs();
+    let file = written(&runs);
+    for at in (0..file.len()).step_by(file.len() / 50) {
+        let mut damaged = file.clone();
+        damaged[at] ^= 0x10;
+        // Bytes 4 to 9 of gzip's header say nothing of what is in it.
+        if !(4..10).contains(&at) {
+            assert!(read(&damaged).is_err(), "byte {at}");
+        }
+        assert!(read(&file[..at]).is_err(), "cut at {at}");
+    }
+    let more = [&file[..], b"x"].concat();
+    assert!(said(&more).contains("expected nothing behind the last line"));
+    let cut = &file[..file.len() / 2];
+    assert!(
+        said(cut).contains("it was not copied whole"),
+        "{}",
+        said(cut)
+    );
+    let changed = lines(&file).replacen("\"missed\":0", "\"missed\":1", 1);
+    assert!(said(&compressed(changed.as_bytes())).contains("expected digest"));
+    let changed = lines(&file).replacen("\"punctual\":\"0.1.0\"", "\"punctual\":\"0.1.1\"", 1);
+    assert!(said(&compressed(changed.as_bytes())).contains("expected SHA-256"));
+}
+
+#[test]
+fn what_is_none_or_of_a_later_version_is_said_to_be() {
+    for foreign in [&b""[..], b"hello\n", b"\x1f\x8b", &compressed(b"hello\n")] {
+        let said = said(foreign);
+        assert!(
+            said.contains("punctual export") || said.contains("not copied"),
+            "{said}"
+        );
+    }
+    let file = written(&runs()[..1]);
+    let later = lines(&file).replacen("punctual.export/1", "punctual.export/2", 1);
+    let said = said(&compressed(later.as_bytes()));
+    assert!(
+        said.contains("found punctual.export/2") && said.contains("newer punctual"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_forged_file_is_refused_though_its_checksum_is_right() {
+    let runs = runs();
+    let one = lines(&written(&runs[..1]));
+    assert!(read(&forged(&one, 1)).is_ok(), "the forger knows the form");
+    let refused = |from: &str, to: &str, expected: &str| {
+        assert!(one.contains(from), "{from}");
+        let said = said(&forged(&one.replacen(from, to, 1), 1));
+        assert!(said.contains(expected), "{said}");
+    };
+    refused(
+        "\"suite\":0",
+        "\"suite\":9",
+        "expected its suite before the run",
+    );
+    let count = |what: &str, count: usize| format!("\"{what}\":{count}");
+    let [steps, recordings] = [runs[0].steps.len(), runs[0].recordings.len()];
+    let (steps, recordings) = (count("steps", steps), count("recordings", recordings));
+    refused(&steps, "\"steps\":999", "expected a step");
+    refused(&recordings, "\"recordings\":99999", "at most");
+    refused("\"missed\":0", "\"missed\":5", "expected digest");
+    refused("\"count\":", "\"count\":1", "expected a sound recording");
+    refused("{\"suite\":\"", "{\"suite\":\"[[", "expected a suite");
+    refused("{\"run\":", "{\"rune\":", "unknown variant");
+    assert!(said(&forged(&one, 2)).contains("expected 2 runs, found 1"));
+    let running = one.replacen("\"state\":\"finished\"", "\"state\":\"running\"", 1);
+    assert!(said(&forged(&running, 1)).contains("found it running"));
+}
+
+#[test]
+fn a_file_that_takes_much_more_room_than_it_has_is_refused() {
+    let head = "{\"header\":{\"schema\":\"punctual.export/1\",\"punctual\":\"0.1.0\"}}\n";
+    // 300 MiB on one line, in 300 KiB.
+    let mut file = GzEncoder::new(Vec::new(), Compression::fast());
+    file.write_all(head.as_bytes()).unwrap();
+    file.write_all(b"{\"suite\":\"").unwrap();
+    let piece = vec![b'a'; 1 << 20];
+    for _ in 0..300 {
+        file.write_all(&piece).unwrap();
+    }
+    let file = file.finish().unwrap();
+    assert!(file.len() < 4 << 20);
+    assert!(
+        said(&file).contains("line 1: expected 268435456 bytes at most"),
+        "{}",
+        said(&file)
+    );
+}
+
+#[test]
+fn a_run_that_goes_on_is_not_written_and_each_is_stored_once() {
+    let mut running = runs().remove(0);
+    running.state = State::Running;
+    let mut writer = Writer::new(Vec::new(), "0.1.0").unwrap();
+    let refused = writer.add(&running, None).unwrap_err().to_string();
+    assert!(refused.contains("found it running"), "{refused}");
+
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(&directory.path().join("new.db")).unwrap();
+    let all = read(&written(&runs())).unwrap();
+    for round in 0..2 {
+        for one in &all {
+            let added = store.add(&one.run).unwrap();
+            assert_eq!(matches!(added, Added::New(_)), round == 0, "{added:?}");
+            let (Added::New(id) | Added::Known(id)) = added;
+            let stored = store.load(&id).unwrap();
+            assert_eq!(
+                Run {
+                    id: one.run.id.clone(),
+                    ..stored
+                },
+                one.run
+            );
+        }
+    }
+    assert_eq!(store.list().unwrap().len(), all.len());
+}

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What others have measured, repeated here: equal, different, or not to be told.
+
+use punctual_judge::Difference;
+use punctual_model::Run;
+use punctual_model::run::State;
+use serde_json::{Value, json};
+
+use crate::gate::differs;
+use crate::matrix::fate;
+use crate::text::{Lines, clean, counted, list};
+
+/// What came of repeating the runs in a file.
+#[derive(Debug)]
+pub struct Verification {
+    /// The file's name.
+    pub file: String,
+    /// One for each run that was looked at.
+    pub claims: Vec<Claim>,
+}
+
+/// A run that somebody else has measured, and what came of it here.
+#[derive(Debug)]
+pub struct Claim {
+    /// Its id in the file.
+    pub run: String,
+    /// Its suite's name.
+    pub suite: String,
+    /// What was judged.
+    pub subject: String,
+    /// The seed.
+    pub seed: u64,
+    /// The digest in the file; `None` where that run did not finish.
+    pub digest: Option<String>,
+    /// The run here, and its digest.
+    pub here: Option<(String, Option<String>)>,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// Why it cannot be told, where it cannot.
+    pub why: Option<String>,
+    /// What is not as it was there.
+    pub changes: Vec<Change>,
+    /// The recordings that differ, each with how.
+    pub differences: Vec<Differing>,
+}
+
+/// A recording that is not what it was.
+#[derive(Debug)]
+pub struct Differing {
+    /// `probe / load / variant`.
+    pub recording: String,
+    /// How; `None` where it is on one side only.
+    pub how: Option<Difference>,
+    /// Which side has it, where only one has.
+    pub only: Option<&'static str>,
+}
+
+/// Something that is not as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// What.
+    pub what: String,
+    /// As it was there.
+    pub then: String,
+    /// As it is here.
+    pub now: String,
+}
+
+/// What came of repeating a run; the worse, the greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// The same digest: the same behaviour to the last sample.
+    Equal,
+    /// It could not be repeated, or only on another machine, where it was another.
+    Undecided,
+    /// The very machine gives another digest.
+    Differs,
+}
+
+impl Outcome {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Equal => "equal",
+            Self::Undecided => "undecided",
+            Self::Differs => "differs",
+        }
+    }
+}
+
+impl Verification {
+    /// Of all runs: as the worst of them.
+    pub fn outcome(&self) -> Outcome {
+        let all = self.claims.iter().map(|claim| claim.outcome);
+        all.max().unwrap_or(Outcome::Undecided)
+    }
+
+    /// How many came out so.
+    fn count(&self, outcome: Outcome) -> usize {
+        let claims = self.claims.iter();
+        claims.filter(|claim| claim.outcome == outcome).count()
+    }
+}
+
+/// What came of a run: its repeat here with what had changed, or why there is none.
+pub fn claim(there: &Run, here: Result<(&Run, Vec<Change>), String>) -> Claim {
+    let mut claim = Claim {
+        run: there.id.clone(),
+        suite: there.suite.clone(),
+        subject: there.subject.name.clone(),
+        seed: there.seed,
+        digest: there.digest(),
+        here: None,
+        outcome: Outcome::Undecided,
+        why: None,
+        changes: Vec::new(),
+        differences: Vec::new(),
+    };
+    let (here, changes) = match here {
+        Ok(here) => here,
+        Err(why) => {
+            claim.why = Some(why);
+            return claim;
+        }
+    };
+    claim.here = Some((here.id.clone(), here.digest()));
+    claim.changes = changes;
+    if here.state != State::Finished {
+        claim.why = Some(format!("here, {}", fate(here)));
+        return claim;
+    }
+    if claim.digest.is_some() && claim.digest == here.digest() {
+        claim.outcome = Outcome::Equal;
+        return claim;
+    }
+    claim.differences = differences(there, here);
+    if claim.changes.is_empty() {
+        claim.outcome = Outcome::Differs;
+    } else {
+        let what: Vec<String> = claim.changes.iter().map(|one| one.what.clone()).collect();
+        let verb = if what.len() == 1 { "is" } else { "are" };
+        claim.why = Some(format!(
+            "the digest differs, and {} {verb} not the same: the same ones would tell",
+            list(&what)
+        ));
+    }
+    claim
+}
+
+fn differences(there: &Run, here: &Run) -> Vec<Differing> {
+    let mut found = Vec::new();
+    let only = |recording: String, only| Differing {
+        recording,
+        how: None,
+        only: Some(only),
+    };
+    for recording in &there.recordings {
+        let mut own = here.recordings.iter();
+        match own.find(|one| one.key.is_same_measurement(&recording.key)) {
+            Some(own) => {
+                let how = Difference::of((there, recording), (here, own));
+                found.extend(how.map(|how| Differing {
+                    recording: recording.title(),
+                    how: Some(how),
+                    only: None,
+                }));
+            }
+            None => found.push(only(recording.title(), "there")),
+        }
+    }
+    let is_there = |title: &String| there.recordings.iter().any(|one| one.title() == *title);
+    let titles = here.recordings.iter().map(punctual_model::Recording::title);
+    let new = titles.filter(|title| !is_there(title));
+    found.extend(new.map(|title| only(title, "here")));
+    found
+}
+
+/// Each run with what came of it, and all in one line; no line longer than `width`.
+pub fn verification_text(verification: &Verification, width: usize) -> String {
+    let mut lines = Lines::new(width);
+    for claim in &verification.claims {
+        for (depth, said) in told(claim) {
+            let indent = "  ".repeat(depth);
+            lines.wrap(&clean(&said), &indent, &(indent.clone() + "  "));
+        }
+    }
+    lines.line("");
+    lines.put(&clean(&in_all(verification)));
+    lines.finish()
+}
+
+/// What is to be said of a run, each with its depth.
+fn told(claim: &Claim) -> Vec<(usize, String)> {
+    let short = |digest: &Option<String>| {
+        let digest = digest.as_deref().unwrap_or("none");
+        digest.chars().take(12).collect::<String>()
+    };
+    let what = match (&claim.here, claim.outcome) {
+        (Some((here, _)), Outcome::Equal) => {
+            format!(", {}; here it is {here}", short(&claim.digest))
+        }
+        (Some((here, own)), _) => {
+            let (there, own) = (short(&claim.digest), short(own));
+            format!(", {there} there, {own} here ({here})")
+        }
+        (None, _) => String::new(),
+    };
+    let head = format!(
+        "{} ({}, {}, seed {}): {}{what}",
+        claim.run,
+        claim.suite,
+        claim.subject,
+        claim.seed,
+        claim.outcome.name()
+    );
+    let mut said = vec![(0, head)];
+    said.extend(claim.why.iter().map(|why| (1, why.clone())));
+    let change = |one: &Change| {
+        (
+            1,
+            format!("{}: {} there, {} here", one.what, one.then, one.now),
+        )
+    };
+    said.extend(claim.changes.iter().map(change));
+    said.extend(claim.differences.iter().map(|one| (1, differing(one))));
+    said
+}
+
+fn differing(one: &Differing) -> String {
+    let how = match (&one.how, one.only) {
+        (Some(how), _) => differs(how, "the file"),
+        (None, Some("here")) => "only here".to_owned(),
+        (None, _) => "only in the file".to_owned(),
+    };
+    format!("{}: {how}", one.recording)
+}
+
+/// `r.punctual: 3 of 4 runs are equal, 1 differs.`
+fn in_all(verification: &Verification) -> String {
+    let all = verification.claims.len();
+    let words = [
+        (Outcome::Equal, "equal"),
+        (Outcome::Differs, "different"),
+        (Outcome::Undecided, "undecided"),
+    ];
+    let counts = words.map(|(outcome, word)| (verification.count(outcome), word));
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    let (file, runs) = (&verification.file, counted(all, "run"));
+    format!("{file}: {runs}: {}.", list(&counts))
+}
+
+/// `punctual.verification/1`. `docs/schema/verification-1.json` describes it.
+pub fn verification_json(verification: &Verification) -> Value {
+    json!({
+        "schema": "punctual.verification/1",
+        "file": verification.file,
+        "outcome": verification.outcome().name(),
+        "runs": verification.claims.iter().map(claim_json).collect::<Vec<_>>(),
+    })
+}
+
+fn claim_json(claim: &Claim) -> Value {
+    let change = |one: &Change| json!({ "what": one.what, "there": one.then, "here": one.now });
+    json!({
+        "run": claim.run,
+        "suite": claim.suite,
+        "subject": claim.subject,
+        "seed": claim.seed,
+        "outcome": claim.outcome.name(),
+        "why": claim.why,
+        "digest": claim.digest,
+        "here": claim.here.as_ref().map(|(run, digest)| json!({ "run": run, "digest": digest })),
+        "changes": claim.changes.iter().map(change).collect::<Vec<_>>(),
+        "recordings": claim.differences.iter().map(differing_json).collect::<Vec<_>>(),
+    })
+}
+
+fn differing_json(one: &Differing) -> Value {
+    json!({
+        "recording": one.recording,
+        "only": one.only,
+        "compared": one.how.as_ref().map(|how| how.compared),
+        "differing": one.how.as_ref().map(|how| how.differing),
+        "middle_longer_ns": one.how.as_ref().map(|how| how.middle.0),
+        "most_longer_ns": one.how.as_ref().map(|how| how.most.0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_model::{Nanos, Recorder};
+
+    use super::*;
+    use crate::fixtures::{self, assert_has};
+
+    fn changed() -> Run {
+        let mut run = fixtures::run("rt", 1);
+        run.id = "r9".into();
+        let recording = &mut run.recordings[0];
+        let mut recorder = Recorder::new(4_000);
+        for sample in recording.samples.iter() {
+            recorder.record(sample.at, sample.value + Nanos(1));
+        }
+        *recording = recorder.finish(recording.key.clone());
+        run
+    }
+
+    fn qemu() -> Change {
+        let change = ["QEMU", "QEMU 7.2", "QEMU 10.0"].map(str::to_owned);
+        let [what, then, now] = change;
+        Change { what, then, now }
+    }
+
+    fn all() -> Verification {
+        let there = fixtures::run("rt", 1);
+        let same = Run {
+            id: "r8".into(),
+            ..there.clone()
+        };
+        let failed = Run {
+            state: State::Failed,
+            error: Some(fixtures::NO_BOOT.into()),
+            ..same.clone()
+        };
+        Verification {
+            file: "a.punctual".into(),
+            claims: vec![
+                claim(&there, Ok((&same, vec![qemu()]))),
+                claim(&there, Ok((&changed(), Vec::new()))),
+                claim(&there, Ok((&changed(), vec![qemu()]))),
+                claim(&there, Ok((&failed, Vec::new()))),
+                claim(&there, Err("it was measured in real time".into())),
+            ],
+        }
+    }
+
+    #[test]
+    fn only_the_very_machine_refutes_and_any_confirms() {
+        let outcomes: Vec<Outcome> = all().claims.iter().map(|claim| claim.outcome).collect();
+        let undecided = Outcome::Undecided;
+        assert_eq!(
+            outcomes,
+            [
+                Outcome::Equal,
+                Outcome::Differs,
+                undecided,
+                undecided,
+                undecided
+            ]
+        );
+        assert_eq!(all().outcome(), Outcome::Differs);
+        let none = Verification {
+            claims: Vec::new(),
+            ..all()
+        };
+        assert_eq!(none.outcome(), undecided, "nothing is no confirmation");
+    }
+
+    #[test]
+    fn a_run_without_a_digest_is_never_confirmed() {
+        let mut there = fixtures::run("rt", 1);
+        there.state = State::Interrupted;
+        let here = fixtures::run("rt", 1);
+        assert_ne!(
+            claim(&there, Ok((&here, Vec::new()))).outcome,
+            Outcome::Equal
+        );
+    }
+
+    #[test]
+    fn it_says_what_differs_and_how() {
+        let text = verification_text(&all(), 80);
+        assert_has(
+            &text,
+            &[
+                "seed 1): equal, ",
+                "here it is r8",
+                "2,000 of 2,000 samples differ",
+                "where the file has",
+                "the digest differs, and QEMU is not the same: the same ones would tell",
+                "QEMU: QEMU 7.2 there, QEMU 10.0 here",
+                "here, the run failed",
+                "a.punctual: 5 runs: 1 equal, 1 different and 3 undecided.",
+            ],
+        );
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_is_printed_is_what_the_schema_describes() {
+        let schema = include_str!("../../../docs/schema/verification-1.json");
+        let mut value = verification_json(&all());
+        crate::schema::check("verification-1.json", schema, &value).unwrap();
+        value["outcome"] = json!("perhaps");
+        assert!(crate::schema::check("verification-1.json", schema, &value).is_err());
+    }
+}

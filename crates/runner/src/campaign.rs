@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Campaigns: kernels × boot arguments × suites × CPUs × loads × seeds, as a file.
+//!
+//! A file expands into [`Setting`]s, each a suite with its subjects and seeds, and these into
+//! runs that are what `punctual run` would have made: what the store holds of them is not
+//! measured again.
+
+mod file;
+pub mod slurm;
+
+use std::path::Path;
+use std::time::Duration;
+
+use punctual_kernels::Catalog;
+use punctual_model::plan::SEED_MAX;
+use punctual_model::run::Request;
+use punctual_model::suite::{SubjectSpec, Suite};
+use punctual_model::{Limit, Plan, Run};
+use punctual_store::{Store, StoreError};
+
+use crate::systems::{Equipment, PreparedSystem};
+use crate::{Error, Job, loads, preemption, suites};
+
+pub use file::load;
+
+/// What QEMU and this program take of memory beside a guest's, in mebibytes.
+pub const BESIDE_MIB: u32 = 128;
+
+/// More runs than this are a mistake in typing.
+pub const RUNS_MOST: usize = 1_000_000;
+
+/// What a file asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Campaign {
+    /// Its name: the file's, where it says none.
+    pub name: String,
+    /// One line that says what it is for.
+    pub summary: String,
+    /// Each suite with its subjects, once for each number of CPUs and each load.
+    pub settings: Vec<Setting>,
+    /// What is demanded of the subjects.
+    pub limits: Vec<Limit>,
+    /// For how long runs are begun.
+    pub budget: Option<Duration>,
+    /// What is left out, with the reasons.
+    pub left_out: Vec<String>,
+}
+
+/// A suite with its subjects and seeds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// What tells it from the others: `demo`, `demo, load storm, 4 CPUs`.
+    pub name: String,
+    /// The suite, as it is measured.
+    pub suite: Suite,
+    /// The words that ask `punctual run` for it.
+    pub what: Vec<String>,
+    /// Further options of it: `--memory 1024`.
+    pub options: Vec<String>,
+    /// What is judged.
+    pub subjects: Vec<Chosen>,
+    /// One run of each subject for each of these.
+    pub seeds: Vec<u64>,
+}
+
+/// A subject, and the words that ask for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// The subject.
+    pub spec: SubjectSpec,
+    /// `--kernel debian-6.12 --boot preempt=full`.
+    pub words: Vec<String>,
+}
+
+/// One run of a campaign, by its numbers there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The setting's.
+    pub setting: usize,
+    /// The subject's, in its setting.
+    pub subject: usize,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl Campaign {
+    /// How many runs it asks for.
+    pub fn size(&self) -> usize {
+        let runs = |one: &Setting| one.subjects.len() * one.seeds.len();
+        self.settings.iter().map(runs).sum()
+    }
+
+    /// All runs, breadth first: where a budget ends it, each subject has as many seeds as the
+    /// others.
+    pub fn places(&self) -> Vec<Place> {
+        let most = self.settings.iter().map(|one| one.seeds.len()).max();
+        let mut places = Vec::new();
+        for number in 0..most.unwrap_or(0) {
+            for (one, setting) in self.settings.iter().zip(0..) {
+                let Some(seed) = one.seeds.get(number) else {
+                    continue;
+                };
+                places.extend((0..one.subjects.len()).map(|subject| Place {
+                    setting,
+                    subject,
+                    seed: *seed,
+                }));
+            }
+        }
+        places
+    }
+
+    /// Leaves out the subjects whose kernel does not offer what they are booted with, and says
+    /// so. Kernels that are not in the cache are fetched.
+    pub fn leave_out_impossible(
+        &mut self,
+        catalog: &Catalog,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<(), Error> {
+        let left_out = &mut self.left_out;
+        for setting in &mut self.settings {
+            let mut kept = Vec::new();
+            for chosen in setting.subjects.drain(..) {
+                let spec = &chosen.spec;
+                let kernel = catalog.ensure(&spec.kernel, say)?;
+                match preemption::not_offered(&kernel, &spec.boot)? {
+                    Some(why) => left_out.push(format!("{}: {}: {why}", setting.name, spec.name)),
+                    None => kept.push(chosen),
+                }
+            }
+            setting.subjects = kept;
+        }
+        self.settings.retain(|setting| !setting.subjects.is_empty());
+        left_out.sort();
+        left_out.dedup();
+        if self.settings.is_empty() {
+            let why = left_out.join("; ");
+            return Err(Error::Request(format!("no subject is left: {why}")));
+        }
+        Ok(())
+    }
+}
+
+impl Setting {
+    /// Its subjects, without the words that ask for them.
+    pub fn specs(&self) -> Vec<SubjectSpec> {
+        self.subjects.iter().map(|one| one.spec.clone()).collect()
+    }
+
+    /// What its guests get.
+    pub fn equipment(&self, say: &mut dyn FnMut(&str)) -> Result<Equipment, Error> {
+        Equipment::of(&self.suite, &loads::of(&self.suite)?, say)
+    }
+
+    fn request(&self, subject: usize) -> Request {
+        Request {
+            what: self.what.clone(),
+            subject: self.subjects[subject].words.clone(),
+            all_subjects: None,
+            options: self.options.clone(),
+        }
+    }
+}
+
+/// A campaign whose subjects are ready to run.
+pub struct Ready<'a> {
+    /// The campaign.
+    pub campaign: &'a Campaign,
+    /// For each setting, its subjects.
+    systems: Vec<Vec<PreparedSystem>>,
+    /// For each setting, its plan with one seed, but for what a system lacks.
+    plans: Vec<Plan>,
+}
+
+impl<'a> Ready<'a> {
+    /// Makes all subjects ready: `build` does for a setting what [`Builder::build`] does.
+    pub fn new(
+        campaign: &'a Campaign,
+        build: &mut dyn FnMut(&Setting) -> Result<Vec<PreparedSystem>, Error>,
+    ) -> Result<Self, Error> {
+        let systems = campaign.settings.iter().map(build);
+        let plan = |setting: &Setting| {
+            let suite = &setting.suite;
+            suites::plan(suite, &suite.steps, &loads::of(suite)?, 0)
+        };
+        Ok(Self {
+            systems: systems.collect::<Result<_, _>>()?,
+            plans: campaign
+                .settings
+                .iter()
+                .map(plan)
+                .collect::<Result<_, _>>()?,
+            campaign,
+        })
+    }
+
+    /// The job of a run; its group is the number that it is given.
+    pub fn job(&self, place: Place, group: usize) -> Job<'_> {
+        let setting = &self.campaign.settings[place.setting];
+        let system = &self.systems[place.setting][place.subject];
+        Job {
+            group,
+            suite: &setting.suite.name,
+            subject: &setting.subjects[place.subject].spec,
+            system: system.system.as_ref(),
+            plan: Plan {
+                seed: place.seed,
+                absent: system.absent.clone(),
+                ..self.plans[place.setting].clone()
+            },
+            request: setting.request(place.subject),
+        }
+    }
+
+    /// The run of the store that is this one, if it has one.
+    pub fn known(&self, place: Place, store: &Store) -> Result<Option<String>, StoreError> {
+        store.id_of_equal(&self.job(place, 0).run())
+    }
+}
+
+/// What a run is, as a short word: of the same suite, plan, subject and machine, by the same
+/// version, it is the same.
+pub fn key(run: &Run) -> String {
+    let what = (&run.suite, &run.plan, &run.subject, &run.punctual);
+    let text = format!("{what:?}{:?}", run.machine);
+    let mut sum = punctual_model::digest::sha256(text.as_bytes());
+    sum.truncate(16);
+    sum
+}
+
+/// How long runs of the store took, to say how long others may.
+#[derive(Debug, Default)]
+pub struct Durations(Vec<(String, String, f64)>);
+
+impl Durations {
+    /// Those of the finished runs in virtual time.
+    pub fn of(store: &Store) -> Result<Self, StoreError> {
+        let seconds = |from: &str, to: &str| {
+            let from: jiff::Timestamp = from.parse().ok()?;
+            let to: jiff::Timestamp = to.parse().ok()?;
+            Some(to.duration_since(from).as_secs_f64().max(0.5))
+        };
+        let runs = store.list()?.into_iter();
+        let known = runs.filter_map(|run| {
+            let is_virtual = run.subject.bench == "virtual" && run.digest.is_some();
+            let took = seconds(&run.started, run.finished.as_deref()?)?;
+            is_virtual.then_some((run.suite, run.subject.kernel, took))
+        });
+        Ok(Self(known.collect()))
+    }
+
+    /// The middle one of a suite's runs on a kernel, else of its runs on any.
+    pub fn middle(&self, suite: &str, kernel: &str) -> Option<Duration> {
+        let of = |is_it: &dyn Fn(&str) -> bool| {
+            let own = self.0.iter().filter(|(own, _, _)| own == suite);
+            let own = own.filter(|(_, kernel, _)| is_it(kernel));
+            let mut took: Vec<f64> = own.map(|(_, _, took)| *took).collect();
+            took.sort_by(f64::total_cmp);
+            took.get(took.len() / 2).copied()
+        };
+        let middle = of(&|own| own == kernel).or_else(|| of(&|_| true));
+        middle.map(Duration::from_secs_f64)
+    }
+}
+
+/// How many guests fit side by side into this machine's memory, one of them at least.
+pub fn fitting(memory_mib: u32, available_mib: u64) -> usize {
+    let each = u64::from(memory_mib + BESIDE_MIB);
+    usize::try_from(available_mib / each).unwrap_or(1).max(1)
+}
+
+/// The memory that is free for use, in mebibytes; `None` where the kernel does not tell.
+pub fn available_mib() -> Option<u64> {
+    crate::repeats::meminfo_mib("MemAvailable:")
+}
+
+/// The seeds from 1 to `count`.
+fn first_seeds(count: u64) -> Vec<u64> {
+    (1..=count.min(SEED_MAX)).collect()
+}
+
+/// A path as it is from the directory of the campaign's file; a name as it is.
+fn from_here(word: &str, directory: &Path) -> String {
+    if crate::is_path(word) {
+        return directory.join(word).to_string_lossy().into_owned();
+    }
+    word.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_guests_as_memory_has_room_for_and_one_at_least() {
+        assert_eq!(fitting(512, 2_000), 3);
+        assert_eq!(fitting(512, 100), 1);
+        assert_eq!(fitting(16, 144_000), 1_000);
+    }
+
+    #[test]
+    fn the_middle_of_what_runs_took_is_expected_of_others() {
+        let of = |suite: &str, kernel: &str, took| (suite.to_owned(), kernel.to_owned(), took);
+        let known = Durations(vec![
+            of("s", "a", 3.0),
+            of("s", "a", 9.0),
+            of("s", "b", 1.0),
+        ]);
+        let middle = |suite, kernel| known.middle(suite, kernel).map(|time| time.as_secs());
+        assert_eq!(middle("s", "a"), Some(9));
+        assert_eq!((middle("s", "b"), middle("s", "c")), (Some(1), Some(3)));
+        assert_eq!(middle("t", "a"), None);
+    }
+}

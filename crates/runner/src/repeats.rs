@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs that were measured elsewhere, to be repeated here: the same kernel by its bytes, the
+//! same guest as far as it can be built here, and what is not the same, said.
+//!
+//! Such a run is a stranger's. Its kernel must be one that this machine has or can fetch, its
+//! guest no larger than this machine, and no path in it is written to.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use punctual_bench::system::SystemUnderTest;
+use punctual_bench::virtual_bench::{CPUS_MAX, NS_PER_INSN_MAX, TURN, VirtualBench};
+use punctual_kernels::{Catalog, Kernel};
+use punctual_model::machine::VirtualMachine;
+use punctual_model::suite::{SubjectSpec, Suite};
+use punctual_model::{Nanos, Plan, Run};
+
+use crate::systems::{Builder, Equipment};
+use crate::{Error, suites};
+
+/// How a bench for so many CPUs is had.
+pub type OpenBench<'a> = &'a dyn Fn(u32) -> Result<VirtualBench, Error>;
+
+/// Makes machines on which runs of others are repeated; each once.
+pub struct Repeats<'a> {
+    /// Where kernels come from.
+    pub catalog: &'a Catalog,
+    /// Punctual's cache directory.
+    pub cache: &'a Path,
+    /// The bench.
+    pub bench: OpenBench<'a>,
+    ready: HashMap<String, Result<Ready, String>>,
+}
+
+/// A machine on which a run is repeated.
+pub struct Ready {
+    /// The subject, by this machine's name of its kernel.
+    pub subject: SubjectSpec,
+    /// Where it runs.
+    pub system: Box<dyn SystemUnderTest>,
+    /// What is not as it was there.
+    pub changes: Vec<Change>,
+}
+
+/// Something that is not as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// What: `qemu`, `initramfs sha256`.
+    pub what: String,
+    /// As it was.
+    pub then: String,
+    /// As it is here.
+    pub now: String,
+}
+
+impl<'a> Repeats<'a> {
+    /// None is ready yet.
+    pub fn new(catalog: &'a Catalog, cache: &'a Path, bench: OpenBench<'a>) -> Self {
+        Self {
+            catalog,
+            cache,
+            bench,
+            ready: HashMap::new(),
+        }
+    }
+
+    /// Makes the machine of a run ready, of its suite where the file has it, else of the suite
+    /// of that name here. What stands in the way is kept for [`machine`](Self::machine).
+    pub fn prepare(&mut self, run: &Run, suite: Option<&Suite>, say: &mut dyn FnMut(&str)) {
+        let key = key(run);
+        if !self.ready.contains_key(&key) {
+            let ready = self.build(run, suite, say);
+            self.ready.insert(key, ready);
+        }
+    }
+
+    /// The machine of a run that was made ready, or why there is none.
+    ///
+    /// # Panics
+    /// If it was not.
+    pub fn machine(&self, run: &Run) -> Result<&Ready, &str> {
+        let ready = self.ready.get(&key(run));
+        let ready = ready.expect("it was made ready").as_ref();
+        ready.map_err(String::as_str)
+    }
+
+    fn build(
+        &self,
+        run: &Run,
+        suite: Option<&Suite>,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Ready, String> {
+        let Some(then) = run.machine.as_virtual() else {
+            return Err("it was measured in real time: no other machine gives the same".into());
+        };
+        check_size(then)?;
+        let plan: Result<Plan, _> = toml::from_str(&run.plan);
+        let plan = plan.map_err(|error| format!("its plan cannot be read: {}", error.message()))?;
+        let known = suites::find(&run.suite).ok();
+        let suite = suite.or(known.as_ref()).ok_or_else(|| {
+            let name = &run.suite;
+            format!("its suite {name} is neither in the file nor here")
+        })?;
+        check_patterns(suite)?;
+        let kernel = self.kernel(run, then, say)?;
+        let mut built = || -> Result<_, Error> {
+            let bench = (self.bench)(then.cpus)?;
+            let mut equipment = Equipment::of(suite, &plan.loads, say)?;
+            equipment.memory_mib = then.memory_mib;
+            equipment.cpus = then.cpus;
+            equipment.ns_per_insn = then.ns_per_insn;
+            equipment.turn = then
+                .turn_us
+                .map_or(TURN, |turn| Nanos::from_micros(turn.into()));
+            let subject = SubjectSpec {
+                name: run.subject.name.clone(),
+                kernel: kernel.id.clone(),
+                boot: run.subject.boot.clone(),
+            };
+            let builder = Builder {
+                bench: &bench,
+                catalog: self.catalog,
+                cache: self.cache,
+                equipment: &equipment,
+            };
+            let systems = builder.build(std::slice::from_ref(&subject), say)?;
+            let system = systems.into_iter().next().expect("one for each subject");
+            Ok((subject, system.system))
+        };
+        let (subject, system) = built().map_err(|error| error.to_string())?;
+        let changes = changes(then, system.machine().as_virtual());
+        Ok(Ready {
+            subject,
+            system,
+            changes,
+        })
+    }
+
+    /// The kernel with the very bytes: by its own name, by any other, or from its package.
+    fn kernel(
+        &self,
+        run: &Run,
+        then: &VirtualMachine,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Kernel, String> {
+        let is_it = |kernel: &Kernel| kernel.image_sha256 == then.image_sha256;
+        let own = self.catalog.get(&run.subject.kernel).ok().filter(is_it);
+        let cached = own.or_else(|| self.catalog.of_image(&then.image_sha256).ok().flatten());
+        if let Some(kernel) = cached {
+            return Ok(kernel);
+        }
+        let name = run.subject.kernel.split('@').next().unwrap_or_default();
+        let version = then.origin.strip_prefix("debian package ");
+        let version = version.and_then(|package| package.split(' ').nth(1));
+        let mut why = format!(
+            "kernel {} ({}, image {:.12}) is not here",
+            run.subject.kernel, then.origin, then.image_sha256
+        );
+        if let Some(version) = version {
+            match self.catalog.ensure(&format!("{name}@{version}"), say) {
+                Ok(kernel) if is_it(&kernel) => return Ok(kernel),
+                Ok(kernel) => {
+                    let found = &kernel.image_sha256;
+                    _ = write!(why, ", and {} has the image {found:.12}", kernel.id);
+                }
+                Err(error) => _ = write!(why, ", and cannot be fetched: {error}"),
+            }
+        } else {
+            why.push_str(": `punctual kernel add` adds it, if you have that file");
+        }
+        Err(why)
+    }
+}
+
+/// What tells machines apart, and what is brought along for loads.
+fn key(run: &Run) -> String {
+    let plan: Option<Plan> = toml::from_str(&run.plan).ok();
+    let loads = plan.map(|plan| plan.loads);
+    format!("{:?}{:?}{}{loads:?}", run.machine, run.subject, run.suite)
+}
+
+/// A guest that is larger than this machine, or that no command line asks for, is not made.
+fn check_size(then: &VirtualMachine) -> Result<(), String> {
+    let turns = then.turn_us.is_none_or(|turn| (1..=1_000).contains(&turn));
+    let clock = then.ns_per_insn.is_power_of_two() && then.ns_per_insn <= NS_PER_INSN_MAX;
+    if !(1..=CPUS_MAX).contains(&then.cpus) || !turns || !clock {
+        return Err("its machine is none that this bench makes".into());
+    }
+    let here = meminfo_mib("MemTotal:").unwrap_or(u64::MAX);
+    let wanted = u64::from(then.memory_mib);
+    if wanted > here || wanted < 16 {
+        return Err(format!(
+            "its guest has {wanted} MiB of memory, and this machine {here}"
+        ));
+    }
+    Ok(())
+}
+
+/// A line of `/proc/meminfo`, in mebibytes; `None` where the kernel does not tell.
+pub(crate) fn meminfo_mib(name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let found = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: u64 = found.split_whitespace().next()?.parse().ok()?;
+    Some(kib / 1_024)
+}
+
+/// A stranger's pattern that stands for whole trees of directories is not followed.
+fn check_patterns(suite: &Suite) -> Result<(), String> {
+    let mut patterns = suite.files.iter().chain(&suite.programs);
+    match patterns.find(|pattern| pattern.contains("**")) {
+        Some(pattern) => Err(format!(
+            "its suite asks for whole trees of files: {pattern}"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// What decides what a guest does, and is not as it was.
+fn changes(then: &VirtualMachine, now: Option<&VirtualMachine>) -> Vec<Change> {
+    let facts = |machine: &VirtualMachine| {
+        [
+            ("QEMU", machine.qemu.clone()),
+            ("kernel image", machine.image_sha256.clone()),
+            (
+                "initramfs (target, busybox, modules, programs)",
+                machine.initramfs_sha256.clone(),
+            ),
+            ("kernel command line", machine.cmdline.clone()),
+            ("QEMU command line", machine.qemu_command.clone()),
+        ]
+    };
+    let now = now.map(facts).unwrap_or_default();
+    let pairs = facts(then).into_iter().zip(now);
+    let changed = pairs.filter(|((_, then), (_, now))| then != now);
+    let change = |((what, then), (_, now)): ((&str, String), (&str, String))| Change {
+        what: what.to_owned(),
+        then,
+        now,
+    };
+    changed.map(change).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine() -> VirtualMachine {
+        VirtualMachine {
+            memory_mib: 512,
+            cpus: 1,
+            ns_per_insn: 1,
+            qemu: "QEMU 7.2".into(),
+            ..VirtualMachine::default()
+        }
+    }
+
+    #[test]
+    fn a_machine_that_nobody_can_ask_for_is_not_made() {
+        check_size(&machine()).unwrap();
+        let wrong = |change: fn(&mut VirtualMachine)| {
+            let mut machine = machine();
+            change(&mut machine);
+            check_size(&machine).unwrap_err()
+        };
+        assert!(wrong(|one| one.memory_mib = u32::MAX).contains("4294967295 MiB"));
+        for text in [
+            wrong(|one| one.cpus = 0),
+            wrong(|one| one.cpus = 9),
+            wrong(|one| one.ns_per_insn = 3),
+            wrong(|one| one.turn_us = Some(0)),
+        ] {
+            assert!(text.contains("none that this bench makes"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_as_it_was_is_named() {
+        let (then, mut now) = (machine(), machine());
+        assert_eq!(changes(&then, Some(&now)), []);
+        now.qemu = "QEMU 10.0".into();
+        now.initramfs_sha256 = "1".into();
+        let found = changes(&then, Some(&now));
+        let what: Vec<&str> = found.iter().map(|change| change.what.as_str()).collect();
+        assert_eq!(
+            what,
+            ["QEMU", "initramfs (target, busybox, modules, programs)"]
+        );
+        assert_eq!((&*found[0].then, &*found[0].now), ("QEMU 7.2", "QEMU 10.0"));
+    }
+
+    #[test]
+    fn whole_trees_of_files_are_not_followed() {
+        let mut suite = suites::find("demo").unwrap();
+        check_patterns(&suite).unwrap();
+        suite.files.push("/home/**/*.pem".into());
+        assert!(check_patterns(&suite).unwrap_err().contains("/home/**"));
+    }
+
+    #[test]
+    fn every_suite_that_comes_along_can_be_written_and_read_again() {
+        for (name, mut suite) in suites::all().unwrap() {
+            let text = toml::to_string(&suite).unwrap();
+            suite.limits.clear();
+            assert_eq!(Suite::parse(&text).unwrap(), suite, "{name}");
+        }
+    }
+}

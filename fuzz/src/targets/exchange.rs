@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Files of runs, which strangers have written.
+
+use std::io::{Read as _, Write as _};
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use punctual_exchange::{Exported, Reader, Writer, is_export};
+use punctual_model::suite::Suite;
+use punctual_model::{Nanos, Recorder, Run, digest};
+
+use super::fixtures;
+use crate::Target;
+
+const SUITE: &str = "name = \"s\"\nsummary = \"\"\n[[step]]\nprobe = \"timer\"\n";
+
+/// A file, and the lines of one whose checksum is right.
+pub const EXPORT: Target = Target {
+    name: "export",
+    seeds: || {
+        let runs = [fixtures::run("rt", 1), fixtures::with_gaps().remove(2)];
+        let file = written(&runs.map(few_samples));
+        let mut lines = String::new();
+        let read = GzDecoder::new(file.as_slice()).read_to_string(&mut lines);
+        read.expect("what was written is read");
+        let end = lines.rfind("{\"end\"").expect("the last line");
+        lines.truncate(end);
+        vec![file, lines.into_bytes()]
+    },
+    run: |bytes| {
+        let read = if is_export(bytes) {
+            read(bytes)
+        } else {
+            read(&whole(bytes))
+        };
+        if let Ok(read) = read {
+            let runs: Vec<Run> = read.into_iter().map(|one| one.run).collect();
+            let again = self::read(&written(&runs)).expect("what was written is read");
+            let again: Vec<Run> = again.into_iter().map(|one| one.run).collect();
+            assert!(again == runs || format!("{again:?}") == format!("{runs:?}"));
+        }
+    },
+};
+
+/// The same run with so few samples that an input holds it.
+fn few_samples(mut run: Run) -> Run {
+    for recording in &mut run.recordings {
+        let mut recorder = Recorder::new(9);
+        for number in 0..9 {
+            recorder.record(Nanos(number * 1_000), Nanos(4_000 + number));
+        }
+        *recording = recorder.finish(recording.key.clone());
+    }
+    run
+}
+
+fn written(runs: &[Run]) -> Vec<u8> {
+    let suite = Suite::parse(SUITE).expect("a suite");
+    let mut writer = Writer::new(Vec::new(), "0.1.0").expect("memory");
+    for run in runs {
+        writer.add(run, Some(&suite)).expect("a run that has ended");
+    }
+    writer.finish().expect("memory")
+}
+
+/// These lines as a file, with an end that fits.
+fn whole(lines: &[u8]) -> Vec<u8> {
+    let is_run = |line: &&[u8]| line.starts_with(b"{\"run\"");
+    let runs = lines.split(|byte| *byte == b'\n').filter(is_run).count();
+    let sha256 = digest::sha256(lines);
+    let end = format!("{{\"end\":{{\"runs\":{runs},\"sha256\":\"{sha256}\"}}}}\n");
+    let mut file = GzEncoder::new(Vec::new(), Compression::fast());
+    file.write_all(lines).expect("memory");
+    file.write_all(end.as_bytes()).expect("memory");
+    file.finish().expect("memory")
+}
+
+fn read(file: &[u8]) -> Result<Vec<Exported>, punctual_exchange::ExchangeError> {
+    let mut reader = Reader::new(file)?;
+    let mut all = Vec::new();
+    while let Some(one) = reader.next_run()? {
+        all.push(one);
+    }
+    Ok(all)
+}

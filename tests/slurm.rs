@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Campaigns on a cluster: a real Slurm on this machine, over loopback, in a directory of the
+//! test's own. A node is killed with its job, the controller is started again, a file is
+//! damaged: each run is there exactly once, with the digest that this machine gives.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use punctual_skip::{program, root};
+use punctual_tests::{Ended, KERNELS, Scratch, assert_has, is_alive, until};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+const SUITE: &str = "name = \"short\"\nsummary = \"wake-ups\"\n[[step]]\nprobe = \"timer\"\n\
+    samples = 300\ninterval_us = 100_000\n";
+
+/// A controller and two nodes.
+struct Cluster {
+    directory: PathBuf,
+}
+
+impl Cluster {
+    fn start(scratch: &Scratch) -> Self {
+        let directory = scratch.path("slurm");
+        for name in ["", "state", "n1", "n2"] {
+            fs::create_dir_all(directory.join(name)).expect("a directory");
+        }
+        // munged wants nobody else to write to where its socket is.
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(scratch.path(""), mode.clone()).expect("permissions");
+        fs::set_permissions(&directory, mode).expect("permissions");
+        let cluster = Self { directory };
+        let key: Vec<u8> = (0..1024).map(|_| fastrand::u8(..)).collect();
+        let key_file = cluster.path("munge.key");
+        fs::write(&key_file, key).expect("a file");
+        fs::set_permissions(&key_file, fs::Permissions::from_mode(0o600)).expect("permissions");
+        fs::write(cluster.path("slurm.conf"), cluster.configuration()).expect("a file");
+        let option = |name: &str, file: &str| format!("--{name}={}", cluster.path(file).display());
+        done(Command::new("/usr/sbin/munged").arg("--force").args([
+            option("key-file", "munge.key"),
+            option("socket", "munge.sock"),
+            option("pid-file", "munge.pid"),
+            option("log-file", "munge.log"),
+            option("seed-file", "munge.seed"),
+        ]));
+        cluster.start_controller();
+        for node in ["n1", "n2"] {
+            let conf = cluster.path("slurm.conf");
+            done(
+                Command::new("/usr/sbin/slurmd")
+                    .arg("-f")
+                    .arg(conf)
+                    .args(["-N", node]),
+            );
+        }
+        until("both nodes are there", || {
+            cluster
+                .asked("sinfo", &["-hN", "-o", "%t"])
+                .matches("idle")
+                .count()
+                == 2
+        });
+        cluster
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    fn configuration(&self) -> String {
+        let here = self.directory.display();
+        let ports: Vec<u16> = free_ports(3);
+        let name = fs::read_to_string("/proc/sys/kernel/hostname").expect("a name");
+        let name = name.trim().split('.').next().expect("a name");
+        let (c, n1, n2) = (ports[0], ports[1], ports[2]);
+        format!(
+            "ClusterName=test\nSlurmctldHost={name}(127.0.0.1)\nSlurmctldPort={c}\n\
+             SlurmUser=root\nSlurmdUser=root\nAuthType=auth/munge\n\
+             AuthInfo=socket={here}/munge.sock\nStateSaveLocation={here}/state\n\
+             SlurmctldPidFile={here}/slurmctld.pid\nSlurmctldLogFile={here}/slurmctld.log\n\
+             SlurmdSpoolDir={here}/%n\nSlurmdPidFile={here}/%n.pid\n\
+             SlurmdLogFile={here}/%n.log\nProctrackType=proctrack/pgid\n\
+             TaskPlugin=task/none\nSwitchType=switch/none\nMpiDefault=none\n\
+             JobAcctGatherType=jobacct_gather/none\n\
+             AccountingStorageType=accounting_storage/none\nSelectType=select/cons_res\n\
+             SelectTypeParameters=CR_CPU\nSchedulerParameters=batch_sched_delay=1\n\
+             ReturnToService=2\nSlurmdTimeout=10\nSlurmctldTimeout=10\nKillWait=2\n\
+             NodeName=n1 NodeHostname={name} NodeAddr=127.0.0.1 Port={n1} CPUs=1 RealMemory=4096\n\
+             NodeName=n2 NodeHostname={name} NodeAddr=127.0.0.1 Port={n2} CPUs=1 RealMemory=4096\n\
+             PartitionName=all Nodes=n1,n2 Default=YES State=UP\n"
+        )
+    }
+
+    fn start_controller(&self) {
+        let conf = self.path("slurm.conf");
+        done(Command::new("/usr/sbin/slurmctld").arg("-f").arg(conf));
+    }
+
+    /// What a program of Slurm's prints; nothing while the controller is away.
+    fn asked(&self, program: &str, arguments: &[&str]) -> String {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env("SLURM_CONF", self.path("slurm.conf"));
+        Ended::of(&mut command).stdout
+    }
+
+    fn pid(&self, name: &str) -> Option<u32> {
+        let text = fs::read_to_string(self.path(&format!("{name}.pid"))).ok()?;
+        text.trim().parse().ok()
+    }
+
+    fn kill(&self, name: &str, signal: Signal) {
+        let pid = self.pid(name).expect("it runs");
+        send(pid, signal);
+        until("it has ended", || !is_alive(pid));
+    }
+
+    /// Kills a node as a loss of power would: its daemon, and all that it has begun.
+    fn lose(&self, node: &str) {
+        self.kill(node, Signal::KILL);
+        let word = format!("SLURMD_NODENAME={node}\0");
+        let conf = format!("{}", self.path("slurm.conf").display());
+        for pid in processes() {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            let environment = String::from_utf8_lossy(&environment);
+            if environment.contains(&word) && environment.contains(&conf) {
+                send(pid, Signal::KILL);
+            }
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.asked("scancel", &["--state=PENDING", "--user=root"]);
+        self.asked("scancel", &["--user=root"]);
+        for name in ["n1", "n2", "slurmctld", "munge"] {
+            if let Some(pid) = self.pid(name).filter(|pid| is_alive(*pid)) {
+                send(pid, Signal::TERM);
+            }
+        }
+    }
+}
+
+fn done(command: &mut Command) {
+    let ended = Ended::of(command);
+    assert_eq!(ended.status, Some(0), "{command:?}: {}", ended.stderr);
+}
+
+/// That a process has ended already is no error.
+fn send(pid: u32, signal: Signal) {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    _ = kill_process(pid.expect("a process"), signal);
+}
+
+fn processes() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    let names = entries.map(|entry| entry.file_name());
+    names
+        .filter_map(|name| name.to_str()?.parse().ok())
+        .collect()
+}
+
+fn free_ports(count: usize) -> Vec<u16> {
+    let bound = |_| TcpListener::bind("127.0.0.1:0").expect("a port");
+    let listeners: Vec<TcpListener> = (0..count).map(bound).collect();
+    let port = |one: &TcpListener| one.local_addr().expect("an address").port();
+    listeners.iter().map(port).collect()
+}
+
+/// The finished runs of a store, and their digests.
+fn finished(scratch: &Scratch, more: &[&str]) -> BTreeMap<(String, u64), Vec<String>> {
+    let ended = scratch.run(&[&["runs", "--json"], more].concat());
+    let list: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    let mut all: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    for run in list["runs"].as_array().expect("runs") {
+        if run["state"] == "finished" {
+            let name = run["subject"]["name"].as_str().expect("a name").to_owned();
+            let seed = run["seed"].as_u64().expect("a seed");
+            let digest = run["digest"].as_str().expect("a digest").to_owned();
+            all.entry((name, seed)).or_default().push(digest);
+        }
+    }
+    all
+}
+
+#[test]
+fn a_cluster_delivers_each_run_once_whatever_dies() {
+    if !root()
+        || !["slurmctld", "slurmd", "munged"]
+            .iter()
+            .all(|name| has(name))
+    {
+        return;
+    }
+    if !program("sbatch") {
+        return;
+    }
+    let scratch = Scratch::with_new_cache();
+    let cluster = Cluster::start(&scratch);
+    let suite = scratch.file("short.toml", SUITE);
+    let [stock, rt] = KERNELS;
+    let matrix =
+        format!("suites = [\"./short.toml\"]\nkernels = [\"{stock}\", \"{rt}\"]\nseeds = 8\n");
+    let campaign = scratch.file("matrix.toml", matrix);
+    let shared = scratch.path("shared").display().to_string();
+    let words = [
+        "campaign",
+        &campaign,
+        "--executor",
+        "slurm",
+        "--shared",
+        &shared,
+    ];
+    let words = [&words[..], &["--explain", "0"]].concat();
+    let begin = || {
+        let mut command = scratch.punctual(&words);
+        command.env("SLURM_CONF", cluster.path("slurm.conf"));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("punctual starts")
+    };
+    let running = |node: &str| {
+        let listed = cluster.asked("squeue", &["-h", "-r", "-t", "RUNNING", "-o", "%N"]);
+        listed.lines().any(|line| line.trim() == node)
+    };
+
+    // Whoever waits for the results is killed, and somebody else takes them.
+    let mut first = begin();
+    until("both nodes measure", || running("n1") && running("n2"));
+    first.kill().expect("it runs");
+    first.wait().expect("it ends");
+    let mut second = begin();
+    until("one has been merged", || {
+        !finished(&scratch, &[]).is_empty()
+    });
+    until("the first node measures", || running("n1"));
+    cluster.lose("n1");
+    cluster.kill("slurmctld", Signal::TERM);
+    // A result that somebody has damaged is delivered again.
+    for task in fs::read_dir(Path::new(&shared).join("tasks")).expect("tasks") {
+        let task = task.expect("an entry").path();
+        let name = task
+            .file_stem()
+            .expect("a key")
+            .to_string_lossy()
+            .into_owned();
+        let result = Path::new(&shared).join(format!("results/{name}.punctual"));
+        if !result.exists() {
+            fs::write(result, "x").expect("a file");
+        }
+    }
+    cluster.start_controller();
+    until("it has ended", || {
+        second.try_wait().expect("a child").is_some()
+    });
+    let ended: Ended = second.wait_with_output().expect("its output").into();
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    assert_has(&ended.stdout, &["16 of 16 runs"]);
+
+    let all = finished(&scratch, &[]);
+    assert_eq!(all.len(), 16, "{all:?}");
+    let local = scratch.path("local.db").display().to_string();
+    let run = ["run", &suite, "--kernel", stock, "--kernel", rt, "--quiet"];
+    let here = scratch.run(&[&run[..], &["--seeds", "1..8", "--db", &local]].concat());
+    assert_eq!(here.status, Some(0), "{}", here.stderr);
+    assert_eq!(
+        all,
+        finished(&scratch, &["--db", &local]),
+        "each once, and the same"
+    );
+
+    // Nothing is left to be done, and nothing is put again.
+    let again: Ended = begin().wait_with_output().expect("its output").into();
+    assert_eq!(again.status, Some(0), "{}", again.stderr);
+    assert!(
+        !again.stderr.contains("are in Slurm's queue"),
+        "{}",
+        again.stderr
+    );
+    assert_eq!(finished(&scratch, &[]), all);
+}
+
+/// Whether a daemon of Debian's packages is installed.
+fn has(name: &str) -> bool {
+    let is_there = Path::new("/usr/sbin").join(name).is_file();
+    if !is_there {
+        punctual_skip::skip(&format!("no {name}"));
+    }
+    is_there
+}
