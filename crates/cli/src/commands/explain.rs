@@ -7,10 +7,13 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use jiff::Timestamp;
 use punctual_model::Run;
 use punctual_report::scope::page::{Other, page};
 use punctual_report::scope::{chrome, json, text};
+use punctual_report::text::WIDTH;
 use punctual_scope::explain::{Explained, Wanted};
+use punctual_store::{Store, Story};
 
 use super::replay_args::ReplayArgs;
 use super::{StoreArgs, load};
@@ -93,6 +96,7 @@ impl Explain {
         let is_part = other.is_some() && others.is_none();
         let other = other.as_ref().zip(others.as_deref());
         let other = other.map(|(run, explained)| Other { run, explained });
+        self.keep(&store, &run, &explained, other)?;
         self.write_files(&run, &explained, other)?;
         self.show(&run, &explained, other)?;
         let all = [&explained[..], other.map_or(&[], |other| other.explained)].concat();
@@ -113,6 +117,25 @@ impl Explain {
             None if self.trace => text::traced(run, explained),
             None => text::explained(run, explained, width),
         })
+    }
+
+    /// Keeps the story beside its run, for whoever looks at that.
+    fn keep(
+        &self,
+        store: &Store,
+        run: &Run,
+        explained: &[Explained],
+        other: Option<Other<'_>>,
+    ) -> Result<()> {
+        if other.is_some() || explained.iter().all(|one| one.breakdown.is_err()) {
+            return Ok(());
+        }
+        let story = Story {
+            made: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            told: text::explained(run, explained, WIDTH),
+            json: json::explained(run, explained, None).to_string(),
+        };
+        Ok(store.add_story(&run.id, &story)?)
     }
 
     fn write_files(
