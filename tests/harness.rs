@@ -9,6 +9,7 @@
 pub mod explained;
 pub mod long;
 pub mod markdown;
+pub mod served;
 pub mod server;
 
 use std::ffi::OsString;

@@ -259,7 +259,7 @@ fn a_run_goes_on_when_the_server_comes_back_and_ends_clearly_when_it_does_not() 
     };
     let url = &server.database("runs");
     let scratch = Scratch::new();
-    let suite = &scratch.suite("longer", &["none"], &SUITE.replace("50", "30_000"));
+    let suite = &scratch.suite("longer", &["none"], &SUITE.replace("50", "500"));
     let expected = scratch.measure(&[suite]);
     let start = || {
         let arguments = ["run", suite, "--db", url, "--json", "--quiet"];

@@ -53,7 +53,7 @@ const FIELDS: [(&str, &str); 8] = [
     ("kernel", "Kernel"),
     ("probe", "Probe"),
     ("bench", "Bench"),
-    ("host", "Written on"),
+    ("host", "Host"),
     ("from", "Begun from"),
     ("until", "Begun before"),
 ];
@@ -131,7 +131,7 @@ fn table(runs: &[Summary], is_choice: bool) -> Markup {
             th scope="col" { "Run" } th scope="col" { "Begun" } th scope="col" { "Suite" }
             th scope="col" { "Subject" } th scope="col" { "Kernel" } th scope="col" { "Bench" }
             th.number scope="col" { "Seed" } th scope="col" { "State" }
-            th scope="col" { "Digest" } th scope="col" { "Written on" }
+            th scope="col" { "Digest" } th scope="col" { "Host" }
         } }
         tbody { @for run in runs { (row(run, is_choice)) } }
     } })

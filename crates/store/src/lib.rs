@@ -478,28 +478,27 @@ impl Store {
         let Database::Server(server) = &self.database else {
             return Ok(());
         };
-        let says = |server: &Server, owner: &Owner| {
-            server.transact(Kind::Write, |transaction| {
-                let values = named_params! {
-                    ":pid": owner.pid, ":start": owner.start as i64, ":boot": owner.boot,
-                };
-                transaction.execute(sql::SEE_OWNER, values)
-            })
+        let says = |transaction: &Transaction, owner: &Owner| {
+            let values = named_params! {
+                ":pid": owner.pid, ":start": owner.start as i64, ":boot": owner.boot,
+            };
+            transaction.execute(sql::SEE_OWNER, values)
         };
         if self.alive.get().is_some() {
             return Ok(());
         }
         self.transact(Kind::Write, |transaction| {
-            transaction.execute(sql::FORGET_OWNERS, &[])
+            transaction.execute(sql::FORGET_OWNERS, &[])?;
+            says(transaction, owner)
         })?;
-        says(server, owner)?;
         let (sender, receiver) = channel();
         if self.alive.set(sender).is_ok() {
             let (server, owner) = (Arc::clone(server), owner.clone());
             thread::spawn(move || {
                 while receiver.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
                     // Where the server is away, the next beat tries again; a writer says why.
-                    _ = says(&server, &owner);
+                    _ = server
+                        .transact_at_once(Kind::Write, |transaction| says(transaction, &owner));
                 }
             });
         }

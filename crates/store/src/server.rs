@@ -42,6 +42,8 @@ struct Connection {
     prepared: HashMap<String, Prepared>,
     /// Whether nothing may be changed.
     read_only: bool,
+    /// Whether it was lost, and no other could be made in time.
+    is_given_up: bool,
 }
 
 #[derive(Clone)]
@@ -54,7 +56,8 @@ struct Prepared {
 impl Server {
     /// Connects to a store; makes it, or brings it to this version, unless it is only read.
     pub fn open(address: &Address, read_only: bool) -> Result<Self, StoreError> {
-        let opened = Connection::new(address, read_only, None);
+        let until = Instant::now() + PATIENCE;
+        let opened = Connection::patient(address, read_only, until, false);
         Ok(Self {
             address: address.clone(),
             connection: Mutex::new(opened.map_err(|fault| fault.at(&address.clone().into()))?),
@@ -68,65 +71,101 @@ impl Server {
         kind: Kind,
         work: impl Fn(&database::Transaction) -> Result<T, Fault>,
     ) -> Result<T, StoreError> {
+        self.within(PATIENCE, kind, work)
+    }
+
+    /// The same, for which a server that is away gets no time to come back.
+    pub fn transact_at_once<T>(
+        &self,
+        kind: Kind,
+        work: impl Fn(&database::Transaction) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        self.within(Duration::ZERO, kind, work)
+    }
+
+    fn within<T>(
+        &self,
+        patience: Duration,
+        kind: Kind,
+        work: impl Fn(&database::Transaction) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
         let connection = self.connection.lock();
         let mut connection = connection.unwrap_or_else(PoisonError::into_inner);
         let begun = Instant::now();
+        // Who waited in vain once does not wait again for each thing that is left to be done.
+        let patience = if connection.is_given_up {
+            Duration::ZERO
+        } else {
+            patience
+        };
+        let mut committing = None;
+        let mut tries = 0;
         let fault = loop {
-            let mut committing = None;
-            let fault = match connection.attempt(kind, &work, &mut committing) {
+            let fault = match connection.again(kind, &work, &mut committing) {
                 Ok(value) => return Ok(value),
                 Err(fault) => fault,
             };
-            if begun.elapsed() > PATIENCE {
+            tries += 1;
+            if tries > 1 && begun.elapsed() > patience {
                 break fault;
             }
             if fault.is_conflict() {
                 thread::sleep(PAUSE / 20);
             } else if fault.is_lost() {
-                match Connection::new(&self.address, connection.read_only, Some(begun)) {
+                let until = begun + patience;
+                match Connection::patient(&self.address, connection.read_only, until, true) {
                     Ok(new) => *connection = new,
                     Err(fault) => break fault,
-                }
-                if let Some((id, value)) = committing {
-                    match connection.is_committed(id) {
-                        Ok(true) => return Ok(value),
-                        Ok(false) => {}
-                        Err(fault) => break fault,
-                    }
                 }
             } else {
                 break fault;
             }
         };
-        Err(fault.at(&self.address.clone().into()))
+        let place = self.address.clone().into();
+        if patience > Duration::ZERO {
+            connection.is_given_up = fault.is_unreachable();
+        }
+        Err(match fault {
+            Fault::Server(source) if connection.is_given_up => StoreError::Lost {
+                place,
+                waited_s: PATIENCE_S,
+                source,
+            },
+            fault => fault.at(&place),
+        })
     }
 }
 
 impl Connection {
-    /// A connection to a store. Where one was lost at some moment, the server gets time to come
-    /// back.
-    fn new(address: &Address, read_only: bool, lost: Option<Instant>) -> Result<Self, Fault> {
-        let since = lost.unwrap_or_else(Instant::now);
-        let config = address.config();
-        let tls = tls::connector(config.get_ssl_mode()).map_err(StoreError::Roots)?;
-        let client = loop {
-            match config.connect(tls.clone()) {
-                Ok(client) => break client,
-                Err(error) => {
-                    let fault = Fault::Server(error);
-                    let may_change =
-                        fault.is_starting() || (lost.is_some() && fault.is_unreachable());
-                    if !may_change || since.elapsed() > PATIENCE {
-                        return Err(fault);
-                    }
+    /// A connection to a store. A server that has begun to start, or has all the clients that
+    /// it can have, gets time; where a connection was lost at some moment, any server does.
+    fn patient(
+        address: &Address,
+        read_only: bool,
+        until: Instant,
+        was_lost: bool,
+    ) -> Result<Self, Fault> {
+        loop {
+            match Self::new(address, read_only) {
+                Err(fault)
+                    if Instant::now() < until
+                        && (fault.is_starting() || (was_lost && fault.is_unreachable())) =>
+                {
                     thread::sleep(PAUSE);
                 }
+                done => return done,
             }
-        };
+        }
+    }
+
+    fn new(address: &Address, read_only: bool) -> Result<Self, Fault> {
+        let config = address.config();
+        let tls = tls::connector(config.get_ssl_mode()).map_err(StoreError::Roots)?;
         let mut new = Self {
-            client,
+            client: config.connect(tls)?,
             prepared: HashMap::new(),
             read_only,
+            is_given_up: false,
         };
         new.prepare_session(address)?;
         Ok(new)
@@ -184,6 +223,22 @@ impl Connection {
         Ok(transaction.commit()?)
     }
 
+    /// Tries a transaction again, unless it was committed when the connection was lost.
+    fn again<T>(
+        &mut self,
+        kind: Kind,
+        work: impl Fn(&database::Transaction) -> Result<T, Fault>,
+        committing: &mut Option<(i64, T)>,
+    ) -> Result<T, Fault> {
+        if let Some((id, _)) = committing {
+            let is_committed = self.is_committed(*id)?;
+            if let Some((_, value)) = committing.take().filter(|_| is_committed) {
+                return Ok(value);
+            }
+        }
+        self.attempt(kind, work, committing)
+    }
+
     /// Tries a transaction. Where it fails in its very last step, `committing` has its number
     /// and what it came to: nobody but the server knows then whether it was committed.
     fn attempt<T>(
@@ -239,19 +294,16 @@ fn version(
     transaction: &mut postgres::Transaction,
     address: &Address,
 ) -> Result<Option<i64>, Fault> {
-    // Not by `to_regclass`, which may remember what was so before another process made it.
-    let is_there = |what: &str| {
-        format!(
-            "SELECT EXISTS (SELECT FROM pg_catalog.pg_tables
-                WHERE schemaname = 'punctual' AND tablename = '{what}')"
-        )
-    };
-    let mut has =
-        |what| -> Result<bool, Fault> { Ok(transaction.query_one(&is_there(what), &[])?.get(0)) };
+    // Not by `to_regclass`, which may remember what was so before another process made it; and
+    // both at once, because one may be making it.
+    let tables = "SELECT count(*), count(*) FILTER (WHERE tablename = 'store')
+        FROM pg_catalog.pg_tables
+        WHERE schemaname = 'punctual' AND tablename IN ('store', 'runs')";
+    let tables = transaction.query_one(tables, &[])?;
     let place = || address.clone().into();
-    match (has("store")?, has("runs")?) {
-        (false, false) => return Ok(None),
-        (true, true) => {}
+    match (tables.get(0), tables.get(1)) {
+        (0_i64, _) => return Ok(None),
+        (2, 1_i64) => {}
         _ => return Err(StoreError::Foreign { place: place() }.into()),
     }
     let found = transaction.query_one("SELECT version FROM punctual.store", &[])?;
@@ -511,10 +563,9 @@ impl Fault {
         self.code().is_some_and(|code| codes.contains(code))
     }
 
-    /// Whether no server answers.
-    pub fn is_unreachable(&self) -> bool {
-        let timed_out = || matches!(self, Self::Server(error) if error.as_db_error().is_none());
-        self.is_lost() || self.is_starting() || timed_out()
+    /// Whether no server answers, or none that will let anybody in.
+    fn is_unreachable(&self) -> bool {
+        self.is_lost() || self.is_starting()
     }
 
     fn io(&self) -> Option<&io::Error> {

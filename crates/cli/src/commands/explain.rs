@@ -96,7 +96,7 @@ impl Explain {
         let is_part = other.is_some() && others.is_none();
         let other = other.as_ref().zip(others.as_deref());
         let other = other.map(|(run, explained)| Other { run, explained });
-        self.keep(&store, &run, &explained, other)?;
+        keep(&store, &run, &explained, other);
         self.write_files(&run, &explained, other)?;
         self.show(&run, &explained, other)?;
         let all = [&explained[..], other.map_or(&[], |other| other.explained)].concat();
@@ -117,25 +117,6 @@ impl Explain {
             None if self.trace => text::traced(run, explained),
             None => text::explained(run, explained, width),
         })
-    }
-
-    /// Keeps the story beside its run, for whoever looks at that.
-    fn keep(
-        &self,
-        store: &Store,
-        run: &Run,
-        explained: &[Explained],
-        other: Option<Other<'_>>,
-    ) -> Result<()> {
-        if other.is_some() || explained.iter().all(|one| one.breakdown.is_err()) {
-            return Ok(());
-        }
-        let story = Story {
-            made: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-            told: text::explained(run, explained, WIDTH),
-            json: json::explained(run, explained, None).to_string(),
-        };
-        Ok(store.add_story(&run.id, &story)?)
     }
 
     fn write_files(
@@ -172,6 +153,22 @@ impl Explain {
                 .unwrap_or(if self.sample.is_some() { usize::MAX } else { 1 }),
         };
         self.repeat.explain(run, &wanted.choose(run)?, cancel)
+    }
+}
+
+/// Keeps the story beside its run, for whoever looks at that.
+fn keep(store: &Store, run: &Run, explained: &[Explained], other: Option<Other<'_>>) {
+    if other.is_some() || explained.iter().all(|one| one.breakdown.is_err()) {
+        return;
+    }
+    let story = Story {
+        made: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        told: text::explained(run, explained, WIDTH),
+        json: json::explained(run, explained, None).to_string(),
+    };
+    // Whoever may only read still wants to be told.
+    if let Err(error) = store.add_story(&run.id, &story) {
+        say!("the story is not kept in the store: {error}");
     }
 }
 
