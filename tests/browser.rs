@@ -43,7 +43,7 @@ impl Browser {
         let said = BufReader::new(process.stdout.take().unwrap());
         let mut lines = said.lines().map_while(Result::ok);
         let line = lines
-            .find(|line| line.contains("on port"))
+            .find(|line| line.contains("successfully on port"))
             .expect("it says where it is");
         let port = line.rsplit("port ").next().unwrap();
         let port = port.trim_end_matches('.').parse().expect("a port");
