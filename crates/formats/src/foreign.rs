@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::{FormatError, cyclictest_histogram, cyclictest_json, jitterdebugger, rtla_timerlat};
+use crate::{
+    FormatError, cyclictest_histogram, cyclictest_json, jitterdebugger, latmus, rtla_timerlat,
+    xenomai_latency,
+};
 
 /// What a file says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,6 +27,12 @@ pub struct Foreign {
     pub seconds: Option<u64>,
     /// How many nanoseconds a value's unit has; cyclictest's histogram does not say it.
     pub unit_ns: Option<u64>,
+    /// The nominal time between two samples, in microseconds.
+    pub period_us: Option<u64>,
+    /// How many periods were missed.
+    pub missed: Option<u64>,
+    /// What else it says that its figures cannot be read without.
+    pub remarks: Vec<(&'static str, String)>,
     /// Thread by thread, or CPU by CPU.
     pub counted: Vec<Counted>,
 }
@@ -39,10 +48,12 @@ pub struct Counted {
     pub count: u64,
     /// The largest.
     pub max: Option<u64>,
+    /// The largest in nanoseconds, where that is told and is finer than the unit.
+    pub max_ns: Option<u64>,
 }
 
 /// Reads any of these forms: cyclictest's histogram (`-h`) and JSON, `rtla timerlat hist`,
-/// jitterdebugger's `results.json`.
+/// jitterdebugger's `results.json`, `latmus -g` of EVL, `latency -h` of Xenomai.
 pub fn read(text: &str) -> Result<Foreign, FormatError> {
     if text.trim_start().starts_with('{') {
         return if text.contains("\"rt_test_version:\"") {
@@ -58,8 +69,14 @@ pub fn read(text: &str) -> Result<Foreign, FormatError> {
     if has("# Histogram") {
         return Ok(of_histogram(cyclictest_histogram::read(text)?));
     }
-    let expected = "cyclictest's JSON or histogram (-h), what rtla timerlat hist prints, or \
-        jitterdebugger's results.json";
+    if text.lines().any(latmus::is_title) {
+        return of_latmus(latmus::read(text)?);
+    }
+    if xenomai_latency::is_one(text) {
+        return Ok(of_xenomai(xenomai_latency::read(text)?));
+    }
+    let expected = "cyclictest's JSON or histogram (-h), what rtla timerlat hist or Xenomai's \
+        latency -h prints, what latmus -g writes, or jitterdebugger's results.json";
     let first = text.lines().next().unwrap_or("nothing");
     Err(FormatError::new(1, expected, first))
 }
@@ -71,6 +88,7 @@ fn of_cyclictest(results: cyclictest_json::Results) -> Foreign {
         bins: thread.histogram,
         count: thread.cycles,
         max: (thread.cycles > 0).then_some(thread.max),
+        max_ns: None,
     });
     Foreign {
         program: "cyclictest",
@@ -98,6 +116,7 @@ fn of_histogram(columns: Vec<cyclictest_histogram::Column>) -> Foreign {
             bins,
             count,
             max: (count > 0).then_some(column.max),
+            max_ns: None,
         }
     });
     Foreign {
@@ -120,6 +139,7 @@ fn of_rtla(results: rtla_timerlat::Results) -> Foreign {
             .collect(),
         count: column.count,
         max: column.max,
+        max_ns: None,
     });
     Foreign {
         program: "rtla timerlat",
@@ -137,6 +157,7 @@ fn of_jitterdebugger(results: jitterdebugger::Results) -> Foreign {
         bins: counted.histogram,
         count: counted.count,
         max: (counted.count > 0).then_some(counted.max),
+        max_ns: None,
     });
     Foreign {
         program: "jitterdebugger",
@@ -145,4 +166,83 @@ fn of_jitterdebugger(results: jitterdebugger::Results) -> Foreign {
         counted: counted.collect(),
         ..Foreign::default()
     }
+}
+
+fn of_latmus(results: latmus::Results) -> Result<Foreign, FormatError> {
+    let cpu = results.cpu.map(|cpu| format!("cpu{cpu} "));
+    let variant = cpu.unwrap_or_default() + &results.context;
+    // The last bin is also that of all that is larger, where there is any.
+    let counted = counted(variant, results.bins, results.max_ns, results.has_outliers);
+    if let Some(samples) = results.samples.filter(|samples| *samples != counted.count) {
+        let found = format!("{} in all bins", counted.count);
+        return Err(FormatError::new(1, format!("{samples} samples"), &found));
+    }
+    Ok(Foreign {
+        program: "latmus",
+        version: Some(results.version),
+        system: linux_version(&results.kernel),
+        seconds: Some(results.seconds),
+        unit_ns: Some(1_000),
+        period_us: Some(results.period_us),
+        missed: Some(results.overruns),
+        remarks: vec![
+            ("woken", results.context),
+            ("switches out of real time", results.switches.to_string()),
+        ],
+        counted: vec![counted],
+        ..Foreign::default()
+    })
+}
+
+fn of_xenomai(results: xenomai_latency::Results) -> Foreign {
+    let max_ns = u64::try_from(results.max_ns).unwrap_or(0);
+    // What is larger than the last bin is counted in it.
+    let last = results.bins.last().map_or(0, |(bin, _)| *bin);
+    let counted = counted(
+        results.mode.clone(),
+        results.bins,
+        max_ns,
+        max_ns / 1_000 > last,
+    );
+    Foreign {
+        program: "xenomai latency",
+        seconds: Some(results.seconds),
+        unit_ns: Some(1_000),
+        period_us: Some(results.period_us),
+        missed: Some(results.overruns),
+        remarks: vec![
+            ("woken", results.mode),
+            ("switches out of real time", results.switches.to_string()),
+            // Its histogram has absolute values.
+            ("smallest", format!("{} ns", results.min_ns)),
+        ],
+        counted: vec![counted],
+        ..Foreign::default()
+    }
+}
+
+/// What was counted in bins of microseconds; the last bin is none where larger values are in it.
+fn counted(variant: String, mut bins: Vec<(u64, u64)>, max_ns: u64, is_last_open: bool) -> Counted {
+    let count = bins
+        .iter()
+        .map(|(_, count)| *count)
+        .fold(0, u64::saturating_add);
+    if is_last_open {
+        bins.pop();
+    }
+    Counted {
+        variant,
+        bins: bins.into_iter().filter(|(_, count)| *count > 0).collect(),
+        count,
+        max: (count > 0).then_some(max_ns / 1_000),
+        max_ns: (count > 0).then_some(max_ns),
+    }
+}
+
+/// The release and the version of `Linux version 5.5.0-rc7+ (…) #45 SMP …`.
+fn linux_version(line: &str) -> Option<[String; 3]> {
+    let rest = line.strip_prefix("Linux version ")?;
+    let release = rest.split(' ').next()?.to_owned();
+    let version = rest.find(" #").map_or("", |at| &rest[at + 1..]).to_owned();
+    Some([String::new(), release, version])
 }

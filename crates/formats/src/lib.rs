@@ -14,9 +14,11 @@ pub mod cyclictest_lines;
 pub mod foreign;
 pub mod hackbench;
 pub mod jitterdebugger;
+pub mod latmus;
 pub mod realfeel;
 pub mod rtla_timerlat;
 pub mod sendme;
+pub mod xenomai_latency;
 
 /// A text that is not of the form that was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,4 +65,27 @@ fn from_json<T: serde::de::DeserializeOwned>(
 /// All numbers in a line; `None` where one of its words is none.
 fn numbers<'a>(words: impl Iterator<Item = &'a str>) -> Option<Vec<u64>> {
     words.map(|word| word.parse().ok()).collect()
+}
+
+/// A number with three decimals, in thousandths: `-0.343` is -343.
+fn thousandths(text: &str) -> Option<i64> {
+    let (whole, decimals) = text.split_once('.')?;
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|one| one.is_ascii_digit());
+    if decimals.len() != 3 || !digits(decimals) || !digits(whole.trim_start_matches('-')) {
+        return None;
+    }
+    (whole.to_owned() + decimals).parse().ok()
+}
+
+/// `01:00:12` in seconds.
+fn hours_minutes_seconds(text: &str) -> Option<u64> {
+    let parts: Option<Vec<u64>> = text.split(':').map(|part| part.parse().ok()).collect();
+    let [hours, minutes, seconds] = parts?[..] else {
+        return None;
+    };
+    hours
+        .checked_mul(60)?
+        .checked_add(minutes)?
+        .checked_mul(60)?
+        .checked_add(seconds)
 }

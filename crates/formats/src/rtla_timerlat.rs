@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `rtla timerlat hist` prints.
 
-use crate::FormatError;
+use crate::{FormatError, hours_minutes_seconds};
 
 /// What is counted in a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -129,13 +129,10 @@ fn read_comment(results: &mut Results, line: &str) -> Option<()> {
         results.nanoseconds = true;
     } else if let Some(duration) = line.strip_prefix("# Duration:") {
         let (days, time) = duration.trim().split_once(' ')?;
-        let mut parts = time.split(':').map(|part| part.parse::<u64>().ok());
-        let mut next = || parts.next().flatten();
-        let (hours, minutes, seconds) = (next()?, next()?, next()?);
         let days: u64 = days.parse().ok()?;
-        let hours = days.checked_mul(24)?.checked_add(hours)?;
-        let minutes = hours.checked_mul(60)?.checked_add(minutes)?;
-        results.seconds = minutes.checked_mul(60)?.checked_add(seconds)?;
+        results.seconds = days
+            .checked_mul(86_400)?
+            .checked_add(hours_minutes_seconds(time)?)?;
     }
     Some(())
 }

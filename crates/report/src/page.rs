@@ -21,7 +21,7 @@ use crate::rows::{Line, Range, Rank, Sheet, Shown, clock_note, colour_note};
 use crate::shell::{Chapter, Page, folded, wide};
 use crate::summary::summary;
 use crate::table::head_line;
-use crate::text::unbroken;
+use crate::text::{counted, unbroken};
 
 /// What must be known of each table of worst cases.
 const ONE_DRAW: &str = "A worst case is the worst that was seen: one draw, which the next seed \
@@ -145,7 +145,7 @@ fn tables(mut sheet: Sheet, matrix: &Matrix<'_>) -> Markup {
         return html! { (table(&sheet)) (notes) };
     }
     let idle = sheet.sections.split_off(loaded);
-    let size = evidence::counted(idle.len(), "measurement");
+    let size = counted(idle.len(), "measurement");
     let under_load = table(&sheet);
     sheet.sections = idle;
     html! {

@@ -57,6 +57,12 @@ pub fn thousands(count: u64) -> String {
     format!("{},{:03}", thousands(count / 1_000), count % 1_000)
 }
 
+/// A number of things: `1 line`, `2 lines`.
+pub fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", thousands(count as u64))
+}
+
 /// Nanoseconds to the last digit, without their unit: `-1,204,112`.
 pub fn exact(time: Nanos) -> String {
     let sign = if time < Nanos::ZERO { "-" } else { "" };

@@ -73,6 +73,7 @@ pub fn import(name: &str, text: &str, told: &Told) -> Result<Run, ImportError> {
         let interval = told.interval.or_else(|| interval(&foreign, counted));
         let mut recording = recording(key, counted, unit_ns).map_err(content)?;
         recording.interval = interval;
+        recording.missed = foreign.missed.unwrap_or(0);
         recording.settings = settings(&foreign, unit_ns);
         recordings.push(recording);
     }
@@ -82,16 +83,19 @@ pub fn import(name: &str, text: &str, told: &Told) -> Result<Run, ImportError> {
 
 /// A recording of what was counted: each value as it is written, rounded down to its unit.
 fn recording(key: RecordingKey, counted: &Counted, unit_ns: u64) -> Result<Recording, String> {
-    let time = |value: u64| {
+    let time = |value: u64, unit_ns: u64| {
         let ns = value
             .checked_mul(unit_ns)
             .and_then(|ns| i64::try_from(ns).ok());
         ns.map(Nanos)
             .ok_or_else(|| format!("expected a time, found {value}"))
     };
+    let largest = match counted.max_ns {
+        Some(max_ns) => Some(time(max_ns, 1)?),
+        None => counted.max.map(|max| time(max, unit_ns)).transpose()?,
+    };
     let mut recording = Recorder::new(0).finish(key);
-    let mut record = |value: u64, count: u64| {
-        let value = time(value)?;
+    let mut record = |value: Nanos, count: u64| {
         recording.histogram.record_n(value, count);
         recording.count = recording.count.saturating_add(count);
         let sum = i64::try_from(count)
@@ -100,16 +104,22 @@ fn recording(key: RecordingKey, counted: &Counted, unit_ns: u64) -> Result<Recor
         recording.sum += Nanos(sum.unwrap_or(i64::MAX));
         let (min, max) = recording.extremes.unwrap_or((value, value));
         recording.extremes = Some((min.min(value), max.max(value)));
-        Ok::<(), String>(())
     };
     for (value, count) in counted.bins.iter().filter(|(_, count)| **count > 0) {
-        record(*value, *count)?;
+        // One of those in the last bin is the largest, which may be told exactly.
+        let exact = largest.filter(|_| counted.max == Some(*value));
+        if *count > u64::from(exact.is_some()) {
+            record(time(*value, unit_ns)?, *count - u64::from(exact.is_some()));
+        }
+        if let Some(exact) = exact {
+            record(exact, 1);
+        }
     }
     let binned = counted.bins.values().copied().fold(0, u64::saturating_add);
-    match (counted.count.checked_sub(binned), counted.max) {
+    match (counted.count.checked_sub(binned), largest) {
         (Some(0), _) => {}
         // The only one without a bin is the largest.
-        (Some(1), Some(max)) => record(max, 1)?,
+        (Some(1), Some(largest)) => record(largest, 1),
         (Some(above), _) => {
             return Err(format!(
                 "expected a histogram of all {} samples, found {above} without a bin: measure \
@@ -124,11 +134,10 @@ fn recording(key: RecordingKey, counted: &Counted, unit_ns: u64) -> Result<Recor
             ));
         }
     }
-    let told = counted.max.map(time).transpose()?;
-    if recording.max() != told {
+    if recording.max() != largest {
         let shown =
             |max: Option<Nanos>| max.map_or_else(|| "none".to_owned(), |max| max.to_string());
-        let (found, told) = (shown(recording.max()), shown(told));
+        let (found, told) = (shown(recording.max()), shown(largest));
         return Err(format!(
             "expected a largest sample of {told}, found {found} in the bins"
         ));
@@ -142,6 +151,9 @@ fn recording(key: RecordingKey, counted: &Counted, unit_ns: u64) -> Result<Recor
 /// The nominal time between samples, where the file says or shows it. A cyclictest with a
 /// histogram has one interval for all threads, of 1,000 µs where it is not told otherwise.
 fn interval(foreign: &Foreign, counted: &Counted) -> Option<Nanos> {
+    if let Some(us) = foreign.period_us {
+        return i64::try_from(us).ok()?.checked_mul(1_000).map(Nanos);
+    }
     if let Some(command) = &foreign.command {
         let us = option(command, "-i", "--interval").map_or(Some(1_000), |word| word.parse().ok());
         return us.map(Nanos::from_micros);
@@ -177,9 +189,10 @@ fn settings(foreign: &Foreign, unit_ns: u64) -> Facts {
     let facts = [
         ("program", Fact::Text(foreign.program.to_owned())),
         ("resolution_ns", Fact::Number(resolution)),
-        (MISSED, unknown()),
     ];
-    facts.map(|(name, fact)| (name.to_owned(), fact)).into()
+    let missed = foreign.missed.is_none().then(|| (MISSED, unknown()));
+    let facts = facts.into_iter().chain(missed);
+    facts.map(|(name, fact)| (name.to_owned(), fact)).collect()
 }
 
 fn unknown() -> Fact {
@@ -272,8 +285,14 @@ fn provenance(
     ]
     .map(|(name, fact)| (name.to_owned(), fact))
     .into();
-    for what in ["boot command line", "clocksource", "load", "missed periods"] {
+    for what in ["boot command line", "clocksource", "load"] {
         facts.insert(what.to_owned(), unknown());
+    }
+    if foreign.missed.is_none() {
+        facts.insert("missed periods".to_owned(), unknown());
+    }
+    for (what, said) in &foreign.remarks {
+        facts.insert((*what).to_owned(), Fact::Text(said.clone()));
     }
     if foreign.times.is_none() {
         facts.insert("time of measuring".to_owned(), unknown());
@@ -345,6 +364,63 @@ mod tests {
         assert!(error.starts_with("line 1: expected cyclictest"), "{error}");
     }
 
+    /// By the source of libevl: `latmus -g`, shortened.
+    const LATMUS: &str = "# test started on: Fri Jan 24 15:36:34 2020\n\
+        # Linux version 5.5.0-rc7+ (rpm@cobalt) (gcc version 9.2.1) #45 SMP PREEMPT\n\
+        # libevl version: evl.0\n# sampling period: 1000 microseconds\n# context: user\n\
+        # thread affinity: CPU1\n# duration (hhmmss): 00:00:01\n# OVERRUNS: 2\n\
+        # max latency: 4.510\n0 95\n1 900\n4 3\n";
+
+    #[test]
+    fn a_co_kernel_stands_beside_others() {
+        let run = import("evl.txt", LATMUS, &told()).unwrap();
+        let recording = &run.recordings[0];
+        assert_eq!(recording.title(), "timer / unknown / cpu1 user");
+        // The largest is told in nanoseconds, the others are rounded down.
+        assert_eq!(
+            (recording.count, recording.max()),
+            (998, Some(Nanos(4_510)))
+        );
+        assert_eq!(recording.sum, Nanos(900_000 + 2 * 4_000 + 4_510));
+        assert_eq!(recording.missed_periods(), Some(2));
+        assert_eq!(recording.interval, Some(Nanos::from_micros(1_000)));
+        assert_eq!(run.subject.kernel, "5.5.0-rc7+");
+        let facts = run.provenance.unwrap().facts;
+        assert_eq!(facts["woken"], Fact::Text("user".into()));
+        assert_eq!(facts["switches out of real time"], Fact::Text("0".into()));
+        assert!(!facts.contains_key("missed periods"));
+        // One value above the bins is the largest; of several the others are not known.
+        let above = |count: &str| {
+            let text = LATMUS.replace("4.510", "9.510").replace("\n4 3", count);
+            import("evl.txt", &text, &told())
+        };
+        let one = above("\n4+ 1").unwrap();
+        assert_eq!(one.recordings[0].max(), Some(Nanos(9_510)));
+        let error = above("\n4+ 3").unwrap_err().to_string();
+        assert!(error.contains("found 3 without a bin"), "{error}");
+        // What contradicts itself is refused.
+        let error = above("\n4 3").unwrap_err().to_string();
+        assert!(error.contains("a largest sample of 9.51 µs"), "{error}");
+        let counts = LATMUS.replace("\n0 95", "\n# sample count: 999\n0 95");
+        let error = import("evl.txt", &counts, &told()).unwrap_err().to_string();
+        assert!(error.contains("expected 999 samples"), "{error}");
+        let xenomai = "RTT|  00:00:01  (periodic user-mode task, 100 us period, priority 99)\n\
+            HSD|    avg|   0 -  1 |     9000\nHSD|    avg|  52 - 53 |        2\n\
+            HSS|    avg|      9002|      0.102|      1.054\n\
+            RTS|     -0.343|      2.865|     52.299|       3|     1|    00:00:02/00:00:02\n";
+        let run = import("latency.txt", xenomai, &told()).unwrap();
+        let recording = &run.recordings[0];
+        assert_eq!(
+            recording.title(),
+            "timer / unknown / periodic user-mode task"
+        );
+        assert_eq!(recording.max(), Some(Nanos(52_299)));
+        assert_eq!(recording.interval, Some(Nanos::from_micros(100)));
+        let facts = run.provenance.unwrap().facts;
+        assert_eq!(facts["smallest"], Fact::Text("-343 ns".into()));
+        assert_eq!(facts["switches out of real time"], Fact::Text("1".into()));
+    }
+
     #[test]
     fn an_interval_is_read_as_cyclictest_reads_it() {
         let of = |command| option(command, "-i", "--interval");
@@ -361,6 +437,7 @@ mod tests {
             bins: [(5, 1)].into(),
             count: 1,
             max: Some(5),
+            max_ns: None,
         };
         let json = "{\"version\": 3, \"sysinfo\": {\"nodename\": \"a\", \"release\": \"6\", \
             \"version\": \"#1\", \"resolution_in_ns\": 1}, \"cpu\": {\"3\": {\"histogram\": \

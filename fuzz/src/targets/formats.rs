@@ -7,7 +7,8 @@ use punctual_formats::{foreign, hackbench, realfeel, sendme};
 use super::{text, texts};
 use crate::Target;
 
-/// Cyclictest's three forms, rtla's and jitterdebugger's histograms, hackbench, realfeel, sendme: each reader reads each input.
+/// Cyclictest's three forms, rtla's, jitterdebugger's, latmus' and Xenomai's histograms,
+/// hackbench, realfeel, sendme: each reader reads each input.
 pub const FORMATS: Target = Target {
     name: "formats",
     seeds: || {
@@ -26,6 +27,13 @@ pub const FORMATS: Target = Target {
             "{\"version\": 3, \"sysinfo\": {\"nodename\": \"a\", \"release\": \"6\", \
              \"version\": \"#1\", \"resolution_in_ns\": 1000}, \"cpu\": {\"0\": {\"histogram\": \
              {\"8\": 7}, \"count\": 7, \"max\": 8}}}",
+            "# test started on: Fri Jan 24 15:36:34 2020\n# Linux version 5.5.0 (a) #45 SMP\n\
+             # sampling period: 1000 microseconds\n# context: user\n# thread affinity: CPU1\n\
+             # duration (hhmmss): 00:01:12\n# max latency: 4.510\n0 95\n1 900\n4+ 9\n",
+            "RTT|  00:00:01  (periodic user-mode task, 100 us period, priority 99)\n\
+             RTD|  1.269|  2.865|  9.891|  0|  0|  1.269|  9.891\n\
+             HSD|    avg|   0 -  1 |     9000\nHSS|    avg|      9000|  0.102|  1.054\n\
+             RTS|  -0.343|  0.865|  0.899|  3|  0|    00:00:02/00:00:02\n",
             &hackbench::write_time(1_234_567_890),
             &realfeel::write(&[0, 4, 7, 0, 1]),
             &(realfeel::write_head(Some(1_400_038), 64, true)

@@ -22,13 +22,16 @@ Examples:
   punctual import c.json --subject mine --load stress-ng
   punctual judge last --limits limits.toml
   rtla timerlat hist -d 1h > t.txt; punctual import t.txt
+  latmus -T 1h -g evl.txt; punctual import evl.txt --subject evl
+  latency -h -T 3600 > latency.txt; punctual import latency.txt --subject xenomai
 
 Such a run has the probe timer, so limits and comparisons meet it. Values are as
 they are written: in whole microseconds, rounded down. What a file does not say
 stands in the run's provenance as not known.";
 
-/// Make runs of what cyclictest (JSON, or the histogram of -h), rtla timerlat hist
-/// or jitterdebugger (results.json) have written
+/// Make runs of what cyclictest (JSON, or the histogram of -h), rtla timerlat hist,
+/// jitterdebugger (results.json), EVL's latmus (-g) or Xenomai's latency (-h) have
+/// written
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Import {

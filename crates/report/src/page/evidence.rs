@@ -8,7 +8,7 @@ use punctual_model::{Nanos, Recording, Run};
 
 use crate::matrix::{Absent, Availability, Matrix, Measurement};
 use crate::shell::{folded, wide};
-use crate::text::{seconds, thousands};
+use crate::text::{counted, seconds, thousands};
 
 /// How many of the worst samples each recording shows.
 const WORST_SHOWN: usize = 5;
@@ -148,10 +148,4 @@ pub fn consoles(matrix: &Matrix<'_>) -> Markup {
 /// How many lines a text has, in words.
 pub fn lines(text: &str) -> String {
     counted(text.lines().count(), "line")
-}
-
-/// A number of things: `1 line`, `2 lines`.
-pub fn counted(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{} {what}{plural}", thousands(count as u64))
 }

@@ -6,10 +6,10 @@ use punctual_model::record::Provenance;
 use punctual_model::{Recording, Run};
 use std::fmt::Write as _;
 
-use super::evidence::{counted, name};
+use super::evidence::name;
 use crate::matrix::{Matrix, fate};
 use crate::shell::{folded, wide};
-use crate::text::thousands;
+use crate::text::{counted, thousands};
 
 /// What is known of a run, by name.
 type Facts = Vec<(String, String)>;

@@ -3,10 +3,10 @@
 
 use maud::{Markup, html};
 
-use super::evidence::{counted, lines, name, recordings};
+use super::evidence::{lines, name, recordings};
 use crate::matrix::{Column, Matrix, Measurement};
 use crate::shell::folded;
-use crate::text::thousands;
+use crate::text::{counted, thousands};
 use punctual_model::probe::Shape;
 
 /// What was printed beside the samples, folded.

@@ -10,7 +10,8 @@ use super::{Line, Row};
 use crate::figure::by_release;
 use crate::gate::why_page;
 use crate::page::beneath;
-use crate::shell::{self, Chapter, wide};
+use crate::shell::{self, Chapter, folded, wide};
+use crate::text::counted;
 
 /// How changes are found, in two sentences.
 const HOW: &str = "A dot is a run, a line the middle of a level. A change is what the runs of \
@@ -26,7 +27,13 @@ pub fn series_page(lines: &[Line], runs: &[Run], documents: &[Document]) -> Stri
         "Release by release",
         html! {
             p.soft { (HOW) }
-            @for (title, row) in &rows(lines) { (figure(lines, title, row)) }
+            @let (changed, same) = rows(lines);
+            @for (title, row) in &changed { (figure(lines, title, row)) }
+            @if !same.is_empty() { (folded(
+                "What did not change",
+                &counted(same.len(), "figure"),
+                &html! { @for (title, row) in &same { (figure(lines, title, row)) } },
+            )) }
         },
     )];
     chapters.push(Chapter::new(
@@ -50,15 +57,21 @@ pub fn series_page(lines: &[Line], runs: &[Run], documents: &[Document]) -> Stri
     shell::page(&title, &lead, chapters)
 }
 
-/// Each figure once, by its title, from the first line that has it.
-fn rows(lines: &[Line]) -> Vec<(String, &Row)> {
-    let mut found: Vec<(String, &Row)> = Vec::new();
-    for row in lines.iter().flat_map(|line| &line.rows) {
+/// Figures by their titles, each once, from the first line that has it.
+type Rows<'a> = Vec<(String, &'a Row)>;
+
+/// Those that changed in any line, and the others.
+fn rows(lines: &[Line]) -> (Rows<'_>, Rows<'_>) {
+    let all = || lines.iter().flat_map(|line| &line.rows);
+    let mut found = Rows::new();
+    for row in all() {
         if !found.iter().any(|(title, _)| *title == row.title()) {
             found.push((row.title(), row));
         }
     }
     found
+        .into_iter()
+        .partition(|(title, _)| all().any(|row| !row.changes.is_empty() && row.title() == *title))
 }
 
 fn figure(lines: &[Line], title: &str, row: &Row) -> Markup {
@@ -77,14 +90,25 @@ fn figure(lines: &[Line], title: &str, row: &Row) -> Markup {
 }
 
 fn changes(line: &Line) -> Markup {
+    let (changed, same): (Vec<&Row>, Vec<&Row>) =
+        line.rows.iter().partition(|row| !row.changes.is_empty());
     html! {
         h3 { (line.name) }
-        (wide(&html! { table.text.kept {
-            thead { tr { th { "figure" } th { "levels" } } }
-            tbody { @for row in &line.rows { tr {
-                td { (row.title()) }
-                td.free { @for said in levels_told(line, row) { (said) br; } }
-            } } }
-        } }))
+        @if changed.is_empty() { p { "No figure changed." } } @else { (levels(line, &changed)) }
+        @if !same.is_empty() { (folded(
+            "What did not change",
+            &counted(same.len(), "figure"),
+            &levels(line, &same),
+        )) }
     }
+}
+
+fn levels(line: &Line, rows: &[&Row]) -> Markup {
+    wide(&html! { table.text.kept {
+        thead { tr { th { "figure" } th { "levels" } } }
+        tbody { @for row in rows { tr {
+            td { (row.title()) }
+            td.free { @for said in levels_told(line, row) { (said) br; } }
+        } } }
+    } })
 }

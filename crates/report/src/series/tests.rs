@@ -69,7 +69,7 @@ fn all_forms_say_the_same() {
     assert_has(
         &text,
         &[
-            "debian-6.12-rt: 8 releases, 6.12.43 to 6.12.50: 1 changes in 2 figures.",
+            "debian-6.12-rt: 8 releases, 6.12.43 to 6.12.50: 1 change in 2 figures.",
             "6.12.44: r6 (seed 3): ",
             "it did not boot",
             "6.12.47 to 6.12.50: 14.0 µs",
@@ -95,6 +95,12 @@ fn all_forms_say_the_same() {
     assert!(schema(&broken).is_err());
     let page = series_page(&found, &runs, &[]);
     assert_has(&page, &["release by release", "<svg", "6.12.50"]);
+    // What changed is seen at once, what did not when it is asked for.
+    let folded = page.find("<details>").unwrap();
+    let at = |title: &str| page.find(&format!("<b>{title}</b>")).unwrap();
+    assert!(at("timer, stress, cpu0: worst") < folded);
+    assert!(at("timer, stress, cpu0: median") > folded);
+    assert_has(&page, &["What did not change <span>1 figure</span>"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use punctual_model::Nanos;
 
 use super::{Level, Line, Row};
 use crate::gate::{Why, why_text};
-use crate::text::{clean, exact, span, times, wrap};
+use crate::text::{clean, counted, exact, span, times, wrap};
 
 /// Each line with its changes; no line of text longer than `width`, but for tables of
 /// functions.
@@ -52,9 +52,11 @@ pub fn head(line: &Line) -> String {
     let found: usize = line.rows.iter().map(|row| row.changes.len()).sum();
     let rows = line.rows.len();
     format!(
-        "{}: {} releases, {first} to {last}: {found} changes in {rows} figures.",
+        "{}: {}, {first} to {last}: {} in {}.",
         line.name,
-        all.len()
+        counted(all.len(), "release"),
+        counted(found, "change"),
+        counted(rows, "figure")
     )
 }
 
