@@ -89,9 +89,16 @@ impl Browser {
         );
         stream.write_all(head.as_bytes()).unwrap();
         stream.write_all(body.as_bytes()).unwrap();
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).unwrap();
-        let reply = Reply::parse(&bytes);
+        // It keeps the connection, whatever it is asked.
+        let mut reader = BufReader::new(stream);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert_ne!(reader.read_line(&mut head).unwrap(), 0, "{path}: {head}");
+        }
+        let length = Reply::parse(head.as_bytes()).header("content-length").parse();
+        let mut body = vec![0; length.expect("a length")];
+        reader.read_exact(&mut body).unwrap();
+        let reply = Reply::parse(&[head.as_bytes(), &body].concat());
         let value: Value = serde_json::from_str(&reply.body).unwrap_or_default();
         assert_eq!(reply.status, 200, "{path}: {}", reply.body);
         value["value"].clone()

@@ -191,9 +191,9 @@ impl Reply {
 
     /// A header, in small letters; empty where there is none.
     pub fn header(&self, name: &str) -> &str {
-        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        let mut lines = self.head.lines().filter_map(|line| line.split_once(':'));
         lines
             .find(|(own, _)| *own == name)
-            .map_or("", |(_, value)| value)
+            .map_or("", |(_, value)| value.trim())
     }
 }

@@ -337,9 +337,10 @@ fn of_server(source: postgres::Error, place: &Place) -> StoreError {
     let Some(code) = source.code() else {
         // A password is asked for, and none is known.
         let has_none = source.to_string().starts_with("invalid configuration");
-        return match has_none {
-            true => StoreError::Login { place, source },
-            false => StoreError::Unreachable { place, source },
+        return if has_none {
+            StoreError::Login { place, source }
+        } else {
+            StoreError::Unreachable { place, source }
         };
     };
     let refused = [

@@ -102,9 +102,10 @@ impl Store {
                 .map_err(Fault::from)?
         })?;
         let to = rows::id_of(there);
-        Ok(Some(match is_new {
-            true => Transferred::Copied { from, to },
-            false => Transferred::Known { from, to },
+        Ok(Some(if is_new {
+            Transferred::Copied { from, to }
+        } else {
+            Transferred::Known { from, to }
         }))
     }
 
@@ -135,9 +136,10 @@ impl Store {
                 None => baselines::set(there, &name, &ids).map(|()| true),
             }
         })?;
-        Ok(match fits {
-            true => Transferred::Baseline { name },
-            false => Transferred::OtherBaseline { name },
+        Ok(if fits {
+            Transferred::Baseline { name }
+        } else {
+            Transferred::OtherBaseline { name }
         })
     }
 }

@@ -75,10 +75,10 @@ fn copy(from: &OsString, to: &OsString, quiet: bool) -> Result<ExitStatus> {
             // A reader that has gone is no reason to end.
             _ = output::print(&line);
         }
-        match cancel.load(Ordering::SeqCst) {
-            true => Err(StoreError::Cancelled),
-            false => Ok(()),
+        if cancel.load(Ordering::SeqCst) {
+            return Err(StoreError::Cancelled);
         }
+        Ok(())
     });
     let Done {
         copied,
@@ -104,9 +104,10 @@ impl Done {
         match one {
             Transferred::Copied { from, to } => {
                 self.copied += 1;
-                match from == to {
-                    true => (!quiet).then(|| format!("{from}\n")),
-                    false => Some(format!("{from} is {to} there\n")),
+                if from == to {
+                    (!quiet).then(|| format!("{from}\n"))
+                } else {
+                    Some(format!("{from} is {to} there\n"))
                 }
             }
             Transferred::Known { from, to } => {
