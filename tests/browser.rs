@@ -95,7 +95,9 @@ impl Browser {
         while !head.ends_with("\r\n\r\n") {
             assert_ne!(reader.read_line(&mut head).unwrap(), 0, "{path}: {head}");
         }
-        let length = Reply::parse(head.as_bytes()).header("content-length").parse();
+        let length = Reply::parse(head.as_bytes())
+            .header("content-length")
+            .parse();
         let mut body = vec![0; length.expect("a length")];
         reader.read_exact(&mut body).unwrap();
         let reply = Reply::parse(&[head.as_bytes(), &body].concat());

@@ -73,12 +73,12 @@ pub fn fill(scratch: &Scratch) -> Store {
     add(5, EVIL, State::Failed, 10);
     store.set_baseline("stable", &ids).expect("it works");
     store.set_baseline(EVIL, &ids[..1]).expect("it works");
-    let story = Story {
+    let told = Story {
         made: "2026-01-09T00:00:00Z".into(),
         told: format!("late because of {EVIL}"),
         json: "{\"late\":true}".into(),
     };
-    store.add_story("r1", &story).expect("it works");
+    store.add_story("r1", &told).expect("it works");
     store
 }
 

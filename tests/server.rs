@@ -102,7 +102,7 @@ impl Server {
             process: None,
             options: options.iter().map(|&option| option.to_owned()).collect(),
         };
-        let made = Ended::of(
+        let initdb = Ended::of(
             unprivileged(&server.programs.join("initdb"))
                 .arg("--pgdata")
                 .arg(server.data())
@@ -111,7 +111,7 @@ impl Server {
                 .args(make)
                 .current_dir("/"),
         );
-        assert_eq!(made.status, Some(0), "{}", made.stderr);
+        assert_eq!(initdb.status, Some(0), "{}", initdb.stderr);
         drop(free);
         server.start();
         Some(server)

@@ -158,7 +158,7 @@ impl Cli {
 /// Which store is meant.
 #[derive(Clone, Debug, Args)]
 struct StoreArgs {
-    /// Keep runs in this file, or on a server (postgres://USER@HOST/DATABASE), not in
+    /// Keep runs in this file, or on a server (`postgres://USER@HOST/DATABASE`), not in
     /// ~/.local/share/punctual/runs.db
     // As it was given: what clap says of a wrong value would show a password in it.
     #[arg(

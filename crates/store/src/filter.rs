@@ -34,19 +34,23 @@ pub struct Filter {
 impl Filter {
     /// What must be so, and the values that are asked for.
     fn conditions(&self) -> Vec<(&'static str, &'static str, &dyn ToSql)> {
-        fn given(value: &Option<String>) -> Option<&dyn ToSql> {
-            value.as_ref().map(|value| value as &dyn ToSql)
+        fn given(value: Option<&String>) -> Option<&dyn ToSql> {
+            value.map(|value| value as &dyn ToSql)
         }
         let probe = "EXISTS (SELECT 1 FROM recordings WHERE run = runs.number AND probe = :probe)";
         let all = [
-            ("suite = :suite", ":suite", given(&self.suite)),
-            ("subject = :subject", ":subject", given(&self.subject)),
-            ("kernel = :kernel", ":kernel", given(&self.kernel)),
-            ("bench = :bench", ":bench", given(&self.bench)),
-            ("owner_host = :host", ":host", given(&self.host)),
-            (probe, ":probe", given(&self.probe)),
-            ("started >= :from", ":from", given(&self.from)),
-            ("started < :until", ":until", given(&self.until)),
+            ("suite = :suite", ":suite", given(self.suite.as_ref())),
+            (
+                "subject = :subject",
+                ":subject",
+                given(self.subject.as_ref()),
+            ),
+            ("kernel = :kernel", ":kernel", given(self.kernel.as_ref())),
+            ("bench = :bench", ":bench", given(self.bench.as_ref())),
+            ("owner_host = :host", ":host", given(self.host.as_ref())),
+            (probe, ":probe", given(self.probe.as_ref())),
+            ("started >= :from", ":from", given(self.from.as_ref())),
+            ("started < :until", ":until", given(self.until.as_ref())),
         ];
         let said = all
             .into_iter()

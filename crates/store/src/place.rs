@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use postgres::Config;
@@ -27,7 +28,7 @@ pub enum Place {
 #[derive(Clone, Debug)]
 pub struct Address {
     /// Its `Debug` form has no password.
-    config: Config,
+    config: Arc<Config>,
 }
 
 impl PartialEq for Address {
@@ -51,8 +52,8 @@ impl Place {
     /// A server's database where the text begins with `postgres://` or `postgresql://`; else a
     /// file.
     pub fn parse(text: &OsStr) -> Result<Self, StoreError> {
-        let is_url = |scheme: &&str| text.as_bytes().starts_with(scheme.as_bytes());
-        if !["postgres://", "postgresql://"].iter().any(|s| is_url(&s)) {
+        let is_of = |scheme: &str| text.as_bytes().starts_with(scheme.as_bytes());
+        if !["postgres://", "postgresql://"].into_iter().any(is_of) {
             return Ok(Self::File(text.into()));
         }
         let reason = || "it is not UTF-8".to_owned();
@@ -125,12 +126,14 @@ impl Address {
         config.keepalives_interval(IDLE / 3);
         config.tcp_user_timeout(2 * IDLE);
         config.application_name("punctual");
-        Ok(Self { config })
+        Ok(Self {
+            config: Arc::new(config),
+        })
     }
 
     /// How a connection is made, with the password where one is known.
     pub fn config(&self) -> Config {
-        let mut config = self.config.clone();
+        let mut config = Config::clone(&self.config);
         if config.get_password().is_none() {
             if let Some(password) = password::of(&self.host(), self.port(), self.names()) {
                 config.password(password);

@@ -402,7 +402,7 @@ fn translated(statement: &str) -> (String, Vec<String>) {
             names.push(name.to_owned());
             names.len() - 1
         });
-        text.push_str(&format!("${}", number + 1));
+        text.extend(["$", &(number + 1).to_string()]);
         rest = after;
     }
     text.push_str(rest);
@@ -503,10 +503,10 @@ pub fn cell<'r>(row: &'r postgres::Row, column: &str) -> Result<Cell<'r>, Fault>
     let mut places = kinds
         .enumerate()
         .filter(|(_, known)| known.name() == column);
-    let (at, kind) = places
-        .next()
-        .map(|(at, known)| (at, known.type_().clone()))
-        .unwrap_or_else(|| panic!("no column {column}"));
+    let Some((at, known)) = places.next() else {
+        panic!("no column {column}");
+    };
+    let kind = known.type_().clone();
     let plain = |value: Option<ValueRef<'r>>| Cell::Borrowed(value.unwrap_or(ValueRef::Null));
     let integer = |value: Option<i64>| plain(value.map(ValueRef::Integer));
     Ok(match kind {

@@ -34,7 +34,7 @@ enum Action {
     /// was interrupted goes on when it is begun again. A run keeps its id where the other store
     /// has never given it; else it gets a new one, which is printed.
     Copy {
-        /// The store with the runs: a file, or postgres://USER@HOST/DATABASE
+        /// The store with the runs: a file, or `postgres://USER@HOST/DATABASE`
         from: OsString,
         /// The store that gets them, which is made where there is none
         to: OsString,

@@ -161,13 +161,13 @@ fn keep(store: &Store, run: &Run, explained: &[Explained], other: Option<Other<'
     if other.is_some() || explained.iter().all(|one| one.breakdown.is_err()) {
         return;
     }
-    let story = Story {
+    let told = Story {
         made: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         told: text::explained(run, explained, WIDTH),
         json: json::explained(run, explained, None).to_string(),
     };
     // Whoever may only read still wants to be told.
-    if let Err(error) = store.add_story(&run.id, &story) {
+    if let Err(error) = store.add_story(&run.id, &told) {
         say!("the story is not kept in the store: {error}");
     }
 }
