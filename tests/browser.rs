@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The pages of `punctual serve` in a real browser: headless Chromium, by WebDriver. They fit
+//! The pages of `punctual serve` in a real browser: headless Chromium, by `WebDriver`. They fit
 //! their windows, narrow and wide, light and dark; nothing is complained about, nothing foreign
 //! is executed, and a keyboard suffices.
 
@@ -14,7 +14,7 @@ use punctual_tests::{Scratch, until};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
-/// A key that is no letter, as WebDriver names it.
+/// A key that is no letter, as `WebDriver` names it.
 const TAB: &str = "\u{e004}";
 const SPACE: &str = "\u{e00d}";
 const ENTER: &str = "\u{e007}";
