@@ -32,12 +32,11 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// What must be so, and the values that are asked for.
+    /// What must be so of a run's row, and the values that are asked for.
     fn conditions(&self) -> Vec<(&'static str, &'static str, &dyn ToSql)> {
         fn given(value: Option<&String>) -> Option<&dyn ToSql> {
             value.map(|value| value as &dyn ToSql)
         }
-        let probe = "EXISTS (SELECT 1 FROM recordings WHERE run = runs.number AND probe = :probe)";
         let all = [
             ("suite = :suite", ":suite", given(self.suite.as_ref())),
             (
@@ -48,7 +47,6 @@ impl Filter {
             ("kernel = :kernel", ":kernel", given(self.kernel.as_ref())),
             ("bench = :bench", ":bench", given(self.bench.as_ref())),
             ("owner_host = :host", ":host", given(self.host.as_ref())),
-            (probe, ":probe", given(self.probe.as_ref())),
             ("started >= :from", ":from", given(self.from.as_ref())),
             ("started < :until", ":until", given(self.until.as_ref())),
         ];
@@ -70,12 +68,13 @@ pub fn page(
         Some(id) => rows::number_of(id).unwrap_or(0),
         None => i64::MAX,
     };
+    let batch = limit.clamp(1, BATCH);
     let mut found = Vec::new();
     while found.len() < limit {
-        let rows = next(transaction, filter, before, limit)?;
-        let is_last = rows.len() < limit;
-        before = rows.last().map_or(0, |(number, _)| *number);
-        let rows = rows.into_iter().map(|(_, run)| run);
+        let numbers = candidates(transaction, filter, before, batch)?;
+        let is_last = numbers.len() < batch;
+        before = numbers.last().copied().unwrap_or(0);
+        let rows = summaries(transaction, filter, &numbers)?.into_iter();
         // Whether a run still runs is not known to the database.
         found.extend(rows.filter(|run| filter.state.is_none_or(|state| run.state == state)));
         if is_last {
@@ -86,34 +85,81 @@ pub fn page(
     Ok(found)
 }
 
-fn next(
+/// How many runs are looked at in one statement.
+const BATCH: usize = 1000;
+
+/// Conditions and values, with those about the state.
+type Conditions<'a> = Vec<(&'static str, &'static str, &'a dyn ToSql)>;
+
+/// A run whose owner is gone is stored as running.
+fn of_state(state: State) -> &'static str {
+    match state {
+        State::Interrupted => "state IN (:state, 'running')",
+        _ => "state = :state",
+    }
+}
+
+fn values<'a>(conditions: &Conditions<'a>) -> Vec<(&'static str, &'a dyn ToSql)> {
+    let values = conditions.iter().map(|(_, name, value)| (*name, *value));
+    values.collect()
+}
+
+fn all_of(conditions: &Conditions) -> String {
+    let all: Vec<&str> = conditions.iter().map(|(is_so, _, _)| *is_so).collect();
+    all.join(" AND ")
+}
+
+/// The next runs that may be wanted: by an index alone, so that neither a probe that is rare nor
+/// a time that is long ago has all rows read.
+fn candidates(
     transaction: &Transaction,
     filter: &Filter,
     before: i64,
-    limit: usize,
-) -> Result<Vec<(i64, Summary)>, Fault> {
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut conditions = filter.conditions();
-    let state = filter.state.map(State::name);
-    match (filter.state, &state) {
-        // One whose owner is gone is stored as running.
-        (Some(State::Interrupted), Some(state)) => {
-            conditions.push(("state IN (:state, 'running')", ":state", state));
+    batch: usize,
+) -> Result<Vec<i64>, Fault> {
+    let batch = i64::try_from(batch).unwrap_or(i64::MAX);
+    let name = filter.state.map(State::name);
+    let (statement, mut conditions) = match &filter.probe {
+        Some(probe) => {
+            let conditions: Conditions = vec![("probe = :probe", ":probe", probe)];
+            ("SELECT DISTINCT run AS number FROM recordings", conditions)
         }
-        (Some(_), Some(state)) => conditions.push(("state = :state", ":state", state)),
-        _ => {}
+        None => ("SELECT number FROM runs", filter.conditions()),
+    };
+    let (number, order) = match filter.probe {
+        Some(_) => ("run < :before", "run"),
+        None => ("number < :before", "number"),
+    };
+    if let (None, Some(state), Some(name)) = (&filter.probe, filter.state, &name) {
+        conditions.push((of_state(state), ":state", name));
     }
-    conditions.push(("number < :before", ":before", &before));
-    let all: Vec<&str> = conditions.iter().map(|(is_so, _, _)| *is_so).collect();
-    let statement = format!(
-        "{} WHERE {} ORDER BY number DESC LIMIT :limit",
-        sql::SELECT_SUMMARIES,
-        all.join(" AND ")
-    );
-    let mut values: Vec<(&str, &dyn ToSql)> = Vec::new();
-    values.extend(conditions.iter().map(|(_, name, value)| (*name, *value)));
-    values.push((":limit", &limit));
-    transaction.all(&statement, &values, |row| {
-        Ok((row.get("number")?, rows::summary(row)?))
-    })
+    conditions.push((number, ":before", &before));
+    let mut values = values(&conditions);
+    values.push((":limit", &batch));
+    let conditions = all_of(&conditions);
+    let statement = format!("{statement} WHERE {conditions} ORDER BY {order} DESC LIMIT :limit");
+    transaction.all(&statement, &values, |row| row.get("number"))
+}
+
+/// What the list says of those of these runs that are wanted, newest first.
+fn summaries(
+    transaction: &Transaction,
+    filter: &Filter,
+    numbers: &[i64],
+) -> Result<Vec<Summary>, Fault> {
+    if numbers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let name = filter.state.map(State::name);
+    let mut conditions = filter.conditions();
+    if let (Some(state), Some(name)) = (filter.state, &name) {
+        conditions.push((of_state(state), ":state", name));
+    }
+    let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    let mut all = format!("number IN ({})", numbers.join(", "));
+    if !conditions.is_empty() {
+        all = format!("{all} AND {}", all_of(&conditions));
+    }
+    let statement = format!("{} WHERE {all} ORDER BY number DESC", sql::SELECT_SUMMARIES);
+    transaction.all(&statement, &values(&conditions), rows::summary)
 }

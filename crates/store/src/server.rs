@@ -30,6 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(PATIENCE_S);
 /// A pause before a server is asked again that does not answer.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// How many statements a connection remembers.
+const MOST_PREPARED: usize = 100;
+
 /// A database of a server.
 pub struct Server {
     address: Address,
@@ -374,6 +377,10 @@ impl Transaction<'_> {
             statement: self.transaction.borrow_mut().prepare(&text)?,
             names,
         };
+        // Some statements name runs by their numbers: those are not asked again.
+        if known.len() > MOST_PREPARED {
+            known.clear();
+        }
         known.insert(statement.to_owned(), prepared.clone());
         Ok(prepared)
     }
