@@ -45,7 +45,7 @@ fn main() -> Result<()> {
         "(WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {RUNS})
           SELECT n FROM s) AS s"
     );
-    let insert = rows(&series, "hex(zeroblob(400))").replace("'x'", "x'00'");
+    let insert = rows(&series, "hex(zeroblob(200))").replace("'x'", "x'00'");
     // In memory, and not to last: only the store's own reading is measured.
     let fast = "PRAGMA cache_size = -2000000; PRAGMA synchronous = off; PRAGMA journal_mode = off";
     let connection = Connection::open(&path)?;
@@ -59,7 +59,7 @@ fn main() -> Result<()> {
     let place = place(&server.database("runs"));
     drop(Store::at(&place)?);
     let series = format!("(SELECT generate_series(1, {RUNS}::bigint) AS n) AS s");
-    let insert = rows(&series, "repeat('0', 800)").replace(", -2)", ", -1, 3)");
+    let insert = rows(&series, "repeat('0', 400)").replace(", -2)", ", -1, 3)");
     let insert = insert.replace(
         &format!("substr('0' || (1 + n * 28 / {RUNS}), -1, 3)"),
         &format!("lpad((1 + n * 28 / {RUNS})::text, 2, '0')"),
