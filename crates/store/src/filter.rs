@@ -128,6 +128,10 @@ fn candidates(
     };
     let (number, order) = match filter.probe {
         Some(_) => ("run < :before", "run"),
+        // Not by the order of numbers, which would have all newer rows read.
+        None if filter.from.is_some() || filter.until.is_some() => {
+            ("number < :before", "number + 0")
+        }
         None => ("number < :before", "number"),
     };
     if let (None, Some(state), Some(name)) = (&filter.probe, filter.state, &name) {
