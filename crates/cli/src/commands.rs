@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command line: one file for each subcommand.
 
+mod ablate;
 mod baseline;
+mod bisect;
 mod bound;
 mod cache;
 mod compare;
@@ -17,6 +19,7 @@ mod kernel;
 mod list;
 mod man;
 mod measure;
+mod places;
 mod published;
 mod remove;
 mod replay_args;
@@ -54,6 +57,8 @@ Examples:
   punctual baseline set stable r4          what others are compared with
   punctual gate demo --baseline stable --kernel mine    did it get worse?
   punctual series debian-6.12-rt           a line of kernels, release by release
+  punctual bisect debian-6.12-rt --limits mine.toml     which release broke it?
+  punctual ablate --kernel mine --options advice        which option does anything?
   punctual bound r4                        how late at most, on RT
   punctual doctor                          what stands in the way on this machine
   punctual db copy runs.db postgres://ann@db.example/punctual     a team's store
@@ -74,8 +79,9 @@ Exit status:
 Environment:
   XDG_CACHE_HOME   kernels and booted guests [~/.cache], in punctual/
   XDG_DATA_HOME    runs [~/.local/share], in punctual/runs.db
-  XDG_CONFIG_HOME  your own punctual/suites/NAME.toml, punctual/loads/NAME.toml
-                   and punctual/published/NAME.toml [~/.config]
+  XDG_CONFIG_HOME  your own punctual/suites/NAME.toml, punctual/loads/NAME.toml,
+                   punctual/options/NAME.toml and punctual/published/NAME.toml
+                   [~/.config]
   PUNCTUAL_DB      what --db names; a password for a server comes from its URL,
                    PGPASSWORD or ~/.pgpass
   NO_COLOR         no colour in tables
@@ -107,6 +113,8 @@ enum Command {
     Baseline(baseline::Baseline),
     Gate(gate::Gate),
     Series(series::Series),
+    Bisect(bisect::Bisect),
+    Ablate(ablate::Ablate),
     Survey(survey::Survey),
     Bound(bound::Bound),
     Extremes(extremes::Extremes),
@@ -136,6 +144,8 @@ impl Cli {
             Command::Baseline(command) => command.run(),
             Command::Gate(command) => command.run(),
             Command::Series(command) => command.run(),
+            Command::Bisect(command) => command.run(),
+            Command::Ablate(command) => command.run(),
             Command::Survey(command) => command.run(),
             Command::Bound(command) => command.run(),
             Command::Extremes(command) => command.run(),

@@ -23,12 +23,16 @@ fn main() -> ExitCode {
     match Cli::parse().run() {
         Ok(status) => ExitCode::from(status as u8),
         Err(error) => {
-            // Where standard error is closed nobody wants to know.
-            let hint = hints::of_command(&error);
-            _ = writeln!(io::stderr(), "punctual: {error:#}{hint}");
+            tell(&error);
             ExitCode::from(status(&error) as u8)
         }
     }
+}
+
+/// Says what went wrong, and what helps. Where standard error is closed nobody wants to know.
+fn tell(error: &anyhow::Error) {
+    let hint = hints::of_command(error);
+    _ = writeln!(io::stderr(), "punctual: {error:#}{hint}");
 }
 
 /// An error in what was asked for is the user's; all others are not.
@@ -69,6 +73,10 @@ enum ExitStatus {
     Unfit = 4,
     /// No limit is broken, and one cannot be decided.
     Undecided = 5,
+    /// For `git bisect run`: this commit cannot be told.
+    GitSkip = 125,
+    /// For `git bisect run`: end the bisection.
+    GitEnd = 128,
 }
 
 /// The command line asks for something that does not exist.

@@ -92,7 +92,7 @@ fn read_comment(results: &mut Results, comment: &str) -> Option<()> {
         "libevl version" => value.clone_into(&mut results.version),
         "context" => value.clone_into(&mut results.context),
         "sampling period" => {
-            results.period_us = value.strip_suffix(" microseconds")?.parse().ok()?
+            results.period_us = value.strip_suffix(" microseconds")?.parse().ok()?;
         }
         "thread affinity" => {
             let cpu = value.strip_prefix("CPU")?;

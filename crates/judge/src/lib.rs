@@ -6,6 +6,7 @@
 //! it is wrong.
 #![forbid(unsafe_code)]
 
+mod bisection;
 mod change_points;
 mod compare;
 mod difference;
@@ -24,6 +25,7 @@ pub mod trials;
 mod typical;
 mod verdict;
 
+pub use bisection::{Bisection, Found, Known};
 pub use change_points::{ChangePoint, change_points};
 pub use compare::{Comparison, Interval, Pair, Verdict, compare, compare_rows};
 pub use difference::{Difference, is_identical};

@@ -21,6 +21,7 @@ use crate::verdict::{Answer, Fitness, Judgement, Why};
 pub struct Sequential {
     limits: Vec<Limit>,
     baselines: Baselines,
+    share: f64,
     first: usize,
     looks: u32,
     decided: Vec<Answer>,
@@ -29,13 +30,20 @@ pub struct Sequential {
 impl Sequential {
     /// Nothing was looked at yet.
     pub fn new(limits: &[Limit], baselines: Baselines) -> Self {
+        Self::at_share(limits, baselines, 1.0)
+    }
+
+    /// The same at a share of each limit's level: for whoever judges several subjects, and is
+    /// to be wrong in any of them no more often than a limit allows.
+    pub fn at_share(limits: &[Limit], baselines: Baselines, share: f64) -> Self {
         let needed = |limit: &Limit| {
-            let by_rule = runs_for_typical(limit.level() / 2.0);
+            let by_rule = runs_for_typical(limit.level() * share / 2.0);
             limit.runs.unwrap_or(0).max(by_rule)
         };
         Self {
             limits: limits.to_vec(),
             baselines,
+            share,
             first: limits.iter().map(needed).max().unwrap_or(1),
             looks: 0,
             decided: Vec::new(),
@@ -51,7 +59,7 @@ impl Sequential {
     /// What no further run can change, where that is so of all limits: samples and missed
     /// periods that break theirs, and gaps. `None` where some limit needs a look.
     pub fn settled(&self, runs: &[Run]) -> Result<Option<Judgement>, Unanswered> {
-        let judgement = judge_with(&self.limits, runs, &self.baselines, 1.0)?;
+        let judgement = judge_with(&self.limits, runs, &self.baselines, self.share)?;
         let is_settled = |one: &Answer| is_certain(one) || matches!(one.why, Why::Gap(_));
         let all = judgement.answers.iter().all(is_settled);
         Ok(all.then_some(judgement))
@@ -60,7 +68,7 @@ impl Sequential {
     /// Looks at all runs that there are.
     pub fn look(&mut self, runs: &[Run]) -> Result<Judgement, Unanswered> {
         self.looks += 1;
-        let share = 0.5_f64.powi(self.looks as i32);
+        let share = self.share * 0.5_f64.powi(self.looks as i32);
         let mut judgement = judge_with(&self.limits, runs, &self.baselines, share)?;
         for answer in &mut judgement.answers {
             let before = self.decided.iter().find(|one| is_same(one, answer));
@@ -128,6 +136,20 @@ mod tests {
                 .fitness(),
             Fitness::Undecided
         );
+    }
+
+    #[test]
+    fn a_share_of_the_level_takes_more_runs() {
+        let limits = limits("what = \"median\"\nat_most = \"10 us\"");
+        let mut sequential = Sequential::at_share(&limits, Baselines::new(), 1.0 / 7.0);
+        // Half of a seventh of 5 %: 0.36 %, one of 512.
+        assert_eq!(sequential.next_runs(), 9);
+        let (few, enough) = (runs(&[5_000; 8]), runs(&[5_000; 9]));
+        assert_eq!(
+            sequential.clone().look(&few).unwrap().fitness(),
+            Fitness::Undecided
+        );
+        assert_eq!(sequential.look(&enough).unwrap().fitness(), Fitness::Fit);
     }
 
     #[test]

@@ -5,6 +5,9 @@
 //! with the reason: never as a blank, never as a zero.
 #![forbid(unsafe_code)]
 
+pub mod ablate;
+pub mod asked;
+pub mod bisect;
 pub mod compare;
 pub mod doctor;
 pub mod extremes;

@@ -100,7 +100,8 @@ impl Measurement {
         self.key().label()
     }
 
-    fn key(&self) -> RecordingKey {
+    /// The key of its recordings.
+    pub fn key(&self) -> RecordingKey {
         RecordingKey {
             repetition: self.repetition,
             ..RecordingKey::new(&self.probe, &self.load, &self.variant)

@@ -7,10 +7,11 @@ mod page;
 mod text;
 
 use punctual_judge::{ChangePoint, Rule, change_points};
+use punctual_model::Nanos;
 use punctual_model::probe::Shape;
 use punctual_model::run::{Run, State};
-use punctual_model::{Nanos, RecordingKey};
 
+use crate::asked::Asked;
 use crate::gate::Why;
 use crate::matrix::{Column, Matrix, Measured, Measurement, distinct, fate};
 use crate::stats::Stats;
@@ -35,6 +36,14 @@ impl Figure {
         match self {
             Self::Worst => "worst",
             Self::Median => "median",
+        }
+    }
+
+    /// The share of all samples that are not longer.
+    pub fn share(self) -> f64 {
+        match self {
+            Self::Worst => 1.0,
+            Self::Median => 0.5,
         }
     }
 
@@ -164,21 +173,7 @@ fn line_of(column: &Column<'_>) -> String {
 }
 
 fn releases(columns: &[&Column<'_>]) -> Vec<Release> {
-    let version = |column: &&Column<'_>| {
-        let kernel = column.subject.kernel.split_once('@');
-        kernel.map_or("newest", |(_, version)| version).to_owned()
-    };
-    let whole: Vec<String> = columns.iter().map(version).collect();
-    let short = |version: &String| {
-        let upstream = |one: &str| one.split('-').next().unwrap_or_default().to_owned();
-        let same = whole
-            .iter()
-            .filter(|one| upstream(one) == upstream(version));
-        if same.count() > 1 {
-            return version.split('~').next().unwrap_or_default().to_owned();
-        }
-        upstream(version)
-    };
+    let kernels: Vec<&str> = columns.iter().map(|one| &*one.subject.kernel).collect();
     let gaps = |column: &&Column<'_>| {
         let open = column
             .runs
@@ -187,12 +182,35 @@ fn releases(columns: &[&Column<'_>]) -> Vec<Release> {
         open.map(|run| format!("{} (seed {}): {}", run.id, run.seed, fate(run)))
             .collect()
     };
-    let release = |(column, version): (&&Column<'_>, &String)| Release {
+    let release = |(column, version): (&&Column<'_>, String)| Release {
         subject: column.name.clone(),
-        version: short(version),
+        version,
         gaps: gaps(column),
     };
-    columns.iter().zip(&whole).map(release).collect()
+    columns
+        .iter()
+        .zip(versions(&kernels))
+        .map(release)
+        .collect()
+}
+
+/// The versions of a line's kernels, each as short as tells it from the others: `6.12.43`.
+pub fn versions(kernels: &[&str]) -> Vec<String> {
+    fn version<'a>(kernel: &&'a str) -> &'a str {
+        kernel
+            .split_once('@')
+            .map_or("newest", |(_, version)| version)
+    }
+    let upstream = |version: &str| version.split('-').next().unwrap_or_default().to_owned();
+    let short = |kernel: &&str| {
+        let own = version(kernel);
+        let is_same = |other: &&&str| upstream(version(other)) == upstream(own);
+        if kernels.iter().filter(is_same).count() > 1 {
+            return own.split('~').next().unwrap_or_default().to_owned();
+        }
+        upstream(own)
+    };
+    kernels.iter().map(short).collect()
 }
 
 fn rows(all: &[Measurement], columns: &[&Column<'_>], rule: &Rule) -> Vec<Row> {
@@ -225,7 +243,7 @@ fn rows(all: &[Measurement], columns: &[&Column<'_>], rule: &Rule) -> Vec<Row> {
 }
 
 /// The figures that count of a measurement.
-fn figures(row: &Measurement) -> &'static [Figure] {
+pub(crate) fn figures(row: &Measurement) -> &'static [Figure] {
     match row.view().shape {
         Shape::Latency | Shape::Steps => &[Figure::Worst, Figure::Median],
         Shape::Work => &[Figure::Median],
@@ -251,19 +269,15 @@ fn values(column: &Column<'_>, row: &Measurement, figure: Figure) -> Vec<OfRun> 
 }
 
 /// A change that is to be explained.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     /// The number of its row.
     pub row: usize,
     /// The number of the release that is different.
     pub at: usize,
-    /// What was measured.
-    pub key: RecordingKey,
-    /// Which sample.
-    pub figure: Figure,
-    /// The run of the release that is different, and of the one before, in which that figure
-    /// is the middle one of the release's.
-    pub runs: [String; 2],
+    /// A sample of that release, and one of the release before: each of the run in which the
+    /// figure is the middle one of the release's.
+    pub asked: Asked,
 }
 
 /// The changes of a line that are largest, at most so many; of one probe under one load, one
@@ -286,12 +300,11 @@ pub fn questions(line: &Line, most: usize) -> Vec<Question> {
             let question = Question {
                 row: number,
                 at: after.releases.0,
-                key: RecordingKey {
-                    repetition: row.row.repetition,
-                    ..RecordingKey::new(&row.row.probe, &row.row.load, &row.row.variant)
+                asked: Asked {
+                    key: row.row.key(),
+                    share: row.figure.share(),
+                    runs: [here, there],
                 },
-                figure: row.figure,
-                runs: [here, there],
             };
             found.push((ratio.ln().abs(), question));
         }
@@ -299,7 +312,10 @@ pub fn questions(line: &Line, most: usize) -> Vec<Question> {
     found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let mut asked: Vec<Question> = Vec::new();
     for (_, question) in found {
-        let about = |one: &Question| (one.at, one.key.probe.clone(), one.key.load.clone());
+        let about = |one: &Question| {
+            let key = &one.asked.key;
+            (one.at, key.probe.clone(), key.load.clone())
+        };
         if asked.len() < most && !asked.iter().any(|one| about(one) == about(&question)) {
             asked.push(question);
         }

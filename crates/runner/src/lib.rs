@@ -58,6 +58,7 @@ pub mod limits;
 pub mod loads;
 mod mistakes;
 mod observer;
+pub mod options;
 mod preemption;
 mod runner;
 mod scale;

@@ -2,16 +2,14 @@
 //! `punctual judge`: runs against limits.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use punctual_judge::{
-    Baselines, Fitness, Judgement, Sequential, Unanswered, judge, runs_for_typical,
-};
+use punctual_judge::{Baselines, Fitness, Judgement, Sequential, judge, runs_for_typical};
 use punctual_model::limit::{Demand, Reference};
-use punctual_model::suite::Suite;
 use punctual_model::{Limit, Nanos, Run};
 use punctual_report::compare::difference;
 use punctual_report::judgement::{
@@ -20,9 +18,9 @@ use punctual_report::judgement::{
 use punctual_runner::{documents, limits};
 
 use super::measure::what::WhatArgs;
-use super::measure::{MeasureArgs, Prepared};
+use super::measure::{MeasureArgs, unanswered};
 use super::replay_args::ReplayArgs;
-use super::{baseline, is_run};
+use super::{StoreArgs, baseline, is_run};
 use crate::scale_args::parse_duration;
 use crate::{ExitStatus, UsageError, interrupt, output};
 
@@ -48,7 +46,9 @@ A file of limits, or a suite, has as many of these as it takes:
   above = \"50 us\"      # such samples come …
   once_in = \"10 min\"   # … less than once in so much measured time
 
-Exit status: 0 fit; 4 unfit; 5 undecided; 1 and 2 as ever.";
+Exit status: 0 fit; 4 unfit; 5 undecided; 1 and 2 as ever. With --git-bisect, for
+`git bisect run`: 0 fit (good); 4 unfit (bad); 125 undecided (skip); 128 an error
+(end). docs/method/bisection.md has the script.";
 
 /// Judge runs by limits: fit, unfit or undecided, with reason and confidence
 #[derive(Debug, Args)]
@@ -80,6 +80,10 @@ pub struct Judge {
     /// Write a page (HTML, one file) with verdicts, stories and evidence to FILE
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
+    /// End with the exit status that `git bisect run` understands: 0 fit, 4 unfit, 125
+    /// undecided (skip this commit), 128 an error (end the bisection)
+    #[arg(long)]
+    git_bisect: bool,
     /// Print JSON
     #[arg(long, group = "printed")]
     json: bool,
@@ -105,6 +109,30 @@ pub struct Judge {
 impl Judge {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
+        if !self.git_bisect {
+            return Ok(match self.judge()? {
+                Fitness::Fit => ExitStatus::Done,
+                Fitness::Unfit => ExitStatus::Unfit,
+                Fitness::Undecided => ExitStatus::Undecided,
+            });
+        }
+        // An error must not look like a bad commit, nor an interrupted run like one to skip.
+        let told = self.judge();
+        let is_interrupted = interrupt::flag()?.load(Ordering::SeqCst);
+        Ok(match told {
+            Ok(_) if is_interrupted => ExitStatus::GitEnd,
+            Ok(Fitness::Fit) => ExitStatus::Done,
+            Ok(Fitness::Unfit) => ExitStatus::Unfit,
+            Ok(Fitness::Undecided) => ExitStatus::GitSkip,
+            Err(error) => {
+                crate::tell(&error);
+                ExitStatus::GitEnd
+            }
+        })
+    }
+
+    /// Measures, judges and shows it.
+    fn judge(&self) -> Result<Fitness> {
         for file in [&self.report, &self.junit, &self.kcidb, &self.openmetrics] {
             output::check_file(file.as_deref())?;
         }
@@ -114,8 +142,8 @@ impl Judge {
                 return Err(UsageError(wrong.into()).into());
             }
             let runs = self.measure.store.load(&self.what)?;
-            let limits = self.limits_of(&suite_of(&runs)?)?;
-            let baselines = self.baselines(&limits)?;
+            let limits = limits_of(self.limits.as_deref(), &suite_of(&runs)?)?;
+            let baselines = baselines(&self.measure.store, &self.baseline, &limits)?;
             (judged(&limits, &runs, &baselines)?, runs)
         } else {
             let [suite] = self.what.as_slice() else {
@@ -131,47 +159,7 @@ impl Judge {
             self.stories(&judgement, &runs)?
         };
         self.show(&judgement, &stories, &runs)?;
-        Ok(match judgement.fitness() {
-            Fitness::Fit => ExitStatus::Done,
-            Fitness::Unfit => ExitStatus::Unfit,
-            Fitness::Undecided => ExitStatus::Undecided,
-        })
-    }
-
-    /// The runs that limits compare with.
-    fn baselines(&self, limits: &[Limit]) -> Result<Baselines> {
-        let runs = |names| baseline::named(&self.measure.store.open()?, names);
-        let mut baselines = Baselines::new();
-        if !self.baseline.is_empty() {
-            baselines.insert(None, runs(&self.baseline)?);
-        }
-        let mut is_relative = false;
-        for (limit, number) in limits.iter().zip(1..) {
-            let Demand::Relative(.., of) = &limit.demand else {
-                continue;
-            };
-            is_relative = true;
-            match of {
-                Reference::Baseline(Some(name)) => {
-                    let runs = runs(std::slice::from_ref(name))?;
-                    baselines.insert(Some(name.clone()), runs);
-                }
-                Reference::Baseline(None) if self.baseline.is_empty() => {
-                    let (probe, demand) = (&limit.probe, &limit.demand);
-                    return Err(UsageError(format!(
-                        "limit {number} ({probe}, {demand}): expected --baseline, which names \
-                         runs to compare with"
-                    ))
-                    .into());
-                }
-                _ => {}
-            }
-        }
-        if !self.baseline.is_empty() && !is_relative {
-            let none = "--baseline: no limit is a share of anything (`of = \"baseline\"`)";
-            return Err(UsageError(none.into()).into());
-        }
-        Ok(baselines)
+        Ok(judgement.fitness())
     }
 
     /// Why samples were late that broke limits: each run that has such is repeated once.
@@ -198,17 +186,10 @@ impl Judge {
         Ok(stories)
     }
 
-    fn limits_of(&self, suite: &str) -> Result<Vec<Limit>> {
-        Ok(match &self.limits {
-            Some(path) => limits::in_file(path)?,
-            None => limits::of_suite(suite)?,
-        })
-    }
-
     /// Measures a suite, and judges what came.
     fn measured(&self, suite: &str) -> Result<(Judgement, Vec<Run>)> {
-        let limits = self.limits_of(suite)?;
-        let baselines = self.baselines(&limits)?;
+        let limits = limits_of(self.limits.as_deref(), suite)?;
+        let baselines = baselines(&self.measure.store, &self.baseline, &limits)?;
         let what = WhatArgs::of_suite(suite);
         self.measure.check()?;
         let suite = self.measure.suite(&what)?;
@@ -218,44 +199,15 @@ impl Judge {
         // A limit that nothing will answer is an error before anything is measured.
         judged(&limits, &prepared.planned(&plans)?, &baselines)?;
         if let Some(budget) = self.budget {
+            let begun = Instant::now();
+            let budget = Duration::from_nanos(budget.0.unsigned_abs());
             let sequential = Sequential::new(&limits, baselines);
-            return self.within(budget, sequential, &suite, &prepared);
+            let is_over = |_| begun.elapsed() >= budget;
+            let decided = prepared.until_decided(&suite, sequential, &is_over)?;
+            return Ok((decided.judgement, decided.runs));
         }
         let runs = prepared.measure(&plans)?.runs;
         Ok((judged(&limits, &runs, &baselines)?, runs))
-    }
-
-    /// Measures seed after seed until each limit is decided, or the time is over.
-    fn within(
-        &self,
-        budget: Nanos,
-        mut sequential: Sequential,
-        suite: &Suite,
-        prepared: &Prepared<'_>,
-    ) -> Result<(Judgement, Vec<Run>)> {
-        let begun = Instant::now();
-        let budget = Duration::from_nanos(budget.0.unsigned_abs());
-        let (mut runs, mut seeds) = (Vec::new(), 0);
-        loop {
-            let missing = sequential.next_runs() - seeds;
-            let round = prepared.round().min(missing);
-            let plans = self.measure.plans_after(suite, seeds, round)?;
-            let results = prepared.measure(&plans)?;
-            let is_interrupted = results.is_interrupted();
-            runs.extend(results.runs);
-            seeds += round;
-            let is_over = is_interrupted || begun.elapsed() >= budget;
-            if let Some(settled) = sequential.settled(&runs).map_err(unanswered)? {
-                return Ok((settled, runs));
-            }
-            if seeds < sequential.next_runs() && !is_over {
-                continue;
-            }
-            let judgement = sequential.look(&runs).map_err(unanswered)?;
-            if is_over || !judgement.needs_runs() {
-                return Ok((judgement, runs));
-            }
-        }
     }
 
     fn show(&self, judgement: &Judgement, stories: &Stories, runs: &[Run]) -> Result<()> {
@@ -282,8 +234,52 @@ impl Judge {
     }
 }
 
+/// The runs that limits compare with: `names` are those of the command line.
+pub fn baselines(store: &StoreArgs, names: &[String], limits: &[Limit]) -> Result<Baselines> {
+    let runs = |names| baseline::named(&store.open()?, names);
+    let mut baselines = Baselines::new();
+    if !names.is_empty() {
+        baselines.insert(None, runs(names)?);
+    }
+    let mut is_relative = false;
+    for (limit, number) in limits.iter().zip(1..) {
+        let Demand::Relative(.., of) = &limit.demand else {
+            continue;
+        };
+        is_relative = true;
+        match of {
+            Reference::Baseline(Some(name)) => {
+                let runs = runs(std::slice::from_ref(name))?;
+                baselines.insert(Some(name.clone()), runs);
+            }
+            Reference::Baseline(None) if names.is_empty() => {
+                let (probe, demand) = (&limit.probe, &limit.demand);
+                return Err(UsageError(format!(
+                    "limit {number} ({probe}, {demand}): expected --baseline, which names runs \
+                     to compare with"
+                ))
+                .into());
+            }
+            _ => {}
+        }
+    }
+    if !names.is_empty() && !is_relative {
+        let none = "--baseline: no limit is a share of anything (`of = \"baseline\"`)";
+        return Err(UsageError(none.into()).into());
+    }
+    Ok(baselines)
+}
+
+/// The limits in a file, or those of the suite.
+pub fn limits_of(file: Option<&Path>, suite: &str) -> Result<Vec<Limit>> {
+    Ok(match file {
+        Some(path) => limits::in_file(path)?,
+        None => limits::of_suite(suite)?,
+    })
+}
+
 /// Judges runs that may be compared with their baselines.
-fn judged(limits: &[Limit], runs: &[Run], baselines: &Baselines) -> Result<Judgement> {
+pub fn judged(limits: &[Limit], runs: &[Run], baselines: &Baselines) -> Result<Judgement> {
     for baseline in baselines.values() {
         let first = runs.iter().take(1).chain(baseline).cloned();
         if let Some(difference) = difference(&first.collect::<Vec<_>>()) {
@@ -291,11 +287,6 @@ fn judged(limits: &[Limit], runs: &[Run], baselines: &Baselines) -> Result<Judge
         }
     }
     judge(limits, runs, baselines).map_err(unanswered)
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
-fn unanswered(unanswered: Unanswered) -> anyhow::Error {
-    UsageError(unanswered.to_string()).into()
 }
 
 /// As many runs as each limit needs at least.

@@ -2,6 +2,7 @@
 //! What is measured where and how often: the options that `run` and `judge` share.
 
 mod number_args;
+mod until_decided;
 pub mod what;
 
 use std::iter;
@@ -31,6 +32,7 @@ use crate::progress::Progress;
 use crate::scale_args::ScaleArgs;
 use crate::{UsageError, interrupt};
 use number_args::{Seeds, parse_jobs, parse_ns_per_insn, parse_patience, parse_seed, parse_seeds};
+pub use until_decided::unanswered;
 use what::WhatArgs;
 
 /// Virtual runs longer than this, by what their samples take, are shared by several: under a
@@ -253,18 +255,52 @@ impl MeasureArgs {
         })
     }
 
-    /// Judges these kernels, and takes what the store holds of them.
-    ///
-    /// # Errors
-    /// Where kernels or subjects were named.
-    pub fn take(&mut self, kernels: Vec<String>) -> Result<()> {
-        if !self.kernel.is_empty() || !self.subject.is_empty() || self.bench != Bench::Virtual {
-            let wrong = "--kernel, --subject and --bench: a series names the kernels itself";
-            return Err(UsageError(wrong.into()).into());
+    /// Refuses options that name kernels, for a command that names them itself.
+    pub fn check_unnamed(&self, command: &str) -> Result<()> {
+        let is_named = !self.kernel.is_empty() || !self.subject.is_empty();
+        if is_named || self.kernel_version.is_some() || self.bench != Bench::Virtual {
+            let wrong = format!(
+                "--kernel, --kernel-version, --subject and --bench: {command} names the kernels \
+                 itself"
+            );
+            return Err(UsageError(wrong).into());
         }
+        Ok(())
+    }
+
+    /// Judges these kernels, and takes what the store holds of them.
+    pub fn take(&mut self, kernels: Vec<String>) {
         self.kernel = kernels;
         self.resume = true;
-        Ok(())
+    }
+
+    /// The one kernel that was named, with the boot arguments that are given to it.
+    pub fn take_base(&mut self) -> Result<(String, String)> {
+        let is_other = !self.subject.is_empty() || self.bench != Bench::Virtual;
+        let (kernel, boot) = match (self.kernel.as_slice(), self.boot.as_slice()) {
+            ([kernel], []) if !is_other => (kernel.clone(), String::new()),
+            ([kernel], [boot]) if !is_other => (kernel.clone(), boot.clone()),
+            _ => {
+                let wrong = "expected one --kernel, and one --boot at most, on the virtual bench: \
+                             they are the base that options are held against";
+                return Err(UsageError(wrong.into()).into());
+            }
+        };
+        let version = self.kernel_version.take();
+        let version = version.map_or(String::new(), |version| format!("@{version}"));
+        Ok((kernel + &version, boot))
+    }
+
+    /// Gives these boot arguments to the kernels, in place of others.
+    pub fn take_boot(&mut self, boot: &str) {
+        self.boot = vec![boot.to_owned()];
+        self.boot.retain(|boot| !boot.is_empty());
+    }
+
+    /// What is wrong with the kernels and boot arguments that are named, before anything is
+    /// fetched.
+    pub fn check_subjects(&self, suite: &Suite) -> Result<()> {
+        self.subjects(suite).map(|_| ())
     }
 
     /// The place of a kernel among those that were named.
@@ -523,6 +559,11 @@ impl MeasureArgs {
             .or_else(one)
     }
 
+    /// Whether all seeds are named.
+    pub fn has_seeds(&self) -> bool {
+        self.seeds.is_some()
+    }
+
     fn first_seed(&self) -> u64 {
         self.seed.unwrap_or(1)
     }
@@ -583,6 +624,15 @@ impl FromStr for Bench {
             _ => Err("expected virtual, host or ssh:[USER@]HOST".into()),
         }
     }
+}
+
+/// Whether an error is of one kernel, so that others may be judged nevertheless.
+pub fn is_of_kernel(error: &anyhow::Error) -> bool {
+    use punctual_runner::Error;
+    let is_own = |error: &Error| matches!(error, Error::Kernel(_) | Error::Module(_));
+    error
+        .chain()
+        .any(|cause| cause.downcast_ref().is_some_and(is_own))
 }
 
 /// The kernel that runs here.

@@ -11,6 +11,8 @@ use punctual_bench::system::Event;
 use punctual_bench::virtual_bench::{Machine, Start};
 use punctual_kernels::paths;
 use punctual_model::{Plan, RecordingKey, Run};
+use punctual_report::asked::Asked;
+use punctual_report::gate::Why;
 use punctual_report::scope::Story;
 use punctual_runner::Companion;
 use punctual_scope::error::ScopeError;
@@ -101,6 +103,22 @@ impl ReplayArgs {
         };
         let stories = chosen.into_iter().map(|one| one.and_then(&mut story));
         Some(stories.collect())
+    }
+
+    /// The samples of both sides, explained; `None` where there is none, or Ctrl-C has ended
+    /// it. `row` is the number under which they are asked for.
+    pub fn why(&self, row: usize, asked: &Asked, runs: &[Run], cancel: &AtomicBool) -> Option<Why> {
+        let story = |id: &String| -> Option<(Run, Story)> {
+            let run = runs.iter().find(|run| run.id == *id)?;
+            let told = self.stories(run, &[(&asked.key, asked.sample(run)?)], cancel)?;
+            Some((run.clone(), told.into_iter().next()?))
+        };
+        let [here, there] = &asked.runs;
+        Some(Why {
+            row,
+            here: story(here)?,
+            there: story(there)?,
+        })
     }
 
     /// The bench on which a run is repeated, and its machine there.

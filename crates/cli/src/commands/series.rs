@@ -7,17 +7,16 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use punctual_judge::Rule;
-use punctual_kernels::Release;
 use punctual_model::Run;
-use punctual_report::gate::Why;
 use punctual_report::series::{
-    Figure, Line, Question, lines, questions, series_csv, series_json, series_page, series_text,
+    Line, lines, questions, series_csv, series_json, series_page, series_text,
 };
 use punctual_runner::documents;
 
 use super::catalog;
 use super::measure::MeasureArgs;
 use super::measure::what::WhatArgs;
+use super::places::places;
 use super::replay_args::ReplayArgs;
 use crate::output::say;
 use crate::{ExitStatus, UsageError, interrupt, output};
@@ -75,10 +74,11 @@ impl Series {
         }
         let what = WhatArgs::of_suite(&self.suite);
         self.measure.check()?;
+        self.measure.check_unnamed("a series")?;
         let suite = self.measure.suite(&what)?;
         let plans = self.measure.plans(&suite, None)?;
         let (kernels, left_out) = self.kernels()?;
-        self.measure.take(kernels)?;
+        self.measure.take(kernels);
         let prepared = self.measure.prepare(&what, &suite)?;
         let results = prepared.measure(&plans)?;
         let is_whole = !results.is_interrupted();
@@ -114,9 +114,14 @@ impl Series {
         let (mut ids, mut left_out) = (Vec::new(), Vec::new());
         for line in &self.lines {
             let releases = catalog()?.releases(line, say)?;
-            let from = place(&releases, self.since.as_deref(), "--since")?.unwrap_or(0);
-            let to = place(&releases, self.until.as_deref(), "--until")?;
-            let to = to.unwrap_or(releases.len() - 1);
+            let all: Vec<&str> = releases.iter().map(|one| one.id.as_str()).collect();
+            let place = |version: &Option<String>, option| {
+                let version = version.as_deref();
+                version.map(|one| places(&all, one, option)).transpose()
+            };
+            let from = place(&self.since, "--since")?.map_or(0, |places| places[0]);
+            let to = place(&self.until, "--until")?;
+            let to = to.map_or(all.len() - 1, |places| places[places.len() - 1]);
             if from > to {
                 let wrong = "--since is behind --until: no release is left";
                 return Err(UsageError(wrong.into()).into());
@@ -146,37 +151,15 @@ impl Series {
 
     /// Explains a line's largest changes, as far as Ctrl-C allows.
     fn explain(&self, line: &mut Line, runs: &[Run]) -> Result<()> {
+        let replay = ReplayArgs::quiet(self.measure.quiet);
+        let cancel = interrupt::flag()?;
         for question in questions(line, self.explain) {
-            let Some(why) = self.why(&question, runs)? else {
+            let Some(why) = replay.why(question.row, &question.asked, runs, cancel) else {
                 break;
             };
             line.rows[question.row].why.push((question.at, why));
         }
         Ok(())
-    }
-
-    /// Both samples; `None` where there is none, or Ctrl-C has ended it.
-    fn why(&self, question: &Question, runs: &[Run]) -> Result<Option<Why>> {
-        let replay = ReplayArgs::quiet(self.measure.quiet);
-        let cancel = interrupt::flag()?;
-        let mut told = Vec::new();
-        for id in &question.runs {
-            let run = runs.iter().find(|run| run.id == *id);
-            let sample = run.and_then(|run| Some((run, sample(run, question)?)));
-            let Some((run, sample)) = sample else {
-                return Ok(None);
-            };
-            let stories = replay.stories(run, &[(&question.key, sample)], cancel);
-            let Some(story) = stories.and_then(|all| all.into_iter().next()) else {
-                return Ok(None);
-            };
-            told.push((run.clone(), story));
-        }
-        let (Some(there), Some(here)) = (told.pop(), told.pop()) else {
-            return Ok(None);
-        };
-        let row = question.row;
-        Ok(Some(Why { row, here, there }))
     }
 
     fn show(&self, found: &[Line], runs: &[Run]) -> Result<()> {
@@ -198,43 +181,4 @@ impl Series {
 /// A line's kernel, without boot arguments.
 fn kernel_of(line: &str) -> &str {
     line.split(' ').next().unwrap_or_default()
-}
-
-/// The number of the release of a version, or of the upstream part of one.
-fn place(releases: &[Release], version: Option<&str>, option: &str) -> Result<Option<usize>> {
-    let Some(version) = version else {
-        return Ok(None);
-    };
-    let is_it = |one: &Release| {
-        let upstream = one.version.rsplit_once('-').map(|(upstream, _)| upstream);
-        one.version == version || upstream == Some(version)
-    };
-    let found = match option {
-        "--until" => releases.iter().rposition(is_it),
-        _ => releases.iter().position(is_it),
-    };
-    if found.is_some() {
-        return Ok(found);
-    }
-    let known: Vec<&str> = releases.iter().map(|one| one.version.as_str()).collect();
-    let known = known.join(", ");
-    Err(UsageError(format!(
-        "{option}: expected one of {known}, found {version}"
-    ))
-    .into())
-}
-
-/// The sample that stands for its run: the worst, or the first that is as long as the middle
-/// one.
-fn sample(run: &Run, question: &Question) -> Option<u64> {
-    let mut own = run.recordings.iter();
-    let own = own.find(|one| one.key.is_same_measurement(&question.key))?;
-    if question.figure == Figure::Worst {
-        return own.worst.first().map(|sample| sample.seq);
-    }
-    let mut values: Vec<_> = own.samples.iter().map(|sample| sample.value).collect();
-    values.sort_unstable();
-    let middle = *values.get(values.len() / 2)?;
-    let mut samples = own.samples.iter();
-    samples.find(|one| one.value == middle).map(|one| one.seq)
 }

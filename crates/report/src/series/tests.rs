@@ -54,7 +54,7 @@ fn a_change_is_found_named_and_asked_about() {
     };
     // Of three runs each the middle one.
     assert_eq!(
-        (question.at, question.runs.clone()),
+        (question.at, question.asked.runs.clone()),
         (4, ["r14".into(), "r11".into()])
     );
 }

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `punctual ablate`: what options buy, and what they cost.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use punctual_judge::Rule;
+use punctual_model::Run;
+use punctual_model::suite::Suite;
+use punctual_report::ablate::{
+    Ablation, Advice, Side, Trial, Untried, ablation_json, ablation_page, ablation_text, trial,
+};
+use punctual_report::gate::rule_of_each;
+use punctual_runner::documents;
+use punctual_runner::options::{self, Expects, OptionSpec, Options};
+
+use super::measure::what::WhatArgs;
+use super::measure::{MeasureArgs, Plans, is_of_kernel};
+use super::replay_args::ReplayArgs;
+use crate::output::say;
+use crate::{ExitStatus, interrupt, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  punctual ablate --kernel debian-6.12 --options advice
+  punctual ablate --kernel mine --options ./mine.toml --report options.html
+  punctual ablate --kernel mine --options ./mine.toml --suite demo --pairs
+
+A file of options has as many of these as it takes:
+  boot = \"quiet nohz=off\"     # what all have, the base included
+  [[option]]
+  name = \"threaded\"
+  boot = \"threadirqs\"         # besides those of the base
+  [[option]]
+  name = \"with the tick\"
+  without = \"nohz=off\"        # the base's, taken away
+  [[option]]
+  name = \"RT\"
+  kernel = \"debian-6.12-rt\"   # instead of the base's
+
+Each is measured with the same seeds as the base, and compared as `punctual compare`
+does. What changes most comes first, with the path that it takes away or adds. What
+the store holds is not measured again: the same command goes on after Ctrl-C.
+
+Exit status: 0 all was measured; 3 not all; 1 and 2 as ever.";
+
+/// Tell which of many options does anything: one at a time, against a base
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Ablate {
+    /// The options: a name (advice), or a TOML file
+    #[arg(long, value_name = "NAME|FILE", required = true)]
+    options: String,
+    /// What is measured: a suite that `punctual list suites` shows, or a TOML file
+    /// [default: what the options' file says, else advice]
+    #[arg(long, value_name = "SUITE")]
+    suite: Option<String>,
+    /// Also try each two that change something by themselves, together
+    #[arg(long)]
+    pairs: bool,
+    /// How many of those that change something are explained, the largest change first
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    explain: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Write a page (HTML, one file) with figures and stories to FILE
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    measure: MeasureArgs,
+}
+
+/// What is measured, and what with.
+struct Experiment {
+    what: WhatArgs,
+    suite: Suite,
+    options: Options,
+    base: Side,
+    rule: Rule,
+}
+
+/// What came of one side: its runs, or why there are none.
+enum Measured {
+    Runs(Vec<Run>),
+    Gap(String),
+    Interrupted,
+}
+
+impl Ablate {
+    /// Does it.
+    pub fn run(mut self) -> Result<ExitStatus> {
+        output::check_file(self.report.as_deref())?;
+        let options = options::find(&self.options)?;
+        let suite = self.suite.clone().or_else(|| options.suite.clone());
+        let what = WhatArgs::of_suite(suite.as_deref().unwrap_or("advice"));
+        self.measure.check()?;
+        let (kernel, boot) = self.measure.take_base()?;
+        let boot = format!("{} {boot}", options.boot).trim().to_owned();
+        let suite = self.measure.suite(&what)?;
+        let tried = options.options.iter().filter(|one| one.is_tried()).count();
+        let experiment = Experiment {
+            what,
+            suite,
+            rule: rule_of_each(tried),
+            options,
+            base: Side { kernel, boot },
+        };
+        let sides = self.sides(&experiment)?;
+        let plans = self.plans(&experiment)?;
+        let (ablation, runs) = self.ablate(&experiment, &plans, sides)?;
+        self.show(&ablation, &runs)?;
+        let is_whole = ablation.trials.iter().all(|trial| trial.gap.is_none());
+        Ok(if is_whole && !ablation.is_interrupted {
+            ExitStatus::Done
+        } else {
+            ExitStatus::Incomplete
+        })
+    }
+
+    /// What each option makes of the base; what is wrong with one is said before anything is
+    /// measured.
+    fn sides<'a>(&mut self, experiment: &'a Experiment) -> Result<Vec<(&'a OptionSpec, Side)>> {
+        let base = &experiment.base;
+        let mut sides = Vec::new();
+        for option in experiment
+            .options
+            .options
+            .iter()
+            .filter(|one| one.is_tried())
+        {
+            let side = Side {
+                kernel: option.kernel.clone().unwrap_or_else(|| base.kernel.clone()),
+                boot: option.boot_with(&base.boot)?,
+            };
+            self.take(&side);
+            self.measure.check_subjects(&experiment.suite)?;
+            sides.push((option, side));
+        }
+        Ok(sides)
+    }
+
+    /// As many seeds as anything can be told with, and no fewer than the suite has.
+    fn plans(&self, experiment: &Experiment) -> Result<Plans> {
+        let needed = experiment.rule.runs();
+        if let Some(seeds) = self
+            .measure
+            .seeds_asked_for()
+            .filter(|seeds| seeds.len() < needed)
+        {
+            let found = seeds.len();
+            say!(
+                "punctual: with {found} seeds nothing can be told but what is identical: \
+                 {needed} are needed for so many options"
+            );
+        }
+        let suite = &experiment.suite;
+        self.measure
+            .plans(suite, Some(needed.max(suite.seeds.get() as usize)))
+    }
+
+    fn take(&mut self, side: &Side) {
+        self.measure.take(vec![side.kernel.clone()]);
+        self.measure.take_boot(&side.boot);
+    }
+
+    /// Measures all of it, as far as Ctrl-C allows.
+    fn ablate(
+        &mut self,
+        experiment: &Experiment,
+        plans: &Plans,
+        sides: Vec<(&OptionSpec, Side)>,
+    ) -> Result<(Ablation, Vec<Run>)> {
+        let rule = experiment.rule;
+        let mut ablation = Ablation {
+            suite: experiment.suite.name.clone(),
+            base: experiment.base.clone(),
+            trials: Vec::new(),
+            untried: untried(&experiment.options),
+            rule,
+            is_interrupted: false,
+        };
+        let base = match self.measured(experiment, &experiment.base, "the base", plans)? {
+            Measured::Runs(runs) => runs,
+            Measured::Gap(why) => anyhow::bail!("the base cannot be measured: {why}"),
+            Measured::Interrupted => {
+                ablation.is_interrupted = true;
+                return Ok((ablation, Vec::new()));
+            }
+        };
+        let mut runs = base.clone();
+        let count = sides.len();
+        for ((option, side), number) in sides.into_iter().zip(1..) {
+            let told = format!("option {number} of {count}, {}", option.name);
+            let names = vec![option.name.clone()];
+            let Some(mut trial) =
+                self.trial(experiment, (names, side), &told, plans, (&base, &mut runs))?
+            else {
+                ablation.is_interrupted = true;
+                break;
+            };
+            trial.advice = advice(option);
+            ablation.trials.push(trial);
+        }
+        if self.pairs && !ablation.is_interrupted {
+            self.pairs(experiment, plans, &mut ablation, (&base, &mut runs))?;
+        }
+        ablation.rank();
+        if !ablation.is_interrupted {
+            self.explain(&mut ablation, &runs, &base)?;
+        }
+        Ok((ablation, runs))
+    }
+
+    /// Each two that change something by themselves.
+    fn pairs(
+        &mut self,
+        experiment: &Experiment,
+        plans: &Plans,
+        ablation: &mut Ablation,
+        (base, runs): (&[Run], &mut Vec<Run>),
+    ) -> Result<()> {
+        let all = ablation.that_change();
+        let pairs: Vec<(usize, usize)> = all
+            .iter()
+            .flat_map(|one| {
+                all.iter()
+                    .filter(move |other| one < other)
+                    .map(move |other| (*one, *other))
+            })
+            .collect();
+        let find = |name: &String| {
+            let mut options = experiment.options.options.iter();
+            options.find(|option| option.name == *name)
+        };
+        for ((one, other), number) in pairs.iter().zip(1..) {
+            let names = [*one, *other].map(|at| ablation.trials[at].names[0].clone());
+            let [Some(first), Some(second)] = names.each_ref().map(find) else {
+                continue;
+            };
+            let boot = first.boot_with(&experiment.base.boot)?;
+            // Two that take away the same cannot be tried together, nor two kernels.
+            let (Ok(boot), true) = (
+                second.boot_with(&boot),
+                first.kernel.is_none() || second.kernel.is_none(),
+            ) else {
+                continue;
+            };
+            let kernel = first.kernel.clone().or_else(|| second.kernel.clone());
+            let kernel = kernel.unwrap_or_else(|| experiment.base.kernel.clone());
+            let told = format!("pair {number} of {}, {}", pairs.len(), names.join(" + "));
+            let pair = (names.to_vec(), Side { kernel, boot });
+            let tried = self.trial(experiment, pair, &told, plans, (base, &mut *runs))?;
+            let Some(trial) = tried else {
+                ablation.is_interrupted = true;
+                break;
+            };
+            ablation.trials.push(trial);
+        }
+        Ok(())
+    }
+
+    /// One trial; `None` where Ctrl-C has ended it.
+    fn trial(
+        &mut self,
+        experiment: &Experiment,
+        (names, side): (Vec<String>, Side),
+        told: &str,
+        plans: &Plans,
+        (base, runs): (&[Run], &mut Vec<Run>),
+    ) -> Result<Option<Trial>> {
+        Ok(match self.measured(experiment, &side, told, plans)? {
+            Measured::Interrupted => None,
+            Measured::Gap(why) => {
+                let mut trial = trial(names, side, &[], base, &experiment.rule);
+                trial.gap = Some(why);
+                Some(trial)
+            }
+            Measured::Runs(own) => {
+                let trial = trial(names, side, &own, base, &experiment.rule);
+                runs.extend(own);
+                Some(trial)
+            }
+        })
+    }
+
+    /// Measures one side with all seeds.
+    fn measured(
+        &mut self,
+        experiment: &Experiment,
+        side: &Side,
+        told: &str,
+        plans: &Plans,
+    ) -> Result<Measured> {
+        if !self.measure.quiet {
+            say!("{told}");
+        }
+        self.take(side);
+        let prepared = match self.measure.prepare(&experiment.what, &experiment.suite) {
+            Err(why) if is_of_kernel(&why) => return Ok(Measured::Gap(format!("{why:#}"))),
+            prepared => prepared?,
+        };
+        let results = prepared.measure(plans)?;
+        Ok(if results.is_interrupted() {
+            Measured::Interrupted
+        } else {
+            Measured::Runs(results.runs)
+        })
+    }
+
+    /// Explains those that change most, as far as Ctrl-C allows.
+    fn explain(&self, ablation: &mut Ablation, runs: &[Run], base: &[Run]) -> Result<()> {
+        let replay = ReplayArgs::quiet(self.measure.quiet);
+        let cancel = interrupt::flag()?;
+        for trial in ablation.trials.iter_mut().take(self.explain) {
+            let is_own = |run: &&Run| {
+                let subject = &run.subject;
+                (&subject.kernel, subject.boot.as_str())
+                    == (&trial.side.kernel, trial.side.boot.trim())
+            };
+            let own: Vec<Run> = runs.iter().filter(is_own).cloned().collect();
+            let Some(asked) = trial.asked(&own, base) else {
+                continue;
+            };
+            let Some(why) = replay.why(0, &asked, runs, cancel) else {
+                break;
+            };
+            trial.why = Some((asked, why));
+        }
+        Ok(())
+    }
+
+    fn show(&self, ablation: &Ablation, runs: &[Run]) -> Result<()> {
+        if self.json {
+            output::print_json(&ablation_json(ablation))?;
+        } else {
+            output::print(&ablation_text(ablation, output::width()))?;
+        }
+        if let Some(path) = &self.report {
+            output::write_page(&ablation_page(ablation, runs, &documents::all()?), path)?;
+        }
+        Ok(())
+    }
+}
+
+fn untried(options: &Options) -> Vec<Untried> {
+    let untried = |option: &OptionSpec| {
+        Some(Untried {
+            name: option.name.clone(),
+            why: option.untold.clone()?,
+            advice: advice(option),
+        })
+    };
+    options.options.iter().filter_map(untried).collect()
+}
+
+fn advice(option: &OptionSpec) -> Option<Advice> {
+    let advice = option.advice.clone()?;
+    Some(Advice {
+        source: advice.source,
+        says: advice.says,
+        is_higher: advice.expects == Expects::Higher,
+        probe: advice.probe,
+        load: advice.load,
+    })
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `punctual bisect`: the release that made what was fit unfit.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, value_parser};
+use punctual_judge::{Baselines, Bisection, Found, Known, Sequential};
+use punctual_model::Limit;
+use punctual_model::suite::Suite;
+use punctual_report::bisect::{
+    Bisect as Bisected, Step, asked, bisect_json, bisect_page, bisect_text,
+};
+use punctual_runner::documents;
+
+use super::catalog;
+use super::judge::{baselines, judged, limits_of};
+use super::measure::what::WhatArgs;
+use super::measure::{MeasureArgs, is_of_kernel};
+use super::places::places;
+use super::replay_args::ReplayArgs;
+use crate::output::say;
+use crate::{ExitStatus, UsageError, interrupt, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  punctual kernel series debian-6.12-rt    the releases that there are
+  punctual bisect debian-6.12-rt --good 6.12.43 --bad 6.12.117 --limits mine.toml
+  punctual bisect debian-6.12-rt --good 6.12.117 --bad 6.12.43 --limits mine.toml
+                                           which release mended it?
+  punctual bisect v1 v2 v3 v4 --limits mine.toml   kernels of your own, in order
+  punctual bisect debian-6.1-rt --suite ./mine.toml --report bisect.html
+
+First it is confirmed that the good one is fit and the bad one is unfit; then the
+middle one of those between is judged, and so on. Each kernel gets as many seeds as
+its verdict needs. One that cannot be had, does not boot, or stays undecided is
+skipped, and said. What the store holds is not measured again: the same command goes
+on where Ctrl-C has ended it.
+
+A commit of a source tree is found by `git bisect run` with `punctual judge
+--git-bisect`: docs/method/bisection.md has the script.
+
+Exit status: 0 found; 3 one of several, as some were skipped, or interrupted; 2 the
+good one is unfit, or the bad one fit; 5 that cannot be told; 1 an error.";
+
+/// Find the release that broke a limit, by judging as few as can be
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Bisect {
+    /// A line that `punctual kernel list` shows, such as debian-6.12-rt; or kernels, in
+    /// their order
+    #[arg(required = true, value_name = "LINE|KERNEL")]
+    kernels: Vec<String>,
+    /// The one that is fit: a version (6.12.43), or a kernel [default: the first]
+    #[arg(long, value_name = "VERSION")]
+    good: Option<String>,
+    /// The one that is unfit; older than the good one to find what mended it [default: the
+    /// last]
+    #[arg(long, value_name = "VERSION")]
+    bad: Option<String>,
+    /// The limits: a TOML file; without it those of the suite
+    #[arg(long, value_name = "FILE")]
+    limits: Option<PathBuf>,
+    /// What is measured: a suite that `punctual list suites` shows, or a TOML file
+    #[arg(long, value_name = "SUITE", default_value = "series")]
+    suite: String,
+    /// The runs that limits with `of = "baseline"` compare with: a name that
+    /// `punctual baseline list` shows, or a run (may be repeated)
+    #[arg(long, value_name = "NAME|RUN")]
+    baseline: Vec<String>,
+    /// How many seeds a kernel gets at most, before it is skipped as undecided
+    #[arg(long, value_name = "N", default_value_t = 48, value_parser = value_parser!(u64).range(1..=1000))]
+    most_seeds: u64,
+    /// Do not repeat runs to tell what changed
+    #[arg(long)]
+    no_explain: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Write a page (HTML, one file) with verdicts, story and evidence to FILE
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    measure: MeasureArgs,
+}
+
+/// What each kernel is judged by.
+struct Terms {
+    what: WhatArgs,
+    suite: Suite,
+    limits: Vec<Limit>,
+    baselines: Baselines,
+    /// The share of each limit's level that one kernel has.
+    share: f64,
+}
+
+impl Bisect {
+    /// Does it.
+    pub fn run(mut self) -> Result<ExitStatus> {
+        output::check_file(self.report.as_deref())?;
+        let limits = limits_of(self.limits.as_deref(), &self.suite)?;
+        let baselines = baselines(&self.measure.store, &self.baseline, &limits)?;
+        let what = WhatArgs::of_suite(&self.suite);
+        self.measure.check()?;
+        self.measure.check_unnamed("a bisection")?;
+        if self.measure.has_seeds() {
+            let wrong = "--seeds: a kernel gets as many as its verdict needs; --most-seeds says \
+                         how many at most, --seed the first";
+            return Err(UsageError(wrong.into()).into());
+        }
+        let suite = self.measure.suite(&what)?;
+        let (candidates, is_backwards) = self.candidates()?;
+        // Both ends, and what is between: all verdicts together are wrong no more often than
+        // a limit allows.
+        let verdicts = Bisection::steps_most(candidates.len()) + 2;
+        let terms = Terms {
+            what,
+            suite,
+            limits,
+            baselines,
+            share: 1.0 / verdicts as f64,
+        };
+        let mut bisect = Bisected {
+            suite: terms.suite.name.clone(),
+            limits: terms.limits.clone(),
+            candidates,
+            is_backwards,
+            steps: Vec::new(),
+            found: None,
+            why: None,
+        };
+        self.bisect(&mut bisect, &terms)?;
+        self.explain(&mut bisect)?;
+        self.show(&bisect)?;
+        Ok(match bisect.found {
+            Some(Found::Between { .. }) if bisect.suspects().len() == 1 => ExitStatus::Done,
+            Some(Found::Between { .. }) | None => ExitStatus::Incomplete,
+            Some(Found::GoodIsNot(Known::Skipped) | Found::BadIsNot(Known::Skipped)) => {
+                ExitStatus::Undecided
+            }
+            Some(Found::GoodIsNot(_) | Found::BadIsNot(_)) => ExitStatus::Usage,
+        })
+    }
+
+    /// The kernels from the good one to the bad one; and whether these stand the other way
+    /// round than where they come from.
+    fn candidates(&self) -> Result<(Vec<String>, bool)> {
+        let mut all = match self.kernels.as_slice() {
+            [line] => {
+                let releases = catalog()?.releases(line, &mut |message| self.say(message))?;
+                releases.into_iter().map(|one| one.id).collect()
+            }
+            kernels => known(kernels)?,
+        };
+        let ids: Vec<&str> = all.iter().map(String::as_str).collect();
+        let place = |word: &Option<String>, option, default| match word {
+            Some(word) => only(&ids, word, option),
+            None => Ok(default),
+        };
+        let good = place(&self.good, "--good", 0)?;
+        let bad = place(&self.bad, "--bad", ids.len() - 1)?;
+        if good == bad {
+            let same = format!(
+                "--good and --bad are both {}: expected two, and what is between them",
+                ids[good]
+            );
+            return Err(UsageError(same).into());
+        }
+        let is_backwards = good > bad;
+        all.truncate(good.max(bad) + 1);
+        all.drain(..good.min(bad));
+        if is_backwards {
+            all.reverse();
+        }
+        Ok((all, is_backwards))
+    }
+
+    fn say(&self, message: &str) {
+        if !self.measure.quiet {
+            say!("{message}");
+        }
+    }
+
+    /// Judges kernel after kernel, until it is found or Ctrl-C ends it.
+    fn bisect(&mut self, bisect: &mut Bisected, terms: &Terms) -> Result<()> {
+        let mut bisection = Bisection::new(bisect.candidates.len());
+        let most = Bisection::steps_most(bisect.candidates.len());
+        let names = bisect.names();
+        while let Some(at) = bisection.next() {
+            let number = bisect.steps.len();
+            self.say(&match number {
+                0 => format!("{}: is it fit?", names[at]),
+                1 => format!("{}: is it unfit?", names[at]),
+                _ => {
+                    let (fit, unfit) = bisection.ends();
+                    let (fit, unfit) = (&names[fit], &names[unfit]);
+                    let step = number - 1;
+                    format!(
+                        "{}: step {step} of about {most}, between {fit} and {unfit}",
+                        names[at]
+                    )
+                }
+            });
+            let Some(step) = self.step(at, &bisect.candidates[at], terms)? else {
+                return Ok(());
+            };
+            let why = step
+                .skipped
+                .as_deref()
+                .map_or(String::new(), |why| format!(": {why}"));
+            self.say(&format!("{}: {}{why}", names[at], step.known));
+            bisection.tell(at, step.known);
+            bisect.steps.push(step);
+        }
+        bisect.found = bisection.found();
+        Ok(())
+    }
+
+    /// Judges one kernel; `None` where Ctrl-C has ended it.
+    fn step(&mut self, at: usize, id: &str, terms: &Terms) -> Result<Option<Step>> {
+        if let Err(why) = catalog()?.ensure(id, &mut |message| self.say(message)) {
+            return Ok(Some(Step::skipped(at, format!("it cannot be had: {why}"))));
+        }
+        self.measure.take(vec![id.to_owned()]);
+        let prepared = match self.measure.prepare(&terms.what, &terms.suite) {
+            Err(why) if is_of_kernel(&why) => {
+                return Ok(Some(Step::skipped(at, format!("{why:#}"))));
+            }
+            prepared => prepared?,
+        };
+        // A limit that nothing will answer is an error before anything is measured.
+        let plans = self.measure.plans_after(&terms.suite, 0, 1)?;
+        judged(&terms.limits, &prepared.planned(&plans)?, &terms.baselines)?;
+        let baselines = terms.baselines.clone();
+        let sequential = Sequential::at_share(&terms.limits, baselines, terms.share);
+        let is_enough = |seeds| seeds as u64 >= self.most_seeds;
+        let decided = prepared.until_decided(&terms.suite, sequential, &is_enough)?;
+        if decided.is_interrupted {
+            return Ok(None);
+        }
+        Ok(Some(Step::judged(at, decided.judgement, decided.runs)))
+    }
+
+    /// Explains what is different, as far as Ctrl-C allows.
+    fn explain(&self, bisect: &mut Bisected) -> Result<()> {
+        let Some(asked) = asked(bisect).filter(|_| !self.no_explain) else {
+            return Ok(());
+        };
+        let replay = ReplayArgs::quiet(self.measure.quiet);
+        let why = replay.why(0, &asked, &bisect.runs(), interrupt::flag()?);
+        bisect.why = why.map(|why| (asked, why));
+        Ok(())
+    }
+
+    fn show(&self, bisect: &Bisected) -> Result<()> {
+        if self.json {
+            output::print_json(&bisect_json(bisect))?;
+        } else {
+            output::print(&bisect_text(bisect, output::width()))?;
+        }
+        if let Some(path) = &self.report {
+            output::write_page(&bisect_page(bisect, &documents::all()?), path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Kernels that there are, or may be fetched, each once.
+fn known(kernels: &[String]) -> Result<Vec<String>> {
+    for (number, id) in kernels.iter().enumerate() {
+        if kernels[..number].contains(id) {
+            return Err(UsageError(format!("kernel \"{id}\" is named twice")).into());
+        }
+        match catalog()?.get(id) {
+            Err(error) if error.is_request() => return Err(error.into()),
+            // What else is wrong with it is told when it is to be judged.
+            _ => {}
+        }
+    }
+    Ok(kernels.to_vec())
+}
+
+/// The one kernel that a word names.
+fn only(ids: &[&str], word: &str, option: &str) -> Result<usize> {
+    match places(ids, word, option)?.as_slice() {
+        [only] => Ok(*only),
+        several => {
+            let several: Vec<&str> = several.iter().map(|at| ids[*at]).collect();
+            Err(UsageError(format!(
+                "{option}: {word} may be each of {}: name one of these",
+                several.join(", ")
+            ))
+            .into())
+        }
+    }
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where, in a row of candidates, what was fit becomes unfit.
+
+use std::fmt;
+
+/// What is known of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// It is fit.
+    Fit,
+    /// It is unfit.
+    Unfit,
+    /// It cannot be told: it is passed over.
+    Skipped,
+}
+
+impl Known {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fit => "fit",
+            Self::Unfit => "unfit",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+impl fmt::Display for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What a bisection has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// The first candidate is not fit, or cannot be told to be.
+    GoodIsNot(Known),
+    /// The last candidate is not unfit, or cannot be told to be.
+    BadIsNot(Known),
+    /// These are fit and unfit, and no candidate is between them that could be told.
+    Between {
+        /// The number of the last candidate that is fit.
+        fit: usize,
+        /// The number of the first that is unfit; where it is not the next one, all between
+        /// were skipped.
+        unfit: usize,
+    },
+}
+
+/// A search among candidates of which the first is said to be fit, the last to be unfit, and
+/// all others to be fit up to some place and unfit behind it.
+///
+/// Both ends are tried first. Then the middle one of those between the last that is fit and
+/// the first that is unfit; none twice.
+#[derive(Clone, Debug)]
+pub struct Bisection {
+    known: Vec<Option<Known>>,
+}
+
+impl Bisection {
+    /// Nothing was tried yet.
+    ///
+    /// # Panics
+    /// With fewer than two candidates: there is nothing between.
+    pub fn new(candidates: usize) -> Self {
+        assert!(candidates >= 2, "a good one and a bad one");
+        Self {
+            known: vec![None; candidates],
+        }
+    }
+
+    /// How many candidates between the ends are tried at most, where none is skipped.
+    pub fn steps_most(candidates: usize) -> usize {
+        // So many places there are at which it can change.
+        let places = candidates.saturating_sub(1).max(1);
+        places.next_power_of_two().trailing_zeros() as usize
+    }
+
+    /// The number of the candidate to be tried; `None` at the end.
+    pub fn next(&self) -> Option<usize> {
+        let last = self.known.len() - 1;
+        match (self.known[0], self.known[last]) {
+            (None, _) => Some(0),
+            (Some(Known::Fit), None) => Some(last),
+            (Some(Known::Fit), Some(Known::Unfit)) => {
+                let (fit, unfit) = self.ends();
+                let open: Vec<usize> = (fit + 1..unfit)
+                    .filter(|at| self.known[*at].is_none())
+                    .collect();
+                open.get(open.len().saturating_sub(1) / 2).copied()
+            }
+            _ => None,
+        }
+    }
+
+    /// What came of a candidate.
+    pub fn tell(&mut self, at: usize, known: Known) {
+        self.known[at] = Some(known);
+    }
+
+    /// What it has come to; `None` while a candidate is to be tried.
+    pub fn found(&self) -> Option<Found> {
+        if self.next().is_some() {
+            return None;
+        }
+        Some(match (self.known[0], self.known[self.known.len() - 1]) {
+            (Some(Known::Fit), Some(Known::Unfit)) => {
+                let (fit, unfit) = self.ends();
+                Found::Between { fit, unfit }
+            }
+            (Some(Known::Fit), Some(other)) => Found::BadIsNot(other),
+            (Some(other), _) => Found::GoodIsNot(other),
+            (None, _) => unreachable!("the first is to be tried"),
+        })
+    }
+
+    /// The last that is fit before the first that is unfit.
+    pub fn ends(&self) -> (usize, usize) {
+        let is = |wanted: Known| move |known: &Option<Known>| *known == Some(wanted);
+        let unfit = self.known.iter().position(is(Known::Unfit));
+        let unfit = unfit.unwrap_or(self.known.len());
+        let fit = self.known[..unfit].iter().rposition(is(Known::Fit));
+        (fit.unwrap_or(0), unfit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bisects by an answer for each candidate; also how many were tried between the ends.
+    fn bisect(answer: &[Known]) -> (Found, usize) {
+        let mut bisection = Bisection::new(answer.len());
+        let mut tried = Vec::new();
+        while let Some(at) = bisection.next() {
+            assert!(!tried.contains(&at), "{at} is tried twice");
+            assert_eq!(bisection.found(), None);
+            tried.push(at);
+            bisection.tell(at, answer[at]);
+        }
+        let found = bisection.found().expect("an end");
+        (found, tried.len().saturating_sub(2))
+    }
+
+    fn changes(candidates: usize, unfit: usize) -> Vec<Known> {
+        let known = |at| if at < unfit { Known::Fit } else { Known::Unfit };
+        (0..candidates).map(known).collect()
+    }
+
+    #[test]
+    fn each_place_is_found_in_as_few_steps_as_can_be() {
+        for candidates in 2..=40 {
+            let most = Bisection::steps_most(candidates);
+            assert!(most as f64 <= (candidates as f64).log2() + 1.0);
+            for unfit in 1..candidates {
+                let (found, steps) = bisect(&changes(candidates, unfit));
+                let fit = unfit - 1;
+                assert_eq!(found, Found::Between { fit, unfit });
+                assert!(steps <= most, "{candidates} candidates, {unfit}: {steps}");
+            }
+        }
+        assert_eq!(
+            [2, 3, 4, 5, 17, 18].map(Bisection::steps_most),
+            [0, 1, 2, 2, 4, 5]
+        );
+    }
+
+    #[test]
+    fn what_is_skipped_leaves_a_span_only_where_it_stands_at_the_place() {
+        let mut answer = changes(16, 9);
+        answer[7] = Known::Skipped;
+        let (found, _) = bisect(&answer);
+        assert_eq!(found, Found::Between { fit: 8, unfit: 9 });
+        answer[8] = Known::Skipped;
+        let (found, _) = bisect(&answer);
+        assert_eq!(found, Found::Between { fit: 6, unfit: 9 });
+        let all = [&[Known::Fit][..], &[Known::Skipped; 9], &[Known::Unfit]].concat();
+        assert_eq!(bisect(&all), (Found::Between { fit: 0, unfit: 10 }, 9));
+    }
+
+    #[test]
+    fn an_end_that_is_not_what_it_was_said_to_be_ends_it() {
+        for known in [Known::Unfit, Known::Skipped] {
+            let mut answer = changes(9, 4);
+            answer[0] = known;
+            assert_eq!(bisect(&answer), (Found::GoodIsNot(known), 0));
+        }
+        for known in [Known::Fit, Known::Skipped] {
+            let mut answer = changes(9, 4);
+            answer[8] = known;
+            assert_eq!(bisect(&answer), (Found::BadIsNot(known), 0));
+        }
+    }
+}

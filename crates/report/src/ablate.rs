@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What options buy, and what they cost: each against a base without it, row by row, ranked.
+
+mod json;
+mod page;
+mod text;
+
+use punctual_judge::{Comparison as Judged, Pair, Rule, Verdict, compare_rows, is_identical};
+use punctual_model::run::State;
+use punctual_model::{Nanos, Recording, Run};
+
+use crate::asked::{Asked, middle_run};
+use crate::gate::Why;
+use crate::matrix::{Column, Matrix, Measured, Measurement, fate};
+use crate::series::{Figure, figures};
+use crate::stats::Stats;
+
+pub use json::ablation_json;
+pub use page::ablation_page;
+pub use text::ablation_text;
+
+/// Options against a base.
+#[derive(Debug)]
+pub struct Ablation {
+    /// The suite's name.
+    pub suite: String,
+    /// The base.
+    pub base: Side,
+    /// What was tried, ranked: what changes most comes first.
+    pub trials: Vec<Trial>,
+    /// What was not tried, and why.
+    pub untried: Vec<Untried>,
+    /// How sure the verdicts are, of one option.
+    pub rule: Rule,
+    /// Whether it was ended by Ctrl-C before all was tried.
+    pub is_interrupted: bool,
+}
+
+/// A kernel with boot arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Side {
+    /// The kernel.
+    pub kernel: String,
+    /// Its boot arguments.
+    pub boot: String,
+}
+
+/// An option, or two, that was tried.
+#[derive(Debug)]
+pub struct Trial {
+    /// What it is called: each option's name.
+    pub names: Vec<String>,
+    /// The kernel and the boot arguments with it.
+    pub side: Side,
+    /// What is said of it.
+    pub advice: Option<Advice>,
+    /// Each figure of each measurement.
+    pub rows: Vec<Row>,
+    /// Why it cannot be told, where it could not be measured as a whole.
+    pub gap: Option<String>,
+    /// The boot arguments that its kernel does not know.
+    pub unknown: Vec<String>,
+    /// What the largest change comes from: the path that it takes away, or adds.
+    pub why: Option<(Asked, Why)>,
+}
+
+/// What was not tried.
+#[derive(Clone, Debug)]
+pub struct Untried {
+    /// What it is called.
+    pub name: String,
+    /// Why.
+    pub why: String,
+    /// What is said of it.
+    pub advice: Option<Advice>,
+}
+
+/// What is said of an option, to be held against what came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// Whose advice it is.
+    pub source: String,
+    /// What it says.
+    pub says: String,
+    /// Whether samples are to be longer: the option takes away what is advised.
+    pub is_higher: bool,
+    /// Of which probe; `None`: of each latency.
+    pub probe: Option<String>,
+    /// Under which load; `None`: under each.
+    pub load: Option<String>,
+}
+
+/// One figure of one measurement.
+#[derive(Debug)]
+pub struct Row {
+    /// The measurement.
+    pub row: Measurement,
+    /// Which figure of it.
+    pub figure: Figure,
+    /// The middle one of the base's runs.
+    pub base: Nanos,
+    /// The middle one of the runs with the option.
+    pub with: Nanos,
+    /// Run by run: lower, higher, not separated, identical.
+    pub judged: Judged,
+}
+
+/// What came of advice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It does what it is said to, in some row that is meant.
+    Holds,
+    /// It does the opposite in some row, and what it is said to in none.
+    Opposite,
+    /// It does not: an effect that is worth finding is excluded in each row.
+    DoesNotHold,
+    /// It cannot be told.
+    Undecided,
+}
+
+impl Outcome {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Opposite => "does not hold: the opposite is so",
+            Self::DoesNotHold => "does not hold",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
+impl Row {
+    /// What it is called: `timer, stress, cpu0: worst`.
+    pub fn title(&self) -> String {
+        format!("{}: {}", self.row.title(), self.figure.name())
+    }
+
+    /// By how much it is longer with the option.
+    pub fn by(&self) -> Nanos {
+        self.with - self.base
+    }
+
+    /// Whether the option changes it, by more than chance.
+    pub fn is_told(&self) -> bool {
+        matches!(self.judged.verdict, Verdict::Lower | Verdict::Higher)
+    }
+
+    fn is_latency(&self) -> bool {
+        !self.row.is_throughput()
+    }
+
+    /// Whether a change for the better (or, for `is_higher`, a longer one) that is worth
+    /// finding is excluded.
+    fn excludes(&self, is_higher: bool, rule: &Rule) -> bool {
+        if self.judged.verdict == Verdict::Identical {
+            return true;
+        }
+        let bounds = self.judged.ratio.and_then(|ratio| ratio.bounds);
+        let is_excluded = |(low, high): (f64, f64)| {
+            if is_higher {
+                high < rule.effect
+            } else {
+                low > 1.0 / rule.effect
+            }
+        };
+        bounds.is_some_and(is_excluded)
+    }
+}
+
+impl Trial {
+    /// Its name.
+    pub fn name(&self) -> String {
+        self.names.join(" + ")
+    }
+
+    /// The rows that it changes, the largest change first: latencies before throughput.
+    pub fn told(&self) -> Vec<&Row> {
+        let mut told: Vec<&Row> = self.rows.iter().filter(|row| row.is_told()).collect();
+        told.sort_by_key(|row| (!row.is_latency(), -row.by().0.abs()));
+        told
+    }
+
+    /// Whether it behaves as the base does, to the last sample of all rows.
+    pub fn is_identical(&self) -> bool {
+        let is_same = |row: &Row| row.judged.verdict == Verdict::Identical;
+        self.gap.is_none() && !self.rows.is_empty() && self.rows.iter().all(is_same)
+    }
+
+    /// By how much it changes the latency that it changes most, in nanoseconds; 0 where it
+    /// changes none.
+    fn rank(&self) -> i64 {
+        let latencies = self.told().into_iter().filter(|row| row.is_latency());
+        latencies.map(|row| row.by().0.abs()).max().unwrap_or(0)
+    }
+
+    /// What came of what is said of it; `None` where nothing is.
+    pub fn outcome(&self, rule: &Rule) -> Option<Outcome> {
+        let advice = self.advice.as_ref()?;
+        let is_meant = |row: &&Row| {
+            let is_of = |own: &Option<String>, of: &str| own.as_deref().is_none_or(|own| own == of);
+            row.is_latency()
+                && is_of(&advice.probe, &row.row.probe)
+                && is_of(&advice.load, &row.row.load)
+        };
+        let meant: Vec<&Row> = self.rows.iter().filter(is_meant).collect();
+        let (wanted, opposite) = if advice.is_higher {
+            (Verdict::Higher, Verdict::Lower)
+        } else {
+            (Verdict::Lower, Verdict::Higher)
+        };
+        let any = |verdict: Verdict| meant.iter().any(|row| row.judged.verdict == verdict);
+        Some(
+            if self.gap.is_some() || meant.is_empty() || !self.unknown.is_empty() {
+                Outcome::Undecided
+            } else if any(wanted) {
+                Outcome::Holds
+            } else if any(opposite) {
+                Outcome::Opposite
+            } else if meant.iter().all(|row| row.excludes(advice.is_higher, rule)) {
+                Outcome::DoesNotHold
+            } else {
+                Outcome::Undecided
+            },
+        )
+    }
+
+    /// What is to be asked of it: about the latency that it changes most, the middle run of
+    /// both sides. `None` where it changes none.
+    pub fn asked(&self, runs: &[Run], base: &[Run]) -> Option<Asked> {
+        let row = *self.told().first()?;
+        let (key, share) = (row.row.key(), row.figure.share());
+        let middle = |runs| middle_run(runs, &key, share).map(|run| run.id.clone());
+        let runs = [middle(runs)?, middle(base)?];
+        Some(Asked { key, share, runs })
+    }
+}
+
+impl Ablation {
+    /// Puts what changes most first. What changes nothing stays in its order.
+    pub fn rank(&mut self) {
+        self.trials.sort_by_key(|trial| -trial.rank());
+    }
+
+    /// The options that change something by themselves, by their numbers, and so may interact.
+    pub fn that_change(&self) -> Vec<usize> {
+        let is_one = |at: &usize| {
+            let trial = &self.trials[*at];
+            trial.names.len() == 1 && !trial.told().is_empty()
+        };
+        (0..self.trials.len()).filter(is_one).collect()
+    }
+
+    /// What two options change each by itself, added up, in a row of both together: `None`
+    /// where one of the two was not measured.
+    pub fn sum_of_parts(&self, pair: &Trial, row: &Row) -> Option<Nanos> {
+        let [one, other] = pair.names.as_slice() else {
+            return None;
+        };
+        let by = |name: &String| {
+            let mut singles = self.trials.iter();
+            let single = singles.find(|trial| trial.names == [name.clone()])?;
+            let mut rows = single.rows.iter();
+            let own = rows.find(|own| own.title() == row.title())?;
+            Some(own.by())
+        };
+        Some(by(one)? + by(other)?)
+    }
+}
+
+/// Compares runs with an option with those of the base, by a rule that holds for all rows
+/// together; `names` are what the option is called.
+pub fn trial(names: Vec<String>, side: Side, runs: &[Run], base: &[Run], rule: &Rule) -> Trial {
+    let gap = runs
+        .iter()
+        .chain(base)
+        .find(|run| run.state != State::Finished)
+        .map(|run| format!("{} (seed {}): {}", run.id, run.seed, fate(run)));
+    let (own_matrix, base_matrix) = (Matrix::new(runs), Matrix::new(base));
+    let rows = match (own_matrix.columns.first(), base_matrix.columns.first()) {
+        (Some(own), Some(other)) if gap.is_none() => rows(&base_matrix.rows, own, other, rule),
+        _ => Vec::new(),
+    };
+    Trial {
+        names,
+        side,
+        advice: None,
+        unknown: unknown(runs),
+        rows,
+        gap,
+        why: None,
+    }
+}
+
+/// A run, what it recorded, and its figure.
+type Found<'a> = (&'a Run, &'a Recording, Nanos);
+
+fn rows(all: &[Measurement], own: &Column<'_>, base: &Column<'_>, rule: &Rule) -> Vec<Row> {
+    let (mut found, mut pairs) = (Vec::new(), Vec::new());
+    for row in all {
+        for figure in figures(row) {
+            let [ones, others] = [own, base].map(|column| values(column, row, *figure));
+            if let (Some(with), Some(base)) = (middle(&ones), middle(&others)) {
+                found.push((row.clone(), *figure, base, with));
+                pairs.push(pair(&ones, &others));
+            }
+        }
+    }
+    let judged = compare_rows(&pairs, rule);
+    let row = |((row, figure, base, with), judged)| Row {
+        row,
+        figure,
+        base,
+        with,
+        judged,
+    };
+    found.into_iter().zip(judged).map(row).collect()
+}
+
+fn pair(ones: &[Found<'_>], others: &[Found<'_>]) -> Pair {
+    let numbers = |side: &[Found<'_>]| side.iter().map(|(.., value)| value.0 as f64).collect();
+    let runs = ones.iter().chain(others).map(|(run, ..)| run.id.clone());
+    Pair {
+        is_identical: is_identical(&recordings(ones), &recordings(others)),
+        of: numbers(ones),
+        than: numbers(others),
+        runs: runs.collect(),
+    }
+}
+
+fn recordings<'a>(side: &[Found<'a>]) -> Vec<(&'a Run, &'a Recording)> {
+    let pairs = side.iter().map(|(run, recording, _)| (*run, *recording));
+    pairs.collect()
+}
+
+/// Each run's figure of a measurement.
+fn values<'a>(column: &Column<'a>, row: &Measurement, figure: Figure) -> Vec<Found<'a>> {
+    let of_run = |one: Measured<'a>| {
+        let value = figure.of(&Stats::of(&[one]))?;
+        Some((one.run, one.recording, value))
+    };
+    column.found(row).into_iter().filter_map(of_run).collect()
+}
+
+fn middle(side: &[Found<'_>]) -> Option<Nanos> {
+    let mut values: Vec<Nanos> = side.iter().map(|(.., value)| *value).collect();
+    values.sort_unstable();
+    values.get(values.len() / 2).copied()
+}
+
+/// The boot arguments that the kernel said it does not know.
+///
+/// Source: `init/main.c`, `print_unknown_bootoptions`.
+fn unknown(runs: &[Run]) -> Vec<String> {
+    const SAID: &str = "Unknown kernel command line parameters \"";
+    let said = runs.iter().find_map(|run| {
+        let (_, rest) = run.console.split_once(SAID)?;
+        rest.split_once('"').map(|(words, _)| words)
+    });
+    let own = runs.first().map_or("", |run| &run.subject.boot);
+    let words = said.unwrap_or_default().split_whitespace();
+    let is_own = |word: &&str| own.split_whitespace().any(|own| own == *word);
+    words.filter(is_own).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests;

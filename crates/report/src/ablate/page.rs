@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What options buy, as a page.
+
+use maud::{Markup, html};
+use punctual_judge::Verdict;
+use punctual_model::Run;
+use punctual_published::Document;
+
+use super::text::{advice_told, also, asked_told, called, head, nothing, row_told};
+use super::{Ablation, Row, Trial};
+use crate::gate::why_page;
+use crate::page::beneath;
+use crate::shell::{self, Chapter, wide};
+
+/// The page about options; `runs` are all that it rests on.
+pub fn ablation_page(ablation: &Ablation, runs: &[Run], documents: &[Document]) -> String {
+    let title = format!("Punctual: what options buy on {}", ablation.base.kernel);
+    let lead = html! { @for said in head(ablation) { p.lead { (said) } } };
+    let mut chapters = vec![
+        Chapter::new("Option by option", options(ablation)),
+        Chapter::new("Advice", advice(ablation)),
+        Chapter::new(
+            "Why",
+            html! { @for trial in &ablation.trials { @if let Some((asked, why)) = &trial.why {
+                h3 { (trial.name()) }
+                p.soft { (asked_told(trial, asked)) }
+                (why_page(why))
+            } } },
+        ),
+    ];
+    chapters.extend(beneath(runs, documents));
+    shell::page(&title, &lead, chapters)
+}
+
+fn options(ablation: &Ablation) -> Markup {
+    wide(&html! { table.text.kept {
+        thead { tr { th { "option" } th { "what it does" } } }
+        tbody { @for trial in &ablation.trials { tr {
+            td.free { (called(trial, ablation)) }
+            td.free {
+                @for row in trial.told() {
+                    span class=(class(row)) { (row_told(ablation, trial, row)) } br;
+                }
+                @if trial.told().is_empty() { (nothing(trial)) br; }
+                @for said in also(ablation, trial) { (said) br; }
+            }
+        } } }
+    } })
+}
+
+/// Each line of advice with what came of it; nothing where none was given.
+fn advice(ablation: &Ablation) -> Markup {
+    let told = |trial: &Trial| {
+        let outcome = trial.outcome(&ablation.rule)?;
+        Some((
+            trial.advice.clone()?,
+            trial.name(),
+            outcome.name().to_owned(),
+        ))
+    };
+    let mut rows: Vec<_> = ablation.trials.iter().filter_map(told).collect();
+    rows.extend(ablation.untried.iter().filter_map(|one| {
+        let why = format!("cannot be told here: {}", one.why);
+        Some((one.advice.clone()?, one.name.clone(), why))
+    }));
+    html! { @if !rows.is_empty() { (wide(&html! { table.text.kept {
+        thead { tr { th { "advice" } th { "option" } th { "outcome" } } }
+        tbody { @for (advice, name, outcome) in &rows { tr {
+            td.free { (advice_told(advice)) } td.free { (name) } td.free { (outcome) }
+        } } }
+    } })) } }
+}
+
+/// The class of the style sheet for what an option does.
+fn class(row: &Row) -> &'static str {
+    match row.judged.verdict {
+        Verdict::Lower => "low",
+        _ => "high",
+    }
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Options of which the truth is known.
+
+use serde_json::Value;
+
+use super::*;
+use crate::fixtures::{self, assert_has};
+
+const BASE: &str = "debian-6.12-rt";
+
+/// Five runs with this boot argument: each wake-up takes so long, hackbench so long.
+fn runs(boot: &str, wake_up: i64, work: i64) -> Vec<Run> {
+    let run = |seed: i64| {
+        let values = [wake_up + seed, wake_up + seed, wake_up + 10 * seed];
+        let timer = fixtures::recording(["timer", "idle", "cpu0"], &values);
+        let hackbench = fixtures::recording(["hackbench", "idle", "pipe"], &[work + seed, work]);
+        let mut run = fixtures::run_with(vec![timer, hackbench]);
+        run.id = format!("{boot}{seed}");
+        run.seed = seed as u64;
+        run.subject.kernel = BASE.into();
+        run.subject.name = BASE.into();
+        run.subject.boot = boot.into();
+        run
+    };
+    (1..=5).map(run).collect()
+}
+
+fn side(boot: &str) -> Side {
+    Side {
+        kernel: BASE.into(),
+        boot: boot.into(),
+    }
+}
+
+fn advised(name: &str, own: &[Run], is_higher: bool) -> Trial {
+    let base = runs("", 4_000, 1_000_000);
+    let mut trial = trial(vec![name.into()], side(name), own, &base, &Rule::default());
+    trial.advice = Some(Advice {
+        source: "S3".into(),
+        says: "do it".into(),
+        is_higher,
+        probe: Some("timer".into()),
+        load: None,
+    });
+    trial
+}
+
+fn ablation() -> Ablation {
+    let unknown = {
+        let mut own = runs("unknown", 4_000, 1_000_000);
+        own[0].console = "Unknown kernel command line parameters \"x unknown\", will be".into();
+        own
+    };
+    let mut failed = runs("failed", 4_000, 1_000_000);
+    failed[2].state = State::Failed;
+    failed[2].error = Some("the guest's kernel panicked".into());
+    let mut ablation = Ablation {
+        suite: "advice".into(),
+        base: side(""),
+        trials: vec![
+            advised("same", &runs("", 4_000, 1_000_000), false),
+            advised("faster", &runs("faster", 3_000, 1_200_000), false),
+            advised("unknown", &unknown, false),
+            advised("failed", &failed, false),
+            advised("planted", &runs("planted", 9_000, 1_000_000), false),
+            advised("longer", &runs("longer", 5_500, 1_000_000), true),
+            advised("little", &runs("little", 4_001, 1_000_000), false),
+        ],
+        untried: vec![Untried {
+            name: "governor".into(),
+            why: "virtual time has no frequency".into(),
+            advice: None,
+        }],
+        rule: Rule::default(),
+        is_interrupted: false,
+    };
+    let pair = ["faster", "longer"].map(str::to_owned).to_vec();
+    let base = runs("", 4_000, 1_000_000);
+    let both = runs("faster longer", 4_700, 1_200_000);
+    let both = trial(pair, side("faster longer"), &both, &base, &Rule::default());
+    ablation.trials.push(both);
+    ablation.rank();
+    ablation
+}
+
+fn schema(value: &Value) -> Result<(), String> {
+    let text = include_str!("../../../../docs/schema/ablation-1.json");
+    crate::schema::check("ablation-1.json", text, value)
+}
+
+fn find<'a>(ablation: &'a Ablation, name: &str) -> &'a Trial {
+    let mut trials = ablation.trials.iter();
+    trials.find(|trial| trial.name() == name).expect(name)
+}
+
+#[test]
+fn what_changes_most_comes_first_and_each_is_told_apart() {
+    let ablation = ablation();
+    let names: Vec<String> = ablation.trials.iter().map(Trial::name).collect();
+    assert_eq!(names[..3], ["planted", "longer", "faster"], "{names:?}");
+    let outcome = |name| find(&ablation, name).outcome(&ablation.rule).unwrap();
+    assert_eq!(outcome("faster"), Outcome::Holds);
+    assert_eq!(outcome("longer"), Outcome::Holds);
+    assert_eq!(outcome("planted"), Outcome::Opposite);
+    assert_eq!(outcome("same"), Outcome::DoesNotHold);
+    assert_eq!(outcome("little"), Outcome::DoesNotHold);
+    // What cannot be measured, or was not done at all, is never an answer.
+    assert_eq!(outcome("failed"), Outcome::Undecided);
+    assert_eq!(outcome("unknown"), Outcome::Undecided);
+    assert!(find(&ablation, "same").is_identical());
+    let faster = find(&ablation, "faster");
+    let told = faster.told();
+    assert_eq!(
+        (told[0].title().as_str(), told[0].by().0),
+        ("timer, idle, cpu0: worst", -1_000)
+    );
+    let last = told.last().unwrap();
+    assert!(last.row.is_throughput() && last.by().0 > 0, "{last:?}");
+    let asked = faster
+        .asked(
+            &runs("faster", 3_000, 1_200_000),
+            &runs("", 4_000, 1_000_000),
+        )
+        .unwrap();
+    assert_eq!(asked.runs, ["faster3", "3"]);
+}
+
+#[test]
+fn all_forms_say_the_same() {
+    let ablation = ablation();
+    let text = ablation_text(&ablation, 80);
+    assert_has(
+        &text.split_whitespace().collect::<Vec<_>>().join(" "),
+        &[
+            "1. planted",
+            "costs 5,000 ns of timer, idle, cpu0: worst (4,030 to 9,030 ns): higher",
+            "buys 1,000 ns of timer, idle, cpu0: worst (4,030 to 3,030 ns): lower",
+            "costs 200,000 ns of hackbench, idle, pipe: median",
+            "S3: do it: does not hold: the opposite is so",
+            "Nothing told of:",
+            "failed: undecided: failed3 (seed 3): the run failed: the guest's kernel panicked",
+            "its kernel does not know the boot argument unknown",
+            "added up: +500",
+            "governor: virtual time has no frequency",
+        ],
+    );
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    let json = ablation_json(&ablation);
+    schema(&json).unwrap();
+    assert_eq!(json["options"][0]["names"], serde_json::json!(["planted"]));
+    let mut broken = json.clone();
+    broken["options"][0]["figures"][0]["base_ns"] = "7".into();
+    assert!(schema(&broken).is_err());
+    let page = ablation_page(&ablation, &runs("", 4_000, 1_000_000), &[]);
+    assert_has(
+        &page,
+        &[
+            "Option by option",
+            "does not hold",
+            "class=\"high\"",
+            "Evidence",
+        ],
+    );
+}
+
+#[test]
+fn what_was_interrupted_says_so() {
+    let mut ablation = ablation();
+    ablation.is_interrupted = true;
+    assert_has(
+        &ablation_text(&ablation, 80),
+        &["Interrupted: not all was tried"],
+    );
+    schema(&ablation_json(&ablation)).unwrap();
+}

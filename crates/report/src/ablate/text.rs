@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What options buy, for terminals.
+
+use punctual_judge::Verdict;
+use punctual_model::Nanos;
+
+use super::{Ablation, Advice, Row, Trial};
+use crate::compare::verdict_told;
+use crate::gate::why_text;
+use crate::text::{Lines, clean, exact};
+
+/// Each option that changes something, ranked; then those that change nothing, and those that
+/// were not tried. No line longer than `width`, but for tables of functions.
+pub fn ablation_text(ablation: &Ablation, width: usize) -> String {
+    let mut lines = Lines::new(width);
+    for said in head(ablation) {
+        lines.put(&clean(&said));
+    }
+    let (told, silent): (Vec<&Trial>, Vec<&Trial>) = ablation
+        .trials
+        .iter()
+        .partition(|trial| !trial.told().is_empty());
+    for (trial, number) in told.into_iter().zip(1..) {
+        lines.line("");
+        lines.put(&clean(&format!("{number}. {}", called(trial, ablation))));
+        for said in trial
+            .told()
+            .into_iter()
+            .map(|row| row_told(ablation, trial, row))
+        {
+            lines.wrap(&clean(&said), "   ", "     ");
+        }
+        for said in also(ablation, trial) {
+            lines.wrap(&clean(&said), "   ", "     ");
+        }
+    }
+    if !silent.is_empty() {
+        lines.line("");
+        lines.put("Nothing told of:");
+        for trial in silent {
+            let said = format!("{}: {}", called(trial, ablation), nothing(trial));
+            lines.wrap(&clean(&said), "  ", "    ");
+            for said in also(ablation, trial) {
+                lines.wrap(&clean(&said), "    ", "      ");
+            }
+        }
+    }
+    if !ablation.untried.is_empty() {
+        lines.line("");
+        lines.put("Not tried:");
+        for one in &ablation.untried {
+            lines.wrap(&clean(&format!("{}: {}", one.name, one.why)), "  ", "    ");
+            if let Some(advice) = &one.advice {
+                let said = format!("{}: cannot be told here", advice_told(advice));
+                lines.wrap(&clean(&said), "    ", "      ");
+            }
+        }
+    }
+    for trial in &ablation.trials {
+        if let Some((asked, why)) = &trial.why {
+            lines.line("");
+            lines.put(&clean(&asked_told(trial, asked)));
+            for line in why_text(why, width).trim_end().lines() {
+                lines.line(line);
+            }
+        }
+    }
+    lines.finish()
+}
+
+/// What was compared with what, and how sure it is.
+pub fn head(ablation: &Ablation) -> Vec<String> {
+    let base = &ablation.base;
+    let boot = match base.boot.as_str() {
+        "" => "without boot arguments".to_owned(),
+        boot => format!("with {boot}"),
+    };
+    let mut said = vec![format!(
+        "Base: {} {boot}; suite {}. Each option is held against it, run by run; in one of twenty \
+         such tables something is told that is not so.",
+        base.kernel, ablation.suite
+    )];
+    if ablation.is_interrupted {
+        said.push("Interrupted: not all was tried; the same command goes on.".to_owned());
+    }
+    said
+}
+
+/// Its name, and what it is where that is not its name.
+pub fn called(trial: &Trial, ablation: &Ablation) -> String {
+    let name = trial.name();
+    let (side, base) = (&trial.side, &ablation.base);
+    let mut parts = Vec::new();
+    if side.kernel != base.kernel {
+        parts.push(side.kernel.clone());
+    }
+    if side.boot != base.boot && side.boot.trim() != name {
+        parts.push(match side.boot.as_str() {
+            "" => "without boot arguments".to_owned(),
+            boot => boot.to_owned(),
+        });
+    }
+    parts.retain(|part| *part != name);
+    if parts.is_empty() {
+        return name;
+    }
+    format!("{name} ({})", parts.join(" "))
+}
+
+/// `buys 922 ns of timer, idle, cpu0: median (4,671 to 3,749 ns): lower 0.80× (…)`.
+pub fn row_told(ablation: &Ablation, trial: &Trial, row: &Row) -> String {
+    let word = if row.judged.verdict == Verdict::Lower {
+        "buys"
+    } else {
+        "costs"
+    };
+    let by = exact(Nanos(row.by().0.abs()));
+    let [base, with] = [row.base, row.with].map(exact);
+    let judged = verdict_told(&row.judged, &ablation.rule);
+    let parts = ablation.sum_of_parts(trial, row);
+    let parts = parts.map_or(String::new(), |sum| {
+        format!("; each by itself, added up: {} ns", signed(sum))
+    });
+    format!(
+        "{word} {by} ns of {} ({base} to {with} ns): {judged}{parts}",
+        row.title()
+    )
+}
+
+fn signed(by: Nanos) -> String {
+    let sign = if by > Nanos::ZERO { "+" } else { "" };
+    format!("{sign}{}", exact(by))
+}
+
+/// What else is to be said: arguments that are unknown, and what came of advice.
+pub fn also(ablation: &Ablation, trial: &Trial) -> Vec<String> {
+    let mut said = Vec::new();
+    if !trial.unknown.is_empty() {
+        said.push(format!(
+            "its kernel does not know the boot argument {}",
+            trial.unknown.join(", ")
+        ));
+    }
+    if let (Some(advice), Some(outcome)) = (&trial.advice, trial.outcome(&ablation.rule)) {
+        said.push(format!("{}: {}", advice_told(advice), outcome.name()));
+    }
+    said
+}
+
+/// `S3: disable the tickless system`.
+pub fn advice_told(advice: &Advice) -> String {
+    format!("{}: {}", advice.source, advice.says)
+}
+
+/// Why nothing is told of an option.
+pub fn nothing(trial: &Trial) -> String {
+    if let Some(gap) = &trial.gap {
+        return format!("undecided: {gap}");
+    }
+    if trial.is_identical() {
+        return "the same as the base, to the last sample".to_owned();
+    }
+    let same = trial.rows.iter();
+    let same = same.filter(|row| row.judged.verdict == Verdict::Identical);
+    let (same, all) = (same.count(), trial.rows.len());
+    let few = trial.rows.iter().find_map(|row| match row.judged.verdict {
+        Verdict::Undecided(few) => Some(format!("; {few}")),
+        _ => None,
+    });
+    format!(
+        "{same} of {all} figures the same to the last sample, the others not separated{}",
+        few.unwrap_or_default()
+    )
+}
+
+/// `The median of timer, idle, cpu0, with nohz=off against the base:`
+pub fn asked_told(trial: &Trial, asked: &crate::asked::Asked) -> String {
+    let key = &asked.key;
+    let (probe, load, label) = (&key.probe, &key.load, key.label());
+    let (figure, name) = (asked.figure(), trial.name());
+    format!("The {figure} of {probe}, {load}, {label}, with {name} against the base:")
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Files of options: what is to be tried on a kernel, one at a time. Those that come with
+//! Punctual, and the user's own in `~/.config/punctual/options`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use include_dir::{Dir, include_dir};
+use serde::Deserialize;
+
+use crate::data_files::{self, wrong};
+use crate::{Error, mistakes};
+
+static OPTIONS: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../options");
+
+/// A file of options.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Options {
+    /// One line for tables.
+    #[serde(default)]
+    pub summary: String,
+    /// What is measured, where nobody says otherwise: a suite.
+    pub suite: Option<String>,
+    /// Boot arguments that all have, the base included.
+    #[serde(default)]
+    pub boot: String,
+    /// The options.
+    #[serde(rename = "option", default)]
+    pub options: Vec<OptionSpec>,
+}
+
+/// One option: what differs from the base, or why it cannot be tried.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OptionSpec {
+    /// What it is called.
+    pub name: String,
+    /// Boot arguments besides those of the base.
+    #[serde(default)]
+    pub boot: String,
+    /// Boot arguments of the base that it goes without.
+    #[serde(default)]
+    pub without: String,
+    /// A kernel in place of the base's.
+    pub kernel: Option<String>,
+    /// Who advises it, and what is said of it.
+    pub advice: Option<Advice>,
+    /// Why it is not tried: nothing that can be measured here would show it.
+    pub untold: Option<String>,
+}
+
+/// What is said of an option.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Advice {
+    /// Whose advice it is: a document, and where in it.
+    pub source: String,
+    /// What it says, in our words.
+    pub says: String,
+    /// What it is to do to samples.
+    #[serde(default)]
+    pub expects: Expects,
+    /// Of which probe; none: of each latency.
+    pub probe: Option<String>,
+    /// Under which load; none: each.
+    pub load: Option<String>,
+}
+
+/// Which way samples are to change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Expects {
+    /// They are to be shorter.
+    #[default]
+    Lower,
+    /// They are to be longer: the option takes away what is advised.
+    Higher,
+}
+
+impl OptionSpec {
+    /// Whether it can be tried.
+    pub fn is_tried(&self) -> bool {
+        self.untold.is_none()
+    }
+
+    /// The boot arguments with it, of those that the base has.
+    ///
+    /// # Errors
+    /// Where it goes without an argument that the base has not.
+    pub fn boot_with(&self, base: &str) -> Result<String, Error> {
+        let mut words: Vec<&str> = base.split_whitespace().collect();
+        for gone in self.without.split_whitespace() {
+            let at = words.iter().position(|word| *word == gone);
+            let at = at.ok_or_else(|| {
+                Error::Request(format!(
+                    "option \"{}\": expected the base to have the boot argument {gone}, found \
+                     \"{base}\"",
+                    self.name
+                ))
+            })?;
+            words.remove(at);
+        }
+        words.extend(self.boot.split_whitespace());
+        Ok(words.join(" "))
+    }
+}
+
+/// All files of options by name, which is their file's.
+pub fn all() -> Result<BTreeMap<String, Options>, Error> {
+    let texts = data_files::all("options", &OPTIONS)?;
+    let one = |(path, text): &(PathBuf, String)| Ok((data_files::stem(path), parse(path, text)?));
+    texts.iter().map(one).collect()
+}
+
+/// The file of options of that name, or at that path.
+pub fn find(name_or_path: &str) -> Result<Options, Error> {
+    if data_files::is_path(name_or_path) {
+        let path = Path::new(name_or_path);
+        return parse(path, &data_files::read(path)?);
+    }
+    let mut all = all()?;
+    all.remove(name_or_path).ok_or_else(|| {
+        let known: Vec<&str> = all.keys().map(String::as_str).collect();
+        Error::unknown("file of options", name_or_path, &known)
+    })
+}
+
+fn parse(path: &Path, text: &str) -> Result<Options, Error> {
+    let options: Options =
+        toml::from_str(text).map_err(|error| wrong(path, &mistakes::explain(text, &error)))?;
+    check(&options).map_err(|reason| wrong(path, &reason))?;
+    Ok(options)
+}
+
+fn check(options: &Options) -> Result<(), String> {
+    let all = &options.options;
+    for (option, number) in all.iter().zip(1..) {
+        let name = &option.name;
+        if name.trim().is_empty() {
+            return Err(format!("option {number}: expected a name, found none"));
+        }
+        if all[..number - 1].iter().any(|other| other.name == *name) {
+            return Err(format!("option \"{name}\" is there twice"));
+        }
+        let differs =
+            option.kernel.is_some() || !(option.boot.is_empty() && option.without.is_empty());
+        if differs == option.untold.is_some() {
+            return Err(format!(
+                "option \"{name}\": expected what differs (boot, without, kernel), or why it is \
+                 not tried (untold), and not both"
+            ));
+        }
+    }
+    if !all.iter().any(OptionSpec::is_tried) {
+        return Err("expected an [[option]] that can be tried, found none".to_owned());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Options, String> {
+        parse(Path::new("mine.toml"), text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_file_that_comes_along_is_sound() {
+        let all = all().unwrap();
+        let advice = &all["advice"];
+        assert!(advice.options.iter().all(|one| one.advice.is_some()));
+        assert!(advice.options.iter().any(|one| !one.is_tried()));
+        let error = find("advise").unwrap_err().to_string();
+        assert!(error.contains("did you mean advice?"), "{error}");
+    }
+
+    #[test]
+    fn an_option_adds_to_the_base_or_takes_away_from_it() {
+        let text = "boot = \"a b=1\"\n[[option]]\nname = \"no b\"\nwithout = \"b=1\"\n\
+                    [[option]]\nname = \"c\"\nboot = \"c d\"\n";
+        let options = parsed(text).unwrap();
+        let boot = |at: usize| options.options[at].boot_with(&options.boot).unwrap();
+        assert_eq!((boot(0).as_str(), boot(1).as_str()), ("a", "a b=1 c d"));
+        let error = options.options[0].boot_with("a").unwrap_err().to_string();
+        assert!(
+            error.contains("expected the base to have the boot argument b=1"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let option = "[[option]]\nname = \"a\"\nboot = \"a\"\n";
+        for (text, expected) in [
+            (String::new(), "expected an [[option]] that can be tried"),
+            (format!("{option}{option}"), "option \"a\" is there twice"),
+            (format!("{option}untold = \"x\"\n"), "and not both"),
+            (option.replace("boot = \"a\"", ""), "expected what differs"),
+            (option.replace("boot", "bot"), "did you mean boot?"),
+        ] {
+            let error = parsed(&text).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+            assert!(error.starts_with("mine.toml: "), "{error}");
+        }
+    }
+}

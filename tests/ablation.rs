@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which of several options does anything: a planted one is ranked first.
+
+use std::fs;
+
+use punctual_tests::{Ended, KERNELS, Scratch, assert_has};
+use serde_json::Value;
+
+/// The base records what its scheduler does; to go without is what is planted.
+const OPTIONS: &str = "\
+boot = \"trace_event=sched\"
+[[option]]
+name = \"no audit\"
+boot = \"audit=0\"
+[[option]]
+name = \"planted\"
+without = \"trace_event=sched\"
+advice = { source = \"a test\", says = \"do not trace\", probe = \"timer\" }
+[[option]]
+name = \"no such argument\"
+boot = \"punctual_nonsense=1\"
+advice = { source = \"a test\", says = \"a word helps\" }
+[[option]]
+name = \"cannot be seen\"
+untold = \"virtual time has no frequency\"
+";
+
+fn json(ended: &Ended) -> Value {
+    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr))
+}
+
+fn assert_ends(ended: &Ended, status: i32, parts: &[&str]) {
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    assert_eq!(ended.status, Some(status), "{said}");
+    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_has(&flat, parts);
+}
+
+#[test]
+fn a_planted_option_is_ranked_first_and_explained() {
+    let scratch = Scratch::new();
+    let suite = scratch.suite(
+        "short",
+        &["rt"],
+        "[[step]]\nprobe = \"timer\"\nsamples = 60\n",
+    );
+    let options = scratch.file("options.toml", OPTIONS);
+    let page = scratch.path("options.html");
+    let words = [
+        "ablate", "--kernel", KERNELS[1], "--suite", &suite, "--quiet",
+    ];
+    let ablate = |options: &str, more: &[&str]| {
+        scratch.run(&[&words[..], &["--options", options], more].concat())
+    };
+    let page_path = page.to_str().expect("a path of text");
+    let report = ["--json", "--explain", "1", "--report", page_path];
+    let ended = ablate(&options, &report);
+    assert_ends(&ended, 0, &[]);
+    let found = json(&ended);
+    assert_eq!(found["schema"], "punctual.ablation/1");
+    let tried = found["options"].as_array().expect("options");
+    let first = &tried[0];
+    assert_eq!(first["names"], serde_json::json!(["planted"]));
+    assert_eq!(first["outcome"], "holds");
+    let figures = first["figures"].as_array().expect("figures");
+    let median = figures
+        .iter()
+        .find(|one| one["figure"] == "median")
+        .expect("the median");
+    assert_eq!(median["verdict"]["verdict"], "lower");
+    assert!(
+        median["with_ns"].as_i64() < median["base_ns"].as_i64(),
+        "{median}"
+    );
+    // What is gone is named, on the base's side only.
+    let gone = "trace_event_raw_event_sched";
+    assert_has(&first["why"]["base"].to_string(), &[gone]);
+    assert!(!first["why"]["with"].to_string().contains(gone));
+    for other in &tried[1..] {
+        assert_eq!(other["why"], Value::Null, "{other}");
+    }
+    let nonsense = |one: &&Value| one["names"][0] == "no such argument";
+    let nonsense = tried.iter().find(nonsense).expect("it was tried");
+    assert_eq!(
+        nonsense["unknown"],
+        serde_json::json!(["punctual_nonsense=1"])
+    );
+    assert_eq!(nonsense["outcome"], "undecided");
+    assert_eq!(found["not_tried"][0]["name"], "cannot be seen");
+    let page = fs::read_to_string(page).expect("the page");
+    assert_has(
+        &page,
+        &["Option by option", "ring_buffer_", "a test: do not trace"],
+    );
+
+    // The same as text, from the store; besides one that cannot be measured.
+    let gone = "[[option]]\nname = \"gone\"\nkernel = \"debian-6.12-rt@6.12.1\"\n";
+    let more = scratch.file("more.toml", format!("{OPTIONS}{gone}"));
+    let count = || {
+        let runs = json(&scratch.run(&["runs", "--json"]));
+        runs["runs"].as_array().expect("runs").len()
+    };
+    let before = count();
+    assert_ends(
+        &ablate(&more, &["--explain", "0"]),
+        3,
+        &[
+            "1. planted (without boot arguments) buys ",
+            "a test: do not trace: holds",
+            "gone (debian-6.12-rt@6.12.1): undecided: ",
+            "expected that version",
+            "its kernel does not know the boot argument punctual_nonsense=1",
+            "cannot be seen: virtual time has no frequency",
+        ],
+    );
+    assert_eq!(count(), before, "nothing is measured again");
+
+    let gone = "[[option]]\nname = \"a\"\nwithout = \"quiet\"\n";
+    let preempt = "[[option]]\nname = \"a\"\nboot = \"preempt=ful\"\n";
+    for (options, expected) in [
+        (
+            scratch.file("gone.toml", gone),
+            "expected the base to have the boot argument quiet",
+        ),
+        (scratch.file("preempt.toml", preempt), "did you mean full?"),
+        (
+            scratch.file("none.toml", "boot = \"a\"\n"),
+            "expected an [[option]]",
+        ),
+        ("advise".to_owned(), "did you mean advice?"),
+    ] {
+        assert_ends(&ablate(&options, &[]), 2, &[expected]);
+    }
+    let no_kernel = scratch.run(&["ablate", "--options", &more]);
+    assert_ends(&no_kernel, 2, &["expected one --kernel"]);
+}

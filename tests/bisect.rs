@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The release that broke a limit, and the commit: real kernels of which the answer is known.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use punctual_tests::{Ended, KERNELS, Scratch, assert_has, user_cache};
+use serde_json::Value;
+
+const LINE: &str = "debian-6.12-rt";
+
+/// From here on a CPU that was idle is at the waiting thread 0.92 µs sooner: 3.75 µs, and
+/// 4.67 µs before.
+const SOONER: &str = "6.12.85";
+
+fn json(ended: &Ended) -> Value {
+    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr))
+}
+
+fn assert_ends(ended: &Ended, status: i32, parts: &[&str]) {
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    assert_eq!(ended.status, Some(status), "{said}");
+    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_has(&flat, parts);
+}
+
+/// A few wake-ups.
+fn suite(scratch: &Scratch) -> String {
+    scratch.suite(
+        "short",
+        &["rt"],
+        "[[step]]\nprobe = \"timer\"\nsamples = 60\n",
+    )
+}
+
+/// A limit on their median that few runs decide.
+fn limit(scratch: &Scratch, name: &str, bound: &str) -> String {
+    let head = "[[limit]]\nprobe = \"timer\"\nwhat = \"median\"\nconfidence = 80\n";
+    scratch.file(name, format!("{head}{bound}\n"))
+}
+
+/// The ids of four releases: two before the one that is sooner, itself, and the next.
+fn releases(scratch: &Scratch) -> Vec<String> {
+    let listed = json(&scratch.run(&["kernel", "series", LINE, "--json"]));
+    let ids = listed.as_array().expect("releases").iter();
+    let ids: Vec<String> = ids
+        .map(|one| one["id"].as_str().expect("an id").to_owned())
+        .collect();
+    let at = ids.iter().position(|id| id.contains(SOONER));
+    let at = at.unwrap_or_else(|| panic!("{SOONER} is gone: {ids:?}"));
+    ids[at - 2..at + 2].to_vec()
+}
+
+fn version(id: &str) -> &str {
+    id.split_once('@').expect("a version").1
+}
+
+/// Four releases, and a few wake-ups of each.
+struct Line {
+    scratch: Scratch,
+    suite: String,
+    all: Vec<String>,
+}
+
+impl Line {
+    fn new() -> Self {
+        let scratch = Scratch::new();
+        let (suite, all) = (suite(&scratch), releases(&scratch));
+        Self {
+            scratch,
+            suite,
+            all,
+        }
+    }
+
+    /// Bisects these kernels by a limit.
+    fn bisect(&self, kernels: &[&str], limits: &str, more: &[&str]) -> Ended {
+        let own = ["--suite", &self.suite, "--limits", limits, "--quiet"];
+        let words = [&["bisect"], kernels, &own, more].concat();
+        self.scratch.run(&words)
+    }
+
+    /// Bisects the line between two of the releases, by their numbers.
+    fn between(&self, good: usize, bad: usize, limits: &str, more: &[&str]) -> Ended {
+        let [good, bad] = [good, bad].map(|at| version(&self.all[at]));
+        let ends = ["--good", good, "--bad", bad];
+        self.bisect(&[LINE], limits, &[&ends[..], more].concat())
+    }
+
+    fn runs(&self) -> usize {
+        let runs = json(&self.scratch.run(&["runs", "--json"]));
+        runs["runs"].as_array().expect("runs").len()
+    }
+}
+
+#[test]
+fn the_release_is_found_where_it_is_known_to_be_and_what_does_not_boot_is_skipped() {
+    let line = Line::new();
+    let least = limit(&line.scratch, "least.toml", "at_least = \"4.2 us\"");
+    found(&line, &least);
+
+    // Again: nothing is measured, and the same is said.
+    let before = line.runs();
+    let again = line.between(0, 3, &least, &["--no-explain"]);
+    let told = format!("{LINE} {SOONER} is the first that is unfit; ");
+    assert_ends(&again, 0, &[&told, "4 kernels, 2 steps between the ends"]);
+    assert_eq!(line.runs(), before);
+
+    // The other way round, what mended it.
+    let most = limit(&line.scratch, "most.toml", "at_most = \"4.2 us\"");
+    let backwards = line.between(3, 0, &most, &["--no-explain"]);
+    let told = format!("{LINE} {SOONER} is the first that is fit; ");
+    assert_ends(&backwards, 0, &[&told]);
+
+    skipped(&line, &least);
+    refused(&line, &least);
+}
+
+/// The release that is known to be sooner, in as few steps as can be, with its story.
+fn found(line: &Line, limits: &str) {
+    let all = &line.all;
+    let page = line.scratch.path("bisect.html");
+    let report = ["--json", "--report", page.to_str().expect("a path of text")];
+    let ended = line.between(0, 3, limits, &report);
+    assert_ends(&ended, 0, &[]);
+    let found = json(&ended);
+    assert_eq!(found["schema"], "punctual.bisect/1");
+    let result = (&found["result"], &found["steps_between"]);
+    assert_eq!(result, (&"found".into(), &2.into()));
+    assert_eq!(found["first_unfit"], all[2].as_str());
+    assert_eq!(found["last_fit"], all[1].as_str());
+    let steps = found["steps"].as_array().expect("steps").iter();
+    let verdicts = steps.map(|one| [&one["kernel"], &one["verdict"]]);
+    let tried = [(0, "fit"), (3, "unfit"), (1, "fit"), (2, "unfit")];
+    for (verdict, (at, word)) in verdicts.zip(tried) {
+        assert_eq!(verdict, [&Value::from(all[at].as_str()), &word.into()]);
+    }
+    // What is gone is told without being asked for by name.
+    assert_eq!(found["why"]["figure"], "median");
+    let gone = "tick_nohz_restart_sched_tick";
+    assert_has(&found["why"].to_string(), &[gone]);
+    let page = fs::read_to_string(page).expect("the page");
+    assert_has(&page, &["is the first that is unfit", gone, "Evidence"]);
+}
+
+/// A kernel that does not boot stands at the place.
+fn skipped(line: &Line, limits: &str) {
+    let (before, sooner) = (&line.all[1], &line.all[2]);
+    let image = user_cache().join("punctual/kernels").join(before);
+    let image = image.join("vmlinuz");
+    let id = format!("broken-{}", std::process::id());
+    let add = ["kernel", "add", "--id", &id, "--boot", "rdinit=/none"];
+    let image = image.to_str().expect("a path of text");
+    assert_ends(&line.scratch.run(&[&add[..], &[image]].concat()), 0, &[]);
+    let skipped = line.bisect(&[before, &id, sooner], limits, &["--no-explain"]);
+    line.scratch.run(&["kernel", "remove", &id]);
+    let span = format!("the first that is unfit is one of {id}, {sooner}");
+    let told = format!("skipped {id} undecided: ");
+    assert_ends(&skipped, 3, &[&told, "panicked", &span]);
+}
+
+fn refused(line: &Line, limits: &str) {
+    let versions: Vec<&str> = line.all.iter().map(|id| version(id)).collect();
+    let [first, before, sooner, last] = versions[..] else {
+        panic!("{versions:?}")
+    };
+    for (words, expected) in [
+        (
+            &["--good", sooner, "--bad", last][..],
+            "is said to be good, and is unfit: there is nothing to look for",
+        ),
+        (
+            &["--good", first, "--bad", before],
+            "is said to be bad, and is fit: there is nothing to look for",
+        ),
+        (&["--good", "6.12.1"], "--good: expected one of 6.12."),
+        (
+            &["--good", first, "--bad", first],
+            "--good and --bad are both",
+        ),
+        (
+            &["--kernel", KERNELS[0]],
+            "a bisection names the kernels itself",
+        ),
+        (&["--seeds", "1..3"], "--most-seeds says how many at most"),
+    ] {
+        let ended = line.bisect(&[LINE], limits, words);
+        assert_ends(&ended, 2, &[expected]);
+    }
+    let none = line.bisect(&["debian-6.12-rtt"], limits, &[]);
+    assert_ends(&none, 2, &["debian-6.12-rtt"]);
+    let unlimited = line.scratch.run(&["bisect", LINE, "--suite", "demo"]);
+    assert_ends(&unlimited, 2, &["--limits"]);
+}
+
+/// A repository of which each commit has other boot arguments for one kernel.
+fn commits(directory: &Path, boots: &[&str]) {
+    let git = |words: &[&str]| {
+        let identity = ["-c", "user.name=a", "-c", "user.email=a@example.org"];
+        let mut git = Command::new("git");
+        git.current_dir(directory).args(identity).args(words);
+        let ended = Ended::of(&mut git);
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    };
+    git(&["init", "--quiet", "--initial-branch=main"]);
+    for (boot, number) in boots.iter().zip(1..) {
+        fs::write(directory.join("boot"), boot).expect("a file");
+        fs::write(directory.join("number"), number.to_string()).expect("a file");
+        git(&["add", "."]);
+        git(&[
+            "commit",
+            "--quiet",
+            "--message",
+            &format!("commit {number}"),
+        ]);
+    }
+    git(&[
+        "bisect",
+        "start",
+        "main",
+        &format!("main~{}", boots.len() - 1),
+    ]);
+}
+
+#[test]
+fn git_bisect_finds_the_commit_and_skips_what_does_not_boot() {
+    if !punctual_skip::program("git") {
+        return;
+    }
+    let scratch = Scratch::new();
+    let suite = suite(&scratch);
+    let runs = scratch.measure(&[&suite, "--kernel", KERNELS[1]]);
+    let mut values: Vec<i64> = runs[0]["recordings"][0]["samples"]
+        .as_array()
+        .expect("samples")
+        .iter()
+        .map(|sample| sample[1].as_i64().expect("a time"))
+        .collect();
+    values.sort_unstable();
+    let bound = format!("at_most = \"{} ns\"", values[values.len() / 2] + 50);
+    let limits = limit(&scratch, "limits.toml", &bound);
+
+    let tree = scratch.path("tree");
+    fs::create_dir(&tree).expect("a directory");
+    let slower = "trace_event=timer,irq,sched";
+    // The third does not boot; the fourth is the first that is slower.
+    commits(&tree, &["", "nokaslr", "rdinit=/none", slower, slower]);
+    let script = format!(
+        "exec punctual judge {suite} --kernel {} --boot \"$(cat boot)\" --limits {limits} \
+         --quiet --git-bisect --no-explain >&2\n",
+        KERNELS[1]
+    );
+    let script = scratch.file("bisect.sh", script);
+    let mut run = Command::new("git");
+    scratch.prepare(&mut run);
+    let programs = punctual_tests::programs();
+    let path = std::env::var("PATH").expect("a path");
+    run.env("PATH", format!("{}:{path}", programs.display()));
+    let ended = Ended::of(
+        run.current_dir(&tree)
+            .args(["bisect", "run", "sh", &script]),
+    );
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    // Git cannot tell the commit that was skipped from the one behind it.
+    assert_has(&said, &["only 'skip'ped commits left"]);
+    let mut log = Command::new("git");
+    let log = Ended::of(log.current_dir(&tree).args(["bisect", "log"]));
+    for expected in [
+        "good: [",
+        "] commit 2",
+        "skip: [",
+        "] commit 3",
+        "bad: [",
+        "] commit 4",
+    ] {
+        assert_has(&log.stdout, &[expected]);
+    }
+
+    // A mistake ends the bisection: it is neither good nor bad.
+    for (limits, status) in [(limits.as_str(), 0), ("none.toml", 128)] {
+        let words = [
+            "judge",
+            &suite,
+            "--kernel",
+            KERNELS[1],
+            "--git-bisect",
+            "--quiet",
+        ];
+        let ended = scratch.run(&[&words[..], &["--limits", limits]].concat());
+        assert_ends(&ended, status, &[]);
+    }
+}
