@@ -9,6 +9,8 @@
 pub mod explained;
 pub mod long;
 pub mod markdown;
+pub mod served;
+pub mod server;
 
 use std::ffi::OsString;
 use std::fs;
@@ -172,6 +174,7 @@ impl Scratch {
             .env("PATH", &self.path)
             .env("XDG_DATA_HOME", self.path("data"))
             .env("XDG_CONFIG_HOME", self.path("config"))
+            .env_remove("PUNCTUAL_DB")
             .stdin(Stdio::null());
         if let Some(cache) = &self.cache {
             command.env("XDG_CACHE_HOME", cache);

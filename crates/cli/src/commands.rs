@@ -9,6 +9,7 @@ mod cache;
 mod campaign;
 mod compare;
 mod completions;
+mod db;
 mod doctor;
 mod explain;
 mod export;
@@ -27,12 +28,14 @@ mod replay_args;
 mod run;
 mod runs;
 mod series;
+mod serve;
 mod show;
 mod survey;
 mod verify;
 mod work;
 
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::Path;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
@@ -40,7 +43,7 @@ use punctual_bench::virtual_bench::VirtualBench;
 use punctual_kernels::Catalog;
 use punctual_kernels::paths;
 use punctual_model::Run;
-use punctual_store::Store;
+use punctual_store::{Place, Store};
 
 use crate::output::say;
 use crate::{ExitStatus, UsageError};
@@ -64,6 +67,8 @@ Examples:
   punctual bound r4                        how late at most, on RT
   punctual export r1 r4 -o mine.punctual   runs as one file, which others verify
   punctual doctor                          what stands in the way on this machine
+  punctual db copy runs.db postgres://ann@db.example/punctual     a team's store
+  punctual serve                           runs as web pages, for a team
   punctual published celf                  what a suite's document says
 
 A run is named r3 or 3; `last` is the newest one.
@@ -83,10 +88,13 @@ Environment:
   XDG_CONFIG_HOME  your own punctual/suites/NAME.toml, punctual/loads/NAME.toml,
                    punctual/options/NAME.toml and punctual/published/NAME.toml
                    [~/.config]
+  PUNCTUAL_DB      what --db names; a password for a server comes from its URL,
+                   PGPASSWORD or ~/.pgpass
   NO_COLOR         no colour in tables
   PUNCTUAL_CACHE_SIZE
                    the space that booted guests may take in the cache [10GiB];
                    those used longest ago make room
+  PUNCTUAL_TOKEN   what must be known to read what `punctual serve` shows
   PUNCTUAL_TARGET  the program that measures, if not beside this one or in
                    ../lib/punctual
   PUNCTUAL_PLUGIN  the scope's plugin, likewise
@@ -122,6 +130,8 @@ enum Command {
     Verify(verify::Verify),
     Doctor(doctor::Doctor),
     Remove(remove::Remove),
+    Db(db::Db),
+    Serve(serve::Serve),
     Explain(explain::Explain),
     List(list::List),
     Published(published::Published),
@@ -156,6 +166,8 @@ impl Cli {
             Command::Verify(command) => command.run(),
             Command::Doctor(command) => command.run(),
             Command::Remove(command) => command.run(),
+            Command::Db(command) => command.run(),
+            Command::Serve(command) => command.run(),
             Command::Explain(command) => command.run(),
             Command::List(command) => command.run(),
             Command::Published(command) => command.run(),
@@ -171,33 +183,48 @@ impl Cli {
 /// Which store is meant.
 #[derive(Clone, Debug, Args)]
 struct StoreArgs {
-    /// Keep runs in this file, not in ~/.local/share/punctual/runs.db
-    #[arg(long, value_name = "FILE", global = true)]
-    db: Option<PathBuf>,
+    /// Keep runs in this file, or on a server (`postgres://USER@HOST/DATABASE`), not in
+    /// ~/.local/share/punctual/runs.db
+    // As it was given: what clap says of a wrong value would show a password in it.
+    #[arg(
+        long,
+        value_name = "FILE|URL",
+        global = true,
+        env = "PUNCTUAL_DB",
+        hide_env = true
+    )]
+    db: Option<OsString>,
 }
 
 impl StoreArgs {
-    fn path(&self) -> Result<PathBuf> {
-        Ok(self.db.clone().map_or_else(Store::default_path, Ok)?)
+    fn place(&self) -> Result<Place> {
+        let named = self.db.as_ref().filter(|named| !named.is_empty());
+        Ok(match named {
+            Some(named) => Place::parse(named)?,
+            None => Store::default_path()?.into(),
+        })
     }
 
     /// The store, which is made where there is none.
     fn open_or_make(&self) -> Result<Store> {
-        open(&self.path()?)
+        open(&self.place()?)
     }
 
-    /// The store, which must be there.
+    /// Whether nothing was ever measured, and no other store is named.
+    fn is_new(&self) -> Result<bool> {
+        let is_named = self.db.as_ref().is_some_and(|named| !named.is_empty());
+        let place = self.place()?;
+        Ok(!is_named && place.file().is_some_and(|path| !path.exists()))
+    }
+
+    /// The store, which must be there. A server's database is made a store where it is none.
     fn open(&self) -> Result<Store> {
-        let path = self.path()?;
-        if path.exists() {
-            return open(&path);
+        let place = self.place()?;
+        if self.is_new()? {
+            return Err(UsageError(NO_RUNS.to_owned()).into());
         }
-        let path = path.display();
-        Err(UsageError(match self.db {
-            Some(_) => format!("{path}: expected a file with runs, found none of this name"),
-            None => NO_RUNS.to_owned(),
-        })
-        .into())
+        check_file(&place)?;
+        open(&place)
     }
 
     /// The runs of these names, in their order; the last one where none is named.
@@ -210,14 +237,23 @@ impl StoreArgs {
     }
 }
 
-/// The store in a file; says so where that has migrated it.
-fn open(path: &Path) -> Result<Store> {
-    let store = Store::open(path)?;
+/// An error where a store is a file that is not there.
+fn check_file(place: &Place) -> Result<(), UsageError> {
+    match place.file() {
+        Some(path) if !path.exists() => Err(UsageError(format!(
+            "{place}: expected a file with runs, found none of this name"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The store at a place; says so where that has migrated it.
+fn open(place: &Place) -> Result<Store> {
+    let store = Store::at(place)?;
     if let Some(copy) = store.copy_of_earlier() {
         say!(
-            "{} was written by an earlier version and is now of this one; a copy of what it was \
-             is {}",
-            path.display(),
+            "{place} was written by an earlier version and is now of this one; a copy of what it \
+             was is {}",
             copy.display()
         );
     }
@@ -244,9 +280,8 @@ fn load(store: &Store, name: &str) -> Result<Run> {
 /// The id of the run of this name.
 fn id(store: &Store, name: &str) -> Result<String> {
     if name.eq_ignore_ascii_case(LAST) {
-        let newest = store.list()?.into_iter().next();
-        let newest = newest.ok_or_else(|| UsageError(NO_RUNS.to_owned()))?;
-        return Ok(newest.id);
+        let newest = store.newest()?;
+        return newest.ok_or_else(|| UsageError(NO_RUNS.to_owned()).into());
     }
     let number = name.strip_prefix(['r', 'R']).unwrap_or(name);
     Ok(match number.parse::<u64>() {

@@ -64,7 +64,10 @@ fn of_store(error: &StoreError) -> Option<String> {
         | StoreError::Damaged { .. }
         | StoreError::Full { .. }
         | StoreError::Busy { .. }
-        | StoreError::Sqlite { .. } => Some("--db names another file".to_owned()),
+        | StoreError::Unreachable { .. }
+        | StoreError::Login { .. }
+        | StoreError::NoDatabase { .. }
+        | StoreError::Sqlite { .. } => Some("--db names another store".to_owned()),
         _ => None,
     }
 }
@@ -81,7 +84,7 @@ mod tests {
         let passed_on = anyhow::Error::from(runner::Error::Kernel(taken()));
         assert_eq!(of_command(&passed_on.context("subject mine")), hint);
         let home = runner::Error::Store(StoreError::NoHome).into();
-        assert_eq!(of_command(&home), " (--db names another file)");
+        assert_eq!(of_command(&home), " (--db names another store)");
         assert_eq!(of_command(&anyhow::anyhow!("what else")), "");
     }
 }

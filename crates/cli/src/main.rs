@@ -46,6 +46,7 @@ fn status(error: &anyhow::Error) -> ExitStatus {
                 StoreError::Unknown { .. }
                     | StoreError::UnknownBaseline { .. }
                     | StoreError::Needed { .. }
+                    | StoreError::Url { .. }
             )
         );
         cause.is::<UsageError>() || of_runner || of_kernels || of_store

@@ -14,8 +14,8 @@ use crate::matrix::{Matrix, Measurement};
 use crate::scope::Story;
 
 pub use json::gate_json;
-pub use page::gate_page;
 pub(crate) use page::why_page;
+pub use page::{gate_page, gated_page};
 pub use text::gate_text;
 pub(crate) use text::{differs, why_text};
 

@@ -24,7 +24,7 @@ mod repeat;
 mod rows;
 pub mod scope;
 pub mod series;
-mod shell;
+pub mod shell;
 mod stats;
 mod summary;
 mod table;
@@ -39,7 +39,7 @@ mod schema;
 
 pub use json::runs_json;
 use matrix::Column;
-pub use page::{comparison_page, page};
+pub use page::{compared_page, comparison_page, page, runs_page};
 pub use published::{directions_text, documents_text};
 pub use summary::summary;
 pub use table::table;

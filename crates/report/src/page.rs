@@ -18,7 +18,7 @@ use crate::figure::{self, Figure, Group, Kind};
 use crate::matrix::Matrix;
 use crate::repeat;
 use crate::rows::{Line, Range, Rank, Sheet, Shown, clock_note, colour_note};
-use crate::shell::{self, Chapter, folded, wide};
+use crate::shell::{Chapter, Page, folded, wide};
 use crate::summary::summary;
 use crate::table::head_line;
 use crate::text::{counted, unbroken};
@@ -32,13 +32,26 @@ const LONGEST: usize = 70;
 
 /// Runs side by side as a page, beside the documents that they repeat.
 pub fn page(runs: &[Run], documents: &[Document]) -> String {
+    runs_page(runs, documents).html()
+}
+
+/// The same, before it is text.
+pub fn runs_page(runs: &[Run], documents: &[Document]) -> Page {
     let matrix = Matrix::loaded_first(runs);
-    let title = format!("Punctual: {}", matrix.suites().join(" and "));
-    shell::page(&title, &lead(runs), chapters(runs, &matrix, documents))
+    Page {
+        title: format!("Punctual: {}", matrix.suites().join(" and ")),
+        lead: lead(runs),
+        chapters: chapters(runs, &matrix, documents),
+    }
 }
 
 /// The same, with each subject's figures against the first one's.
 pub fn comparison_page(runs: &[Run], documents: &[Document], comparison: &Comparison) -> String {
+    compared_page(runs, documents, comparison).html()
+}
+
+/// The same, before it is text.
+pub fn compared_page(runs: &[Run], documents: &[Document], comparison: &Comparison) -> Page {
     let matrix = Matrix::loaded_first(runs);
     let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
     let (first, others) = ids.split_first().unwrap_or((&"", &[]));
@@ -47,7 +60,11 @@ pub fn comparison_page(runs: &[Run], documents: &[Document], comparison: &Compar
     let against = Chapter::new(format!("Against {first}"), against::against(comparison));
     let mut all = vec![against];
     all.extend(chapters(runs, &matrix, documents));
-    shell::page(&title, &lead(runs), all)
+    Page {
+        title,
+        lead: lead(runs),
+        chapters: all,
+    }
 }
 
 fn lead(runs: &[Run]) -> Markup {

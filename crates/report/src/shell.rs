@@ -6,6 +6,28 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLE: &str = include_str!("style.css");
 
+/// The style of all pages, between `<style>` and `</style>`: who serves them names its checksum.
+pub fn style() -> &'static str {
+    STYLE
+}
+
+/// A page before it is text, so that more can be put into it.
+pub struct Page {
+    /// Its title and first heading.
+    pub title: String,
+    /// What it says first.
+    pub lead: Markup,
+    /// The rest.
+    pub chapters: Vec<Chapter>,
+}
+
+impl Page {
+    /// The page as text.
+    pub fn html(self) -> String {
+        page(&self.title, &self.lead, self.chapters)
+    }
+}
+
 /// A part of a page, which its contents name.
 pub struct Chapter {
     /// Its heading.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Names of runs that others are compared with.
 
-use rusqlite::{Transaction, named_params};
+use rusqlite::named_params;
 
+use crate::database::{Row, Transaction};
 use crate::error::{Fault, StoreError};
 use crate::{rows, sql};
 
@@ -10,6 +11,7 @@ use crate::{rows, sql};
 type Baseline = (String, Vec<String>);
 
 pub fn set(transaction: &Transaction, name: &str, ids: &[String]) -> Result<(), Fault> {
+    transaction.hold_baselines()?;
     transaction.execute(sql::DELETE_BASELINE, named_params! { ":name": name })?;
     for id in ids {
         let values = named_params! { ":name": name, ":run": rows::find(transaction, id)? };
@@ -19,11 +21,11 @@ pub fn set(transaction: &Transaction, name: &str, ids: &[String]) -> Result<(), 
 }
 
 pub fn all(transaction: &Transaction) -> Result<Vec<Baseline>, Fault> {
-    let mut statement = transaction.prepare_cached(sql::SELECT_BASELINES)?;
-    let rows = statement.query_map([], |row| Ok((row.get("name")?, row.get("run")?)))?;
+    let rows: Vec<(String, i64)> = transaction.all(sql::SELECT_BASELINES, &[], |row| {
+        Ok((row.get("name")?, row.get("run")?))
+    })?;
     let mut all: Vec<Baseline> = Vec::new();
-    for row in rows {
-        let (name, run): (String, i64) = row?;
+    for (name, run) in rows {
         match all.last_mut() {
             Some((last, runs)) if *last == name => runs.push(rows::id_of(run)),
             _ => all.push((name, vec![rows::id_of(run)])),
@@ -48,13 +50,15 @@ pub fn remove(transaction: &Transaction, name: &str) -> Result<(), Fault> {
 
 /// An error where a baseline holds the run of this number.
 pub fn check_not_needed(transaction: &Transaction, run: i64) -> Result<(), Fault> {
-    let mut statement = transaction.prepare_cached(sql::SELECT_BASELINES_OF)?;
-    let mut rows = statement.query(named_params! { ":run": run })?;
-    let Some(row) = rows.next()? else {
-        return Ok(());
-    };
-    let (id, baseline) = (rows::id_of(run), row.get("name")?);
-    Err(StoreError::Needed { id, baseline }.into())
+    let of_run = named_params! { ":run": run };
+    let name = |row: &Row| row.get("name");
+    match transaction.first(sql::SELECT_BASELINES_OF, of_run, name)? {
+        Some(baseline) => {
+            let id = rows::id_of(run);
+            Err(StoreError::Needed { id, baseline }.into())
+        }
+        None => Ok(()),
+    }
 }
 
 fn unknown(name: &str, all: &[Baseline]) -> StoreError {

@@ -8,6 +8,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::error::{Fault, PATIENCE_S, StoreError};
 use crate::migrate::migrate;
+use crate::place::Place;
 use crate::sql;
 
 const PATIENCE: Duration = Duration::from_secs(PATIENCE_S);
@@ -68,16 +69,19 @@ fn examine(connection: &Connection, path: &Path) -> Result<Found, Fault> {
     let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get(0));
     let (application, found): (i64, i64) = (number("application_id")?, number("user_version")?);
     let objects: i64 = connection.query_row(sql::COUNT_OBJECTS, [], |row| row.get(0))?;
-    let path = path.to_owned();
+    let place = Place::File(path.to_owned());
     let known = sql::SCHEMA_VERSION;
     match (application, found, objects) {
         (0, 0, 0) => Ok(Found::New),
-        (sql::APPLICATION_ID, found, _) if found > known => {
-            Err(StoreError::Newer { path, found, known }.into())
+        (sql::APPLICATION_ID, found, _) if found > known => Err(StoreError::Newer {
+            place,
+            found,
+            known,
         }
+        .into()),
         (sql::APPLICATION_ID, found, _) if found == known => Ok(Found::Present),
         (sql::APPLICATION_ID, 1.., _) => Ok(Found::Earlier),
-        _ => Err(StoreError::Foreign { path }.into()),
+        _ => Err(StoreError::Foreign { place }.into()),
     }
 }
 

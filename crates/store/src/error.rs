@@ -2,12 +2,16 @@
 //! What can go wrong with a store.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use postgres::error::SqlState;
 use punctual_model::run::State;
 use rusqlite::ErrorCode;
 use rusqlite::ffi::{SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE};
+use rusqlite::types::FromSqlError;
 use thiserror::Error;
+
+use crate::place::Place;
 
 /// What can go wrong with a store.
 #[derive(Debug, Error)]
@@ -45,22 +49,19 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The file is a database, but of another program.
-    #[error(
-        "expected a store of Punctual in {}, found a database of another program",
-        path.display()
-    )]
+    #[error("expected a store of Punctual in {place}, found a database of another program")]
     Foreign {
-        /// The file.
-        path: PathBuf,
+        /// The file, or the server's database.
+        place: Place,
     },
-    /// The file was written by a later version of this program.
+    /// The store was written by a later version of this program.
     #[error(
-        "{} has schema version {found}, this program knows versions up to {known}: \
-         use a newer punctual", path.display()
+        "{place} has schema version {found}, this program knows versions up to {known}: \
+         use a newer punctual"
     )]
     Newer {
-        /// The file.
-        path: PathBuf,
+        /// The file, or the server's database.
+        place: Place,
         /// The version that it has.
         found: i64,
         /// The latest version that this program knows.
@@ -108,6 +109,83 @@ pub enum StoreError {
         /// What `SQLite` says.
         source: rusqlite::Error,
     },
+    /// A URL that names no database.
+    #[error("expected postgres://USER@HOST/DATABASE, found another form: {reason}")]
+    Url {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The certificates cannot be read by which a server proves who it is.
+    #[error("cannot read the certificates that this machine trusts")]
+    Roots(#[source] io::Error),
+    /// No server answers.
+    #[error("cannot reach the server of {place}: does it run, and does it listen there?")]
+    Unreachable {
+        /// The server's database.
+        place: Place,
+        /// What was found.
+        source: postgres::Error,
+    },
+    /// A server that answered before has not come back.
+    #[error(
+        "the server of {place} went away and has not come back for {waited_s} s: what it had \
+         acknowledged is kept; start it, and go on with --resume"
+    )]
+    Lost {
+        /// The server's database.
+        place: Place,
+        /// How long was waited, in seconds.
+        waited_s: u64,
+        /// What was found at last.
+        source: postgres::Error,
+    },
+    /// The server does not let this user in.
+    #[error(
+        "the server of {place} does not let this user in: set PGPASSWORD, or write a line into \
+         ~/.pgpass, which nobody else may be able to read (chmod 600)"
+    )]
+    Login {
+        /// The server's database.
+        place: Place,
+        /// What the server says.
+        source: postgres::Error,
+    },
+    /// The server has no such database.
+    #[error("there is no database of that name at {place}: `createdb` makes one")]
+    NoDatabase {
+        /// The server's database.
+        place: Place,
+    },
+    /// Copying was ended by whoever asked for it.
+    #[error("ended before all was copied")]
+    Cancelled,
+    /// Nothing was ever stored there.
+    #[error("there are no runs in {0} yet, or none of this version: `punctual runs` brings it up")]
+    NoStore(Place),
+    /// The server does not know any more what became of a transaction.
+    #[error(
+        "the connection was lost while a transaction was committed, and the server cannot say \
+         whether it was: look at the run before you go on"
+    )]
+    Unknowable,
+    /// Anything else that a server says.
+    #[error("cannot use the store {place}: repair the cause")]
+    Server {
+        /// The server's database.
+        place: Place,
+        /// What the server says.
+        source: postgres::Error,
+    },
+    /// A column holds something else than this program stores there.
+    #[error("column {column} of the store {place} is damaged: restore the store from a copy")]
+    Value {
+        /// Where the store is.
+        place: Place,
+        /// The column.
+        column: String,
+        /// What was expected.
+        source: FromSqlError,
+    },
     /// There is no such run.
     #[error("there is no run \"{id}\"{}", hint(close))]
     Unknown {
@@ -125,12 +203,17 @@ pub enum StoreError {
         state: State,
     },
     /// A run that is being written cannot be removed.
-    #[error("run {id} is being written by process {pid}: wait for that process, or end it")]
+    #[error(
+        "run {id} is being written by process {pid}{}: wait for that process, or end it",
+        on(host.as_deref())
+    )]
     Alive {
         /// The run.
         id: String,
         /// The process.
         pid: u32,
+        /// The machine that it runs on, if it is not this one.
+        host: Option<String>,
     },
     /// A run that others are compared with cannot be removed.
     #[error("run {id} belongs to baseline \"{baseline}\": `punctual baseline remove` it first")]
@@ -173,14 +256,27 @@ fn hint(close: &[String]) -> String {
     }
 }
 
+fn on(host: Option<&str>) -> String {
+    host.map_or_else(String::new, |host| format!(" on {host}"))
+}
+
 /// How long a writer waits for others; the longest wait is for one large recording.
 pub const PATIENCE_S: u64 = 60;
 
-/// A [`StoreError`], or an error of `SQLite` that does not yet know its file.
+/// A [`StoreError`], or an error that does not yet know its store.
 #[derive(Debug)]
 pub enum Fault {
     /// What `SQLite` said.
     Sqlite(rusqlite::Error),
+    /// What a server, or the connection to it, said.
+    Server(postgres::Error),
+    /// A column holds what this program does not store there.
+    Value {
+        /// The column.
+        column: String,
+        /// What was expected.
+        source: FromSqlError,
+    },
     /// What this crate found.
     Store(StoreError),
 }
@@ -191,6 +287,12 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
+impl From<postgres::Error> for Fault {
+    fn from(error: postgres::Error) -> Self {
+        Self::Server(error)
+    }
+}
+
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
@@ -198,26 +300,57 @@ impl From<StoreError> for Fault {
 }
 
 impl Fault {
-    /// The error, with the file in which it was found.
-    pub fn at(self, path: &Path) -> StoreError {
-        let source = match self {
-            Self::Store(error) => return error,
-            Self::Sqlite(source) => source,
-        };
-        let path = path.to_owned();
-        match source.sqlite_error_code() {
-            Some(ErrorCode::NotADatabase) => StoreError::NotADatabase { path },
-            Some(ErrorCode::DatabaseCorrupt) => StoreError::Damaged { path, source },
-            Some(ErrorCode::DiskFull) => StoreError::Full { path, source },
-            Some(ErrorCode::SystemIoFailure) if failed_to_grow(&source) => {
-                StoreError::Full { path, source }
-            }
-            Some(ErrorCode::DatabaseBusy) => StoreError::Busy {
-                path,
-                waited_s: PATIENCE_S,
+    /// The error, with the store in which it was found.
+    pub fn at(self, place: &Place) -> StoreError {
+        match self {
+            Self::Store(error) => error,
+            Self::Value { column, source } => StoreError::Value {
+                place: place.clone(),
+                column,
+                source,
             },
-            _ => StoreError::Sqlite { path, source },
+            Self::Sqlite(source) => of_sqlite(source, place),
+            Self::Server(source) => of_server(source, place),
         }
+    }
+}
+
+fn of_sqlite(source: rusqlite::Error, place: &Place) -> StoreError {
+    let path = place.file().unwrap_or("".as_ref()).to_owned();
+    match source.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => StoreError::NotADatabase { path },
+        Some(ErrorCode::DatabaseCorrupt) => StoreError::Damaged { path, source },
+        Some(ErrorCode::DiskFull) => StoreError::Full { path, source },
+        Some(ErrorCode::SystemIoFailure) if failed_to_grow(&source) => {
+            StoreError::Full { path, source }
+        }
+        Some(ErrorCode::DatabaseBusy) => StoreError::Busy {
+            path,
+            waited_s: PATIENCE_S,
+        },
+        _ => StoreError::Sqlite { path, source },
+    }
+}
+
+fn of_server(source: postgres::Error, place: &Place) -> StoreError {
+    let place = place.clone();
+    let Some(code) = source.code() else {
+        // A password is asked for, and none is known.
+        let has_none = source.to_string().starts_with("invalid configuration");
+        return if has_none {
+            StoreError::Login { place, source }
+        } else {
+            StoreError::Unreachable { place, source }
+        };
+    };
+    let refused = [
+        SqlState::INVALID_PASSWORD,
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+    ];
+    match code {
+        code if refused.contains(code) => StoreError::Login { place, source },
+        code if *code == SqlState::UNDEFINED_DATABASE => StoreError::NoDatabase { place },
+        _ => StoreError::Server { place, source },
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs, kept in one `SQLite` file.
+//! Runs, kept in one `SQLite` file, or in a database of a `PostgreSQL` server.
 //!
 //! A run is written as it happens: [`Store::begin`] makes its row, each recording is a
 //! transaction of its own, [`Store::end`] closes it. Whatever kills the process between
@@ -13,13 +13,21 @@ mod baselines;
 mod body;
 mod connect;
 mod copy;
+mod database;
 mod error;
+mod filter;
 mod migrate;
 mod owner;
+mod password;
+mod place;
 mod rows;
+mod server;
 mod sql;
+mod stories;
 #[cfg(test)]
 mod tests;
+mod tls;
+mod transfer;
 mod version_1;
 
 /// The reader of stored recordings, for `fuzz`.
@@ -30,25 +38,53 @@ pub mod fuzzing {
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use punctual_model::record::{Provenance, StepRecord, Unsupported};
 use punctual_model::run::State;
 use punctual_model::{Recording, Run, Subject};
-use rusqlite::{Connection, Transaction, TransactionBehavior, named_params};
+use rusqlite::{Connection, TransactionBehavior, named_params};
 
 use crate::connect::{Sharing, connect};
+use crate::database::{Kind, Transaction};
 use crate::error::Fault;
 pub use crate::error::StoreError;
+pub use crate::filter::Filter;
 use crate::owner::Owner;
+pub use crate::place::{Address, Place};
+use crate::server::Server;
+pub use crate::stories::Story;
+pub use crate::transfer::Transferred;
 
-/// The runs in one file.
-#[derive(Debug)]
+/// The runs in one place.
 pub struct Store {
-    path: PathBuf,
+    place: Place,
     earlier: Option<PathBuf>,
-    connection: Mutex<Connection>,
+    database: Database,
+    /// Dropped, it ends the thread that says that this process is alive.
+    alive: OnceLock<Sender<()>>,
 }
+
+/// What keeps the runs.
+enum Database {
+    File(Mutex<Connection>),
+    Server(Arc<Server>),
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store")
+            .field("place", &self.place)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How often a process that writes to a server says that it is alive. Others take it for dead
+/// after six times as long.
+const BEAT: Duration = Duration::from_secs(10);
 
 /// A run in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +107,31 @@ pub struct Summary {
     pub digest: Option<String>,
     /// How many recordings it has.
     pub recordings: usize,
+    /// The name of the machine that wrote it; empty for runs of earlier versions.
+    pub host: String,
+}
+
+impl Summary {
+    /// As `punctual runs --json` has it: in the form `punctual.list/1`.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "id": self.id,
+            "suite": self.suite,
+            "subject": {
+                "name": self.subject.name,
+                "kernel": self.subject.kernel,
+                "boot": self.subject.boot,
+                "bench": self.subject.bench,
+            },
+            "seed": self.seed,
+            "state": self.state.name(),
+            "started": self.started,
+            "finished": self.finished,
+            "digest": self.digest,
+            "recordings": self.recordings,
+            "host": self.host,
+        })
+    }
 }
 
 /// What came of a run that was to be [added](Store::add).
@@ -101,17 +162,60 @@ impl Store {
     /// Opens the store in a file; makes the file and its directories where they are missing.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         make_parent(path)?;
-        let connect = |sharing| connect(path, sharing).map_err(|fault| fault.at(path));
+        let connect =
+            |sharing| connect(path, sharing).map_err(|fault| fault.at(&path.to_owned().into()));
         let opened = connect(Sharing::Shared).or_else(|error| match error {
             StoreError::Full { .. } => connect(Sharing::Alone).map_err(|_| error),
             error => Err(error),
         });
         let (connection, earlier) = opened?;
         Ok(Self {
-            path: path.to_owned(),
+            place: path.to_owned().into(),
             earlier,
-            connection: Mutex::new(connection),
+            database: Database::File(Mutex::new(connection)),
+            alive: OnceLock::new(),
         })
+    }
+
+    /// Opens the store in a file, as [`Self::open`] does, or in a server's database, in which it
+    /// is made where there is none.
+    pub fn at(place: &Place) -> Result<Self, StoreError> {
+        match place {
+            Place::File(path) => Self::open(path),
+            Place::Server(address) => Self::on(address, false),
+        }
+    }
+
+    /// Opens a store that must be there; nothing of its runs can be changed through it.
+    pub fn open_to_read(place: &Place) -> Result<Self, StoreError> {
+        let path = match place {
+            Place::Server(address) => return Self::on(address, true),
+            Place::File(path) => path,
+        };
+        if !path.exists() {
+            return Err(StoreError::NoStore(place.clone()));
+        }
+        let store = Self::open(path)?;
+        if let Database::File(connection) = &store.database {
+            let connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
+            let only = connection.pragma_update(None, "query_only", true);
+            only.map_err(|error| Fault::from(error).at(place))?;
+        }
+        Ok(store)
+    }
+
+    fn on(address: &Address, read_only: bool) -> Result<Self, StoreError> {
+        Ok(Self {
+            place: address.clone().into(),
+            earlier: None,
+            database: Database::Server(Arc::new(Server::open(address, read_only)?)),
+            alive: OnceLock::new(),
+        })
+    }
+
+    /// Where it is.
+    pub fn place(&self) -> &Place {
+        &self.place
     }
 
     /// The copy of the store as it was, where opening it has migrated it from an earlier version.
@@ -133,8 +237,10 @@ impl Store {
     /// running now.
     pub fn begin(&self, run: &Run) -> Result<String, StoreError> {
         let owner = Owner::this().map_err(StoreError::Owner)?;
-        self.transact(TransactionBehavior::Immediate, |transaction| {
-            Ok(rows::id_of(insert(transaction, run, &owner)?))
+        let uid = owner::new_uid().map_err(StoreError::Owner)?;
+        self.stay_alive(&owner)?;
+        self.transact(Kind::Write, |transaction| {
+            Ok(rows::id_of(insert(transaction, run, &uid, &owner)?))
         })
     }
 
@@ -146,11 +252,13 @@ impl Store {
     pub fn add(&self, run: &Run) -> Result<Added, StoreError> {
         assert_ne!(run.state, State::Running, "a run that goes on is not added");
         let owner = Owner::this().map_err(StoreError::Owner)?;
-        self.transact(TransactionBehavior::Immediate, |transaction| {
+        let uid = owner::new_uid().map_err(StoreError::Owner)?;
+        self.transact(Kind::Write, |transaction| {
+            transaction.hold_adding()?;
             if let Some(number) = rows::select_same(transaction, run)? {
                 return Ok(Added::Known(rows::id_of(number)));
             }
-            let number = insert(transaction, run, &owner)?;
+            let number = insert(transaction, run, &uid, &owner)?;
             rows::end_as(transaction, number, run)?;
             Ok(Added::New(rows::id_of(number)))
         })
@@ -159,7 +267,7 @@ impl Store {
     /// The id of the newest finished run that was made as `run` would be, without its samples:
     /// what [`find_equal`](Self::find_equal) would return.
     pub fn id_of_equal(&self, run: &Run) -> Result<Option<String>, StoreError> {
-        self.transact(TransactionBehavior::Deferred, |transaction| {
+        self.transact(Kind::Read, |transaction| {
             Ok(rows::select_equal(transaction, run)?.map(rows::id_of))
         })
     }
@@ -204,6 +312,39 @@ impl Store {
         })
     }
 
+    /// Runs that a filter lets through, newest first: at most `limit` of them, and only those
+    /// before the run with the id `before`, where one is named.
+    pub fn page(
+        &self,
+        filter: &Filter,
+        before: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Summary>, StoreError> {
+        let orphan = |run: &Summary| is_orphan(run.state, run.finished.as_deref());
+        self.read(
+            |transaction| filter::page(transaction, filter, before, limit),
+            |runs| runs.iter().any(orphan),
+        )
+    }
+
+    /// What the list says of one run; `None` where there is no such run.
+    pub fn summary(&self, id: &str) -> Result<Option<Summary>, StoreError> {
+        self.transact(Kind::Read, |transaction| {
+            let number = match rows::find(transaction, id) {
+                Err(Fault::Store(StoreError::Unknown { .. })) => return Ok(None),
+                number => number?,
+            };
+            let statement = format!("{} WHERE number = :run", sql::SELECT_SUMMARIES);
+            transaction.first(&statement, named_params! { ":run": number }, rows::summary)
+        })
+    }
+
+    /// The id of the newest run.
+    pub fn newest(&self) -> Result<Option<String>, StoreError> {
+        let first = self.page(&Filter::default(), None, 1)?;
+        Ok(first.into_iter().next().map(|run| run.id))
+    }
+
     /// All runs, newest first.
     pub fn list(&self) -> Result<Vec<Summary>, StoreError> {
         let orphan = |run: &Summary| is_orphan(run.state, run.finished.as_deref());
@@ -221,7 +362,7 @@ impl Store {
     /// The newest finished run that was made as `run` would be: the same plan, subject and
     /// machine, by the same version.
     pub fn find_equal(&self, run: &Run) -> Result<Option<Run>, StoreError> {
-        self.transact(TransactionBehavior::Deferred, |transaction| {
+        self.transact(Kind::Read, |transaction| {
             let number = rows::select_equal(transaction, run)?;
             number
                 .map(|number| rows::select_run(transaction, number))
@@ -229,14 +370,33 @@ impl Store {
         })
     }
 
+    /// Keeps why samples of a run were late, as it was told; each story once.
+    pub fn add_story(&self, id: &str, story: &Story) -> Result<(), StoreError> {
+        self.transact(Kind::Write, |transaction| {
+            let number = rows::find(transaction, id)?;
+            transaction.hold_run(number)?;
+            stories::add(transaction, number, story)
+        })
+    }
+
+    /// The stories of a run, in the order in which they were told.
+    pub fn stories(&self, id: &str) -> Result<Vec<Story>, StoreError> {
+        self.transact(Kind::Read, |transaction| {
+            stories::all(transaction, rows::find(transaction, id)?)
+        })
+    }
+
     /// Removes a run with all that belongs to it, unless it is still being written.
     pub fn remove(&self, id: &str) -> Result<(), StoreError> {
-        self.transact(TransactionBehavior::Immediate, |transaction| {
+        self.transact(Kind::Write, |transaction| {
             let number = rows::find(transaction, id)?;
+            transaction.hold_baselines()?;
+            transaction.hold_run(number)?;
             let (state, owner) = rows::select_owner(transaction, number)?;
             if state == State::Running {
                 let (id, pid) = (rows::id_of(number), owner.pid);
-                return Err(StoreError::Alive { id, pid }.into());
+                let host = (!owner.is_here()).then_some(owner.host);
+                return Err(StoreError::Alive { id, pid, host }.into());
             }
             baselines::check_not_needed(transaction, number)?;
             transaction.execute(sql::DELETE_RUN, named_params! { ":run": number })?;
@@ -251,26 +411,26 @@ impl Store {
     /// Without a run: a baseline of nothing compares with nothing.
     pub fn set_baseline(&self, name: &str, ids: &[String]) -> Result<(), StoreError> {
         assert!(!ids.is_empty(), "a baseline has runs");
-        self.transact(TransactionBehavior::Immediate, |transaction| {
+        self.transact(Kind::Write, |transaction| {
             baselines::set(transaction, name, ids)
         })
     }
 
     /// All baselines, by name, with the ids of their runs.
     pub fn baselines(&self) -> Result<Vec<(String, Vec<String>)>, StoreError> {
-        self.transact(TransactionBehavior::Deferred, baselines::all)
+        self.transact(Kind::Read, baselines::all)
     }
 
     /// The ids of a baseline's runs, in the order in which they were named.
     pub fn baseline(&self, name: &str) -> Result<Vec<String>, StoreError> {
-        self.transact(TransactionBehavior::Deferred, |transaction| {
+        self.transact(Kind::Read, |transaction| {
             baselines::runs_of(transaction, name)
         })
     }
 
     /// Forgets a baseline's name; its runs stay.
     pub fn remove_baseline(&self, name: &str) -> Result<(), StoreError> {
-        self.transact(TransactionBehavior::Immediate, |transaction| {
+        self.transact(Kind::Write, |transaction| {
             baselines::remove(transaction, name)
         })
     }
@@ -282,9 +442,9 @@ impl Store {
         read: impl Fn(&Transaction) -> Result<T, Fault>,
         has_orphan: impl Fn(&T) -> bool,
     ) -> Result<T, StoreError> {
-        let first = self.transact(TransactionBehavior::Deferred, &read)?;
+        let first = self.transact(Kind::Read, &read)?;
         if has_orphan(&first) {
-            return self.transact(TransactionBehavior::Deferred, read);
+            return self.transact(Kind::Read, read);
         }
         Ok(first)
     }
@@ -295,8 +455,9 @@ impl Store {
         id: &str,
         write: impl Fn(&Transaction, i64) -> Result<(), Fault>,
     ) -> Result<(), StoreError> {
-        self.transact(TransactionBehavior::Immediate, |transaction| {
+        self.transact(Kind::Write, |transaction| {
             let number = rows::find(transaction, id)?;
+            transaction.hold_run(number)?;
             match rows::select_owner(transaction, number)? {
                 (State::Running, _) => write(transaction, number),
                 (state, _) => {
@@ -307,31 +468,71 @@ impl Store {
         })
     }
 
-    /// One transaction: all of it or nothing. One that will write says so at its
-    /// beginning, because `SQLite` waits for other writers only there.
+    /// One transaction: all of it or nothing.
     fn transact<T>(
         &self,
-        behavior: TransactionBehavior,
-        work: impl FnOnce(&Transaction) -> Result<T, Fault>,
+        kind: Kind,
+        work: impl Fn(&Transaction) -> Result<T, Fault>,
     ) -> Result<T, StoreError> {
+        let connection = match &self.database {
+            Database::Server(server) => return server.transact(kind, work),
+            Database::File(connection) => connection,
+        };
         // A thread that panicked has had its transaction rolled back: nothing is half done.
-        let mut connection = self
-            .connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let attempt = || {
+        let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that will write says so at its beginning, because SQLite waits for other writers
+        // only there.
+        let behavior = match kind {
+            Kind::Read => TransactionBehavior::Deferred,
+            Kind::Write => TransactionBehavior::Immediate,
+        };
+        let mut attempt = || {
             let transaction = connection.transaction_with_behavior(behavior)?;
+            let transaction = Transaction::File(transaction);
             let value = work(&transaction)?;
             transaction.commit()?;
             Ok(value)
         };
-        attempt().map_err(|fault: Fault| fault.at(&self.path))
+        attempt().map_err(|fault: Fault| fault.at(&self.place))
+    }
+
+    /// On a server, has others know from now on that this process is alive: they may be on
+    /// machines from which it cannot be seen.
+    fn stay_alive(&self, owner: &Owner) -> Result<(), StoreError> {
+        let Database::Server(server) = &self.database else {
+            return Ok(());
+        };
+        let says = |transaction: &Transaction, owner: &Owner| {
+            let values = named_params! {
+                ":pid": owner.pid, ":start": owner.start as i64, ":boot": owner.boot,
+            };
+            transaction.execute(sql::SEE_OWNER, values)
+        };
+        if self.alive.get().is_some() {
+            return Ok(());
+        }
+        self.transact(Kind::Write, |transaction| {
+            transaction.execute(sql::FORGET_OWNERS, &[])?;
+            says(transaction, owner)
+        })?;
+        let (sender, receiver) = channel();
+        if self.alive.set(sender).is_ok() {
+            let (server, owner) = (Arc::clone(server), owner.clone());
+            thread::spawn(move || {
+                while receiver.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
+                    // Where the server is away, the next beat tries again; a writer says why.
+                    _ = server
+                        .transact_at_once(Kind::Write, |transaction| says(transaction, &owner));
+                }
+            });
+        }
+        Ok(())
     }
 }
 
 /// Stores all that a run holds; returns the number that it gets.
-fn insert(transaction: &Transaction, run: &Run, owner: &Owner) -> Result<i64, Fault> {
-    let number = rows::insert_run(transaction, run, owner)?;
+fn insert(transaction: &Transaction, run: &Run, uid: &str, owner: &Owner) -> Result<i64, Fault> {
+    let number = rows::insert_run(transaction, run, uid, owner)?;
     if let Some(provenance) = &run.provenance {
         rows::update_provenance(transaction, number, provenance)?;
     }

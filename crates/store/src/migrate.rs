@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Brings a store of an earlier schema version to the present one: forward only, and in one
 //! transaction, so that whatever ends the process leaves either version whole. The earlier one
-//! stays as a [`Copy`] beside it.
+//! stays as a [`Copy`] beside it. A server's stores begin with version 4.
 
 use std::path::{Path, PathBuf};
 
 use punctual_model::record::{Provenance, StepRecord};
-use rusqlite::{Connection, Transaction, TransactionBehavior, named_params};
+use rusqlite::{Connection, TransactionBehavior, named_params};
 use serde::Deserialize;
 
 use crate::copy::Copy;
+use crate::database::{Row, Transaction};
 use crate::error::Fault;
 use crate::version_1::{Body, OldProvenance, Repetitions, Texts, machine};
 use crate::{body, rows, sql};
+
+/// What leads from each version that a server may have to the next one.
+pub const STEPS: &[(i64, &str)] = &[];
 
 /// Migrates the store in `path`, if another process has not done so meanwhile, and returns where
 /// the copy of the earlier version is; `step` is called after each of its runs.
@@ -28,33 +32,56 @@ pub fn migrate(
         return Ok(None);
     }
     let copy = Copy::take(path, found)?;
+    transaction.pragma_update(None, version, sql::SCHEMA_VERSION)?;
+    let transaction = Transaction::File(transaction);
     if found == 1 {
         from_version_1(&transaction, step)?;
     }
-    transaction.execute_batch(sql::MIGRATE_2)?;
-    transaction.pragma_update(None, version, sql::SCHEMA_VERSION)?;
+    if found <= 2 {
+        transaction.batch(sql::MIGRATE_2)?;
+    }
+    from_version_3(&transaction)?;
     let copy = copy.keep()?;
     transaction.commit()?;
     Ok(Some(copy))
 }
 
 fn from_version_1(transaction: &Transaction, step: &mut dyn FnMut()) -> Result<(), Fault> {
-    transaction.execute_batch(sql::MIGRATE_1_BEGIN)?;
+    transaction.batch(sql::MIGRATE_1_BEGIN)?;
     for number in numbers(transaction, sql::SELECT_NUMBERS)? {
         run(transaction, number)?;
         step();
     }
-    transaction.execute_batch(sql::MIGRATE_1_END)?;
+    transaction.batch(sql::MIGRATE_1_END)?;
     for number in numbers(transaction, sql::SELECT_NUMBERS)? {
         rows::seal(transaction, number)?;
     }
     Ok(())
 }
 
+fn from_version_3(transaction: &Transaction) -> Result<(), Fault> {
+    transaction.batch(sql::MIGRATE_3)?;
+    for number in numbers(transaction, sql::SELECT_NUMBERS)? {
+        let uid = rows::uid_of_earlier(transaction, number)?;
+        let values = named_params! { ":run": number, ":uid": uid };
+        transaction.execute(sql::MIGRATE_3_RUN, values)?;
+    }
+    transaction.batch(sql::MIGRATE_3_END)
+}
+
 fn numbers(transaction: &Transaction, select: &str) -> Result<Vec<i64>, Fault> {
-    let mut statement = transaction.prepare(select)?;
-    let numbers = statement.query_map([], |row| row.get(0))?;
-    Ok(numbers.collect::<Result<_, _>>()?)
+    transaction.all(select, &[], |row| row.get("number"))
+}
+
+/// Some columns of the row with a number.
+fn one<T>(
+    transaction: &Transaction,
+    select: &str,
+    number: i64,
+    of: impl FnMut(&Row) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    let row = transaction.first(select, named_params! { ":number": number }, of)?;
+    Ok(row.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
 }
 
 /// What is needed of a plan.
@@ -76,13 +103,13 @@ fn idle() -> String {
 }
 
 fn run(transaction: &Transaction, number: i64) -> Result<(), Fault> {
-    let columns = "SELECT plan, bench_facts, ns_per_insn, provenance FROM runs WHERE number = ?1";
-    let (plan, facts, ns_per_insn, provenance) =
-        transaction.query_row(columns, [number], |row| {
-            let (plan, facts): (String, String) = (row.get(0)?, row.get(1)?);
-            let provenance: Option<String> = row.get(3)?;
-            Ok((plan, facts, row.get::<_, Option<u32>>(2)?, provenance))
-        })?;
+    let columns =
+        "SELECT plan, bench_facts, ns_per_insn, provenance FROM runs WHERE number = :number";
+    let (plan, facts, ns_per_insn, provenance) = one(transaction, columns, number, |row| {
+        let (plan, facts): (String, String) = (row.get("plan")?, row.get("bench_facts")?);
+        let provenance: Option<String> = row.get("provenance")?;
+        Ok((plan, facts, row.get("ns_per_insn")?, provenance))
+    })?;
     // What cannot be read stays as it is: whoever loads the run is told which part it is.
     let old: Option<OldProvenance> = provenance.as_deref().and_then(rows::parsed);
     let read_back: Option<Provenance> = old.map(OldProvenance::migrated);
@@ -117,9 +144,10 @@ fn recordings(
     let mut last = None;
     let select = format!("SELECT number FROM recordings WHERE run = {run} ORDER BY number");
     for number in numbers(transaction, &select)? {
-        let select = "SELECT body, crc FROM recordings WHERE number = ?1";
-        let (bytes, crc): (Vec<u8>, u32) =
-            transaction.query_row(select, [number], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let select = "SELECT body, crc FROM recordings WHERE number = :number";
+        let (bytes, crc): (Vec<u8>, u32) = one(transaction, select, number, |row| {
+            Ok((row.get("body")?, row.get("crc")?))
+        })?;
         // A damaged one stays damaged, and is named when its run is loaded.
         let Ok(old) = read(&bytes, crc) else { continue };
         let (recording, work) = old.migrated(&mut repetitions, steps);
@@ -157,10 +185,10 @@ fn unsupported(
     let select = format!("SELECT number FROM unsupported WHERE run = {run} ORDER BY number");
     let mut taken = vec![false; steps.len()];
     for number in numbers(transaction, &select)? {
-        let select = "SELECT probe, load, reason FROM unsupported WHERE number = ?1";
+        let select = "SELECT probe, load, reason FROM unsupported WHERE number = :number";
         let (probe, load, reason): (String, String, String) =
-            transaction.query_row(select, [number], |row| {
-                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            one(transaction, select, number, |row| {
+                Ok((row.get("probe")?, row.get("load")?, row.get("reason")?))
             })?;
         // The first step of that name that is not spoken for.
         let mut places = 0..steps.len();

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Who writes a run: a process, told apart from every other before and after it.
+//!
+//! A process on this machine is looked at. One elsewhere, which writes to a server, says there
+//! every few seconds that it is still alive; the server's clock tells how long ago that was.
 
 use std::{fs, io};
 
@@ -12,6 +15,8 @@ pub struct Owner {
     pub start: u64,
     /// The boot's id: another one with every boot of every machine.
     pub boot: String,
+    /// The machine's name.
+    pub host: String,
 }
 
 impl Owner {
@@ -28,21 +33,37 @@ impl Owner {
             pid,
             start,
             boot: boot_id()?,
+            host: host()?,
         })
+    }
+
+    /// Whether the process runs, or ran, on this machine, since this boot.
+    pub fn is_here(&self) -> bool {
+        boot_id().is_ok_and(|boot| boot == self.boot)
     }
 
     /// Whether the process still runs. One in a container with process numbers of its
     /// own cannot be seen from outside and counts as dead there.
     pub fn is_alive(&self) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid));
-        boot_id().is_ok_and(|boot| boot == self.boot)
-            && stat.is_ok_and(|stat| living_since(&stat) == Some(self.start))
+        self.is_here() && stat.is_ok_and(|stat| living_since(&stat) == Some(self.start))
     }
 }
 
 fn boot_id() -> io::Result<String> {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     Ok(id.trim_end().into())
+}
+
+fn host() -> io::Result<String> {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname")?;
+    Ok(name.trim_end().into())
+}
+
+/// An identity that no other run has, in whichever store.
+pub fn new_uid() -> io::Result<String> {
+    let uid = fs::read_to_string("/proc/sys/kernel/random/uuid")?;
+    Ok(uid.trim_end().replace('-', ""))
 }
 
 /// Field 22 of `/proc/PID/stat`, the start time, unless field 3 says that the process is

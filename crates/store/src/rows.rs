@@ -6,11 +6,13 @@ use std::str::FromStr as _;
 use punctual_model::record::{Provenance, StepRecord, Unsupported};
 use punctual_model::run::State;
 use punctual_model::{Nanos, Recording, Run, Subject};
-use rusqlite::types::ValueRef;
-use rusqlite::{Row, ToSql, Transaction, named_params};
+use rusqlite::named_params;
+use rusqlite::types::{Value, ValueRef};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use sha2::{Digest as _, Sha256};
 
+use crate::database::{Row, Transaction};
 use crate::error::{Fault, StoreError};
 use crate::owner::Owner;
 use crate::{End, Summary, body, is_orphan, sql};
@@ -24,7 +26,7 @@ pub fn id_of(number: i64) -> String {
 }
 
 /// The number in an id, if it is written as [`id_of`] writes it.
-fn number_of(id: &str) -> Option<i64> {
+pub fn number_of(id: &str) -> Option<i64> {
     let number = id.strip_prefix('r')?.parse().ok()?;
     (id_of(number) == id).then_some(number)
 }
@@ -32,15 +34,14 @@ fn number_of(id: &str) -> Option<i64> {
 /// The number of the run with that id. Only where there is none all are looked at.
 pub fn find(transaction: &Transaction, id: &str) -> Result<i64, Fault> {
     if let Some(number) = number_of(id) {
-        let mut statement = transaction.prepare_cached(sql::SELECT_NUMBER)?;
-        if statement.exists(named_params! { ":run": number })? {
+        let of_run = named_params! { ":run": number };
+        let found: Option<i64> =
+            transaction.first(sql::SELECT_NUMBER, of_run, |row| row.get("number"))?;
+        if found.is_some() {
             return Ok(number);
         }
     }
-    let mut statement = transaction.prepare_cached(sql::SELECT_NUMBERS)?;
-    let numbers: Vec<i64> = statement
-        .query_map([], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
+    let numbers: Vec<i64> = transaction.all(sql::SELECT_NUMBERS, &[], |row| row.get("number"))?;
     let close = close_to(id, &numbers);
     let id = id.into();
     Err(StoreError::Unknown { id, close }.into())
@@ -60,7 +61,12 @@ fn close_to(id: &str, numbers: &[i64]) -> Vec<String> {
 }
 
 /// Stores what a run knows at its beginning; returns the number that it gets.
-pub fn insert_run(transaction: &Transaction, run: &Run, owner: &Owner) -> Result<i64, Fault> {
+pub fn insert_run(
+    transaction: &Transaction,
+    run: &Run,
+    uid: &str,
+    owner: &Owner,
+) -> Result<i64, Fault> {
     let values = named_params! {
         ":suite": run.suite, ":plan": run.plan,
         ":seed": run.seed as i64, ":ns_per_insn": run.ns_per_insn(),
@@ -70,10 +76,10 @@ pub fn insert_run(transaction: &Transaction, run: &Run, owner: &Owner) -> Result
         ":request": json(&run.request), ":image_sha256": run.machine.image_sha256(), ":state": State::Running.name(),
         ":error": run.error, ":started": run.started, ":console": run.console,
         ":owner_pid": owner.pid, ":owner_start": owner.start as i64,
-        ":owner_boot": owner.boot,
+        ":owner_boot": owner.boot, ":owner_host": owner.host, ":uid": uid,
     };
-    transaction.execute(sql::INSERT_RUN, values)?;
-    let number = transaction.last_insert_rowid();
+    let number = transaction.first(sql::INSERT_RUN, values, |row| row.get("number"))?;
+    let number = number.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
     seal(transaction, number)?;
     Ok(number)
 }
@@ -86,9 +92,7 @@ pub fn select_equal(transaction: &Transaction, run: &Run) -> Result<Option<i64>,
         ":boot": run.subject.boot, ":bench": run.subject.bench,
         ":machine": json(&run.machine), ":punctual": run.punctual,
     };
-    let mut statement = transaction.prepare_cached(sql::SELECT_EQUAL)?;
-    let mut rows = statement.query(values)?;
-    Ok(rows.next()?.map(|row| row.get(0)).transpose()?)
+    transaction.first(sql::SELECT_EQUAL, values, |row| row.get("number"))
 }
 
 /// Stores what the target read back, in place of what was there.
@@ -184,9 +188,7 @@ pub fn select_same(transaction: &Transaction, run: &Run) -> Result<Option<i64>, 
         ":seed": run.seed as i64, ":suite": run.suite, ":subject": run.subject.name,
         ":started": run.started,
     };
-    let alike = select_all(transaction, sql::SELECT_ALIKE, values, |row| {
-        Ok(row.get("number")?)
-    })?;
+    let alike: Vec<i64> = transaction.all(sql::SELECT_ALIKE, values, |row| row.get("number"))?;
     for number in alike {
         let kept = match select_run(transaction, number) {
             // What is damaged is not the same any more.
@@ -201,37 +203,70 @@ pub fn select_same(transaction: &Transaction, run: &Run) -> Result<Option<i64>, 
     Ok(None)
 }
 
+/// All of a row.
+pub fn cells(row: &Row) -> Result<Vec<(String, Value)>, Fault> {
+    let columns = row.columns().into_iter();
+    let cell = |column: String| {
+        let value = row.cell(&column)?.into_owned();
+        Ok((column, value))
+    };
+    columns.map(cell).collect()
+}
+
 /// Notes the checksum of a run's row, after each change of it.
 pub fn seal(transaction: &Transaction, number: i64) -> Result<(), Fault> {
-    let mut statement = transaction.prepare_cached(sql::SELECT_RUN)?;
-    let crc = statement.query_row(named_params! { ":run": number }, checksum)?;
+    let of_run = named_params! { ":run": number };
+    let crc = transaction.first(sql::SELECT_ROW, of_run, checksum)?;
     transaction.execute(sql::SEAL_RUN, named_params! { ":run": number, ":crc": crc })?;
     Ok(())
 }
 
 /// CRC-32 over a run's row: of each column that [`COVERED`] names its type, length and bytes.
-fn checksum(row: &Row) -> rusqlite::Result<u32> {
+fn checksum(row: &Row) -> Result<u32, Fault> {
     let mut hasher = crc32fast::Hasher::new();
     for column in COVERED {
-        let value = row.get_ref(*column)?;
-        let number;
-        let bytes: &[u8] = match value {
-            ValueRef::Null => &[],
-            ValueRef::Integer(integer) => {
-                number = integer.to_le_bytes();
-                &number
-            }
-            ValueRef::Real(real) => {
-                number = real.to_le_bytes();
-                &number
-            }
-            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes,
-        };
-        hasher.update(&[value.data_type() as u8]);
-        hasher.update(&(bytes.len() as u64).to_le_bytes());
-        hasher.update(bytes);
+        hash(row, column, &mut |bytes| hasher.update(bytes))?;
     }
     Ok(hasher.finalize())
+}
+
+/// The identity of a run that was stored before runs had one: two copies of it are the same.
+pub fn uid_of_earlier(transaction: &Transaction, number: i64) -> Result<String, Fault> {
+    let of_run = named_params! { ":run": number };
+    let uid = transaction.first(sql::SELECT_ROW, of_run, |row| {
+        let mut hasher = Sha256::new();
+        let columns = COVERED.iter().filter(|column| **column != "number");
+        for column in columns.chain(&["owner_pid", "owner_start", "owner_boot"]) {
+            hash(row, column, &mut |bytes| hasher.update(bytes))?;
+        }
+        let bytes = hasher.finalize();
+        let hex = bytes[..16].iter().map(|byte| format!("{byte:02x}"));
+        Ok(hex.collect::<String>())
+    })?;
+    Ok(uid.unwrap_or_default())
+}
+
+/// The type, the length and the bytes of a column.
+fn hash(row: &Row, column: &str, update: &mut dyn FnMut(&[u8])) -> Result<(), Fault> {
+    let cell = row.cell(column)?;
+    let value = cell.value();
+    let number;
+    let bytes: &[u8] = match value {
+        ValueRef::Null => &[],
+        ValueRef::Integer(integer) => {
+            number = integer.to_le_bytes();
+            &number
+        }
+        ValueRef::Real(real) => {
+            number = real.to_le_bytes();
+            &number
+        }
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes,
+    };
+    update(&[value.data_type() as u8]);
+    update(&(bytes.len() as u64).to_le_bytes());
+    update(bytes);
+    Ok(())
 }
 
 /// The columns of a run's row that its checksum covers.
@@ -259,30 +294,32 @@ const COVERED: &[&str] = &[
 
 /// All runs in one line each, newest first.
 pub fn select_summaries(transaction: &Transaction) -> Result<Vec<Summary>, Fault> {
-    select_all(transaction, sql::SELECT_SUMMARIES, &[], summary)
+    let newest_first = format!("{} ORDER BY number DESC", sql::SELECT_SUMMARIES);
+    transaction.all(&newest_first, &[], summary)
 }
 
-fn summary(row: &Row) -> Result<Summary, Fault> {
-    let (state, _) = state_and_owner(row)?;
+/// What the list says of a run.
+pub fn summary(row: &Row) -> Result<Summary, Fault> {
+    let (state, owner) = state_and_owner(row)?;
     Ok(Summary {
         id: id_of(row.get("number")?),
         suite: row.get("suite")?,
         subject: subject(row)?,
-        seed: row.get::<_, i64>("seed")? as u64,
+        seed: row.get::<i64>("seed")? as u64,
         state,
         started: row.get("started")?,
         finished: row.get("finished")?,
         digest: row.get("digest")?,
-        recordings: row.get("recordings")?,
+        recordings: row.get::<i64>("recordings")? as usize,
+        host: owner.host,
     })
 }
 
 /// A run's state as of now, and its owner.
 pub fn select_owner(transaction: &Transaction, number: i64) -> Result<(State, Owner), Fault> {
-    let mut statement = transaction.prepare_cached(sql::SELECT_OWNER)?;
-    let mut rows = statement.query(named_params! { ":run": number })?;
-    let row = rows.next()?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
-    state_and_owner(row)
+    let of_run = named_params! { ":run": number };
+    let found = transaction.first(sql::SELECT_OWNER, of_run, state_and_owner)?;
+    Ok(found.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
 }
 
 /// A whole run; an error where any part of it is not what was stored.
@@ -295,9 +332,13 @@ pub fn select_run(transaction: &Transaction, number: i64) -> Result<Run, Fault> 
 }
 
 fn select_head(transaction: &Transaction, number: i64) -> Result<Run, Fault> {
-    let mut statement = transaction.prepare_cached(sql::SELECT_RUN)?;
-    let mut rows = statement.query(named_params! { ":run": number })?;
-    let row = rows.next()?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+    let of_run = named_params! { ":run": number };
+    let found = transaction.first(sql::SELECT_RUN, of_run, |row| head(row, number))?;
+    Ok(found.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
+}
+
+/// A run's row; an error where it is not what was stored.
+pub fn head(row: &Row, number: i64) -> Result<Run, Fault> {
     let (expected, found): (u32, u32) = (row.get("crc")?, checksum(row)?);
     if expected != found {
         let reason = format!("expected checksum {expected:08x}, found {found:08x}");
@@ -312,16 +353,16 @@ fn select_head(transaction: &Transaction, number: i64) -> Result<Run, Fault> {
         id: id_of(number),
         suite: row.get("suite")?,
         plan: row.get("plan")?,
-        seed: row.get::<_, i64>("seed")? as u64,
+        seed: row.get::<i64>("seed")? as u64,
         subject: subject(row)?,
         state,
-        error: row.get::<_, Option<String>>("error")?.or(died),
+        error: row.get::<Option<String>>("error")?.or(died),
         started: row.get("started")?,
         finished,
         punctual: row.get("punctual")?,
-        machine: from_json(number, "machine", &row.get::<_, String>("machine")?)?,
+        machine: from_json(number, "machine", &row.get::<String>("machine")?)?,
         shards: 1,
-        request: from_json(number, "request", &row.get::<_, String>("request")?)?,
+        request: from_json(number, "request", &row.get::<String>("request")?)?,
         provenance: provenance
             .map(|text| from_json(number, "provenance", &text))
             .transpose()?,
@@ -332,7 +373,7 @@ fn select_head(transaction: &Transaction, number: i64) -> Result<Run, Fault> {
     })
 }
 
-fn subject(row: &Row) -> rusqlite::Result<Subject> {
+fn subject(row: &Row) -> Result<Subject, Fault> {
     Ok(Subject {
         name: row.get("subject")?,
         kernel: row.get("kernel")?,
@@ -343,22 +384,25 @@ fn subject(row: &Row) -> rusqlite::Result<Subject> {
 
 /// The state as of now: a run whose owner is gone does not run any more.
 fn state_and_owner(row: &Row) -> Result<(State, Owner), Fault> {
+    let was_seen = row.get::<i64>("owner_seen")? != 0;
     let owner = Owner {
         pid: row.get("owner_pid")?,
-        start: row.get::<_, i64>("owner_start")? as u64,
+        start: row.get::<i64>("owner_start")? as u64,
         boot: row.get("owner_boot")?,
+        host: row.get("owner_host")?,
     };
-    let stored = State::from_str(&row.get::<_, String>("state")?)
+    let is_alive = || owner.is_alive() || (was_seen && !owner.is_here());
+    let stored = State::from_str(&row.get::<String>("state")?)
         .map_err(|reason| damage(row.get("number").unwrap_or(0), "state", reason))?;
     match stored {
-        State::Running if !owner.is_alive() => Ok((State::Interrupted, owner)),
+        State::Running if !is_alive() => Ok((State::Interrupted, owner)),
         state => Ok((state, owner)),
     }
 }
 
 fn select_unsupported(transaction: &Transaction, number: i64) -> Result<Vec<Unsupported>, Fault> {
     let of_run = named_params! { ":run": number };
-    select_all(transaction, sql::SELECT_UNSUPPORTED, of_run, |row| {
+    transaction.all(sql::SELECT_UNSUPPORTED, of_run, |row| {
         Ok(Unsupported {
             step: row.get("step")?,
             probe: row.get("probe")?,
@@ -370,7 +414,7 @@ fn select_unsupported(transaction: &Transaction, number: i64) -> Result<Vec<Unsu
 
 fn select_steps(transaction: &Transaction, number: i64) -> Result<Vec<StepRecord>, Fault> {
     let of_run = named_params! { ":run": number };
-    select_all(transaction, sql::SELECT_STEPS, of_run, |row| {
+    transaction.all(sql::SELECT_STEPS, of_run, |row| {
         Ok(StepRecord {
             step: row.get("step")?,
             probe: row.get("probe")?,
@@ -378,22 +422,6 @@ fn select_steps(transaction: &Transaction, number: i64) -> Result<Vec<StepRecord
             work: checked_json(row, number, "what a load did")?,
         })
     })
-}
-
-/// All rows that a query finds, each as `of` reads it.
-fn select_all<T>(
-    transaction: &Transaction,
-    select: &str,
-    parameters: &[(&str, &dyn ToSql)],
-    of: impl Fn(&Row) -> Result<T, Fault>,
-) -> Result<Vec<T>, Fault> {
-    let mut statement = transaction.prepare_cached(select)?;
-    let mut rows = statement.query(parameters)?;
-    let mut all = Vec::new();
-    while let Some(row) = rows.next()? {
-        all.push(of(row)?);
-    }
-    Ok(all)
 }
 
 /// The JSON in a row's body, which must be what was stored.
@@ -406,21 +434,23 @@ fn checked_json<T: DeserializeOwned>(row: &Row, run: i64, part: &str) -> Result<
 fn select_recordings(transaction: &Transaction, number: i64) -> Result<Vec<Recording>, Fault> {
     let of_run = named_params! { ":run": number };
     let recording = |row: &Row| recording(row, number);
-    select_all(transaction, sql::SELECT_RECORDINGS, of_run, recording)
+    transaction.all(sql::SELECT_RECORDINGS, of_run, recording)
 }
 
 fn recording(row: &Row, number: i64) -> Result<Recording, Fault> {
-    let text = |column| row.get::<_, String>(column);
+    let text = |column| row.get::<String>(column);
     let (probe, load, variant) = (text("probe")?, text("load")?, text("variant")?);
     let part = format!("recording \"{probe} / {load} / {variant}\"");
-    let bytes = row
-        .get_ref("body")?
-        .as_blob()
-        .map_err(rusqlite::Error::from)?;
+    let cell = row.cell("body")?;
+    let bytes = cell.value().as_blob().map_err(|source| Fault::Value {
+        column: "body".into(),
+        source,
+    })?;
     Ok(body::decode(bytes, row.get("crc")?).map_err(|reason| damage(number, &part, reason))?)
 }
 
-fn damage(number: i64, part: &str, reason: String) -> StoreError {
+/// An error that names the part of a run that is not what was stored.
+pub fn damage(number: i64, part: &str, reason: String) -> StoreError {
     StoreError::Part {
         id: id_of(number),
         part: part.into(),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All the SQL that there is, so that a second backend would need no second copy of it.
+//! All the SQL that there is, for both databases: written for `SQLite`, and translated for
+//! `PostgreSQL` by [`crate::server`]. It keeps to what both understand.
 //!
 //! Times are columns that end in `_ns`, whole nanoseconds. Maps of facts are JSON
 //! objects, for `SQLite`'s `json_extract`. A recording's `body` is CBOR; the columns beside
@@ -9,7 +10,7 @@
 pub const APPLICATION_ID: i64 = 0x504e_4354;
 
 /// The version of [`SCHEMA`], also in the file's header.
-pub const SCHEMA_VERSION: i64 = 3;
+pub const SCHEMA_VERSION: i64 = 4;
 
 /// Everything that a new file gets.
 pub const SCHEMA: &str = "
@@ -37,10 +38,28 @@ CREATE TABLE runs (
     punctual    TEXT NOT NULL DEFAULT '', -- the version that made it
     image_sha256 TEXT,            -- of the kernel's image; null on a host
     request     TEXT NOT NULL DEFAULT '{}', -- JSON: words that ask for the same again
-    crc         INTEGER NOT NULL DEFAULT 0 -- CRC-32 of the row's other columns
+    crc         INTEGER NOT NULL DEFAULT 0, -- CRC-32 of the row's other columns
+    uid         TEXT NOT NULL DEFAULT '', -- the same in each store that has a copy of the run
+    owner_host  TEXT NOT NULL DEFAULT ''  -- the owner's machine
 ) STRICT;
 CREATE INDEX runs_by_seed ON runs (seed, suite, subject);
 CREATE INDEX runs_by_image ON runs (image_sha256);
+CREATE UNIQUE INDEX runs_by_uid ON runs (uid);
+CREATE INDEX runs_by_suite ON runs (suite, number);
+CREATE INDEX runs_by_subject ON runs (subject, number);
+CREATE INDEX runs_by_kernel ON runs (kernel, number);
+CREATE INDEX runs_by_bench ON runs (bench, number);
+CREATE INDEX runs_by_host ON runs (owner_host, number);
+CREATE INDEX runs_by_state ON runs (state, number);
+CREATE INDEX runs_by_start ON runs (started, number);
+
+CREATE TABLE owners ( -- of runs on a server: who cannot be seen from elsewhere says so here
+    pid   INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    boot  TEXT NOT NULL,
+    seen  INTEGER NOT NULL, -- seconds since 1970, by the server's clock
+    PRIMARY KEY (boot, pid, start)
+) STRICT;
 
 CREATE TABLE steps (
     number INTEGER PRIMARY KEY,
@@ -70,7 +89,8 @@ CREATE TABLE recordings (
     step     INTEGER NOT NULL DEFAULT 0, -- its step's number in the plan, from 0
     repetition INTEGER NOT NULL DEFAULT 1 -- of the same probe, load and variant
 ) STRICT;
-CREATE INDEX recordings_by_run ON recordings (run);
+CREATE INDEX recordings_by_run ON recordings (run, probe);
+CREATE INDEX recordings_by_probe ON recordings (probe, run);
 
 CREATE TABLE unsupported (
     number INTEGER PRIMARY KEY,
@@ -91,7 +111,20 @@ CREATE TABLE baselines (
 ) STRICT;
 CREATE UNIQUE INDEX baselines_by_name ON baselines (name, run);
 CREATE INDEX baselines_by_run ON baselines (run);
+
+CREATE TABLE stories (
+    number INTEGER PRIMARY KEY,
+    run    INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    made   TEXT NOT NULL,    -- RFC 3339, UTC
+    told   TEXT NOT NULL,    -- for people
+    crc    INTEGER NOT NULL, -- CRC-32 of the body
+    body   TEXT NOT NULL     -- JSON
+) STRICT;
+CREATE INDEX stories_by_run ON stories (run);
 ";
+
+/// Now, in seconds since 1970.
+pub const NOW_S: &str = "unixepoch()";
 
 /// How many tables, indices and the like the file has.
 pub const COUNT_OBJECTS: &str = "SELECT count(*) FROM sqlite_schema";
@@ -102,10 +135,12 @@ pub const COPY: &str = "VACUUM INTO ?1";
 /// A run, as it begins.
 pub const INSERT_RUN: &str = "
 INSERT INTO runs (suite, plan, seed, ns_per_insn, subject, kernel, boot, bench, machine,
-    punctual, image_sha256, request, state, error, started, console, owner_pid, owner_start, owner_boot)
+    punctual, image_sha256, request, state, error, started, console, uid, owner_pid, owner_start,
+    owner_boot, owner_host)
 VALUES (:suite, :plan, :seed, :ns_per_insn, :subject, :kernel, :boot, :bench, :machine,
-    :punctual, :image_sha256, :request, :state, :error, :started, :console, :owner_pid, :owner_start,
-    :owner_boot)";
+    :punctual, :image_sha256, :request, :state, :error, :started, :console, :uid, :owner_pid,
+    :owner_start, :owner_boot, :owner_host)
+RETURNING number";
 
 /// The checksum of a run's row.
 pub const SEAL_RUN: &str = "UPDATE runs SET crc = :crc WHERE number = :run";
@@ -148,12 +183,14 @@ pub const SELECT_NUMBER: &str = "SELECT number FROM runs WHERE number = :run";
 /// Which runs there are.
 pub const SELECT_NUMBERS: &str = "SELECT number FROM runs ORDER BY number";
 
-/// All runs in one line each, newest first.
+/// What the list says of each run. Conditions and an order follow.
 pub const SELECT_SUMMARIES: &str = "
 SELECT number, suite, seed, subject, kernel, boot, bench, state, started, finished, digest,
-    owner_pid, owner_start, owner_boot,
+    owner_pid, owner_start, owner_boot, owner_host,
+    EXISTS (SELECT 1 FROM owners WHERE boot = owner_boot AND pid = owner_pid
+        AND start = owner_start AND seen > unixepoch() - 60) AS owner_seen,
     (SELECT count(*) FROM recordings WHERE run = runs.number) AS recordings
-FROM runs ORDER BY number DESC";
+FROM runs";
 
 /// The finished run, newest first, that measured the very same.
 pub const SELECT_EQUAL: &str = "
@@ -168,13 +205,29 @@ pub const SELECT_ALIKE: &str = "
 SELECT number FROM runs
 WHERE seed = :seed AND suite = :suite AND subject = :subject AND started = :started
 ORDER BY number";
+/// A run's row alone.
+pub const SELECT_ROW: &str = "SELECT * FROM runs WHERE number = :run";
 
 /// A run but for what its probes delivered.
-pub const SELECT_RUN: &str = "SELECT * FROM runs WHERE number = :run";
+pub const SELECT_RUN: &str = "
+SELECT runs.*, EXISTS (SELECT 1 FROM owners WHERE boot = owner_boot AND pid = owner_pid
+    AND start = owner_start AND seen > unixepoch() - 60) AS owner_seen
+FROM runs WHERE number = :run";
 
 /// Whether a run is being written, and by whom.
 pub const SELECT_OWNER: &str = "
-SELECT number, state, owner_pid, owner_start, owner_boot FROM runs WHERE number = :run";
+SELECT number, state, owner_pid, owner_start, owner_boot, owner_host,
+    EXISTS (SELECT 1 FROM owners WHERE boot = owner_boot AND pid = owner_pid
+        AND start = owner_start AND seen > unixepoch() - 60) AS owner_seen
+FROM runs WHERE number = :run";
+
+/// A process that writes runs still does.
+pub const SEE_OWNER: &str = "
+INSERT INTO owners (pid, start, boot, seen) VALUES (:pid, :start, :boot, unixepoch())
+ON CONFLICT (boot, pid, start) DO UPDATE SET seen = excluded.seen";
+
+/// Processes that have ended days ago.
+pub const FORGET_OWNERS: &str = "DELETE FROM owners WHERE seen < unixepoch() - 864000";
 
 /// A run's recordings, in the order in which they came.
 pub const SELECT_RECORDINGS: &str = "
@@ -187,6 +240,30 @@ SELECT step, probe, load, crc, body FROM steps WHERE run = :run ORDER BY number"
 /// What a run could not measure, in the order in which it was said.
 pub const SELECT_UNSUPPORTED: &str = "
 SELECT step, probe, load, crc, body FROM unsupported WHERE run = :run ORDER BY number";
+
+/// The run of that identity.
+pub const SELECT_BY_UID: &str = "SELECT number FROM runs WHERE uid = :uid";
+
+/// Why samples of a run were late.
+pub const INSERT_STORY: &str = "
+INSERT INTO stories (run, made, told, crc, body) VALUES (:run, :made, :told, :crc, :body)";
+
+/// A run's stories, in the order in which they were told.
+pub const SELECT_STORIES: &str = "
+SELECT made, told, crc, body FROM stories WHERE run = :run ORDER BY number";
+
+/// In a file: the last number that a run got.
+pub const SELECT_LAST: &str = "
+SELECT coalesce(max(seq), 0) AS last FROM sqlite_sequence WHERE name = 'runs'";
+
+/// On a server: takes the next numbers until one is reached, so that nobody else gets them.
+pub const TAKE_NUMBERS: &str = "
+SELECT max(nextval(name)) AS last FROM (
+    SELECT name, generate_series(1, greatest(1, :wanted - last)) FROM (
+        SELECT name, coalesce(pg_sequence_last_value(name), 0) AS last
+        FROM (SELECT pg_get_serial_sequence('runs', 'number')::regclass AS name) AS named
+    ) AS used
+) AS taken";
 
 /// A run; what belongs to it goes with it.
 pub const DELETE_RUN: &str = "DELETE FROM runs WHERE number = :run";
@@ -260,3 +337,41 @@ CREATE TABLE baselines (
 CREATE UNIQUE INDEX baselines_by_name ON baselines (name, run);
 CREATE INDEX baselines_by_run ON baselines (run);
 ";
+
+/// From version 3: what identifies runs, owners on other machines, filters, stories.
+pub const MIGRATE_3: &str = "
+ALTER TABLE runs ADD COLUMN uid TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN owner_host TEXT NOT NULL DEFAULT '';
+CREATE TABLE owners (
+    pid   INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    boot  TEXT NOT NULL,
+    seen  INTEGER NOT NULL,
+    PRIMARY KEY (boot, pid, start)
+) STRICT;
+CREATE TABLE stories (
+    number INTEGER PRIMARY KEY,
+    run    INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE,
+    made   TEXT NOT NULL,
+    told   TEXT NOT NULL,
+    crc    INTEGER NOT NULL,
+    body   TEXT NOT NULL
+) STRICT;
+CREATE INDEX stories_by_run ON stories (run);
+DROP INDEX recordings_by_run;
+CREATE INDEX recordings_by_run ON recordings (run, probe);
+CREATE INDEX recordings_by_probe ON recordings (probe, run);
+CREATE INDEX runs_by_suite ON runs (suite, number);
+CREATE INDEX runs_by_subject ON runs (subject, number);
+CREATE INDEX runs_by_kernel ON runs (kernel, number);
+CREATE INDEX runs_by_bench ON runs (bench, number);
+CREATE INDEX runs_by_host ON runs (owner_host, number);
+CREATE INDEX runs_by_state ON runs (state, number);
+CREATE INDEX runs_by_start ON runs (started, number);
+";
+
+/// From version 3: a run's name in all stores.
+pub const MIGRATE_3_RUN: &str = "UPDATE runs SET uid = :uid WHERE number = :run";
+
+/// From version 3: once all runs have that.
+pub const MIGRATE_3_END: &str = "CREATE UNIQUE INDEX runs_by_uid ON runs (uid);";

@@ -6,9 +6,10 @@ mod damage;
 mod migration;
 mod processes;
 mod scale;
+mod transfer;
 
 use std::path::PathBuf;
-use std::sync::Barrier;
+use std::sync::{Barrier, MutexGuard};
 use std::thread;
 
 use punctual_model::machine::VirtualMachine;
@@ -32,6 +33,17 @@ fn fresh() -> (TempDir, Store) {
     let (directory, path) = scratch();
     let store = Store::open(&path).unwrap();
     (directory, store)
+}
+
+fn file(store: &Store) -> PathBuf {
+    store.place.file().unwrap().to_owned()
+}
+
+fn connection(store: &Store) -> MutexGuard<'_, Connection> {
+    match &store.database {
+        Database::File(connection) => connection.lock().unwrap(),
+        Database::Server(_) => panic!("expected a file"),
+    }
 }
 
 /// A run as it is when it begins.
@@ -279,6 +291,7 @@ fn the_list_says_of_each_run_what_it_is_newest_first() {
         finished: Some(FINISHED.into()),
         digest: None,
         recordings: 0,
+        host: Owner::this().unwrap().host,
     };
     assert_eq!(list[0], expected);
     assert_eq!((list[1].id.as_str(), list.len()), ("r1", 2));
@@ -338,7 +351,7 @@ fn the_id_of_a_removed_run_is_not_given_again() {
     add_finished(&store);
     let removed = add_finished(&store);
     store.remove(&removed).unwrap();
-    let store = Store::open(&store.path).unwrap();
+    let store = Store::open(&file(&store)).unwrap();
     assert_eq!(add_finished(&store), "r3");
     let error = store.load(&removed).unwrap_err();
     assert!(matches!(error, StoreError::Unknown { .. }), "{error}");
@@ -347,7 +360,7 @@ fn the_id_of_a_removed_run_is_not_given_again() {
 #[test]
 fn a_removed_run_leaves_the_others_alone_and_gives_its_space_back() {
     let (_directory, store) = fresh();
-    let path = store.path.clone();
+    let path = file(&store);
     let kept = store.begin(&begun()).unwrap();
     store.put_recording(&kept, &recording("cpu0")).unwrap();
     let removed = store.begin(&begun()).unwrap();
@@ -434,7 +447,7 @@ fn a_full_disk_is_said_and_what_was_stored_before_is_readable() {
     let (_directory, store) = fresh();
     let id = store.begin(&begun()).unwrap();
     let limit = |pages: u32| {
-        let connection = store.connection.lock().unwrap();
+        let connection = connection(&store);
         connection
             .pragma_update(None, "max_page_count", pages)
             .unwrap();
@@ -460,7 +473,7 @@ fn a_full_disk_is_said_and_what_was_stored_before_is_readable() {
     limit(4_000);
     stored.push(recording("after"));
     store.put_recording(&id, &recording("after")).unwrap();
-    let reopened = Store::open(&store.path).unwrap();
+    let reopened = Store::open(&file(&store)).unwrap();
     assert_eq!(reopened.load(&id).unwrap().recordings, stored);
 }
 

@@ -7,10 +7,13 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use jiff::Timestamp;
 use punctual_model::Run;
 use punctual_report::scope::page::{Other, page};
 use punctual_report::scope::{chrome, json, text};
+use punctual_report::text::WIDTH;
 use punctual_scope::explain::{Explained, Wanted};
+use punctual_store::{Store, Story};
 
 use super::replay_args::ReplayArgs;
 use super::{StoreArgs, load};
@@ -93,6 +96,7 @@ impl Explain {
         let is_part = other.is_some() && others.is_none();
         let other = other.as_ref().zip(others.as_deref());
         let other = other.map(|(run, explained)| Other { run, explained });
+        keep(&store, &run, &explained, other);
         self.write_files(&run, &explained, other)?;
         self.show(&run, &explained, other)?;
         let all = [&explained[..], other.map_or(&[], |other| other.explained)].concat();
@@ -149,6 +153,22 @@ impl Explain {
                 .unwrap_or(if self.sample.is_some() { usize::MAX } else { 1 }),
         };
         self.repeat.explain(run, &wanted.choose(run)?, cancel)
+    }
+}
+
+/// Keeps the story beside its run, for whoever looks at that.
+fn keep(store: &Store, run: &Run, explained: &[Explained], other: Option<Other<'_>>) {
+    if other.is_some() || explained.iter().all(|one| one.breakdown.is_err()) {
+        return;
+    }
+    let told = Story {
+        made: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        told: text::explained(run, explained, WIDTH),
+        json: json::explained(run, explained, None).to_string(),
+    };
+    // Whoever may only read still wants to be told.
+    if let Err(error) = store.add_story(&run.id, &told) {
+        say!("the story is not kept in the store: {error}");
     }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is measured where and how often: the options that `run` and `judge` share.
 
-mod until_decided;
 pub mod number_args;
+mod until_decided;
 pub mod what;
 
 use std::iter;

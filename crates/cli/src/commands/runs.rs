@@ -1,18 +1,61 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual runs`: what has been measured so far.
 
+use std::str::FromStr as _;
+
 use anyhow::Result;
 use clap::Args;
-use punctual_store::Summary;
+use punctual_model::run::State;
+use punctual_store::{Filter, Store, Summary};
 use serde_json::json;
 
-use super::{NO_RUNS, StoreArgs};
+use super::{NO_RUNS, StoreArgs, id};
 use crate::output::say;
 use crate::{ExitStatus, output};
 
+const EXAMPLES: &str = "\
+Examples:
+  punctual runs --limit 20
+  punctual runs --kernel debian-6.12-rt --state failed
+  punctual runs --suite demo --from 2026-05-01 --until 2026-06-01 --json";
+
 /// List all runs, newest first
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Runs {
+    /// Only runs of this suite
+    #[arg(long, value_name = "NAME")]
+    suite: Option<String>,
+    /// Only runs of this subject
+    #[arg(long, value_name = "NAME")]
+    subject: Option<String>,
+    /// Only runs of this kernel
+    #[arg(long, value_name = "ID")]
+    kernel: Option<String>,
+    /// Only runs on this bench: virtual, host, ssh:HOST
+    #[arg(long, value_name = "BENCH")]
+    bench: Option<String>,
+    /// Only runs that were written on this machine
+    #[arg(long, value_name = "NAME")]
+    host: Option<String>,
+    /// Only runs with a recording of this probe
+    #[arg(long, value_name = "NAME")]
+    probe: Option<String>,
+    /// Only runs in this state: finished, failed, interrupted or running
+    #[arg(long, value_name = "STATE", value_parser = State::from_str)]
+    state: Option<State>,
+    /// Only runs begun then or later (2026-05-01, 2026-05-01T12:00, UTC)
+    #[arg(long, value_name = "TIME")]
+    from: Option<String>,
+    /// Only runs begun before
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// At most so many
+    #[arg(long, value_name = "COUNT")]
+    limit: Option<usize>,
+    /// Only runs before this one
+    #[arg(long, value_name = "RUN")]
+    before: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -23,15 +66,14 @@ pub struct Runs {
 impl Runs {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
-        // That nothing was measured yet is no mistake here, as long as no file is named.
-        let is_new = self.store.db.is_none() && !self.store.path()?.exists();
-        let runs = if is_new {
+        // That nothing was measured yet is no mistake here, as long as no store is named.
+        let runs = if self.store.is_new()? {
             Vec::new()
         } else {
-            self.store.open()?.list()?
+            self.list(&self.store.open()?)?
         };
         if self.json {
-            let runs: Vec<_> = runs.iter().map(as_json).collect();
+            let runs: Vec<_> = runs.iter().map(Summary::json).collect();
             output::print_json(&json!({ "schema": "punctual.list/1", "runs": runs }))?;
         } else if runs.is_empty() {
             say!("{NO_RUNS}");
@@ -44,6 +86,25 @@ impl Runs {
             output::print(&output::columns(&rows, usize::MAX))?;
         }
         Ok(ExitStatus::Done)
+    }
+}
+
+impl Runs {
+    fn list(&self, store: &Store) -> Result<Vec<Summary>> {
+        let filter = Filter {
+            suite: self.suite.clone(),
+            subject: self.subject.clone(),
+            kernel: self.kernel.clone(),
+            bench: self.bench.clone(),
+            host: self.host.clone(),
+            probe: self.probe.clone(),
+            state: self.state,
+            from: self.from.clone(),
+            until: self.until.clone(),
+        };
+        let before = self.before.as_ref().map(|name| id(store, name));
+        let limit = self.limit.unwrap_or(usize::MAX);
+        Ok(store.page(&filter, before.transpose()?.as_deref(), limit)?)
     }
 }
 
@@ -61,23 +122,4 @@ fn row(run: &Summary) -> Vec<String> {
         run.state.to_string(),
         digest.chars().take(12).collect(),
     ]
-}
-
-fn as_json(run: &Summary) -> serde_json::Value {
-    json!({
-        "id": run.id,
-        "suite": run.suite,
-        "subject": {
-            "name": run.subject.name,
-            "kernel": run.subject.kernel,
-            "boot": run.subject.boot,
-            "bench": run.subject.bench,
-        },
-        "seed": run.seed,
-        "state": run.state.name(),
-        "started": run.started,
-        "finished": run.finished,
-        "digest": run.digest,
-        "recordings": run.recordings,
-    })
 }

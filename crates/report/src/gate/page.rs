@@ -10,10 +10,15 @@ use super::{Gate, Gated, Standing, Why};
 use crate::page::{beneath, untested};
 use crate::scope::page::{Other, compared};
 use crate::scope::told;
-use crate::shell::{self, Chapter, wide};
+use crate::shell::{Chapter, Page, wide};
 
 /// The page about a gate; `runs` are all that it compared.
 pub fn gate_page(gate: &Gate, runs: &[Run], documents: &[Document]) -> String {
+    gated_page(gate, runs, documents).html()
+}
+
+/// The same, before it is text.
+pub fn gated_page(gate: &Gate, runs: &[Run], documents: &[Document]) -> Page {
     let title = format!("Punctual: {}", in_all(gate).trim_end_matches('.'));
     let lead = html! { @for one in &gate.subjects {
         p.lead { (one.subject) ": " (one.standing.name()) "; " (one.sentence()) "." }
@@ -27,7 +32,11 @@ pub fn gate_page(gate: &Gate, runs: &[Run], documents: &[Document]) -> String {
         Chapter::new("What was not tested", untested::untested(runs, None)),
     ];
     chapters.extend(beneath(runs, documents));
-    shell::page(&title, &lead, chapters)
+    Page {
+        title,
+        lead,
+        chapters,
+    }
 }
 
 fn verdicts(gate: &Gate) -> Markup {

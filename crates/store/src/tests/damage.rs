@@ -19,7 +19,7 @@ fn two_runs() -> (TempDir, PathBuf) {
         let id = store.begin(&run).unwrap();
         end(&store, &id).unwrap();
     }
-    (directory, store.path)
+    (directory, file(&store))
 }
 
 fn execute(path: &Path, statements: &str) {
@@ -72,12 +72,12 @@ fn a_store_of_a_later_version_is_refused_with_both_versions() {
     execute(&path, "PRAGMA user_version = 42");
     let error = Store::open(&path).unwrap_err();
     let shown = format!(
-        "{} has schema version 42, this program knows versions up to 3: \
+        "{} has schema version 42, this program knows versions up to 4: \
          use a newer punctual",
         path.display()
     );
     assert_eq!(error.to_string(), shown);
-    execute(&path, "PRAGMA user_version = 3");
+    execute(&path, "PRAGMA user_version = 4");
     assert_eq!(Store::open(&path).unwrap().list().unwrap().len(), 2);
 }
 

@@ -14,6 +14,9 @@ const VERSION_1: &[u8] = include_bytes!("../../tests/fixtures/version-1.db");
 /// Runs that version 2 stored.
 const VERSION_2: &[u8] = include_bytes!("../../tests/fixtures/version-2.db");
 
+/// Runs and a baseline that version 3 stored.
+const VERSION_3: &[u8] = include_bytes!("../../tests/fixtures/version-3.db");
+
 fn version_1() -> (TempDir, PathBuf) {
     stored(VERSION_1)
 }
@@ -139,7 +142,7 @@ fn a_store_that_was_brought_over_is_one_like_any_other() {
     let id = add_finished(&store);
     assert_eq!(store.load(&id).unwrap().state, State::Finished);
     let (_other, new) = fresh();
-    assert_eq!(columns(&path), columns(&new.path));
+    assert_eq!(columns(&path), columns(&file(&new)));
     drop(store);
     let again = Store::open(&path).unwrap();
     assert_eq!(again.load(&id).unwrap().id, id);
@@ -160,7 +163,38 @@ fn a_store_of_version_2_keeps_its_runs_and_can_have_baselines() {
     store.set_baseline("old", &["r3".into()]).unwrap();
     assert_eq!(store.baseline("old").unwrap(), ["r3"]);
     let (_other, new) = fresh();
-    assert_eq!(columns(&path), columns(&new.path));
+    assert_eq!(columns(&path), columns(&file(&new)));
+}
+
+#[test]
+fn a_store_of_version_3_keeps_all_and_its_runs_get_identities() {
+    let (_directory, path) = stored(VERSION_3);
+    assert_eq!(version_of(&path), 3);
+    let store = Store::open(&path).unwrap();
+    assert_eq!(version_of(&path), sql::SCHEMA_VERSION);
+    let runs = store.list().unwrap();
+    assert_eq!(runs.len(), 3);
+    for run in &runs {
+        assert_eq!(store.load(&run.id).unwrap().digest(), run.digest);
+    }
+    assert_eq!(store.baseline("stable").unwrap(), ["r1", "r3"]);
+    let (_other, new) = fresh();
+    assert_eq!(columns(&path), columns(&file(&new)));
+    // Two copies of a store that were migrated apart have the same runs.
+    let (_again, path) = stored(VERSION_3);
+    let again = Store::open(&path).unwrap();
+    let mut told = Vec::new();
+    let each = |one| {
+        told.push(one);
+        Ok(())
+    };
+    again.copy_into(&store, each).unwrap();
+    assert!(
+        told.iter()
+            .all(|one| !matches!(one, Transferred::Copied { .. })),
+        "{told:?}"
+    );
+    assert_eq!(store.list().unwrap().len(), 3);
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn read_where_nothing_can_be_written(store: &Store) {
 #[test]
 fn a_process_killed_in_mid_run_leaves_an_interrupted_run_with_all_that_was_stored() {
     let (_directory, store) = fresh();
-    let mut child = start("write until killed", &store.path, "");
+    let mut child = start("write until killed", &file(&store), "");
     let said = BufReader::new(child.stderr.take().unwrap()).lines();
     let mut seen = said
         .map_while(Result::ok)
@@ -166,7 +166,7 @@ fn where_no_file_may_grow_a_store_still_opens_for_reading() {
     };
     let id = store.begin(&run).unwrap();
     end(&store, &id).unwrap();
-    let path = store.path.clone();
+    let path = file(&store);
     drop(store);
     // The signal of that limit would kill the process: a full disk sends none.
     let child = start(

@@ -5,7 +5,7 @@ use super::*;
 
 /// How `SQLite` finds what a statement asks for.
 fn plan(store: &Store, statement: &str) -> String {
-    let connection = store.connection.lock().unwrap();
+    let connection = connection(store);
     let mut explain = connection
         .prepare(&format!("EXPLAIN QUERY PLAN {statement}"))
         .unwrap();
@@ -41,6 +41,17 @@ fn what_is_asked_for_each_run_is_found_by_an_index() {
     }
     let list = plan(&store, sql::SELECT_SUMMARIES);
     assert_eq!(list.matches("SCAN").count(), 1, "{list}");
+    for filter in ["suite", "subject", "kernel", "bench", "owner_host", "state"] {
+        let page = format!(
+            "{} WHERE {filter} = :value AND number < :before ORDER BY number DESC LIMIT 1",
+            sql::SELECT_SUMMARIES
+        );
+        let page = plan(&store, &page);
+        assert!(
+            !page.contains("SCAN") && !page.contains("TEMP B-TREE"),
+            "{filter}: {page}"
+        );
+    }
     assert!(plan(&store, "SELECT plan FROM runs").contains("SCAN"));
 }
 
@@ -58,11 +69,11 @@ fn ten_thousand_runs_are_stored_found_and_listed() {
     };
     // As a run is stored, but in one transaction: each commit waits for the disk.
     store
-        .transact(TransactionBehavior::Immediate, |transaction| {
+        .transact(Kind::Write, |transaction| {
             for seed in 0..RUNS {
                 let run = Run { seed, ..begun() };
                 assert!(rows::select_equal(transaction, &run)?.is_none());
-                let number = rows::insert_run(transaction, &run, &owner)?;
+                let number = rows::insert_run(transaction, &run, &seed.to_string(), &owner)?;
                 assert_eq!(rows::find(transaction, &rows::id_of(number))?, number);
                 rows::end_run(transaction, number, &end)?;
             }

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `punctual db`: stores as a whole.
+
+use std::ffi::OsString;
+use std::sync::atomic::Ordering;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use punctual_store::{Place, StoreError, Transferred};
+
+use super::{check_file, open};
+use crate::output::say;
+use crate::{ExitStatus, UsageError, interrupt, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  punctual db copy ~/.local/share/punctual/runs.db postgres://ann@db.example/punctual
+  punctual db copy postgres://ann@db.example/punctual backup.db
+  punctual db copy node1.db runs.db";
+
+/// Copy stores: from a file to a server, and back
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Db {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Copy all runs and baselines of one store into another, each once
+    ///
+    /// What is there already stays as it is, and a run that is being written is left out. What
+    /// was interrupted goes on when it is begun again. A run keeps its id where the other store
+    /// has never given it; else it gets a new one, which is printed.
+    Copy {
+        /// The store with the runs: a file, or `postgres://USER@HOST/DATABASE`
+        from: OsString,
+        /// The store that gets them, which is made where there is none
+        to: OsString,
+        /// Print nothing of runs that keep their ids
+        #[arg(short, long)]
+        quiet: bool,
+    },
+}
+
+impl Db {
+    /// Does it.
+    pub fn run(self) -> Result<ExitStatus> {
+        match self.action {
+            Action::Copy { from, to, quiet } => copy(&from, &to, quiet),
+        }
+    }
+}
+
+/// What was done so far.
+#[derive(Default)]
+struct Done {
+    copied: usize,
+    known: usize,
+    left_out: usize,
+}
+
+fn copy(from: &OsString, to: &OsString, quiet: bool) -> Result<ExitStatus> {
+    let (from, to) = (Place::parse(from)?, Place::parse(to)?);
+    check_file(&from)?;
+    if from == to {
+        return Err(UsageError(format!("{from}: expected two stores, found one")).into());
+    }
+    let cancel = interrupt::flag()?;
+    let (from, to) = (open(&from)?, open(&to)?);
+    let mut done = Done::default();
+    let result = from.copy_into(&to, |one| {
+        if let Some(line) = done.count(one, quiet) {
+            // A reader that has gone is no reason to end.
+            _ = output::print(&line);
+        }
+        if cancel.load(Ordering::SeqCst) {
+            return Err(StoreError::Cancelled);
+        }
+        Ok(())
+    });
+    let Done {
+        copied,
+        known,
+        left_out,
+    } = done;
+    say!("{copied} copied, {known} there already, {left_out} left out");
+    match result {
+        Err(StoreError::Cancelled) => {
+            say!("punctual: interrupted: the same command goes on");
+            Ok(ExitStatus::Incomplete)
+        }
+        result => {
+            result?;
+            Ok(ExitStatus::Done)
+        }
+    }
+}
+
+impl Done {
+    /// Counts it, and says what a user must know of it.
+    fn count(&mut self, one: Transferred, quiet: bool) -> Option<String> {
+        match one {
+            Transferred::Copied { from, to } => {
+                self.copied += 1;
+                if from == to {
+                    (!quiet).then(|| format!("{from}\n"))
+                } else {
+                    Some(format!("{from} is {to} there\n"))
+                }
+            }
+            Transferred::Known { from, to } => {
+                self.known += 1;
+                (from != to).then(|| format!("{from} is {to} there\n"))
+            }
+            Transferred::Running { from } => {
+                self.left_out += 1;
+                Some(format!("{from} is being written, and left out\n"))
+            }
+            Transferred::Baseline { name } => (!quiet).then(|| format!("baseline {name}\n")),
+            Transferred::OtherBaseline { name } => {
+                self.left_out += 1;
+                Some(format!(
+                    "baseline {name} is left out: there it has other runs, or one of its runs is \
+                     not there\n"
+                ))
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Pages that only a server has: lists, forms, what went wrong. All others are those of
+//! `--report`, with a way back.
+
+use std::sync::LazyLock;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use maud::{Markup, html};
+use punctual_model::Run;
+use punctual_model::run::State;
+use punctual_report::shell::{Chapter, Page, style, wide};
+use punctual_store::{Story, Summary};
+use sha2::{Digest as _, Sha256};
+
+use crate::query::Query;
+
+/// What a browser may do with a page: show it with its own style, and send its forms here.
+pub fn policy() -> &'static str {
+    static POLICY: LazyLock<String> = LazyLock::new(|| {
+        let sum = BASE64_STANDARD.encode(Sha256::digest(style()));
+        format!(
+            "default-src 'none'; style-src 'sha256-{sum}'; form-action 'self'; base-uri 'none'; \
+             frame-ancestors 'none'"
+        )
+    });
+    &POLICY
+}
+
+/// A page with a way to the others.
+pub fn of_site(page: Page) -> Page {
+    let lead = html! {
+        nav.site aria-label="Site" { a href="/" { "Runs" } a href="/baselines" { "Baselines" } }
+        (page.lead)
+    };
+    Page { lead, ..page }
+}
+
+/// What went wrong.
+pub fn failure(status: u16, what: &str) -> String {
+    let page = Page {
+        title: format!("Punctual: {status}"),
+        lead: html! { p.lead { (what) } },
+        chapters: Vec::new(),
+    };
+    of_site(page).html()
+}
+
+/// The fields of the filter: the name in the query, and what stands above it.
+const FIELDS: [(&str, &str); 8] = [
+    ("suite", "Suite"),
+    ("subject", "Subject"),
+    ("kernel", "Kernel"),
+    ("probe", "Probe"),
+    ("bench", "Bench"),
+    ("host", "Host"),
+    ("from", "Begun from"),
+    ("until", "Begun before"),
+];
+
+/// The list of runs, with what can be done with them.
+pub fn list(
+    runs: &[Summary],
+    next: Option<&str>,
+    baselines: &[(String, Vec<String>)],
+    query: &Query,
+) -> Page {
+    let is_later = query.value("before").is_some();
+    let lead = html! {
+        (filter(query))
+        @if runs.is_empty() { p.lead { "There is no such run." } }
+        @else { form method="get" action="/compare" {
+            (table(runs, true))
+            (actions(baselines))
+        } }
+        p {
+            @if is_later { a href=(format!("/?{}", query.without("before"))) { "Newest" } " " }
+            @if let Some(last) = next {
+                a rel="next" href=(format!("/?{}", query.with("before", last))) { "Earlier" }
+            }
+        }
+    };
+    of_site(Page {
+        title: "Punctual: runs".into(),
+        lead,
+        chapters: Vec::new(),
+    })
+}
+
+fn filter(query: &Query) -> Markup {
+    let states = [
+        State::Finished,
+        State::Running,
+        State::Interrupted,
+        State::Failed,
+    ];
+    let value = |name| query.value(name).unwrap_or_default();
+    let hint = |name: &str| matches!(name, "from" | "until").then_some("2026-05-01");
+    html! { form.filter method="get" action="/" {
+        @for (name, title) in FIELDS {
+            label { (title) input name=(name) value=(value(name)) placeholder=[hint(name)]; }
+        }
+        label { "State" select name="state" {
+            option value="" { "any" }
+            @for state in states {
+                option value=(state.name()) selected[value("state") == state.name()] {
+                    (state.name())
+                }
+            }
+        } }
+        button { "Filter" }
+    } }
+}
+
+fn actions(baselines: &[(String, Vec<String>)]) -> Markup {
+    html! { div.act {
+        button { "Compare" }
+        button formaction="/show" { "Show together" }
+        @if !baselines.is_empty() {
+            select name="baseline" aria-label="Baseline" {
+                @for (name, _) in baselines { option value=(name) { (name) } }
+            }
+            button formaction="/gate" { "Judge against baseline" }
+        }
+    } }
+}
+
+fn table(runs: &[Summary], is_choice: bool) -> Markup {
+    wide(&html! { table.text.kept {
+        thead { tr {
+            th scope="col" { "Run" } th scope="col" { "Begun" } th scope="col" { "Suite" }
+            th scope="col" { "Subject" } th scope="col" { "Kernel" } th scope="col" { "Bench" }
+            th.number scope="col" { "Seed" } th scope="col" { "State" }
+            th scope="col" { "Digest" } th scope="col" { "Host" }
+        } }
+        tbody { @for run in runs { (row(run, is_choice)) } }
+    } })
+}
+
+fn row(run: &Summary, is_choice: bool) -> Markup {
+    let begun = run.started.replace('T', " ");
+    let digest: String = run
+        .digest
+        .as_deref()
+        .unwrap_or("–")
+        .chars()
+        .take(12)
+        .collect();
+    let class = match run.state {
+        State::Finished => None,
+        State::Running => Some("soft"),
+        State::Interrupted | State::Failed => Some("high"),
+    };
+    html! { tr {
+        td {
+            @if is_choice {
+                input type="checkbox" name="run" value=(run.id)
+                    aria-label=(format!("Choose {}", run.id));
+                " "
+            }
+            a href=(format!("/runs/{}", run.id)) { (run.id) }
+        }
+        td { (begun.trim_end_matches('Z')) }
+        td { (run.suite) }
+        td { (run.subject.name) }
+        td { (run.subject.kernel) }
+        td { (run.subject.bench) }
+        td.number { (run.seed) }
+        td class=[class] { (run.state.name()) }
+        td { code { (digest) } }
+        td { (run.host) }
+    } }
+}
+
+/// The page of one run, with what the store knows of it besides.
+pub fn run(page: Page, run: &Run, stories: &[Story], baselines: &[(String, Vec<String>)]) -> Page {
+    let others = baselines
+        .iter()
+        .filter(|(_, runs)| *runs != [run.id.clone()]);
+    let others: Vec<_> = others.cloned().collect();
+    let own = baselines.iter().filter(|(_, runs)| runs.contains(&run.id));
+    let own: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();
+    let lead = html! {
+        p.soft {
+            (run.id) ", " (run.subject.name) ", seed " (run.seed) ": " (run.state.name())
+            @if let Some(error) = &run.error { ": " (error) }
+            @if !own.is_empty() { "; of baseline " (own.join(", ")) }
+            ". " a href=(format!("/api/runs/{}", run.id)) { "JSON" }
+        }
+        (page.lead)
+        @if run.state == State::Finished && !others.is_empty() {
+            form method="get" action="/gate" {
+                input type="hidden" name="run" value=(run.id);
+                div.act {
+                    select name="baseline" aria-label="Baseline" {
+                        @for (name, _) in &others { option value=(name) { (name) } }
+                    }
+                    button { "Judge against baseline" }
+                }
+            }
+        }
+    };
+    let told = html! { @for story in stories {
+        h3 { "Told " (story.made.replace('T', " ").trim_end_matches('Z')) }
+        pre tabindex="0" { (story.told) }
+    } };
+    let mut chapters = vec![Chapter::new("Why samples were late", told)];
+    chapters.extend(page.chapters);
+    of_site(Page {
+        title: format!("{}, {}", page.title, run.id),
+        lead,
+        chapters,
+    })
+}
+
+/// All baselines, with their runs.
+pub fn baselines(all: &[(String, Vec<Summary>)]) -> Page {
+    let chapter = |(name, runs): &(String, Vec<Summary>)| {
+        let ids: Vec<String> = runs.iter().map(|run| format!("run={}", run.id)).collect();
+        let body = html! {
+            (table(runs, false))
+            p { a href=(format!("/show?{}", ids.join("&"))) { "Show together" } }
+        };
+        Chapter::new(name.as_str(), body)
+    };
+    let lead = html! { @if all.is_empty() {
+        p.lead { "There are no baselines: " code { "punctual baseline set" } " makes them." }
+    } };
+    of_site(Page {
+        title: "Punctual: baselines".into(),
+        lead,
+        chapters: all.iter().map(chapter).collect(),
+    })
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What stands behind the question mark.
+
+use std::str::FromStr as _;
+
+use punctual_model::run::State;
+use punctual_store::Filter;
+
+/// How many runs a list has, unless it is said.
+const USUAL: usize = 50;
+
+/// How many runs a list has at most.
+const MOST_LISTED: usize = 500;
+
+/// How many runs are shown side by side at most.
+const MOST_SHOWN: usize = 100;
+
+/// Names and values. Of a name that stands there twice, the last value counts, but for runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// Reads it. Fields of a form that were left empty are not said.
+    pub fn parse(text: &str) -> Self {
+        let pairs = form_urlencoded::parse(text.as_bytes());
+        let pairs = pairs.map(|(name, value)| (name.into_owned(), value.trim().to_owned()));
+        Self(pairs.filter(|(_, value)| !value.is_empty()).collect())
+    }
+
+    /// The value of a name.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        let mut values = self.0.iter().rev();
+        let found = values.find(|(own, _)| own == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// The same, apart.
+    fn owned(&self, name: &str) -> Option<String> {
+        self.value(name).map(str::to_owned)
+    }
+
+    /// Which runs are wanted.
+    pub fn filter(&self) -> Result<Filter, String> {
+        let state = self.value("state").map(State::from_str).transpose();
+        Ok(Filter {
+            suite: self.owned("suite"),
+            subject: self.owned("subject"),
+            kernel: self.owned("kernel"),
+            bench: self.owned("bench"),
+            host: self.owned("host"),
+            probe: self.owned("probe"),
+            state: state?,
+            from: self.owned("from"),
+            until: self.owned("until"),
+        })
+    }
+
+    /// How many runs a list has.
+    pub fn limit(&self) -> Result<usize, String> {
+        let Some(text) = self.value("limit") else {
+            return Ok(USUAL);
+        };
+        let number = text.parse().ok().filter(|n| (1..=MOST_LISTED).contains(n));
+        number.ok_or_else(|| format!("limit: expected 1 to {MOST_LISTED}, found \"{text}\""))
+    }
+
+    /// The ids of the runs that are named: `r3` or `3`, in one value each, or several.
+    pub fn runs(&self) -> Result<Vec<String>, String> {
+        let named = self.0.iter().filter(|(name, _)| name == "run");
+        let named = named.flat_map(|(_, value)| value.split([' ', ',']));
+        let mut runs: Vec<String> = Vec::new();
+        for name in named.filter(|name| !name.is_empty()) {
+            let number = name.strip_prefix(['r', 'R']).unwrap_or(name);
+            let number: u64 = number
+                .parse()
+                .map_err(|_| format!("run: expected r3 or 3, found \"{name}\""))?;
+            let id = format!("r{number}");
+            if !runs.contains(&id) {
+                runs.push(id);
+            }
+        }
+        if runs.len() > MOST_SHOWN {
+            return Err(format!(
+                "expected {MOST_SHOWN} runs at most, found {}",
+                runs.len()
+            ));
+        }
+        Ok(runs)
+    }
+
+    /// The same query, with another value for a name.
+    pub fn with(&self, name: &str, value: &str) -> String {
+        let kept = self.0.iter().filter(|(own, _)| own != name);
+        let mut text = form_urlencoded::Serializer::new(String::new());
+        text.extend_pairs(kept);
+        text.append_pair(name, value).finish()
+    }
+
+    /// The same query, without a name.
+    pub fn without(&self, name: &str) -> String {
+        let kept = self.0.iter().filter(|(own, _)| own != name);
+        form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(kept)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_named_in_any_way_and_each_once() {
+        let runs = |text: &str| Query::parse(text).runs();
+        assert_eq!(runs("run=r1&run=2+R3,r1").unwrap(), ["r1", "r2", "r3"]);
+        assert!(runs("run=r1'%20OR%201").is_err() && runs("run=-1").is_err());
+        let many: Vec<String> = (0..101).map(|n| format!("run={n}")).collect();
+        assert!(runs(&many.join("&")).is_err());
+    }
+
+    #[test]
+    fn what_is_said_is_kept_and_what_is_empty_is_not() {
+        let query = Query::parse("kernel=a%26b&suite=&state=failed&kernel=c+d");
+        assert_eq!(query.value("kernel"), Some("c d"));
+        assert_eq!(query.value("suite"), None);
+        assert_eq!(query.filter().unwrap().state, Some(State::Failed));
+        assert!(Query::parse("state=happy").filter().is_err());
+        assert_eq!(query.with("kernel", "<&>"), "state=failed&kernel=%3C%26%3E");
+        for wrong in ["limit=0", "limit=501", "limit=x"] {
+            assert!(Query::parse(wrong).limit().is_err());
+        }
+    }
+}

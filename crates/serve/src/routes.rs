@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is answered to which request. `docs/serve.md` lists the paths.
+
+use std::collections::BTreeSet;
+
+use punctual_model::Run;
+use punctual_model::run::State;
+use punctual_published::Document;
+use punctual_report::compare::{Comparable, compare, comparison_json};
+use punctual_report::gate::{Gate, gate_json, gated, gated_page, is_unchanged, rule_of_each};
+use punctual_report::{compared_page, runs_json, runs_page};
+use punctual_store::{Store, StoreError, Summary};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::pages;
+use crate::query::Query;
+
+/// What is asked.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The path, as it came.
+    pub path: String,
+    /// What stands behind the question mark.
+    pub query: String,
+}
+
+impl Request {
+    /// Whether a program asks, and not a browser.
+    fn is_of_program(&self) -> bool {
+        self.path.starts_with("/api/")
+    }
+}
+
+/// What is answered.
+#[derive(Debug)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// The type of the body.
+    pub kind: &'static str,
+    /// The body.
+    pub body: String,
+}
+
+impl Answer {
+    fn page(body: String) -> Self {
+        Self {
+            status: 200,
+            kind: "text/html; charset=utf-8",
+            body,
+        }
+    }
+
+    fn json(value: &Value) -> Self {
+        Self {
+            status: 200,
+            kind: "application/json",
+            body: format!("{value:#}\n"),
+        }
+    }
+
+    /// The same for the same body.
+    pub fn tag(&self) -> String {
+        let digest = Sha256::digest(&self.body);
+        let hex = digest[..16].iter().map(|byte| format!("{byte:02x}"));
+        format!("\"{}\"", hex.collect::<String>())
+    }
+}
+
+/// Why there is no answer.
+enum Failure {
+    /// There is no such page, run or baseline.
+    Unknown(String),
+    /// It cannot be asked like this.
+    Wrong(String),
+    /// The store cannot be read.
+    Store(StoreError),
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unknown { .. } | StoreError::UnknownBaseline { .. } => {
+                Self::Unknown(error.to_string())
+            }
+            error => Self::Store(error),
+        }
+    }
+}
+
+impl From<String> for Failure {
+    fn from(what: String) -> Self {
+        Self::Wrong(what)
+    }
+}
+
+fn failure(request: &Request, status: u16, what: &str) -> Answer {
+    let answer = if request.is_of_program() {
+        Answer::json(&json!({ "schema": "punctual.error/1", "error": what }))
+    } else {
+        Answer::page(pages::failure(status, what))
+    };
+    Answer { status, ..answer }
+}
+
+/// A request that names another machine.
+pub fn wrong_host(request: &Request) -> Answer {
+    let what = "expected localhost in the request's Host: only this machine is served here";
+    failure(request, 421, what)
+}
+
+/// A request without the token.
+pub fn wrong_token(request: &Request) -> Answer {
+    failure(
+        request,
+        401,
+        "expected the token that `punctual serve` was started with",
+    )
+}
+
+/// A request that would change something.
+pub fn wrong_method(request: &Request) -> Answer {
+    failure(
+        request,
+        405,
+        "expected GET or HEAD: nothing can be changed here",
+    )
+}
+
+/// A store that cannot be read.
+pub fn failed(request: &Request, error: &StoreError) -> Answer {
+    let status = match error {
+        StoreError::Lost { .. } | StoreError::Unreachable { .. } | StoreError::Busy { .. } => 503,
+        _ => 500,
+    };
+    failure(request, status, &error.to_string())
+}
+
+/// A defect.
+pub fn broken() -> Answer {
+    let what = "this page cannot be drawn: that is a defect of Punctual, please report it";
+    failure(&Request::default(), 500, what)
+}
+
+/// The answer to a request.
+pub fn answer(store: &Store, documents: &[Document], request: &Request) -> Answer {
+    let query = Query::parse(&request.query);
+    let site = Routes {
+        store,
+        documents,
+        query: &query,
+    };
+    match site.find(&request.path) {
+        Ok(answer) => answer,
+        Err(Failure::Unknown(what)) => failure(request, 404, &what),
+        Err(Failure::Wrong(what)) => failure(request, 400, &what),
+        Err(Failure::Store(error)) => failed(request, &error),
+    }
+}
+
+struct Routes<'a> {
+    store: &'a Store,
+    documents: &'a [Document],
+    query: &'a Query,
+}
+
+impl Routes<'_> {
+    fn find(&self, path: &str) -> Result<Answer, Failure> {
+        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+        match parts[..] {
+            [""] => self.list(),
+            ["runs", id] => self.run(id),
+            ["show"] => self.show(),
+            ["compare"] => self.compare(),
+            ["baselines"] => self.baselines(),
+            ["gate"] => self.gate(),
+            ["api", "runs"] => self.list_json(),
+            ["api", "runs", id] => self.run_json(id),
+            ["api", "runs", id, "stories"] => self.stories_json(id),
+            ["api", "show"] => self.show_json(),
+            ["api", "compare"] => self.compare_json(),
+            ["api", "baselines"] => self.baselines_json(),
+            ["api", "gate"] => self.gate_json(),
+            _ => Err(Failure::Unknown("there is no page of this name".into())),
+        }
+    }
+
+    /// The runs that are wanted, and the id of the last one where there are more.
+    fn wanted(&self) -> Result<(Vec<Summary>, Option<String>), Failure> {
+        let (filter, limit) = (self.query.filter()?, self.query.limit()?);
+        let before = self.query.value("before");
+        let mut runs = self.store.page(&filter, before, limit + 1)?;
+        let has_more = runs.len() > limit;
+        runs.truncate(limit);
+        let last = runs.last().map(|run| run.id.clone());
+        Ok((runs, last.filter(|_| has_more)))
+    }
+
+    fn list(&self) -> Result<Answer, Failure> {
+        let (runs, next) = self.wanted()?;
+        let baselines = self.store.baselines()?;
+        let page = pages::list(&runs, next.as_deref(), &baselines, self.query);
+        Ok(Answer::page(page.html()))
+    }
+
+    fn list_json(&self) -> Result<Answer, Failure> {
+        let (runs, next) = self.wanted()?;
+        let runs: Vec<Value> = runs.iter().map(Summary::json).collect();
+        let list = json!({ "schema": "punctual.list/1", "runs": runs, "next": next });
+        Ok(Answer::json(&list))
+    }
+
+    fn run(&self, id: &str) -> Result<Answer, Failure> {
+        let run = self.store.load(id)?;
+        let stories = self.store.stories(id)?;
+        let baselines = self.store.baselines()?;
+        let page = runs_page(std::slice::from_ref(&run), self.documents);
+        Ok(Answer::page(
+            pages::run(page, &run, &stories, &baselines).html(),
+        ))
+    }
+
+    fn run_json(&self, id: &str) -> Result<Answer, Failure> {
+        let run = self.store.load(id)?;
+        Ok(Answer::json(&runs_json(&[run], self.is_raw())))
+    }
+
+    fn stories_json(&self, id: &str) -> Result<Answer, Failure> {
+        let stories = self.store.stories(id)?.into_iter();
+        let story = |json: String| serde_json::from_str(&json).unwrap_or(Value::Null);
+        let stories: Vec<Value> = stories
+            .map(|one| json!({ "made": one.made, "told": one.told, "story": story(one.json) }))
+            .collect();
+        Ok(Answer::json(
+            &json!({ "schema": "punctual.stories/1", "stories": stories }),
+        ))
+    }
+
+    fn is_raw(&self) -> bool {
+        self.query
+            .value("raw")
+            .is_some_and(|value| value != "false")
+    }
+
+    /// The runs that are named, of which there must be some.
+    fn named(&self, least: usize) -> Result<Vec<Run>, Failure> {
+        let ids = self.query.runs()?;
+        if ids.len() < least {
+            let runs = if least == 1 { "one run" } else { "two runs" };
+            return Err(Failure::Wrong(format!("choose {runs} at least")));
+        }
+        let runs = ids.iter().map(|id| self.store.load(id));
+        Ok(runs.collect::<Result<_, _>>()?)
+    }
+
+    fn show(&self) -> Result<Answer, Failure> {
+        let runs = self.named(1)?;
+        Ok(Answer::page(
+            pages::of_site(runs_page(&runs, self.documents)).html(),
+        ))
+    }
+
+    fn show_json(&self) -> Result<Answer, Failure> {
+        Ok(Answer::json(&runs_json(&self.named(1)?, self.is_raw())))
+    }
+
+    fn comparable(&self) -> Result<Comparable, Failure> {
+        let refused = |refusal: punctual_report::compare::Refusal| refusal.to_string();
+        Ok(Comparable::new(self.named(2)?).map_err(refused)?)
+    }
+
+    fn compare(&self) -> Result<Answer, Failure> {
+        let runs = self.comparable()?;
+        let page = compared_page(runs.runs(), self.documents, &compare(&runs));
+        Ok(Answer::page(pages::of_site(page).html()))
+    }
+
+    fn compare_json(&self) -> Result<Answer, Failure> {
+        Ok(Answer::json(&comparison_json(&compare(
+            &self.comparable()?,
+        ))))
+    }
+
+    fn baselines(&self) -> Result<Answer, Failure> {
+        let mut all = Vec::new();
+        for (name, ids) in self.store.baselines()? {
+            let mut runs = Vec::new();
+            for id in ids {
+                runs.extend(self.store.summary(&id)?);
+            }
+            all.push((name, runs));
+        }
+        Ok(Answer::page(pages::baselines(&all).html()))
+    }
+
+    fn baselines_json(&self) -> Result<Answer, Failure> {
+        let all = self.store.baselines()?.into_iter();
+        let all: Vec<Value> = all
+            .map(|(name, runs)| json!({ "name": name, "runs": runs }))
+            .collect();
+        Ok(Answer::json(
+            &json!({ "schema": "punctual.list/1", "baselines": all }),
+        ))
+    }
+
+    /// The verdict about the runs that are named against a baseline, and all these runs.
+    fn judged(&self) -> Result<(Gate, Vec<Run>), Failure> {
+        let here = self.named(1)?;
+        let unnamed = || Failure::Wrong("choose a baseline".into());
+        let baseline = self.query.value("baseline").ok_or_else(unnamed)?;
+        let ids = self.store.baseline(baseline)?;
+        let there = ids.iter().map(|id| self.store.load(id));
+        let there: Vec<Run> = there.collect::<Result<_, _>>()?;
+        if let Some(run) = here.iter().find(|run| run.state != State::Finished) {
+            let (id, state) = (&run.id, run.state);
+            return Err(Failure::Wrong(format!(
+                "expected finished runs: {id} is {state}"
+            )));
+        }
+        let names = |runs: &[Run]| -> BTreeSet<String> {
+            runs.iter().map(|run| run.subject.name.clone()).collect()
+        };
+        let is_single = names(&there).len() == 1;
+        let of = |runs: &[Run], name: &str, any: bool| -> Vec<Run> {
+            let own = runs.iter().filter(|run| any || run.subject.name == name);
+            own.cloned().collect()
+        };
+        let sides: Vec<(Vec<Run>, Vec<Run>)> = names(&here)
+            .iter()
+            .map(|name| (of(&there, name, is_single), of(&here, name, false)))
+            .collect();
+        let changed = sides
+            .iter()
+            .filter(|(there, here)| !is_unchanged(there, here));
+        let rule = rule_of_each(changed.count());
+        let mut subjects = Vec::new();
+        for (there, here) in &sides {
+            if there.is_empty() {
+                let name = &here[0].subject.name;
+                return Err(Failure::Wrong(format!("baseline {baseline} has no {name}")));
+            }
+            let one = gated(there, here, Vec::new(), rule);
+            subjects.push(one.map_err(|refusal| refusal.to_string())?);
+        }
+        let gate = Gate {
+            suite: here[0].suite.clone(),
+            baseline: baseline.to_owned(),
+            subjects,
+        };
+        Ok((gate, [there, here].concat()))
+    }
+
+    fn gate(&self) -> Result<Answer, Failure> {
+        let (gate, runs) = self.judged()?;
+        let page = gated_page(&gate, &runs, self.documents);
+        Ok(Answer::page(pages::of_site(page).html()))
+    }
+
+    fn gate_json(&self) -> Result<Answer, Failure> {
+        Ok(Answer::json(&gate_json(&self.judged()?.0)))
+    }
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One transaction of either database, with one text for each statement.
+//!
+//! Statements are written for `SQLite`; those of [`crate::server`] are translated. The words for
+//! values are rusqlite's.
+
+use rusqlite::types::{FromSql, Value, ValueRef};
+use rusqlite::{CachedStatement, ToSql, named_params};
+
+use crate::error::Fault;
+use crate::{server, sql};
+
+/// What a statement is given, by name.
+pub type Parameters<'p> = &'p [(&'p str, &'p dyn ToSql)];
+
+/// What a transaction is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It sees one moment of the store, and changes nothing.
+    Read,
+    /// It may change something.
+    Write,
+}
+
+/// All or nothing.
+pub enum Transaction<'a> {
+    /// Of an `SQLite` file.
+    File(rusqlite::Transaction<'a>),
+    /// Of a `PostgreSQL` server.
+    Server(server::Transaction<'a>),
+}
+
+impl Transaction<'_> {
+    /// Carries a statement out; returns how many rows it changed.
+    pub fn execute(&self, statement: &str, parameters: Parameters) -> Result<usize, Fault> {
+        match self {
+            Self::File(file) => Ok(file.prepare_cached(statement)?.execute(parameters)?),
+            Self::Server(server) => server.execute(statement, parameters),
+        }
+    }
+
+    /// Gives each row that a statement finds to `of`, which must not use the transaction.
+    pub fn each(
+        &self,
+        statement: &str,
+        parameters: Parameters,
+        of: &mut dyn FnMut(&Row) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        match self {
+            Self::File(file) => {
+                let mut statement: CachedStatement = file.prepare_cached(statement)?;
+                let mut rows = statement.query(parameters)?;
+                while let Some(row) = rows.next()? {
+                    of(&Row::File(row))?;
+                }
+                Ok(())
+            }
+            Self::Server(server) => server.each(statement, parameters, of),
+        }
+    }
+
+    /// All rows that a statement finds, each as `of` reads it.
+    pub fn all<T>(
+        &self,
+        statement: &str,
+        parameters: Parameters,
+        mut of: impl FnMut(&Row) -> Result<T, Fault>,
+    ) -> Result<Vec<T>, Fault> {
+        let mut all = Vec::new();
+        self.each(statement, parameters, &mut |row| {
+            all.push(of(row)?);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// The only row, or the first one, of those that a statement finds.
+    pub fn first<T>(
+        &self,
+        statement: &str,
+        parameters: Parameters,
+        of: impl FnMut(&Row) -> Result<T, Fault>,
+    ) -> Result<Option<T>, Fault> {
+        Ok(self.all(statement, parameters, of)?.into_iter().next())
+    }
+
+    /// Carries several statements out, which make or change tables.
+    pub fn batch(&self, statements: &str) -> Result<(), Fault> {
+        match self {
+            Self::File(file) => Ok(file.execute_batch(statements)?),
+            Self::Server(server) => server.batch(statements),
+        }
+    }
+
+    /// Makes all that was changed lasting.
+    pub fn commit(self) -> Result<(), Fault> {
+        match self {
+            Self::File(file) => Ok(file.commit()?),
+            Self::Server(server) => server.commit(),
+        }
+    }
+
+    /// A number that no run has had: `wanted`, unless that one or a later one was given.
+    pub fn next_number(&self, wanted: i64) -> Result<i64, Fault> {
+        let last = |row: &Row| row.get::<i64>("last");
+        let number = match self {
+            Self::File(_) => {
+                let last = self.first(sql::SELECT_LAST, &[], last)?;
+                last.map(|last| wanted.max(last + 1))
+            }
+            Self::Server(_) => {
+                let wanted = named_params! { ":wanted": wanted };
+                self.first(sql::TAKE_NUMBERS, wanted, last)?
+            }
+        };
+        Ok(number.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
+    }
+
+    /// Keeps other writers from a run until the transaction ends. A file has one writer at a
+    /// time anyway.
+    pub fn hold_run(&self, number: i64) -> Result<(), Fault> {
+        match self {
+            Self::File(_) => Ok(()),
+            Self::Server(server) => server.hold_run(number),
+        }
+    }
+
+    /// Keeps others from adding runs that have ended elsewhere until the transaction ends: of two
+    /// that add the same run, one finds it.
+    pub fn hold_adding(&self) -> Result<(), Fault> {
+        match self {
+            Self::File(_) => Ok(()),
+            // Any number, the same for all.
+            Self::Server(server) => server.batch("SELECT pg_advisory_xact_lock(72019)"),
+        }
+    }
+
+    /// Keeps other writers from all baselines until the transaction ends.
+    pub fn hold_baselines(&self) -> Result<(), Fault> {
+        match self {
+            Self::File(_) => Ok(()),
+            Self::Server(server) => server.batch("LOCK TABLE baselines IN EXCLUSIVE MODE"),
+        }
+    }
+}
+
+/// A row that a statement has found.
+pub enum Row<'a> {
+    /// Of an `SQLite` file.
+    File(&'a rusqlite::Row<'a>),
+    /// Of a `PostgreSQL` server.
+    Server(&'a postgres::Row),
+}
+
+impl Row<'_> {
+    /// The value in a column.
+    pub fn get<T: FromSql>(&self, column: &str) -> Result<T, Fault> {
+        let cell = self.cell(column)?;
+        T::column_result(cell.value()).map_err(|source| Fault::Value {
+            column: column.to_owned(),
+            source,
+        })
+    }
+
+    /// The value in a column, of whatever type.
+    pub fn cell(&self, column: &str) -> Result<Cell<'_>, Fault> {
+        match self {
+            Self::File(row) => Ok(Cell::Borrowed(row.get_ref(column)?)),
+            Self::Server(row) => server::cell(row, column),
+        }
+    }
+
+    /// The names of the columns.
+    pub fn columns(&self) -> Vec<String> {
+        match self {
+            Self::File(row) => {
+                let names = row.as_ref().column_names();
+                names.into_iter().map(str::to_owned).collect()
+            }
+            Self::Server(row) => {
+                let columns = row.columns().iter();
+                columns.map(|column| column.name().to_owned()).collect()
+            }
+        }
+    }
+}
+
+/// The value in a column.
+pub enum Cell<'a> {
+    /// As it is in the row.
+    Borrowed(ValueRef<'a>),
+    /// Made of what is in the row.
+    Owned(Value),
+}
+
+impl Cell<'_> {
+    /// The value.
+    pub fn value(&self) -> ValueRef<'_> {
+        match self {
+            Self::Borrowed(value) => *value,
+            Self::Owned(value) => value.into(),
+        }
+    }
+
+    /// The value, apart from its row.
+    pub fn into_owned(self) -> Value {
+        match self {
+            Self::Borrowed(value) => value.into(),
+            Self::Owned(value) => value,
+        }
+    }
+}

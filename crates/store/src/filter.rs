@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which runs of many are wanted.
+
+use punctual_model::run::State;
+use rusqlite::ToSql;
+
+use crate::database::Transaction;
+use crate::error::Fault;
+use crate::{Summary, rows, sql};
+
+/// Which runs are wanted: those of which all is so that is said here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// The suite's name.
+    pub suite: Option<String>,
+    /// The subject's name.
+    pub subject: Option<String>,
+    /// The kernel's id.
+    pub kernel: Option<String>,
+    /// The bench: `virtual`, `host`, `ssh:…`.
+    pub bench: Option<String>,
+    /// The name of the machine that wrote the run.
+    pub host: Option<String>,
+    /// A probe that has delivered a recording.
+    pub probe: Option<String>,
+    /// How far the run got.
+    pub state: Option<State>,
+    /// Begun at this time or later: RFC 3339, UTC, or the beginning of such a text.
+    pub from: Option<String>,
+    /// Begun before this time, likewise.
+    pub until: Option<String>,
+}
+
+impl Filter {
+    /// What must be so of a run's row, and the values that are asked for.
+    fn conditions(&self) -> Vec<(&'static str, &'static str, &dyn ToSql)> {
+        fn given(value: Option<&String>) -> Option<&dyn ToSql> {
+            value.map(|value| value as &dyn ToSql)
+        }
+        let all = [
+            ("suite = :suite", ":suite", given(self.suite.as_ref())),
+            (
+                "subject = :subject",
+                ":subject",
+                given(self.subject.as_ref()),
+            ),
+            ("kernel = :kernel", ":kernel", given(self.kernel.as_ref())),
+            ("bench = :bench", ":bench", given(self.bench.as_ref())),
+            ("owner_host = :host", ":host", given(self.host.as_ref())),
+            ("started >= :from", ":from", given(self.from.as_ref())),
+            ("started < :until", ":until", given(self.until.as_ref())),
+        ];
+        let said = all
+            .into_iter()
+            .filter_map(|(is_so, name, value)| Some((is_so, name, value?)));
+        said.collect()
+    }
+}
+
+/// The runs that a filter lets through: see [`crate::Store::page`].
+pub fn page(
+    transaction: &Transaction,
+    filter: &Filter,
+    before: Option<&str>,
+    limit: usize,
+) -> Result<Vec<Summary>, Fault> {
+    let mut before = match before {
+        Some(id) => rows::number_of(id).unwrap_or(0),
+        None => i64::MAX,
+    };
+    let batch = limit.clamp(1, BATCH);
+    let mut found = Vec::new();
+    while found.len() < limit {
+        let numbers = candidates(transaction, filter, before, batch)?;
+        let is_last = numbers.len() < batch;
+        before = numbers.last().copied().unwrap_or(0);
+        let rows = summaries(transaction, filter, &numbers)?.into_iter();
+        // Whether a run still runs is not known to the database.
+        found.extend(rows.filter(|run| filter.state.is_none_or(|state| run.state == state)));
+        if is_last {
+            break;
+        }
+    }
+    found.truncate(limit);
+    Ok(found)
+}
+
+/// How many runs are looked at in one statement.
+const BATCH: usize = 1000;
+
+/// Conditions and values, with those about the state.
+type Conditions<'a> = Vec<(&'static str, &'static str, &'a dyn ToSql)>;
+
+/// A run whose owner is gone is stored as running.
+fn of_state(state: State) -> &'static str {
+    match state {
+        State::Interrupted => "state IN (:state, 'running')",
+        _ => "state = :state",
+    }
+}
+
+fn values<'a>(conditions: &Conditions<'a>) -> Vec<(&'static str, &'a dyn ToSql)> {
+    let values = conditions.iter().map(|(_, name, value)| (*name, *value));
+    values.collect()
+}
+
+fn all_of(conditions: &Conditions) -> String {
+    let all: Vec<&str> = conditions.iter().map(|(is_so, _, _)| *is_so).collect();
+    all.join(" AND ")
+}
+
+/// The next runs that may be wanted: by an index alone, so that neither a probe that is rare nor
+/// a time that is long ago has all rows read.
+fn candidates(
+    transaction: &Transaction,
+    filter: &Filter,
+    before: i64,
+    batch: usize,
+) -> Result<Vec<i64>, Fault> {
+    let batch = i64::try_from(batch).unwrap_or(i64::MAX);
+    let name = filter.state.map(State::name);
+    let (statement, mut conditions) = match &filter.probe {
+        Some(probe) => {
+            let conditions: Conditions = vec![("probe = :probe", ":probe", probe)];
+            ("SELECT DISTINCT run AS number FROM recordings", conditions)
+        }
+        None => ("SELECT number FROM runs", filter.conditions()),
+    };
+    let (number, order) = match filter.probe {
+        Some(_) => ("run < :before", "run"),
+        // Not by the order of numbers, which would have all newer rows read.
+        None if filter.from.is_some() || filter.until.is_some() => {
+            ("number < :before", "number + 0")
+        }
+        None => ("number < :before", "number"),
+    };
+    if let (None, Some(state), Some(name)) = (&filter.probe, filter.state, &name) {
+        conditions.push((of_state(state), ":state", name));
+    }
+    conditions.push((number, ":before", &before));
+    let mut values = values(&conditions);
+    values.push((":limit", &batch));
+    let conditions = all_of(&conditions);
+    let statement = format!("{statement} WHERE {conditions} ORDER BY {order} DESC LIMIT :limit");
+    transaction.all(&statement, &values, |row| row.get("number"))
+}
+
+/// What the list says of those of these runs that are wanted, newest first.
+fn summaries(
+    transaction: &Transaction,
+    filter: &Filter,
+    numbers: &[i64],
+) -> Result<Vec<Summary>, Fault> {
+    if numbers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let name = filter.state.map(State::name);
+    let mut conditions = filter.conditions();
+    if let (Some(state), Some(name)) = (filter.state, &name) {
+        conditions.push((of_state(state), ":state", name));
+    }
+    let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    let mut all = format!("number IN ({})", numbers.join(", "));
+    if !conditions.is_empty() {
+        all = format!("{all} AND {}", all_of(&conditions));
+    }
+    let statement = format!("{} WHERE {all} ORDER BY number DESC", sql::SELECT_SUMMARIES);
+    transaction.all(&statement, &values(&conditions), rows::summary)
+}

@@ -1,0 +1,607 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A store on a `PostgreSQL` server: in the schema `punctual` of a database.
+//!
+//! The statements are those of `SQLite`, translated: see [`translated`] and [`definitions`].
+//! A connection that is lost is made again, and what was under way is done again: exactly once,
+//! because the server says of each transaction whether it was committed.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::error::Error as _;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bytes::{BufMut as _, BytesMut};
+use postgres::error::SqlState;
+use postgres::fallible_iterator::FallibleIterator as _;
+use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+use postgres::{Client, IsolationLevel, Statement};
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+
+use crate::database::{self, Cell, Kind, Parameters, Row};
+use crate::error::{Fault, PATIENCE_S, StoreError};
+use crate::place::Address;
+use crate::{migrate, sql, tls};
+
+const PATIENCE: Duration = Duration::from_secs(PATIENCE_S);
+
+/// A pause before a server is asked again that does not answer.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// How many statements a connection remembers.
+const MOST_PREPARED: usize = 100;
+
+/// A database of a server.
+pub struct Server {
+    address: Address,
+    connection: Mutex<Connection>,
+}
+
+/// A connection, and the statements that were given to it before.
+struct Connection {
+    client: Client,
+    prepared: HashMap<String, Prepared>,
+    /// Whether nothing may be changed.
+    read_only: bool,
+    /// Whether it was lost, and no other could be made in time.
+    is_given_up: bool,
+}
+
+#[derive(Clone)]
+struct Prepared {
+    statement: Statement,
+    /// The names of its parameters, in the order of their numbers.
+    names: Vec<String>,
+}
+
+impl Server {
+    /// Connects to a store; makes it, or brings it to this version, unless it is only read.
+    pub fn open(address: &Address, read_only: bool) -> Result<Self, StoreError> {
+        let until = Instant::now() + PATIENCE;
+        let opened = Connection::patient(address, read_only, until, false);
+        Ok(Self {
+            address: address.clone(),
+            connection: Mutex::new(opened.map_err(|fault| fault.at(&address.clone().into()))?),
+        })
+    }
+
+    /// One transaction. Where the connection is lost it is made again, and the transaction
+    /// done again unless it was committed.
+    pub fn transact<T>(
+        &self,
+        kind: Kind,
+        work: impl Fn(&database::Transaction) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        self.within(PATIENCE, kind, work)
+    }
+
+    /// The same, for which a server that is away gets no time to come back.
+    pub fn transact_at_once<T>(
+        &self,
+        kind: Kind,
+        work: impl Fn(&database::Transaction) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        self.within(Duration::ZERO, kind, work)
+    }
+
+    fn within<T>(
+        &self,
+        patience: Duration,
+        kind: Kind,
+        work: impl Fn(&database::Transaction) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        let connection = self.connection.lock();
+        let mut connection = connection.unwrap_or_else(PoisonError::into_inner);
+        let begun = Instant::now();
+        // Who waited in vain once does not wait again for each thing that is left to be done.
+        let patience = if connection.is_given_up {
+            Duration::ZERO
+        } else {
+            patience
+        };
+        let mut committing = None;
+        let mut tries = 0;
+        let fault = loop {
+            let fault = match connection.again(kind, &work, &mut committing) {
+                Ok(value) => return Ok(value),
+                Err(fault) => fault,
+            };
+            tries += 1;
+            if tries > 1 && begun.elapsed() > patience {
+                break fault;
+            }
+            if fault.is_conflict() {
+                thread::sleep(PAUSE / 20);
+            } else if fault.is_lost() {
+                let until = begun + patience;
+                match Connection::patient(&self.address, connection.read_only, until, true) {
+                    Ok(new) => *connection = new,
+                    Err(fault) => break fault,
+                }
+            } else {
+                break fault;
+            }
+        };
+        let place = self.address.clone().into();
+        if patience > Duration::ZERO {
+            connection.is_given_up = fault.is_unreachable();
+        }
+        Err(match fault {
+            Fault::Server(source) if connection.is_given_up => StoreError::Lost {
+                place,
+                waited_s: PATIENCE_S,
+                source,
+            },
+            fault => fault.at(&place),
+        })
+    }
+}
+
+impl Connection {
+    /// A connection to a store. A server that has begun to start, or has all the clients that
+    /// it can have, gets time; where a connection was lost at some moment, any server does.
+    fn patient(
+        address: &Address,
+        read_only: bool,
+        until: Instant,
+        was_lost: bool,
+    ) -> Result<Self, Fault> {
+        loop {
+            match Self::new(address, read_only) {
+                Err(fault)
+                    if Instant::now() < until
+                        && (fault.is_starting() || (was_lost && fault.is_unreachable())) =>
+                {
+                    thread::sleep(PAUSE);
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn new(address: &Address, read_only: bool) -> Result<Self, Fault> {
+        let config = address.config();
+        let tls = tls::connector(config.get_ssl_mode()).map_err(StoreError::Roots)?;
+        let mut new = Self {
+            client: config.connect(tls)?,
+            prepared: HashMap::new(),
+            read_only,
+            is_given_up: false,
+        };
+        new.prepare_session(address)?;
+        Ok(new)
+    }
+
+    fn prepare_session(&mut self, address: &Address) -> Result<(), Fault> {
+        // What is acknowledged has reached the disk, however the server is set up.
+        self.client.batch_execute(
+            "SELECT set_config('synchronous_commit', 'on', false)
+                WHERE current_setting('synchronous_commit') = 'off';
+            SET search_path TO punctual; SET client_min_messages TO warning",
+        )?;
+        match self.version(address)? {
+            Some(sql::SCHEMA_VERSION) => {}
+            _ if self.read_only => {
+                return Err(StoreError::NoStore(address.clone().into()).into());
+            }
+            _ => self.make(address)?,
+        }
+        if self.read_only {
+            let only = "SET default_transaction_read_only TO on";
+            self.client.batch_execute(only)?;
+        }
+        Ok(())
+    }
+
+    /// The schema's version; `None` where there is no store yet.
+    fn version(&mut self, address: &Address) -> Result<Option<i64>, Fault> {
+        version(&mut self.client.transaction()?, address)
+    }
+
+    /// Makes a store, or brings one to this version: one process at a time.
+    fn make(&mut self, address: &Address) -> Result<(), Fault> {
+        let mut transaction = self.client.transaction()?;
+        let alone = "SELECT pg_advisory_xact_lock($1)";
+        transaction.execute(alone, &[&sql::APPLICATION_ID])?;
+        match version(&mut transaction, address)? {
+            Some(sql::SCHEMA_VERSION) => return Ok(()),
+            Some(found) => {
+                let steps = migrate::STEPS.iter().filter(|(from, _)| *from >= found);
+                for (_, statements) in steps {
+                    transaction.batch_execute(&definitions(statements))?;
+                }
+                let version = "UPDATE store SET version = $1";
+                transaction.execute(version, &[&sql::SCHEMA_VERSION])?;
+            }
+            None => {
+                transaction.batch_execute("CREATE SCHEMA IF NOT EXISTS punctual")?;
+                transaction.batch_execute(&definitions(sql::SCHEMA))?;
+                transaction.batch_execute("CREATE TABLE store (version BIGINT NOT NULL)")?;
+                let version = "INSERT INTO store VALUES ($1)";
+                transaction.execute(version, &[&sql::SCHEMA_VERSION])?;
+            }
+        }
+        Ok(transaction.commit()?)
+    }
+
+    /// Tries a transaction again, unless it was committed when the connection was lost.
+    fn again<T>(
+        &mut self,
+        kind: Kind,
+        work: impl Fn(&database::Transaction) -> Result<T, Fault>,
+        committing: &mut Option<(i64, T)>,
+    ) -> Result<T, Fault> {
+        if let Some((id, _)) = committing {
+            let is_committed = self.is_committed(*id)?;
+            if let Some((_, value)) = committing.take().filter(|_| is_committed) {
+                return Ok(value);
+            }
+        }
+        self.attempt(kind, work, committing)
+    }
+
+    /// Tries a transaction. Where it fails in its very last step, `committing` has its number
+    /// and what it came to: nobody but the server knows then whether it was committed.
+    fn attempt<T>(
+        &mut self,
+        kind: Kind,
+        work: impl Fn(&database::Transaction) -> Result<T, Fault>,
+        committing: &mut Option<(i64, T)>,
+    ) -> Result<T, Fault> {
+        let builder = self.client.build_transaction();
+        let mut transaction = match kind {
+            Kind::Read => builder
+                .isolation_level(IsolationLevel::RepeatableRead)
+                .read_only(true),
+            Kind::Write => builder.isolation_level(IsolationLevel::ReadCommitted),
+        }
+        .start()?;
+        let id = match kind {
+            Kind::Read => None,
+            Kind::Write => Some(transaction.query_one("SELECT txid_current()", &[])?.get(0)),
+        };
+        let transaction = database::Transaction::Server(Transaction {
+            transaction: RefCell::new(transaction),
+            prepared: RefCell::new(&mut self.prepared),
+        });
+        let value = work(&transaction)?;
+        match (transaction.commit(), id) {
+            (Ok(()), _) => Ok(value),
+            (Err(fault), None) => Err(fault),
+            (Err(fault), Some(id)) => {
+                *committing = Some((id, value));
+                Err(fault)
+            }
+        }
+    }
+
+    /// Whether the transaction of that number was committed before its connection was lost.
+    fn is_committed(&mut self, id: i64) -> Result<bool, Fault> {
+        let begun = Instant::now();
+        loop {
+            let row = self.client.query_one("SELECT txid_status($1)", &[&id])?;
+            match row.get::<_, Option<&str>>(0) {
+                Some("committed") => return Ok(true),
+                // The server has not noticed yet that its client is gone.
+                Some("in progress") if begun.elapsed() < PATIENCE => thread::sleep(PAUSE),
+                Some("aborted") => return Ok(false),
+                _ => return Err(StoreError::Unknowable.into()),
+            }
+        }
+    }
+}
+
+fn version(
+    transaction: &mut postgres::Transaction,
+    address: &Address,
+) -> Result<Option<i64>, Fault> {
+    // Not by `to_regclass`, which may remember what was so before another process made it; and
+    // both at once, because one may be making it.
+    let tables = "SELECT count(*), count(*) FILTER (WHERE tablename = 'store')
+        FROM pg_catalog.pg_tables
+        WHERE schemaname = 'punctual' AND tablename IN ('store', 'runs')";
+    let tables = transaction.query_one(tables, &[])?;
+    let place = || address.clone().into();
+    match (tables.get(0), tables.get(1)) {
+        (0_i64, _) => return Ok(None),
+        (2, 1_i64) => {}
+        _ => return Err(StoreError::Foreign { place: place() }.into()),
+    }
+    let found = transaction.query_one("SELECT version FROM punctual.store", &[])?;
+    match found.get(0) {
+        found if found > sql::SCHEMA_VERSION => Err(StoreError::Newer {
+            place: place(),
+            found,
+            known: sql::SCHEMA_VERSION,
+        }
+        .into()),
+        found => Ok(Some(found)),
+    }
+}
+
+/// A transaction of a server.
+pub struct Transaction<'a> {
+    transaction: RefCell<postgres::Transaction<'a>>,
+    prepared: RefCell<&'a mut HashMap<String, Prepared>>,
+}
+
+impl Transaction<'_> {
+    pub fn execute(&self, statement: &str, parameters: Parameters) -> Result<usize, Fault> {
+        let prepared = self.prepare(statement)?;
+        let values = bound(&prepared, parameters)?;
+        let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
+        let mut transaction = self.transaction.borrow_mut();
+        Ok(transaction.execute(&prepared.statement, &values)? as usize)
+    }
+
+    pub fn each(
+        &self,
+        statement: &str,
+        parameters: Parameters,
+        of: &mut dyn FnMut(&Row) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let prepared = self.prepare(statement)?;
+        let values = bound(&prepared, parameters)?;
+        let mut transaction = self.transaction.borrow_mut();
+        let mut rows = transaction.query_raw(&prepared.statement, values)?;
+        while let Some(row) = rows.next()? {
+            of(&Row::Server(&row))?;
+        }
+        Ok(())
+    }
+
+    pub fn batch(&self, statements: &str) -> Result<(), Fault> {
+        let mut transaction = self.transaction.borrow_mut();
+        Ok(transaction.batch_execute(&definitions(statements))?)
+    }
+
+    pub fn commit(self) -> Result<(), Fault> {
+        Ok(self.transaction.into_inner().commit()?)
+    }
+
+    pub fn hold_run(&self, number: i64) -> Result<(), Fault> {
+        let hold = "SELECT number FROM runs WHERE number = $1 FOR UPDATE";
+        self.transaction.borrow_mut().execute(hold, &[&number])?;
+        Ok(())
+    }
+
+    fn prepare(&self, statement: &str) -> Result<Prepared, Fault> {
+        let mut known = self.prepared.borrow_mut();
+        if let Some(prepared) = known.get(statement) {
+            return Ok(prepared.clone());
+        }
+        let (text, names) = translated(statement);
+        let prepared = Prepared {
+            statement: self.transaction.borrow_mut().prepare(&text)?,
+            names,
+        };
+        // Some statements name runs by their numbers: those are not asked again.
+        if known.len() > MOST_PREPARED {
+            known.clear();
+        }
+        known.insert(statement.to_owned(), prepared.clone());
+        Ok(prepared)
+    }
+}
+
+/// A statement with numbers for its parameters, and the names that these had: `:run` is `$1`.
+fn translated(statement: &str) -> (String, Vec<String>) {
+    let statement = statement.replace(sql::NOW_S, "extract(epoch FROM now())::bigint");
+    let (mut text, mut names) = (String::new(), Vec::<String>::new());
+    let mut rest = statement.as_str();
+    while let Some(at) = rest.find(':') {
+        let (before, behind) = rest.split_at(at);
+        let is_of_name = |c: char| c == '_' || c.is_ascii_lowercase() || c.is_ascii_digit();
+        let length = behind[1..].find(|c| !is_of_name(c));
+        let (name, after) = behind.split_at(length.map_or(behind.len(), |length| length + 1));
+        text.push_str(before);
+        if name.len() == 1 {
+            // A cast, or a colon in a text.
+            let both = if behind.starts_with("::") { 2 } else { 1 };
+            text.push_str(&behind[..both]);
+            rest = &behind[both..];
+            continue;
+        }
+        let known = names.iter().position(|known| known == name);
+        let number = known.unwrap_or_else(|| {
+            names.push(name.to_owned());
+            names.len() - 1
+        });
+        text.extend(["$", &(number + 1).to_string()]);
+        rest = after;
+    }
+    text.push_str(rest);
+    (text, names)
+}
+
+/// Statements that make or change tables: `SQLite`'s types by their names here. Texts are
+/// ordered by their bytes, as there.
+fn definitions(statements: &str) -> String {
+    let key = "BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY";
+    statements
+        .replace("INTEGER PRIMARY KEY AUTOINCREMENT", key)
+        .replace("INTEGER PRIMARY KEY", key)
+        .replace("INTEGER", "BIGINT")
+        .replace("TEXT", "TEXT COLLATE \"C\"")
+        .replace("BLOB", "BYTEA")
+        .replace(") STRICT", ")")
+}
+
+/// The values of a statement's parameters, in the order of their numbers.
+fn bound<'p>(prepared: &Prepared, parameters: Parameters<'p>) -> Result<Vec<Bound<'p>>, Fault> {
+    let value = |name: &String| {
+        let (_, value) = parameters
+            .iter()
+            .find(|(own, _)| own == name)
+            .unwrap_or_else(|| panic!("no value for {name}"));
+        Ok(Bound(value.to_sql()?))
+    };
+    prepared.names.iter().map(value).collect()
+}
+
+/// A value for a parameter.
+#[derive(Debug)]
+struct Bound<'p>(ToSqlOutput<'p>);
+
+impl ToSql for Bound<'_> {
+    fn to_sql(
+        &self,
+        kind: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        let value = match &self.0 {
+            ToSqlOutput::Borrowed(value) => *value,
+            ToSqlOutput::Owned(value) => ValueRef::from(value),
+            _ => return Err("expected a plain value".into()),
+        };
+        match value {
+            ValueRef::Null => return Ok(IsNull::Yes),
+            ValueRef::Integer(value) if *kind == Type::INT4 => {
+                out.put_i32(value.try_into()?);
+            }
+            ValueRef::Integer(value) => out.put_i64(value),
+            ValueRef::Real(value) => out.put_f64(value),
+            ValueRef::Text(bytes) => put_text(bytes, out),
+            ValueRef::Blob(bytes) => out.put_slice(bytes),
+        }
+        Ok(IsNull::No)
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        let kinds = [
+            Type::INT4,
+            Type::INT8,
+            Type::FLOAT8,
+            Type::TEXT,
+            Type::BYTEA,
+        ];
+        kinds.contains(kind)
+    }
+
+    to_sql_checked!();
+}
+
+/// Stands before what the server's texts cannot hold, and before itself: a byte that no UTF-8
+/// begins with would do, but for the server. The last character that there is is nobody's.
+const ESCAPE: char = '\u{10ffff}';
+
+/// A text, in which a zero byte, which the server refuses, is escaped.
+fn put_text(bytes: &[u8], out: &mut BytesMut) {
+    let mut escape = [0; 4];
+    let escape = ESCAPE.encode_utf8(&mut escape).as_bytes();
+    if !bytes.contains(&0) && !bytes.windows(escape.len()).any(|part| part == escape) {
+        return out.put_slice(bytes);
+    }
+    let text = String::from_utf8_lossy(bytes);
+    for character in text.chars() {
+        match character {
+            '\0' => out.put_slice(format!("{ESCAPE}0").as_bytes()),
+            ESCAPE => out.put_slice(format!("{ESCAPE}1").as_bytes()),
+            other => out.put_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+}
+
+/// The value in a column of a row.
+pub fn cell<'r>(row: &'r postgres::Row, column: &str) -> Result<Cell<'r>, Fault> {
+    let kinds = row.columns().iter();
+    let mut places = kinds
+        .enumerate()
+        .filter(|(_, known)| known.name() == column);
+    let Some((at, known)) = places.next() else {
+        panic!("no column {column}");
+    };
+    let kind = known.type_().clone();
+    let plain = |value: Option<ValueRef<'r>>| Cell::Borrowed(value.unwrap_or(ValueRef::Null));
+    let integer = |value: Option<i64>| plain(value.map(ValueRef::Integer));
+    Ok(match kind {
+        Type::INT8 => integer(row.try_get(at)?),
+        Type::INT4 => integer(row.try_get::<_, Option<i32>>(at)?.map(i64::from)),
+        Type::BOOL => integer(row.try_get::<_, Option<bool>>(at)?.map(i64::from)),
+        Type::FLOAT8 => plain(row.try_get::<_, Option<f64>>(at)?.map(ValueRef::Real)),
+        Type::BYTEA => plain(row.try_get::<_, Option<&[u8]>>(at)?.map(ValueRef::Blob)),
+        _ => match row.try_get::<_, Option<&str>>(at)? {
+            Some(text) if text.contains(ESCAPE) => {
+                let plain = text.replace(&format!("{ESCAPE}0"), "\0");
+                let plain = plain.replace(&format!("{ESCAPE}1"), &ESCAPE.to_string());
+                Cell::Owned(Value::Text(plain))
+            }
+            text => plain(text.map(|text| ValueRef::Text(text.as_bytes()))),
+        },
+    })
+}
+
+impl Fault {
+    fn code(&self) -> Option<&SqlState> {
+        match self {
+            Self::Server(error) => error.code(),
+            _ => None,
+        }
+    }
+
+    /// Whether two writers were in each other's way, and one of them may try again.
+    fn is_conflict(&self) -> bool {
+        let codes = [
+            SqlState::T_R_SERIALIZATION_FAILURE,
+            SqlState::T_R_DEADLOCK_DETECTED,
+        ];
+        self.code().is_some_and(|code| codes.contains(code))
+    }
+
+    /// Whether the connection is gone, so that what was under way can be tried with another.
+    fn is_lost(&self) -> bool {
+        let Self::Server(error) = self else {
+            return false;
+        };
+        let codes = [
+            SqlState::ADMIN_SHUTDOWN,
+            SqlState::CRASH_SHUTDOWN,
+            SqlState::IDLE_SESSION_TIMEOUT,
+            SqlState::CONNECTION_FAILURE,
+        ];
+        error.is_closed() || self.io().is_some() || error.code().is_some_and(|c| codes.contains(c))
+    }
+
+    /// Whether the server will take connections later.
+    fn is_starting(&self) -> bool {
+        let codes = [SqlState::CANNOT_CONNECT_NOW, SqlState::TOO_MANY_CONNECTIONS];
+        self.code().is_some_and(|code| codes.contains(code))
+    }
+
+    /// Whether no server answers, or none that will let anybody in.
+    fn is_unreachable(&self) -> bool {
+        self.is_lost() || self.is_starting()
+    }
+
+    fn io(&self) -> Option<&io::Error> {
+        let Self::Server(error) = self else {
+            return None;
+        };
+        error.source()?.downcast_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_get_numbers_and_casts_stay() {
+        let (text, names) = translated("SELECT a::text FROM t WHERE b = :b AND c = :c_2 OR b < :b");
+        assert_eq!(
+            text,
+            "SELECT a::text FROM t WHERE b = $1 AND c = $2 OR b < $1"
+        );
+        assert_eq!(names, [":b", ":c_2"]);
+        assert_eq!(translated("SELECT ':' LIMIT :n").0, "SELECT ':' LIMIT $1");
+    }
+
+    #[test]
+    fn types_have_the_servers_names() {
+        let text = definitions("CREATE TABLE t (number INTEGER PRIMARY KEY, b BLOB) STRICT;");
+        let key = "number BIGINT GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY";
+        assert_eq!(text, format!("CREATE TABLE t ({key}, b BYTEA);"));
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Explanations of samples, kept beside their runs. No digest covers them: a story can be told
+//! again at any time.
+
+use rusqlite::named_params;
+
+use crate::database::Transaction;
+use crate::error::Fault;
+use crate::{body, rows, sql};
+
+/// Why samples of a run were late, as it was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Story {
+    /// When it was told, RFC 3339, UTC.
+    pub made: String,
+    /// For people.
+    pub told: String,
+    /// For programs: JSON.
+    pub json: String,
+}
+
+/// Stores a story, unless the run has the very same.
+pub fn add(transaction: &Transaction, run: i64, story: &Story) -> Result<(), Fault> {
+    if all(transaction, run)?
+        .iter()
+        .any(|known| known.json == story.json)
+    {
+        return Ok(());
+    }
+    let values = named_params! {
+        ":run": run, ":made": story.made, ":told": story.told,
+        ":crc": crc32fast::hash(story.json.as_bytes()), ":body": story.json,
+    };
+    transaction.execute(sql::INSERT_STORY, values)?;
+    Ok(())
+}
+
+/// The stories of a run, in the order in which they were told.
+pub fn all(transaction: &Transaction, run: i64) -> Result<Vec<Story>, Fault> {
+    transaction.all(sql::SELECT_STORIES, named_params! { ":run": run }, |row| {
+        let json: String = row.get("body")?;
+        body::check(json.as_bytes(), row.get("crc")?)
+            .map_err(|why| rows::damage(run, "a story", why))?;
+        Ok(Story {
+            made: row.get("made")?,
+            told: row.get("told")?,
+            json,
+        })
+    })
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs of one store in another, and some of many.
+
+use super::*;
+
+/// A run with everything in it, which has ended.
+fn add_whole(store: &Store, seed: u64, kernel: &str) -> String {
+    let mut run = Run {
+        seed,
+        provenance: Some(provenance()),
+        steps: vec![step()],
+        recordings: recordings(2),
+        unsupported: vec![unsupported()],
+        ..begun()
+    };
+    run.subject.kernel = kernel.into();
+    let id = store.begin(&run).unwrap();
+    let end = End {
+        console: "a\0b",
+        digest: Some("d"),
+        ..ended(State::Finished)
+    };
+    store.end(&id, &end).unwrap();
+    id
+}
+
+fn copy(from: &Store, to: &Store) -> Vec<Transferred> {
+    let mut all = Vec::new();
+    let each = |one| {
+        all.push(one);
+        Ok(())
+    };
+    from.copy_into(to, each).unwrap();
+    all
+}
+
+#[test]
+fn a_copy_is_the_same_and_a_second_one_changes_nothing() {
+    let ((_a, from), (_b, to)) = (fresh(), fresh());
+    for seed in 1..=3 {
+        add_whole(&from, seed, "mine");
+    }
+    from.remove("r2").unwrap();
+    let story = Story {
+        made: STARTED.into(),
+        told: "late".into(),
+        json: "{}".into(),
+    };
+    from.add_story("r3", &story).unwrap();
+    from.add_story("r3", &story).unwrap();
+    from.set_baseline("stable", &["r3".into(), "r1".into()])
+        .unwrap();
+    let running = from.begin(&begun()).unwrap();
+    let copied = |id: &str| Transferred::Copied {
+        from: id.into(),
+        to: id.into(),
+    };
+    let baseline = Transferred::Baseline {
+        name: "stable".into(),
+    };
+    let expected = [
+        copied("r1"),
+        copied("r3"),
+        Transferred::Running { from: running },
+        baseline.clone(),
+    ];
+    assert_eq!(copy(&from, &to), expected);
+    for id in ["r1", "r3"] {
+        assert_eq!(to.load(id).unwrap(), from.load(id).unwrap());
+    }
+    assert_eq!(to.baseline("stable").unwrap(), ["r3", "r1"]);
+    assert_eq!(to.stories("r3").unwrap(), [story]);
+    let again = copy(&from, &to);
+    assert!(
+        again
+            .iter()
+            .all(|one| !matches!(one, Transferred::Copied { .. }))
+    );
+    assert!(again.contains(&baseline));
+    // And back: nothing is new there.
+    assert!(
+        copy(&to, &from)
+            .iter()
+            .all(|one| !matches!(one, Transferred::Copied { .. }))
+    );
+    assert_eq!(to.list().unwrap().len(), 2);
+}
+
+#[test]
+fn a_run_keeps_its_id_only_where_nobody_had_it() {
+    let ((_a, from), (_b, to)) = (fresh(), fresh());
+    let own = add_whole(&to, 7, "mine");
+    add_whole(&from, 1, "mine");
+    add_whole(&from, 2, "mine");
+    let ids: Vec<_> = copy(&from, &to).into_iter().collect();
+    let moved = |from: &str, to: &str| Transferred::Copied {
+        from: from.into(),
+        to: to.into(),
+    };
+    assert_eq!(ids, [moved("r1", "r2"), moved("r2", "r3")]);
+    assert_eq!(to.load(&own).unwrap().seed, 7);
+    assert_eq!(to.load("r3").unwrap().seed, 2);
+    assert_eq!(add_finished(&to), "r4");
+    // A baseline of the same name with other runs stays.
+    to.set_baseline("stable", &[own]).unwrap();
+    from.set_baseline("stable", &["r1".into()]).unwrap();
+    let other = Transferred::OtherBaseline {
+        name: "stable".into(),
+    };
+    assert!(copy(&from, &to).contains(&other));
+    assert_eq!(to.baseline("stable").unwrap(), ["r1"]);
+}
+
+#[test]
+fn what_is_damaged_is_not_copied() {
+    let ((_a, from), (_b, to)) = (fresh(), fresh());
+    add_whole(&from, 1, "mine");
+    let change = "UPDATE runs SET seed = 9";
+    connection(&from).execute(change, []).unwrap();
+    let error = from.copy_into(&to, |_| Ok(())).unwrap_err();
+    assert!(matches!(error, StoreError::Part { .. }), "{error}");
+    assert!(to.list().unwrap().is_empty());
+}
+
+#[test]
+fn a_page_has_what_a_filter_lets_through() {
+    let (_directory, store) = fresh();
+    for seed in 1..=10 {
+        add_whole(&store, seed, if seed % 2 == 0 { "even" } else { "odd" });
+    }
+    let running = store.begin(&begun()).unwrap();
+    let ids = |filter: &Filter, before, limit| -> Vec<String> {
+        let page = store.page(filter, before, limit).unwrap();
+        page.into_iter().map(|run| run.id).collect()
+    };
+    let even = Filter {
+        kernel: Some("even".into()),
+        ..Filter::default()
+    };
+    assert_eq!(ids(&even, None, 2), ["r10", "r8"]);
+    assert_eq!(ids(&even, Some("r8"), 9), ["r6", "r4", "r2"]);
+    let state = |state| Filter {
+        state: Some(state),
+        ..Filter::default()
+    };
+    assert_eq!(ids(&state(State::Running), None, 9), [&*running]);
+    assert_eq!(ids(&state(State::Interrupted), None, 9), [""; 0]);
+    // Its owner is gone.
+    let change = "UPDATE runs SET owner_start = owner_start + 1 WHERE number = 11";
+    connection(&store).execute(change, []).unwrap();
+    assert_eq!(ids(&state(State::Interrupted), None, 9), [&*running]);
+    assert_eq!(ids(&state(State::Running), None, 9), [""; 0]);
+    let probe = |probe: &str| Filter {
+        probe: Some(probe.into()),
+        ..Filter::default()
+    };
+    assert_eq!(ids(&probe("timer"), None, 99).len(), 10);
+    assert_eq!(ids(&probe("tick"), None, 99).len(), 0);
+    let date = |from: &str, until: &str| Filter {
+        from: Some(from.into()),
+        until: Some(until.into()),
+        ..Filter::default()
+    };
+    assert_eq!(ids(&date("2026-01-01", "2026-01-02"), None, 99).len(), 11);
+    assert_eq!(ids(&date("2026-01-02", "2027"), None, 99).len(), 0);
+    let host = Filter {
+        host: Some(Owner::this().unwrap().host),
+        ..Filter::default()
+    };
+    assert_eq!(ids(&host, None, 99).len(), 11);
+    assert_eq!(store.newest().unwrap(), Some(running));
+}
+
+#[test]
+fn what_is_opened_to_be_read_is_not_written() {
+    let (_directory, store) = fresh();
+    add_finished(&store);
+    let reader = Store::open_to_read(store.place()).unwrap();
+    assert_eq!(reader.list().unwrap().len(), 1);
+    assert!(reader.begin(&begun()).is_err() && reader.remove("r1").is_err());
+    assert_eq!(store.list().unwrap().len(), 1);
+    let (_nowhere, path) = scratch();
+    let error = Store::open_to_read(&path.clone().into()).unwrap_err();
+    assert!(matches!(error, StoreError::NoStore(_)) && !path.exists());
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs from one store into another: each once, however often it is tried and whoever else
+//! tries it, because a run has the same `uid` in all stores.
+
+use punctual_model::run::State;
+use rusqlite::types::Value;
+use rusqlite::{ToSql, named_params};
+
+use crate::database::{Kind, Transaction};
+use crate::error::{Fault, StoreError};
+use crate::{Store, baselines, rows, sql};
+
+/// What became of a run, or of a baseline, that was to be copied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Transferred {
+    /// The run is now in the other store, too.
+    Copied {
+        /// Its id where it comes from.
+        from: String,
+        /// Its id there. It keeps its id where that store has never given it.
+        to: String,
+    },
+    /// The run was there already.
+    Known {
+        /// Its id where it comes from.
+        from: String,
+        /// Its id there.
+        to: String,
+    },
+    /// The run is being written, and is left out.
+    Running {
+        /// Its id.
+        from: String,
+    },
+    /// The baseline is now in the other store, too.
+    Baseline {
+        /// Its name.
+        name: String,
+    },
+    /// The other store has a baseline of that name with other runs, and keeps it.
+    OtherBaseline {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// A row as it is stored: the names of its columns, and their values.
+type Cells = Vec<(String, Value)>;
+
+/// What belongs to a run, in tables with its number.
+const PARTS: &[&str] = &["steps", "recordings", "unsupported", "stories"];
+
+impl Store {
+    /// Copies all runs into another store, oldest first, and then baselines; calls `each` after
+    /// each of them. Each run is one transaction there: whatever ends the copying, it can be
+    /// begun again.
+    pub fn copy_into(
+        &self,
+        to: &Self,
+        mut each: impl FnMut(Transferred) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let numbers = self.transact(Kind::Read, |transaction| {
+            transaction.all(sql::SELECT_NUMBERS, &[], |row| row.get::<i64>("number"))
+        })?;
+        for number in numbers {
+            if let Some(done) = self.copy_run(number, to)? {
+                each(done)?;
+            }
+        }
+        for (name, runs) in self.baselines()? {
+            each(self.copy_baseline(name, &runs, to)?)?;
+        }
+        Ok(())
+    }
+
+    /// `None` where the run was removed meanwhile.
+    fn copy_run(&self, number: i64, to: &Self) -> Result<Option<Transferred>, StoreError> {
+        let from = rows::id_of(number);
+        let known = self.transact(Kind::Read, |transaction| {
+            let of_run = named_params! { ":run": number };
+            let row = transaction.first(sql::SELECT_RUN, of_run, |row| {
+                // What is damaged does not spread.
+                rows::head(row, number)?;
+                rows::cells(row)
+            })?;
+            let Some(row) = row else { return Ok(None) };
+            Ok(Some((row, rows::select_owner(transaction, number)?.0)))
+        })?;
+        let Some((row, state)) = known else {
+            return Ok(None);
+        };
+        if state == State::Running {
+            return Ok(Some(Transferred::Running { from }));
+        }
+        let uid = uid(&row);
+        if let Some(known) = to.transact(Kind::Read, |there| number_by_uid(there, &uid))? {
+            let to = rows::id_of(known);
+            return Ok(Some(Transferred::Known { from, to }));
+        }
+        let (is_new, there) = to.transact(Kind::Write, |there| {
+            self.transact(Kind::Read, |here| Ok(insert(here, number, &row, there)))
+                .map_err(Fault::from)?
+        })?;
+        let to = rows::id_of(there);
+        Ok(Some(if is_new {
+            Transferred::Copied { from, to }
+        } else {
+            Transferred::Known { from, to }
+        }))
+    }
+
+    fn copy_baseline(
+        &self,
+        name: String,
+        runs: &[String],
+        to: &Self,
+    ) -> Result<Transferred, StoreError> {
+        let uids = self.transact(Kind::Read, |here| {
+            let uid = |id: &String| {
+                let of_run = named_params! { ":run": rows::find(here, id)? };
+                let uid = here.first(sql::SELECT_RUN, of_run, |row| row.get::<String>("uid"))?;
+                Ok(uid.unwrap_or_default())
+            };
+            runs.iter().map(uid).collect::<Result<Vec<_>, Fault>>()
+        })?;
+        let fits = to.transact(Kind::Write, |there| {
+            let mut ids = Vec::new();
+            for uid in &uids {
+                ids.extend(number_by_uid(there, uid)?.map(rows::id_of));
+            }
+            let known = baselines::all(there)?;
+            match known.into_iter().find(|(known, _)| *known == name) {
+                Some((_, known)) => Ok(known == ids),
+                // One of its runs is being written, or was removed.
+                None if ids.len() < uids.len() => Ok(false),
+                None => baselines::set(there, &name, &ids).map(|()| true),
+            }
+        })?;
+        Ok(if fits {
+            Transferred::Baseline { name }
+        } else {
+            Transferred::OtherBaseline { name }
+        })
+    }
+}
+
+/// Copies a run's row, and what belongs to it, from here to there, unless it is there; returns
+/// whether it was not, and its number there.
+fn insert(
+    here: &Transaction,
+    number: i64,
+    row: &Cells,
+    there: &Transaction,
+) -> Result<(bool, i64), Fault> {
+    let new = there.next_number(number)?;
+    let inserted = insert_row(
+        there,
+        "runs",
+        row,
+        ("number", new),
+        " ON CONFLICT (uid) DO NOTHING",
+    )?;
+    if inserted == 0 {
+        let known = number_by_uid(there, &uid(row))?;
+        return Ok((false, known.unwrap_or_default()));
+    }
+    rows::seal(there, new)?;
+    for part in PARTS {
+        let select = format!("SELECT * FROM {part} WHERE run = :run ORDER BY number");
+        here.each(&select, named_params! { ":run": number }, &mut |row| {
+            insert_row(there, part, &rows::cells(row)?, ("run", new), "")?;
+            Ok(())
+        })?;
+    }
+    Ok((true, new))
+}
+
+/// Inserts a row, with another value in one column. Numbers of parts are given anew.
+fn insert_row(
+    transaction: &Transaction,
+    table: &str,
+    row: &Cells,
+    (other, value): (&str, i64),
+    conflict: &str,
+) -> Result<usize, Fault> {
+    let is_kept = |name: &str| name != "number" && name != other && name != "owner_seen";
+    let kept: Vec<_> = row.iter().filter(|(name, _)| is_kept(name)).collect();
+    let mut names = vec![other];
+    names.extend(kept.iter().map(|(name, _)| name.as_str()));
+    let markers: Vec<String> = names.iter().map(|name| format!(":{name}")).collect();
+    let mut values: Vec<(&str, &dyn ToSql)> = vec![(&markers[0], &value)];
+    let others = markers[1..].iter().zip(&kept);
+    values.extend(others.map(|(marker, (_, value))| (marker.as_str(), value as &dyn ToSql)));
+    let statement = format!(
+        "INSERT INTO {table} ({}) VALUES ({}){conflict}",
+        names.join(", "),
+        markers.join(", ")
+    );
+    transaction.execute(&statement, &values)
+}
+
+fn number_by_uid(transaction: &Transaction, uid: &str) -> Result<Option<i64>, Fault> {
+    let with_uid = named_params! { ":uid": uid };
+    transaction.first(sql::SELECT_BY_UID, with_uid, |row| row.get("number"))
+}
+
+fn uid(row: &Cells) -> String {
+    let uid = row.iter().find(|(name, _)| name == "uid");
+    match uid {
+        Some((_, Value::Text(uid))) => uid.clone(),
+        _ => String::new(),
+    }
+}

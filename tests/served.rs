@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `punctual serve` over some runs, of which a few have names that would do harm as markup.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use punctual_model::run::{Request, State};
+use punctual_model::{MachineRecord, Nanos, Recorder, RecordingKey, Run, Subject};
+use punctual_store::{End, Store, Story};
+use serde_json::Value;
+
+use crate::Scratch;
+
+/// What would do something if it were markup.
+pub const EVIL: &str = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;";
+
+/// Some runs: of two subjects, of a foreign name, failed and interrupted ones.
+///
+/// # Panics
+/// If they cannot be stored.
+pub fn fill(scratch: &Scratch) -> Store {
+    let store = Store::open(&scratch.path("data/punctual/runs.db")).expect("it works");
+    let add = |seed, subject: &str, state, worst: i64| {
+        let mut recorder = Recorder::new(100);
+        for sample in 0..100 {
+            recorder.record(Nanos(sample * 1_000_000), Nanos(3_000 + sample * worst));
+        }
+        let run = Run {
+            request: Request::default(),
+            id: String::new(),
+            suite: "demo".into(),
+            plan: format!("seed = {seed}\n[[step]]\nprobe = \"timer\"\n"),
+            seed,
+            subject: Subject {
+                name: subject.into(),
+                kernel: format!("kernel of {subject}"),
+                boot: subject.into(),
+                bench: "virtual".into(),
+            },
+            state: State::Running,
+            error: None,
+            started: format!("2026-01-0{}T00:00:00Z", 1 + seed % 9),
+            finished: None,
+            punctual: "0.1.0".into(),
+            machine: MachineRecord::default(),
+            shards: 1,
+            provenance: None,
+            steps: Vec::new(),
+            recordings: vec![recorder.finish(RecordingKey::new("timer", "idle", "cpu0"))],
+            unsupported: Vec::new(),
+            console: String::new(),
+        };
+        let id = store.begin(&run).expect("it works");
+        let digest = Run { state, ..run }.digest();
+        let end = End {
+            state,
+            error: (state == State::Failed).then_some(EVIL),
+            finished: "2026-01-09T00:01:00Z",
+            console: &format!("booted\n{EVIL}\n\x1b[31mred\0"),
+            digest: digest.as_deref(),
+        };
+        store.end(&id, &end).expect("it works");
+        id
+    };
+    let mut ids = Vec::new();
+    for seed in 1..=3 {
+        ids.push(add(seed, "none", State::Finished, 40));
+        add(seed, "rt", State::Finished, 10);
+    }
+    add(4, EVIL, State::Finished, 10);
+    add(5, EVIL, State::Failed, 10);
+    store.set_baseline("stable", &ids).expect("it works");
+    store.set_baseline(EVIL, &ids[..1]).expect("it works");
+    let told = Story {
+        made: "2026-01-09T00:00:00Z".into(),
+        told: format!("late because of {EVIL}"),
+        json: "{\"late\":true}".into(),
+    };
+    store.add_story("r1", &told).expect("it works");
+    store
+}
+
+/// A server, and where it is.
+#[derive(Debug)]
+pub struct Served {
+    /// The server's process.
+    pub process: Child,
+    /// Where it listens: `127.0.0.1:8128`.
+    pub address: String,
+}
+
+impl Served {
+    /// Starts one, with a token or without.
+    ///
+    /// # Panics
+    /// If it does not say where it is.
+    pub fn new(scratch: &Scratch, arguments: &[&str], token: Option<&str>) -> Self {
+        let listen = ["serve", "--listen", "127.0.0.1:0"];
+        let mut command = scratch.punctual(&[&listen[..], arguments].concat());
+        command.env_remove("PUNCTUAL_TOKEN");
+        command.envs(token.map(|token| ("PUNCTUAL_TOKEN", token)));
+        let mut process = command.stderr(Stdio::piped()).spawn().expect("it works");
+        let said = BufReader::new(process.stderr.take().expect("it works"));
+        let line = said
+            .lines()
+            .map_while(Result::ok)
+            .find(|line| line.contains("http://"));
+        let line = line.expect("it says where it is");
+        let behind = line.split("http://").nth(1).expect("it works");
+        let address = behind.split('/').next().expect("it works").to_owned();
+        Self { process, address }
+    }
+
+    /// A connection.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.address).expect("it works");
+        stream
+            .set_read_timeout(Some(Duration::from_secs(600)))
+            .expect("it works");
+        stream
+    }
+
+    /// Sends these bytes, and returns what comes back.
+    pub fn send(&self, request: &[u8]) -> Reply {
+        let mut stream = self.connect();
+        // Whoever is refused early may not be read to the end.
+        _ = stream.write_all(request);
+        let mut bytes = Vec::new();
+        _ = stream.read_to_end(&mut bytes);
+        Reply::parse(&bytes)
+    }
+
+    /// Asks, with more headers.
+    pub fn request(&self, method: &str, target: &str, headers: &str) -> Reply {
+        let host = &self.address;
+        let text = format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\n{headers}\r\n");
+        self.send(text.as_bytes())
+    }
+
+    /// Asks for a page.
+    pub fn get(&self, target: &str) -> Reply {
+        self.request("GET", target, "")
+    }
+
+    /// Asks for JSON, which must come.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn json(&self, target: &str) -> Value {
+        let reply = self.get(target);
+        assert_eq!(reply.status, 200, "{target}: {}", reply.body);
+        assert_eq!(reply.header("content-type"), "application/json");
+        serde_json::from_str(&reply.body).expect("it works")
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        _ = self.process.kill();
+        _ = self.process.wait();
+    }
+}
+
+/// What a server has answered.
+#[derive(Debug)]
+pub struct Reply {
+    /// The status; 0 where there was no answer.
+    pub status: u16,
+    head: String,
+    /// The body.
+    pub body: String,
+}
+
+impl Reply {
+    /// Reads it.
+    pub fn parse(bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes);
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
+        Self {
+            status: status.unwrap_or(0),
+            head: head.to_lowercase(),
+            body: body.to_owned(),
+        }
+    }
+
+    /// A header, in small letters; empty where there is none.
+    pub fn header(&self, name: &str) -> &str {
+        let mut lines = self.head.lines().filter_map(|line| line.split_once(':'));
+        lines
+            .find(|(own, _)| *own == name)
+            .map_or("", |(_, value)| value.trim())
+    }
+}
