@@ -99,3 +99,59 @@ fn own_path_and_others_turns_add_up_on_two_cpus() {
         across.into_iter().for_each(check_across);
     }
 }
+
+/// CPU 0 holds a raw spinlock for 200 µs again and again; CPU 1 wants it.
+const LOCK: &str = "name = \"lock\"\nsummary = \"\"\ncpus = 2\nmodules = [\"stall\"]\n\
+    [load.lock]\nsummary = \"one holds it, the other wants it\"\n\
+    [[load.lock.worker]]\ncpus = \"0\"\nunit = \"stalls\"\ncount = \"lines\"\nendless = true\n\
+    run = [\"sh\", \"-c\", 'exec 3<>/dev/stall; while :; do echo raw-spinlock 200 >&3; \
+    echo; usleep 150; done']\n\
+    [[load.lock.worker]]\ncpus = \"1\"\nunit = \"locks\"\ncount = \"lines\"\nendless = true\n\
+    run = [\"sh\", \"-c\", 'exec 3<>/dev/stall; while :; do echo raw-spinlock 0 >&3; echo; \
+    done']\n\
+    [[step]]\nprobe = \"timer\"\nload = \"lock\"\nsamples = 30\n";
+
+/// The survey finds the wait on the CPU that waits, as long as the lock was held, and none on
+/// the other one.
+#[test]
+fn a_lock_held_on_another_cpu_is_found_where_it_is_waited_for() {
+    if !has_fair_qemu() || !punctual_skip::root() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let suite = &scratch.file("lock.toml", LOCK);
+    for kernel in KERNELS {
+        let run = scratch.measure(&[suite, "--kernel", kernel]).remove(0);
+        let id = run["id"].as_str().unwrap();
+        let ended = scratch.run(&["survey", id, "--quiet", "--json"]);
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+        let survey: Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!(survey["digest_watched"], run["digest"]);
+        assert_eq!(survey["cpus_unknown"].as_array().unwrap().len(), 0);
+        let places = survey["places"].as_array().unwrap();
+        let longest = |what: &str, function: &str, cpu: i64| {
+            let ours = places.iter().filter(|place| {
+                let at = place["function"].as_str().unwrap();
+                place["what"] == what && place["cpu"] == cpu && at.starts_with(function)
+            });
+            ours.max_by_key(|place| number(&place["longest_ns"]))
+        };
+        let length = |place: Option<&Value>| place.map_or(0, |one| number(&one["longest_ns"]));
+        let spinning = "spinning for another CPU";
+        let spun = longest(spinning, "native_queued_spin_lock", 1);
+        let spun_for = length(spun);
+        assert!(
+            (150_000..201_000).contains(&spun_for),
+            "{kernel}: {spun:#?}"
+        );
+        assert_eq!(spun.unwrap()["for_cpu"], 0, "{spun:#?}");
+        // Nobody holds it for long on CPU 1.
+        let other = length(longest(spinning, "native_queued_spin_lock", 0));
+        assert!(other < 50_000, "{kernel}: {other}");
+        // Who wants the lock has preemption off meanwhile; who holds it, for as long as told.
+        let wanted = length(longest("preemption off", "stall_raw_spinlock", 1));
+        assert!(wanted > spun_for, "{kernel}: {wanted} {spun_for}");
+        let held = length(longest("preemption off", "stall_raw_spinlock", 0));
+        assert!((100_000..201_000).contains(&held), "{kernel}: {held}");
+    }
+}

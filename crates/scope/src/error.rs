@@ -16,7 +16,7 @@ pub enum ScopeError {
     )]
     Host(String),
     /// Its guest has several CPUs.
-    #[error("{0} was measured on {1} CPUs: only runs on one CPU can be surveyed")]
+    #[error("{0} was measured on {1} CPUs: the theorem is one of one CPU, and so is its bound")]
     ManyCpus(String, u32),
     /// The run's plan or provenance is not what this program writes.
     #[error("{0} cannot be repeated: {1}")]

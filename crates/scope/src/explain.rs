@@ -21,7 +21,7 @@ use crate::preemptibility::Preemptibility;
 pub use crate::probes::Chosen;
 use crate::probes::{choose, is_explained};
 use crate::repeat::{OnEvent, Repeater};
-use crate::survey::{SectionTracer, Survey};
+use crate::survey::{RunTracer, Survey};
 use crate::user_symbols::UserSymbols;
 use crate::walk::Walker;
 
@@ -215,14 +215,11 @@ pub fn survey(
     cancel: &AtomicBool,
     on: OnEvent,
 ) -> Result<(Survey, String), ScopeError> {
-    if machine.cpus > 1 {
-        return Err(ScopeError::ManyCpus(run.id.clone(), machine.cpus));
-    }
     let clock = clock(run)?;
     let symbols = repeater.symbols(machine, cancel)?;
     let programs = programs(machine)?;
-    let names = Names::new(&symbols, &programs);
-    let mut tracer = SectionTracer::new(names, Preemptibility::of(run));
+    let names = || Names::new(&symbols, &programs);
+    let mut tracer = RunTracer::new(names, Preemptibility::of(run), machine.cpus);
     let take = &mut |item: &Item| tracer.take(item);
     let digest = repeater.watch_everything(run, machine, take, cancel, on)?;
     Ok((tracer.finish(clock), digest))

@@ -172,6 +172,7 @@ impl Repeater {
         let orders = Orders {
             trace,
             everything: true,
+            cpus: (machine.cpus > 1).then_some(machine.cpus),
             ..Orders::default()
         };
         let bench = self.watched(&directory, &orders)?;

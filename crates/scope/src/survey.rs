@@ -7,16 +7,18 @@
 //! Preemption is off while the low byte of the preemption count is not 0. A soft interrupt is
 //! what `handle_softirqs` calls through its table, until that goes on: on `PREEMPT_RT` other
 //! threads may run within it. Where the kernel is not preempted at all, it is a stretch of
-//! kernel code without `__cond_resched`, switch or return to user space.
+//! kernel code without `__cond_resched`, switch or return to user space. Where several CPUs take
+//! turns each is followed by itself; one that pauses in the kernel waits for another.
 
 mod delays;
 mod ring;
+mod run_tracer;
 mod section;
 mod tracer;
 
 pub use delays::{Delay, DelayKind, Delays, Interrupt};
+pub use run_tracer::RunTracer;
 pub use section::{Hotspot, SectionKind, Survey};
-pub use tracer::SectionTracer;
 
 #[cfg(test)]
 mod tests;

@@ -157,10 +157,14 @@ impl Watcher {
         self.current = Some((block, count));
     }
 
-    /// Whether anything is written down of what runs now.
+    /// Whether anything is written down of what runs now. Which of several CPUs it runs on is
+    /// not known before all of them are up: that is when the first step begins.
     #[inline]
     pub fn listens(&self) -> bool {
-        self.orders.everything || self.is_open()
+        if self.orders.everything {
+            return self.orders.cpus.is_none() || self.step.is_some();
+        }
+        self.is_open()
     }
 
     /// Whether a window is open.
@@ -176,6 +180,11 @@ impl Watcher {
     /// A marker is reached on a CPU; `count` instructions have run before, on all CPUs.
     pub fn reaches(&mut self, cpu: u32, marker: Marker, count: u64) -> Change {
         if self.orders.everything {
+            if self.step.is_none() && self.orders.cpus.is_some() {
+                self.cpu = cpu;
+                self.push(Word::Turn(cpu));
+            }
+            self.step.get_or_insert(0);
             self.push(Word::Marker(marker.kind()));
             if marker == Marker::End {
                 self.close(count);

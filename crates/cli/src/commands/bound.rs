@@ -8,6 +8,7 @@ use clap::Args;
 use punctual_model::Run;
 use punctual_report::scope::bound::{bound_json, bound_page, bound_text};
 use punctual_scope::bound::bound;
+use punctual_scope::error::ScopeError;
 use punctual_scope::explain::survey;
 use punctual_scope::repeat::OnEvent;
 
@@ -53,6 +54,9 @@ impl Bound {
         let mut surveyed = Vec::new();
         for run in &runs {
             let (place, machine) = self.repeat.machine(run)?;
+            if machine.cpus > 1 {
+                return Err(ScopeError::ManyCpus(run.id.clone(), machine.cpus).into());
+            }
             let body = |on: OnEvent| survey(&place, run, &machine, cancel, on);
             let Some((found, _)) = self.repeat.repeat(run, None, body)? else {
                 return Ok(ExitStatus::Incomplete);

@@ -164,6 +164,7 @@ pub fn survey(run: &Run, survey: &Survey, digest: &str) -> Value {
     let place = |place: &Hotspot| {
         json!({
             "what": place.what.name(),
+            "cpu": place.cpu,
             "function": place.function,
             "count": place.count,
             "longest_ns": place.longest,
@@ -172,6 +173,8 @@ pub fn survey(run: &Run, survey: &Survey, digest: &str) -> Value {
             "ended_in": place.ended,
             "most_in": place.most.0,
             "most_ns": place.most.1,
+            "for_cpu": place.awaited.as_ref().map(|(cpu, _)| cpu),
+            "for_function": place.awaited.as_ref().map(|(_, function)| function),
         })
     };
     json!({
@@ -181,6 +184,8 @@ pub fn survey(run: &Run, survey: &Survey, digest: &str) -> Value {
         "kernel": run.subject.kernel,
         "digest": run.digest(),
         "digest_watched": digest,
+        "cpus": survey.cpus,
+        "cpus_unknown": survey.unknown,
         "instructions": survey.instructions,
         "mended": survey.mended,
         "places": survey.hotspots.iter().map(place).collect::<Vec<_>>(),

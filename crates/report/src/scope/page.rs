@@ -12,7 +12,7 @@ use punctual_scope::tally::tally;
 
 use super::compare::{differences, stages};
 use super::flame::flame;
-use super::text::{described, sent, sentence, spun, told};
+use super::text::{described, sent, sentence, spun, survey_notes, told};
 use crate::page::commands;
 use crate::shell::{self, Chapter, folded, wide};
 use crate::text::{exact, thousands};
@@ -60,21 +60,31 @@ pub fn survey_page(run: &Run, survey: &Survey, top: usize) -> String {
         let places = places.filter(move |place| place.what == what);
         let table = html! { table.text.kept {
             thead { tr {
+                @if survey.cpus > 1 { th.number { "CPU" } }
                 th { "function" } th.number { "longest, ns" } th.number { "times" }
                 th.number { "in all, ns" } th { "most of the longest in" }
             } }
             tbody { @for place in places.clone().take(top) { tr {
+                @if survey.cpus > 1 { td.number { (place.cpu) } }
                 td { code { (place.function) } }
                 td.number { (exact(place.longest)) }
                 td.number { (thousands(place.count)) }
                 td.number { (exact(place.sum)) }
-                td { code { (place.most.0) } ", " (exact(place.most.1)) }
+                td {
+                    code { (place.most.0) } ", " (exact(place.most.1))
+                    @if let Some((cpu, function)) = &place.awaited {
+                        "; for CPU " (cpu) ", in " code { (function) }
+                    }
+                }
             } } }
         } };
         let some = places.clone().next().is_some();
         Chapter::new(what.name(), html! { @if some { (wide(&table)) } })
     };
     let mut chapters: Vec<Chapter> = SectionKind::ALL.into_iter().map(of).collect();
+    let notes = survey_notes(survey);
+    let notes = html! { @for note in notes { p.soft { (note) } } };
+    chapters.push(Chapter::new("What is counted", notes));
     let command = format!("punctual survey {}", run.id);
     chapters.push(to_repeat(std::slice::from_ref(run), &command));
     let title = format!("{}: the longest sections", super::name(run, ","));

@@ -176,6 +176,10 @@ fn what(part: &Part) -> String {
 pub fn survey(run: &Run, survey: &Survey, top: usize, width: usize) -> String {
     let (run, instructions) = (super::name(run, ","), thousands(survey.instructions));
     let mut text = format!("{run}: the whole run, {instructions} instructions\n");
+    let of_cpu = |cpu: u32| match survey.cpus {
+        1 => String::new(),
+        _ => format!("{cpu:>3}  "),
+    };
     for what in SectionKind::ALL {
         let places = || survey.hotspots.iter().filter(|place| place.what == what);
         let count: u64 = places().map(|place| place.count).sum();
@@ -183,27 +187,55 @@ pub fn survey(run: &Run, survey: &Survey, top: usize, width: usize) -> String {
             continue;
         }
         let _ = writeln!(text, "\n{}: {} sections", what.name(), thousands(count));
-        text.push_str("  longest ns        times  function\n");
+        let cpu = if survey.cpus > 1 { "CPU  " } else { "" };
+        let _ = writeln!(text, "  longest ns        times  {cpu}function");
         for place in places().take(top) {
             let (longest, times) = (exact(place.longest), thousands(place.count));
-            let function = cut(&place.function, width.saturating_sub(27));
-            let _ = writeln!(text, "{longest:>12} {times:>12}  {function}");
+            let cpu = of_cpu(place.cpu);
+            let function = cut(&place.function, width.saturating_sub(27 + cpu.len()));
+            let _ = writeln!(text, "{longest:>12} {times:>12}  {cpu}{function}");
+            let indent = " ".repeat(27 + cpu.len());
             let (most, time) = (&place.most.0, exact(place.most.1));
             if *most != place.function {
-                let most = cut(most, width.saturating_sub(44 + time.len()));
-                let _ = writeln!(text, "{:27}  most of it in {most}: {time}", "");
+                let most = cut(most, width.saturating_sub(indent.len() + 17 + time.len()));
+                let _ = writeln!(text, "{indent}  most of it in {most}: {time}");
+            }
+            if let Some((by, at)) = &place.awaited {
+                let at = cut(at, width.saturating_sub(indent.len() + 16));
+                let _ = writeln!(text, "{indent}  for CPU {by}, in {at}");
             }
         }
     }
-    if survey.mended > 0 {
-        let note = format!(
-            "Note: {} times the state that was followed had to be mended by what the code \
-             proved; sections open then are not counted.",
-            survey.mended
-        );
-        text += &("\n".to_owned() + &paragraph(&note, width));
+    for note in survey_notes(survey) {
+        text += &("\n".to_owned() + &paragraph(&format!("Note: {note}"), width));
     }
     text
+}
+
+/// What is to be known of a survey's figures.
+pub(super) fn survey_notes(survey: &Survey) -> Vec<String> {
+    let mut notes = Vec::new();
+    if survey.cpus > 1 {
+        notes.push(
+            "A section is as long as what its own CPU executes, and what that one waits for: \
+             the others' turns count only while it spins in the kernel. For whom it spun is the \
+             CPU that had the turn before."
+                .to_owned(),
+        );
+    }
+    for cpu in &survey.unknown {
+        notes.push(format!(
+            "CPU {cpu} was never in user space, so what was off there is not known, and not told."
+        ));
+    }
+    if survey.mended > 0 {
+        notes.push(format!(
+            "{} times the state that was followed had to be mended by what the code proved; \
+             sections open then are not counted.",
+            survey.mended
+        ));
+    }
+    notes
 }
 
 /// The timeline; numbers are never cut.

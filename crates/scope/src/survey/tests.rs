@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Short programs, instruction by instruction, with sections of known lengths.
 
+mod cpus;
 mod delays;
 
 use punctual_model::Nanos;
 use punctual_trace::marker::Marker;
 use punctual_trace::{Block, Insn, Item, Word};
 
-use super::{Hotspot, SectionKind, SectionTracer, Survey};
+use super::{Hotspot, RunTracer, SectionKind, Survey};
 use crate::guest_clock::GuestClock;
 use crate::names::Names;
 use crate::preemptibility::Preemptibility;
@@ -31,6 +32,7 @@ ffffffff8100c000 T __schedule
 ffffffff8100d000 T preempt_schedule
 ffffffff8100e000 T preempt_schedule_irq
 ffffffff8100f000 T schedule_idle
+ffffffff81010000 T native_queued_spin_lock_slowpath
 ";
 
 const USER: u64 = 0x40_1000;
@@ -50,6 +52,7 @@ const SCHEDULE: u64 = 0xffff_ffff_8100_c000;
 const PREEMPT: u64 = 0xffff_ffff_8100_d000;
 const PREEMPT_IRQ: u64 = 0xffff_ffff_8100_e000;
 const SCHEDULE_IDLE: u64 = 0xffff_ffff_8100_f000;
+const SPIN: u64 = 0xffff_ffff_8101_0000;
 
 const NOP: &[u8] = &[0x90];
 const CLI: &[u8] = &[0xfa];
@@ -59,6 +62,7 @@ const RET: &[u8] = &[0xc3];
 const CALL: &[u8] = &[0xe8, 0, 0, 0, 0];
 const CALL_RAX: &[u8] = &[0xff, 0xd0];
 const JUMP: &[u8] = &[0xe9, 0, 0, 0, 0];
+const PAUSE: &[u8] = &[0xf3, 0x90];
 const IRET: &[u8] = &[0x48, 0xcf];
 const SYSRET: &[u8] = &[0x48, 0x0f, 0x07];
 /// `mov (%rax),%rax`, which may fault.
@@ -93,7 +97,7 @@ fn nops(address: u64, count: usize) -> Step {
 fn survey(steps: &[Step], preemption: Preemptibility, as_wholes: bool) -> Survey {
     let symbols = Symbols::parse(KALLSYMS).unwrap();
     let programs = UserSymbols::default();
-    let mut tracer = SectionTracer::new(Names::new(&symbols, &programs), preemption);
+    let mut tracer = RunTracer::new(|| Names::new(&symbols, &programs), preemption, 1);
     tracer.take(&Item::Words(vec![Word::Marker(Marker::Step.kind())]));
     let user = [nops(USER, 1)];
     let steps = user.iter().chain(steps).chain(&user);

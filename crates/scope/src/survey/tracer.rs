@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Follows a whole run.
+//! Follows a CPU through a whole run.
 
 use std::collections::HashMap;
 
 use iced_x86::Register;
 use punctual_trace::marker::Marker;
-use punctual_trace::{Item, Word};
+use punctual_trace::{Block, Word};
 
-use super::delays::DelayTracer;
-use super::section::{Hotspot, SectionKind, Survey};
+use super::delays::{DelayTracer, Delays};
+use super::section::{Hotspot, SectionKind};
 use crate::blocks::Blocks;
 use crate::decode::{ALL_BITS, Op, PREEMPT_BITS, Transfer, local_bh_enable};
 use crate::guest_clock::GuestClock;
@@ -35,6 +35,10 @@ struct Shape {
     length: u32,
     /// Whether nothing of what is followed can change in it.
     quiet: bool,
+    /// Whether the kernel pauses in it: where there are other CPUs, to wait for one of them.
+    waits: bool,
+    /// Whether its function works for others, as those of locks do.
+    helps: bool,
     turn: Turn,
 }
 
@@ -69,9 +73,10 @@ struct Found {
     step: u32,
     ended: Func,
     most: (Func, u64),
+    awaited: Option<(u32, Func)>,
 }
 
-/// Follows a whole run.
+/// Follows a CPU through a whole run.
 #[expect(clippy::struct_excessive_bools, reason = "each is a state of its own")]
 pub struct SectionTracer<'a> {
     library: Blocks<'a>,
@@ -81,13 +86,16 @@ pub struct SectionTracer<'a> {
     /// Whether it is still to be found who had a section begun.
     seeking: bool,
     preemption: Preemptibility,
+    /// What the CPU has executed, and waited for.
     position: u64,
+    /// How much of it was others' turns that it waited for.
+    waited: u64,
     begun: Option<u64>,
     /// Whether any section is open.
     opened: bool,
     step: Option<u32>,
     known: bool,
-    open: [Option<Open>; 4],
+    open: [Option<Open>; 5],
     closed_entries: u32,
     count: i64,
     /// The register that holds the place of the preemption count.
@@ -99,11 +107,22 @@ pub struct SectionTracer<'a> {
     found: HashMap<(SectionKind, Func), Found>,
     delays: DelayTracer,
     mended: u64,
+    cpu: u32,
+    /// Whether there are others.
+    in_turn: bool,
+    /// Whether it waits for another one.
+    waits: bool,
+    /// When its turn ended, by what all CPUs have executed.
+    left: u64,
+    /// Whose turn was waited for last, and what that one executed.
+    awaited: Option<(u32, Func)>,
+    /// What it executed last that is no helper.
+    plain: Func,
 }
 
 impl<'a> SectionTracer<'a> {
     /// One who has seen nothing yet.
-    pub fn new(names: Names<'a>, preemption: Preemptibility) -> Self {
+    pub fn new(names: Names<'a>, preemption: Preemptibility, cpu: u32, in_turn: bool) -> Self {
         Self {
             library: Blocks::new(names),
             shapes: Vec::new(),
@@ -111,11 +130,12 @@ impl<'a> SectionTracer<'a> {
             seeking: false,
             preemption,
             position: 0,
+            waited: 0,
             begun: None,
             opened: false,
             step: None,
             known: false,
-            open: [None; 4],
+            open: [None; 5],
             closed_entries: 0,
             count: 0,
             pointer: None,
@@ -125,20 +145,44 @@ impl<'a> SectionTracer<'a> {
             found: HashMap::new(),
             delays: DelayTracer::new(),
             mended: 0,
+            cpu,
+            in_turn,
+            waits: false,
+            left: 0,
+            awaited: None,
+            plain: Func::default(),
         }
     }
 
-    /// Takes a piece of the trace.
-    pub fn take(&mut self, item: &Item) {
-        match item {
-            Item::Block(block) => {
-                self.library.learn(block);
-                self.shapes.push(self.shape(block.number));
-            }
-            Item::Words(words) => words.iter().for_each(|word| self.word(*word)),
-            Item::Whole(blocks) => blocks.iter().for_each(|block| self.whole(*block)),
-            Item::Window { .. } | Item::End => {}
+    /// Takes note of a further block.
+    pub fn learn(&mut self, block: &Block) {
+        self.library.learn(block);
+        self.shapes.push(self.shape(block.number));
+    }
+
+    /// How much it has executed.
+    pub fn executed(&self) -> u64 {
+        self.position - self.waited
+    }
+
+    /// Its turn ends; `now` is what all CPUs have executed. Returns what it was at.
+    pub fn leaves(&mut self, now: u64) -> (u32, Func) {
+        self.left = now;
+        (self.cpu, self.plain)
+    }
+
+    /// Its turn begins, after that of another one. What it waited for counts as its own.
+    pub fn returns(&mut self, now: u64, awaited: (u32, Func)) {
+        if !self.waits {
+            return;
         }
+        let waited = now.saturating_sub(self.left);
+        self.waited += waited;
+        self.awaited = Some(awaited);
+        let spinning = self
+            .previous
+            .map_or(self.plain, |(block, _)| self.library.func(block).0);
+        self.run(spinning, u32::try_from(waited).unwrap_or(u32::MAX));
     }
 
     /// What of a block matters most of the time.
@@ -147,23 +191,31 @@ impl<'a> SectionTracer<'a> {
         let decoded = self.library.block(block);
         let leaves = matches!(decoded.last, Transfer::Iret | Transfer::Sysret);
         let turn = Turn::of(self.library.names.text(func), first);
+        let kind = self.library.names.name(func).kind;
+        let waits = self.in_turn && decoded.pauses && decoded.start >= KERNEL;
         Shape {
             func,
             turn,
             length: decoded.insns.len() as u32,
+            waits,
+            helps: kind.is_helper(),
             quiet: decoded.ops.is_empty()
+                && !waits
                 && !first
                 && decoded.start >= KERNEL
                 && !leaves
                 && turn == Turn::Nowhere
-                && self.library.names.name(func).kind != CodeKind::Softirq,
+                && kind != CodeKind::Softirq,
         }
     }
 
     /// A block ran as a whole: most of them change nothing.
-    fn whole(&mut self, block: u32) {
+    pub fn whole(&mut self, block: u32) {
         let shape = self.shapes[block as usize];
-        if shape.quiet && self.quiet && !self.seeking {
+        if shape.quiet && self.quiet && !self.seeking && !self.waits {
+            if !shape.helps {
+                self.plain = shape.func;
+            }
             self.run(shape.func, shape.length);
             self.delays.ring.push(block, shape.length);
             self.previous = Some((block, true));
@@ -174,7 +226,8 @@ impl<'a> SectionTracer<'a> {
         self.seeking = self.open.iter().flatten().any(|open| open.by.is_none());
     }
 
-    fn word(&mut self, word: Word) {
+    /// One thing happened on this CPU; of a step all are told.
+    pub fn word(&mut self, word: Word) {
         match word {
             Word::Ran {
                 block,
@@ -186,7 +239,8 @@ impl<'a> SectionTracer<'a> {
             Word::Memory { .. } | Word::Turn(_) => {}
             Word::Marker(kind) => {
                 if Marker::from_kind(kind) == Some(Marker::Step) {
-                    self.begun.get_or_insert(self.position);
+                    let executed = self.position - self.waited;
+                    self.begun.get_or_insert(executed);
                     self.step = Some(self.step.map_or(0, |step| step + 1));
                 }
             }
@@ -201,7 +255,12 @@ impl<'a> SectionTracer<'a> {
         let (start, ops) = (decoded.start, decoded.ops.clone());
         self.delays.arrive(self.step.filter(|_| self.known));
         self.arrive(func, first, kind, start);
-        self.turn(self.shapes[block as usize].turn);
+        let shape = self.shapes[block as usize];
+        self.wait(func, shape.waits);
+        if !shape.helps {
+            self.plain = func;
+        }
+        self.turn(shape.turn);
         self.delays.run(block, ran);
         let mut done = 0;
         for (number, op) in ops.into_iter().filter(|(number, _)| *number < ran) {
@@ -212,6 +271,18 @@ impl<'a> SectionTracer<'a> {
         self.run(func, ran - done);
         self.opened = self.open.iter().any(Option::is_some);
         self.previous = Some((block, whole));
+    }
+
+    /// A function spins from its first pause to where the CPU goes on in another one.
+    fn wait(&mut self, func: Func, waits: bool) {
+        let spinning = self.open[SectionKind::Spinning as usize].and_then(|open| open.by);
+        if spinning.is_some_and(|by| by != func) {
+            self.close(SectionKind::Spinning, func);
+        }
+        if waits {
+            self.open(SectionKind::Spinning, Some(func));
+        }
+        self.waits = waits;
     }
 
     #[inline]
@@ -336,7 +407,7 @@ impl<'a> SectionTracer<'a> {
             [SectionKind::IrqsOff, SectionKind::PreemptOff].map(|what| self.open[what as usize]);
         if off.iter().any(Option::is_some) || self.count & ALL_BITS != 0 {
             self.mend();
-            self.open = [None; 4];
+            self.open = [None; 5];
             self.count = 0;
         }
         self.closed_entries = 0;
@@ -463,14 +534,16 @@ impl<'a> SectionTracer<'a> {
             }
             let most = own.into_iter().max_by_key(|(func, ran)| (*ran, *func));
             found.most = most.unwrap_or((by, length));
+            found.awaited = self.awaited.filter(|_| what == SectionKind::Spinning);
         }
     }
 
-    /// What was found.
-    pub fn finish(self, clock: GuestClock) -> Survey {
+    /// Its part of what was found: the places, in any order.
+    pub fn hotspots(&self, clock: GuestClock) -> Vec<Hotspot> {
         let text = |func: Func| self.library.names.text(func).to_owned();
         let hotspot = |((what, by), found): (&(SectionKind, Func), &Found)| Hotspot {
             what: *what,
+            cpu: self.cpu,
             function: text(*by),
             count: found.count,
             longest: clock.time(found.longest),
@@ -478,17 +551,29 @@ impl<'a> SectionTracer<'a> {
             step: found.step,
             ended: text(found.ended),
             most: (text(found.most.0), clock.time(found.most.1)),
+            awaited: found.awaited.map(|(cpu, func)| (cpu, text(func))),
         };
-        let mut hotspots: Vec<Hotspot> = self.found.iter().map(hotspot).collect();
-        hotspots.sort_by(|a, b| {
-            (b.longest, &a.function, a.what).cmp(&(a.longest, &b.function, b.what))
-        });
+        self.found.iter().map(hotspot).collect()
+    }
+
+    /// Whether it was ever known what is off: it is not in user space.
+    pub fn is_known(&self) -> bool {
+        self.known
+    }
+
+    /// How much it has executed since the first step began.
+    pub fn since_begun(&self) -> u64 {
+        self.executed() - self.begun.unwrap_or(0)
+    }
+
+    /// How often the followed state was not what the code proved it to be.
+    pub fn mended(&self) -> u64 {
+        self.mended
+    }
+
+    /// What delayed threads on it.
+    pub fn delays(self, clock: GuestClock) -> Delays {
         let begun = self.begun.unwrap_or(0);
-        Survey {
-            hotspots,
-            instructions: self.position - begun,
-            mended: self.mended,
-            delays: self.delays.finish(begun, clock, &self.library.names),
-        }
+        self.delays.finish(begun, clock, &self.library.names)
     }
 }

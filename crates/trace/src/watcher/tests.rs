@@ -119,6 +119,43 @@ fn where_everything_is_watched_the_order_is_kept() {
 }
 
 #[test]
+fn of_several_cpus_everything_is_watched_from_the_first_step_on() {
+    let out = Shared::default();
+    let orders = Orders {
+        everything: true,
+        cpus: Some(2),
+        ..Orders::default()
+    };
+    let mut watcher = Watcher::new(orders, Box::new(out.clone()));
+    let block = watcher.translated(&[(1, &[0x90])]).unwrap().block;
+    assert!(!watcher.listens());
+    watcher.begins(1, block, 0);
+    watcher.reaches(1, Marker::Step, 1);
+    assert!(watcher.listens());
+    watcher.begins(1, block, 1);
+    watcher.begins(0, block, 2);
+    watcher.reaches(0, Marker::End, 3);
+    let word = |word| Item::Words(vec![word]);
+    let ran = word(Word::Ran {
+        block,
+        instructions: 1,
+    });
+    let marker = |marker: Marker| word(Word::Marker(marker.kind()));
+    assert_eq!(
+        items(&out)[1..],
+        [
+            word(Word::Turn(1)),
+            marker(Marker::Step),
+            ran.clone(),
+            word(Word::Turn(0)),
+            marker(Marker::End),
+            ran,
+            Item::End
+        ]
+    );
+}
+
+#[test]
 fn accesses_are_told_of_moves_in_the_code_that_was_named() {
     let out = Shared::default();
     let orders = Orders {

@@ -36,6 +36,8 @@ fn survey() -> Survey {
     let lengths = [4_000, 30, 9_000, 8_000];
     let longest = DelayKind::ALL.into_iter().zip(lengths);
     Survey {
+        cpus: 1,
+        unknown: Vec::new(),
         hotspots: Vec::new(),
         instructions: 1_234_567,
         mended: 2,
