@@ -40,7 +40,9 @@ impl<'a> RunTracer<'a> {
             Item::Words(words) => words.iter().for_each(|word| self.word(*word)),
             Item::Whole(blocks) => {
                 let cpu = &mut self.cpus[self.turn];
-                blocks.iter().for_each(|block| cpu.whole(*block));
+                for block in blocks {
+                    cpu.whole(*block);
+                }
             }
             Item::Window { .. } | Item::End => {}
         }
