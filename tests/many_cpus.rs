@@ -83,8 +83,8 @@ fn every_cpu_is_measured_and_wakes_every_other() {
     assert_eq!(found, expected);
     assert!(recordings.iter().all(|recording| recording["missed"] == 0));
 
-    // What the survey cannot do is said, and nothing is surveyed wrongly.
-    let ended = scratch.run(&["survey", "r1"]);
+    // What is known of one CPU only is said, and nothing is bounded wrongly.
+    let ended = scratch.run(&["bound", "r1"]);
     assert_eq!(ended.status, Some(1), "{}", ended.stderr);
     assert!(ended.stderr.contains("2 CPUs"), "{}", ended.stderr);
 }
