@@ -10,6 +10,7 @@ use clap::Args;
 use punctual_exchange::{Reader, is_export};
 use punctual_model::run::State;
 use punctual_model::{Nanos, Run};
+use punctual_report::text::counted;
 use punctual_runner::import::{Told, import};
 use punctual_store::{Added, End, Store};
 
@@ -105,8 +106,8 @@ impl Import {
                 digest: digest.as_deref(),
             };
             store.end(&id, &end)?;
-            let count = run.recordings.len();
-            say!("{id} is {path}, {}: {count} recordings", run.suite);
+            let count = counted(run.recordings.len(), "recording");
+            say!("{id} is {path}, {}: {count}", run.suite);
         }
         Ok(ExitStatus::Done)
     }

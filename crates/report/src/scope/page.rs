@@ -71,9 +71,10 @@ pub fn survey_page(run: &Run, survey: &Survey, top: usize) -> String {
                 td.number { (thousands(place.count)) }
                 td.number { (exact(place.sum)) }
                 td {
-                    code { (place.most.0) } ", " (exact(place.most.1))
                     @if let Some((cpu, function)) = &place.awaited {
-                        "; for CPU " (cpu) ", in " code { (function) }
+                        "for CPU " (cpu) ", in " code { (function) }
+                    } @else {
+                        code { (place.most.0) } ", " (exact(place.most.1))
                     }
                 }
             } } }
