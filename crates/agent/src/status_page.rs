@@ -9,10 +9,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use punctual_model::status_page::{
-    BYTES, COUNT_WORD, HAND_OVER, MAGIC, MAGIC_WORD, MISSED_WORD, NO_WORST, OF_WORD, SLOT, SLOTS,
-    SLOTS_WORD, STEP_WORD, STOP, STOP_WORD, WORDS, WORST_WORD,
+    BYTES, COUNT_WORD, CPU_WORD, HAND_OVER, LEAST_WORD, MAGIC, MAGIC_WORD, MISSED_WORD, NO_LEAST,
+    NO_WORST, OF_WORD, PAGE_WORDS, RING_COUNT_WORD, RING_FIRST_WORD, RING_MAGIC, RING_SAMPLES,
+    RING_SLOT_WORD, SLOT, SLOTS, SLOTS_WORD, STEP_WORD, STOP, STOP_WORD, SUM_WORD, WORDS,
+    WORST_WORD, ring_of,
 };
-use punctual_model::{Nanos, Recorder, Recording, RecordingKey};
+use punctual_model::{CpuId, Nanos, Recorder, Recording, RecordingKey};
 
 use crate::hand_over;
 use crate::sink::Sink;
@@ -50,9 +52,13 @@ pub fn own_page() -> (usize, usize) {
 /// A step begins: no thread has done anything of it.
 pub fn begin_step(number: u32) {
     let page = page();
-    page[SLOTS_WORD].store(0, Relaxed);
-    for word in &page[SLOT..] {
-        word.store(0, Relaxed);
+    let used = usize::try_from(page[SLOTS_WORD].swap(0, Relaxed)).unwrap_or(SLOTS);
+    for slot in 1..=used.min(SLOTS) {
+        let words = &page[slot * SLOT..][..SLOT];
+        words.iter().for_each(|word| word.store(0, Relaxed));
+        if let Some(ring) = ring_of(slot) {
+            page[ring + RING_COUNT_WORD].store(0, Relaxed);
+        }
     }
     page[STEP_WORD].store(u64::from(number) + 1, Relaxed);
     page[MAGIC_WORD].store(MAGIC, Relaxed);
@@ -88,12 +94,49 @@ pub fn slots() -> usize {
 #[derive(Debug)]
 pub struct Slot {
     words: &'static [AtomicU64],
+    /// Its latest samples, if it has a ring.
+    ring: Option<Ring>,
     stop: &'static AtomicU64,
     /// Its number, from 1; more than there are where it is not seen.
     number: usize,
     count: u64,
+    least: i64,
     worst: i64,
+    sum: i64,
     missed: u64,
+}
+
+/// The latest samples of a thread, for whoever looks on.
+#[derive(Debug)]
+struct Ring {
+    words: &'static [AtomicU64],
+    /// Where the next sample is put.
+    next: usize,
+    count: u64,
+}
+
+impl Ring {
+    fn of(page: &'static [AtomicU64], slot: usize) -> Option<Self> {
+        let words = page.get(ring_of(slot)?..)?.get(..PAGE_WORDS)?;
+        words[RING_SLOT_WORD].store(slot as u64, Relaxed);
+        words[0].store(RING_MAGIC, Relaxed);
+        Some(Self {
+            words,
+            next: RING_FIRST_WORD,
+            count: 0,
+        })
+    }
+
+    #[inline]
+    fn put(&mut self, value: i64) {
+        self.words[self.next].store(value as u64, Relaxed);
+        self.next += 1;
+        if self.next == RING_FIRST_WORD + RING_SAMPLES {
+            self.next = RING_FIRST_WORD;
+        }
+        self.count += 1;
+        self.words[RING_COUNT_WORD].store(self.count, Relaxed);
+    }
 }
 
 impl Slot {
@@ -107,14 +150,24 @@ impl Slot {
         let words = seen.map_or(&UNSEEN[..], |number| &page[number * SLOT..][..SLOT]);
         words[OF_WORD].store(samples, Relaxed);
         words[WORST_WORD].store(NO_WORST as u64, Relaxed);
+        words[LEAST_WORD].store(NO_LEAST as u64, Relaxed);
         Self {
             words,
+            ring: Ring::of(page, number),
             stop: &page[STOP_WORD],
             number,
             count: 0,
+            least: NO_LEAST,
             worst: NO_WORST,
+            sum: 0,
             missed: 0,
         }
+    }
+
+    /// Says to which CPU its thread is bound.
+    pub fn of_cpu(self, cpu: CpuId) -> Self {
+        self.words[CPU_WORD].store(u64::from(cpu.0) + 1, Relaxed);
+        self
     }
 
     /// Counts a sample whose value is not known yet.
@@ -143,6 +196,15 @@ impl Sink for Slot {
         if value.0 > self.worst {
             self.worst = value.0;
             self.words[WORST_WORD].store(self.worst as u64, Relaxed);
+        }
+        if value.0 < self.least {
+            self.least = value.0;
+            self.words[LEAST_WORD].store(self.least as u64, Relaxed);
+        }
+        self.sum = self.sum.wrapping_add(value.0);
+        self.words[SUM_WORD].store(self.sum as u64, Relaxed);
+        if let Some(ring) = &mut self.ring {
+            ring.put(value.0);
         }
         self.count();
     }
@@ -175,6 +237,14 @@ impl SeenRecorder {
         Self {
             recorder: Recorder::new(keep),
             slot: Slot::take(samples),
+        }
+    }
+
+    /// Says to which CPU its thread is bound.
+    pub fn of_cpu(self, cpu: CpuId) -> Self {
+        Self {
+            slot: self.slot.of_cpu(cpu),
+            ..self
         }
     }
 
@@ -217,7 +287,7 @@ impl Sink for SeenRecorder {
 mod tests {
     use std::os::unix::fs::FileExt as _;
 
-    use punctual_model::Progress;
+    use punctual_model::status_page::Reader;
 
     use super::*;
 
@@ -235,21 +305,29 @@ mod tests {
         words[SLOTS_WORD].store(1, Relaxed);
         let mut slot = Slot {
             words: &words[SLOT..2 * SLOT],
+            ring: Ring::of(words, 1),
             stop: &words[STOP_WORD],
             number: 1,
             count: 0,
+            least: NO_LEAST,
             worst: NO_WORST,
+            sum: 0,
             missed: 0,
-        };
+        }
+        .of_cpu(CpuId(3));
         slot.record(Nanos(0), Nanos(-3));
         slot.record(Nanos(1), Nanos(9));
         slot.record(Nanos(2), Nanos(4));
         slot.miss(7);
         let mut bytes = vec![0; BYTES];
         file.as_file().read_exact_at(&mut bytes, 0).unwrap();
-        let seen = Progress::read(&bytes).unwrap();
+        let seen = Reader::default().read(&bytes).unwrap();
         assert_eq!((seen.step, seen.count, seen.missed), (4, 3, 7));
         assert_eq!(seen.worst, Some(Nanos(9)));
+        let thread = &seen.threads[0];
+        assert_eq!((thread.cpu, thread.least), (Some(3), Some(Nanos(-3))));
+        assert_eq!(thread.mean, Some(Nanos(3)));
+        assert_eq!(thread.recent, [-3, 9, 4].map(Nanos));
         assert!(!slot.is_over());
         file.as_file()
             .write_all_at(&1_u64.to_ne_bytes(), 8 * STOP_WORD as u64)

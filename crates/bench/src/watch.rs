@@ -208,13 +208,16 @@ impl<'a> Watch<'a> {
             return Ok(false);
         }
         self.progress_at = Instant::now();
-        let progress = process.progress();
-        let is_new = progress.is_some() && progress != self.progress;
-        if let Some(progress) = progress.filter(|_| is_new) {
-            self.progress = Some(progress);
-            self.tell(Event::Progress(progress))?;
+        let Some(progress) = process.progress() else {
+            return Ok(false);
+        };
+        let before = self.progress.as_ref();
+        if before.is_some_and(|before| !progress.is_news_after(before)) {
+            return Ok(false);
         }
-        Ok(is_new)
+        self.progress = Some(progress.clone());
+        self.tell(Event::Progress(progress))?;
+        Ok(true)
     }
 
     /// Lets a paused guest go on.

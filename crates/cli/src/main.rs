@@ -5,6 +5,7 @@
 mod commands;
 mod hints;
 mod interrupt;
+mod live;
 mod output;
 mod progress;
 mod scale_args;

@@ -329,7 +329,7 @@ fn samples(progress: &Progressed) -> String {
 
 /// Why a run has failed, what helps, and what its console showed last. One that the bench
 /// ended as it was told to has not failed there.
-fn failure(run: &Run, ending: &RunEnding) -> String {
+pub fn failure(run: &Run, ending: &RunEnding) -> String {
     let (name, reason) = (&run.subject.name, run.error.as_deref().unwrap_or_default());
     match &ending.result {
         Ok(()) | Err(RunError::Interrupted) => format!("punctual: {name}: {reason}"),

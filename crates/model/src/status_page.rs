@@ -2,16 +2,24 @@
 //! The status page: memory that a target and its bench share, so that progress is seen and a
 //! run can be stopped while no thread that measures does any input or output.
 //!
-//! It consists of 64-bit words in the machine's byte order. The first eight are its head, the
-//! others are slots of eight, one cache line for each measuring thread. Each word has one
-//! writer; a reader may see a sample counted whose value it does not see yet.
+//! It consists of 64-bit words in the machine's byte order. The first eight are its head; slots
+//! of eight follow, one cache line for each measuring thread; then the rings of the first
+//! threads, a page each, with their latest samples for whoever looks on. Each word has one
+//! writer, who never waits for a reader: a reader may see a sample counted whose value it does
+//! not see yet, and of a ring that it looks at too seldom it misses samples.
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::Nanos;
 
+/// How many words a page of memory has.
+pub const PAGE_WORDS: usize = 512;
+/// Where the rings begin.
+const RINGS_AT: usize = 8 * PAGE_WORDS;
+/// How many rings there are: of the first so many slots.
+pub const RINGS: usize = 16;
 /// How many words there are.
-pub const WORDS: usize = 4096;
+pub const WORDS: usize = RINGS_AT + RINGS * PAGE_WORDS;
 /// Its length in bytes.
 pub const BYTES: usize = WORDS * 8;
 /// The first word, which tells the page from other memory.
@@ -34,7 +42,7 @@ pub const SLOTS_WORD: usize = 3;
 /// How many words a slot has, and the head.
 pub const SLOT: usize = 8;
 /// How many slots there are.
-pub const SLOTS: usize = WORDS / SLOT - 1;
+pub const SLOTS: usize = RINGS_AT / SLOT - 1;
 /// In a slot: how many samples were taken.
 pub const COUNT_WORD: usize = 0;
 /// In a slot: how many are to be taken; 0 where that is not known.
@@ -43,11 +51,38 @@ pub const OF_WORD: usize = 1;
 pub const WORST_WORD: usize = 2;
 /// In a slot: periods in which no sample could be taken.
 pub const MISSED_WORD: usize = 3;
+/// In a slot: the smallest sample so far, signed; [`NO_LEAST`] where there is none.
+pub const LEAST_WORD: usize = 4;
+/// In a slot: the sum of all samples so far, signed, modulo 2^64: 292 years of latency.
+pub const SUM_WORD: usize = 5;
+/// In a slot: the number of its thread's CPU, from 1; 0 where it is not bound to one.
+pub const CPU_WORD: usize = 6;
 /// No largest sample.
 pub const NO_WORST: i64 = i64::MIN;
+/// No smallest sample.
+pub const NO_LEAST: i64 = i64::MAX;
+
+/// The first word of a ring, which tells it from other memory.
+pub const RING_MAGIC: u64 = u64::from_le_bytes(*b"punc-rng");
+/// In a ring: the number of its slot, from 1.
+pub const RING_SLOT_WORD: usize = 1;
+/// In a ring: how many samples were written to it in this step.
+pub const RING_COUNT_WORD: usize = 2;
+/// In a ring: where the samples begin; the sample of number n is in the n-th place, modulo
+/// [`RING_SAMPLES`].
+pub const RING_FIRST_WORD: usize = 8;
+/// How many samples a ring has room for.
+pub const RING_SAMPLES: usize = PAGE_WORDS - RING_FIRST_WORD;
+
+/// Where the ring of a slot is, in words from the page's begin; `None` where it has none.
+pub fn ring_of(slot: usize) -> Option<usize> {
+    (1..=RINGS)
+        .contains(&slot)
+        .then(|| RINGS_AT + (slot - 1) * PAGE_WORDS)
+}
 
 /// How far a step is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// The step's number in the plan, from 0.
     pub step: u32,
@@ -60,39 +95,136 @@ pub struct Progress {
     pub worst: Option<Nanos>,
     /// Periods so far in which no sample could be taken.
     pub missed: u64,
+    /// Each measuring thread by itself, in the order in which they began.
+    #[serde(default)]
+    pub threads: Vec<ThreadProgress>,
+}
+
+/// How far one measuring thread is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadProgress {
+    /// The CPU to which it is bound.
+    pub cpu: Option<u32>,
+    /// How many samples it took so far.
+    pub count: u64,
+    /// Periods so far in which it could take none.
+    pub missed: u64,
+    /// The smallest sample so far.
+    pub least: Option<Nanos>,
+    /// The mean of all samples so far.
+    pub mean: Option<Nanos>,
+    /// The largest sample so far.
+    pub worst: Option<Nanos>,
+    /// Its samples since the last look, the latest last: as many as its ring had room for.
+    pub recent: Vec<Nanos>,
 }
 
 impl Progress {
-    /// What a page's bytes say; `None` where they are no status page, or no step runs that
-    /// tells how far it is.
-    pub fn read(page: &[u8]) -> Option<Self> {
-        let word = |at: usize| {
-            let bytes = page.get(at * 8..)?.first_chunk()?;
-            Some(u64::from_ne_bytes(*bytes))
-        };
-        if word(MAGIC_WORD)? != MAGIC {
+    /// Whether anything has happened since `before` was seen.
+    pub fn is_news_after(&self, before: &Self) -> bool {
+        let seen = |one: &Self| (one.step, one.count, one.missed, one.of);
+        seen(self) != seen(before)
+    }
+}
+
+/// Looks at a status page again and again.
+#[derive(Clone, Debug, Default)]
+pub struct Reader {
+    step: u32,
+    /// How many samples of each ring were seen.
+    seen: [u64; RINGS],
+}
+
+impl Reader {
+    /// What a page's bytes say, all of them; `None` where they are no status page, or no step
+    /// runs that tells how far it is.
+    pub fn read(&mut self, page: &[u8]) -> Option<Progress> {
+        let ring = |slot| page.get(ring_of(slot)? * 8..).map(<[u8]>::to_vec);
+        self.read_with(page, ring)
+    }
+
+    /// The same of its first bytes (slots that are not among them are not seen), where rings are
+    /// found elsewhere.
+    pub fn read_with(
+        &mut self,
+        page: &[u8],
+        mut ring: impl FnMut(usize) -> Option<Vec<u8>>,
+    ) -> Option<Progress> {
+        if word(page, MAGIC_WORD)? != MAGIC {
             return None;
         }
-        let step = u32::try_from(word(STEP_WORD)?.checked_sub(1)?).ok()?;
-        let used = usize::try_from(word(SLOTS_WORD)?).ok()?.min(SLOTS);
-        let mut progress = Self {
+        let step = u32::try_from(word(page, STEP_WORD)?.checked_sub(1)?).ok()?;
+        if step != self.step {
+            *self = Self::default();
+            self.step = step;
+        }
+        let used = usize::try_from(word(page, SLOTS_WORD)?).ok()?.min(SLOTS);
+        let mut progress = Progress {
             step,
-            ..Self::default()
+            ..Progress::default()
         };
-        for slot in (1..=used).map(|number| number * SLOT) {
-            let (count, of) = (word(slot + COUNT_WORD)?, word(slot + OF_WORD)?);
-            progress.count = progress.count.saturating_add(count);
+        for slot in 1..=used {
+            let Some(words) = page.get(slot * SLOT * 8..(slot + 1) * SLOT * 8) else {
+                break;
+            };
+            let of = word(words, OF_WORD)?;
+            let mut thread = thread(words)?;
             if of > 0 {
                 progress.of = Some(progress.of.unwrap_or(0).saturating_add(of));
             }
-            let worst = word(slot + WORST_WORD)? as i64;
-            if worst != NO_WORST {
-                progress.worst = progress.worst.max(Some(Nanos(worst)));
+            progress.count = progress.count.saturating_add(thread.count);
+            progress.worst = progress.worst.max(thread.worst);
+            progress.missed = progress.missed.saturating_add(thread.missed);
+            if let (Some(seen), Some(ring)) = (self.seen.get_mut(slot - 1), ring(slot)) {
+                thread.recent = recent(&ring, seen).unwrap_or_default();
             }
-            progress.missed = progress.missed.saturating_add(word(slot + MISSED_WORD)?);
+            progress.threads.push(thread);
         }
         (used > 0).then_some(progress)
     }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    let bytes = bytes.get(at * 8..)?.first_chunk()?;
+    Some(u64::from_ne_bytes(*bytes))
+}
+
+/// What a slot says.
+fn thread(slot: &[u8]) -> Option<ThreadProgress> {
+    let signed = |at| word(slot, at).map(|word| word as i64);
+    let known = |value: i64, none: i64| (value != none).then_some(Nanos(value));
+    let count = word(slot, COUNT_WORD)?;
+    let worst = known(signed(WORST_WORD)?, NO_WORST);
+    // A probe that works its samples out in the end has counted some, and knows none.
+    let taken = i64::try_from(count).ok().filter(|count| *count > 0);
+    let mean = worst.and(taken);
+    Some(ThreadProgress {
+        cpu: u32::try_from(word(slot, CPU_WORD)?).ok()?.checked_sub(1),
+        count,
+        missed: word(slot, MISSED_WORD)?,
+        least: known(signed(LEAST_WORD)?, NO_LEAST),
+        mean: mean
+            .zip(signed(SUM_WORD))
+            .map(|(count, sum)| Nanos(sum / count)),
+        worst,
+        recent: Vec::new(),
+    })
+}
+
+/// The samples of a ring after those that were seen.
+fn recent(ring: &[u8], seen: &mut u64) -> Option<Vec<Nanos>> {
+    if word(ring, 0)? != RING_MAGIC {
+        return None;
+    }
+    let count = word(ring, RING_COUNT_WORD)?;
+    let room = RING_SAMPLES as u64;
+    let first = (*seen).max(count.saturating_sub(room)).min(count);
+    *seen = count;
+    let sample = |number: u64| {
+        let place = RING_FIRST_WORD + (number % room) as usize;
+        word(ring, place).map(|word| Nanos(word as i64))
+    };
+    (first..count).map(sample).collect()
 }
 
 #[cfg(test)]
@@ -128,21 +260,22 @@ mod tests {
             of: Some(200),
             worst: Some(Nanos(7_000)),
             missed: 2,
+            threads: Vec::new(),
         };
-        assert_eq!(Progress::read(&page), Some(expected));
+        assert_eq!(Reader::default().read(&page), Some(expected));
     }
 
     #[test]
     fn what_is_no_page_or_no_step_says_nothing() {
-        assert_eq!(Progress::read(&[]), None);
+        assert_eq!(Reader::default().read(&[]), None);
         assert_eq!(
-            Progress::read(&page(&[(STEP_WORD, 1), (SLOTS_WORD, 1)])),
+            Reader::default().read(&page(&[(STEP_WORD, 1), (SLOTS_WORD, 1)])),
             None
         );
         let before = page(&[(MAGIC_WORD, MAGIC), (SLOTS_WORD, 1)]);
-        assert_eq!(Progress::read(&before), None);
+        assert_eq!(Reader::default().read(&before), None);
         let silent = page(&[(MAGIC_WORD, MAGIC), (STEP_WORD, 1)]);
-        assert_eq!(Progress::read(&silent), None);
+        assert_eq!(Reader::default().read(&silent), None);
         let hostile = page(&[
             (MAGIC_WORD, MAGIC),
             (STEP_WORD, 1),
@@ -150,6 +283,6 @@ mod tests {
             (SLOT + COUNT_WORD, u64::MAX),
             (2 * SLOT + COUNT_WORD, u64::MAX),
         ]);
-        assert_eq!(Progress::read(&hostile).unwrap().count, u64::MAX);
+        assert_eq!(Reader::default().read(&hostile).unwrap().count, u64::MAX);
     }
 }

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is shown: each run that goes on, and of its step each thread.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use indicatif::HumanCount;
+use punctual_bench::system::Event;
+use punctual_model::{Nanos, Plan, Progress, Record, Run, ThreadProgress};
+
+/// Bins of a histogram in each power of two.
+const PER_OCTAVE: u32 = 16;
+/// Bins in all: up to 2^40 ns, 18 minutes.
+const BINS: usize = (40 * PER_OCTAVE) as usize;
+
+/// How many looks the series has: at five a second, some minutes.
+const SERIES: usize = 1_000;
+
+/// All runs, and what is chosen of them.
+#[derive(Default)]
+pub struct State {
+    /// Those that go on.
+    pub runs: Vec<RunState>,
+    /// Which one is shown.
+    pub run: usize,
+    /// Which of its threads; all of them where it is none.
+    pub thread: Option<usize>,
+    /// What is to be told when it is over.
+    pub messages: Vec<String>,
+    /// How many marks were made.
+    pub marks: u32,
+    /// Whether the user wants an end.
+    pub is_stopping: bool,
+}
+
+/// A run that goes on.
+pub struct RunState {
+    /// Its id.
+    pub id: String,
+    /// Subject and seed.
+    pub name: String,
+    /// How many steps it has.
+    pub steps: usize,
+    /// What it does: its step, or what comes before.
+    pub doing: String,
+    /// How far its step is.
+    pub progress: Progress,
+    /// The step's threads.
+    pub threads: Vec<Seen>,
+    /// When the step began.
+    pub begun: Instant,
+}
+
+/// What was seen of a thread's samples.
+#[derive(Clone)]
+pub struct Seen {
+    bins: Vec<u64>,
+    /// How many samples are in the bins: a look that comes too late misses some.
+    pub samples: u64,
+    /// The largest sample of each look, the latest last; `None` where there was none.
+    pub series: VecDeque<Option<Nanos>>,
+    /// The latest.
+    pub last: Option<Nanos>,
+    /// When the largest so far was first seen, from the step's begin.
+    pub worst_at: Option<Duration>,
+    worst: Option<Nanos>,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self {
+            bins: vec![0; BINS],
+            samples: 0,
+            series: VecDeque::new(),
+            last: None,
+            worst_at: None,
+            worst: None,
+        }
+    }
+}
+
+impl Seen {
+    fn take(&mut self, thread: &ThreadProgress, at: Duration) {
+        for sample in &thread.recent {
+            self.bins[bin(*sample)] += 1;
+        }
+        self.samples += thread.recent.len() as u64;
+        self.last = thread.recent.last().copied().or(self.last);
+        let mut largest = thread.recent.iter().max().copied();
+        if thread.worst > self.worst {
+            self.worst = thread.worst;
+            self.worst_at = Some(at);
+            // It may be one that the look has missed.
+            largest = thread.worst;
+        }
+        self.series.push_back(largest);
+        if self.series.len() > SERIES {
+            self.series.pop_front();
+        }
+    }
+
+    /// Adds what was seen of another thread.
+    fn add(&mut self, other: &Self) {
+        for (own, more) in self.bins.iter_mut().zip(&other.bins) {
+            *own += more;
+        }
+        self.samples += other.samples;
+        self.last = self.last.max(other.last);
+        if other.worst > self.worst {
+            (self.worst, self.worst_at) = (other.worst, other.worst_at);
+        }
+        while self.series.len() < other.series.len() {
+            self.series.push_front(None);
+        }
+        let pairs = self.series.iter_mut().rev().zip(other.series.iter().rev());
+        for (own, more) in pairs {
+            *own = (*own).max(*more);
+        }
+    }
+
+    /// The bins from the first to the last that has samples: where each begins, and how many
+    /// it has.
+    pub fn histogram(&self) -> Vec<(Nanos, u64)> {
+        let is_used = |count: &u64| *count > 0;
+        let first = self.bins.iter().position(is_used);
+        let last = self.bins.iter().rposition(is_used);
+        let Some((first, last)) = first.zip(last) else {
+            return Vec::new();
+        };
+        let bin = |at: usize| (begin(at), self.bins[at]);
+        (first..=last).map(bin).collect()
+    }
+}
+
+/// The bin of a sample; those below 1 ns are in the first.
+fn bin(sample: Nanos) -> usize {
+    let exact = (sample.0.max(1) as f64).log2() * f64::from(PER_OCTAVE);
+    (exact as usize).min(BINS - 1)
+}
+
+/// Where a bin begins.
+fn begin(bin: usize) -> Nanos {
+    Nanos((bin as f64 / f64::from(PER_OCTAVE)).exp2().ceil() as i64)
+}
+
+impl State {
+    /// A run begins.
+    pub fn begin(&mut self, run: &Run, plan: &Plan) {
+        self.runs.push(RunState {
+            id: run.id.clone(),
+            name: format!("{} (seed {})", run.subject.name, run.seed),
+            steps: plan.steps.len(),
+            doing: "begins".into(),
+            progress: Progress::default(),
+            threads: Vec::new(),
+            begun: Instant::now(),
+        });
+    }
+
+    /// Something happens in a run.
+    pub fn take(&mut self, id: &str, event: &Event) {
+        if let Some(run) = self.runs.iter_mut().find(|run| run.id == id) {
+            run.take(event);
+        }
+    }
+
+    /// A run has ended.
+    pub fn end(&mut self, run: &Run) {
+        self.runs.retain(|own| own.id != run.id);
+        self.choose_run(0);
+        let name = &run.subject.name;
+        let said = format!("{name} (seed {}): {} is {}", run.seed, run.id, run.state);
+        self.messages.push(said);
+    }
+
+    /// The run that is shown.
+    pub fn shown(&self) -> Option<&RunState> {
+        self.runs.get(self.run)
+    }
+
+    /// Shows another run.
+    pub fn choose_run(&mut self, by: isize) {
+        let count = self.runs.len().max(1) as isize;
+        self.run = (self.run as isize + by).rem_euclid(count) as usize;
+        self.choose(0);
+    }
+
+    /// Shows another thread; before the first come all of them.
+    pub fn choose(&mut self, by: isize) {
+        let count = self.shown().map_or(0, |run| run.threads.len()) as isize;
+        let now = self.thread.map_or(0, |thread| thread as isize + 1);
+        let next = (now + by).clamp(0, count);
+        self.thread = (next as usize).checked_sub(1);
+    }
+
+    /// Notes how it stands now.
+    pub fn mark(&mut self) {
+        let Some(run) = self.runs.get(self.run) else {
+            return;
+        };
+        self.marks += 1;
+        let (number, at) = (self.marks, run.begun.elapsed().as_secs_f64());
+        let worst = run
+            .progress
+            .worst
+            .map_or("none".into(), |worst| worst.to_string());
+        let count = HumanCount(run.progress.count);
+        self.messages.push(format!(
+            "mark {number}: {} {}, {at:.1} s after its begin: {count} samples, worst {worst}",
+            run.id, run.doing
+        ));
+    }
+}
+
+impl RunState {
+    fn take(&mut self, event: &Event) {
+        match event {
+            Event::Booting => self.doing = "boots (once: the booted guest is kept)".into(),
+            Event::Resuming => self.doing = "resumes".into(),
+            Event::Unreached(why) => self.doing = format!("not reached ({why}); it goes on there"),
+            Event::Reached => self.doing = "reached again".into(),
+            Event::Record(record) => {
+                if let Record::Started(started) = &**record {
+                    let (number, all) = (started.step + 1, self.steps);
+                    let (probe, load) = (&started.probe, &started.load);
+                    self.doing = format!("step {number} of {all}: {probe}, {load}");
+                    self.progress = Progress::default();
+                    self.threads.clear();
+                    self.begun = Instant::now();
+                }
+            }
+            Event::Progress(progress) => {
+                let at = self.begun.elapsed();
+                self.threads
+                    .resize_with(progress.threads.len(), Seen::default);
+                for (own, thread) in self.threads.iter_mut().zip(&progress.threads) {
+                    own.take(thread, at);
+                }
+                self.progress = progress.clone();
+            }
+        }
+    }
+
+    /// What was seen of one thread, or of all.
+    pub fn seen(&self, thread: Option<usize>) -> Seen {
+        if let Some(own) = thread.and_then(|thread| self.threads.get(thread)) {
+            return own.clone();
+        }
+        let mut all = Seen::default();
+        for own in &self.threads {
+            all.add(own);
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_in_the_bin_that_begins_at_or_before_it() {
+        for sample in [1, 2, 3, 255, 256, 6_440, 1_000_000, 1 << 39] {
+            let at = bin(Nanos(sample));
+            assert!(begin(at).0 <= sample, "{sample}");
+            assert!(sample < begin(at + 1).0.max(sample + 1), "{sample}");
+        }
+        assert_eq!((bin(Nanos(-5)), bin(Nanos(i64::MAX))), (0, BINS - 1));
+    }
+
+    #[test]
+    fn a_worst_that_a_look_has_missed_is_in_the_series_all_the_same() {
+        let mut seen = Seen::default();
+        let thread = |recent: &[i64], worst| ThreadProgress {
+            recent: recent.iter().map(|value| Nanos(*value)).collect(),
+            worst: Some(Nanos(worst)),
+            ..ThreadProgress::default()
+        };
+        seen.take(&thread(&[3, 4], 4), Duration::from_secs(1));
+        seen.take(&thread(&[2], 90), Duration::from_secs(2));
+        seen.take(&thread(&[2], 90), Duration::from_secs(3));
+        assert_eq!(
+            seen.series,
+            [Some(Nanos(4)), Some(Nanos(90)), Some(Nanos(2))]
+        );
+        assert_eq!(seen.worst_at, Some(Duration::from_secs(2)));
+        assert_eq!((seen.samples, seen.last), (4, Some(Nanos(2))));
+        let mut both = seen.clone();
+        both.add(&seen);
+        assert_eq!(both.samples, 8);
+        assert_eq!(both.histogram().iter().map(|bin| bin.1).sum::<u64>(), 8);
+    }
+}
