@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! All unsafe code of the target: system calls, port input and output, process control.
+//! All unsafe code of the target: system calls, instructions, process control.
 //!
 //! Each file wraps one subject of the kernel's or the processor's interface in safe
 //! functions with types of [`punctual_model`]. The common argument for their soundness:
@@ -8,6 +8,7 @@
 //! checked. What goes beyond that is said at the block.
 #![allow(unsafe_code)]
 
+pub mod arch;
 #[cfg(test)]
 pub mod counting_allocator;
 pub mod instructions;
@@ -19,7 +20,6 @@ pub mod mutex;
 pub mod net;
 pub mod periodic;
 pub mod pipe;
-pub mod port;
 pub mod process;
 pub mod pulse;
 pub mod sched;

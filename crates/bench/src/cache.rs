@@ -12,8 +12,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::virtual_bench::hardware;
 use crate::virtual_bench::snapshot::{self, Snapshot};
 use punctual_kernels::paths::Lock;
+use punctual_model::Architecture;
 
 /// The space that all that is made anew may take together, unless the user says otherwise.
 pub const LIMIT: u64 = 10 << 30;
@@ -203,11 +205,12 @@ pub fn touch(path: &Path) -> io::Result<()> {
 
 /// The boot arguments that are not those of every subject.
 fn own(cmdline: &str) -> &str {
-    let common: Vec<&str> = crate::virtual_bench::BOOT_ARGUMENTS
-        .split_whitespace()
-        .collect();
-    cmdline
-        .strip_prefix(&common.join(" "))
+    let common = |architecture| {
+        let words = hardware(architecture).boot.split_whitespace();
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let mut all = Architecture::ALL.into_iter().map(common);
+    all.find_map(|common| cmdline.strip_prefix(&common))
         .unwrap_or(cmdline)
         .trim()
 }

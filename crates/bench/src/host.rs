@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use punctual_model::board;
 use punctual_model::machine::HostMachine;
-use punctual_model::status_page::BYTES;
+use punctual_model::status_page::{BYTES, Reader};
 use punctual_model::{MachineRecord, Progress};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process};
@@ -139,6 +139,7 @@ impl HostSystem {
             child,
             begun,
             status_page,
+            reader: Reader::default(),
             _alone: alone,
         };
         Ok((work, process))
@@ -180,6 +181,7 @@ struct Process {
     begun: Instant,
     /// Where it leaves how far it is.
     status_page: File,
+    reader: Reader,
     /// Held until the target has ended.
     _alone: UnixListener,
 }
@@ -219,7 +221,7 @@ impl Watched for Process {
     fn progress(&mut self) -> Option<Progress> {
         let mut bytes = vec![0; BYTES];
         self.status_page.read_exact_at(&mut bytes, 0).ok()?;
-        Progress::read(&bytes)
+        self.reader.read(&bytes)
     }
 
     fn spent(&self) -> Duration {

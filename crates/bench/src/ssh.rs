@@ -20,9 +20,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
 use punctual_kernels::checksum;
-use punctual_model::MachineRecord;
 use punctual_model::board::Hello;
 use punctual_model::machine::HostMachine;
+use punctual_model::{Architecture, MachineRecord};
 
 use crate::error::RunError;
 use crate::system::{Listener, RunEnding, SILENCE, SystemUnderTest};
@@ -33,8 +33,8 @@ use link::Link;
 
 pub use shell::VARIABLE;
 
-/// What the board's `uname -sm` says where the target runs.
-const TARGETS: [&str; 1] = ["Linux x86_64"];
+/// What the board's `uname -s` says where the target runs.
+const SYSTEM: &str = "Linux";
 
 /// What every line of the board's own begins with: its shell may say more than it is asked.
 const MARK: &str = "punctual-board ";
@@ -83,12 +83,29 @@ pub enum Error {
         said: String,
     },
     /// There is no target for such a machine.
-    #[error("{host}: expected {}, for which there is a target, found {found}", TARGETS.join(" or "))]
+    #[error(
+        "{host}: expected {}, for which there is a target, found {found}",
+        known()
+    )]
     Architecture {
         /// The board.
         host: String,
         /// What it says that it is.
         found: String,
+    },
+    /// The target for that machine is not here.
+    #[error(
+        "{host} is {found}: expected the target for it as {}, found none: build it with `./build --targets {}`",
+        .path.display(),
+        .found.machine()
+    )]
+    NoTarget {
+        /// The board.
+        host: String,
+        /// What it is.
+        found: Architecture,
+        /// Where its target is to be.
+        path: PathBuf,
     },
     /// Its shell does not answer as a shell does.
     #[error("{host}: expected a POSIX shell, found one that answers {found:?}")]
@@ -202,11 +219,24 @@ pub struct Board {
 }
 
 impl Board {
-    /// Reaches a board, and sees to it that the target is there.
-    pub fn reach(destination: &Destination, target: &Path) -> Result<Self, Error> {
-        let at = |error| Error::Io {
-            path: target.to_owned(),
-            error,
+    /// Reaches a board, and sees to it that the target for its architecture, which is where
+    /// `target` says, is there.
+    pub fn reach(
+        destination: &Destination,
+        target: impl Fn(Architecture) -> PathBuf,
+    ) -> Result<Self, Error> {
+        let architecture = ask(destination)?;
+        let target = &target(architecture);
+        let at = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => Error::NoTarget {
+                host: destination.host.clone(),
+                found: architecture,
+                path: target.clone(),
+            },
+            _ => Error::Io {
+                path: target.clone(),
+                error,
+            },
         };
         let target_sha256 = checksum::of_file(target).map_err(at)?;
         let name = format!("target-{target_sha256}");
@@ -242,8 +272,33 @@ impl Board {
     }
 }
 
+/// What the board is: for any POSIX shell.
+const ASK: &str = r#"printf "punctual-board %s %s\n" "$(uname -s)" "$(uname -m)""#;
 const PREPARE: &str = include_str!("ssh/prepare.sh");
 const PUT: &str = include_str!("ssh/put.sh");
+
+/// The systems for which there is a target, as `uname -sm` has them.
+fn known() -> String {
+    let all = Architecture::ALL.map(|one| format!("{SYSTEM} {}", one.machine()));
+    all.join(" or ")
+}
+
+/// What a board is.
+fn ask(destination: &Destination) -> Result<Architecture, Error> {
+    let said = shell::run(destination, ASK, &[], None)?;
+    let Some(found) = said.lines().find_map(|line| line.strip_prefix(MARK)) else {
+        let host = destination.host.clone();
+        return Err(Error::Shell { host, found: said });
+    };
+    let architecture = found
+        .split_once(' ')
+        .filter(|(system, _)| *system == SYSTEM);
+    let architecture = architecture.and_then(|(_, machine)| Architecture::of_machine(machine));
+    architecture.ok_or_else(|| Error::Architecture {
+        host: destination.host.clone(),
+        found: found.to_owned(),
+    })
+}
 
 /// Whether the target is there, and in which directory.
 fn prepare(destination: &Destination, name: &str) -> Result<(bool, String), Error> {
@@ -251,18 +306,12 @@ fn prepare(destination: &Destination, name: &str) -> Result<(bool, String), Erro
     let wanted = destination.directory.as_deref().unwrap_or_default();
     let said = shell::run(destination, PREPARE, &[wanted, name], None)?;
     let line = said.lines().find_map(|line| line.strip_prefix(MARK));
-    let words: Vec<&str> = line.map_or_else(Vec::new, |line| line.splitn(4, ' ').collect());
-    let [system, machine, is_there, directory] = words[..] else {
+    let Some((is_there, directory)) = line.and_then(|line| line.split_once(' ')) else {
         return Err(Error::Shell {
             host: host.clone(),
             found: said,
         });
     };
-    let found = format!("{system} {machine}");
-    if !TARGETS.contains(&found.as_str()) {
-        let host = host.clone();
-        return Err(Error::Architecture { host, found });
-    }
     Ok((is_there == "yes", directory.to_owned()))
 }
 

@@ -9,6 +9,7 @@
 
 mod error;
 mod guest_memory;
+mod hardware;
 mod plugin;
 mod qemu;
 mod qemu_args;
@@ -25,9 +26,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub use error::Error;
+pub use hardware::{Hardware, of as hardware};
 pub use plugin::Plugin;
-pub use qemu::PROGRAM;
-pub use qemu_args::{BOOT_ARGUMENTS, CPUS_MAX, Machine, Memory, NS_PER_INSN_MAX, TURN, cmdline};
+pub use qemu_args::{CPUS_MAX, Machine, Memory, NS_PER_INSN_MAX, TURN, cmdline};
 #[doc(hidden)]
 pub use qmp::Qmp;
 pub use qmp::QmpError;
@@ -41,8 +42,8 @@ use crate::workdir::WorkDir;
 use punctual_kernels::checksum;
 use punctual_kernels::initramfs::Initramfs;
 use punctual_kernels::paths::{Lock, write_atomically};
-use punctual_model::MachineRecord;
 use punctual_model::machine::VirtualMachine;
+use punctual_model::{Architecture, MachineRecord};
 use qemu::{Process, Qemu};
 use snapshot::{Files, Snapshot, SnapshotRecord};
 
@@ -80,21 +81,30 @@ pub struct VirtualBench {
 }
 
 impl VirtualBench {
-    /// The bench that keeps its files in Punctual's cache directory, for machines of up to
-    /// `cpus` CPUs; an error where QEMU is missing, or too old for several.
+    /// The bench that keeps its files in Punctual's cache directory, for x86-64 machines of up
+    /// to `cpus` CPUs; an error where QEMU is missing, or too old for several.
     pub fn open(cache: &Path, cpus: u32) -> Result<Self, Error> {
-        let qemu = if cpus > 1 {
-            Qemu::find_fair(cache)?
-        } else {
-            Qemu::find()?
-        };
         Ok(Self {
-            qemu,
+            qemu: find_qemu(Architecture::Amd64, cache, cpus)?,
             cache: cache.to_owned(),
             silence: SILENCE,
             plugin: None,
             cache_limit: cache::LIMIT,
             in_use: Arc::default(),
+        })
+    }
+
+    /// The same bench for machines of this architecture; an error where QEMU for it is missing,
+    /// or where they cannot have so many CPUs.
+    pub fn of(&self, architecture: Architecture, cpus: u32) -> Result<Self, Error> {
+        let qemu = if architecture == Architecture::Amd64 {
+            self.qemu.clone()
+        } else {
+            find_qemu(architecture, &self.cache, cpus)?
+        };
+        Ok(Self {
+            qemu,
+            ..self.clone()
         })
     }
 
@@ -198,6 +208,14 @@ impl VirtualBench {
 
     fn snapshots(&self) -> PathBuf {
         self.cache.join("snapshots")
+    }
+}
+
+fn find_qemu(architecture: Architecture, cache: &Path, cpus: u32) -> Result<Qemu, Error> {
+    if cpus > 1 {
+        Qemu::find_fair(architecture, cache)
+    } else {
+        Qemu::find(architecture)
     }
 }
 

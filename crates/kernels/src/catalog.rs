@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! CACHE/kernels/ID/kernel.toml   what it is and where it came from
-//!                  vmlinuz       the bzImage
+//!                  vmlinuz       the image
 //!                  config        its configuration, where known
 //!                  modules/0/stall.ko …
 //! CACHE/kernels/.lock-ID         held while the kernel is fetched, added or removed
@@ -220,7 +220,7 @@ impl Catalog {
         let Some(releases) = source.releases.as_ref().filter(|_| name == id) else {
             return Err(KernelError::NoReleases(id.to_owned()));
         };
-        let lists = Lists::fetch(&self.cache, &releases.suites, progress)?;
+        let lists = Lists::fetch(&self.cache, source.architecture, &releases.suites, progress)?;
         let all = apt::releases(&lists, &releases.package)?.into_iter();
         let release = |one: Candidate| {
             let id = format!("{name}@{}", one.version);
@@ -364,6 +364,7 @@ impl Catalog {
         let place = self.place(&record.id);
         let modules = place.join("modules");
         Kernel {
+            architecture: record.architecture,
             image: place.join("vmlinuz"),
             config: record.config_sha256.is_some().then(|| place.join("config")),
             modules: record

@@ -92,7 +92,7 @@ fn fetch(
     kernel: &Kernel,
     package: &Package,
 ) -> Result<(), KernelError> {
-    let lists = Lists::of(cache, &kernel.suites);
+    let lists = Lists::of(cache, kernel.architecture, &kernel.suites);
     let base = cache.join("disk");
     let work = tempfile::tempdir_in(&base).map_err(at(&base))?;
     let candidate = package_of_modules(&lists, kernel, package)?;

@@ -5,8 +5,9 @@
 use object::Endianness;
 use object::elf::{self, FileHeader64, ProgramHeader64};
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
+use punctual_model::Architecture;
 
-/// What a program or library for x86-64 needs to be loaded.
+/// What a program or library needs to be loaded.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// The dynamic loader; a static program has none.
@@ -19,8 +20,9 @@ pub(crate) struct Needs {
     pub(crate) runpath: Vec<String>,
 }
 
-/// Reads what an x86-64 program or library needs, or says in a few words what it is instead.
-pub(crate) fn needs(bytes: &[u8]) -> Result<Needs, String> {
+/// Reads what a program or library for this architecture needs, or says in a few words what it
+/// is instead.
+pub(crate) fn needs(bytes: &[u8], architecture: Architecture) -> Result<Needs, String> {
     if !bytes.starts_with(b"\x7fELF") {
         let script = if bytes.starts_with(b"#!") {
             "a script"
@@ -32,14 +34,18 @@ pub(crate) fn needs(bytes: &[u8]) -> Result<Needs, String> {
     if bytes.get(4) != Some(&elf::ELFCLASS64.0) {
         return Err("a 32-bit ELF file".to_owned());
     }
-    parse(bytes).map_err(|error| format!("a damaged ELF file ({error})"))?
+    parse(bytes, architecture).map_err(|error| format!("a damaged ELF file ({error})"))?
 }
 
-fn parse(bytes: &[u8]) -> object::read::Result<Result<Needs, String>> {
+fn parse(bytes: &[u8], architecture: Architecture) -> object::read::Result<Result<Needs, String>> {
     let header = FileHeader64::<Endianness>::parse(bytes)?;
     let endian = header.endian()?;
     let machine = header.e_machine(endian);
-    if machine != elf::EM_X86_64 {
+    let expected = match architecture {
+        Architecture::Amd64 => elf::EM_X86_64,
+        Architecture::Arm64 => elf::EM_AARCH64,
+    };
+    if machine != expected {
         return Ok(Err(format!("an ELF file for machine {}", machine.0)));
     }
     let mut needs = Needs::default();

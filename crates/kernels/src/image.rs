@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a kernel file is, told from its bytes.
 //!
-//! The virtual bench starts one kind of file: a bzImage for x86-64, as distributions install
-//! it under the name of `vmlinuz`. There are a dozen files that people take for it, so each
-//! of those is recognised and named, together with the file to take instead.
+//! The virtual bench starts what distributions install under the name of `vmlinuz`: a bzImage
+//! for x86-64, or an `Image` for arm64. There are a dozen files that people take for them, so
+//! each of those is recognised and named, together with the file to take instead.
 //!
-//! The offsets are those of the kernel's `Documentation/arch/x86/boot.rst`.
+//! The offsets are those of the kernel's `Documentation/arch/x86/boot.rst` and
+//! `Documentation/arch/arm64/booting.rst`.
+
+mod arm64;
 
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use punctual_model::Architecture;
+
 /// The real-mode part of a bzImage has at most 64 sectors; the rest is not looked at.
 const HEAD_LEN: u64 = 65 * 512;
+
+/// Of an arm64 kernel that much is looked at, at most: its version may be anywhere.
+const WHOLE_LEN: u64 = 512 << 20;
 
 /// What is known of a bootable kernel image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,8 +29,8 @@ pub struct ImageInfo {
     pub release: String,
     /// The whole version text: release, builder, and what `uname -v` says.
     pub banner: String,
-    /// The version of the x86 boot protocol, major and minor.
-    pub protocol: (u8, u8),
+    /// What its processor is.
+    pub architecture: Architecture,
     /// Length of the file in bytes.
     pub len: u64,
 }
@@ -55,8 +63,8 @@ pub enum ImageError {
         /// The length that the file has.
         found: u64,
     },
-    /// It is something else than an x86-64 bzImage.
-    #[error("{}: expected an x86-64 bzImage, found {found}: {advice}", .path.display())]
+    /// It is something else than a kernel of such an architecture.
+    #[error("{}: expected an x86-64 bzImage or an arm64 Image, found {found}: {advice}", .path.display())]
     Other {
         /// The file.
         path: PathBuf,
@@ -67,13 +75,17 @@ pub enum ImageError {
     },
 }
 
-/// Tells what a kernel file is. Only a complete x86-64 bzImage is accepted.
+/// Tells what a kernel file is. Only a complete x86-64 bzImage or arm64 Image is accepted.
 pub fn inspect(path: &Path) -> Result<ImageInfo, ImageError> {
-    let (head, len) = read_head(path)?;
+    let (mut head, len) = read_head(path, HEAD_LEN)?;
+    if arm64::Header::find(&head).is_some() {
+        (head, _) = read_head(path, WHOLE_LEN)?;
+    }
     judge(path, &head, len)
 }
 
-/// Tells what a file of that length is, by its first [`HEAD_LEN`] bytes.
+/// Tells what a file of that length is, by its first bytes: [`HEAD_LEN`] of them are enough,
+/// but for an arm64 kernel.
 pub fn judge(path: &Path, head: &[u8], len: u64) -> Result<ImageInfo, ImageError> {
     if len == 0 {
         return Err(ImageError::Empty(path.to_owned()));
@@ -83,28 +95,41 @@ pub fn judge(path: &Path, head: &[u8], len: u64) -> Result<ImageInfo, ImageError
         found,
         advice,
     };
-    let Some(setup) = Setup::find(head) else {
+    let complete = |expected: u64| {
+        let path = path.to_owned();
+        let found = len;
+        let truncated = ImageError::Truncated {
+            path,
+            expected,
+            found,
+        };
+        if len < expected {
+            Err(truncated)
+        } else {
+            Ok(())
+        }
+    };
+    let (architecture, banner) = if let Some(setup) = Setup::find(head) {
+        complete(setup.image_len())?;
+        let banner = setup.banner().map_err(other)?;
+        setup.check_64_bit(&banner).map_err(other)?;
+        (Architecture::Amd64, banner)
+    } else if let Some(header) = arm64::Header::find(head) {
+        complete(header.image_len())?;
+        header.check().map_err(other)?;
+        (Architecture::Arm64, header.banner().map_err(other)?)
+    } else {
         return Err(other(recognise(head)));
     };
-    let expected = setup.image_len();
-    if len < expected {
-        return Err(ImageError::Truncated {
-            path: path.to_owned(),
-            expected,
-            found: len,
-        });
-    }
-    let banner = setup.banner().map_err(other)?;
-    setup.check_64_bit(&banner).map_err(other)?;
     Ok(ImageInfo {
         release: banner.split(' ').next().unwrap_or_default().to_owned(),
-        protocol: setup.protocol(),
+        architecture,
         banner,
         len,
     })
 }
 
-fn read_head(path: &Path) -> Result<(Vec<u8>, u64), ImageError> {
+fn read_head(path: &Path, most: u64) -> Result<(Vec<u8>, u64), ImageError> {
     let metadata = path.metadata().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
             ImageError::Missing(path.to_owned())
@@ -119,7 +144,7 @@ fn read_head(path: &Path) -> Result<(Vec<u8>, u64), ImageError> {
     }
     let mut head = Vec::new();
     File::open(path)
-        .and_then(|file| file.take(HEAD_LEN).read_to_end(&mut head))
+        .and_then(|file| file.take(most).read_to_end(&mut head))
         .map_err(|error| ImageError::Unreadable(path.to_owned(), error))?;
     Ok((head, metadata.len()))
 }
@@ -235,15 +260,24 @@ fn recognise_elf(head: &[u8]) -> Finding {
             "an ELF file for 32-bit x86".to_owned(),
             "take arch/x86/boot/bzImage of a kernel built for x86-64",
         ),
-        (183, _) => ("an ELF file for arm64".to_owned(), OTHER_MACHINE),
+        (183, 1) => (
+            "an object file or kernel module (ELF, arm64)".to_owned(),
+            "name the kernel's vmlinuz here, and the module as a module",
+        ),
+        (183, _) => (
+            "an uncompressed vmlinux (ELF, arm64)".to_owned(),
+            ARM64_IMAGE,
+        ),
         (243, _) => ("an ELF file for RISC-V".to_owned(), OTHER_MACHINE),
         _ => (format!("an ELF file for machine {machine}"), OTHER_MACHINE),
     }
 }
 
-const OTHER_MACHINE: &str = "Punctual judges x86-64 kernels only";
-const COMPRESSED: &str = "an x86-64 bzImage decompresses itself and is never packed again; unpack it if it was, \
-     else take a distribution's vmlinuz";
+const OTHER_MACHINE: &str = "Punctual judges x86-64 and arm64 kernels only";
+const ARM64_IMAGE: &str =
+    "take arch/arm64/boot/Image of a kernel tree, or a distribution's vmlinuz if it is that";
+const COMPRESSED: &str = "neither an x86-64 bzImage, which decompresses itself, nor an arm64 Image is packed; \
+     unpack it if it was, else take a distribution's vmlinuz";
 const NAME_THE_KERNEL: &str = "name the kernel's vmlinuz instead";
 
 /// A kind of file that is told by a few bytes.
@@ -268,15 +302,14 @@ const fn known(
     }
 }
 
-/// In order: an arm64 kernel with an EFI stub is also a Windows program, to look at.
+/// In order: a kernel with an EFI stub is also a Windows program, to look at.
 const KNOWN: &[Known] = &[
-    known(56, b"ARM\x64", "an arm64 kernel (Image)", OTHER_MACHINE),
     known(56, b"RSC\x05", "a RISC-V kernel (Image)", OTHER_MACHINE),
     known(
         4,
         b"zimg",
         "a compressed EFI kernel (vmlinuz.efi, CONFIG_EFI_ZBOOT)",
-        OTHER_MACHINE,
+        ARM64_IMAGE,
     ),
     known(
         0x24,
@@ -370,6 +403,25 @@ pub(crate) mod synthetic {
         image[0x600..0x600 + banner.len()].copy_from_slice(banner.as_bytes());
         image
     }
+
+    /// An arm64 kernel with nothing in it but a header, a section and a version.
+    pub(crate) fn arm64_image(release: &str) -> Vec<u8> {
+        let mut image = vec![0; 4096];
+        let mut put = |at: usize, bytes: &[u8]| image[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, b"MZ");
+        put(24, &[0x0A]);
+        put(56, b"ARM\x64");
+        put(0x3C, &64_u32.to_le_bytes());
+        put(64, b"PE\0\0");
+        put(70, &[1, 0]);
+        // The only section has 4,000 bytes from 96 on.
+        put(88 + 16, &4_000_u32.to_le_bytes());
+        put(88 + 20, &96_u32.to_le_bytes());
+        put(512, b"Linux version %s\0");
+        let banner = format!("Linux version {release} (ada@analytical) #1 SMP PREEMPT_RT\n\0");
+        put(1024, banner.as_bytes());
+        image
+    }
 }
 
 #[cfg(test)]
@@ -398,7 +450,7 @@ mod tests {
             info.banner,
             "6.12.1-test (ada@analytical) #1 SMP PREEMPT_DYNAMIC"
         );
-        assert_eq!(info.protocol, (2, 15));
+        assert_eq!(info.architecture, Architecture::Amd64);
         assert_eq!(info.len, 4160);
     }
 
@@ -442,18 +494,11 @@ mod tests {
         for known in KNOWN {
             let error = inspect_bytes(&placed(known.offset, known.magic)).unwrap_err();
             let expected = format!(
-                "expected an x86-64 bzImage, found {}: {}",
+                "expected an x86-64 bzImage or an arm64 Image, found {}: {}",
                 known.name, known.advice
             );
             assert_eq!(error, expected);
         }
-    }
-
-    #[test]
-    fn an_arm64_kernel_with_an_efi_stub_is_no_mere_efi_program() {
-        let mut image = placed(56, b"ARM\x64");
-        image[..2].copy_from_slice(b"MZ");
-        assert!(inspect_bytes(&image).unwrap_err().contains("arm64 kernel"));
     }
 
     #[test]
@@ -469,7 +514,8 @@ mod tests {
         );
         assert!(elf(62, 1).contains("kernel module"));
         assert!(elf(3, 2).contains("32-bit x86"));
-        assert!(elf(183, 2).contains("arm64"));
+        assert!(elf(183, 2).contains("an uncompressed vmlinux (ELF, arm64)"));
+        assert!(elf(183, 1).contains("kernel module (ELF, arm64)"));
         assert!(elf(243, 2).contains("RISC-V"));
         assert!(elf(22, 2).contains("machine 22"));
         assert!(inspect_bytes(b"\x7fELF").unwrap_err().contains("machine 0"));

@@ -6,6 +6,7 @@
 //! matters because the guest unpacks it, instruction by instruction, before anything is
 //! measured.
 
+mod applets;
 mod error;
 mod guest;
 mod libraries;
@@ -17,6 +18,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
 use cpio::newc::{self, Builder};
+use punctual_model::Architecture;
 
 use crate::{checksum, elf};
 
@@ -118,7 +120,7 @@ impl Initramfs {
         self.put(path, device)
     }
 
-    /// Puts a program of this machine, with its dynamic loader and every library it needs.
+    /// Puts a program of this machine, which is an x86-64 one, with its dynamic loader and every library it needs.
     ///
     /// Libraries keep their paths if they are where the dynamic loader looks without a
     /// cache; all others go beside the C library, which is there.
@@ -128,10 +130,11 @@ impl Initramfs {
         guest_path: &str,
     ) -> Result<&mut Self, InitramfsError> {
         let bytes = read(host_path, "a program")?;
-        let needs = elf::needs(&bytes).map_err(|found| InitramfsError::Program {
-            path: host_path.to_owned(),
-            found,
-        })?;
+        let needs =
+            elf::needs(&bytes, Architecture::Amd64).map_err(|found| InitramfsError::Program {
+                path: host_path.to_owned(),
+                found,
+            })?;
         self.file(guest_path, 0o755, bytes)?;
         for library in libraries::of(host_path, &needs)? {
             let bytes = read(&library.host_path, "a library")?;

@@ -12,6 +12,8 @@ use std::process::{Command, Stdio};
 
 use include_dir::{Dir, DirEntry, include_dir};
 
+use punctual_model::Architecture;
+
 use crate::apt::Lists;
 use crate::checksum;
 use crate::paths::Lock;
@@ -68,7 +70,13 @@ pub fn modules(
     let _lock = Lock::acquire(&lock).map_err(at(&lock))?;
     if !built.is_dir() {
         progress(&format!("building kernel modules for {release}"));
-        build(&base, release, &Lists::of(cache, suites), cache, &built)?;
+        build(
+            &base,
+            release,
+            &Lists::of(cache, Architecture::Amd64, suites),
+            cache,
+            &built,
+        )?;
     }
     let path = |name: &String| built.join(format!("{name}.ko"));
     Ok(names.iter().map(path).collect())

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod apt;
+pub mod busybox;
 mod catalog;
 pub mod checksum;
 pub mod disk;
@@ -34,6 +35,8 @@ pub mod fuzzing {
 
 use std::path::PathBuf;
 
+use punctual_model::Architecture;
+
 pub use apt::AptError;
 pub use catalog::{Catalog, Listed, Release, State};
 pub use error::KernelError;
@@ -48,9 +51,11 @@ pub struct Kernel {
     pub id: String,
     /// What `uname -r` says there.
     pub release: String,
-    /// The bzImage.
+    /// What its processor is.
+    pub architecture: Architecture,
+    /// The image.
     pub image: PathBuf,
-    /// The bzImage's SHA-256.
+    /// The image's SHA-256.
     pub image_sha256: String,
     /// Boot arguments that it is always started with.
     pub boot: String,

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use punctual_model::Architecture;
 use serde::{Deserialize, Serialize};
 
 use crate::apt::{self, AptError, Candidate, Lists};
@@ -22,6 +23,9 @@ pub(super) struct Record {
     pub(super) release: String,
     /// The whole version text in the image.
     pub(super) banner: String,
+    /// Records of earlier versions do not have it.
+    #[serde(default, skip_serializing_if = "is_amd64")]
+    pub(super) architecture: Architecture,
     pub(super) origin: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) package: Option<String>,
@@ -40,6 +44,11 @@ pub(super) struct Record {
     pub(super) boot: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) modules: Vec<RecordedModule>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde has it so")]
+fn is_amd64(architecture: &Architecture) -> bool {
+    *architecture == Architecture::Amd64
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +83,7 @@ pub(super) fn fetch_into(
         id: id.to_owned(),
         release: info.release,
         banner: info.banner,
+        architecture: info.architecture,
         origin: format!("debian package {package} {version}"),
         package: Some(package.clone()),
         version: Some(version.clone()),
@@ -105,7 +115,7 @@ fn find(
     say: &mut dyn FnMut(&str),
 ) -> Result<Found, KernelError> {
     let mut find_in = |package: &str, suites: &[String]| {
-        let lists = Lists::fetch(cache, suites, say)?;
+        let lists = Lists::fetch(cache, source.architecture, suites, say)?;
         say(&format!("looking for {package}"));
         let (candidate, unpacked) = newest(work, &lists, package, id, say)?;
         Ok(Found {
@@ -231,6 +241,7 @@ pub(super) fn add_into(
         modules: add_modules(work, modules, &info.release)?,
         release: info.release,
         banner: info.banner,
+        architecture: info.architecture,
     })
 }
 

@@ -4,6 +4,7 @@
 //! Each is a file in `kernels/` at the top of the repository, and part of this program.
 
 use include_dir::{Dir, include_dir};
+use punctual_model::Architecture;
 use serde::Deserialize;
 
 static FILES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../kernels");
@@ -19,6 +20,9 @@ pub struct Source {
     /// An extended regular expression for the names of packages; the newest is taken,
     /// unless an id names a version (`debian-6.12@6.12.117`).
     pub package: String,
+    /// What its processor is; of another than the system's it needs `suites`.
+    #[serde(default)]
+    pub architecture: Architecture,
     /// The suites of Debian that have it (`bullseye-security`); none: those of the system.
     #[serde(default)]
     pub suites: Vec<String>,
@@ -82,6 +86,15 @@ mod tests {
         let ids: Vec<String> = all().unwrap().into_iter().map(|source| source.id).collect();
         assert_eq!(ids, names, "left: in the program, right: in kernels/");
         assert!(ids.contains(&"debian-6.12-rt".to_owned()));
+    }
+
+    #[test]
+    fn suites_are_named_for_another_architecture() {
+        for source in all().unwrap() {
+            let of_system = source.architecture == Architecture::Amd64;
+            assert!(of_system || !source.suites.is_empty(), "{}", source.id);
+            assert!(of_system || source.package.contains(source.architecture.debian()));
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! [`record::Record`]; the workstation gathers them into a [`run::Run`].
 #![forbid(unsafe_code)]
 
+pub mod architecture;
 pub mod board;
 pub mod cpus;
 pub mod digest;
@@ -28,6 +29,7 @@ pub mod status_page;
 pub mod suite;
 pub mod units;
 
+pub use architecture::Architecture;
 pub use finding::{Fact, Facts, Finding, Findings};
 pub use histogram::Histogram;
 pub use key::RecordingKey;
@@ -39,5 +41,5 @@ pub use reason::{NotLoaded, Reason};
 pub use record::{Preemption, Record};
 pub use recording::{Recorder, Recording, Sample};
 pub use run::{Run, Subject};
-pub use status_page::Progress;
+pub use status_page::{Progress, ThreadProgress};
 pub use units::{CpuId, Nanos};

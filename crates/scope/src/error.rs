@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use punctual_bench::RunError;
+use punctual_model::Architecture;
 use punctual_trace::ReadError;
 
 /// Why a run cannot be lived through again.
@@ -15,6 +16,11 @@ pub enum ScopeError {
         "{0} was measured in real time, on a host: only runs of the virtual bench can be repeated"
     )]
     Host(String),
+    /// Its guest has another processor.
+    #[error(
+        "{0} was measured on {1}: what instructions do is known of x86-64 only, so nothing of it can be explained, surveyed or bounded"
+    )]
+    Architecture(String, Architecture),
     /// Its guest has several CPUs.
     #[error("{0} was measured on {1} CPUs: the theorem is one of one CPU, and so is its bound")]
     ManyCpus(String, u32),

@@ -16,7 +16,7 @@ use punctual_bench::virtual_bench::{self, Machine, Plugin, Start, TURN, VirtualB
 use punctual_kernels::Kernel;
 use punctual_kernels::paths;
 use punctual_model::digest::digest;
-use punctual_model::{MachineRecord, Nanos, Record, Recording, Run};
+use punctual_model::{Architecture, MachineRecord, Nanos, Record, Recording, Run};
 use punctual_trace::{Block, Item, Orders, ReadError, Reader, Window, Word};
 
 use crate::error::{ScopeError, at};
@@ -46,6 +46,12 @@ impl Repeater {
     pub fn machine(&self, run: &Run, kernel: Kernel) -> Result<Machine, ScopeError> {
         let then = run.machine.as_virtual();
         let then = then.ok_or_else(|| ScopeError::Host(run.id.clone()))?;
+        if kernel.architecture != Architecture::Amd64 {
+            return Err(ScopeError::Architecture(
+                run.id.clone(),
+                kernel.architecture,
+            ));
+        }
         let initramfs = self.bench.initramfs(&then.initramfs_sha256);
         let machine = Machine {
             cmdline: cmdline(&kernel, &run.subject.boot, then.cpus),

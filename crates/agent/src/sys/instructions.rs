@@ -16,19 +16,3 @@ pub fn thousand() {
         );
     }
 }
-
-/// A turn of an emulated CPU that has nothing to do: some 250 instructions, then `pause`, at
-/// which QEMU goes on to the next CPU.
-#[inline]
-pub fn turn() {
-    // SAFETY: `nop` and `pause` do nothing.
-    unsafe {
-        asm!(
-            ".rept 250",
-            "nop",
-            ".endr",
-            "pause",
-            options(nomem, nostack, preserves_flags)
-        );
-    }
-}

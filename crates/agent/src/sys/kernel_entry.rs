@@ -14,16 +14,19 @@ use std::ptr::null_mut;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munlock, munmap};
 
+use super::arch;
+pub use super::arch::NOT_TOLD;
+
 /// From here on an interruption is noticed.
 #[inline]
 pub fn arm() {
-    x86::arm();
+    arch::arm_interruption();
 }
 
 /// Whether there was one since.
 #[inline]
 pub fn has_come() -> bool {
-    x86::has_come()
+    arch::was_interrupted()
 }
 
 /// Whether this processor and kernel tell it: tried with an exception, a page fault.
@@ -42,42 +45,6 @@ pub fn is_told() -> io::Result<bool> {
         let told = !before && has_come();
         munmap(page, LENGTH)?;
         Ok(told)
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    use std::arch::asm;
-
-    /// A null selector that is not 0.
-    const ARMED: u32 = 3;
-
-    #[inline]
-    pub fn arm() {
-        // SAFETY: nothing reaches memory by way of `ES` in a 64-bit program, and any null
-        // selector may be loaded into it.
-        unsafe {
-            asm!("mov es, {0:e}", in(reg) ARMED, options(nostack, preserves_flags));
-        }
-    }
-
-    #[inline]
-    pub fn has_come() -> bool {
-        let found: u32;
-        // SAFETY: reading a segment register has no other effect.
-        unsafe {
-            asm!("mov {0:e}, es", out(reg) found, options(nostack, preserves_flags));
-        }
-        found == 0
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-mod x86 {
-    pub fn arm() {}
-
-    pub fn has_come() -> bool {
-        false
     }
 }
 

@@ -3,6 +3,8 @@
 
 use punctual_model::Nanos;
 
+use super::arch;
+
 /// The time stamp counter's rate against `CLOCK_MONOTONIC_RAW`, in kHz, rounded.
 ///
 /// No kernel shows the rate to programs; its log does, unless `quiet`. Here both clocks are
@@ -18,47 +20,27 @@ pub fn khz() -> Option<u64> {
 }
 
 /// How long it is measured: 20 ms tell the rate to a millionth where a reading is off by 10 ns.
-#[cfg(target_arch = "x86_64")]
 const SPAN: Nanos = Nanos::from_millis(20);
 
-#[cfg(target_arch = "x86_64")]
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "other processors may have no counter"
-)]
 fn counted() -> Option<(u64, Nanos)> {
-    let (first, begin) = pair();
+    let (first, begin) = pair()?;
     super::time::sleep(SPAN);
-    let (last, end) = pair();
+    let (last, end) = pair()?;
     Some((last.wrapping_sub(first), end - begin))
 }
 
-#[cfg(not(target_arch = "x86_64"))]
-fn counted() -> Option<(u64, Nanos)> {
-    None
-}
-
 /// Both clocks at about the same moment: of several readings the one that took the least.
-#[cfg(target_arch = "x86_64")]
-fn pair() -> (u64, Nanos) {
+fn pair() -> Option<(u64, Nanos)> {
     const TRIES: usize = 16;
-    let tries = (0..TRIES).map(|_| {
-        let (before, time, after) = (read(), raw_time(), read());
+    let tries = (0..TRIES).map_while(|_| {
+        let (before, time, after) = (arch::tsc()?, raw_time(), arch::tsc()?);
         let took = after.wrapping_sub(before);
-        (took, (before.wrapping_add(took / 2), time))
+        Some((took, (before.wrapping_add(took / 2), time)))
     });
-    let best = tries.min_by_key(|(took, _)| *took);
-    best.expect("there is more than one try").1
+    let best = tries.min_by_key(|(took, _)| *took)?;
+    Some(best.1)
 }
 
-#[cfg(target_arch = "x86_64")]
-fn read() -> u64 {
-    // SAFETY: reading the counter has no other effect; Linux lets every program do so unless
-    // it has forbidden that to itself by prctl(PR_SET_TSC), which nothing here does.
-    unsafe { core::arch::x86_64::_rdtsc() }
-}
-
-#[cfg(target_arch = "x86_64")]
 fn raw_time() -> Nanos {
     let mut time = libc::timespec {
         tv_sec: 0,

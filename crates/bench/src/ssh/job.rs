@@ -297,7 +297,7 @@ impl Watched for Job<'_> {
     }
 
     fn progress(&mut self) -> Option<Progress> {
-        self.progress
+        self.progress.clone()
     }
 
     fn news(&mut self) -> Option<Event> {

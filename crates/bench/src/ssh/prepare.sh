@@ -1,8 +1,8 @@
-# What the board is, and whether it has the target: for any POSIX shell.
+# Whether the board has the target, and where: for any POSIX shell.
 # Arguments: the directory, or nothing for the usual one; the target's name there.
 umask 077
 directory=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/punctual}
 mkdir -p "$directory" || exit 1
 cd "$directory" || exit 1
 [ -f "$2" ] && there=yes || there=no
-printf "punctual-board %s %s %s %s\n" "$(uname -s)" "$(uname -m)" "$there" "$(pwd)"
+printf "punctual-board %s %s\n" "$there" "$(pwd)"

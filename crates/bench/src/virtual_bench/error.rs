@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use punctual_kernels::initramfs::InitramfsError;
+use punctual_model::Architecture;
 
-use super::qemu::PROGRAM;
 use super::qmp::QmpError;
 use crate::error::{RunError, describe};
 
@@ -16,11 +16,13 @@ use crate::error::{RunError, describe};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// QEMU is not installed.
+    #[error("expected {0} in the PATH, found none: install it (`apt-get install {1}`)")]
+    NoQemu(&'static str, &'static str),
+    /// Several CPUs are asked for.
     #[error(
-        "expected {} in the PATH, found none: install it (`apt-get install qemu-system-x86`)",
-        PROGRAM
+        "expected one CPU for an {0} kernel on the virtual bench, found more asked for: leave --cpus out"
     )]
-    NoQemu,
+    OneCpu(Architecture),
     /// QEMU is too old for several CPUs.
     #[error(
         "expected QEMU 8.1 or later for more than one CPU (before, one CPU takes the turns of the others), found {0}: install a later one, or fetch one beside it (`tools/other-qemu`, from Debian's backports)"
@@ -61,12 +63,12 @@ pub enum Error {
     },
     /// QEMU is too old for the machine, or too new.
     #[error(
-        "this QEMU has no machine pc-q35-7.2, and every virtual subject is one (QEMU 7.2 was the first to have it, 13.1 is to be the last): another QEMU is needed"
+        "this QEMU has no machine pc-q35-7.2 (for arm64: virt-7.2), and every virtual subject is one (QEMU 7.2 was the first to have it, 13.1 is to be the last): another QEMU is needed"
     )]
     NoMachine,
     /// The guest's machine was reset before there was a word from the kernel.
     #[error(
-        "the kernel has reset its machine before it said a word: has the guest enough memory, and is the kernel made for any x86-64 CPU?"
+        "the kernel has reset its machine before it said a word: has the guest enough memory, and is the kernel made for any CPU of its architecture?"
     )]
     Mute,
     /// QEMU does not do as it is told.

@@ -12,10 +12,12 @@ use std::os::unix::fs::FileExt as _;
 use std::time::{Duration, Instant};
 
 use punctual_model::Progress;
-use punctual_model::status_page::{MAGIC, MAGIC_WORD, STOP, STOP_WORD};
+use punctual_model::status_page::{
+    MAGIC, MAGIC_WORD, RING_MAGIC, RING_SLOT_WORD, RINGS, Reader, STOP, STOP_WORD,
+};
 
 const PAGE: usize = 4096;
-/// How often the page is looked for, until it is found: that takes some milliseconds.
+/// How often pages are looked for, until they are found: that takes some milliseconds.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// In an entry of `/proc/PID/pagemap`: the page is there, and is no page of a file. What a
@@ -28,8 +30,17 @@ const OF_FILE: u64 = 1 << 61;
 pub struct GuestMemory {
     qemu: u32,
     bytes: u64,
-    page: Option<u64>,
+    found: Option<Found>,
     looked: Option<Instant>,
+    reader: Reader,
+}
+
+/// Where pages are in QEMU's memory: in the guest's they need not lie side by side.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    page: u64,
+    /// The ring of each slot, from 1.
+    rings: [Option<u64>; RINGS],
 }
 
 impl GuestMemory {
@@ -38,46 +49,67 @@ impl GuestMemory {
         Self {
             qemu,
             bytes: u64::from(mib) << 20,
-            page: None,
+            found: None,
             looked: None,
+            reader: Reader::default(),
         }
     }
 
     /// How far the guest's step is.
     pub fn progress(&mut self) -> Option<Progress> {
-        let (mem, page) = self.find(false)?;
-        let mut bytes = [0; PAGE];
-        mem.read_exact_at(&mut bytes, page).ok()?;
-        Progress::read(&bytes)
+        let (mem, found) = self.find(false)?;
+        let bytes = page_at(&mem, found.page)?;
+        let mut is_missing = false;
+        let ring = |slot: usize| {
+            let at = *found.rings.get(slot - 1)?;
+            is_missing |= at.is_none();
+            page_at(&mem, at?)
+        };
+        let progress = self.reader.read_with(&bytes, ring);
+        if is_missing && self.may_look() {
+            self.search_again(&mem);
+        }
+        progress
     }
 
     /// Asks the target in the guest to end; whether there is one that can be asked.
     pub fn request_stop(&mut self) -> bool {
-        let Some((mem, page)) = self.find(true) else {
+        let Some((mem, found)) = self.find(true) else {
             return false;
         };
-        mem.write_all_at(&STOP.to_ne_bytes(), page + STOP_WORD as u64 * 8)
+        mem.write_all_at(&STOP.to_ne_bytes(), found.page + STOP_WORD as u64 * 8)
             .is_ok()
     }
 
-    /// QEMU's memory, and where the status page is in it, looked for `now` if need be.
-    fn find(&mut self, now: bool) -> Option<(File, u64)> {
+    /// QEMU's memory, and where the pages are in it, looked for `now` if need be.
+    fn find(&mut self, now: bool) -> Option<(File, Found)> {
         let path = format!("/proc/{}/mem", self.qemu);
         let mem = File::options().read(true).write(now).open(path).ok()?;
-        if let Some(page) = self.page.filter(|page| is_status_page(&mem, *page)) {
-            return Some((mem, page));
+        let is_there = |found: &Found| word_at(&mem, found.page, MAGIC_WORD) == Some(MAGIC);
+        if self.found.as_ref().is_none_or(|found| !is_there(found)) {
+            if !now && !self.may_look() {
+                return None;
+            }
+            self.search_again(&mem);
         }
-        if !now && self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
-            return None;
-        }
-        self.looked = Some(Instant::now());
-        self.page = self.search(&mem).ok().flatten();
-        self.page.map(|page| (mem, page))
+        Some((mem, self.found?))
     }
 
-    fn search(&self, mem: &File) -> io::Result<Option<u64>> {
+    fn may_look(&self) -> bool {
+        self.looked.is_none_or(|looked| looked.elapsed() >= LOOK)
+    }
+
+    fn search_again(&mut self, mem: &File) {
+        self.looked = Some(Instant::now());
+        self.found = self.search(mem).ok().flatten();
+    }
+
+    /// Looks at all pages that the guest has written to.
+    fn search(&self, mem: &File) -> io::Result<Option<Found>> {
         let maps = fs::read_to_string(format!("/proc/{}/maps", self.qemu))?;
         let pagemap = File::open(format!("/proc/{}/pagemap", self.qemu))?;
+        let mut status = None;
+        let mut rings = [None; RINGS];
         for range in maps.lines().filter_map(writable) {
             if range.end - range.start < self.bytes {
                 continue;
@@ -90,19 +122,37 @@ impl GuestMemory {
                 let entry = entry
                     .first_chunk()
                     .map_or(0, |bytes| u64::from_ne_bytes(*bytes));
-                if entry & PRESENT != 0 && entry & OF_FILE == 0 && is_status_page(mem, page) {
-                    return Ok(Some(page));
+                if entry & PRESENT == 0 || entry & OF_FILE != 0 {
+                    continue;
+                }
+                match word_at(mem, page, MAGIC_WORD) {
+                    Some(MAGIC) if status.is_none() => status = Some(page),
+                    Some(RING_MAGIC) => {
+                        let slot = word_at(mem, page, RING_SLOT_WORD).unwrap_or(0);
+                        let ring = (slot as usize).checked_sub(1);
+                        if let Some(ring) = ring.and_then(|ring| rings.get_mut(ring)) {
+                            *ring = Some(page);
+                        }
+                    }
+                    _ => {}
                 }
             }
         }
-        Ok(None)
+        Ok(status.map(|page| Found { page, rings }))
     }
 }
 
-fn is_status_page(mem: &File, page: u64) -> bool {
+fn page_at(mem: &File, address: u64) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; PAGE];
+    mem.read_exact_at(&mut bytes, address).ok()?;
+    Some(bytes)
+}
+
+/// A word of a page.
+fn word_at(mem: &File, page: u64, at: usize) -> Option<u64> {
     let mut word = [0; 8];
-    let read = mem.read_exact_at(&mut word, page + MAGIC_WORD as u64 * 8);
-    read.is_ok() && u64::from_ne_bytes(word) == MAGIC
+    mem.read_exact_at(&mut word, page + at as u64 * 8).ok()?;
+    Some(u64::from_ne_bytes(word))
 }
 
 /// The addresses in a line of `/proc/PID/maps` that holds data which can be written to (QEMU's
@@ -117,7 +167,8 @@ fn writable(line: &str) -> Option<Range<u64>> {
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::status_page::STEP_WORD;
+    use punctual_model::Nanos;
+    use punctual_model::status_page::{RING_COUNT_WORD, RING_FIRST_WORD, STEP_WORD};
 
     use super::*;
 
@@ -136,10 +187,19 @@ mod tests {
         memory[page + STEP_WORD] = 3;
         memory[page + 3] = 1;
         memory[page + 8] = 42;
+        // Its ring is elsewhere.
+        let ring = first + 7 * PAGE / 8;
+        memory[ring] = RING_MAGIC;
+        memory[ring + RING_SLOT_WORD] = 1;
+        memory[ring + RING_COUNT_WORD] = 2;
+        memory[ring + RING_FIRST_WORD] = 11;
+        memory[ring + RING_FIRST_WORD + 1] = 12;
         let memory = std::hint::black_box(memory);
         guest.looked = None;
         let progress = guest.progress().unwrap();
         assert_eq!((progress.step, progress.count), (2, 42));
+        assert_eq!(progress.threads[0].recent, [Nanos(11), Nanos(12)]);
+        assert!(guest.progress().unwrap().threads[0].recent.is_empty());
         assert!(guest.request_stop());
         assert_eq!(std::hint::black_box(&memory)[page + STOP_WORD], 1);
     }

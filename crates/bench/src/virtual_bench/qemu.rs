@@ -9,17 +9,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use punctual_model::{Nanos, Progress};
+use punctual_model::{Architecture, Nanos, Progress};
 use serde_json::json;
 
 use super::Error;
 use super::guest_memory::GuestMemory;
+use super::hardware;
 use super::qmp::{Qmp, QmpError};
 use crate::error::{RunError, describe};
 use crate::watch::{Watched, is_ready};
-
-/// QEMU's program.
-pub const PROGRAM: &str = "qemu-system-x86_64";
 
 /// How long a guest that is asked to end may take to end its step and to send what it has.
 const GRACE: Duration = Duration::from_secs(60);
@@ -33,24 +31,29 @@ pub struct Qemu {
 }
 
 impl Qemu {
-    /// Finds QEMU along the PATH and asks for its version.
-    pub fn find() -> Result<Self, Error> {
+    /// Finds QEMU for this architecture along the PATH and asks for its version.
+    pub fn find(architecture: Architecture) -> Result<Self, Error> {
+        let hardware = hardware::of(architecture);
         let search = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::split_paths(&search)
-            .map(|directory| directory.join(PROGRAM))
+            .map(|directory| directory.join(hardware.program))
             .find(|path| path.is_file())
-            .ok_or(Error::NoQemu)?;
+            .ok_or(Error::NoQemu(hardware.program, hardware.package))?;
         Self::at(path)
     }
 
     /// Finds one whose virtual CPUs have turns of equal length: along the PATH, or the one that
     /// `tools/other-qemu` puts into Punctual's cache directory.
-    pub fn find_fair(cache: &Path) -> Result<Self, Error> {
-        let installed = Self::find()?;
+    pub fn find_fair(architecture: Architecture, cache: &Path) -> Result<Self, Error> {
+        let hardware = hardware::of(architecture);
+        if hardware.further_cpus.is_none() {
+            return Err(Error::OneCpu(architecture));
+        }
+        let installed = Self::find(architecture)?;
         if installed.is_fair() {
             return Ok(installed);
         }
-        let other = cache.join("other-qemu").join("bin").join(PROGRAM);
+        let other = cache.join("other-qemu").join("bin").join(hardware.program);
         if other.is_file() {
             let other = Self::at(other)?;
             if other.is_fair() {

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use punctual_model::Architecture;
+
 use super::{AptError, output, run};
 use crate::paths::{self, Lock};
 
@@ -29,6 +31,7 @@ pub(crate) enum Lists {
     /// CACHE/apt/SUITES/apt.conf       for APT_CONFIG
     ///                  sources.list
     ///                  lists/
+    /// CACHE/apt/arm64-SUITES/…         of another architecture than amd64
     /// ```
     Own(PathBuf),
 }
@@ -38,10 +41,11 @@ impl Lists {
     /// older than [`FRESH`]; the system's where none is named.
     pub(crate) fn fetch(
         cache: &Path,
+        architecture: Architecture,
         suites: &[String],
         progress: &mut dyn FnMut(&str),
     ) -> Result<Self, AptError> {
-        let lists = Self::of(cache, suites);
+        let lists = Self::of(cache, architecture, suites);
         let Self::Own(directory) = &lists else {
             return Ok(lists);
         };
@@ -55,7 +59,7 @@ impl Lists {
             "reading the package lists of {}",
             suites.join(", ")
         ));
-        set_up(directory, suites)?;
+        set_up(directory, architecture, suites)?;
         run(
             "apt-get",
             lists.command("apt-get").args(["-qq", "update"]),
@@ -66,11 +70,17 @@ impl Lists {
     }
 
     /// The same lists as they were fetched last.
-    pub(crate) fn of(cache: &Path, suites: &[String]) -> Self {
+    pub(crate) fn of(cache: &Path, architecture: Architecture, suites: &[String]) -> Self {
         if suites.is_empty() {
             return Self::System;
         }
-        Self::Own(cache.join("apt").join(suites.join("+")))
+        let suites = suites.join("+");
+        let name = if architecture == Architecture::Amd64 {
+            suites
+        } else {
+            format!("{}-{suites}", architecture.debian())
+        };
+        Self::Own(cache.join("apt").join(name))
     }
 
     /// What the environment variable `APT_CONFIG` must be for these lists.
@@ -102,24 +112,27 @@ fn is_fresh(stamp: &Path) -> bool {
     written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < FRESH))
 }
 
-fn set_up(directory: &Path, suites: &[String]) -> Result<(), AptError> {
+fn set_up(directory: &Path, architecture: Architecture, suites: &[String]) -> Result<(), AptError> {
     let keyring = Path::new(KEYRING);
     if !keyring.exists() {
         return Err(AptError::NoKeyring(KEYRING));
     }
     let partial = directory.join("lists/partial");
     fs::create_dir_all(&partial).map_err(at(&partial))?;
-    let sources: Result<Vec<String>, AptError> = suites.iter().map(|s| source(s)).collect();
+    let sources: Result<Vec<String>, AptError> =
+        suites.iter().map(|s| source(architecture, s)).collect();
     let write = |name: &str, text: &str| {
         let path = directory.join(name);
         paths::write_atomically(&path, text.as_bytes()).map_err(at(&path))
     };
     write("sources.list", &sources?.concat())?;
-    write("apt.conf", &config(directory))
+    // What is installed here is of no interest to another architecture.
+    write("status", "")?;
+    write("apt.conf", &config(directory, architecture))
 }
 
 /// A line of sources.list(5).
-fn source(suite: &str) -> Result<String, AptError> {
+fn source(architecture: Architecture, suite: &str) -> Result<String, AptError> {
     let (label, archive) = if suite.ends_with("-security") {
         ("Debian-Security", "debian-security")
     } else {
@@ -127,7 +140,8 @@ fn source(suite: &str) -> Result<String, AptError> {
     };
     let base = mirror(label)?.unwrap_or_else(|| format!("http://deb.debian.org/{archive}"));
     Ok(format!(
-        "deb [arch=amd64 signed-by={KEYRING}] {base} {suite} main\n"
+        "deb [arch={} signed-by={KEYRING}] {base} {suite} main\n",
+        architecture.debian()
     ))
 }
 
@@ -142,8 +156,18 @@ fn mirror(label: &str) -> Result<Option<String>, AptError> {
 }
 
 /// apt.conf(5) for lists, archives and locks of their own; no index but that of packages.
-fn config(directory: &Path) -> String {
+fn config(directory: &Path, architecture: Architecture) -> String {
     let directory = directory.display();
+    let of_architecture = if architecture == Architecture::Amd64 {
+        String::new()
+    } else {
+        format!(
+            "APT::Architecture \"{name}\";\n\
+             APT::Architectures {{ \"{name}\"; }};\n\
+             Dir::State::status \"{directory}/status\";\n",
+            name = architecture.debian()
+        )
+    };
     format!(
         "Dir::Etc::SourceList \"{directory}/sources.list\";\n\
          Dir::Etc::SourceParts \"/dev/null\";\n\
@@ -152,7 +176,7 @@ fn config(directory: &Path) -> String {
          Debug::NoLocking \"true\";\n\
          Acquire::Languages \"none\";\n\
          Acquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\n\
-         Acquire::IndexTargets::deb::CNF::DefaultEnabled \"false\";\n"
+         Acquire::IndexTargets::deb::CNF::DefaultEnabled \"false\";\n{of_architecture}"
     )
 }
 
@@ -167,21 +191,27 @@ mod tests {
 
     #[test]
     fn the_security_archive_is_another_one() {
-        let line = source("bullseye-security").unwrap_or_default();
+        let line = source(Architecture::Amd64, "bullseye-security").unwrap_or_default();
         assert!(line.contains("-security bullseye-security main"), "{line}");
-        let line = source("bullseye").unwrap_or_default();
+        let line = source(Architecture::Arm64, "bullseye").unwrap_or_default();
         assert!(line.ends_with(" bullseye main\n"), "{line}");
         assert!(!line.contains("-security "), "{line}");
+        assert!(line.contains("[arch=arm64 "), "{line}");
     }
 
     #[test]
     fn lists_are_the_systems_unless_suites_are_named() {
         let cache = Path::new("/cache");
-        assert!(Lists::of(cache, &[]).apt_config().is_none());
+        let amd64 = Architecture::Amd64;
+        assert!(Lists::of(cache, amd64, &[]).apt_config().is_none());
         let suites = ["a".to_owned(), "b".to_owned()];
         assert_eq!(
-            Lists::of(cache, &suites).apt_config(),
+            Lists::of(cache, amd64, &suites).apt_config(),
             Some("/cache/apt/a+b/apt.conf".into())
+        );
+        assert_eq!(
+            Lists::of(cache, Architecture::Arm64, &suites).apt_config(),
+            Some("/cache/apt/arm64-a+b/apt.conf".into())
         );
     }
 }

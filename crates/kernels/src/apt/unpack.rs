@@ -62,6 +62,11 @@ pub(crate) fn unpack_modules(
     })
 }
 
+/// Takes the file that has one of these paths out of a package.
+pub(crate) fn unpack_file(deb: &Path, paths: &[&str], to: &Path) -> Result<(), AptError> {
+    each_file(deb, |archive| take_file(archive, deb, paths, to))
+}
+
 /// Lets `take` read a package's archive, as far as it wants.
 fn each_file<T>(
     deb: &Path,
@@ -114,6 +119,24 @@ fn take_modules(
         }
     }
     let text = format!("it has no module {}", missing.join(", "));
+    Err(describe(io::Error::new(io::ErrorKind::NotFound, text)))
+}
+
+fn take_file(archive: impl Read, deb: &Path, paths: &[&str], to: &Path) -> Result<(), AptError> {
+    let describe = |error| AptError::Io(deb.display().to_string(), error);
+    let mut archive = tar::Archive::new(archive);
+    for entry in archive.entries().map_err(describe)? {
+        let mut entry = entry.map_err(describe)?;
+        let path = entry.path().map_err(describe)?.into_owned();
+        let path = path.strip_prefix(".").unwrap_or(&path);
+        let is_wanted = paths.iter().any(|wanted| path == Path::new(wanted));
+        if is_wanted && entry.header().entry_type().is_file() {
+            let mut file = fs::File::create(to).map_err(describe)?;
+            io::copy(&mut entry, &mut file).map_err(describe)?;
+            return Ok(());
+        }
+    }
+    let text = format!("expected {} in it, found none", paths.join(" or "));
     Err(describe(io::Error::new(io::ErrorKind::NotFound, text)))
 }
 
@@ -199,6 +222,20 @@ mod tests {
                 .unwrap();
         }
         builder.into_inner().unwrap()
+    }
+
+    #[test]
+    fn one_file_is_taken_or_said_to_be_missing() {
+        let directory = tempfile::tempdir().unwrap();
+        let to = directory.path().join("x");
+        let take = |paths: &[&str]| {
+            let archive = archive(&["./bin/x", "usr/bin/y"]);
+            take_file(&archive[..], Path::new("x.deb"), paths, &to)
+        };
+        take(&["usr/bin/x", "bin/x"]).unwrap();
+        assert_eq!(fs::read(&to).unwrap(), b"./bin/x");
+        let error = take(&["bin/z"]).unwrap_err().to_string();
+        assert!(error.contains("expected bin/z in it"), "{error}");
     }
 
     #[test]

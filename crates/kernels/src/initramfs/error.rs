@@ -4,6 +4,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use punctual_model::Architecture;
+
 /// Why an initramfs cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum InitramfsError {
@@ -18,13 +20,20 @@ pub enum InitramfsError {
         error: io::Error,
     },
     /// The target program is not there.
-    #[error("{}: expected punctual-target, found no such file: build it with `./build`", .0.display())]
-    NoTarget(PathBuf),
-    /// The target program is not a static one for x86-64.
-    #[error("{}: expected punctual-target as a static x86-64 program, found {found}: build it with `./build`", .path.display())]
+    #[error("{}: expected punctual-target, found no such file: build it with `{}`", .path.display(), build(*.architecture))]
+    NoTarget {
+        /// Where it is to be.
+        path: PathBuf,
+        /// What it is to run on.
+        architecture: Architecture,
+    },
+    /// The target program is not a static one for the guest's processor.
+    #[error("{}: expected punctual-target as a static {architecture} program, found {found}: build it with `{}`", .path.display(), build(*.architecture))]
     Target {
         /// The file.
         path: PathBuf,
+        /// What it is to run on.
+        architecture: Architecture,
         /// What it is.
         found: String,
     },
@@ -34,10 +43,12 @@ pub enum InitramfsError {
     )]
     NoBusybox,
     /// That busybox does not run in the guest, or tells no applets here.
-    #[error("{}: expected a static busybox for x86-64, found {found}: install one (`apt-get install busybox-static`)", .path.display())]
+    #[error("{}: expected a static busybox for {architecture}, found {found}: install one (`apt-get install busybox-static`)", .path.display())]
     Busybox {
         /// The file.
         path: PathBuf,
+        /// What it is to run on.
+        architecture: Architecture,
         /// What it is.
         found: String,
     },
@@ -81,4 +92,13 @@ pub enum InitramfsError {
     /// The archive cannot be written to memory.
     #[error("expected to write the initramfs to memory, found: {0}")]
     Archive(io::Error),
+}
+
+/// What builds the target for an architecture.
+fn build(architecture: Architecture) -> String {
+    if architecture.is_foreign() {
+        format!("./build --targets {}", architecture.machine())
+    } else {
+        "./build".to_owned()
+    }
 }

@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::{DeviceKind, Initramfs, InitramfsError, entry_name, read};
+use punctual_model::Architecture;
+
+use super::{DeviceKind, Initramfs, InitramfsError, applets, entry_name, read};
 use crate::elf;
 
 const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n";
@@ -13,8 +15,10 @@ const GROUP: &str = "root:x:0:\nnogroup:x:65534:\n";
 const HOSTS: &str = "127.0.0.1 localhost\n";
 
 /// The guest that every virtual run starts from: the target as init, busybox for loads, the
-/// modules in the order in which they are loaded, and further programs in `/usr/bin`.
+/// modules in the order in which they are loaded, and further programs in `/usr/bin`, which are
+/// for x86-64.
 pub fn base(
+    architecture: Architecture,
     target: &Path,
     busybox: &Path,
     modules: &[PathBuf],
@@ -22,8 +26,8 @@ pub fn base(
 ) -> Result<Initramfs, InitramfsError> {
     let mut initramfs = Initramfs::new();
     put_skeleton(&mut initramfs)?;
-    put_target(&mut initramfs, target)?;
-    put_busybox(&mut initramfs, busybox, programs)?;
+    put_target(&mut initramfs, architecture, target)?;
+    put_busybox(&mut initramfs, architecture, busybox, programs)?;
     put_modules(&mut initramfs, modules)?;
     for program in programs {
         initramfs.program(program, &format!("/usr/bin/{}", file_name(program)?))?;
@@ -45,13 +49,19 @@ fn put_skeleton(initramfs: &mut Initramfs) -> Result<(), InitramfsError> {
     Ok(())
 }
 
-fn put_target(initramfs: &mut Initramfs, target: &Path) -> Result<(), InitramfsError> {
+fn put_target(
+    initramfs: &mut Initramfs,
+    architecture: Architecture,
+    target: &Path,
+) -> Result<(), InitramfsError> {
+    let path = target.to_owned();
     if !target.exists() {
-        return Err(InitramfsError::NoTarget(target.to_owned()));
+        return Err(InitramfsError::NoTarget { path, architecture });
     }
     let bytes = read(target, "punctual-target")?;
-    require_static(&bytes).map_err(|found| InitramfsError::Target {
-        path: target.to_owned(),
+    require_static(&bytes, architecture).map_err(|found| InitramfsError::Target {
+        path,
+        architecture,
         found,
     })?;
     initramfs
@@ -62,11 +72,21 @@ fn put_target(initramfs: &mut Initramfs, target: &Path) -> Result<(), InitramfsE
 
 fn put_busybox(
     initramfs: &mut Initramfs,
+    architecture: Architecture,
     busybox: &Path,
     programs: &[PathBuf],
 ) -> Result<(), InitramfsError> {
     let bytes = read(busybox, "a static busybox")?;
-    check_busybox(busybox, &bytes)?;
+    check_busybox(busybox, &bytes, architecture)?;
+    let applets = if architecture.is_foreign() {
+        applets::in_bytes(&bytes).ok_or_else(|| InitramfsError::Busybox {
+            path: busybox.to_owned(),
+            architecture,
+            found: "one that holds no row of applets' names".to_owned(),
+        })?
+    } else {
+        told_applets(busybox, architecture)?
+    };
     initramfs.file("/bin/busybox", 0o755, bytes)?;
     let mut taken = vec!["busybox", "punctual-target"];
     // A program that was asked for comes before an applet of its name.
@@ -75,7 +95,7 @@ fn put_busybox(
             .iter()
             .filter_map(|path| path.file_name()?.to_str()),
     );
-    for applet in applets(busybox)? {
+    for applet in applets {
         if !taken.contains(&applet.as_str()) {
             initramfs.symlink(&format!("/bin/{applet}"), "busybox")?;
         }
@@ -84,9 +104,10 @@ fn put_busybox(
 }
 
 /// What busybox can do differs from build to build, so it is asked.
-fn applets(busybox: &Path) -> Result<Vec<String>, InitramfsError> {
+fn told_applets(busybox: &Path, architecture: Architecture) -> Result<Vec<String>, InitramfsError> {
     let describe = |found: String| InitramfsError::Busybox {
         path: busybox.to_owned(),
+        architecture,
         found,
     };
     let output = Command::new(busybox)
@@ -126,7 +147,7 @@ fn file_name(path: &Path) -> Result<&str, InitramfsError> {
     name.ok_or_else(|| InitramfsError::BadPath(path.display().to_string()))
 }
 
-/// Finds a busybox that runs in the guest: in `/bin`, `/usr/bin`, then along the PATH.
+/// Finds a busybox that runs here, and in guests of this machine's architecture: in `/bin`, `/usr/bin`, then along the PATH.
 ///
 /// A dynamic one is passed over if a static one follows.
 pub fn find_busybox() -> Result<PathBuf, InitramfsError> {
@@ -139,7 +160,9 @@ pub fn find_busybox() -> Result<PathBuf, InitramfsError> {
 fn first_busybox(candidates: impl Iterator<Item = PathBuf>) -> Result<PathBuf, InitramfsError> {
     let mut unfit = None;
     for path in candidates.filter(|path| is_executable(path)) {
-        match read(&path, "a static busybox").and_then(|bytes| check_busybox(&path, &bytes)) {
+        match read(&path, "a static busybox")
+            .and_then(|bytes| check_busybox(&path, &bytes, Architecture::Amd64))
+        {
             Ok(()) => return Ok(path),
             Err(error) => _ = unfit.get_or_insert(error),
         }
@@ -152,16 +175,21 @@ fn is_executable(path: &Path) -> bool {
         .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
-fn check_busybox(path: &Path, bytes: &[u8]) -> Result<(), InitramfsError> {
-    require_static(bytes).map_err(|found| InitramfsError::Busybox {
+fn check_busybox(
+    path: &Path,
+    bytes: &[u8],
+    architecture: Architecture,
+) -> Result<(), InitramfsError> {
+    require_static(bytes, architecture).map_err(|found| InitramfsError::Busybox {
         path: path.to_owned(),
+        architecture,
         found,
     })
 }
 
-/// Says what the bytes are unless they are a static x86-64 program.
-fn require_static(bytes: &[u8]) -> Result<(), String> {
-    let needs = elf::needs(bytes)?;
+/// Says what the bytes are unless they are a static program for this architecture.
+fn require_static(bytes: &[u8], architecture: Architecture) -> Result<(), String> {
+    let needs = elf::needs(bytes, architecture)?;
     match needs.interpreter {
         Some(interpreter) => Err(format!("a dynamically linked one (it needs {interpreter})")),
         None => Ok(()),
@@ -186,7 +214,7 @@ mod tests {
         let modules = [module.clone(), module];
         let programs = [PathBuf::from("/bin/ls")];
         // Any static program can stand in for the target.
-        let make = || base(&busybox, &busybox, &modules, &programs).unwrap();
+        let make = || base(Architecture::Amd64, &busybox, &busybox, &modules, &programs).unwrap();
         let initramfs = make();
         let link = |target: &str| Entry::Symlink {
             target: target.to_owned(),
@@ -222,18 +250,32 @@ mod tests {
     #[test]
     fn what_cannot_be_init_is_named() {
         let busybox = Path::new("/nowhere/busybox");
-        let error = |target: &Path| base(target, busybox, &[], &[]).unwrap_err().to_string();
-        let missing = error(Path::new("/nowhere/punctual-target"));
+        let error = |architecture, target: &str| {
+            let made = base(architecture, Path::new(target), busybox, &[], &[]);
+            made.unwrap_err().to_string()
+        };
+        let missing = error(Architecture::Amd64, "/nowhere/punctual-target");
         assert!(
             missing.contains("found no such file: build it with `./build`"),
             "{missing}"
         );
-        let dynamic = error(Path::new("/bin/ls"));
+        let missing = error(Architecture::Arm64, "/nowhere/punctual-target");
+        assert!(
+            missing.contains("build it with `./build --targets aarch64`"),
+            "{missing}"
+        );
+        let foreign = error(Architecture::Arm64, "/bin/ls");
+        assert!(
+            foreign.contains("expected punctual-target as a static arm64 program, found an ELF file for machine 62"),
+            "{foreign}"
+        );
+        let error = |target| error(Architecture::Amd64, target);
+        let dynamic = error("/bin/ls");
         assert!(
             dynamic.contains("found a dynamically linked one"),
             "{dynamic}"
         );
-        let text = error(Path::new("/etc/passwd"));
+        let text = error("/etc/passwd");
         assert!(text.contains("found no ELF file"), "{text}");
     }
 

@@ -8,6 +8,8 @@ use std::collections::{HashSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use punctual_model::Architecture;
+
 use super::InitramfsError;
 use crate::elf::{self, Needs};
 
@@ -160,7 +162,7 @@ fn locate(want: &Wanted, directories: &Directories) -> Option<(Found, Needs)> {
 
 /// A library for another machine is passed over, as the dynamic loader does.
 fn try_file(name: &str, path: &Path, home: Option<&str>) -> Option<(Found, Needs)> {
-    let needs = elf::needs(&fs::read(path).ok()?).ok()?;
+    let needs = elf::needs(&fs::read(path).ok()?, Architecture::Amd64).ok()?;
     let found = Found {
         name: name.to_owned(),
         path: path.to_owned(),
@@ -200,7 +202,7 @@ mod tests {
     use super::*;
 
     fn needs_of(path: &Path) -> Needs {
-        elf::needs(&fs::read(path).unwrap()).unwrap()
+        elf::needs(&fs::read(path).unwrap(), Architecture::Amd64).unwrap()
     }
 
     #[test]
