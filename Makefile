@@ -22,6 +22,8 @@ install:
 		$(SHARE)/fish/vendor_completions.d
 	install -m 755 $(BUILT)/punctual $(BIN)
 	install -m 755 $(BUILT)/punctual-target $(LIB)
+	for machine in $(TARGETS); do \
+		install -m 755 $(BUILT)/punctual-target-$$machine $(LIB) || exit 1; done
 	install -m 644 $(BUILT)/libpunctual_scope.so $(LIB)
 	for name in $(DROP_INS); do ln -sf ../punctual-target $(LIB)/drop-in/$$name; done
 	install -m 644 $(BUILT)/man/man1/*.1 $(SHARE)/man/man1

@@ -11,7 +11,9 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
-use punctual_bench::virtual_bench::{Machine, Memory, PROGRAM, Start, TURN, VirtualBench, cmdline};
+use punctual_bench::virtual_bench::{
+    Machine, Memory, Start, TURN, VirtualBench, cmdline, hardware,
+};
 use punctual_benches::{figure, median, time};
 use punctual_kernels::Catalog;
 use punctual_kernels::initramfs;
@@ -122,7 +124,7 @@ fn machine() -> Result<(VirtualBench, Machine)> {
     let kernel = Catalog::open(&cache)?.get("debian-6.12-rt")?;
     let busybox = initramfs::find_busybox()?;
     let target = programs().join("punctual-target");
-    let guest = initramfs::base(&target, &busybox, &kernel.modules, &[])?;
+    let guest = initramfs::base(kernel.architecture, &target, &busybox, &kernel.modules, &[])?;
     let (initramfs, initramfs_sha256) = bench.keep_initramfs(&guest)?;
     let machine = Machine {
         cmdline: cmdline(&kernel, "", 1),
@@ -148,7 +150,7 @@ fn qemu_by_hand(machine: &Machine, plan: &str, directory: &Path) -> Result<Comma
         Some("stdio") => "null".into(),
         _ => word,
     });
-    let mut command = Command::new(PROGRAM);
+    let mut command = Command::new(hardware(machine.kernel.architecture).program);
     command.args(words).current_dir(directory);
     Ok(command)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Punctual's probes against the programs that everybody knows, in the same guest.
 
-use punctual_tests::{KERNELS, Scratch};
+use punctual_tests::{KERNELS, Scratch, has_fair_qemu};
 use serde_json::Value;
 
 /// As many executions of each are compared; each seed gives another interleaving.
@@ -225,6 +225,60 @@ fn timer_agrees_with_cyclictest() {
     }
 }
 
+/// A thread on each of two CPUs, all woken at the same moments. Idle, who is woken first is
+/// another CPU in each program, and the other one waits for its turns: there only the minimum
+/// is the same.
+#[test]
+fn timer_agrees_with_cyclictest_on_each_of_two_cpus() {
+    const OURS: &str = "probe = \"timer\"\ninterval_us = 997\npriority = 80\nsamples = 500\n";
+    const THEIRS: &str = r#"probe = "program"
+        run = ["cyclictest", "-q", "-S", "-d0", "-A0", "-N", "-m", "-p80", "-i997", "-l500"]
+    "#;
+    if !has_fair_qemu() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let steps = ["idle", "stress"].map(|load| {
+        let step = |what| format!("[[step]]\nload = \"{load}\"\n{what}");
+        step(OURS) + &step(THEIRS)
+    });
+    let suite = format!("programs = [\"cyclictest\"]\n{}", steps.concat());
+    let suite = &scratch.suite("two", &[], &suite);
+    let words = [suite, "--kernel", KERNELS[1], "--cpus", "2"];
+    let runs = scratch.measure(&[&words[..], &["--seeds", "1..4"]].concat());
+    for cpu in [0, 1] {
+        let ours = |run: &Value, step: usize, figure: &str| {
+            let recording = &run["recordings"][3 * step + cpu];
+            assert_eq!(recording["variant"], format!("cpu{cpu}"));
+            recording[figure].as_f64().unwrap()
+        };
+        let theirs = |run: &Value, step: usize, figure: &str| {
+            let output = run["recordings"][3 * step + 2]["output"].as_str().unwrap();
+            let line = output
+                .lines()
+                .find(|line| line.starts_with(&format!("T: {cpu} ")));
+            number(line.expect("a line for each thread"), figure)
+        };
+        let check = |step, bound: Bound, (here, there), more| {
+            let ours: Vec<f64> = runs.iter().map(|run| ours(run, step, here)).collect();
+            let theirs: Vec<f64> = runs.iter().map(|run| theirs(run, step, there)).collect();
+            bound.check(
+                &ours,
+                &theirs,
+                more,
+                &format!("step {step}, cpu{cpu} {here}"),
+            );
+        };
+        // Of the CPU that is in nobody's way.
+        if cpu == 0 {
+            check(0, Bound::Ns(150.0), ("min", "Min:"), Some(LONGER_NS));
+        }
+        let longer = Some(4.0 * LONGER_NS);
+        check(1, Bound::ShareAndNoise(0.03), ("mean", "Avg:"), longer);
+        check(1, Bound::Overlap, ("max", "Max:"), None);
+    }
+}
+
 /// On PREEMPT_RT one execution takes up to twice as long as another, and a message by a socket
 /// takes longest. Half as long again is seen in any case; [`LONGER_NS`] for each message by a
 /// pipe on the stock kernel.
@@ -237,11 +291,11 @@ fn hackbench_agrees_with_that_of_rt_tests() {
         ipc = "IPC"
         groups = 1
         loops = 50
-        samples = 5
+        samples = 3
         [[step]]
         probe = "program"
         run = ["hackbench", "-g1", "-l50" OPTION]
-        samples = 5
+        samples = 3
     "#;
     let scratch = Scratch::new();
     for (ipc, option) in [("pipe", ", \"-p\""), ("socket", "")] {
@@ -276,7 +330,7 @@ fn mean_of_times(run: &Value) -> f64 {
         .filter_map(|line| line.strip_prefix("Time: "))
         .map(|time| time.trim().parse().unwrap())
         .collect();
-    assert_eq!(times.len(), 5, "{output}");
+    assert_eq!(times.len(), 3, "{output}");
     times.iter().sum::<f64>() / times.len() as f64
 }
 

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use punctual_model::board::{Answer, Hello, Request};
 use punctual_model::frame::{Decoder, Encoder};
+use punctual_model::status_page::Reader;
 use punctual_model::{Progress, digest};
 
 pub use job::{Job, supervise};
@@ -197,6 +198,7 @@ struct Followed {
     stream: File,
     console: File,
     progress: Option<Progress>,
+    reader: Reader,
     /// By which others see that somebody follows it.
     _lock: Option<File>,
 }
@@ -207,6 +209,7 @@ impl Followed {
             stream: job.open("stream", stream)?,
             console: job.open("console", console)?,
             progress: None,
+            reader: Reader::default(),
             _lock: job.lock_plan()?,
             job,
         })
@@ -223,10 +226,13 @@ impl Followed {
 
     /// How far the step is, where it is farther than before.
     fn news(&mut self) -> Option<Progress> {
-        let progress = self.job.progress();
-        let news = progress.filter(|_| progress != self.progress);
-        self.progress = progress;
-        news
+        let progress = self.job.progress(&mut self.reader)?;
+        let before = self.progress.as_ref();
+        if before.is_some_and(|before| !progress.is_news_after(before)) {
+            return None;
+        }
+        self.progress = Some(progress.clone());
+        Some(progress)
     }
 }
 

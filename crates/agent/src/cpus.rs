@@ -16,7 +16,7 @@ use punctual_model::CpuId;
 use punctual_model::cpus::{Placement, parse_list, show_list};
 
 use crate::rt;
-use crate::sys::instructions;
+use crate::sys::arch;
 use crate::sys::sched::Policy;
 
 /// The CPU that a guest boots with.
@@ -62,7 +62,7 @@ fn keep_awake() -> Result<(), String> {
         }
         _ = send.send(prepared);
         loop {
-            instructions::turn();
+            arch::turn();
         }
     });
     let failed = |why: String| format!("{BOOT_CPU} cannot be kept awake: {why}");

@@ -6,15 +6,13 @@ use std::io;
 
 use punctual_model::{Nanos, Plan};
 
-use crate::sys::port::{Port, Ports};
+use crate::sys::arch::{self, FwCfg};
 use crate::sys::time;
 
 /// The name under which the bench hands over the plan.
 pub const PLAN_ITEM: &str = "opt/punctual/plan";
 
-/// The shortest span that the watchdog knows: 2 s.
-const WATCHDOG_SPAN: u8 = 14;
-/// Longer than that span.
+/// Longer than it takes the watchdog.
 const SLEEP: Nanos = Nanos::from_millis(2_500);
 
 /// Keys of `fw_cfg`.
@@ -29,10 +27,9 @@ const DIRECTORY_ENTRY: usize = 64;
 /// `pvpanic` for instance, does not: QEMU's main loop may or may not believe for a moment
 /// that the stopped CPU sleeps, and may or may not leap to the next timer.)
 pub fn pause() -> io::Result<()> {
-    Ports::open()?.write(Port::WatchdogStart, WATCHDOG_SPAN);
+    arch::start_watchdog()?;
     time::sleep(SLEEP);
-    Ports::open()?.write(Port::WatchdogStop, 0);
-    Ok(())
+    arch::stop_watchdog()
 }
 
 /// The plan that the bench hands over.
@@ -44,36 +41,32 @@ pub fn plan() -> Result<Plan, String> {
 
 /// The content of a `fw_cfg` item.
 fn item(name: &str) -> io::Result<Vec<u8>> {
-    let ports = Ports::open()?;
+    let device = FwCfg::open()?;
     let mut signature = [0; 4];
-    select(&ports, FW_CFG_SIGNATURE);
-    ports.read_all(Port::FwCfgData, &mut signature);
+    device.select(FW_CFG_SIGNATURE);
+    device.read(&mut signature);
     if &signature != b"QEMU" {
         return Err(io::Error::new(
             io::ErrorKind::NotFound,
             "there is no fw_cfg device",
         ));
     }
-    let (key, size) = find(&ports, name)
+    let (key, size) = find(&device, name)
         .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("no item {name}")))?;
     let mut content = vec![0; size];
-    select(&ports, key);
-    ports.read_all(Port::FwCfgData, &mut content);
+    device.select(key);
+    device.read(&mut content);
     Ok(content)
 }
 
-fn select(ports: &Ports, key: u16) {
-    ports.write_u16(Port::FwCfgSelector, key);
-}
-
 /// The key and the size of the item called `name`.
-fn find(ports: &Ports, name: &str) -> Option<(u16, usize)> {
+fn find(device: &FwCfg, name: &str) -> Option<(u16, usize)> {
     let mut count = [0; 4];
-    select(ports, FW_CFG_DIRECTORY);
-    ports.read_all(Port::FwCfgData, &mut count);
+    device.select(FW_CFG_DIRECTORY);
+    device.read(&mut count);
     (0..u32::from_be_bytes(count)).find_map(|_| {
         let mut entry = [0; DIRECTORY_ENTRY];
-        ports.read_all(Port::FwCfgData, &mut entry);
+        device.read(&mut entry);
         let size = u32::from_be_bytes([entry[0], entry[1], entry[2], entry[3]]) as usize;
         let key = u16::from_be_bytes([entry[4], entry[5]]);
         let end = entry[8..].iter().position(|byte| *byte == 0)? + 8;

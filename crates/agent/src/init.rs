@@ -5,11 +5,11 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use punctual_model::{Facts, Record};
+use punctual_model::{Facts, Plan, Record};
 
 use crate::stream::{Records as _, Stream};
 use crate::sys::{mount, net, process};
-use crate::{cpus, disk, guest, session};
+use crate::{ageing, cpus, disk, guest, session};
 
 /// Where the bench puts the modules that are to be loaded, named in load order.
 const MODULES: &str = "/lib/modules/punctual";
@@ -53,7 +53,7 @@ fn set_up() -> Result<(), String> {
         // A kernel without a network can be judged too; loads that need one will say so.
         eprintln!("punctual-target: no loopback interface: {error}");
     }
-    guest::pause().map_err(|error| format!("cannot reach the bench by port: {error}"))
+    guest::pause().map_err(|error| format!("cannot reach the bench: {error}"))
 }
 
 fn mount_at(kind: &str, target: &Path) -> Result<(), String> {
@@ -100,9 +100,19 @@ fn facts() -> Facts {
 }
 
 fn measure() -> io::Result<()> {
-    let mut stream = Stream::over_debug_console()?;
-    match guest::plan().and_then(|plan| cpus::bring_up().map(|()| plan)) {
-        Ok(plan) => session::carry_out(&plan, facts(), Facts::new, &mut stream),
+    let mut stream = Stream::to_bench()?;
+    match prepared() {
+        Ok((plan, facts)) => session::carry_out(&plan, facts, Facts::new, &mut stream),
         Err(reason) => stream.send(&Record::Refused(reason)),
     }
+}
+
+/// The plan, when the guest has lived for a while and all of its CPUs are there; and facts.
+fn prepared() -> Result<(Plan, Facts), String> {
+    let plan = guest::plan()?;
+    let mut facts = facts();
+    let aged = ageing::age(plan.seed).map_err(|error| format!("the guest cannot age: {error}"))?;
+    facts.extend(aged);
+    cpus::bring_up()?;
+    Ok((plan, facts))
 }

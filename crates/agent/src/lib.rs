@@ -10,6 +10,7 @@
 //! Between arming a probe and its last sample nothing here allocates, locks, prints or
 //! does I/O.
 
+mod ageing;
 pub mod board;
 pub mod bursts;
 pub mod busy;
@@ -39,3 +40,4 @@ pub mod status_page;
 pub mod stream;
 pub mod sys;
 pub mod threads;
+pub mod virtualised;

@@ -21,8 +21,12 @@ impl Phases {
 
     /// A span from zero up to, not including, `limit`.
     pub fn below(&mut self, limit: Nanos) -> Nanos {
-        let limit = u64::try_from(limit.0).unwrap_or(0).max(1);
-        Nanos((self.next() % limit) as i64)
+        Nanos(self.number(u64::try_from(limit.0).unwrap_or(0)) as i64)
+    }
+
+    /// A number from zero up to, not including, `limit`; zero if that is zero.
+    pub fn number(&mut self, limit: u64) -> u64 {
+        self.next() % limit.max(1)
     }
 
     fn next(&mut self) -> u64 {

@@ -2,11 +2,13 @@
 //! What is judged, as read back from the running kernel, before the first sample.
 
 use std::fs;
+use std::path::Path;
 
 use punctual_model::record::{Preemption, Provenance};
 use punctual_model::{Fact, Facts, Reason};
 
 use crate::sys::{time, tsc};
+use crate::virtualised;
 
 /// Files whose content is a fact of its own, by the name of the fact.
 const FACTS: &[(&str, &str)] = &[
@@ -52,8 +54,10 @@ fn facts() -> Facts {
         let absent = || Reason::unreadable("/proc/cpuinfo", format!("no \"{name}\""));
         cpu_field(&cpu, name).ok_or_else(absent)
     };
-    facts.insert("cpu".into(), field("model name").into());
-    let virtualised = field("flags").map(|flags| has_flag(flags, "hypervisor"));
+    let model = field("model name").map(str::to_owned);
+    let model = model.or_else(|absent| arm_model(&cpu).ok_or(absent));
+    facts.insert("cpu".into(), model.into());
+    let virtualised = virtualised::found(&cpu, Path::new("/"));
     facts.insert("virtualised".into(), virtualised.into());
     facts.insert("high_resolution_timers".into(), high_resolution());
     facts.insert("memory_kib".into(), memory_kib().into());
@@ -126,8 +130,11 @@ fn cpu_field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-fn has_flag(flags: &str, flag: &str) -> bool {
-    flags.split_whitespace().any(|word| word == flag)
+/// On arm64, where no name is shown: who made it, and which of theirs it is, as numbers.
+fn arm_model(cpuinfo: &str) -> Option<String> {
+    let maker = cpu_field(cpuinfo, "CPU implementer")?;
+    let part = cpu_field(cpuinfo, "CPU part")?;
+    Some(format!("implementer {maker}, part {part}"))
 }
 
 #[cfg(test)]
@@ -153,6 +160,14 @@ mod tests {
         assert_eq!(told("full (lazy)"), Preemption::Lazy);
         assert!(is_unknown(&told("none voluntary")));
         assert!(is_unknown(&told("none (other)")));
+    }
+
+    #[test]
+    fn an_arm_processor_is_told_by_its_numbers() {
+        let cpuinfo = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd07\n";
+        let expected = Some("implementer 0x41, part 0xd07".to_owned());
+        assert_eq!(arm_model(cpuinfo), expected);
+        assert_eq!(arm_model("processor\t: 0\n"), None);
     }
 
     #[test]

@@ -41,14 +41,20 @@ pub fn facts() -> Facts {
     facts.insert("governors".into(), with_cpus(governor));
     facts.insert("idle_states".into(), with_cpus(idle_states));
     facts.insert("idle_exit_latency_us".into(), exit_latency(&online).into());
-    let model =
-        ["sys_vendor", "product_name"].map(|name| line(&format!("/sys/class/dmi/id/{name}")));
-    let model = model.into_iter().collect::<Result<Vec<_>, _>>();
-    facts.insert(
-        "machine_model".into(),
-        model.map(|words| words.join(" ")).into(),
-    );
+    facts.insert("machine_model".into(), model().into());
     facts
+}
+
+/// Who made the machine, and what they call it: by DMI, or by the device tree, where that text
+/// ends with a zero byte.
+fn model() -> Result<String, Reason> {
+    let words =
+        ["sys_vendor", "product_name"].map(|name| line(&format!("/sys/class/dmi/id/{name}")));
+    let words = words.into_iter().collect::<Result<Vec<_>, _>>();
+    words.map(|words| words.join(" ")).or_else(|absent| {
+        let text = line("/proc/device-tree/model").map_err(|_| absent)?;
+        Ok(text.trim_end_matches('\0').to_owned())
+    })
 }
 
 fn line(path: &str) -> Result<String, Reason> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where a target's records go: a file descriptor, or the guest's debug console port.
+//! Where a target's records go: a file descriptor, or a guest's bench.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use punctual_model::plan::Step;
 
 use crate::probes::Measurement;
 use crate::session::Repetitions;
-use crate::sys::port::{Port, Ports};
+use crate::sys::arch;
 
 /// Where the records of a plan go.
 pub trait Records {
@@ -46,18 +46,10 @@ impl Stream {
         }
     }
 
-    /// A stream over the guest's debug console; an error where there is none.
-    pub fn over_debug_console() -> io::Result<Self> {
-        // The device answers a read with its own address.
-        let (own, answer) = (
-            Port::DebugConsole as u8,
-            Ports::open()?.read(Port::DebugConsole),
-        );
-        if answer != own {
-            let text = format!("port {own:#x} answers {answer:#x}: no debug console");
-            return Err(io::Error::new(io::ErrorKind::NotFound, text));
-        }
-        Ok(Self::new(DebugConsole))
+    /// A stream from a guest to its bench; an error where there is none.
+    pub fn to_bench() -> io::Result<Self> {
+        arch::find_bench()?;
+        Ok(Self::new(Bench))
     }
 }
 
@@ -68,13 +60,12 @@ impl Records for Stream {
     }
 }
 
-/// QEMU's `isa-debugcon`. There is no interrupt and no buffer, so nothing of the host's time
-/// leaks into the guest.
-struct DebugConsole;
+/// The device by which a guest sends to its bench.
+struct Bench;
 
-impl Write for DebugConsole {
+impl Write for Bench {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ports::open()?.write_all(Port::DebugConsole, bytes);
+        arch::send(bytes)?;
         Ok(bytes.len())
     }
 

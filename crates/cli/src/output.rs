@@ -38,6 +38,19 @@ pub fn print_json(value: &Value) -> Result<()> {
     print(&format!("{value:#}\n"))
 }
 
+/// Prints a result in the form asked for: as JSON, or as text of the terminal's width.
+pub fn print_result(
+    as_json: bool,
+    json: impl FnOnce() -> Value,
+    text: impl FnOnce(usize) -> String,
+) -> Result<()> {
+    if as_json {
+        print_json(&json())
+    } else {
+        print(&text(width()))
+    }
+}
+
 /// The width of tables: `COLUMNS`, where it is set, else the terminal's; 80 where there is none.
 pub fn width() -> usize {
     known_width().unwrap_or(WIDTH)

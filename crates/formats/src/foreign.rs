@@ -169,8 +169,11 @@ fn of_jitterdebugger(results: jitterdebugger::Results) -> Foreign {
 }
 
 fn of_latmus(results: latmus::Results) -> Result<Foreign, FormatError> {
-    let cpu = results.cpu.map(|cpu| format!("cpu{cpu} "));
-    let variant = cpu.unwrap_or_default() + &results.context;
+    let cpu = results.cpu.map(|cpu| format!("cpu{cpu}"));
+    // A user's thread is what probe timer wakes: it stands in the same row.
+    let context = (results.context != "user" || cpu.is_none()).then_some(results.context.as_str());
+    let words: Vec<&str> = cpu.as_deref().into_iter().chain(context).collect();
+    let variant = words.join(" ");
     // The last bin is also that of all that is larger, where there is any.
     let counted = counted(variant, results.bins, results.max_ns, results.has_outliers);
     if let Some(samples) = results.samples.filter(|samples| *samples != counted.count) {

@@ -23,9 +23,6 @@ use crate::{Error, Job, loads, preemption, suites};
 
 pub use file::load;
 
-/// What QEMU and this program take of memory beside a guest's, in mebibytes.
-pub const BESIDE_MIB: u32 = 128;
-
 /// More runs than this are a mistake in typing.
 pub const RUNS_MOST: usize = 1_000_000;
 
@@ -220,10 +217,14 @@ impl<'a> Ready<'a> {
 
 /// What a run is, as a short word: of the same suite, plan, subject and machine, by the same
 /// version, it is the same.
+///
+/// # Panics
+/// Never: the model's types can be written as JSON.
 pub fn key(run: &Run) -> String {
     let what = (&run.suite, &run.plan, &run.subject, &run.punctual);
-    let text = format!("{what:?}{:?}", run.machine);
-    let mut sum = punctual_model::digest::sha256(text.as_bytes());
+    let text = serde_json::to_vec(&(what, &run.machine));
+    let text = text.expect("the model's types can be written as JSON");
+    let mut sum = punctual_model::digest::sha256(&text);
     sum.truncate(16);
     sum
 }
@@ -263,17 +264,6 @@ impl Durations {
     }
 }
 
-/// How many guests fit side by side into this machine's memory, one of them at least.
-pub fn fitting(memory_mib: u32, available_mib: u64) -> usize {
-    let each = u64::from(memory_mib + BESIDE_MIB);
-    usize::try_from(available_mib / each).unwrap_or(1).max(1)
-}
-
-/// The memory that is free for use, in mebibytes; `None` where the kernel does not tell.
-pub fn available_mib() -> Option<u64> {
-    crate::repeats::meminfo_mib("MemAvailable:")
-}
-
 /// The seeds from 1 to `count`.
 fn first_seeds(count: u64) -> Vec<u64> {
     (1..=count.min(SEED_MAX)).collect()
@@ -290,13 +280,6 @@ fn from_here(word: &str, directory: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn as_many_guests_as_memory_has_room_for_and_one_at_least() {
-        assert_eq!(fitting(512, 2_000), 3);
-        assert_eq!(fitting(512, 100), 1);
-        assert_eq!(fitting(16, 144_000), 1_000);
-    }
 
     #[test]
     fn the_middle_of_what_runs_took_is_expected_of_others() {

@@ -3,11 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
+use punctual_model::Architecture;
+
 /// A file that the `punctual` program cannot do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Companion {
-    /// The static program that measures: on the host, and as process 1 of a guest.
-    Target,
+    /// The static program that measures: on a host, and as process 1 of a guest.
+    Target(Architecture),
     /// QEMU's plugin that watches a guest.
     ScopePlugin,
 }
@@ -16,7 +18,8 @@ impl Companion {
     /// The file's name.
     pub fn file_name(self) -> &'static str {
         match self {
-            Self::Target => "punctual-target",
+            Self::Target(Architecture::Amd64) => "punctual-target",
+            Self::Target(Architecture::Arm64) => "punctual-target-aarch64",
             Self::ScopePlugin => "libpunctual_scope.so",
         }
     }
@@ -24,7 +27,8 @@ impl Companion {
     /// The environment variable that names another file in its place.
     pub fn variable(self) -> &'static str {
         match self {
-            Self::Target => "PUNCTUAL_TARGET",
+            Self::Target(Architecture::Amd64) => "PUNCTUAL_TARGET",
+            Self::Target(Architecture::Arm64) => "PUNCTUAL_TARGET_AARCH64",
             Self::ScopePlugin => "PUNCTUAL_PLUGIN",
         }
     }
@@ -65,7 +69,7 @@ mod tests {
         fs::create_dir(&bin).unwrap();
         fs::create_dir_all(&lib).unwrap();
         let executable = bin.join("punctual");
-        let found = || Companion::Target.find_near(&executable);
+        let found = || Companion::Target(Architecture::Amd64).find_near(&executable);
         assert_eq!(
             found(),
             bin.join("punctual-target"),

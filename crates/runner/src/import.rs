@@ -375,7 +375,7 @@ mod tests {
     fn a_co_kernel_stands_beside_others() {
         let run = import("evl.txt", LATMUS, &told()).unwrap();
         let recording = &run.recordings[0];
-        assert_eq!(recording.title(), "timer / unknown / cpu1 user");
+        assert_eq!(recording.title(), "timer / unknown / cpu1");
         // The largest is told in nanoseconds, the others are rounded down.
         assert_eq!(
             (recording.count, recording.max()),

@@ -57,6 +57,7 @@ mod error;
 pub mod import;
 pub mod limits;
 pub mod loads;
+pub mod memory;
 mod mistakes;
 mod observer;
 pub mod options;

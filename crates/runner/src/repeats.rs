@@ -17,7 +17,7 @@ use punctual_model::suite::{SubjectSpec, Suite};
 use punctual_model::{Nanos, Plan, Run};
 
 use crate::systems::{Builder, Equipment};
-use crate::{Error, suites};
+use crate::{Error, memory, suites};
 
 /// How a bench for so many CPUs is had.
 pub type OpenBench<'a> = &'a dyn Fn(u32) -> Result<VirtualBench, Error>;
@@ -187,7 +187,7 @@ fn check_size(then: &VirtualMachine) -> Result<(), String> {
     if !(1..=CPUS_MAX).contains(&then.cpus) || !turns || !clock {
         return Err("its machine is none that this bench makes".into());
     }
-    let here = meminfo_mib("MemTotal:").unwrap_or(u64::MAX);
+    let here = memory::total_mib().unwrap_or(u64::MAX);
     let wanted = u64::from(then.memory_mib);
     if wanted > here || wanted < 16 {
         return Err(format!(
@@ -195,14 +195,6 @@ fn check_size(then: &VirtualMachine) -> Result<(), String> {
         ));
     }
     Ok(())
-}
-
-/// A line of `/proc/meminfo`, in mebibytes; `None` where the kernel does not tell.
-pub(crate) fn meminfo_mib(name: &str) -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let found = text.lines().find_map(|line| line.strip_prefix(name))?;
-    let kib: u64 = found.split_whitespace().next()?.parse().ok()?;
-    Some(kib / 1_024)
 }
 
 /// A stranger's pattern that stands for whole trees of directories is not followed.

@@ -10,14 +10,15 @@ use punctual_bench::host::HostSystem;
 use punctual_bench::ssh::{Board, SshSystem};
 use punctual_bench::system::SystemUnderTest;
 use punctual_bench::virtual_bench::{Machine, Start, TURN, VirtualBench, VirtualSystem, cmdline};
+use punctual_kernels::busybox;
 use punctual_kernels::disk::{self, DiskModule};
 use punctual_kernels::initramfs::{self, Initramfs};
 use punctual_kernels::kmod;
 use punctual_kernels::tree;
 use punctual_kernels::{Catalog, Kernel, KernelError};
-use punctual_model::Nanos;
 use punctual_model::plan::Load;
 use punctual_model::suite::{SubjectSpec, Suite};
+use punctual_model::{Architecture, Nanos};
 
 use crate::{Companion, Error, did_you_mean, preemption};
 
@@ -133,42 +134,48 @@ impl Builder<'_> {
         subjects: &[SubjectSpec],
         progress: &mut dyn FnMut(&str),
     ) -> Result<Vec<PreparedSystem>, Error> {
-        let (target, busybox) = (Companion::Target.find(), initramfs::find_busybox()?);
         let mut guests: BTreeMap<&str, Guest> = BTreeMap::new();
         let mut systems = Vec::new();
         for subject in subjects {
             let id = subject.kernel.as_str();
             if !guests.contains_key(id) {
-                guests.insert(id, self.guest(id, &target, &busybox, progress)?);
+                guests.insert(id, self.guest(id, progress)?);
             }
             let guest = &guests[id];
             if let Some(mistake) = preemption::not_offered(&guest.kernel, &subject.boot)? {
                 let name = &subject.name;
                 return Err(Error::Request(format!("subject \"{name}\": {mistake}")));
             }
-            systems.push(self.system(guest, subject));
+            systems.push(self.system(guest, subject)?);
         }
         Ok(systems)
     }
 
-    fn guest(
-        &self,
-        kernel: &str,
-        target: &Path,
-        busybox: &Path,
-        progress: &mut dyn FnMut(&str),
-    ) -> Result<Guest, Error> {
+    fn guest(&self, kernel: &str, progress: &mut dyn FnMut(&str)) -> Result<Guest, Error> {
         self.equipment.check_room()?;
         let kernel = self.catalog.ensure(kernel, progress);
         let kernel = kernel.map_err(with_likely_name)?;
+        let architecture = kernel.architecture;
+        let target = Companion::Target(architecture).find();
+        let busybox = if architecture.is_foreign() {
+            busybox::of(self.cache, architecture, progress)?
+        } else {
+            initramfs::find_busybox()?
+        };
         let (own, absent) = self.modules(&kernel, progress)?;
         let modules = [kernel.modules.clone(), own].concat();
-        let programs = &self.equipment.programs;
-        let mut initramfs = initramfs::base(target, busybox, &modules, programs)?;
+        let programs = self.programs(&kernel, progress);
+        let mut initramfs = initramfs::base(architecture, &target, &busybox, &modules, programs)?;
         for file in &self.equipment.files {
             put(&mut initramfs, file)?;
         }
-        if self.equipment.disk {
+        if self.equipment.disk && architecture.is_foreign() {
+            // What makes its file system is a program of this machine.
+            progress(&format!(
+                "{}: no disk: guests for {architecture} have none",
+                kernel.id
+            ));
+        } else if self.equipment.disk {
             // Without it the loads that need it are unsupported, and all else can be measured.
             match disk::modules(self.cache, &kernel, progress) {
                 Ok(modules) => put_disk(&mut initramfs, &modules)?,
@@ -190,6 +197,23 @@ impl Builder<'_> {
         })
     }
 
+    /// This machine's programs, for guests in which they run: elsewhere what needs them is
+    /// unsupported, and all else can be measured.
+    fn programs(&self, kernel: &Kernel, progress: &mut dyn FnMut(&str)) -> &[PathBuf] {
+        if !kernel.architecture.is_foreign() {
+            return &self.equipment.programs;
+        }
+        for program in &self.equipment.programs {
+            progress(&format!(
+                "{}: {} does not run on {}: the guest goes without",
+                kernel.id,
+                program.display(),
+                kernel.architecture
+            ));
+        }
+        &[]
+    }
+
     /// The source that is compiled: the same on all kernels, or it would not be one load.
     fn kernel_source(&self, progress: &mut dyn FnMut(&str)) -> Result<Vec<PathBuf>, KernelError> {
         let kernel = self.catalog.ensure(COMPILED, progress)?;
@@ -207,6 +231,14 @@ impl Builder<'_> {
         if names.is_empty() {
             return Ok(Default::default());
         }
+        if kernel.architecture.is_foreign() {
+            let why = format!(
+                "Punctual's modules are not built for {}",
+                kernel.architecture
+            );
+            let absent = |name: &String| (name.clone(), why.clone());
+            return Ok((Vec::new(), names.iter().map(absent).collect()));
+        }
         match kmod::modules(self.cache, &kernel.release, &kernel.suites, names, progress) {
             Ok(modules) => Ok((modules, BTreeMap::new())),
             Err(error @ kmod::KmodError::Io { .. }) => Err(error.into()),
@@ -218,7 +250,7 @@ impl Builder<'_> {
         }
     }
 
-    fn system(&self, guest: &Guest, subject: &SubjectSpec) -> PreparedSystem {
+    fn system(&self, guest: &Guest, subject: &SubjectSpec) -> Result<PreparedSystem, Error> {
         let machine = Machine {
             cmdline: cmdline(&guest.kernel, &subject.boot, self.equipment.cpus),
             kernel: guest.kernel.clone(),
@@ -229,14 +261,15 @@ impl Builder<'_> {
             turn: self.equipment.turn,
             ns_per_insn: self.equipment.ns_per_insn,
         };
-        PreparedSystem {
+        let architecture = guest.kernel.architecture;
+        Ok(PreparedSystem {
             system: Box::new(VirtualSystem {
-                bench: self.bench.clone(),
+                bench: self.bench.of(architecture, self.equipment.cpus)?,
                 machine,
                 start: self.equipment.start,
             }),
             absent: guest.absent.clone(),
-        }
+        })
     }
 }
 
@@ -265,7 +298,7 @@ struct Guest {
 pub fn host(cache: PathBuf, silence: Duration) -> PreparedSystem {
     PreparedSystem {
         system: Box::new(HostSystem {
-            target: Companion::Target.find(),
+            target: Companion::Target(Architecture::Amd64).find(),
             cache,
             silence,
         }),

@@ -205,6 +205,7 @@ pub const SELECT_ALIKE: &str = "
 SELECT number FROM runs
 WHERE seed = :seed AND suite = :suite AND subject = :subject AND started = :started
 ORDER BY number";
+
 /// A run's row alone.
 pub const SELECT_ROW: &str = "SELECT * FROM runs WHERE number = :run";
 

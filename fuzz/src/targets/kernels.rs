@@ -45,7 +45,14 @@ pub const ELF: Target = Target {
 /// The first sectors of a kernel's image.
 pub const IMAGE: Target = Target {
     name: "image",
-    seeds: || vec![image(), b"\x7fELF".to_vec(), b"\x1f\x8b".to_vec()],
+    seeds: || {
+        vec![
+            image(),
+            arm64_image(),
+            b"\x7fELF".to_vec(),
+            b"\x1f\x8b".to_vec(),
+        ]
+    },
     run: |bytes| {
         let _ = judge(Path::new("vmlinuz"), bytes, bytes.len() as u64);
         let _ = judge(Path::new("vmlinuz"), bytes, 1 << 24);
@@ -130,5 +137,21 @@ fn image() -> Vec<u8> {
     put(0x211, &[1]);
     put(0x236, &0x7f_u16.to_le_bytes());
     put(0x600, b"6.12.1-test (a@b) #1 SMP PREEMPT_DYNAMIC\0");
+    bytes
+}
+
+/// An arm64 kernel: a header, one section, a version.
+fn arm64_image() -> Vec<u8> {
+    let mut bytes = vec![0; 2048];
+    let mut put = |at: usize, what: &[u8]| bytes[at..at + what.len()].copy_from_slice(what);
+    put(0, b"MZ");
+    put(24, &[0x0a]);
+    put(56, b"ARM\x64");
+    put(0x3c, &64_u32.to_le_bytes());
+    put(64, b"PE\0\0");
+    put(70, &[1]);
+    put(104, &1_984_u32.to_le_bytes());
+    put(108, &64_u32.to_le_bytes());
+    put(1024, b"Linux version 6.12.1-test (a@b) #1 SMP PREEMPT_RT\n");
     bytes
 }

@@ -25,7 +25,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use punctual_model::board::{self, Refusal};
-use punctual_model::status_page::BYTES;
+use punctual_model::status_page::{BYTES, Reader};
 use punctual_model::{Progress, digest};
 use rustix::fs::{FlockOperation, MemfdFlags, flock, memfd_create};
 use rustix::process::{Pid, Signal, kill_process, setsid};
@@ -178,7 +178,7 @@ impl Job {
     }
 
     /// How far its step is, where that can be seen.
-    pub fn progress(&self) -> Option<Progress> {
+    pub fn progress(&self, reader: &mut Reader) -> Option<Progress> {
         let Processes {
             supervisor,
             status_page,
@@ -187,7 +187,7 @@ impl Job {
         let page = File::open(format!("/proc/{supervisor}/fd/{status_page}")).ok()?;
         let mut bytes = vec![0; BYTES];
         page.read_exact_at(&mut bytes, 0).ok()?;
-        Progress::read(&bytes)
+        reader.read(&bytes)
     }
 
     /// Asks it to end after its sample; however often, as a target that is asked twice ends at

@@ -84,14 +84,16 @@ type Figure = (&'static str, Result<u64, Reason>);
 
 /// The parts of the kernel's image as they lie in memory, and all memory that there is.
 fn image(iomem: &str) -> Result<Vec<Figure>, Reason> {
-    let total = |name: &str| -> u64 {
+    let total = |name: &str| {
         let named = iomem.lines().filter_map(|line| line.split_once(" : "));
-        named
+        let sizes = named
             .filter(|(_, found)| *found == name)
-            .filter_map(|(range, _)| size(range))
-            .sum()
+            .filter_map(|(range, _)| size(range));
+        // On arm64 rodata is told as part of the code, and bss of the data.
+        let absent = || Reason::unreadable("/proc/iomem", format!("no \"{name}\" of its own"));
+        sizes.reduce(|sum, size| sum + size).ok_or_else(absent)
     };
-    let text = total("Kernel code");
+    let text = total("Kernel code")?;
     if text <= 1 {
         return Err(Reason::unreadable(
             "/proc/iomem",
@@ -100,10 +102,10 @@ fn image(iomem: &str) -> Result<Vec<Figure>, Reason> {
     }
     Ok(vec![
         ("kernel_text", Ok(text)),
-        ("kernel_rodata", Ok(total("Kernel rodata"))),
-        ("kernel_data", Ok(total("Kernel data"))),
-        ("kernel_bss", Ok(total("Kernel bss"))),
-        ("system_ram", Ok(total("System RAM"))),
+        ("kernel_rodata", total("Kernel rodata")),
+        ("kernel_data", total("Kernel data")),
+        ("kernel_bss", total("Kernel bss")),
+        ("system_ram", total("System RAM")),
     ])
 }
 
@@ -196,6 +198,18 @@ mod tests {
         assert_eq!(value(&figures, "kernel_text"), Ok(16 << 20));
         assert_eq!(value(&figures, "kernel_bss"), Ok(0x4c_a000));
         assert_eq!(value(&figures, "system_ram"), Ok(0x9_ec00 + 0xfee_0000));
+    }
+
+    #[test]
+    fn what_is_not_told_apart_is_unknown() {
+        let arm64 = "40000000-4fffffff : System RAM\n  40200000-41ebffff : Kernel code\n  \
+            42820000-42d0ffff : Kernel data\n";
+        let figures = image(arm64).unwrap();
+        assert_eq!(value(&figures, "kernel_data"), Ok(0x4f_0000));
+        for part in ["kernel_rodata", "kernel_bss"] {
+            assert!(value(&figures, part).is_err(), "{part}");
+        }
+        assert!(image("").is_err());
     }
 
     #[test]

@@ -200,6 +200,16 @@ struct Line {
     actions: String,
     /// The thread that does so, if one does.
     thread: Option<String>,
+    /// Whether each CPU has its own of it, as each has its timer on arm64: no kernel gives it
+    /// a thread.
+    of_each_cpu: bool,
+}
+
+/// Whether an interrupt is one of each CPU's own, by its number in the hardware and by what
+/// controls it: ARM's GIC has these below 32 (GIC architecture specification, INTIDs).
+fn is_of_each_cpu(chip: &str, in_hardware: &str) -> bool {
+    let number = in_hardware.trim().parse::<u32>();
+    chip.trim().starts_with("GIC") && number.is_ok_and(|number| number < 32)
 }
 
 fn interrupt_lines(threads: &[Thread]) -> Vec<Line> {
@@ -209,8 +219,11 @@ fn interrupt_lines(threads: &[Thread]) -> Vec<Line> {
     let line = |entry: io::Result<fs::DirEntry>| {
         let entry = entry.ok()?;
         let number = entry.file_name().to_str()?.parse().ok()?;
-        let actions = fs::read_to_string(entry.path().join("actions")).ok()?;
-        Line::new(number, actions.trim(), threads)
+        let read = |file| fs::read_to_string(entry.path().join(file));
+        let mut line = Line::new(number, read("actions").ok()?.trim(), threads)?;
+        let (chip, hardware) = (read("chip_name"), read("hwirq"));
+        line.of_each_cpu = is_of_each_cpu(&chip.unwrap_or_default(), &hardware.unwrap_or_default());
+        Some(line)
     };
     let mut lines: Vec<Line> = entries.filter_map(line).collect();
     lines.sort_by_key(|line| line.number);
@@ -229,12 +242,19 @@ impl Line {
             number,
             actions: actions.to_owned(),
             thread: names.find(|name| name.starts_with(&prefix)).cloned(),
+            of_each_cpu: false,
         })
     }
 
     /// Whether it is that of the clock, which interrupts before there are threads.
     fn is_clock(&self) -> bool {
         self.actions == "timer"
+    }
+
+    /// Whether it only leads to other lines, as that of a controller behind another does
+    /// (`chained_action` in `kernel/irq/chip.c`, which has no name).
+    fn is_chained(&self) -> bool {
+        self.actions == "(null)"
     }
 }
 
@@ -276,9 +296,14 @@ fn forced(version: &str, cmdline: &str) -> &'static str {
 }
 
 /// Has each interrupt line a thread? Has none? Both by their numbers, whatever the kernel was
-/// told to do. The clock's line is not counted, and named: no kernel gives it a thread.
+/// told to do. The clock's line, what each CPU has its own of, and what only leads to others
+/// are not counted, and named: no kernel gives them a thread.
 fn verdicts(forced: &str, lines: &[Line]) -> [Finding; 2] {
-    let (clock, others): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(|line| line.is_clock());
+    let (own, lines): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(|line| line.of_each_cpu);
+    let (chained, lines): (Vec<&Line>, Vec<&Line>) =
+        lines.into_iter().partition(|line| line.is_chained());
+    let (clock, others): (Vec<&Line>, Vec<&Line>) =
+        lines.into_iter().partition(|line| line.is_clock());
     let (with, without): (Vec<&Line>, Vec<&Line>) =
         others.iter().partition(|line| line.thread.is_some());
     if others.is_empty() {
@@ -293,8 +318,14 @@ fn verdicts(forced: &str, lines: &[Line]) -> [Finding; 2] {
             _ = write!(why, "; {what}: {}", names(lines));
         }
     }
-    if !clock.is_empty() {
-        _ = write!(why, "; not counted: {}, the clock", names(&clock));
+    for (lines, what) in [
+        (&clock, "the clock"),
+        (&own, "each CPU's own"),
+        (&chained, "which lead to others"),
+    ] {
+        if !lines.is_empty() {
+            _ = write!(why, "; not counted: {}, {what}", names(lines));
+        }
     }
     [without.is_empty(), with.is_empty()].map(|yes| Finding::Answer {
         yes,
@@ -407,6 +438,28 @@ mod tests {
             "PREEMPT_RT"
         );
         assert_eq!(forced("Linux", "quiet threadirqs"), "threadirqs");
+    }
+
+    #[test]
+    fn what_each_cpu_has_its_own_of_is_not_counted_and_named() {
+        assert!(is_of_each_cpu("GICv3\n", "27\n"));
+        assert!(!is_of_each_cpu("GICv3\n", "33\n"));
+        assert!(!is_of_each_cpu("IO-APIC\n", "8\n") && !is_of_each_cpu("", ""));
+        let threads = [thread("irq/13-uart-pl011", 50, 1)];
+        let line = |number, actions| Line::new(number, actions, &threads).unwrap();
+        let timer = Line {
+            of_each_cpu: true,
+            ..line(11, "arch_timer")
+        };
+        let lines = [timer, line(13, "uart-pl011"), line(14, "(null)")];
+        let [each, none] = verdicts("PREEMPT_RT", &lines);
+        let why = "PREEMPT_RT; 1 of 1 interrupt lines have a thread; not counted: 11 arch_timer, \
+                   each CPU's own; not counted: 14 (null), which lead to others";
+        let answer = |yes| Finding::Answer {
+            yes,
+            why: why.into(),
+        };
+        assert_eq!([each, none], [answer(true), answer(false)]);
     }
 
     #[test]

@@ -125,7 +125,7 @@ impl Noise {
         start: &Barrier,
         stall: Option<&stall::Within>,
     ) -> Result<(Nanos, Recording), Reason> {
-        let mut recorder = SeenRecorder::new(self.keep as usize, 0);
+        let mut recorder = SeenRecorder::new(self.keep as usize, 0).of_cpu(cpu);
         let settings = rt::prepare_thread_as(self.policy(), cpu, self.priority);
         let least = settings.and_then(|settings| Ok((settings, self.least_gap()?)));
         // Also a thread that cannot measure comes to the barrier, so that the others go on.
@@ -157,9 +157,7 @@ impl Noise {
         match kernel_entry::is_told() {
             Ok(true) => {}
             Ok(false) => {
-                let why = "this processor does not tell a program that it was interrupted: ES is \
-                           not cleared (with FRED: boot with fred=off)";
-                return Err(why.into());
+                return Err(kernel_entry::NOT_TOLD.into());
             }
             Err(error) => return Err(format!("cannot try a page fault: {error}").into()),
         }

@@ -100,7 +100,7 @@ impl Timer {
         stall: Option<&stall::Device>,
     ) -> Result<Recording, Reason> {
         let kept = self.samples.min(self.keep.into()) as usize;
-        let mut recorder = SeenRecorder::new(kept, self.samples);
+        let mut recorder = SeenRecorder::new(kept, self.samples).of_cpu(cpu);
         let settings = rt::prepare_thread(cpu, self.priority);
         // Also a thread that cannot measure comes to the barrier, so that the others go on.
         start.wait();

@@ -332,11 +332,11 @@ impl Ablate {
     }
 
     fn show(&self, ablation: &Ablation, runs: &[Run]) -> Result<()> {
-        if self.json {
-            output::print_json(&ablation_json(ablation))?;
-        } else {
-            output::print(&ablation_text(ablation, output::width()))?;
-        }
+        let (json, text) = (
+            || ablation_json(ablation),
+            |width| ablation_text(ablation, width),
+        );
+        output::print_result(self.json, json, text)?;
         if let Some(path) = &self.report {
             output::write_page(&ablation_page(ablation, runs, &documents::all()?), path)?;
         }

@@ -253,11 +253,8 @@ impl Bisect {
     }
 
     fn show(&self, bisect: &Bisected) -> Result<()> {
-        if self.json {
-            output::print_json(&bisect_json(bisect))?;
-        } else {
-            output::print(&bisect_text(bisect, output::width()))?;
-        }
+        let (json, text) = (|| bisect_json(bisect), |width| bisect_text(bisect, width));
+        output::print_result(self.json, json, text)?;
         if let Some(path) = &self.report {
             output::write_page(&bisect_page(bisect, &documents::all()?), path)?;
         }

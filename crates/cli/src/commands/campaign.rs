@@ -18,13 +18,10 @@ use punctual_model::run::State;
 use punctual_report::campaign::{
     Campaign as Report, Setting as Part, Worst, campaign_json, campaign_page, campaign_text,
 };
-use punctual_report::judgement::Stories;
 use punctual_runner::campaign::slurm::{Event, Outcome, Slurm};
-use punctual_runner::campaign::{
-    self, BESIDE_MIB, Campaign as Matrix, Durations, Place, Ready, Setting, available_mib, fitting,
-};
+use punctual_runner::campaign::{self, Campaign as Matrix, Durations, Place, Ready, Setting};
 use punctual_runner::systems::{Builder, PreparedSystem};
-use punctual_runner::{Error, Job, Runner};
+use punctual_runner::{Error, Job, Runner, memory};
 use punctual_store::Store;
 use serde_json::{Value, json};
 
@@ -173,8 +170,8 @@ impl Campaign {
     fn side_by_side(&self, matrix: &Matrix) -> Result<usize> {
         let cpus = side_by_side(self.jobs)?;
         let largest = matrix.settings.iter().map(|one| one.suite.memory_mib).max();
-        let room = available_mib().zip(largest);
-        let room = room.map(|(available, largest)| fitting(largest, available));
+        let room = memory::available_mib().zip(largest);
+        let room = room.map(|(available, largest)| memory::guests(largest, available));
         match room.filter(|room| *room < cpus && self.jobs.is_none()) {
             Some(room) => {
                 self.say(&format!("{room} at a time: memory has no room for {cpus}"));
@@ -236,7 +233,7 @@ impl Campaign {
             directory: &directory,
             cache_home: cache.parent().unwrap_or(&cache),
             options: &self.sbatch,
-            memory_mib: memory.unwrap_or(0) + BESIDE_MIB,
+            memory_mib: memory.unwrap_or(0) + memory::BESIDE_GUEST_MIB,
             store,
             cancel: interrupt::flag()?,
         };
@@ -316,35 +313,12 @@ impl Campaign {
                 judge(&matrix.limits, &runs, &Baselines::new()).map_err(|why| why.to_string())
             };
             if let (Ok(judgement), false) = (&judged, self.explain == 0 || is_interrupted()?) {
-                part.verdict_stories = self.broken(judgement, &runs)?;
+                let replay = ReplayArgs::quiet(self.quiet);
+                part.verdict_stories = replay.broken(judgement, &runs, self.explain)?;
             }
             part.judgement = Some(judged);
         }
         Ok(())
-    }
-
-    /// Why the samples were late that broke limits, as many as are to be explained.
-    fn broken(&self, judgement: &Judgement, runs: &[Run]) -> Result<Stories> {
-        let replay = ReplayArgs::quiet(self.quiet);
-        let cancel = interrupt::flag()?;
-        let mut stories = Stories::new();
-        for (answer, number) in judgement.answers.iter().zip(0..) {
-            let broken = answer.sample.as_ref();
-            let broken = broken.filter(|_| answer.fitness == Fitness::Unfit);
-            let found = broken.and_then(|sample| {
-                let run = runs.iter().find(|run| run.id == sample.run)?;
-                Some((run, sample.seq?))
-            });
-            let Some((run, seq)) = found else { continue };
-            if stories.len() == self.explain {
-                break;
-            }
-            let Some(told) = replay.stories(run, &[(&answer.key, seq)], cancel) else {
-                break;
-            };
-            stories.extend(told.into_iter().map(|story| (number, story)));
-        }
-        Ok(stories)
     }
 
     /// Explains the worst samples of all.
@@ -367,11 +341,11 @@ impl Campaign {
     }
 
     fn show(&self, report: &Report) -> Result<()> {
-        if self.json {
-            output::print_json(&campaign_json(report))?;
-        } else {
-            output::print(&campaign_text(report, output::width()))?;
-        }
+        let (json, text) = (
+            || campaign_json(report),
+            |width| campaign_text(report, width),
+        );
+        output::print_result(self.json, json, text)?;
         if let Some(path) = &self.report {
             output::write_page(&campaign_page(report), path)?;
         }

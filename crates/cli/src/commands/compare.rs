@@ -47,11 +47,11 @@ impl Compare {
         output::check_directory(self.data.as_deref())?;
         let runs = Comparable::new(runs).map_err(|refusal| UsageError(refusal.to_string()))?;
         let comparison = compare(&runs);
-        if self.json {
-            output::print_json(&comparison_json(&comparison))?;
-        } else {
-            output::print(&comparison_text(&comparison, output::width()))?;
-        }
+        let (json, text) = (
+            || comparison_json(&comparison),
+            |width| comparison_text(&comparison, width),
+        );
+        output::print_result(self.json, json, text)?;
         if let Some(path) = &self.report {
             let documents = documents::all()?;
             let page = punctual_report::comparison_page(runs.runs(), &documents, &comparison);

@@ -249,11 +249,8 @@ impl Gate {
     }
 
     fn show(&self, gate: &Verdict, runs: &[Run]) -> Result<()> {
-        if self.json {
-            output::print_json(&gate_json(gate))?;
-        } else {
-            output::print(&gate_text(gate, output::width()))?;
-        }
+        let (json, text) = (|| gate_json(gate), |width| gate_text(gate, width));
+        output::print_result(self.json, json, text)?;
         if let Some(path) = &self.report {
             output::write_page(&gate_page(gate, runs, &documents::all()?), path)?;
         }

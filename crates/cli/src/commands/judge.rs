@@ -156,34 +156,10 @@ impl Judge {
         let stories = if self.no_explain {
             Stories::new()
         } else {
-            self.stories(&judgement, &runs)?
+            ReplayArgs::quiet(self.measure.quiet).broken(&judgement, &runs, usize::MAX)?
         };
         self.show(&judgement, &stories, &runs)?;
         Ok(judgement.fitness())
-    }
-
-    /// Why samples were late that broke limits: each run that has such is repeated once.
-    fn stories(&self, judgement: &Judgement, runs: &[Run]) -> Result<Stories> {
-        let replay = ReplayArgs::quiet(self.measure.quiet);
-        let cancel = interrupt::flag()?;
-        let mut stories = Stories::new();
-        for run in runs.iter().filter(|run| run.is_virtual()) {
-            let broken = judgement.answers.iter().enumerate();
-            let broken = broken.filter_map(|(number, answer)| {
-                let sample = answer.sample.as_ref().filter(|one| one.run == run.id)?;
-                let is_broken = answer.fitness == Fitness::Unfit;
-                Some((number, (&answer.key, sample.seq?))).filter(|_| is_broken)
-            });
-            let (numbers, samples): (Vec<usize>, Vec<_>) = broken.unzip();
-            if samples.is_empty() {
-                continue;
-            }
-            let Some(told) = replay.stories(run, &samples, cancel) else {
-                break;
-            };
-            stories.extend(numbers.into_iter().zip(told));
-        }
-        Ok(stories)
     }
 
     /// Measures a suite, and judges what came.

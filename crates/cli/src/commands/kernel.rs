@@ -60,7 +60,7 @@ enum Action {
         /// What to call it
         #[arg(long)]
         id: String,
-        /// The kernel image: a vmlinuz or bzImage for x86-64
+        /// The kernel image: a vmlinuz or bzImage for x86-64, an Image for arm64
         #[arg(value_name = "IMAGE")]
         image: PathBuf,
         /// Boot arguments that it is always started with

@@ -5,12 +5,13 @@ pub mod number_args;
 mod until_decided;
 pub mod what;
 
-use std::iter;
+use std::io::IsTerminal as _;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
+use std::{io, iter};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, value_parser};
@@ -22,11 +23,11 @@ use punctual_model::run::Request;
 use punctual_model::suite::{SubjectSpec, Suite};
 use punctual_model::{Nanos, Plan, Run};
 use punctual_runner::systems::{self, Builder, Equipment, PreparedSystem};
-use punctual_runner::{Choice, Companion, Job, Results, Runner, choose, loads, suites};
-
+use punctual_runner::{Choice, Companion, Job, Observer, Results, Runner, choose, loads, suites};
 use punctual_store::Store;
 
 use super::{StoreArgs, catalog, virtual_bench};
+use crate::live::Live;
 use crate::output::say;
 use crate::progress::Progress;
 use crate::scale_args::ScaleArgs;
@@ -109,6 +110,10 @@ pub struct MeasureArgs {
     /// End a guest that is silent for so many seconds of CPU time, besides what its step takes
     #[arg(long, value_name = "SECONDS", default_value_t = PATIENCE, value_parser = parse_patience)]
     patience: u64,
+    /// Watch on this terminal what is measured: the figures of each CPU, histogram, the last
+    /// seconds. Without a terminal, as ever
+    #[arg(long, conflicts_with = "quiet")]
+    live: bool,
     /// Show no progress
     #[arg(short, long)]
     pub quiet: bool,
@@ -150,17 +155,26 @@ impl Prepared<'_> {
         let all = plans.plans.iter();
         let all = all.flat_map(|plan| iter::repeat_n(plan, wanted));
         let is_virtual = self.args.bench == Bench::Virtual;
-        let progress = Progress::new(all, is_virtual, self.side_by_side, self.args.quiet);
+        let live = self
+            .args
+            .live()
+            .then(|| Live::begin(self.cancel))
+            .transpose()?;
+        let is_quiet = self.args.quiet || live.is_some();
+        let progress = Progress::new(all, is_virtual, self.side_by_side, is_quiet);
         let runner = Runner {
             store: &self.store,
-            observer: &progress,
+            observer: live
+                .as_ref()
+                .map_or(&progress, |live| live as &dyn Observer),
             cancel: self.cancel,
             resume: self.args.resume,
         };
         let jobs = self.jobs(plans, is_wanted)?;
-        let results = runner.carry_out(&jobs, self.side_by_side)?;
+        let results = runner.carry_out(&jobs, self.side_by_side);
         progress.clear();
-        Ok(results)
+        drop(live);
+        Ok(results?)
     }
 
     /// The runs that are to be made, of which nothing has been measured yet.
@@ -223,6 +237,7 @@ impl MeasureArgs {
             store_every: None,
             jobs: None,
             patience: PATIENCE,
+            live: false,
             quiet,
             store: store.clone(),
         }
@@ -253,6 +268,11 @@ impl MeasureArgs {
             cancel: interrupt::flag()?,
             side_by_side: self.side_by_side()?,
         })
+    }
+
+    /// Whether there is somebody to watch, and a terminal to watch on.
+    fn live(&self) -> bool {
+        self.live && io::stderr().is_terminal()
     }
 
     /// Refuses options that name kernels, for a command that names them itself.
@@ -434,7 +454,7 @@ impl MeasureArgs {
 
     /// A board: what answers there is the subject.
     fn board(&self, destination: &Destination) -> Result<(SubjectSpec, PreparedSystem)> {
-        let board = Board::reach(destination, &Companion::Target.find())?;
+        let board = Board::reach(destination, |found| Companion::Target(found).find())?;
         let subject = SubjectSpec {
             name: destination.host.clone(),
             kernel: board.hello.release.clone(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs that are repeated, watched: what `explain` and `survey` have in common.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -9,10 +10,12 @@ use clap::Args;
 use punctual_bench::RunError;
 use punctual_bench::system::Event;
 use punctual_bench::virtual_bench::{Machine, Start};
+use punctual_judge::{Fitness, Judgement};
 use punctual_kernels::paths;
 use punctual_model::{Plan, RecordingKey, Run};
 use punctual_report::asked::Asked;
 use punctual_report::gate::Why;
+use punctual_report::judgement::Stories;
 use punctual_report::scope::Story;
 use punctual_runner::Companion;
 use punctual_scope::error::ScopeError;
@@ -20,9 +23,9 @@ use punctual_scope::explain::{Chosen, Explained, Wanted, explain};
 use punctual_scope::repeat::{OnEvent, Repeater};
 
 use super::{catalog, virtual_bench};
-use crate::UsageError;
 use crate::output::say;
 use crate::progress::Progress;
+use crate::{UsageError, interrupt};
 
 /// The sample of a measurement that has this number.
 fn chosen(run: &Run, key: &RecordingKey, seq: u64) -> Result<Chosen, String> {
@@ -103,6 +106,39 @@ impl ReplayArgs {
         };
         let stories = chosen.into_iter().map(|one| one.and_then(&mut story));
         Some(stories.collect())
+    }
+
+    /// Why the samples were late that broke limits, of `at_most` limits: each run that has such
+    /// is repeated once.
+    pub fn broken(&self, judgement: &Judgement, runs: &[Run], at_most: usize) -> Result<Stories> {
+        let cancel = interrupt::flag()?;
+        let broken = judgement.answers.iter().enumerate();
+        let broken = broken.filter(|(_, answer)| answer.fitness == Fitness::Unfit);
+        let mut samples = BTreeMap::<&str, (Vec<usize>, Vec<_>)>::new();
+        for (number, answer) in broken {
+            let sample = answer.sample.as_ref();
+            let Some((id, seq)) = sample.and_then(|one| Some((one.run.as_str(), one.seq?))) else {
+                continue;
+            };
+            let (numbers, own) = samples.entry(id).or_default();
+            numbers.push(number);
+            own.push((&answer.key, seq));
+        }
+        let mut stories = Stories::new();
+        for run in runs.iter().filter(|run| run.is_virtual()) {
+            let Some((numbers, mut own)) = samples.remove(run.id.as_str()) else {
+                continue;
+            };
+            own.truncate(at_most - stories.len());
+            if own.is_empty() {
+                break;
+            }
+            let Some(told) = self.stories(run, &own, cancel) else {
+                break;
+            };
+            stories.extend(numbers.into_iter().zip(told));
+        }
+        Ok(stories)
     }
 
     /// The samples of both sides, explained; `None` where there is none, or Ctrl-C has ended

@@ -163,11 +163,8 @@ impl Series {
     }
 
     fn show(&self, found: &[Line], runs: &[Run]) -> Result<()> {
-        if self.json {
-            output::print_json(&series_json(found))?;
-        } else {
-            output::print(&series_text(found, output::width()))?;
-        }
+        let (json, text) = (|| series_json(found), |width| series_text(found, width));
+        output::print_result(self.json, json, text)?;
         if let Some(path) = &self.csv {
             fs::write(path, series_csv(found)).with_context(|| path.display().to_string())?;
         }

@@ -90,11 +90,11 @@ impl Verify {
             let claims = self.repeat(&batch, &mut repeats, &store)?;
             verification.claims.extend(claims);
         }
-        if self.json {
-            output::print_json(&verification_json(&verification))?;
-        } else {
-            output::print(&verification_text(&verification, output::width()))?;
-        }
+        let (json, text) = (
+            || verification_json(&verification),
+            |width| verification_text(&verification, width),
+        );
+        output::print_result(self.json, json, text)?;
         if cancel.load(Ordering::SeqCst) {
             let left = wanted - verification.claims.len();
             say!("punctual: interrupted: {left} of {wanted} runs were not begun");

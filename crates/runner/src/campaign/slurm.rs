@@ -19,6 +19,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
+use std::mem::take;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -136,6 +137,7 @@ impl Slurm<'_> {
         self.gather(open, &program, goes_on, on)
     }
 
+    /// Puts tasks and takes what they deliver, until nothing is left to wait for.
     fn gather(
         &self,
         mut open: BTreeMap<String, Run>,
@@ -145,73 +147,71 @@ impl Slurm<'_> {
     ) -> Result<Outcome, Error> {
         let mut attempts: BTreeMap<String, u32> = BTreeMap::new();
         let mut outcome = Outcome::default();
-        let mut trouble = String::new();
+        let mut trouble = Said::default();
         loop {
             // First the queue, then the results: what ends in between is seen as delivered.
             let queue = self.queue();
             self.merge(&mut open, on)?;
-            let mut tell = |said: String| {
-                if said != trouble {
-                    trouble.clone_from(&said);
-                    on(Event::Trouble(said));
-                }
-            };
-            let waiting = match &queue {
-                Ok(waiting) => waiting.clone(),
-                Err(Trouble::Missing(why)) => return Err(Error::Request(why.clone())),
-                Err(Trouble::Passing(why)) => {
-                    tell(why.clone());
+            let waiting = match queue {
+                Err(why) => {
+                    trouble.tell(why, on)?;
                     open.keys().cloned().collect()
                 }
+                Ok(waiting) => waiting,
             };
             outcome.under_way = open.keys().filter(|key| waiting.contains(*key)).count();
             if open.is_empty() || self.cancel.load(Ordering::SeqCst) {
                 return Ok(outcome);
             }
-            let mut missing: Vec<String> = open.keys().cloned().collect();
-            missing.retain(|key| !waiting.contains(key));
-            if !goes_on() {
+            if goes_on() {
+                let lost = self.give_up(&mut open, &waiting, &attempts);
+                outcome.given_up.extend(lost);
+                let missing = open.keys().filter(|key| !waiting.contains(*key));
+                let missing: Vec<String> = missing.cloned().collect();
+                for keys in missing.chunks(TASKS) {
+                    match self.put(program, keys) {
+                        Ok(()) => on(Event::Put(keys.len())),
+                        Err(why) => {
+                            trouble.tell(why, on)?;
+                            continue;
+                        }
+                    }
+                    for key in keys {
+                        *attempts.entry(key.clone()).or_default() += 1;
+                    }
+                }
+            } else {
                 self.withdraw();
                 if outcome.under_way == 0 {
                     return Ok(outcome);
                 }
-                missing.clear();
-            }
-            for key in &missing {
-                let times = attempts.get(key).copied().unwrap_or(0);
-                if times >= ATTEMPTS {
-                    let run = open.remove(key);
-                    outcome.given_up.extend(run.map(|run| {
-                        let (subject, seed) = (&run.subject.name, run.seed);
-                        let logs = self.directory.join("logs");
-                        let logs = logs.display();
-                        format!(
-                            "{subject}, seed {seed}: {ATTEMPTS} tasks delivered nothing; {logs} \
-                             has what they said ({key})"
-                        )
-                    }));
-                }
-            }
-            missing.retain(|key| open.contains_key(key));
-            for keys in missing.chunks(TASKS) {
-                match self.put(program, keys) {
-                    Ok(()) => {
-                        for key in keys {
-                            *attempts.entry(key.clone()).or_default() += 1;
-                        }
-                        on(Event::Put(keys.len()));
-                    }
-                    Err(Trouble::Missing(why)) => return Err(Error::Request(why)),
-                    Err(Trouble::Passing(why)) => {
-                        if why != trouble {
-                            trouble.clone_from(&why);
-                            on(Event::Trouble(why));
-                        }
-                    }
-                }
             }
             self.pause();
         }
+    }
+
+    /// Takes out of `open` what was put often enough and is not waited for; says so of each.
+    fn give_up(
+        &self,
+        open: &mut BTreeMap<String, Run>,
+        waiting: &BTreeSet<String>,
+        attempts: &BTreeMap<String, u32>,
+    ) -> Vec<String> {
+        let is_lost = |(key, _): &(String, Run)| {
+            attempts.get(key).is_some_and(|times| *times >= ATTEMPTS) && !waiting.contains(key)
+        };
+        let (lost, left): (Vec<_>, Vec<_>) = take(open).into_iter().partition(is_lost);
+        open.extend(left);
+        let logs = self.directory.join("logs");
+        let logs = logs.display();
+        let said = |(key, run): (String, Run)| {
+            let (subject, seed) = (&run.subject.name, run.seed);
+            format!(
+                "{subject}, seed {seed}: {ATTEMPTS} tasks delivered nothing; {logs} has what \
+                 they said ({key})"
+            )
+        };
+        lost.into_iter().map(said).collect()
     }
 
     /// Waits a little, but not for a user who wants an end.
@@ -390,6 +390,25 @@ enum Trouble {
     Missing(String),
     /// It may answer later.
     Passing(String),
+}
+
+/// The last trouble that was told: the same is not told again and again.
+#[derive(Default)]
+struct Said(String);
+
+impl Said {
+    /// Tells of what may pass; what does not is an error.
+    fn tell(&mut self, trouble: Trouble, on: &mut dyn FnMut(Event)) -> Result<(), Error> {
+        match trouble {
+            Trouble::Missing(why) => return Err(Error::Request(why)),
+            Trouble::Passing(why) if why != self.0 => {
+                self.0.clone_from(&why);
+                on(Event::Trouble(why));
+            }
+            Trouble::Passing(_) => {}
+        }
+        Ok(())
+    }
 }
 
 /// What a program of Slurm's prints.
