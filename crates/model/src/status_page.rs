@@ -240,29 +240,61 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_added_up_and_the_worst_of_all_is_told() {
+    fn threads_are_added_up_and_each_is_told_by_itself() {
         let (first, second) = (SLOT, 2 * SLOT);
-        let page = page(&[
+        let ring = ring_of(1).unwrap();
+        let mut words = vec![
             (MAGIC_WORD, MAGIC),
             (STEP_WORD, 3),
             (SLOTS_WORD, 2),
             (first + COUNT_WORD, 10),
             (first + OF_WORD, 100),
             (first + WORST_WORD, 7_000),
+            (first + LEAST_WORD, -20_i64 as u64),
+            (first + SUM_WORD, 30_009),
+            (first + CPU_WORD, 4),
             (second + COUNT_WORD, 5),
             (second + OF_WORD, 100),
             (second + WORST_WORD, NO_WORST as u64),
+            (second + LEAST_WORD, NO_LEAST as u64),
             (second + MISSED_WORD, 2),
-        ]);
+            (ring, RING_MAGIC),
+            (ring + RING_COUNT_WORD, 2),
+            (ring + RING_FIRST_WORD, 7_000),
+            (ring + RING_FIRST_WORD + 1, -20_i64 as u64),
+        ];
+        let mut reader = Reader::default();
         let expected = Progress {
             step: 2,
             count: 15,
             of: Some(200),
             worst: Some(Nanos(7_000)),
             missed: 2,
-            threads: Vec::new(),
+            threads: vec![
+                ThreadProgress {
+                    cpu: Some(3),
+                    count: 10,
+                    missed: 0,
+                    least: Some(Nanos(-20)),
+                    mean: Some(Nanos(3_000)),
+                    worst: Some(Nanos(7_000)),
+                    recent: vec![Nanos(7_000), Nanos(-20)],
+                },
+                ThreadProgress {
+                    count: 5,
+                    missed: 2,
+                    ..ThreadProgress::default()
+                },
+            ],
         };
-        assert_eq!(Reader::default().read(&page), Some(expected));
+        assert_eq!(reader.read(&page(&words)), Some(expected));
+        // Of a ring only what was not seen before is told.
+        words.extend([
+            (ring + RING_COUNT_WORD, 3),
+            (ring + RING_FIRST_WORD + 2, 90),
+        ]);
+        let next = reader.read(&page(&words)).unwrap();
+        assert_eq!(next.threads[0].recent, [Nanos(90)]);
     }
 
     #[test]
