@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Campaigns on a cluster: a real Slurm on this machine, over loopback, in a directory of the
-//! test's own. A node is killed with its job, the controller is started again, a file is
-//! damaged: each run is there exactly once, with the digest that this machine gives.
+//! test's own. A node is killed with its job, the controller and the database are started
+//! again, a file is damaged: each run is there exactly once, with the digest that this machine
+//! gives.
+//!
+//! `PUNCTUAL_REPEATS` is how many seeds each of the two kernels has, 8 where it is not set.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use punctual_skip::{program, root};
+use punctual_tests::server::{Server, Stop};
 use punctual_tests::{Ended, KERNELS, Scratch, assert_has, is_alive, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -202,11 +206,19 @@ fn a_cluster_delivers_each_run_once_whatever_dies() {
         return;
     }
     let scratch = Scratch::with_new_cache();
+    let Some(mut server) = Server::new() else {
+        return;
+    };
+    let store = server.database("runs");
+    let in_store = ["--db", store.as_str()];
     let cluster = Cluster::start(&scratch);
     let suite = scratch.file("short.toml", SUITE);
     let [stock, rt] = KERNELS;
-    let matrix =
-        format!("suites = [\"./short.toml\"]\nkernels = [\"{stock}\", \"{rt}\"]\nseeds = 8\n");
+    let seeds = std::env::var("PUNCTUAL_REPEATS");
+    let seeds: usize = seeds.map_or(8, |text| text.parse().expect("a number"));
+    let matrix = format!(
+        "suites = [\"./short.toml\"]\nkernels = [\"{stock}\", \"{rt}\"]\nseeds = {seeds}\n"
+    );
     let campaign = scratch.file("matrix.toml", matrix);
     let shared = scratch.path("shared").display().to_string();
     let words = [
@@ -217,7 +229,7 @@ fn a_cluster_delivers_each_run_once_whatever_dies() {
         "--shared",
         &shared,
     ];
-    let words = [&words[..], &["--explain", "0"]].concat();
+    let words = [&words[..], &["--explain", "0"], &in_store].concat();
     let begin = || {
         let mut command = scratch.punctual(&words);
         command.env("SLURM_CONF", cluster.path("slurm.conf"));
@@ -234,9 +246,9 @@ fn a_cluster_delivers_each_run_once_whatever_dies() {
     until("both nodes measure", || running("n1") && running("n2"));
     first.kill().expect("it runs");
     first.wait().expect("it ends");
-    let mut second = begin();
+    let second = begin();
     until("one has been merged", || {
-        !finished(&scratch, &[]).is_empty()
+        !finished(&scratch, &in_store).is_empty()
     });
     until("the first node measures", || running("n1"));
     cluster.lose("n1");
@@ -254,19 +266,25 @@ fn a_cluster_delivers_each_run_once_whatever_dies() {
             fs::write(result, "x").expect("a file");
         }
     }
+    server.stop(Stop::Crash);
+    server.start();
     cluster.start_controller();
-    until("it has ended", || {
-        second.try_wait().expect("a child").is_some()
-    });
     let ended: Ended = second.wait_with_output().expect("its output").into();
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    assert_has(&ended.stdout, &["16 of 16 runs"]);
+    let wanted = 2 * seeds;
+    assert_has(&ended.stdout, &[&format!("{wanted} of {wanted} runs")]);
 
-    let all = finished(&scratch, &[]);
-    assert_eq!(all.len(), 16, "{all:?}");
+    let all = finished(&scratch, &in_store);
+    assert_eq!(all.len(), wanted, "{all:?}");
     let local = scratch.path("local.db").display().to_string();
     let run = ["run", &suite, "--kernel", stock, "--kernel", rt, "--quiet"];
-    let here = scratch.run(&[&run[..], &["--seeds", "1..8", "--db", &local]].concat());
+    let here = scratch.run(
+        &[
+            &run[..],
+            &["--seeds", &format!("1..{seeds}"), "--db", &local],
+        ]
+        .concat(),
+    );
     assert_eq!(here.status, Some(0), "{}", here.stderr);
     assert_eq!(
         all,
@@ -282,7 +300,7 @@ fn a_cluster_delivers_each_run_once_whatever_dies() {
         "{}",
         again.stderr
     );
-    assert_eq!(finished(&scratch, &[]), all);
+    assert_eq!(finished(&scratch, &in_store), all);
 }
 
 /// Whether a daemon of Debian's packages is installed.

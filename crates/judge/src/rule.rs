@@ -43,7 +43,8 @@ impl Rule {
     }
 
     /// The same rule for one of `rows` comparisons (Bonferroni's share of the level).
-    pub(crate) fn share(&self, rows: usize) -> Self {
+    #[must_use]
+    pub fn share(&self, rows: usize) -> Self {
         Self {
             level: self.level / rows.max(1) as f64,
             ..*self

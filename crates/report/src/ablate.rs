@@ -292,6 +292,19 @@ pub fn trial(names: Vec<String>, side: Side, runs: &[Run], base: &[Run], rule: &
     }
 }
 
+/// How many figures of these runs, all of one subject, a trial compares.
+pub fn figure_count(runs: &[Run]) -> usize {
+    let matrix = Matrix::new(runs);
+    let Some(column) = matrix.columns.first() else {
+        return 0;
+    };
+    let of_row = |row: &Measurement| {
+        let there = |figure: &&Figure| !values(column, row, **figure).is_empty();
+        figures(row).iter().filter(there).count()
+    };
+    matrix.rows.iter().map(of_row).sum()
+}
+
 /// A run, what it recorded, and its figure.
 type Found<'a> = (&'a Run, &'a Recording, Nanos);
 

@@ -9,7 +9,8 @@ use punctual_judge::Rule;
 use punctual_model::Run;
 use punctual_model::suite::Suite;
 use punctual_report::ablate::{
-    Ablation, Advice, Side, Trial, Untried, ablation_json, ablation_page, ablation_text, trial,
+    Ablation, Advice, Side, Trial, Untried, ablation_json, ablation_page, ablation_text,
+    figure_count, trial,
 };
 use punctual_report::gate::rule_of_each;
 use punctual_runner::documents;
@@ -108,8 +109,7 @@ impl Ablate {
             base: Side { kernel, boot },
         };
         let sides = self.sides(&experiment)?;
-        let plans = self.plans(&experiment)?;
-        let (ablation, runs) = self.ablate(&experiment, &plans, sides)?;
+        let (ablation, runs) = self.ablate(&experiment, sides)?;
         self.show(&ablation, &runs)?;
         let is_whole = ablation.trials.iter().all(|trial| trial.gap.is_none());
         Ok(if is_whole && !ablation.is_interrupted {
@@ -141,23 +141,35 @@ impl Ablate {
         Ok(sides)
     }
 
-    /// As many seeds as anything can be told with, and no fewer than the suite has.
-    fn plans(&self, experiment: &Experiment) -> Result<Plans> {
-        let needed = experiment.rule.runs();
-        if let Some(seeds) = self
-            .measure
-            .seeds_asked_for()
-            .filter(|seeds| seeds.len() < needed)
-        {
-            let found = seeds.len();
-            say!(
-                "punctual: with {found} seeds nothing can be told but what is identical: \
-                 {needed} are needed for so many options"
-            );
-        }
+    /// Measures the base with as many seeds as anything can be told with, and no fewer than the
+    /// suite has; with the plans for all others.
+    ///
+    /// Of how many figures there are, its runs tell: in the worst case each pays for all.
+    fn base(&mut self, experiment: &Experiment) -> Result<(Plans, Measured)> {
         let suite = &experiment.suite;
-        self.measure
-            .plans(suite, Some(needed.max(suite.seeds.get() as usize)))
+        let first = experiment.rule.runs().max(suite.seeds.get() as usize);
+        let plans = self.measure.plans(suite, Some(first))?;
+        let measured = self.measured(experiment, &experiment.base, "the base", &plans)?;
+        let Measured::Runs(runs) = &measured else {
+            return Ok((plans, measured));
+        };
+        let figures = figure_count(runs);
+        let needed = experiment.rule.share(figures).runs();
+        if runs.len() >= needed || plans.are_shards() {
+            return Ok((plans, measured));
+        }
+        if let Some(seeds) = self.measure.seeds_asked_for() {
+            say!(
+                "punctual: with {} seeds a change may stay undecided: {needed} are needed for so \
+                 many options and {figures} figures",
+                seeds.len()
+            );
+            return Ok((plans, measured));
+        }
+        let plans = self.measure.plans(suite, Some(needed))?;
+        let told = format!("the base, with {needed} seeds for {figures} figures");
+        let measured = self.measured(experiment, &experiment.base, &told, &plans)?;
+        Ok((plans, measured))
     }
 
     fn take(&mut self, side: &Side) {
@@ -169,7 +181,6 @@ impl Ablate {
     fn ablate(
         &mut self,
         experiment: &Experiment,
-        plans: &Plans,
         sides: Vec<(&OptionSpec, Side)>,
     ) -> Result<(Ablation, Vec<Run>)> {
         let rule = experiment.rule;
@@ -181,7 +192,8 @@ impl Ablate {
             rule,
             is_interrupted: false,
         };
-        let base = match self.measured(experiment, &experiment.base, "the base", plans)? {
+        let (plans, base) = self.base(experiment)?;
+        let base = match base {
             Measured::Runs(runs) => runs,
             Measured::Gap(why) => anyhow::bail!("the base cannot be measured: {why}"),
             Measured::Interrupted => {
@@ -195,7 +207,7 @@ impl Ablate {
             let told = format!("option {number} of {count}, {}", option.name);
             let names = vec![option.name.clone()];
             let Some(mut trial) =
-                self.trial(experiment, (names, side), &told, plans, (&base, &mut runs))?
+                self.trial(experiment, (names, side), &told, &plans, (&base, &mut runs))?
             else {
                 ablation.is_interrupted = true;
                 break;
@@ -204,7 +216,7 @@ impl Ablate {
             ablation.trials.push(trial);
         }
         if self.pairs && !ablation.is_interrupted {
-            self.pairs(experiment, plans, &mut ablation, (&base, &mut runs))?;
+            self.pairs(experiment, &plans, &mut ablation, (&base, &mut runs))?;
         }
         ablation.rank();
         if !ablation.is_interrupted {

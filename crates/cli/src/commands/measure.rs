@@ -629,6 +629,11 @@ impl Plans {
     pub fn first_toml(&self) -> String {
         self.plans.first().map_or_else(String::new, Plan::to_toml)
     }
+
+    /// Whether the runs are shards of one measurement: their number is given by its size.
+    pub fn are_shards(&self) -> bool {
+        self.pooled
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
