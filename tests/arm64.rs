@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use punctual_tests::{HostLoad, Scratch, assert_has, digests, programs, runs};
+use punctual_tests::{HostLoad, Scratch, assert_has, digests, number, programs, runs};
 use serde_json::Value;
 
 const KERNELS: [&str; 2] = ["debian-6.12-arm64", "debian-6.12-rt-arm64"];
@@ -100,11 +100,6 @@ fn is_ready() -> bool {
     built && punctual_skip::program("qemu-system-aarch64")
 }
 
-fn repeats() -> u32 {
-    let number = std::env::var("PUNCTUAL_REPEATS").map(|text| text.parse());
-    number.map_or(1, |number| number.expect("PUNCTUAL_REPEATS is a number"))
-}
-
 #[test]
 fn the_host_has_no_influence_on_an_arm64_guest_either() {
     if !is_ready() {
@@ -131,8 +126,8 @@ fn the_host_has_no_influence_on_an_arm64_guest_either() {
     let other_seed = digests(&measure(&["--seeds", "2"]));
     assert_ne!(other_seed[1].1, expected[1].1);
     let _load = HostLoad::new();
-    for number in 0..repeats() {
-        assert_eq!(digests(&measure(&[])), expected, "{number}, under load");
+    for repeat in 0..number("PUNCTUAL_REPEATS", 1) {
+        assert_eq!(digests(&measure(&[])), expected, "{repeat}, under load");
     }
     assert_eq!(digests(&measure(&["--cold"])), expected, "cold, under load");
 }

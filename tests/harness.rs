@@ -313,6 +313,14 @@ impl Drop for HostLoad {
     }
 }
 
+/// How often something is done: what the environment says, `otherwise` where it says nothing.
+///
+/// # Panics
+/// If it says no number.
+pub fn number(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).map_or(otherwise, |text| text.parse().expect("a number"))
+}
+
 /// Waits until something is so, however slow the machine.
 ///
 /// # Panics

@@ -16,7 +16,7 @@ use fastrand::Rng;
 use punctual_model::run::State;
 use punctual_model::{Recording, Run};
 use punctual_store::Store;
-use punctual_tests::{Scratch, is_soon, qemus_of, until};
+use punctual_tests::{Scratch, is_soon, number, qemus_of, until};
 use rustix::process::{Pid, Signal, kill_process};
 
 const SUITE: &str = r#"
@@ -45,10 +45,6 @@ const VICTIMS: [Victim; 5] = [
     Victim::Qemu(Signal::KILL),
     Victim::Qemu(Signal::TERM),
 ];
-
-fn number(variable: &str, otherwise: u64) -> u64 {
-    std::env::var(variable).map_or(otherwise, |text| text.parse().expect("a number"))
-}
 
 /// What all runs share, and what they should measure.
 struct Bench {

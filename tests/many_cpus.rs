@@ -4,7 +4,7 @@
 //! They need a QEMU from 8.1 on: the installed one, or that of `tools/other-qemu`.
 //! `PUNCTUAL_REPEATS` is how often each is measured again, once where it is not set.
 
-use punctual_tests::{HostLoad, KERNELS, Scratch, digests, has_fair_qemu};
+use punctual_tests::{HostLoad, KERNELS, Scratch, digests, has_fair_qemu, number};
 use serde_json::Value;
 
 /// All CPUs idle, all under load, and threads that wake one another across CPUs.
@@ -23,11 +23,6 @@ probe = "wake"
 samples = 5
 by = ["futex", "pipe"]
 "#;
-
-fn repeats() -> u32 {
-    let number = std::env::var("PUNCTUAL_REPEATS").map(|text| text.parse());
-    number.map_or(1, |number| number.expect("PUNCTUAL_REPEATS is a number"))
-}
 
 #[test]
 fn the_host_has_no_influence_on_several_cpus_either() {
@@ -49,8 +44,8 @@ fn the_host_has_no_influence_on_several_cpus_either() {
             "{cpus} CPUs, without snapshot"
         );
         let _load = HostLoad::new();
-        for number in 0..repeats() {
-            assert_eq!(words(&[]), expected, "{cpus} CPUs, {number}, under load");
+        for repeat in 0..number("PUNCTUAL_REPEATS", 1) {
+            assert_eq!(words(&[]), expected, "{cpus} CPUs, {repeat}, under load");
         }
     }
 }

@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 
 use punctual_skip::{program, root};
 use punctual_tests::server::{Server, Stop};
-use punctual_tests::{Ended, KERNELS, Scratch, assert_has, is_alive, until};
+use punctual_tests::{Ended, KERNELS, Scratch, assert_has, is_alive, number, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -214,8 +214,7 @@ fn a_cluster_delivers_each_run_once_whatever_dies() {
     let cluster = Cluster::start(&scratch);
     let suite = scratch.file("short.toml", SUITE);
     let [stock, rt] = KERNELS;
-    let seeds = std::env::var("PUNCTUAL_REPEATS");
-    let seeds: usize = seeds.map_or(8, |text| text.parse().expect("a number"));
+    let seeds = number("PUNCTUAL_REPEATS", 8);
     let matrix = format!(
         "suites = [\"./short.toml\"]\nkernels = [\"{stock}\", \"{rt}\"]\nseeds = {seeds}\n"
     );
@@ -271,7 +270,7 @@ fn a_cluster_delivers_each_run_once_whatever_dies() {
     cluster.start_controller();
     let ended: Ended = second.wait_with_output().expect("its output").into();
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    let wanted = 2 * seeds;
+    let wanted = 2 * seeds as usize;
     assert_has(&ended.stdout, &[&format!("{wanted} of {wanted} runs")]);
 
     let all = finished(&scratch, &in_store);

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use fastrand::Rng;
-use punctual_tests::{Ended, Scratch, assert_has, descendants, is_alive, runs, until};
+use punctual_tests::{Ended, Scratch, assert_has, descendants, is_alive, number, runs, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -282,8 +282,7 @@ fn a_board_is_measured_as_this_machine_is() {
 #[test]
 fn a_connection_that_is_cut_again_and_again_loses_nothing() {
     let Some(board) = Board::new("") else { return };
-    let repeats = std::env::var("PUNCTUAL_REPEATS");
-    let wanted: u64 = repeats.map_or(5, |text| text.parse().expect("a number"));
+    let wanted = number("PUNCTUAL_REPEATS", 5);
     let (mut cuts, mut measured) = (0, Vec::new());
     let mut rng = Rng::new();
     while cuts < wanted {
