@@ -101,21 +101,26 @@ fn a_planted_option_is_ranked_first_and_explained() {
         runs["runs"].as_array().expect("runs").len()
     };
     let before = count();
-    assert_ends(
-        &ablate(&more, &["--explain", "0", "--seeds", "1..5"]),
-        3,
-        &[
-            "with 5 seeds a change may stay undecided: 6 are needed for so many options and 2 \
-             figures",
-            "1. planted (without boot arguments) buys ",
-            "a test: do not trace: holds",
-            "gone (debian-6.12-rt@6.12.1): undecided: ",
-            "expected that version",
-            "its kernel does not know the boot argument punctual_nonsense=1",
-            "cannot be seen: virtual time has no frequency",
-        ],
-    );
+    let told = [
+        "1. planted (without boot arguments) buys ",
+        "a test: do not trace: holds",
+        "gone (debian-6.12-rt@6.12.1): undecided: ",
+        "expected that version",
+        "its kernel does not know the boot argument punctual_nonsense=1",
+        "cannot be seen: virtual time has no frequency",
+    ];
+    let few = "with 5 seeds a change may stay undecided: 6 are needed for so many options and 2 \
+               figures";
+    let named = ["--explain", "0", "--seeds", "1..5"];
+    assert_ends(&ablate(&more, &named), 3, &[&told[..], &[few]].concat());
     assert_eq!(count(), before, "nothing is measured again");
+    // Where no seeds are named, as many are measured as the figures take.
+    assert_ends(&ablate(&more, &["--explain", "0"]), 3, &told);
+    assert_eq!(
+        count(),
+        before + 4,
+        "a sixth seed of the base and of each option"
+    );
 
     let gone = "[[option]]\nname = \"a\"\nwithout = \"quiet\"\n";
     let preempt = "[[option]]\nname = \"a\"\nboot = \"preempt=ful\"\n";

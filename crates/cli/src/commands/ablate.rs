@@ -158,18 +158,21 @@ impl Ablate {
         if runs.len() >= needed || plans.are_shards() {
             return Ok((plans, measured));
         }
-        if let Some(seeds) = self.measure.seeds_asked_for() {
+        let have = runs.len();
+        if self.measure.has_seeds() {
             say!(
-                "punctual: with {} seeds a change may stay undecided: {needed} are needed for so \
-                 many options and {figures} figures",
-                seeds.len()
+                "punctual: with {have} seeds a change may stay undecided: {needed} are needed for \
+                 so many options and {figures} figures"
             );
             return Ok((plans, measured));
         }
-        let plans = self.measure.plans(suite, Some(needed))?;
-        let told = format!("the base, with {needed} seeds for {figures} figures");
-        let measured = self.measured(experiment, &experiment.base, &told, &plans)?;
-        Ok((plans, measured))
+        let further = self.measure.plans_after(suite, have, needed - have)?;
+        let told = format!("the base, {needed} seeds for {figures} figures");
+        let measured = match self.measured(experiment, &experiment.base, &told, &further)? {
+            Measured::Runs(further) => Measured::Runs([runs.as_slice(), &further].concat()),
+            none => none,
+        };
+        Ok((self.measure.plans(suite, Some(needed))?, measured))
     }
 
     fn take(&mut self, side: &Side) {
