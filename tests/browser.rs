@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
-use punctual_tests::served::{Reply, Served, fill};
+use punctual_tests::served::{Reply, Served, add_campaigns, fill};
 use punctual_tests::{Scratch, until};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
@@ -206,7 +206,7 @@ impl Drop for Browser {
 #[test]
 fn pages_fit_narrow_and_wide_light_and_dark_and_complain_of_nothing() {
     let scratch = Scratch::new();
-    drop(fill(&scratch));
+    add_campaigns(&fill(&scratch));
     let Some(browser) = Browser::new(&scratch) else {
         return;
     };
@@ -222,6 +222,9 @@ fn pages_fit_narrow_and_wide_light_and_dark_and_complain_of_nothing() {
         ),
         ("judged", "/gate?run=r2&run=r4&run=r6&baseline=stable"),
         ("baselines", "/baselines"),
+        ("campaigns", "/campaigns"),
+        ("done", "/campaigns/c1"),
+        ("under-way", "/campaigns/c2"),
     ];
     for width in [1280, 390] {
         let mut papers = Vec::new();

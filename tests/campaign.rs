@@ -132,6 +132,30 @@ fn a_campaign_that_is_killed_goes_on_and_each_run_is_made_once() {
 }
 
 #[test]
+fn two_campaigns_at_once_on_one_store_measure_each_run_once() {
+    let scratch = Scratch::new();
+    let own = |name: &str| file(&scratch, name, "summary = \"together\"\n");
+    let files = [own("one.toml"), own("other.toml")];
+    let begin = |file: &String| {
+        let mut command = scratch.punctual(&["campaign", file, "--jobs", "1", "--explain", "0"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("punctual starts")
+    };
+    let both: Vec<_> = files.iter().map(begin).collect();
+    let both: Vec<Ended> = both
+        .into_iter()
+        .map(|child| child.wait_with_output().expect("its output").into())
+        .collect();
+    for ended in &both {
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+        assert_has(&ended.stdout, &["4 of 4 runs"]);
+    }
+    let all = stored(&scratch);
+    assert_eq!(all.len(), 4, "each was begun once: {all:?}");
+    assert_eq!(finished(&scratch).len(), 4);
+}
+
+#[test]
 fn a_budget_ends_it_and_mistakes_are_told_with_their_line() {
     let scratch = Scratch::new();
     let campaign = file(&scratch, "matrix.toml", "budget = \"1ms\"\n");

@@ -9,6 +9,7 @@
 pub mod explained;
 pub mod long;
 pub mod markdown;
+pub mod schema;
 pub mod served;
 pub mod server;
 

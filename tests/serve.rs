@@ -6,8 +6,10 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
-use punctual_tests::served::{Served, fill};
-use punctual_tests::{Scratch, assert_has, until};
+use punctual_model::run::State;
+use punctual_store::End;
+use punctual_tests::served::{Served, add_campaigns, fill};
+use punctual_tests::{Scratch, assert_has, schema, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -93,6 +95,26 @@ fn runs_are_listed_filtered_shown_compared_and_judged() {
         true
     );
 
+    add_campaigns(&store);
+    for (path, form) in [
+        ("/api/runs", "list"),
+        ("/api/runs?limit=3", "list"),
+        ("/api/baselines", "list"),
+        ("/api/campaigns", "list"),
+        ("/api/runs/r1", "run"),
+        ("/api/runs/r1/stories", "stories"),
+        ("/api/compare?run=r1&run=r2", "compare"),
+        ("/api/gate?run=r2&baseline=stable", "gate"),
+        ("/api/campaigns/c1", "campaign"),
+        ("/api/campaigns/c2", "campaign"),
+    ] {
+        schema::check(form, &site.json(path)).unwrap_or_else(|why| panic!("{path}: {why}"));
+    }
+    let error = site.get("/api/runs/r99");
+    assert_eq!(error.status, 404);
+    schema::check("error", &serde_json::from_str(&error.body).unwrap()).unwrap();
+    assert!(schema::check("list", &site.json("/api/runs/r1")).is_err());
+
     // What is asked for again and has not changed is not sent again.
     let tag = format!("If-None-Match: \"x\", W/{}\r\n", one.header("etag"));
     let again = site.request("GET", "/runs/r1", &tag);
@@ -104,9 +126,71 @@ fn runs_are_listed_filtered_shown_compared_and_judged() {
 }
 
 #[test]
+fn a_campaign_is_seen_while_it_goes_on() {
+    let scratch = Scratch::new();
+    let store = fill(&scratch);
+    add_campaigns(&store);
+    let site = Served::new(&scratch, &[], None);
+    let all = site.get("/campaigns");
+    assert_has(&all.body, &["href=\"/campaigns/c1\"", "done", "under way"]);
+
+    let ended = site.get("/campaigns/c1");
+    assert_eq!(ended.header("refresh"), "", "nothing will change");
+    assert_has(
+        &ended.body,
+        &[
+            "Ranking",
+            "Heat map",
+            "What it said at its end",
+            "6 of 6 runs",
+            "/runs/r1\"",
+        ],
+    );
+    let json = site.json("/api/campaigns/c1");
+    assert_eq!((&json["asked"], &json["finished"]), (&6.into(), &6.into()));
+    assert_eq!(json["settings"][0]["ranking"][0]["subject"], 1, "{json:#}");
+
+    let now = site.get("/campaigns/c2");
+    assert_eq!(now.header("refresh"), "10");
+    assert_has(
+        &now.body,
+        &[
+            "Under way",
+            "href=\"/runs/r9\"",
+            " 1 of 3 runs; under way",
+            "1 at a time",
+        ],
+    );
+    let still = site.get("/campaigns/c2?refresh=no");
+    assert_eq!(still.header("refresh"), "");
+    let finished = |id: &str| site.json(&format!("/api/campaigns/{id}"))["finished"].clone();
+    assert_eq!(finished("c2"), 1);
+
+    // A run that ends is in the next answer; one that is removed is not.
+    let end = End {
+        state: State::Finished,
+        error: None,
+        finished: "2026-01-09T00:02:00Z",
+        console: "",
+        digest: Some("0123456789abcdef"),
+    };
+    store.end("r9", &end).unwrap();
+    assert_eq!(finished("c2"), 2);
+    assert_has(&site.get("/campaigns/c2").body, &[" 2 of 3 runs"]);
+    store.remove("r9").unwrap();
+    assert_eq!(finished("c2"), 1);
+
+    for unknown in ["c3", "r1", "%3Cb%3E", ""] {
+        let target = format!("/api/campaigns/{unknown}");
+        let expected = if unknown.is_empty() { 200 } else { 404 };
+        assert_eq!(site.get(&target).status, expected, "{target}");
+    }
+}
+
+#[test]
 fn nothing_foreign_becomes_markup_and_nothing_is_executed() {
     let scratch = Scratch::new();
-    drop(fill(&scratch));
+    add_campaigns(&fill(&scratch));
     let site = Served::new(&scratch, &[], None);
     let word =
         "%3Cscript%3Ealert(1)%3C/script%3E%22%27%3E%3Cimg%20src=x%20onerror=alert(2)%3E%26amp;";
@@ -116,6 +200,10 @@ fn nothing_foreign_becomes_markup_and_nothing_is_executed() {
         "/runs/r7".into(),
         "/runs/r8".into(),
         "/baselines".into(),
+        "/campaigns".into(),
+        "/campaigns/c1".into(),
+        "/campaigns/c2".into(),
+        format!("/campaigns/{word}"),
         "/compare?run=r7&run=r1".into(),
         "/gate?run=r7&baseline=stable".into(),
         "/show?run=r7&run=r8".into(),

@@ -6,9 +6,10 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
+use punctual_model::campaign::{Asked, Setting};
 use punctual_model::run::{Request, State};
 use punctual_model::{MachineRecord, Nanos, Recorder, RecordingKey, Run, Subject};
-use punctual_store::{End, Store, Story};
+use punctual_store::{End, PlannedRun, Store, Story, key};
 use serde_json::Value;
 
 use crate::Scratch;
@@ -80,6 +81,67 @@ pub fn fill(scratch: &Scratch) -> Store {
     };
     store.add_story("r1", &told).expect("it works");
     store
+}
+
+/// In a store that was [filled](fill): a campaign that has ended, and one that this process is
+/// at, which goes on with the run r9.
+///
+/// # Panics
+/// If they cannot be stored.
+pub fn add_campaigns(store: &Store) {
+    let asked = |name: &str, subjects: &[&str], seeds: &[u64]| Asked {
+        name: name.into(),
+        summary: format!("what for {EVIL}"),
+        left_out: vec![EVIL.into()],
+        settings: vec![Setting {
+            name: "demo".into(),
+            subjects: subjects.iter().copied().map(str::to_owned).collect(),
+            seeds: seeds.to_vec(),
+        }],
+    };
+    let planned = |runs: &[&str]| -> Vec<PlannedRun> {
+        let runs = runs.iter().map(|id| store.load(id).expect("it works"));
+        runs.map(|run| PlannedRun {
+            setting: 0,
+            subject: usize::from(run.subject.name != "none"),
+            seed: run.seed,
+            key: key(&run),
+        })
+        .collect()
+    };
+    let begun = "2026-01-09T00:00:00Z";
+    let ended = asked("nightly", &["none", "rt"], &[1, 2, 3]);
+    let runs = planned(&["r1", "r2", "r3", "r4", "r5", "r6"]);
+    let id = store
+        .begin_campaign(&ended, &runs, begun)
+        .expect("it works");
+    let told = format!("nightly: 6 of 6 runs {EVIL}");
+    store
+        .end_campaign(&id, "2026-01-09T01:00:00Z", &told)
+        .expect("it works");
+    // One is finished, one goes on, and one waits.
+    let going = Run {
+        seed: 2,
+        plan: "seed = 2".into(),
+        ..store.load("r7").expect("it works")
+    };
+    store.begin(&going).expect("it works");
+    let waits = Run {
+        seed: 3,
+        plan: "seed = 3".into(),
+        ..going.clone()
+    };
+    let mut runs = planned(&["r7"]);
+    runs.extend([going, waits].map(|run| PlannedRun {
+        setting: 0,
+        subject: 1,
+        seed: run.seed,
+        key: key(&run),
+    }));
+    let asked = asked(EVIL, &["none", EVIL], &[1, 2, 3]);
+    store
+        .begin_campaign(&asked, &runs, begun)
+        .expect("it works");
 }
 
 /// A server, and where it is.

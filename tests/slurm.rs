@@ -5,6 +5,8 @@
 //! gives.
 //!
 //! `PUNCTUAL_REPEATS` is how many seeds each of the two kernels has, 8 where it is not set.
+//! `PUNCTUAL_EFFICIENCY` has so many runs of half a minute made, and prints how well the nodes
+//! were used, by the tasks and by Slurm's own account.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -95,6 +97,7 @@ impl Cluster {
              ReturnToService=2\nSlurmdTimeout=10\nSlurmctldTimeout=10\nKillWait=2\n\
              NodeName=n1 NodeHostname={name} NodeAddr=127.0.0.1 Port={n1} CPUs=1 RealMemory=4096\n\
              NodeName=n2 NodeHostname={name} NodeAddr=127.0.0.1 Port={n2} CPUs=1 RealMemory=4096\n\
+             JobCompType=jobcomp/filetxt\nJobCompLoc={here}/completed\n\
              PartitionName=all Nodes=n1,n2 Default=YES State=UP\n"
         )
     }
@@ -271,7 +274,13 @@ fn a_cluster_delivers_each_run_once_whatever_dies() {
     let ended: Ended = second.wait_with_output().expect("its output").into();
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
     let wanted = 2 * seeds as usize;
-    assert_has(&ended.stdout, &[&format!("{wanted} of {wanted} runs")]);
+    assert_has(
+        &ended.stdout,
+        &[
+            &format!("{wanted} of {wanted} runs"),
+            "On the cluster guests ran for ",
+        ],
+    );
 
     let all = finished(&scratch, &in_store);
     assert_eq!(all.len(), wanted, "{all:?}");
@@ -300,6 +309,50 @@ fn a_cluster_delivers_each_run_once_whatever_dies() {
         again.stderr
     );
     assert_eq!(finished(&scratch, &in_store), all);
+}
+
+/// Nothing is asserted about how long anything takes; what is printed is for people.
+#[test]
+fn how_well_nodes_are_used() {
+    let runs = number("PUNCTUAL_EFFICIENCY", 0);
+    if runs == 0 || !has("slurmctld") {
+        return;
+    }
+    let scratch = Scratch::with_new_cache();
+    let cluster = Cluster::start(&scratch);
+    // About half a minute on an idle CPU.
+    scratch.file(
+        "long.toml",
+        "name = \"long\"\nsummary = \"switches\"\n[[step]]\nprobe = \"switch\"\n\
+         samples = 1_200_000\n",
+    );
+    let matrix = format!(
+        "suites = [\"./long.toml\"]\nkernels = [\"{}\"]\nseeds = {runs}\n",
+        KERNELS[1]
+    );
+    let campaign = scratch.file("matrix.toml", matrix);
+    let shared = scratch.path("shared").display().to_string();
+    let words = [
+        "campaign",
+        &campaign,
+        "--executor",
+        "slurm",
+        "--shared",
+        &shared,
+        "--json",
+    ];
+    let mut command = scratch.punctual(&[&words[..], &["--explain", "0"]].concat());
+    command.env("SLURM_CONF", cluster.path("slurm.conf"));
+    let ended = Ended::of(&mut command);
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let report: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    let cluster_used = &report["cluster"];
+    assert_eq!(cluster_used["tasks"], runs, "{cluster_used:#}");
+    println!("{cluster_used:#}");
+    println!(
+        "{}",
+        fs::read_to_string(cluster.path("completed")).expect("a file")
+    );
 }
 
 /// Whether a daemon of Debian's packages is installed.

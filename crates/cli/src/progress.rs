@@ -3,7 +3,7 @@
 
 mod estimate;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -36,6 +36,8 @@ pub struct Progress {
     estimate: Mutex<Estimate>,
     /// The runs that go on just now, by id.
     lines: Mutex<HashMap<String, Line>>,
+    /// The runs of other processes that are waited for, by id.
+    elsewhere: Mutex<HashSet<String>>,
 }
 
 enum Form {
@@ -81,6 +83,7 @@ impl Progress {
             begun: Instant::now(),
             estimate: Mutex::new(estimate),
             lines: Mutex::default(),
+            elsewhere: Mutex::default(),
         }
     }
 
@@ -270,6 +273,19 @@ impl Observer for Progress {
             name(run),
             run.id
         ));
+    }
+
+    fn elsewhere(&self, id: &str, run: &Run) {
+        let mut known = self
+            .elsewhere
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if known.insert(id.to_owned()) {
+            let name = name(run);
+            self.say(&format!(
+                "{name}: another process measures it, as {id}; that is waited for"
+            ));
+        }
     }
 }
 

@@ -9,6 +9,7 @@
 
 pub mod architecture;
 pub mod board;
+pub mod campaign;
 pub mod cpus;
 pub mod digest;
 pub mod finding;

@@ -9,6 +9,7 @@ mod page;
 mod text;
 
 use punctual_judge::Judgement;
+use punctual_model::campaign::{self as asked, Asked};
 use punctual_model::run::{Run, State};
 use punctual_model::{Nanos, RecordingKey};
 
@@ -16,9 +17,10 @@ use crate::judgement::Stories;
 use crate::matrix::{Column, Matrix, Measurement, fate};
 use crate::scope::Story;
 use crate::series::{Figure, OfRun, figures, values};
+use crate::text::counted;
 
 pub use json::campaign_json;
-pub use page::campaign_page;
+pub use page::{RUNS, campaign_document, campaign_page};
 pub use text::campaign_text;
 
 /// What came of a campaign.
@@ -34,6 +36,19 @@ pub struct Campaign {
     pub settings: Vec<Setting>,
     /// Why the worst samples were late.
     pub stories: Vec<(Worst, Run, Story)>,
+    /// How well a cluster was used, where one measured.
+    pub cluster: Option<Cluster>,
+}
+
+/// How well a cluster was used: by the tasks that delivered what they measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cluster {
+    /// How many tasks that were.
+    pub tasks: usize,
+    /// For how long their guests ran, together, in seconds.
+    pub guest_s: f64,
+    /// For how long they had a node, together, in seconds.
+    pub allocated_s: f64,
 }
 
 /// A suite with its subjects: what may be compared.
@@ -58,8 +73,10 @@ pub struct Subject {
     pub name: String,
     /// The seeds that are asked for.
     pub seeds: Vec<u64>,
-    /// The runs that were begun, by seed.
+    /// The runs that have ended, by seed.
     pub runs: Vec<RunOf>,
+    /// How many go on.
+    pub under_way: usize,
 }
 
 /// A run in one line.
@@ -114,6 +131,21 @@ pub struct Rank {
 }
 
 impl Campaign {
+    /// A campaign of which nothing has been measured yet.
+    pub fn of(asked: &Asked) -> Self {
+        let setting = |one: &asked::Setting| {
+            Setting::new(&one.name, one.subjects.iter().cloned(), &one.seeds)
+        };
+        Self {
+            name: asked.name.clone(),
+            summary: asked.summary.clone(),
+            left_out: asked.left_out.clone(),
+            settings: asked.settings.iter().map(setting).collect(),
+            stories: Vec::new(),
+            cluster: None,
+        }
+    }
+
     /// How many runs are finished, and how many are asked for.
     pub fn progress(&self) -> (usize, usize) {
         let subjects = || self.settings.iter().flat_map(|one| &one.subjects);
@@ -134,7 +166,8 @@ impl Campaign {
         for setting in &self.settings {
             for subject in &setting.subjects {
                 let about = format!("{}: {}", setting.name, subject.name);
-                let missing = subject.seeds.len() - subject.runs.len();
+                let begun = subject.runs.len() + subject.under_way;
+                let missing = subject.seeds.len().saturating_sub(begun);
                 if missing > 0 {
                     let runs = if missing == 1 { "run was" } else { "runs were" };
                     gaps.push(format!("{about}: {missing} {runs} not begun"));
@@ -181,6 +214,33 @@ impl Campaign {
     }
 }
 
+impl Cluster {
+    /// The sum of what tasks took: the time of their guest, and the time that they had a node, in
+    /// seconds each. `None` where there is none.
+    pub fn of(tasks: &[(f64, f64)]) -> Option<Self> {
+        let sum = |of: fn(&(f64, f64)) -> f64| tasks.iter().map(of).sum();
+        (!tasks.is_empty()).then(|| Self {
+            tasks: tasks.len(),
+            guest_s: sum(|one| one.0),
+            allocated_s: sum(|one| one.1),
+        })
+    }
+
+    /// Which share of the time that tasks had a node their guests ran.
+    pub fn efficiency(&self) -> f64 {
+        self.guest_s / self.allocated_s
+    }
+
+    /// `On the cluster guests ran for 97.1 % of the time that 200 tasks had a node.`
+    pub fn told(&self) -> String {
+        format!(
+            "On the cluster guests ran for {:.1} % of the time that {} had a node.",
+            100.0 * self.efficiency(),
+            counted(self.tasks, "task")
+        )
+    }
+}
+
 impl Setting {
     /// A setting of which nothing has been measured yet.
     pub fn new(name: &str, subjects: impl Iterator<Item = String>, seeds: &[u64]) -> Self {
@@ -188,6 +248,7 @@ impl Setting {
             name,
             seeds: seeds.to_vec(),
             runs: Vec::new(),
+            under_way: 0,
         };
         Self {
             name: name.to_owned(),

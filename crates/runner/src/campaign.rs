@@ -12,11 +12,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use punctual_kernels::Catalog;
+use punctual_model::campaign::{self as asked, Asked};
 use punctual_model::plan::SEED_MAX;
 use punctual_model::run::Request;
 use punctual_model::suite::{SubjectSpec, Suite};
-use punctual_model::{Limit, Plan, Run};
-use punctual_store::{Store, StoreError};
+use punctual_model::{Limit, Plan};
+pub use punctual_store::key;
+use punctual_store::{PlannedRun, Store, StoreError};
 
 use crate::systems::{Equipment, PreparedSystem};
 use crate::{Error, Job, loads, preemption, suites};
@@ -209,24 +211,37 @@ impl<'a> Ready<'a> {
         }
     }
 
+    /// What it asks for, for the store.
+    pub fn asked(&self) -> Asked {
+        let campaign = self.campaign;
+        let setting = |one: &Setting| asked::Setting {
+            name: one.name.clone(),
+            subjects: one.specs().into_iter().map(|spec| spec.name).collect(),
+            seeds: one.seeds.clone(),
+        };
+        Asked {
+            name: campaign.name.clone(),
+            summary: campaign.summary.clone(),
+            left_out: campaign.left_out.clone(),
+            settings: campaign.settings.iter().map(setting).collect(),
+        }
+    }
+
+    /// Its runs, for the store.
+    pub fn planned(&self, places: &[Place]) -> Vec<PlannedRun> {
+        let planned = |place: &Place| PlannedRun {
+            setting: place.setting,
+            subject: place.subject,
+            seed: place.seed,
+            key: key(&self.job(*place, 0).run()),
+        };
+        places.iter().map(planned).collect()
+    }
+
     /// The run of the store that is this one, if it has one.
     pub fn known(&self, place: Place, store: &Store) -> Result<Option<String>, StoreError> {
         store.id_of_equal(&self.job(place, 0).run())
     }
-}
-
-/// What a run is, as a short word: of the same suite, plan, subject and machine, by the same
-/// version, it is the same.
-///
-/// # Panics
-/// Never: the model's types can be written as JSON.
-pub fn key(run: &Run) -> String {
-    let what = (&run.suite, &run.plan, &run.subject, &run.punctual);
-    let text = serde_json::to_vec(&(what, &run.machine));
-    let text = text.expect("the model's types can be written as JSON");
-    let mut sum = punctual_model::digest::sha256(&text);
-    sum.truncate(16);
-    sum
 }
 
 /// How long runs of the store took, to say how long others may.

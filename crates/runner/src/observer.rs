@@ -26,6 +26,12 @@ pub trait Observer: Sync {
     fn kept(&self, run: &Run, plan: &Plan) {
         let _ = (run, plan);
     }
+
+    /// A run is measured by another process, as the run of this id: its result is waited for.
+    /// Said each time that it is asked after.
+    fn elsewhere(&self, id: &str, run: &Run) {
+        let _ = (id, run);
+    }
 }
 
 /// Watches nothing.

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use punctual_bench::RunError;
@@ -14,9 +15,12 @@ use punctual_bench::system::{Event, RunEnding, SystemUnderTest};
 use punctual_model::run::{Request, State};
 use punctual_model::suite::SubjectSpec;
 use punctual_model::{Plan, Record, Run, Subject};
-use punctual_store::{End, Store, StoreError};
+use punctual_store::{Begun as InStore, End, Store, StoreError};
 
 use crate::{Observer, preemption};
+
+/// After so long it is asked again how far others are.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// One run to be made.
 pub struct Job<'a> {
@@ -106,17 +110,15 @@ impl Runner<'_> {
         take: &(dyn Fn(usize, Ended) + Sync),
     ) -> Result<(), StoreError> {
         let queue: Mutex<VecDeque<&Job>> = Mutex::new(jobs.iter().collect());
-        // Whoever takes a job begins its run before the next one can be taken, so that the
-        // order of ids is that of the jobs.
-        let begin_next = || -> Result<Option<(&Job, Begun)>, StoreError> {
-            let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-            let next = queue.pop_front();
-            next.map(|job| Ok((job, self.begin(job)?))).transpose()
-        };
         let work = || -> Result<(), StoreError> {
             while !self.cancel.load(Ordering::SeqCst) && goes_on() {
-                let Some((job, begun)) = begin_next()? else {
-                    break;
+                let (job, begun) = match self.begin_next(&queue)? {
+                    Next::Begun(job, begun) => (job, begun),
+                    Next::OfOthers => {
+                        thread::sleep(PAUSE);
+                        continue;
+                    }
+                    Next::None => break,
                 };
                 let made = match begun {
                     Begun::New(run) => self.make(job, run),
@@ -137,16 +139,47 @@ impl Runner<'_> {
         })
     }
 
-    fn begin(&self, job: &Job) -> Result<Begun, StoreError> {
-        let mut run = job.run();
-        if self.resume {
-            if let Some(kept) = self.store.find_equal(&run)? {
-                self.observer.kept(&kept, &job.plan);
-                return Ok(Begun::Kept(Box::new(kept)));
+    /// Begins the next run. Whoever takes a job begins its run before the next one can be
+    /// taken, so that the order of ids is that of the jobs; one that another process measures
+    /// goes to the end of the queue.
+    fn begin_next<'j>(&self, queue: &Mutex<VecDeque<&'j Job<'j>>>) -> Result<Next<'j>, StoreError> {
+        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        for _ in 0..queue.len() {
+            let Some(job) = queue.pop_front() else { break };
+            match self.begin(job)? {
+                Some(begun) => return Ok(Next::Begun(job, begun)),
+                None => queue.push_back(job),
             }
         }
-        run.id = self.store.begin(&run)?;
-        Ok(Begun::New(Box::new(run)))
+        Ok(if queue.is_empty() {
+            Next::None
+        } else {
+            Next::OfOthers
+        })
+    }
+
+    /// Begins a run; `None` where it is not to be made again and another process measures it.
+    fn begin(&self, job: &Job) -> Result<Option<Begun>, StoreError> {
+        let mut run = job.run();
+        if !self.resume {
+            run.id = self.store.begin(&run)?;
+            return Ok(Some(Begun::New(Box::new(run))));
+        }
+        match self.store.begin_unless_known(&run)? {
+            InStore::New(id) => {
+                run.id = id;
+                Ok(Some(Begun::New(Box::new(run))))
+            }
+            InStore::Known(id) => {
+                let kept = self.store.load(&id)?;
+                self.observer.kept(&kept, &job.plan);
+                Ok(Some(Begun::Kept(Box::new(kept))))
+            }
+            InStore::Elsewhere(id) => {
+                self.observer.elsewhere(&id, &run);
+                Ok(None)
+            }
+        }
     }
 
     fn make(&self, job: &Job, run: Box<Run>) -> Made {
@@ -265,6 +298,16 @@ impl Job<'_> {
             console: String::new(),
         }
     }
+}
+
+/// What a worker does next.
+enum Next<'a> {
+    /// It makes this run.
+    Begun(&'a Job<'a>, Begun),
+    /// Others make all runs that are left: it waits for what comes of them.
+    OfOthers,
+    /// There is nothing left.
+    None,
 }
 
 /// A run that is to be made, or one that the store has.

@@ -125,6 +125,9 @@ fn response(answer: Answer, is_head: bool, is_known: bool) -> Response<Full<Byte
     set(header::REFERRER_POLICY, "no-referrer");
     // Kept, but asked for again each time: runs go on, and are removed.
     set(header::CACHE_CONTROL, "private, no-cache");
+    if let Some(seconds) = answer.refresh_s {
+        set(header::REFRESH, &seconds.to_string());
+    }
     match answer.status {
         200 => set(header::ETAG, &answer.tag()),
         401 => set(

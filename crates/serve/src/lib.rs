@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod campaigns;
 mod connections;
 mod pages;
 mod query;
@@ -72,6 +73,7 @@ pub fn serve(
         stores: Stores::open(options.place)?,
         access: options.access,
         documents: options.documents,
+        campaigns: campaigns::Campaigns::default(),
     });
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -93,6 +95,7 @@ struct Site {
     stores: Stores,
     access: Access,
     documents: Vec<Document>,
+    campaigns: campaigns::Campaigns,
 }
 
 /// Connections to one store.
@@ -139,7 +142,7 @@ impl Site {
                 Ok(store) => store,
                 Err(error) => return routes::failed(&request, &error),
             };
-            let answer = routes::answer(&store, &site.documents, &request);
+            let answer = routes::answer(&store, &site.campaigns, &site.documents, &request);
             site.stores.give_back(store);
             answer
         });

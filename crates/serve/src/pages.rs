@@ -9,10 +9,12 @@ use base64::prelude::BASE64_STANDARD;
 use maud::{Markup, html};
 use punctual_model::Run;
 use punctual_model::run::State;
+use punctual_report::campaign::{RUNS, campaign_document};
 use punctual_report::shell::{Chapter, Page, style, wide};
-use punctual_store::{Story, Summary};
+use punctual_store::{Campaign, CampaignSummary, Story, Summary};
 use sha2::{Digest as _, Sha256};
 
+use crate::campaigns::Figures;
 use crate::query::Query;
 
 /// What a browser may do with a page: show it with its own style, and send its forms here.
@@ -30,7 +32,10 @@ pub fn policy() -> &'static str {
 /// A page with a way to the others.
 pub fn of_site(page: Page) -> Page {
     let lead = html! {
-        nav.site aria-label="Site" { a href="/" { "Runs" } a href="/baselines" { "Baselines" } }
+        nav.site aria-label="Site" {
+            a href="/" { "Runs" } a href="/baselines" { "Baselines" }
+            a href="/campaigns" { "Campaigns" }
+        }
         (page.lead)
     };
     Page { lead, ..page }
@@ -230,5 +235,113 @@ pub fn baselines(all: &[(String, Vec<Summary>)]) -> Page {
         title: "Punctual: baselines".into(),
         lead,
         chapters: all.iter().map(chapter).collect(),
+    })
+}
+
+/// After so many seconds a browser asks again for a campaign that goes on.
+pub const REFRESH_S: u32 = 10;
+
+/// All campaigns.
+pub fn campaigns(all: &[CampaignSummary]) -> Page {
+    let lead = html! { @if all.is_empty() {
+        p.lead { "There are no campaigns: " code { "punctual campaign" } " makes them." }
+    } @else { (wide(&html! { table.text.kept {
+        thead { tr {
+            th scope="col" { "Campaign" } th scope="col" { "Begun" } th scope="col" { "What for" }
+            th.number scope="col" { "Finished" } th.number scope="col" { "Runs" }
+            th scope="col" { "State" } th scope="col" { "Host" }
+        } }
+        tbody { @for one in all { tr {
+            td { a href=(format!("/campaigns/{}", one.id)) { (one.asked.name) } }
+            td { (moment(&one.begun)) }
+            td { (one.asked.summary) }
+            td.number { (one.finished) }
+            td.number { (one.runs) }
+            td { (how_far(one)) }
+            td { (one.host) }
+        } } }
+    } })) } };
+    of_site(Page {
+        title: "Punctual: campaigns".into(),
+        lead,
+        chapters: Vec::new(),
+    })
+}
+
+fn moment(text: &str) -> String {
+    text.replace('T', " ").trim_end_matches('Z').to_owned()
+}
+
+/// Whether a campaign goes on, and if not, whether all was measured.
+fn how_far(one: &CampaignSummary) -> &'static str {
+    match (one.is_under_way, one.finished == one.runs, &one.ended) {
+        (true, _, _) => "under way",
+        (_, true, _) => "done",
+        (_, _, Some(_)) => "ended before all was measured",
+        (_, _, None) => "its process is gone",
+    }
+}
+
+/// How many of a campaign's ended runs are listed.
+pub const MOST_LISTED: usize = 500;
+
+/// A campaign as it is now; `runs` are those that were begun, but for the first `unlisted`.
+pub fn campaign(
+    now: &Campaign,
+    figures: &Figures,
+    runs: &[Summary],
+    unlisted: usize,
+    is_still: bool,
+) -> Page {
+    let one = &now.summary;
+    let going: Vec<Summary> = runs
+        .iter()
+        .filter(|run| run.state == State::Running)
+        .cloned()
+        .collect();
+    let left = figures.left(now).map(|left| left.as_secs().div_ceil(60));
+    let progress = html! {
+        p { progress max=(one.runs.max(1)) value=(one.finished)
+            aria-label=(format!("{} of {} runs", one.finished, one.runs)) {}
+            " " (one.finished) " of " (one.runs) " runs; " (how_far(one)) " on " (one.host)
+            @if !going.is_empty() { "; " (going.len()) " at a time" }
+            @if let Some(minutes) = left.filter(|_| one.is_under_way) {
+                "; about " (minutes) " min left"
+            }
+            "; begun " (moment(&one.begun))
+            @if let Some(ended) = &one.ended { "; ended " (moment(ended)) }
+            ". " a href=(format!("/api/campaigns/{}", one.id)) { "JSON" }
+        }
+        @if one.is_under_way { p.soft {
+            @if is_still { a href=(format!("/campaigns/{}", one.id)) { "Show it as it goes on" } "." }
+            @else {
+                "This page is drawn anew every " (REFRESH_S) " s: "
+                a href="?refresh=no" { "leave it as it is" } "."
+            }
+        } }
+    };
+    let page = campaign_document(&figures.report);
+    let lead = html! { (page.lead) (progress) };
+    let told = html! { @if !one.told.is_empty() { pre tabindex="0" { (one.told) } } };
+    let mut chapters = Vec::new();
+    if !going.is_empty() {
+        chapters.push(Chapter::new("Under way", table(&going, false)));
+    }
+    // The runs have links here.
+    chapters.extend(page.chapters.into_iter().filter(|one| one.title != RUNS));
+    chapters.push(Chapter::new("What it said at its end", told));
+    if !runs.is_empty() {
+        let body = html! {
+            @if unlisted > 0 { p.soft {
+                "Without the first " (unlisted) ", which the JSON has."
+            } }
+            (table(runs, false))
+        };
+        chapters.push(Chapter::new(RUNS, body));
+    }
+    of_site(Page {
+        title: page.title,
+        lead,
+        chapters,
     })
 }

@@ -6,13 +6,15 @@ use std::collections::BTreeSet;
 use punctual_model::Run;
 use punctual_model::run::State;
 use punctual_published::Document;
+use punctual_report::campaign::campaign_json;
 use punctual_report::compare::{Comparable, compare, comparison_json};
 use punctual_report::gate::{Gate, gate_json, gated, gated_page, is_unchanged, rule_of_each};
 use punctual_report::{compared_page, runs_json, runs_page};
-use punctual_store::{Store, StoreError, Summary};
+use punctual_store::{Campaign, CampaignSummary, Store, StoreError, Summary};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::campaigns::{Campaigns, Figures};
 use crate::pages;
 use crate::query::Query;
 
@@ -41,6 +43,8 @@ pub struct Answer {
     pub kind: &'static str,
     /// The body.
     pub body: String,
+    /// After so many seconds a browser is to ask again.
+    pub refresh_s: Option<u32>,
 }
 
 impl Answer {
@@ -49,6 +53,7 @@ impl Answer {
             status: 200,
             kind: "text/html; charset=utf-8",
             body,
+            refresh_s: None,
         }
     }
 
@@ -57,6 +62,7 @@ impl Answer {
             status: 200,
             kind: "application/json",
             body: format!("{value:#}\n"),
+            refresh_s: None,
         }
     }
 
@@ -81,9 +87,9 @@ enum Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Unknown { .. } | StoreError::UnknownBaseline { .. } => {
-                Self::Unknown(error.to_string())
-            }
+            StoreError::Unknown { .. }
+            | StoreError::UnknownBaseline { .. }
+            | StoreError::UnknownCampaign { .. } => Self::Unknown(error.to_string()),
             error => Self::Store(error),
         }
     }
@@ -144,10 +150,16 @@ pub fn broken() -> Answer {
 }
 
 /// The answer to a request.
-pub fn answer(store: &Store, documents: &[Document], request: &Request) -> Answer {
+pub fn answer(
+    store: &Store,
+    campaigns: &Campaigns,
+    documents: &[Document],
+    request: &Request,
+) -> Answer {
     let query = Query::parse(&request.query);
     let site = Routes {
         store,
+        campaigns,
         documents,
         query: &query,
     };
@@ -161,6 +173,7 @@ pub fn answer(store: &Store, documents: &[Document], request: &Request) -> Answe
 
 struct Routes<'a> {
     store: &'a Store,
+    campaigns: &'a Campaigns,
     documents: &'a [Document],
     query: &'a Query,
 }
@@ -175,6 +188,8 @@ impl Routes<'_> {
             ["compare"] => self.compare(),
             ["baselines"] => self.baselines(),
             ["gate"] => self.gate(),
+            ["campaigns"] => self.campaigns(),
+            ["campaigns", id] => self.campaign(id),
             ["api", "runs"] => self.list_json(),
             ["api", "runs", id] => self.run_json(id),
             ["api", "runs", id, "stories"] => self.stories_json(id),
@@ -182,6 +197,8 @@ impl Routes<'_> {
             ["api", "compare"] => self.compare_json(),
             ["api", "baselines"] => self.baselines_json(),
             ["api", "gate"] => self.gate_json(),
+            ["api", "campaigns"] => self.campaigns_json(),
+            ["api", "campaigns", id] => self.campaign_json(id),
             _ => Err(Failure::Unknown("there is no page of this name".into())),
         }
     }
@@ -359,5 +376,46 @@ impl Routes<'_> {
 
     fn gate_json(&self) -> Result<Answer, Failure> {
         Ok(Answer::json(&gate_json(&self.judged()?.0)))
+    }
+
+    fn campaigns(&self) -> Result<Answer, Failure> {
+        let all = self.store.campaigns()?;
+        Ok(Answer::page(pages::campaigns(&all).html()))
+    }
+
+    fn campaigns_json(&self) -> Result<Answer, Failure> {
+        let all = self.store.campaigns()?;
+        let all: Vec<Value> = all.iter().map(CampaignSummary::json).collect();
+        Ok(Answer::json(
+            &json!({ "schema": "punctual.list/1", "campaigns": all }),
+        ))
+    }
+
+    /// A campaign so far; where somebody is at it, a browser asks again.
+    fn campaign(&self, id: &str) -> Result<Answer, Failure> {
+        let begun = self.store.campaign(id)?.runs;
+        let (going, mut ended): (Vec<_>, Vec<_>) = begun
+            .into_iter()
+            .partition(|one| one.state == State::Running);
+        let unlisted = ended.len().saturating_sub(pages::MOST_LISTED);
+        ended.drain(..unlisted);
+        let mut runs = Vec::new();
+        for one in going.iter().chain(&ended) {
+            runs.extend(self.store.summary(&one.run)?);
+        }
+        let is_still = self.query.value("refresh") == Some("no");
+        Ok(self.campaigns.now(self.store, id, |campaign, figures| {
+            let page = pages::campaign(campaign, figures, &runs, unlisted, is_still);
+            let again = campaign.summary.is_under_way && !is_still;
+            Answer {
+                refresh_s: again.then_some(pages::REFRESH_S),
+                ..Answer::page(page.html())
+            }
+        })?)
+    }
+
+    fn campaign_json(&self, id: &str) -> Result<Answer, Failure> {
+        let json = |_: &Campaign, figures: &Figures| Answer::json(&campaign_json(&figures.report));
+        Ok(self.campaigns.now(self.store, id, json)?)
     }
 }

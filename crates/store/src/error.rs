@@ -67,6 +67,19 @@ pub enum StoreError {
         /// The latest version that this program knows.
         known: i64,
     },
+    /// A server's store is of an earlier version, and was to be read only.
+    #[error(
+        "{place} is a store of version {found}, and this program needs {known}: any command that \
+         may write there, such as `punctual runs --db {place}`, brings it to that"
+    )]
+    Earlier {
+        /// The server's database.
+        place: Place,
+        /// The version that it has.
+        found: i64,
+        /// The version that is needed.
+        known: i64,
+    },
     /// The file was a store, and parts of it are wrong or missing.
     #[error(
         "the store {0} is damaged: restore it from a copy, or save what can be saved with \
@@ -222,6 +235,12 @@ pub enum StoreError {
         id: String,
         /// The baseline.
         baseline: String,
+    },
+    /// There is no such campaign.
+    #[error("there is no campaign {id}")]
+    UnknownCampaign {
+        /// What was asked for.
+        id: String,
     },
     /// There is no such baseline.
     #[error("there is no baseline \"{name}\"{}", hint(close))]

@@ -11,6 +11,7 @@
 
 mod baselines;
 mod body;
+mod campaigns;
 mod connect;
 mod copy;
 mod database;
@@ -43,11 +44,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use punctual_model::campaign::Asked;
 use punctual_model::record::{Provenance, StepRecord, Unsupported};
 use punctual_model::run::State;
 use punctual_model::{Recording, Run, Subject};
 use rusqlite::{Connection, TransactionBehavior, named_params};
 
+pub use crate::campaigns::{Campaign, CampaignSummary, PlannedRun, RunAt};
 use crate::connect::{Sharing, connect};
 use crate::database::{Kind, Transaction};
 use crate::error::Fault;
@@ -141,6 +144,29 @@ pub enum Added {
     New(String),
     /// The store had it, under this id.
     Known(String),
+}
+
+/// What became of a run that was to be [begun](Store::begin_unless_known).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// It has this id now, and the calling process owns it.
+    New(String),
+    /// The store has an equal one, finished, under this id.
+    Known(String),
+    /// An equal one goes on under this id, in this process or another.
+    Elsewhere(String),
+}
+
+/// What a run is, as a short word: of the same suite, plan, subject and machine, by the same
+/// version, it is the same, whatever it comes to.
+///
+/// # Panics
+/// Never: the model's types can be written as JSON.
+pub fn key(run: &Run) -> String {
+    let what = (&run.suite, &run.plan, run.seed, &run.subject, &run.punctual);
+    let mut sum = punctual_model::digest::sha256(rows::json(&(what, &run.machine)).as_bytes());
+    sum.truncate(24);
+    sum
 }
 
 /// How a run ended.
@@ -244,6 +270,26 @@ impl Store {
         })
     }
 
+    /// Begins a run as [`Self::begin`] does, unless the store has an equal one that is finished,
+    /// or one that goes on: of all processes that ask, one measures it.
+    pub fn begin_unless_known(&self, run: &Run) -> Result<Begun, StoreError> {
+        let owner = Owner::this().map_err(StoreError::Owner)?;
+        let uid = owner::new_uid().map_err(StoreError::Owner)?;
+        self.stay_alive(&owner)?;
+        let key = key(run);
+        self.transact(Kind::Write, |transaction| {
+            transaction.hold_adding()?;
+            if let Some(number) = rows::select_equal(transaction, &key)? {
+                return Ok(Begun::Known(rows::id_of(number)));
+            }
+            if let Some(number) = rows::select_running_equal(transaction, &key)? {
+                return Ok(Begun::Elsewhere(rows::id_of(number)));
+            }
+            let number = insert(transaction, run, &uid, &owner)?;
+            Ok(Begun::New(rows::id_of(number)))
+        })
+    }
+
     /// Stores a run that has ended elsewhere, as a whole or not at all, unless the store has it:
     /// to the last sample, whatever it is called.
     ///
@@ -268,7 +314,7 @@ impl Store {
     /// what [`find_equal`](Self::find_equal) would return.
     pub fn id_of_equal(&self, run: &Run) -> Result<Option<String>, StoreError> {
         self.transact(Kind::Read, |transaction| {
-            Ok(rows::select_equal(transaction, run)?.map(rows::id_of))
+            Ok(rows::select_equal(transaction, &key(run))?.map(rows::id_of))
         })
     }
 
@@ -363,7 +409,7 @@ impl Store {
     /// machine, by the same version.
     pub fn find_equal(&self, run: &Run) -> Result<Option<Run>, StoreError> {
         self.transact(Kind::Read, |transaction| {
-            let number = rows::select_equal(transaction, run)?;
+            let number = rows::select_equal(transaction, &key(run))?;
             number
                 .map(|number| rows::select_run(transaction, number))
                 .transpose()
@@ -433,6 +479,40 @@ impl Store {
         self.transact(Kind::Write, |transaction| {
             baselines::remove(transaction, name)
         })
+    }
+
+    /// Begins a campaign, or takes it up again: one of the same name that asks for the same is
+    /// the same. The calling process is at it from now on. Returns its id: `c` and a number.
+    pub fn begin_campaign(
+        &self,
+        asked: &Asked,
+        planned: &[PlannedRun],
+        begun: &str,
+    ) -> Result<String, StoreError> {
+        let owner = Owner::this().map_err(StoreError::Owner)?;
+        self.stay_alive(&owner)?;
+        self.transact(Kind::Write, |transaction| {
+            transaction.hold_adding()?;
+            campaigns::begin(transaction, asked, planned, begun, &owner)
+        })
+    }
+
+    /// Notes that the calling process is no more at a campaign, and what it said at its end.
+    pub fn end_campaign(&self, id: &str, ended: &str, told: &str) -> Result<(), StoreError> {
+        let owner = Owner::this().map_err(StoreError::Owner)?;
+        self.transact(Kind::Write, |transaction| {
+            campaigns::end(transaction, id, ended, told, &owner)
+        })
+    }
+
+    /// All campaigns, the newest first.
+    pub fn campaigns(&self) -> Result<Vec<CampaignSummary>, StoreError> {
+        self.transact(Kind::Read, campaigns::all)
+    }
+
+    /// A campaign, and how far each of its runs is.
+    pub fn campaign(&self, id: &str) -> Result<Campaign, StoreError> {
+        self.transact(Kind::Read, |transaction| campaigns::one(transaction, id))
     }
 
     /// Reads, and reads again where a run's owner is gone: it may have ended the run

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Brings a store of an earlier schema version to the present one: forward only, and in one
 //! transaction, so that whatever ends the process leaves either version whole. The earlier one
-//! stays as a [`Copy`] beside it. A server's stores begin with version 4.
+//! stays as a [`Copy`] beside it. A server's stores begin with version 4, and have no copy.
 
 use std::path::{Path, PathBuf};
 
@@ -13,10 +13,7 @@ use crate::copy::Copy;
 use crate::database::{Row, Transaction};
 use crate::error::Fault;
 use crate::version_1::{Body, OldProvenance, Repetitions, Texts, machine};
-use crate::{body, rows, sql};
-
-/// What leads from each version that a server may have to the next one.
-pub const STEPS: &[(i64, &str)] = &[];
+use crate::{body, key, rows, sql};
 
 /// Migrates the store in `path`, if another process has not done so meanwhile, and returns where
 /// the copy of the earlier version is; `step` is called after each of its runs.
@@ -40,7 +37,10 @@ pub fn migrate(
     if found <= 2 {
         transaction.batch(sql::MIGRATE_2)?;
     }
-    from_version_3(&transaction)?;
+    if found <= 3 {
+        from_version_3(&transaction)?;
+    }
+    from_version_4(&transaction)?;
     let copy = copy.keep()?;
     transaction.commit()?;
     Ok(Some(copy))
@@ -67,6 +67,20 @@ fn from_version_3(transaction: &Transaction) -> Result<(), Fault> {
         transaction.execute(sql::MIGRATE_3_RUN, values)?;
     }
     transaction.batch(sql::MIGRATE_3_END)
+}
+
+/// What leads to the present version from the first one that a server can have.
+pub fn from_version_4(transaction: &Transaction) -> Result<(), Fault> {
+    transaction.batch(sql::MIGRATE_4)?;
+    for number in numbers(transaction, sql::SELECT_NUMBERS)? {
+        // What is damaged equals nothing.
+        let Ok(run) = rows::select_head(transaction, number) else {
+            continue;
+        };
+        let values = named_params! { ":run": number, ":key": key(&run) };
+        transaction.execute(sql::MIGRATE_4_RUN, values)?;
+    }
+    Ok(())
 }
 
 fn numbers(transaction: &Transaction, select: &str) -> Result<Vec<i64>, Fault> {

@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use crate::database::{Row, Transaction};
 use crate::error::{Fault, StoreError};
 use crate::owner::Owner;
-use crate::{End, Summary, body, is_orphan, sql};
+use crate::{End, Summary, body, is_orphan, key, sql};
 
 /// How many ids an error names at most.
 const HINTS: usize = 3;
@@ -76,7 +76,7 @@ pub fn insert_run(
         ":request": json(&run.request), ":image_sha256": run.machine.image_sha256(), ":state": State::Running.name(),
         ":error": run.error, ":started": run.started, ":console": run.console,
         ":owner_pid": owner.pid, ":owner_start": owner.start as i64,
-        ":owner_boot": owner.boot, ":owner_host": owner.host, ":uid": uid,
+        ":owner_boot": owner.boot, ":owner_host": owner.host, ":uid": uid, ":key": key(run),
     };
     let number = transaction.first(sql::INSERT_RUN, values, |row| row.get("number"))?;
     let number = number.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
@@ -84,15 +84,23 @@ pub fn insert_run(
     Ok(number)
 }
 
-/// The number of the newest finished run that was made as `run` would be, to the last fact.
-pub fn select_equal(transaction: &Transaction, run: &Run) -> Result<Option<i64>, Fault> {
-    let values = named_params! {
-        ":suite": run.suite, ":plan": run.plan, ":seed": run.seed as i64,
-        ":subject": run.subject.name, ":kernel": run.subject.kernel,
-        ":boot": run.subject.boot, ":bench": run.subject.bench,
-        ":machine": json(&run.machine), ":punctual": run.punctual,
-    };
+/// The number of the newest finished run that measured what this key says.
+pub fn select_equal(transaction: &Transaction, key: &str) -> Result<Option<i64>, Fault> {
+    let values = named_params! { ":key": key };
     transaction.first(sql::SELECT_EQUAL, values, |row| row.get("number"))
+}
+
+/// The number of a run that measures what this key says, and goes on.
+pub fn select_running_equal(transaction: &Transaction, key: &str) -> Result<Option<i64>, Fault> {
+    let values = named_params! { ":key": key };
+    let numbers: Vec<i64> =
+        transaction.all(sql::SELECT_RUNNING_EQUAL, values, |row| row.get("number"))?;
+    for number in numbers {
+        if select_owner(transaction, number)?.0 == State::Running {
+            return Ok(Some(number));
+        }
+    }
+    Ok(None)
 }
 
 /// Stores what the target read back, in place of what was there.
@@ -331,7 +339,8 @@ pub fn select_run(transaction: &Transaction, number: i64) -> Result<Run, Fault> 
     Ok(run)
 }
 
-fn select_head(transaction: &Transaction, number: i64) -> Result<Run, Fault> {
+/// A run but for what its probes delivered.
+pub fn select_head(transaction: &Transaction, number: i64) -> Result<Run, Fault> {
     let of_run = named_params! { ":run": number };
     let found = transaction.first(sql::SELECT_RUN, of_run, |row| head(row, number))?;
     Ok(found.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
@@ -383,7 +392,18 @@ fn subject(row: &Row) -> Result<Subject, Fault> {
 }
 
 /// The state as of now: a run whose owner is gone does not run any more.
-fn state_and_owner(row: &Row) -> Result<(State, Owner), Fault> {
+pub fn state_and_owner(row: &Row) -> Result<(State, Owner), Fault> {
+    let (owner, is_alive) = owner(row)?;
+    let stored = State::from_str(&row.get::<String>("state")?)
+        .map_err(|reason| damage(row.get("number").unwrap_or(0), "state", reason))?;
+    match stored {
+        State::Running if !is_alive => Ok((State::Interrupted, owner)),
+        state => Ok((state, owner)),
+    }
+}
+
+/// Which process writes what a row tells of, and whether it is alive.
+pub fn owner(row: &Row) -> Result<(Owner, bool), Fault> {
     let was_seen = row.get::<i64>("owner_seen")? != 0;
     let owner = Owner {
         pid: row.get("owner_pid")?,
@@ -391,13 +411,8 @@ fn state_and_owner(row: &Row) -> Result<(State, Owner), Fault> {
         boot: row.get("owner_boot")?,
         host: row.get("owner_host")?,
     };
-    let is_alive = || owner.is_alive() || (was_seen && !owner.is_here());
-    let stored = State::from_str(&row.get::<String>("state")?)
-        .map_err(|reason| damage(row.get("number").unwrap_or(0), "state", reason))?;
-    match stored {
-        State::Running if !is_alive() => Ok((State::Interrupted, owner)),
-        state => Ok((state, owner)),
-    }
+    let is_alive = owner.is_alive() || (was_seen && !owner.is_here());
+    Ok((owner, is_alive))
 }
 
 fn select_unsupported(transaction: &Transaction, number: i64) -> Result<Vec<Unsupported>, Fault> {

@@ -183,8 +183,18 @@ impl Connection {
         )?;
         match self.version(address)? {
             Some(sql::SCHEMA_VERSION) => {}
-            _ if self.read_only => {
-                return Err(StoreError::NoStore(address.clone().into()).into());
+            found if self.read_only => {
+                let place = address.clone().into();
+                let known = sql::SCHEMA_VERSION;
+                return Err(match found {
+                    Some(found) => StoreError::Earlier {
+                        place,
+                        found,
+                        known,
+                    },
+                    None => StoreError::NoStore(place),
+                }
+                .into());
             }
             _ => self.make(address)?,
         }
@@ -207,13 +217,14 @@ impl Connection {
         transaction.execute(alone, &[&sql::APPLICATION_ID])?;
         match version(&mut transaction, address)? {
             Some(sql::SCHEMA_VERSION) => return Ok(()),
-            Some(found) => {
-                let steps = migrate::STEPS.iter().filter(|(from, _)| *from >= found);
-                for (_, statements) in steps {
-                    transaction.batch_execute(&definitions(statements))?;
-                }
-                let version = "UPDATE store SET version = $1";
-                transaction.execute(version, &[&sql::SCHEMA_VERSION])?;
+            Some(_) => {
+                let earlier = database::Transaction::Server(Transaction {
+                    transaction: RefCell::new(transaction),
+                    prepared: RefCell::new(&mut self.prepared),
+                });
+                migrate::from_version_4(&earlier)?;
+                earlier.batch(sql::SET_VERSION)?;
+                return earlier.commit();
             }
             None => {
                 transaction.batch_execute("CREATE SCHEMA IF NOT EXISTS punctual")?;

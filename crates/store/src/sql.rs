@@ -10,7 +10,7 @@
 pub const APPLICATION_ID: i64 = 0x504e_4354;
 
 /// The version of [`SCHEMA`], also in the file's header.
-pub const SCHEMA_VERSION: i64 = 4;
+pub const SCHEMA_VERSION: i64 = 5;
 
 /// Everything that a new file gets.
 pub const SCHEMA: &str = "
@@ -40,8 +40,10 @@ CREATE TABLE runs (
     request     TEXT NOT NULL DEFAULT '{}', -- JSON: words that ask for the same again
     crc         INTEGER NOT NULL DEFAULT 0, -- CRC-32 of the row's other columns
     uid         TEXT NOT NULL DEFAULT '', -- the same in each store that has a copy of the run
-    owner_host  TEXT NOT NULL DEFAULT ''  -- the owner's machine
+    owner_host  TEXT NOT NULL DEFAULT '', -- the owner's machine
+    key         TEXT NOT NULL DEFAULT ''  -- what is measured: the same for equal runs
 ) STRICT;
+CREATE INDEX runs_by_key ON runs (key, number);
 CREATE INDEX runs_by_seed ON runs (seed, suite, subject);
 CREATE INDEX runs_by_image ON runs (image_sha256);
 CREATE UNIQUE INDEX runs_by_uid ON runs (uid);
@@ -121,6 +123,31 @@ CREATE TABLE stories (
     body   TEXT NOT NULL     -- JSON
 ) STRICT;
 CREATE INDEX stories_by_run ON stories (run);
+
+CREATE TABLE campaigns (
+    number      INTEGER PRIMARY KEY AUTOINCREMENT, -- 3 is campaign c3; never given twice
+    name        TEXT NOT NULL,
+    begun       TEXT NOT NULL,    -- RFC 3339, UTC
+    ended       TEXT,             -- RFC 3339, UTC; null if its process never said so
+    told        TEXT NOT NULL DEFAULT '', -- for people: what it said at its end
+    owner_pid   INTEGER NOT NULL,
+    owner_start INTEGER NOT NULL,
+    owner_boot  TEXT NOT NULL,
+    owner_host  TEXT NOT NULL,
+    crc         INTEGER NOT NULL, -- CRC-32 of the body
+    body        TEXT NOT NULL     -- JSON: what it asks for
+) STRICT;
+CREATE INDEX campaigns_by_name ON campaigns (name);
+
+CREATE TABLE planned_runs ( -- of campaigns, each by what it measures
+    number   INTEGER PRIMARY KEY,
+    campaign INTEGER NOT NULL REFERENCES campaigns ON DELETE CASCADE,
+    setting  INTEGER NOT NULL, -- its number in the body, from 0
+    subject  INTEGER NOT NULL, -- its number in the setting, from 0
+    seed     INTEGER NOT NULL, -- the 64 bits, read as a signed number
+    key      TEXT NOT NULL
+) STRICT;
+CREATE INDEX planned_runs_by_campaign ON planned_runs (campaign, number);
 ";
 
 /// Now, in seconds since 1970.
@@ -136,10 +163,10 @@ pub const COPY: &str = "VACUUM INTO ?1";
 pub const INSERT_RUN: &str = "
 INSERT INTO runs (suite, plan, seed, ns_per_insn, subject, kernel, boot, bench, machine,
     punctual, image_sha256, request, state, error, started, console, uid, owner_pid, owner_start,
-    owner_boot, owner_host)
+    owner_boot, owner_host, key)
 VALUES (:suite, :plan, :seed, :ns_per_insn, :subject, :kernel, :boot, :bench, :machine,
     :punctual, :image_sha256, :request, :state, :error, :started, :console, :uid, :owner_pid,
-    :owner_start, :owner_boot, :owner_host)
+    :owner_start, :owner_boot, :owner_host, :key)
 RETURNING number";
 
 /// The checksum of a run's row.
@@ -194,11 +221,12 @@ FROM runs";
 
 /// The finished run, newest first, that measured the very same.
 pub const SELECT_EQUAL: &str = "
-SELECT number FROM runs
-WHERE seed = :seed AND suite = :suite AND subject = :subject
-    AND state = 'finished' AND digest IS NOT NULL AND plan = :plan AND kernel = :kernel
-    AND boot = :boot AND bench = :bench AND machine = :machine AND punctual = :punctual
+SELECT number FROM runs WHERE key = :key AND state = 'finished' AND digest IS NOT NULL
 ORDER BY number DESC LIMIT 1";
+
+/// The runs that measure the very same, or did before their owner died.
+pub const SELECT_RUNNING_EQUAL: &str = "
+SELECT number FROM runs WHERE key = :key AND state = 'running' ORDER BY number";
 
 /// The runs that may be the very same one: whether they are, the rest of them tells.
 pub const SELECT_ALIKE: &str = "
@@ -376,3 +404,99 @@ pub const MIGRATE_3_RUN: &str = "UPDATE runs SET uid = :uid WHERE number = :run"
 
 /// From version 3: once all runs have that.
 pub const MIGRATE_3_END: &str = "CREATE UNIQUE INDEX runs_by_uid ON runs (uid);";
+
+/// From version 4: what is measured, and campaigns.
+pub const MIGRATE_4: &str = "
+ALTER TABLE runs ADD COLUMN key TEXT NOT NULL DEFAULT '';
+CREATE INDEX runs_by_key ON runs (key, number);
+CREATE TABLE campaigns (
+    number      INTEGER PRIMARY KEY AUTOINCREMENT, -- 3 is campaign c3; never given twice
+    name        TEXT NOT NULL,
+    begun       TEXT NOT NULL,    -- RFC 3339, UTC
+    ended       TEXT,             -- RFC 3339, UTC; null if its process never said so
+    told        TEXT NOT NULL DEFAULT '', -- for people: what it said at its end
+    owner_pid   INTEGER NOT NULL,
+    owner_start INTEGER NOT NULL,
+    owner_boot  TEXT NOT NULL,
+    owner_host  TEXT NOT NULL,
+    crc         INTEGER NOT NULL, -- CRC-32 of the body
+    body        TEXT NOT NULL     -- JSON: what it asks for
+) STRICT;
+CREATE INDEX campaigns_by_name ON campaigns (name);
+
+CREATE TABLE planned_runs ( -- of campaigns, each by what it measures
+    number   INTEGER PRIMARY KEY,
+    campaign INTEGER NOT NULL REFERENCES campaigns ON DELETE CASCADE,
+    setting  INTEGER NOT NULL, -- its number in the body, from 0
+    subject  INTEGER NOT NULL, -- its number in the setting, from 0
+    seed     INTEGER NOT NULL, -- the 64 bits, read as a signed number
+    key      TEXT NOT NULL
+) STRICT;
+CREATE INDEX planned_runs_by_campaign ON planned_runs (campaign, number);
+";
+
+/// From version 4, on a server: its schema's version, as [`SCHEMA_VERSION`] says it.
+pub const SET_VERSION: &str = "UPDATE store SET version = 5";
+
+/// From version 4: what a run measures.
+pub const MIGRATE_4_RUN: &str = "UPDATE runs SET key = :key WHERE number = :run";
+
+/// A campaign, as it begins.
+pub const INSERT_CAMPAIGN: &str = "
+INSERT INTO campaigns (name, begun, owner_pid, owner_start, owner_boot, owner_host, crc, body)
+VALUES (:name, :begun, :owner_pid, :owner_start, :owner_boot, :owner_host, :crc, :body)
+RETURNING number";
+
+/// A campaign that asks for the same, and was begun before.
+pub const SELECT_CAMPAIGN_LIKE: &str = "
+SELECT number, body FROM campaigns WHERE name = :name AND crc = :crc ORDER BY number DESC";
+
+/// A campaign goes on.
+pub const TAKE_UP_CAMPAIGN: &str = "
+UPDATE campaigns SET ended = NULL, told = '', owner_pid = :owner_pid, owner_start = :owner_start,
+    owner_boot = :owner_boot, owner_host = :owner_host
+WHERE number = :campaign";
+
+/// A campaign's runs are asked for anew: another version of Punctual has others.
+pub const DELETE_PLANNED: &str = "DELETE FROM planned_runs WHERE campaign = :campaign";
+
+/// A run of a campaign.
+pub const INSERT_PLANNED: &str = "
+INSERT INTO planned_runs (campaign, setting, subject, seed, key)
+VALUES (:campaign, :setting, :subject, :seed, :key)";
+
+/// How a campaign ended, unless another process has taken it up.
+pub const END_CAMPAIGN: &str = "
+UPDATE campaigns SET ended = :ended, told = :told
+WHERE number = :campaign AND owner_pid = :owner_pid AND owner_start = :owner_start
+    AND owner_boot = :owner_boot";
+
+/// What the list says of each campaign. Conditions and an order follow.
+pub const SELECT_CAMPAIGNS: &str = "
+SELECT number, name, begun, ended, told, crc, body, owner_pid, owner_start, owner_boot,
+    owner_host, EXISTS (SELECT 1 FROM owners WHERE boot = owner_boot AND pid = owner_pid
+        AND start = owner_start AND seen > unixepoch() - 60) AS owner_seen,
+    (SELECT count(*) FROM planned_runs WHERE campaign = campaigns.number) AS asked,
+    (SELECT count(*) FROM planned_runs WHERE campaign = campaigns.number AND EXISTS (
+        SELECT 1 FROM runs WHERE key = planned_runs.key AND state = 'finished' AND digest IS NOT NULL
+    )) AS finished
+FROM campaigns";
+
+/// The runs of a campaign that were begun, by its planned_runs.
+pub const SELECT_PLANNED: &str = "
+SELECT planned_runs.setting, planned_runs.subject, planned_runs.seed AS planned_seed, runs.number, runs.state,
+    runs.digest, runs.owner_pid, runs.owner_start, runs.owner_boot, runs.owner_host,
+    EXISTS (SELECT 1 FROM owners WHERE boot = runs.owner_boot AND pid = runs.owner_pid
+        AND start = runs.owner_start AND seen > unixepoch() - 60) AS owner_seen
+FROM planned_runs JOIN runs ON runs.key = planned_runs.key
+WHERE campaign = :campaign ORDER BY planned_runs.number, runs.number";
+
+/// A campaign's row alone.
+pub const SELECT_CAMPAIGN_ROW: &str = "SELECT * FROM campaigns WHERE number = :campaign";
+
+/// The campaign that was begun last.
+pub const SELECT_LAST_CAMPAIGN: &str = "SELECT max(number) AS number FROM campaigns";
+
+/// The rows of the runs that a campaign asks for.
+pub const SELECT_PLANNED_ROWS: &str = "
+SELECT * FROM planned_runs WHERE campaign = :campaign ORDER BY number";

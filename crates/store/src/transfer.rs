@@ -8,7 +8,7 @@ use rusqlite::{ToSql, named_params};
 
 use crate::database::{Kind, Transaction};
 use crate::error::{Fault, StoreError};
-use crate::{Store, baselines, rows, sql};
+use crate::{CampaignSummary, Store, baselines, campaigns, rows, sql};
 
 /// What became of a run, or of a baseline, that was to be copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +37,16 @@ pub enum Transferred {
         /// Its name.
         name: String,
     },
+    /// The campaign is now in the other store, too.
+    Campaign {
+        /// Its name.
+        name: String,
+    },
+    /// A process is at the campaign, which is left out.
+    CampaignUnderWay {
+        /// Its name.
+        name: String,
+    },
     /// The other store has a baseline of that name with other runs, and keeps it.
     OtherBaseline {
         /// Its name.
@@ -45,13 +55,13 @@ pub enum Transferred {
 }
 
 /// A row as it is stored: the names of its columns, and their values.
-type Cells = Vec<(String, Value)>;
+pub type Cells = Vec<(String, Value)>;
 
 /// What belongs to a run, in tables with its number.
 const PARTS: &[&str] = &["steps", "recordings", "unsupported", "stories"];
 
 impl Store {
-    /// Copies all runs into another store, oldest first, and then baselines; calls `each` after
+    /// Copies all runs into another store, oldest first, and then baselines and campaigns; calls `each` after
     /// each of them. Each run is one transaction there: whatever ends the copying, it can be
     /// begun again.
     pub fn copy_into(
@@ -69,6 +79,9 @@ impl Store {
         }
         for (name, runs) in self.baselines()? {
             each(self.copy_baseline(name, &runs, to)?)?;
+        }
+        for campaign in self.campaigns()?.into_iter().rev() {
+            each(self.copy_campaign(campaign, to)?)?;
         }
         Ok(())
     }
@@ -142,6 +155,32 @@ impl Store {
             Transferred::OtherBaseline { name }
         })
     }
+
+    fn copy_campaign(
+        &self,
+        campaign: CampaignSummary,
+        to: &Self,
+    ) -> Result<Transferred, StoreError> {
+        let name = campaign.asked.name.clone();
+        if campaign.is_under_way {
+            return Ok(Transferred::CampaignUnderWay { name });
+        }
+        to.transact(Kind::Write, |there| {
+            there.hold_adding()?;
+            let known = campaigns::all(there)?;
+            let is_same = |own: &CampaignSummary| {
+                (&own.asked, &own.begun) == (&campaign.asked, &campaign.begun)
+            };
+            if known.iter().any(is_same) {
+                return Ok(());
+            }
+            self.transact(Kind::Read, |here| {
+                Ok(campaigns::copy(here, &campaign.id, there))
+            })
+            .map_err(Fault::from)?
+        })?;
+        Ok(Transferred::Campaign { name })
+    }
 }
 
 /// Copies a run's row, and what belongs to it, from here to there, unless it is there; returns
@@ -157,7 +196,7 @@ fn insert(
         there,
         "runs",
         row,
-        ("number", new),
+        Some(("number", new)),
         " ON CONFLICT (uid) DO NOTHING",
     )?;
     if inserted == 0 {
@@ -168,7 +207,7 @@ fn insert(
     for part in PARTS {
         let select = format!("SELECT * FROM {part} WHERE run = :run ORDER BY number");
         here.each(&select, named_params! { ":run": number }, &mut |row| {
-            insert_row(there, part, &rows::cells(row)?, ("run", new), "")?;
+            insert_row(there, part, &rows::cells(row)?, Some(("run", new)), "")?;
             Ok(())
         })?;
     }
@@ -176,26 +215,34 @@ fn insert(
 }
 
 /// Inserts a row, with another value in one column. Numbers of parts are given anew.
-fn insert_row(
+pub fn insert_row(
     transaction: &Transaction,
     table: &str,
     row: &Cells,
-    (other, value): (&str, i64),
+    other: Option<(&str, i64)>,
     conflict: &str,
 ) -> Result<usize, Fault> {
-    let is_kept = |name: &str| name != "number" && name != other && name != "owner_seen";
-    let kept: Vec<_> = row.iter().filter(|(name, _)| is_kept(name)).collect();
-    let mut names = vec![other];
-    names.extend(kept.iter().map(|(name, _)| name.as_str()));
-    let markers: Vec<String> = names.iter().map(|name| format!(":{name}")).collect();
-    let mut values: Vec<(&str, &dyn ToSql)> = vec![(&markers[0], &value)];
-    let others = markers[1..].iter().zip(&kept);
-    values.extend(others.map(|(marker, (_, value))| (marker.as_str(), value as &dyn ToSql)));
+    let is_kept = |name: &str| {
+        name != "number" && name != "owner_seen" && other.is_none_or(|(other, _)| name != other)
+    };
+    let kept = row.iter().filter(|(name, _)| is_kept(name));
+    let mut values: Vec<(String, &dyn ToSql)> = kept
+        .map(|(name, value)| (format!(":{name}"), value as &dyn ToSql))
+        .collect();
+    if let Some((name, value)) = &other {
+        values.push((format!(":{name}"), value));
+    }
+    let markers: Vec<&str> = values.iter().map(|(marker, _)| marker.as_str()).collect();
+    let names: Vec<&str> = markers.iter().map(|marker| &marker[1..]).collect();
     let statement = format!(
         "INSERT INTO {table} ({}) VALUES ({}){conflict}",
         names.join(", "),
         markers.join(", ")
     );
+    let values: Vec<(&str, &dyn ToSql)> = values
+        .iter()
+        .map(|(marker, value)| (marker.as_str(), *value))
+        .collect();
     transaction.execute(&statement, &values)
 }
 

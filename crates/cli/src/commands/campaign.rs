@@ -16,7 +16,7 @@ use punctual_kernels::{Catalog, paths};
 use punctual_model::Run;
 use punctual_model::run::State;
 use punctual_report::campaign::{
-    Campaign as Report, Setting as Part, Worst, campaign_json, campaign_page, campaign_text,
+    Campaign as Report, Cluster, Worst, campaign_json, campaign_page, campaign_text,
 };
 use punctual_runner::campaign::slurm::{Event, Outcome, Slurm};
 use punctual_runner::campaign::{self, Campaign as Matrix, Durations, Place, Ready, Setting};
@@ -58,6 +58,9 @@ the budget the same command goes on.
 
 Exit status: 0 all is measured, and fit where there are limits; 4 unfit;
 5 undecided; 3 something is missing; 1 a run has failed; 2 as ever.";
+
+/// How wide the lines are that the store keeps of what was said.
+const TOLD_WIDTH: usize = 100;
 
 /// Measure a matrix of kernels, boot arguments, suites and seeds, from one file
 #[derive(Debug, Args)]
@@ -131,6 +134,8 @@ impl Campaign {
             self.show_plan(&ready, &places, &store)?;
             return Ok(ExitStatus::Done);
         }
+        let begun = jiff::Timestamp::now();
+        let id = store.begin_campaign(&ready.asked(), &ready.planned(&places), &second(begun))?;
         let mut report = match self.executor {
             Executor::Local => self.measure(&ready, &places, &store)?,
             Executor::Slurm => self.on_cluster(&ready, &places, &store)?,
@@ -139,6 +144,8 @@ impl Campaign {
         if !is_interrupted()? {
             self.explain(&mut report, &store)?;
         }
+        let told = campaign_text(&report, TOLD_WIDTH);
+        store.end_campaign(&id, &second(jiff::Timestamp::now()), &told)?;
         self.show(&report)?;
         tell_of_rest(&report)?;
         Ok(status(&report))
@@ -199,7 +206,7 @@ impl Campaign {
         let begun = Instant::now();
         let budget = self.budget(matrix);
         let goes_on = || budget.is_none_or(|budget| begun.elapsed() < budget);
-        let taken = Mutex::new((empty(matrix), None));
+        let taken = Mutex::new((Report::of(&ready.asked()), None));
         runner.carry_out_each(&jobs, side_by_side, &goes_on, &|number, ended| {
             let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
             let Place {
@@ -241,12 +248,14 @@ impl Campaign {
         let budget = self.budget(matrix);
         let goes_on = || budget.is_none_or(|budget| begun.elapsed() < budget);
         let mut merged = 0;
+        let mut times = Vec::new();
         let mut failed = BTreeMap::new();
         let mut on = |event: Event| match event {
             Event::Put(count) => self.say(&format!("{count} tasks are in Slurm's queue")),
             Event::Trouble(why) => say!("punctual: {why}; it is tried again"),
-            Event::Merged(id, run) => {
+            Event::Merged(id, run, took) => {
                 merged += 1;
+                times.extend(took.map(|took| (took.guest_s, took.allocated_s)));
                 if run.state == State::Failed {
                     let id = id.clone();
                     failed.insert(
@@ -281,7 +290,8 @@ impl Campaign {
                 "punctual: {count} tasks go on in Slurm: the same command takes what they deliver"
             );
         }
-        let mut report = empty(matrix);
+        let mut report = Report::of(&ready.asked());
+        report.cluster = Cluster::of(&times);
         for place in places {
             let run = ready.job(*place, 0).run();
             let found = store.find_equal(&run)?;
@@ -462,19 +472,9 @@ fn plan_json(matrix: &Matrix, planned: &[Planned], left: Duration) -> Value {
     })
 }
 
-/// A report of which nothing has been measured yet.
-fn empty(matrix: &Matrix) -> Report {
-    let part = |one: &Setting| {
-        let names = one.subjects.iter().map(|subject| subject.spec.name.clone());
-        Part::new(&one.name, names, &one.seeds)
-    };
-    Report {
-        name: matrix.name.clone(),
-        summary: matrix.summary.clone(),
-        left_out: matrix.left_out.clone(),
-        settings: matrix.settings.iter().map(part).collect(),
-        stories: Vec::new(),
-    }
+/// A moment as the store has it.
+fn second(moment: jiff::Timestamp) -> String {
+    moment.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// The number of the worst sample.

@@ -119,6 +119,11 @@ impl Done {
                 Some(format!("{from} is being written, and left out\n"))
             }
             Transferred::Baseline { name } => (!quiet).then(|| format!("baseline {name}\n")),
+            Transferred::Campaign { name } => (!quiet).then(|| format!("campaign {name}\n")),
+            Transferred::CampaignUnderWay { name } => {
+                self.left_out += 1;
+                Some(format!("campaign {name} is under way, and left out\n"))
+            }
             Transferred::OtherBaseline { name } => {
                 self.left_out += 1;
                 Some(format!(

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual work`: one run of a campaign, on a node of a cluster. Job scripts call it.
 
+use std::env;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use punctual_bench::system::SystemUnderTest as _;
+use punctual_bench::system::{Event, RunEnding, SystemUnderTest as _};
 use punctual_bench::virtual_bench::VirtualSystem;
+use punctual_kernels::paths::write_atomically;
 use punctual_model::run::State;
 use punctual_model::suite::SubjectSpec;
 use punctual_model::{Plan, Run};
-use punctual_runner::campaign::{key, slurm};
-use punctual_runner::{Job, Runner};
+use punctual_runner::campaign::key;
+use punctual_runner::campaign::slurm::{self, Times};
+use punctual_runner::{Job, Observer, Runner};
 use punctual_store::Store;
 
 use super::export;
@@ -48,7 +53,7 @@ impl Work {
             let then = &planned.machine;
             anyhow::bail!("expected the machine {then:?}, found that this node makes {found:?}");
         }
-        let run = measured(&planned, &system)?;
+        let (run, guest) = measured(&planned, &system)?;
         say!(
             "{own}: {}, {:.12}",
             run.state,
@@ -63,13 +68,50 @@ impl Work {
             "expected the run {own}, found that it became {found}"
         );
         let result = slurm::result(&self.directory, &own);
+        if let Some(begun) = begun() {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs_f64();
+            let times = Times {
+                guest_s: guest.as_secs_f64(),
+                allocated_s: now - begun,
+            };
+            let path = slurm::times(&self.directory, &own);
+            write_atomically(&path, &serde_json::to_vec(&times)?)
+                .with_context(|| path.display().to_string())?;
+        }
         export::write(&result, std::iter::once(Ok(run)))?;
         Ok(ExitStatus::Done)
     }
 }
 
-/// The run, made; it goes through a store of its own that nobody else sees.
-fn measured(planned: &Run, system: &VirtualSystem) -> Result<Run> {
+/// When the script of this task began, in seconds since 1970.
+fn begun() -> Option<f64> {
+    env::var("PUNCTUAL_BEGUN").ok()?.trim().parse().ok()
+}
+
+/// Shows progress, and notes for how long the guest ran.
+struct Watch {
+    progress: Progress,
+    guest: Mutex<Duration>,
+}
+
+impl Observer for Watch {
+    fn begun(&self, run: &Run, plan: &Plan) {
+        self.progress.begun(run, plan);
+    }
+
+    fn event(&self, run: &Run, event: &Event) {
+        self.progress.event(run, event);
+    }
+
+    fn ended(&self, run: &Run, ending: &RunEnding) {
+        *self.guest.lock().unwrap_or_else(PoisonError::into_inner) = ending.measuring;
+        self.progress.ended(run, ending);
+    }
+}
+
+/// The run, made, and for how long its guest ran; it goes through a store of its own that
+/// nobody else sees.
+fn measured(planned: &Run, system: &VirtualSystem) -> Result<(Run, Duration)> {
     let scratch = tempfile::tempdir().context("a temporary directory")?;
     let store = Store::open(&scratch.path().join("runs.db"))?;
     let subject = SubjectSpec {
@@ -78,7 +120,10 @@ fn measured(planned: &Run, system: &VirtualSystem) -> Result<Run> {
         boot: planned.subject.boot.clone(),
     };
     let plan: Plan = toml::from_str(&planned.plan)?;
-    let progress = Progress::new(std::iter::once(&plan), true, 1, false);
+    let watch = Watch {
+        progress: Progress::new(std::iter::once(&plan), true, 1, false),
+        guest: Mutex::default(),
+    };
     let job = Job {
         group: 0,
         suite: &planned.suite,
@@ -89,7 +134,7 @@ fn measured(planned: &Run, system: &VirtualSystem) -> Result<Run> {
     };
     let runner = Runner {
         store: &store,
-        observer: &progress,
+        observer: &watch,
         cancel: interrupt::flag()?,
         resume: false,
     };
@@ -98,5 +143,7 @@ fn measured(planned: &Run, system: &VirtualSystem) -> Result<Run> {
         return Err(error.into());
     }
     let made = results.runs.into_iter().next();
-    made.context("it was ended before it began")
+    let made = made.context("it was ended before it began")?;
+    let guest = *watch.guest.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok((made, guest))
 }

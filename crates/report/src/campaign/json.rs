@@ -32,6 +32,12 @@ pub fn campaign_json(campaign: &Campaign) -> Value {
         "settings": campaign.settings.iter().map(setting).collect::<Vec<_>>(),
         "worst": stories.collect::<Vec<_>>(),
         "gaps": campaign.gaps(),
+        "cluster": campaign.cluster.map(|cluster| json!({
+            "tasks": cluster.tasks,
+            "guest_s": cluster.guest_s,
+            "allocated_s": cluster.allocated_s,
+            "efficiency": cluster.efficiency(),
+        })),
     })
 }
 

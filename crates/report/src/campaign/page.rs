@@ -7,7 +7,7 @@ use super::text::{head, ranking_told};
 use super::{Campaign, Row, Setting};
 use crate::judgement::{stood_in_the_way, verdicts};
 use crate::scope::{self, told};
-use crate::shell::{self, Chapter, folded, wide};
+use crate::shell::{Chapter, Page, folded, wide};
 use crate::text::{counted, time, times};
 
 /// How to read the heat map.
@@ -19,10 +19,21 @@ const HOW: &str = "Each cell is a subject's figure over all of its seeds: the wo
 const ORDER: &str = "By the geometric mean of how many times the lowest of its row each figure \
     is. It is an order of what was seen, not a verdict: for that, limits are judged.";
 
+/// The chapter that lists all runs.
+pub const RUNS: &str = "Runs";
+
 /// The page about a campaign.
 pub fn campaign_page(campaign: &Campaign) -> String {
+    campaign_document(campaign).html()
+}
+
+/// The page about a campaign, to which more can be added.
+pub fn campaign_document(campaign: &Campaign) -> Page {
     let title = format!("Punctual: campaign {}", campaign.name);
-    let lead = html! { p.lead { (head(campaign)) } };
+    let lead = html! { p.lead {
+        (head(campaign))
+        @if let Some(cluster) = campaign.cluster { " " (cluster.told()) }
+    } };
     let each = |chapter: &dyn Fn(&Setting) -> Markup| {
         html! { @for setting in &campaign.settings {
             @let body = chapter(setting);
@@ -38,9 +49,13 @@ pub fn campaign_page(campaign: &Campaign) -> String {
         Chapter::new("Verdicts", each(&judged)),
         Chapter::new("The worst, and why", stories(campaign)),
         Chapter::new("What could not be measured", gaps(campaign)),
-        Chapter::new("Runs", each(&runs)),
+        Chapter::new(RUNS, each(&runs)),
     ];
-    shell::page(&title, &lead, chapters)
+    Page {
+        title,
+        lead,
+        chapters,
+    }
 }
 
 fn ranking(setting: &Setting) -> Markup {

@@ -22,6 +22,7 @@ fn campaign(runs: &[Run]) -> Campaign {
         left_out: vec!["demo: rt preempt=none: not offered".into()],
         settings: vec![setting],
         stories: Vec::new(),
+        cluster: Cluster::of(&[(29.5, 30.0), (28.5, 30.0)]),
     }
 }
 

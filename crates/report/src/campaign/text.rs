@@ -14,6 +14,9 @@ const GAPS: usize = 10;
 pub fn campaign_text(campaign: &Campaign, width: usize) -> String {
     let mut lines = Lines::new(width);
     lines.put(&clean(&head(campaign)));
+    if let Some(cluster) = campaign.cluster {
+        lines.put(&cluster.told());
+    }
     for setting in &campaign.settings {
         lines.line("");
         lines.put(&clean(&setting.name));
@@ -74,6 +77,7 @@ pub fn head(campaign: &Campaign) -> String {
     let settings: Vec<&str> = campaign.settings.iter().map(|one| &*one.name).collect();
     let summary = match campaign.summary.as_str() {
         "" => String::new(),
+        summary if summary.ends_with(['.', '?', '!']) => format!(" {summary}"),
         summary => format!(" {summary}."),
     };
     format!(

@@ -7,6 +7,7 @@
 //!     batches/NAME            the keys of a job array, a line each; NAME is the job's
 //!     batches/NAME.sh         its script
 //!     results/KEY.punctual    what a task delivers, as `punctual export` writes it
+//!     results/KEY.times       how long it took, and its guest ran
 //!     logs/NAME-INDEX.log     what a task says
 //! ```
 //!
@@ -33,6 +34,7 @@ use punctual_kernels::paths::{Lock, write_atomically};
 use punctual_model::Run;
 use punctual_model::run::State;
 use punctual_store::{Added, Store};
+use serde::{Deserialize, Serialize};
 
 use super::key;
 use crate::Error;
@@ -68,13 +70,24 @@ pub struct Slurm<'a> {
     pub cancel: &'a AtomicBool,
 }
 
+/// How long a task took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// For how long its guest ran, in seconds: without preparing it.
+    pub guest_s: f64,
+    /// For how long it had its node, in seconds: from the first line of its script to its
+    /// result.
+    pub allocated_s: f64,
+}
+
 /// What happens while a cluster measures.
 #[derive(Debug)]
 pub enum Event {
     /// So many tasks were put into its queue.
     Put(usize),
-    /// A run was delivered, and is in the store under this id.
-    Merged(String, Box<Run>),
+    /// A run was delivered, and is in the store under this id. How long it took is unknown where
+    /// a file was lost.
+    Merged(String, Box<Run>, Option<Times>),
     /// Something that went wrong and is tried again.
     Trouble(String),
 }
@@ -106,6 +119,11 @@ pub fn task(directory: &Path, name: &str, index: usize) -> Result<(String, Run),
 /// Where a task puts what it delivers.
 pub fn result(directory: &Path, key: &str) -> PathBuf {
     directory.join("results").join(format!("{key}.punctual"))
+}
+
+/// Where a task puts how long it took.
+pub fn times(directory: &Path, key: &str) -> PathBuf {
+    result(directory, key).with_extension("times")
 }
 
 impl Slurm<'_> {
@@ -266,8 +284,8 @@ impl Slurm<'_> {
         let words = words.map(quoted).join(" ");
         let cache = quoted(self.cache_home);
         let text = format!(
-            "#!/bin/sh\nXDG_CACHE_HOME={cache}\nexport XDG_CACHE_HOME\n\
-             exec {words} \"$SLURM_ARRAY_TASK_ID\"\n"
+            "#!/bin/sh\nPUNCTUAL_BEGUN=$(date +%s.%N)\nXDG_CACHE_HOME={cache}\n\
+             export PUNCTUAL_BEGUN XDG_CACHE_HOME\nexec {words} \"$SLURM_ARRAY_TASK_ID\"\n"
         );
         write_atomically(&script, text.as_bytes()).map_err(passing)?;
         let log = self.directory.join("logs").join(format!("{name}-%a.log"));
@@ -356,7 +374,11 @@ impl Slurm<'_> {
                             Added::New(id) | Added::Known(id) => id,
                         },
                     };
-                    on(Event::Merged(id, Box::new(run)));
+                    let took = fs::read(times(self.directory, &key));
+                    let took = took
+                        .ok()
+                        .and_then(|text| serde_json::from_slice(&text).ok());
+                    on(Event::Merged(id, Box::new(run), took));
                     open.remove(&key);
                 }
                 Ok(_) => {
@@ -368,6 +390,7 @@ impl Slurm<'_> {
                 Err(error) => on(Event::Trouble(format!("{}: {error}", path.display()))),
             }
             // What was merged is in the store; what is damaged is delivered again.
+            _ = fs::remove_file(times(self.directory, &key));
             fs::remove_file(&path).map_err(Error::at(&path))?;
         }
         Ok(())

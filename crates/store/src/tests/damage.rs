@@ -72,12 +72,14 @@ fn a_store_of_a_later_version_is_refused_with_both_versions() {
     execute(&path, "PRAGMA user_version = 42");
     let error = Store::open(&path).unwrap_err();
     let shown = format!(
-        "{} has schema version 42, this program knows versions up to 4: \
+        "{} has schema version 42, this program knows versions up to {}: \
          use a newer punctual",
-        path.display()
+        path.display(),
+        sql::SCHEMA_VERSION
     );
     assert_eq!(error.to_string(), shown);
-    execute(&path, "PRAGMA user_version = 4");
+    let version = format!("PRAGMA user_version = {}", sql::SCHEMA_VERSION);
+    execute(&path, &version);
     assert_eq!(Store::open(&path).unwrap().list().unwrap().len(), 2);
 }
 

@@ -17,6 +17,9 @@ const VERSION_2: &[u8] = include_bytes!("../../tests/fixtures/version-2.db");
 /// Runs and a baseline that version 3 stored.
 const VERSION_3: &[u8] = include_bytes!("../../tests/fixtures/version-3.db");
 
+/// Runs and a baseline that version 4 stored.
+const VERSION_4: &[u8] = include_bytes!("../../tests/fixtures/version-4.db");
+
 fn version_1() -> (TempDir, PathBuf) {
     stored(VERSION_1)
 }
@@ -195,6 +198,29 @@ fn a_store_of_version_3_keeps_all_and_its_runs_get_identities() {
         "{told:?}"
     );
     assert_eq!(store.list().unwrap().len(), 3);
+}
+
+#[test]
+fn runs_of_version_4_are_found_equal_by_what_they_measure() {
+    let (_directory, path) = stored(VERSION_4);
+    assert_eq!(version_of(&path), 4);
+    let store = Store::open(&path).unwrap();
+    assert_eq!(version_of(&path), sql::SCHEMA_VERSION);
+    let (_other, new) = fresh();
+    assert_eq!(columns(&path), columns(&file(&new)));
+    assert_eq!(store.baseline("stable").unwrap(), ["r1"]);
+    for id in ["r1", "r2"] {
+        let run = store.load(id).unwrap();
+        let known = store.begin_unless_known(&run).unwrap();
+        assert_eq!(known, Begun::Known(id.into()));
+        let other = Run {
+            seed: 9,
+            plan: "seed = 9".into(),
+            ..run
+        };
+        assert_eq!(store.id_of_equal(&other).unwrap(), None);
+    }
+    assert!(store.campaigns().unwrap().is_empty());
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn ten_thousand_runs_are_stored_found_and_listed() {
         .transact(Kind::Write, |transaction| {
             for seed in 0..RUNS {
                 let run = Run { seed, ..begun() };
-                assert!(rows::select_equal(transaction, &run)?.is_none());
+                assert!(rows::select_equal(transaction, &crate::key(&run))?.is_none());
                 let number = rows::insert_run(transaction, &run, &seed.to_string(), &owner)?;
                 assert_eq!(rows::find(transaction, &rows::id_of(number))?, number);
                 rows::end_run(transaction, number, &end)?;

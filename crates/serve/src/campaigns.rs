@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Campaigns while they go on. A run that has ended does not change: its figures are read once
+//! and kept between requests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use punctual_model::run::{Run, State};
+use punctual_report::campaign::Campaign as Report;
+use punctual_store::{Campaign, RunAt, Store, StoreError};
+
+/// The figures of campaigns that were asked for.
+#[derive(Default)]
+pub struct Campaigns(Mutex<BTreeMap<String, Figures>>);
+
+/// What the ended runs of a campaign came to.
+#[derive(Default)]
+pub struct Figures {
+    /// As at the end of `punctual campaign`, but for verdicts and stories.
+    pub report: Report,
+    /// The runs that are in it.
+    taken: BTreeSet<String>,
+    /// How long the finished ones took, together.
+    took: Duration,
+    finished: u32,
+}
+
+impl Campaigns {
+    /// A campaign as it is now, and its figures so far, drawn by `draw`.
+    pub fn now<T>(
+        &self,
+        store: &Store,
+        id: &str,
+        draw: impl FnOnce(&Campaign, &Figures) -> T,
+    ) -> Result<T, StoreError> {
+        let campaign = store.campaign(id)?;
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let figures = known.entry(id.to_owned()).or_default();
+        figures.catch_up(store, &campaign)?;
+        Ok(draw(&campaign, figures))
+    }
+}
+
+impl Figures {
+    /// Takes what has ended since the last look. Where a run has gone, or another has taken its
+    /// place, it begins anew.
+    fn catch_up(&mut self, store: &Store, campaign: &Campaign) -> Result<(), StoreError> {
+        let ended = || {
+            campaign
+                .runs
+                .iter()
+                .filter(|one| one.state != State::Running)
+        };
+        let ids: BTreeSet<&String> = ended().map(|one| &one.run).collect();
+        let is_gone = |id: &String| !ids.contains(id);
+        if self.taken.is_empty() || self.taken.iter().any(is_gone) {
+            *self = Self {
+                report: Report::of(&campaign.summary.asked),
+                ..Self::default()
+            };
+        }
+        for one in ended() {
+            if !self.taken.contains(&one.run) {
+                self.take(one, &store.load(&one.run)?);
+                self.taken.insert(one.run.clone());
+            }
+        }
+        for part in &mut self.report.settings {
+            part.subjects
+                .iter_mut()
+                .for_each(|subject| subject.under_way = 0);
+        }
+        for one in campaign
+            .runs
+            .iter()
+            .filter(|one| one.state == State::Running)
+        {
+            let part = self.report.settings.get_mut(one.setting);
+            let subject = part.and_then(|part| part.subjects.get_mut(one.subject));
+            if let Some(subject) = subject {
+                subject.under_way += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, at: &RunAt, run: &Run) {
+        let part = self.report.settings.get_mut(at.setting);
+        if let Some(part) = part.filter(|part| at.subject < part.subjects.len()) {
+            part.take(at.subject, run);
+        }
+        if let Some(took) = took(run).filter(|_| run.state == State::Finished) {
+            self.took += took;
+            self.finished += 1;
+        }
+    }
+
+    /// How long the runs that are left may take, by those that are finished, as many at a time
+    /// as go on now; `None` where nobody is at them, or nothing is known yet.
+    pub fn left(&self, campaign: &Campaign) -> Option<Duration> {
+        let going = campaign
+            .runs
+            .iter()
+            .filter(|one| one.state == State::Running);
+        let at_a_time = u32::try_from(going.count())
+            .ok()
+            .filter(|count| *count > 0)?;
+        let each = self.took.checked_div(self.finished)?;
+        let left = campaign.summary.runs - campaign.summary.finished;
+        Some(each * u32::try_from(left).ok()? / at_a_time)
+    }
+}
+
+fn took(run: &Run) -> Option<Duration> {
+    let begun: Timestamp = run.started.parse().ok()?;
+    let ended: Timestamp = run.finished.as_deref()?.parse().ok()?;
+    ended.duration_since(begun).try_into().ok()
+}

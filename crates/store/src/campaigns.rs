@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Campaigns: what each asks for, and how far its runs are. A run belongs to a campaign by what
+//! it measures, whoever made it.
+
+use punctual_model::campaign::Asked;
+use punctual_model::run::State;
+use rusqlite::named_params;
+
+use crate::database::{Row, Transaction};
+use crate::error::{Fault, StoreError};
+use crate::owner::Owner;
+use crate::transfer::insert_row;
+use crate::{body, rows, sql};
+
+/// A run that a campaign asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedRun {
+    /// Its setting's number, from 0.
+    pub setting: usize,
+    /// Its subject's number in the setting, from 0.
+    pub subject: usize,
+    /// Its seed.
+    pub seed: u64,
+    /// What it measures: [`key`](crate::key).
+    pub key: String,
+}
+
+/// A campaign in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CampaignSummary {
+    /// Its id: `c3`.
+    pub id: String,
+    /// What it asks for.
+    pub asked: Asked,
+    /// When it was first begun, RFC 3339, UTC.
+    pub begun: String,
+    /// When it ended, RFC 3339, UTC; `None` where its process never said so.
+    pub ended: Option<String>,
+    /// Whether a process is at it.
+    pub is_under_way: bool,
+    /// The machine of the process that was at it last.
+    pub host: String,
+    /// What it said at its end, for people.
+    pub told: String,
+    /// How many runs it asks for.
+    pub runs: usize,
+    /// How many of these are finished.
+    pub finished: usize,
+}
+
+/// A campaign, and its runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Campaign {
+    /// The campaign in one line.
+    pub summary: CampaignSummary,
+    /// Of each run that was begun how far it is, in the campaign's order.
+    pub runs: Vec<RunAt>,
+}
+
+/// A run in its place in a campaign.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunAt {
+    /// Its setting's number, from 0.
+    pub setting: usize,
+    /// Its subject's number in the setting, from 0.
+    pub subject: usize,
+    /// Its seed.
+    pub seed: u64,
+    /// Its id.
+    pub run: String,
+    /// How far it is.
+    pub state: State,
+}
+
+impl CampaignSummary {
+    /// As `punctual.list/1` has it.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "id": self.id,
+            "name": self.asked.name,
+            "summary": self.asked.summary,
+            "begun": self.begun,
+            "ended": self.ended,
+            "under_way": self.is_under_way,
+            "host": self.host,
+            "runs": self.runs,
+            "finished": self.finished,
+        })
+    }
+}
+
+pub fn begin(
+    transaction: &Transaction,
+    asked: &Asked,
+    planned: &[PlannedRun],
+    begun: &str,
+    owner: &Owner,
+) -> Result<String, Fault> {
+    let body = rows::json(asked);
+    let number = match like(transaction, &asked.name, &body)? {
+        Some(number) => {
+            let values = named_params! {
+                ":campaign": number, ":owner_pid": owner.pid, ":owner_start": owner.start as i64,
+                ":owner_boot": owner.boot, ":owner_host": owner.host,
+            };
+            transaction.execute(sql::TAKE_UP_CAMPAIGN, values)?;
+            number
+        }
+        None => {
+            let values = named_params! {
+                ":name": asked.name, ":begun": begun, ":owner_pid": owner.pid,
+                ":owner_start": owner.start as i64, ":owner_boot": owner.boot,
+                ":owner_host": owner.host, ":crc": crc32fast::hash(body.as_bytes()), ":body": body,
+            };
+            let number =
+                transaction.first(sql::INSERT_CAMPAIGN, values, |row| row.get("number"))?;
+            number.ok_or(rusqlite::Error::QueryReturnedNoRows)?
+        }
+    };
+    let of_campaign = named_params! { ":campaign": number };
+    transaction.execute(sql::DELETE_PLANNED, of_campaign)?;
+    for run in planned {
+        let values = named_params! {
+            ":campaign": number, ":setting": run.setting as i64,
+            ":subject": run.subject as i64, ":seed": run.seed as i64, ":key": run.key,
+        };
+        transaction.execute(sql::INSERT_PLANNED, values)?;
+    }
+    Ok(id_of(number))
+}
+
+/// The newest campaign of that name that asks for the same.
+fn like(transaction: &Transaction, name: &str, body: &str) -> Result<Option<i64>, Fault> {
+    let values = named_params! { ":name": name, ":crc": crc32fast::hash(body.as_bytes()) };
+    let found: Vec<(i64, String)> = transaction.all(sql::SELECT_CAMPAIGN_LIKE, values, |row| {
+        Ok((row.get("number")?, row.get("body")?))
+    })?;
+    let mut found = found.into_iter();
+    Ok(found.find(|(_, own)| own == body).map(|(number, _)| number))
+}
+
+pub fn end(
+    transaction: &Transaction,
+    id: &str,
+    ended: &str,
+    told: &str,
+    owner: &Owner,
+) -> Result<(), Fault> {
+    let values = named_params! {
+        ":campaign": number_of(id)?, ":ended": ended, ":told": told, ":owner_pid": owner.pid,
+        ":owner_start": owner.start as i64, ":owner_boot": owner.boot,
+    };
+    transaction.execute(sql::END_CAMPAIGN, values)?;
+    Ok(())
+}
+
+pub fn all(transaction: &Transaction) -> Result<Vec<CampaignSummary>, Fault> {
+    let newest_first = format!("{} ORDER BY number DESC", sql::SELECT_CAMPAIGNS);
+    transaction.all(&newest_first, &[], summary)
+}
+
+pub fn one(transaction: &Transaction, id: &str) -> Result<Campaign, Fault> {
+    let of_campaign = named_params! { ":campaign": number_of(id)? };
+    let statement = format!("{} WHERE number = :campaign", sql::SELECT_CAMPAIGNS);
+    let summary = transaction.first(&statement, of_campaign, summary)?;
+    let summary = summary.ok_or_else(|| StoreError::UnknownCampaign { id: id.into() })?;
+    let mut runs: Vec<RunAt> = Vec::new();
+    transaction.each(sql::SELECT_PLANNED, of_campaign, &mut |row| {
+        let run = run_at(row)?;
+        // Of several in one place the finished one counts, else the newest.
+        let at = |one: &RunAt| (one.setting, one.subject, one.seed);
+        match runs.last_mut().filter(|last| at(last) == at(&run)) {
+            Some(last) if last.state == State::Finished && run.state != State::Finished => {}
+            Some(last) => *last = run,
+            None => runs.push(run),
+        }
+        Ok(())
+    })?;
+    Ok(Campaign { summary, runs })
+}
+
+/// Copies a campaign from here to there.
+pub fn copy(here: &Transaction, id: &str, there: &Transaction) -> Result<(), Fault> {
+    let of_campaign = named_params! { ":campaign": number_of(id)? };
+    let row = here.first(sql::SELECT_CAMPAIGN_ROW, of_campaign, rows::cells)?;
+    let row = row.ok_or_else(|| StoreError::UnknownCampaign { id: id.into() })?;
+    insert_row(there, "campaigns", &row, None, "")?;
+    let last = there.first(sql::SELECT_LAST_CAMPAIGN, &[], |row| {
+        row.get::<i64>("number")
+    })?;
+    let new = Some((
+        "campaign",
+        last.ok_or(rusqlite::Error::QueryReturnedNoRows)?,
+    ));
+    here.each(sql::SELECT_PLANNED_ROWS, of_campaign, &mut |row| {
+        insert_row(there, "planned_runs", &rows::cells(row)?, new, "")?;
+        Ok(())
+    })
+}
+
+fn summary(row: &Row) -> Result<CampaignSummary, Fault> {
+    let number: i64 = row.get("number")?;
+    let body: String = row.get("body")?;
+    let damaged = |reason: String| StoreError::Part {
+        id: id_of(number),
+        part: "what it asks for".into(),
+        reason,
+    };
+    body::check(body.as_bytes(), row.get("crc")?).map_err(damaged)?;
+    let asked = serde_json::from_str(&body).map_err(|error| damaged(error.to_string()))?;
+    let ended: Option<String> = row.get("ended")?;
+    let (owner, is_alive) = rows::owner(row)?;
+    Ok(CampaignSummary {
+        id: id_of(number),
+        asked,
+        begun: row.get("begun")?,
+        is_under_way: ended.is_none() && is_alive,
+        ended,
+        host: owner.host,
+        told: row.get("told")?,
+        runs: row.get::<i64>("asked")? as usize,
+        finished: row.get::<i64>("finished")? as usize,
+    })
+}
+
+fn run_at(row: &Row) -> Result<RunAt, Fault> {
+    Ok(RunAt {
+        setting: row.get::<i64>("setting")? as usize,
+        subject: row.get::<i64>("subject")? as usize,
+        seed: row.get::<i64>("planned_seed")? as u64,
+        run: rows::id_of(row.get("number")?),
+        state: rows::state_and_owner(row)?.0,
+    })
+}
+
+fn id_of(number: i64) -> String {
+    format!("c{number}")
+}
+
+fn number_of(id: &str) -> Result<i64, Fault> {
+    let number = id.strip_prefix('c').and_then(|number| number.parse().ok());
+    let known = number.filter(|number| id_of(*number) == id);
+    known.ok_or_else(|| StoreError::UnknownCampaign { id: id.into() }.into())
+}
