@@ -480,7 +480,6 @@ fn what_cannot_be_done_is_said_with_what_to_do() {
     };
     assert!(error("cyclictest", &["-x"]).contains("clock_nanosleep"));
     assert!(error("cyclictest", &["--smi"]).contains("tick"));
-    assert!(error("hackbench", &["-i"]).contains("-p"));
     assert!(error("realfeel", &["--hertz", "1000"]).contains("power of two"));
     assert!(error("realfeel", &["/no/such/directory/file"]).contains("/no/such"));
     if is_root() && !PathBuf::from("/dev/backfire").exists() {

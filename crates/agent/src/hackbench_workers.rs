@@ -8,6 +8,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,6 +28,8 @@ pub enum Ipc {
     Socket,
     /// A pipe.
     Pipe,
+    /// A TCP connection over the loopback.
+    Inet,
 }
 
 /// What a worker is.
@@ -133,6 +136,12 @@ fn channel(ipc: Ipc) -> io::Result<(File, File)> {
         Ipc::Pipe => pipe::pipe().map(|(read, write)| (read.into(), write.into())),
         Ipc::Socket => {
             let (one, other) = UnixStream::pair()?;
+            Ok((OwnedFd::from(one).into(), OwnedFd::from(other).into()))
+        }
+        Ipc::Inet => {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+            let one = TcpStream::connect(listener.local_addr()?)?;
+            let (other, _) = listener.accept()?;
             Ok((OwnedFd::from(one).into(), OwnedFd::from(other).into()))
         }
     }
@@ -268,7 +277,7 @@ mod tests {
 
     #[test]
     fn every_message_is_passed() {
-        for ipc in [Ipc::Socket, Ipc::Pipe] {
+        for ipc in [Ipc::Socket, Ipc::Pipe, Ipc::Inet] {
             let job = Job {
                 ipc,
                 mode: Mode::Thread,

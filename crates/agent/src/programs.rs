@@ -7,11 +7,14 @@
 //! output, and the end on Ctrl-C.
 
 mod cpus;
+mod cyclicdeadline;
 mod cyclictest;
 mod getopt;
 mod hackbench;
 mod live;
+mod oslat;
 mod realfeel;
+mod results;
 mod sendme;
 mod tracing;
 
@@ -32,8 +35,10 @@ pub struct Program {
 
 /// All of them.
 pub const ALL: &[Program] = &[
+    cyclicdeadline::PROGRAM,
     cyclictest::PROGRAM,
     hackbench::PROGRAM,
+    oslat::PROGRAM,
     realfeel::PROGRAM,
     sendme::PROGRAM,
 ];

@@ -5,11 +5,12 @@ use std::fs;
 use std::sync::OnceLock;
 
 use punctual_model::recording::FAULTS;
-use punctual_model::{CpuId, Facts, Finding, Reason};
+use punctual_model::{CpuId, Facts, Finding, Nanos, Reason};
 
 use crate::loads;
 use crate::sys::memory;
 use crate::sys::sched::{self, Policy};
+use crate::sys::time::now;
 
 /// How a measuring thread was really scheduled, as the kernel tells it.
 pub type Settings = Facts;
@@ -37,6 +38,77 @@ pub fn prepare_thread_as(policy: Policy, cpu: CpuId, priority: u8) -> Result<Set
         ("timer_slack_ns".into(), slack.into()),
         ("memory_locked_kib".into(), locked.into()),
     ]))
+}
+
+/// The share of each period that a `SCHED_DEADLINE` thread may run, in per cent, unless it is
+/// said: enough to measure, little enough for one on each CPU.
+pub const DEADLINE_SHARE: i64 = 30;
+
+/// When the periods of a `SCHED_DEADLINE` thread begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Periods {
+    /// When the first one has begun.
+    pub first: Nanos,
+    /// The kernel began it so much later at most: the time that it took to be asked.
+    pub within: Nanos,
+}
+
+/// Begins the periods of the calling thread, `SCHED_DEADLINE` from now on, or again.
+pub fn begin_periods(runtime: Nanos, period: Nanos) -> Result<Periods, Reason> {
+    let refused = |error: std::io::Error| {
+        let hint = match error.raw_os_error() {
+            Some(libc::EPERM) => {
+                "run as root, and let the thread run on all CPUs: the kernel admits no other"
+            }
+            Some(libc::EBUSY) => "ask for less of each period, or end other deadline threads",
+            _ => {
+                "runtime from 1024 ns up to the period, and the period within \
+                 /proc/sys/kernel/sched_deadline_period_*_us"
+            }
+        };
+        Reason::Refused {
+            what: format!("SCHED_DEADLINE with {runtime} in {period}"),
+            error: error.to_string(),
+            hint: hint.into(),
+        }
+    };
+    // Another policy first: the kernel begins periods anew only for one that had none.
+    sched::set(Policy::Other, 0).map_err(|error| format!("SCHED_OTHER: {error}"))?;
+    let first = now();
+    sched::set_deadline(runtime, period).map_err(refused)?;
+    let within = now() - first;
+    Ok(Periods { first, within })
+}
+
+/// Prepares the calling thread as [`prepare_thread`] does, but for `SCHED_DEADLINE`, and bound to
+/// no CPU where there are several: the kernel's test of admission asks for that.
+pub fn prepare_deadline_thread(
+    runtime: Nanos,
+    period: Nanos,
+) -> Result<(Settings, Periods), Reason> {
+    let locked = lock_memory()?;
+    let slack = sched::minimise_timer_slack()
+        .map_err(|error| format!("cannot set the timer slack: {error}"))?;
+    memory::touch_stack();
+    let periods = begin_periods(runtime, period)?;
+    let told = sched::deadline().map_err(|error| format!("sched_getattr: {error}"))?;
+    if told != (runtime, period) {
+        let (had, every) = told;
+        return Err(format!(
+            "asked for SCHED_DEADLINE with {runtime} in {period}, but the kernel says {had} in {every}"
+        )
+        .into());
+    }
+    loads::enter();
+    let settings = Facts::from([
+        ("policy".into(), "SCHED_DEADLINE".into()),
+        ("runtime_ns".into(), runtime.into()),
+        ("period_ns".into(), period.into()),
+        ("period_begins_within_ns".into(), periods.within.into()),
+        ("timer_slack_ns".into(), slack.into()),
+        ("memory_locked_kib".into(), locked.into()),
+    ]);
+    Ok((settings, periods))
 }
 
 /// The page faults of a thread: locked memory has none.

@@ -56,6 +56,24 @@ const SYSTEM: [&str; 5] = ["sysname", "nodename", "release", "version", "machine
 /// The file's text. Other than the original's it is JSON whatever the command line holds,
 /// and where there is no value the mean is 0.00.
 pub fn write(results: &Results) -> String {
+    let threads = results.threads.iter().enumerate();
+    let threads: Vec<String> = threads.map(|(index, one)| thread(index, one)).collect();
+    write_with(results, &threads)
+}
+
+/// The file's text, with what there is to say of each thread.
+pub(crate) fn write_with(results: &Results, threads: &[String]) -> String {
+    format!(
+        "{}  \"num_threads\": {},\n  \"resolution_in_ns\": {},\n  \"thread\": {{\n{}\n  }}\n}}\n",
+        head(results),
+        threads.len(),
+        u8::from(results.nanoseconds),
+        threads.join(",\n")
+    )
+}
+
+/// The begin of the file, which all programs of rt-tests have in common.
+pub(crate) fn head(results: &Results) -> String {
     let quoted = |text: &str| Value::from(text).to_string();
     let mut text = String::from("{\n");
     let mut field = |key: &str, value: &str| {
@@ -71,17 +89,12 @@ pub fn write(results: &Results) -> String {
     for (key, value) in SYSTEM.iter().zip(&results.system) {
         let _ = writeln!(text, "    \"{key}\": {},", quoted(value));
     }
-    let _ = write!(
+    let _ = writeln!(
         text,
-        "    \"realtime\": {}\n  }},\n  \"num_threads\": {},\n  \"resolution_in_ns\": {},\n",
-        u8::from(results.realtime),
-        results.threads.len(),
-        u8::from(results.nanoseconds)
+        "    \"realtime\": {}\n  }},",
+        u8::from(results.realtime)
     );
-    text += "  \"thread\": {\n";
-    let threads = results.threads.iter().enumerate();
-    let threads: Vec<String> = threads.map(|(index, one)| thread(index, one)).collect();
-    text + &threads.join(",\n") + "\n  }\n}\n"
+    text
 }
 
 fn thread(index: usize, thread: &Thread) -> String {

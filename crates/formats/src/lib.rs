@@ -8,6 +8,7 @@
 
 use std::borrow::Cow;
 
+pub mod cyclicdeadline_json;
 pub mod cyclictest_histogram;
 pub mod cyclictest_json;
 pub mod cyclictest_lines;
@@ -15,6 +16,7 @@ pub mod foreign;
 pub mod hackbench;
 pub mod jitterdebugger;
 pub mod latmus;
+pub mod oslat_json;
 pub mod realfeel;
 pub mod rtla_timerlat;
 pub mod sendme;

@@ -10,7 +10,7 @@ use punctual_model::{CpuId, Nanos, Reason, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
-use crate::rt::{self, Faults};
+use crate::rt::{self, Faults, Periods};
 use crate::sink::Sink;
 use crate::stall::{self, Stall};
 use crate::status_page::{self, SeenRecorder};
@@ -33,8 +33,22 @@ pub const INFO: ProbeInfo = ProbeInfo {
 
 /// The probe's first deadline lies up to a tick of 4 ms off the round moment.
 const LONGEST_PHASE: Nanos = Nanos::from_millis(4);
+/// How long a `SCHED_DEADLINE` thread lives before its periods begin: all others are there then.
+const GATHERING: Nanos = Nanos::from_millis(10);
 /// A stall begins so long before its sample is due: its thread must get the CPU first.
 const STALL_OFFSET: Nanos = Nanos(-50_000);
+
+/// How the threads are scheduled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Scheduling {
+    /// `SCHED_FIFO`: a thread sleeps until a timer is due.
+    #[default]
+    Fifo,
+    /// `SCHED_DEADLINE`: a thread gives up the rest of its runtime, and the kernel wakes it when
+    /// its next period begins.
+    Deadline,
+}
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -43,8 +57,13 @@ struct Timer {
     samples: u64,
     /// The period. The default is no multiple of any tick, so that it does not beat with it.
     interval_us: u32,
+    /// How the threads are scheduled.
+    policy: Scheduling,
     /// The threads' `SCHED_FIFO` priority.
     priority: u8,
+    /// For how long a `SCHED_DEADLINE` thread may run in each period; 0 is
+    /// [`rt::DEADLINE_SHARE`] of it.
+    runtime_us: u32,
     /// One thread is bound to each of these CPUs; empty means all that the target may use.
     cpus: Vec<CpuId>,
     /// Periods that are gone through first and not counted.
@@ -60,7 +79,9 @@ impl Default for Timer {
         Self {
             samples: 10_000,
             interval_us: 997,
+            policy: Scheduling::Fifo,
             priority: 80,
+            runtime_us: 0,
             cpus: vec![],
             warmup: 10,
             keep: 1_000_000,
@@ -75,6 +96,16 @@ impl Timer {
         within("interval_us", self.interval_us, 10, 10_000_000)?;
         within("priority", self.priority, 1, 99)?;
         within("keep", self.keep, 0, KEEP_MOST)?;
+        within("runtime_us", self.runtime_us, 0, self.interval_us.into())?;
+        match self.policy {
+            Scheduling::Fifo if self.runtime_us > 0 => {
+                return Err("runtime_us is for policy = \"deadline\"".into());
+            }
+            Scheduling::Deadline if self.stall.is_some() => {
+                return Err("a stall is for policy = \"fifo\"".into());
+            }
+            _ => {}
+        }
         self.stall.map_or(Ok(()), |stall| {
             stall.check(self.samples.min(self.keep.into()))
         })
@@ -82,6 +113,14 @@ impl Timer {
 
     fn interval(&self) -> Nanos {
         Nanos::from_micros(self.interval_us.into())
+    }
+
+    /// For how long a thread may run in each period.
+    fn runtime(&self) -> Nanos {
+        match self.runtime_us {
+            0 => Nanos(self.interval().0 / 100 * rt::DEADLINE_SHARE),
+            micros => Nanos::from_micros(micros.into()),
+        }
     }
 
     fn all_cpus(&self) -> Result<Vec<CpuId>, Reason> {
@@ -127,6 +166,35 @@ impl Timer {
     }
 }
 
+impl Timer {
+    /// The whole life of a `SCHED_DEADLINE` thread, of which there are as many as CPUs.
+    fn measure_periods(
+        &self,
+        number: usize,
+        phase: Nanos,
+        start: &Barrier,
+    ) -> Result<Recording, Reason> {
+        let kept = self.samples.min(self.keep.into()) as usize;
+        let mut recorder = SeenRecorder::new(kept, self.samples);
+        let locked = rt::lock_memory();
+        start.wait();
+        locked?;
+        sleep_until(now() + GATHERING + phase);
+        let (runtime, interval) = (self.runtime(), self.interval());
+        let (settings, mut periods) = rt::prepare_deadline_thread(runtime, interval)?;
+        periods = warm_up_periods(periods, runtime, interval, self.warmup)?;
+        let faults = Faults::of_thread();
+        sample_periods(&mut recorder, periods, runtime, interval, self.samples)?;
+        let faults = faults.until_now();
+        let mut recording = recorder.finish(RecordingKey::of_variant(format!("thread{number}")));
+        recording.interval = Some(interval);
+        recording.warmup = self.warmup.into();
+        recording.settings = settings;
+        recording.settings.extend(faults.facts());
+        Ok(recording)
+    }
+}
+
 impl Measurement for Timer {
     fn nominal(&self) -> Nanos {
         self.interval() * (self.samples as i64 + i64::from(self.warmup))
@@ -149,13 +217,16 @@ impl Measurement for Timer {
         let start = Arc::new(Barrier::new(cpus.len()));
         let phase = context.phases.below(LONGEST_PHASE);
         let mut stall = self.stall.map(Stall::open).transpose()?;
-        let begin = |cpu: CpuId| {
+        let begin = |(cpu, number): (CpuId, usize)| {
             let (probe, start) = (self.clone(), Arc::clone(&start));
             let stall = stall.take();
-            let life = move || probe.measure(cpu, phase, &start, stall.as_ref());
+            let life = move || match probe.policy {
+                Scheduling::Fifo => probe.measure(cpu, phase, &start, stall.as_ref()),
+                Scheduling::Deadline => probe.measure_periods(number, phase, &start),
+            };
             (cpu, thread::spawn(life))
         };
-        let threads: Vec<_> = cpus.into_iter().map(begin).collect();
+        let threads: Vec<_> = cpus.into_iter().zip(0..).map(begin).collect();
         let mut recordings = Vec::new();
         for (cpu, thread) in threads {
             let recording = thread
@@ -201,6 +272,63 @@ pub(crate) fn sample(sink: &mut impl Sink, first: Nanos, interval: Nanos, sample
         sink.miss(missed as u64);
         due += interval * (missed + 1);
     }
+}
+
+/// Goes through some periods, and returns since when they are what they are.
+fn warm_up_periods(
+    mut periods: Periods,
+    runtime: Nanos,
+    interval: Nanos,
+    count: u32,
+) -> Result<Periods, Reason> {
+    for _ in 0..count {
+        if status_page::is_stop_requested() {
+            break;
+        }
+        thread::yield_now();
+        periods.first += interval;
+        if now() - periods.first >= interval {
+            periods = rt::begin_periods(runtime, interval)?;
+        }
+    }
+    Ok(periods)
+}
+
+/// The measurement of a `SCHED_DEADLINE` thread, as cyclicdeadline does it: give up the rest of
+/// the period, and see how late the next one begins.
+///
+/// Where whole periods have gone by, these are counted as missed, and the periods are begun
+/// anew: a kernel that lags behind may have done so by itself.
+#[inline(never)]
+pub(crate) fn sample_periods(
+    sink: &mut impl Sink,
+    periods: Periods,
+    runtime: Nanos,
+    interval: Nanos,
+    samples: u64,
+) -> Result<(), Reason> {
+    let begun = periods.first;
+    let mut due = begun + interval;
+    for _ in 0..samples {
+        if sink.is_over() {
+            break;
+        }
+        marker::armed();
+        thread::yield_now();
+        let late = now() - due;
+        marker::taken();
+        if late < Nanos::ZERO {
+            return Err(format!("a period began {} before its time", Nanos::ZERO - late).into());
+        }
+        sink.record(due - begun, late);
+        let missed = late.0 / interval.0;
+        due += interval;
+        if missed > 0 {
+            sink.miss(missed as u64);
+            due = rt::begin_periods(runtime, interval)?.first + interval;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

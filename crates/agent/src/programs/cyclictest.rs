@@ -3,6 +3,7 @@
 //! the probe `timer`.
 
 mod options;
+mod otherwise;
 mod output;
 
 use std::io::{self, Write as _};
@@ -22,6 +23,7 @@ use crate::dma_latency::{DEVICE, DmaLatency};
 use crate::probes::timer;
 use crate::rt;
 use crate::sys::signal::{self, SNAPSHOT, STATUS};
+use crate::sys::time::Clock;
 use crate::sys::{memory, time};
 use options::Options;
 use output::Screen;
@@ -192,6 +194,17 @@ fn measure(
     } else {
         options.loops
     };
-    timer::sample(&mut live, begin + interval, interval, samples);
+    if options.relative || options.clock != Clock::Monotonic {
+        otherwise::sample(
+            &mut live,
+            options.clock,
+            options.relative,
+            interval,
+            samples,
+        )
+        .context("clock_nanosleep")?;
+    } else {
+        timer::sample(&mut live, begin + interval, interval, samples);
+    }
     Ok(live.table)
 }

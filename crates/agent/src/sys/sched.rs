@@ -5,7 +5,7 @@ use std::io;
 use std::mem;
 use std::num::NonZeroU64;
 
-use punctual_model::CpuId;
+use punctual_model::{CpuId, Nanos};
 use rustix::thread::{
     CpuSet, current_timer_slack, sched_getaffinity, sched_getcpu, sched_setaffinity,
     set_current_timer_slack,
@@ -65,6 +65,45 @@ pub fn set(policy: Policy, priority: u8) -> io::Result<()> {
     // SAFETY: `parameters` is live; 0 is the calling thread.
     super::check(unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) })?;
     Ok(())
+}
+
+/// Makes the calling thread `SCHED_DEADLINE`: in each `period`, which is its deadline as well, it
+/// may run for `runtime`. Its first period begins now. The kernel refuses with `EBUSY` where
+/// others need the CPU's time, and with `EPERM` where the thread is bound to some of the CPUs.
+pub fn set_deadline(runtime: Nanos, period: Nanos) -> io::Result<()> {
+    let attributes = libc::sched_attr {
+        size: size_of::<libc::sched_attr>() as u32,
+        sched_policy: libc::SCHED_DEADLINE as u32,
+        sched_flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
+        sched_nice: 0,
+        sched_priority: 0,
+        sched_runtime: runtime.0.unsigned_abs(),
+        sched_deadline: period.0.unsigned_abs(),
+        sched_period: period.0.unsigned_abs(),
+    };
+    // SAFETY: `attributes` is live, and says how long it is; 0 is the calling thread.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+    super::check(result as libc::c_int)?;
+    Ok(())
+}
+
+/// For how long the calling thread may run in each period, and that period: zeros where it is
+/// not `SCHED_DEADLINE`.
+pub fn deadline() -> io::Result<(Nanos, Nanos)> {
+    // SAFETY: a sched_attr is made of integers, for which all zeros is valid.
+    let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };
+    let size = size_of::<libc::sched_attr>();
+    // SAFETY: `attributes` is live and as long as is said; 0 is the calling thread.
+    let result = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) };
+    super::check(result as libc::c_int)?;
+    if attributes.sched_policy != libc::SCHED_DEADLINE as u32 {
+        return Ok((Nanos::ZERO, Nanos::ZERO));
+    }
+    let nanos = |time: u64| Nanos(i64::try_from(time).unwrap_or(i64::MAX));
+    Ok((
+        nanos(attributes.sched_runtime),
+        nanos(attributes.sched_period),
+    ))
 }
 
 /// The calling thread's policy, by its name in the manual, and its priority.

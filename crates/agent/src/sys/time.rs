@@ -102,3 +102,60 @@ pub fn sleep_until(deadline: Nanos) {
 pub fn sleep(span: Nanos) {
     sleep_until(now() + span);
 }
+
+/// A clock that timers can be set by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clock {
+    /// `CLOCK_MONOTONIC`.
+    #[default]
+    Monotonic,
+    /// `CLOCK_REALTIME`, which may be set.
+    Realtime,
+}
+
+impl Clock {
+    fn number(self) -> libc::clockid_t {
+        match self {
+            Self::Monotonic => libc::CLOCK_MONOTONIC,
+            Self::Realtime => libc::CLOCK_REALTIME,
+        }
+    }
+
+    /// This clock, now.
+    pub fn now(self) -> io::Result<Nanos> {
+        let mut time = timespec(Nanos::ZERO);
+        // SAFETY: `time` is a live timespec.
+        super::check(unsafe { libc::clock_gettime(self.number(), &raw mut time) })?;
+        Ok(Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec))
+    }
+
+    /// Sleeps until this clock reads `deadline`; returns early after a signal.
+    pub fn sleep_until(self, deadline: Nanos) -> io::Result<()> {
+        self.sleep(libc::TIMER_ABSTIME, deadline)
+    }
+
+    /// Sleeps for a span of this clock; returns early after a signal.
+    pub fn sleep_for(self, span: Nanos) -> io::Result<()> {
+        self.sleep(0, span)
+    }
+
+    fn sleep(self, flags: libc::c_int, time: Nanos) -> io::Result<()> {
+        let time = timespec(time);
+        // SAFETY: `time` is a live timespec; no remainder is asked for.
+        let result = unsafe {
+            let none = std::ptr::null_mut();
+            libc::clock_nanosleep(self.number(), flags, &raw const time, none)
+        };
+        match result {
+            0 | libc::EINTR => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+}
+
+fn timespec(time: Nanos) -> libc::timespec {
+    libc::timespec {
+        tv_sec: time.0 / 1_000_000_000,
+        tv_nsec: time.0 % 1_000_000_000,
+    }
+}

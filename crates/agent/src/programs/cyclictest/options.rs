@@ -11,6 +11,7 @@ use punctual_model::{CpuId, Nanos};
 use crate::programs::cpus;
 use crate::programs::getopt::{self, Refused};
 use crate::sys::sched::Policy;
+use crate::sys::time::Clock;
 
 /// What is printed by `--help`.
 pub const HELP: &str = "\
@@ -21,6 +22,7 @@ Usage: cyclictest [OPTIONS]
   -a, --affinity [CPUS]    CPUs for the threads, in turn: 0-3,5; default all
   -A, --aligned [USEC]     threads wake up together, each USEC after the last
   -b, --breaktrace USEC    end, and stop the kernel's tracer, at a longer value
+  -c, --clock CLOCK        0: CLOCK_MONOTONIC (default), 1: CLOCK_REALTIME
   -d, --distance USEC      each thread's interval is longer by this; default 500
   -D, --duration TIME      end after TIME: 90, 10m, 2h, 1d
   -h, --histogram US       print a histogram of values up to US
@@ -39,12 +41,15 @@ Usage: cyclictest [OPTIONS]
   -m, --mlockall           lock memory
   -M, --refresh_on_max     show anew only when a maximum has grown
   -N, --nsecs              values in nanoseconds
+  -n, --nanosleep          as always
   -o, --oscope N           with -v: the largest of each N values
   -p, --priority PRIO      real-time priority; SCHED_FIFO unless --policy says rr
       --policy NAME        other, normal, batch, idle, fifo, rr
       --priospread         each thread's priority is lower by one
   -q, --quiet              print only a summary
       --secaligned [USEC]  as -A, from the next full second on
+  -r, --relative           sleep for the interval, not until a deadline: the time
+                           between two samples is not measured
   -S, --smp                one thread on each CPU
   -t, --threads [N]        N threads; without N one for each CPU; default 1
       --tracemark          with -b: write a mark into the trace
@@ -55,7 +60,6 @@ Usage: cyclictest [OPTIONS]
 
 /// What the original has and this program has not.
 const REFUSED: &[Refused] = &[
-    ("-c", "only CLOCK_MONOTONIC is measured (-c 0)"),
     (
         "-F",
         "ask for the status with SIGUSR1, or with get_cyclictest_snapshot",
@@ -63,16 +67,6 @@ const REFUSED: &[Refused] = &[
     (
         "--fifo",
         "ask for the status with SIGUSR1, or with get_cyclictest_snapshot",
-    ),
-    ("-n", "clock_nanosleep is always used"),
-    ("--nanosleep", "clock_nanosleep is always used"),
-    (
-        "-r",
-        "a relative timer hides its own delays: deadlines are absolute",
-    ),
-    (
-        "--relative",
-        "a relative timer hides its own delays: deadlines are absolute",
     ),
     ("-R", "use: punctual run with probe \"clock\""),
     ("--resolution", "use: punctual run with probe \"clock\""),
@@ -128,6 +122,9 @@ pub struct Options {
     pub pm_qos_us: Option<u32>,
     pub break_above: Option<u64>,
     pub mark: bool,
+    pub clock: Clock,
+    /// Whether a thread sleeps for an interval, not until a deadline.
+    pub relative: bool,
 }
 
 /// Threads that wake up together.
@@ -168,16 +165,13 @@ pub fn parse(parser: &mut Parser) -> Result<Options> {
         pm_qos_us: Some(0),
         break_above: None,
         mark: false,
+        clock: Clock::Monotonic,
+        relative: false,
     };
     let mut smp = false;
     while let Some(argument) = parser.next()? {
         match argument {
             Arg::Short('S') | Arg::Long("smp") => smp = true,
-            Arg::Short('c') | Arg::Long("clock") => {
-                if getopt::number(parser, "-c")? != 0 {
-                    return Err(getopt::unknown("cyclictest", &Arg::Short('c'), REFUSED));
-                }
-            }
             Arg::Long("help") => options.help = true,
             Arg::Short(letter) => {
                 let long = long_name(letter);
@@ -209,6 +203,7 @@ fn long_name(letter: char) -> &'static str {
         'a' => "affinity",
         'A' => "aligned",
         'b' => "breaktrace",
+        'c' => "clock",
         'd' => "distance",
         'D' => "duration",
         'h' => "histogram",
@@ -217,10 +212,12 @@ fn long_name(letter: char) -> &'static str {
         'l' => "loops",
         'm' => "mlockall",
         'M' => "refresh_on_max",
+        'n' => "nanosleep",
         'N' => "nsecs",
         'o' => "oscope",
         'p' => "priority",
         'q' => "quiet",
+        'r' => "relative",
         't' => "threads",
         'u' => "unbuffered",
         'v' => "verbose",
@@ -251,6 +248,12 @@ fn option(options: &mut Options, parser: &mut Parser, name: &str) -> Result<bool
             });
         }
         "breaktrace" => options.break_above = Some(getopt::within(parser, "-b", 1, 1 << 40)?),
+        "clock" => {
+            options.clock = match getopt::within(parser, "-c", 0, 1)? {
+                0 => Clock::Monotonic,
+                _ => Clock::Realtime,
+            }
+        }
         "distance" => options.distance_us = getopt::within(parser, "-d", 0, 1_000_000_000)?,
         "duration" => {
             let seconds = getopt::seconds(&parser.value()?.string()?)?;
@@ -302,7 +305,9 @@ fn option(options: &mut Options, parser: &mut Parser, name: &str) -> Result<bool
             };
         }
         "tracemark" => options.mark = true,
-        "unbuffered" => {}
+        "relative" => options.relative = true,
+        // What is always done.
+        "nanosleep" | "unbuffered" => {}
         "verbose" => options.verbose = true,
         _ => return Ok(false),
     }
@@ -343,6 +348,9 @@ fn settle(options: &mut Options) -> Result<()> {
     if options.reduction > 1 && !options.verbose {
         bail!("-o is of use only with -v");
     }
+    if options.aligned.is_some() && (options.relative || options.clock != Clock::Monotonic) {
+        bail!("-A and --secaligned are for deadlines of CLOCK_MONOTONIC");
+    }
     if options.mark && options.break_above.is_none() {
         bail!("--tracemark needs -b USEC");
     }
@@ -381,11 +389,12 @@ mod tests {
     #[test]
     fn what_the_original_has_and_this_has_not_is_refused_by_name() {
         for (name, instead) in REFUSED {
-            let words: &[&str] = if *name == "-c" { &["-c", "1"] } else { &[name] };
-            let error = error(words);
+            let error = error(&[name]);
             assert!(error.contains(name) && error.contains(instead), "{error}");
         }
-        assert!(options(&["-c", "0"]).is_ok());
+        let old = options(&["-n", "-r", "-c", "1"]).unwrap();
+        assert!(old.relative && old.clock == Clock::Realtime);
+        assert!(error(&["-c", "2"]).contains("0 to 1"));
         assert!(error(&["--nonsense"]).contains("--nonsense"));
     }
 
@@ -393,6 +402,7 @@ mod tests {
     fn what_contradicts_itself_is_an_error() {
         assert!(error(&["-o", "5"]).contains("-v"));
         assert!(error(&["--tracemark"]).contains("-b"));
+        assert!(error(&["-A", "-r"]).contains("CLOCK_MONOTONIC"));
         assert!(error(&["-t", "3", "--priospread", "-p", "2"]).contains("priospread"));
         assert!(error(&["-p", "100"]).contains("0 to 99"));
         assert!(error(&["--policy", "edf"]).contains("fifo"));

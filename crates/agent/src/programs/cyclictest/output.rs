@@ -10,7 +10,6 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use punctual_formats::cyclictest_histogram::{self as histogram, Column};
 use punctual_formats::cyclictest_json::{self as json, Results};
 use punctual_formats::cyclictest_lines::{
@@ -20,11 +19,10 @@ use punctual_model::Nanos;
 
 use super::Part;
 use super::options::Options;
-use crate::programs::cpus;
 use crate::programs::live::{Common, Table};
+use crate::programs::{cpus, results};
 
 /// The version of rt-tests whose output this is.
-const VERSION: &str = "2.40";
 
 /// Where the numbers go.
 pub struct Screen<'a> {
@@ -249,15 +247,6 @@ impl<'a> Screen<'a> {
     }
 
     fn results(&self, tables: &[Table]) -> Results {
-        let date = |time: Timestamp| {
-            let zoned = time.to_zoned(TimeZone::UTC);
-            jiff::fmt::rfc2822::to_string(&zoned).unwrap_or_default()
-        };
-        let of_kernel = |name: &str| {
-            let text = fs::read_to_string(format!("/proc/sys/kernel/{name}"));
-            text.unwrap_or_default().trim().to_owned()
-        };
-        let version = of_kernel("version");
         let unit = if self.options.nanoseconds { 1.0 } else { 1e3 };
         let both = self.parts.iter().zip(tables);
         let thread = |(part, table): (&Part, &Table)| {
@@ -274,21 +263,9 @@ impl<'a> Screen<'a> {
             }
         };
         Results {
-            command: self.command.clone(),
-            version: VERSION.into(),
-            start: date(self.started),
-            end: date(Timestamp::now()),
-            return_code: 0,
-            realtime: version.contains("PREEMPT_RT"),
-            system: [
-                of_kernel("ostype"),
-                of_kernel("hostname"),
-                of_kernel("osrelease"),
-                version,
-                std::env::consts::ARCH.into(),
-            ],
             nanoseconds: self.options.nanoseconds,
             threads: both.map(thread).collect(),
+            ..results::now(&self.command, self.started)
         }
     }
 }
