@@ -102,6 +102,90 @@ fn the_same_options_give_lines_of_the_same_form() {
     }
 }
 
+/// The lines of a table that have a number, and what stands before it.
+fn table_of(text: &str) -> Vec<String> {
+    masked_lines(text)
+        .into_iter()
+        .filter(|line| line.contains('#'))
+        .collect()
+}
+
+#[test]
+fn cyclicdeadline_has_the_lines_of_the_original() {
+    if !punctual_skip::root() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let file = scratch.path("threads.json").display().to_string();
+    // A runtime of less than 2 ms needs more of the original.
+    let options = ["-t2", "-i5000", "-s0", "-D1", "-q", "--json", &file];
+    let written = |ended: Ended, what: &str| {
+        assert_eq!(ended.status, Some(0), "{what}: {}", ended.stderr);
+        let of_threads = |line: &&str| line.starts_with("T:");
+        let lines: Vec<&str> = ended.stdout.lines().filter(of_threads).collect();
+        assert_eq!(lines.len(), 2, "{what}: {}", ended.stdout);
+        let masks: Vec<String> = lines.iter().map(|line| masked(line)).collect();
+        let widths: Vec<Vec<usize>> = lines.iter().map(|line| widths(line)).collect();
+        let json = fs::read_to_string(&file).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&json.replace('\t', " ")).unwrap();
+        let keys = |value: &serde_json::Value| -> Vec<String> {
+            value.as_object().unwrap().keys().cloned().collect()
+        };
+        (masks, widths, keys(&json), keys(&json["thread"]["1"]))
+    };
+    let (ours, theirs) = (
+        written(run_ours("cyclicdeadline", &options), "ours"),
+        written(run_theirs("cyclicdeadline", &options), "theirs"),
+    );
+    assert_eq!(ours, theirs);
+    // One that is short, which the original refuses, and a limit that everything is above.
+    let ended = run_ours("cyclicdeadline", &["-i1000", "-D5", "-q", "-b1"]);
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    assert_has(
+        &ended.stdout,
+        &["interval: 600:1000", "# Break thread: ", "# Break value: "],
+    );
+}
+
+#[test]
+fn oslat_has_the_lines_of_the_original() {
+    if !punctual_skip::root() {
+        return;
+    }
+    let scratch = Scratch::new();
+    for options in [
+        &["-D1", "-c0"][..],
+        &["-D1", "-q", "-b", "4", "-w", "memmove", "-m4K"],
+        &["-D1", "-c0", "-s", "-f", "1", "-b8"],
+    ] {
+        let lines = |name: &str, of: fn(&str, &[&str]) -> Ended| {
+            let file = scratch.path(name).display().to_string();
+            let ended = of("oslat", &[options, &["--json", &file]].concat());
+            assert_eq!(ended.status, Some(0), "{name}: {}", ended.stderr);
+            let json = fs::read_to_string(file).unwrap();
+            let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+            let keys = json.as_object().unwrap().keys().cloned();
+            let thread = json["thread"]["0"].as_object().unwrap().keys().cloned();
+            (
+                table_of(&ended.stdout),
+                keys.collect::<Vec<_>>(),
+                thread.collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(
+            lines("ours", run_ours),
+            lines("theirs", run_theirs),
+            "{options:?}"
+        );
+    }
+    let ended = run_ours("oslat", &["-D5", "-c0", "-T1"]);
+    assert_eq!(ended.status, Some(1));
+    assert_has(
+        &ended.stderr,
+        &["Trace threshold (1 us) triggered on cpu0 with "],
+    );
+}
+
 #[test]
 fn the_json_file_has_the_same_lines() {
     if !punctual_skip::root() {
@@ -479,6 +563,8 @@ fn what_cannot_be_done_is_said_with_what_to_do() {
         ended.stderr
     };
     assert!(error("cyclictest", &["-x"]).contains("clock_nanosleep"));
+    assert!(error("cyclicdeadline", &["-a0"]).contains("cpuset"));
+    assert!(error("oslat", &["-b", "3"]).contains("4 to 1024"));
     assert!(error("cyclictest", &["--smi"]).contains("tick"));
     assert!(error("realfeel", &["--hertz", "1000"]).contains("power of two"));
     assert!(error("realfeel", &["/no/such/directory/file"]).contains("/no/such"));

@@ -11,7 +11,7 @@ use std::thread;
 use punctual_model::record::StepRecord;
 use punctual_model::run::{Request, State};
 use punctual_model::{MachineRecord, Nanos, Recorder, Recording, RecordingKey, Run, Subject};
-use punctual_store::{End, Store, StoreError};
+use punctual_store::{Begun, End, Store, StoreError};
 use punctual_tests::server::{Server, Stop, place};
 use punctual_tests::{Ended, Scratch, assert_has, runs, until};
 use serde_json::Value;
@@ -426,6 +426,67 @@ fn what_is_no_store_of_this_version_is_left_as_it_is() {
             .begin(&run(1))
             .is_err()
     );
+}
+
+/// What version 5 added is taken away: so is a store of version 4.
+const TO_VERSION_4: &str = "DROP TABLE punctual.planned_runs; DROP TABLE punctual.campaigns;
+    DROP INDEX punctual.runs_by_key; ALTER TABLE punctual.runs DROP COLUMN key;
+    UPDATE punctual.store SET version = 4";
+
+#[test]
+fn a_store_of_version_4_becomes_one_of_this_version() {
+    let Some(server) = Server::new() else { return };
+    let url = server.database("runs");
+    let store = Store::at(&place(&url)).unwrap();
+    let id = store.begin(&run(1)).unwrap();
+    store.put_recording(&id, &recording("cpu0")).unwrap();
+    let end = End {
+        digest: Some("0123456789abcdef"),
+        ..finished("")
+    };
+    store.end(&id, &end).unwrap();
+    drop(store);
+    server.sql("runs", TO_VERSION_4);
+
+    // Who only reads is told; several that write bring it up at once.
+    let error = Store::open_to_read(&place(&url)).unwrap_err();
+    assert!(
+        matches!(error, StoreError::Earlier { found: 4, .. }),
+        "{error}"
+    );
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| drop(Store::at(&place(&url)).unwrap()));
+        }
+    });
+    let store = Store::open_to_read(&place(&url)).unwrap();
+    assert_eq!(store.load(&id).unwrap().recordings, [recording("cpu0")]);
+    assert_eq!(store.id_of_equal(&run(1)).unwrap(), Some(id.clone()));
+    assert_eq!(store.id_of_equal(&run(2)).unwrap(), None);
+    drop(store);
+    let writer = Store::at(&place(&url)).unwrap();
+    assert_eq!(writer.begin_unless_known(&run(1)).unwrap(), Begun::Known(id));
+    assert!(writer.campaigns().unwrap().is_empty());
+}
+
+#[test]
+fn processes_that_ask_for_the_same_runs_at_once_make_each_once() {
+    let Some(server) = Server::new() else { return };
+    let url = server.database("runs");
+    drop(Store::at(&place(&url)).unwrap());
+    // Each with a connection of its own, as processes have.
+    let made = thread::scope(|scope| {
+        let ask = || {
+            let store = Store::at(&place(&url)).unwrap();
+            let ask = |seed| store.begin_unless_known(&run(seed)).unwrap();
+            let all: Vec<Begun> = (0..20).map(ask).collect();
+            all.iter().filter(|one| matches!(one, Begun::New(_))).count()
+        };
+        let all: Vec<_> = (0..6).map(|_| scope.spawn(ask)).collect();
+        all.into_iter().map(|one| one.join().unwrap()).sum::<usize>()
+    });
+    assert_eq!(made, 20);
+    assert_eq!(Store::at(&place(&url)).unwrap().list().unwrap().len(), 20);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use punctual_model::{CpuId, Facts, Finding, Nanos, Reason};
 use crate::loads;
 use crate::sys::memory;
 use crate::sys::sched::{self, Policy};
-use crate::sys::time::now;
+use crate::sys::time::{now, sleep};
 
 /// How a measuring thread was really scheduled, as the kernel tells it.
 pub type Settings = Facts;
@@ -53,8 +53,16 @@ pub struct Periods {
     pub within: Nanos,
 }
 
-/// Begins the periods of the calling thread, `SCHED_DEADLINE` from now on, or again.
-pub fn begin_periods(runtime: Nanos, period: Nanos) -> Result<Periods, Reason> {
+/// Begins the periods of a `SCHED_DEADLINE` thread anew. The kernel does so only where the last
+/// deadline has passed, so the thread sleeps that long before.
+pub fn begin_periods_anew(runtime: Nanos, period: Nanos) -> Result<Periods, Reason> {
+    sched::set(Policy::Other, 0).map_err(|error| format!("SCHED_OTHER: {error}"))?;
+    sleep(period * 2);
+    begin_periods(runtime, period)
+}
+
+/// Begins the periods of the calling thread, `SCHED_DEADLINE` from now on.
+fn begin_periods(runtime: Nanos, period: Nanos) -> Result<Periods, Reason> {
     let refused = |error: std::io::Error| {
         let hint = match error.raw_os_error() {
             Some(libc::EPERM) => {
@@ -72,8 +80,6 @@ pub fn begin_periods(runtime: Nanos, period: Nanos) -> Result<Periods, Reason> {
             hint: hint.into(),
         }
     };
-    // Another policy first: the kernel begins periods anew only for one that had none.
-    sched::set(Policy::Other, 0).map_err(|error| format!("SCHED_OTHER: {error}"))?;
     let first = now();
     sched::set_deadline(runtime, period).map_err(refused)?;
     let within = now() - first;

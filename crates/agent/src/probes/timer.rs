@@ -288,7 +288,7 @@ fn warm_up_periods(
         thread::yield_now();
         periods.first += interval;
         if now() - periods.first >= interval {
-            periods = rt::begin_periods(runtime, interval)?;
+            periods = rt::begin_periods_anew(runtime, interval)?;
         }
     }
     Ok(periods)
@@ -325,7 +325,7 @@ pub(crate) fn sample_periods(
         due += interval;
         if missed > 0 {
             sink.miss(missed as u64);
-            due = rt::begin_periods(runtime, interval)?.first + interval;
+            due = rt::begin_periods_anew(runtime, interval)?.first + interval;
         }
     }
     Ok(())
