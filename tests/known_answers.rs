@@ -335,6 +335,54 @@ fn mean_of_times(run: &Value) -> f64 {
 }
 
 /// Each control must fail, or a pass would prove nothing.
+/// The path of a deadline thread is that of a fifo thread, and some code more; its first period
+/// begins within what is said of it. Times are exact here.
+#[test]
+fn a_deadline_thread_is_as_late_as_its_path_is_long() {
+    let scratch = Scratch::new();
+    let step = |policy: &str| {
+        format!("[[step]]\nprobe = \"timer\"\nsamples = 300\npolicy = \"{policy}\"\n")
+    };
+    let text = format!(
+        "name = \"both\"\nsummary = \"policies\"\n{}{}",
+        step("fifo"),
+        step("deadline")
+    );
+    let suite = scratch.file("both.toml", text);
+    let [stock, rt] = KERNELS;
+    let words = [
+        "run", &suite, "--kernel", stock, "--kernel", rt, "--json", "--quiet",
+    ];
+    let ended = scratch.run(&words);
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let told: Value = serde_json::from_str(&ended.stdout).unwrap();
+    for run in told["runs"].as_array().unwrap() {
+        let recordings = run["recordings"].as_array().unwrap();
+        let [fifo, deadline] = recordings.as_slice() else {
+            panic!("{recordings:#?}");
+        };
+        assert_eq!(
+            (&fifo["variant"], &deadline["variant"]),
+            (&"cpu0".into(), &"thread0".into())
+        );
+        assert_eq!(deadline["settings"]["policy"], "SCHED_DEADLINE");
+        assert_eq!(
+            (&deadline["count"], &deadline["missed"]),
+            (&300.into(), &0.into())
+        );
+        let least = |recording: &Value| recording["min"].as_i64().unwrap();
+        let within = deadline["settings"]["period_begins_within_ns"]
+            .as_i64()
+            .unwrap();
+        assert!((1..10_000).contains(&within), "{within}");
+        let longer = least(deadline) - least(fifo);
+        assert!(
+            (1..within + 2_000).contains(&longer),
+            "{longer} ns, {within}"
+        );
+    }
+}
+
 #[test]
 fn priority_inheritance_prevents_inversion_and_no_protocol_does_not() {
     const SUITE: &str = r#"

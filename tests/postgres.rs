@@ -465,7 +465,10 @@ fn a_store_of_version_4_becomes_one_of_this_version() {
     assert_eq!(store.id_of_equal(&run(2)).unwrap(), None);
     drop(store);
     let writer = Store::at(&place(&url)).unwrap();
-    assert_eq!(writer.begin_unless_known(&run(1)).unwrap(), Begun::Known(id));
+    assert_eq!(
+        writer.begin_unless_known(&run(1)).unwrap(),
+        Begun::Known(id)
+    );
     assert!(writer.campaigns().unwrap().is_empty());
 }
 
@@ -480,10 +483,14 @@ fn processes_that_ask_for_the_same_runs_at_once_make_each_once() {
             let store = Store::at(&place(&url)).unwrap();
             let ask = |seed| store.begin_unless_known(&run(seed)).unwrap();
             let all: Vec<Begun> = (0..20).map(ask).collect();
-            all.iter().filter(|one| matches!(one, Begun::New(_))).count()
+            all.iter()
+                .filter(|one| matches!(one, Begun::New(_)))
+                .count()
         };
         let all: Vec<_> = (0..6).map(|_| scope.spawn(ask)).collect();
-        all.into_iter().map(|one| one.join().unwrap()).sum::<usize>()
+        all.into_iter()
+            .map(|one| one.join().unwrap())
+            .sum::<usize>()
     });
     assert_eq!(made, 20);
     assert_eq!(Store::at(&place(&url)).unwrap().list().unwrap().len(), 20);

@@ -323,8 +323,8 @@ fn how_well_nodes_are_used() {
     // About half a minute on an idle CPU.
     scratch.file(
         "long.toml",
-        "name = \"long\"\nsummary = \"switches\"\n[[step]]\nprobe = \"switch\"\n\
-         samples = 1_200_000\n",
+        "name = \"long\"\nsummary = \"wake-ups\"\n[[step]]\nprobe = \"timer\"\n\
+         load = \"stress\"\nsamples = 3_000\n",
     );
     let matrix = format!(
         "suites = [\"./long.toml\"]\nkernels = [\"{}\"]\nseeds = {runs}\n",

@@ -56,10 +56,13 @@ pub struct Periods {
 /// Begins the periods of a `SCHED_DEADLINE` thread anew. The kernel does so only where the last
 /// deadline has passed, so the thread sleeps that long before.
 pub fn begin_periods_anew(runtime: Nanos, period: Nanos) -> Result<Periods, Reason> {
-    sched::set(Policy::Other, 0).map_err(|error| format!("SCHED_OTHER: {error}"))?;
+    schedule(Policy::Fifo, PRIORITY_BEFORE)?;
     sleep(period * 2);
     begin_periods(runtime, period)
 }
+
+/// The `SCHED_FIFO` priority of a thread whose periods begin: no load gets in between.
+const PRIORITY_BEFORE: u8 = 98;
 
 /// Begins the periods of the calling thread, `SCHED_DEADLINE` from now on.
 fn begin_periods(runtime: Nanos, period: Nanos) -> Result<Periods, Reason> {
@@ -80,6 +83,7 @@ fn begin_periods(runtime: Nanos, period: Nanos) -> Result<Periods, Reason> {
             hint: hint.into(),
         }
     };
+    schedule(Policy::Fifo, PRIORITY_BEFORE)?;
     let first = now();
     sched::set_deadline(runtime, period).map_err(refused)?;
     let within = now() - first;
