@@ -31,6 +31,7 @@ mod series;
 mod serve;
 mod show;
 mod survey;
+mod trace_args;
 mod verify;
 mod work;
 

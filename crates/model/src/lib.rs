@@ -9,6 +9,7 @@
 
 pub mod architecture;
 pub mod board;
+pub mod capture;
 pub mod cpus;
 pub mod digest;
 pub mod finding;
@@ -30,6 +31,7 @@ pub mod suite;
 pub mod units;
 
 pub use architecture::Architecture;
+pub use capture::{Capture, Tracer};
 pub use finding::{Fact, Facts, Finding, Findings};
 pub use histogram::Histogram;
 pub use key::RecordingKey;

@@ -16,6 +16,7 @@ use crate::stall::{self, Stall};
 use crate::status_page::{self, SeenRecorder};
 use crate::sys::time::{now, sleep_until};
 use crate::sys::{marker, sched};
+use crate::tracer::Watcher;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -98,6 +99,7 @@ impl Timer {
         phase: Nanos,
         start: &Barrier,
         stall: Option<&stall::Device>,
+        watcher: Option<&Watcher>,
     ) -> Result<Recording, Reason> {
         let kept = self.samples.min(self.keep.into()) as usize;
         let mut recorder = SeenRecorder::new(kept, self.samples).of_cpu(cpu);
@@ -114,8 +116,17 @@ impl Timer {
         }
         let due = warm_up(first, self.interval(), self.warmup);
         let faults = Faults::of_thread();
-        sample(&mut recorder, due, self.interval(), self.samples);
+        let mut captures = Vec::new();
+        match watcher {
+            None => sample(&mut recorder, due, self.interval(), self.samples),
+            Some(watcher) => {
+                let mut watch = watcher.watch(recorder, cpu, due);
+                sample(&mut watch, due, self.interval(), self.samples);
+                (recorder, captures) = watch.finish();
+            }
+        }
         let mut recording = recorder.finish(RecordingKey::of_variant(cpu.to_string()));
+        recording.captures = captures;
         recording.interval = Some(self.interval());
         recording.warmup = self.warmup.into();
         recording.settings = settings;
@@ -144,6 +155,10 @@ impl Measurement for Timer {
         &self.cpus
     }
 
+    fn watched_priority(&self) -> Option<u8> {
+        Some(self.priority)
+    }
+
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let cpus = self.all_cpus()?;
         let start = Arc::new(Barrier::new(cpus.len()));
@@ -151,8 +166,9 @@ impl Measurement for Timer {
         let mut stall = self.stall.map(Stall::open).transpose()?;
         let begin = |cpu: CpuId| {
             let (probe, start) = (self.clone(), Arc::clone(&start));
-            let stall = stall.take();
-            let life = move || probe.measure(cpu, phase, &start, stall.as_ref());
+            let (stall, watcher) = (stall.take(), context.watcher.clone());
+            let life =
+                move || probe.measure(cpu, phase, &start, stall.as_ref(), watcher.as_deref());
             (cpu, thread::spawn(life))
         };
         let threads: Vec<_> = cpus.into_iter().map(begin).collect();
@@ -200,6 +216,9 @@ pub(crate) fn sample(sink: &mut impl Sink, first: Nanos, interval: Nanos, sample
         let missed = late.0 / interval.0;
         sink.miss(missed as u64);
         due += interval * (missed + 1);
+        if let Some(moment) = sink.held_until().filter(|moment| *moment >= due) {
+            due += interval * ((moment - due).0 / interval.0 + 1);
+        }
     }
 }
 
