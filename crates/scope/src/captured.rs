@@ -10,7 +10,7 @@ mod timeline;
 
 use punctual_model::capture::{Capture, Tracer};
 use punctual_model::probe::SampleSpan;
-use punctual_model::{Recording, Run};
+use punctual_model::{Fact, Recording, Run};
 
 use crate::breakdown::{Breakdown, Cause, Part, culprit_of};
 use crate::error::ScopeError;
@@ -59,7 +59,7 @@ pub fn breakdown(run: &Run, capture: &Capture) -> Result<Breakdown, String> {
     parts.retain(|part| part.length.0 > 0);
     let mut story = Breakdown {
         culprit: culprit_of(&parts, late),
-        notes: notes(capture, &parts),
+        notes: notes(run, capture, &parts),
         ..Breakdown::empty(SampleSpan::Lateness, late)
     };
     story.parts = parts;
@@ -67,16 +67,23 @@ pub fn breakdown(run: &Run, capture: &Capture) -> Result<Breakdown, String> {
 }
 
 /// What is to be known of a story that a tracer tells.
-fn notes(capture: &Capture, parts: &[Part]) -> Vec<String> {
+fn notes(run: &Run, capture: &Capture, parts: &[Part]) -> Vec<String> {
     let mut notes = vec![format!(
         "told by the kernel's tracer ({}), to the microsecond; what it does not note is inferred",
         capture.tracer
     )];
     if parts.iter().any(|part| part.cause == Cause::Outside) {
         notes.push(
-            "the interrupt came late to a thread in user space, where nothing can mask it: \
-             firmware, a hypervisor or the hardware had the CPU, or the kernel masked it until it \
-             returned"
+            "outside the kernel: a thread had the CPU in user space, where no interrupt can be \
+             masked, and nothing came; firmware, a hypervisor or the hardware had the CPU, or the \
+             kernel masked the interrupt until it returned"
+                .into(),
+        );
+    }
+    if is_virtualised(run) {
+        notes.push(
+            "the machine is a virtual one: its hypervisor takes the CPU where it likes, and the \
+             kernel's tracer blames whoever had it"
                 .into(),
         );
     }
@@ -97,6 +104,13 @@ fn notes(capture: &Capture, parts: &[Part]) -> Vec<String> {
         notes.push(format!("{} events were lost or not kept", capture.lost));
     }
     notes
+}
+
+/// Whether a real machine says that it is a hypervisor's.
+fn is_virtualised(run: &Run) -> bool {
+    let facts = run.provenance.as_ref().map(|found| &found.facts);
+    let said = facts.and_then(|facts| facts.get("virtualised"));
+    !run.is_virtual() && matches!(said, Some(Fact::Flag(true)))
 }
 
 #[cfg(test)]

@@ -116,13 +116,13 @@ impl Timer {
         }
         let due = warm_up(first, self.interval(), self.warmup);
         let faults = Faults::of_thread();
-        let mut captures = Vec::new();
+        let (mut captures, mut of_reading) = (Vec::new(), Faults::default());
         match watcher {
             None => sample(&mut recorder, due, self.interval(), self.samples),
             Some(watcher) => {
                 let mut watch = watcher.watch(recorder, cpu, due);
                 sample(&mut watch, due, self.interval(), self.samples);
-                (recorder, captures) = watch.finish();
+                (recorder, captures, of_reading) = watch.finish();
             }
         }
         let mut recording = recorder.finish(RecordingKey::of_variant(cpu.to_string()));
@@ -130,7 +130,8 @@ impl Timer {
         recording.interval = Some(self.interval());
         recording.warmup = self.warmup.into();
         recording.settings = settings;
-        recording.settings.extend(faults.until_now().facts());
+        let faults = faults.until_now().without(of_reading);
+        recording.settings.extend(faults.facts());
         if let Some(device) = stall {
             device.tell(stalled, stalled - due, &mut recording)?;
         }

@@ -22,6 +22,8 @@ const THREADS: &str = "OSNOISE_WORKLOAD";
 
 /// The size of each CPU's ring, in KiB: some thousand events.
 const RING_KIB: u32 = 128;
+/// The same, where each function is one.
+const RING_OF_FUNCTIONS_KIB: u32 = 1_024;
 
 /// No more is read of a ring, in bytes.
 const TEXT_MOST: u64 = 4 << 20;
@@ -95,7 +97,12 @@ impl Instance {
         };
         instance.set("tracing_on", "0")?;
         instance.set("trace_clock", "mono")?;
-        instance.set("buffer_size_kb", &RING_KIB.to_string())?;
+        let kib = if tracer == Tracer::Function {
+            RING_OF_FUNCTIONS_KIB
+        } else {
+            RING_KIB
+        };
+        instance.set("buffer_size_kb", &kib.to_string())?;
         if matches!(tracer, Tracer::Events | Tracer::Function) {
             instance.enable_events(priority)?;
         }

@@ -4,10 +4,11 @@
 use std::io::Write as _;
 
 use punctual_formats::ftrace::Trace;
-use punctual_model::capture::{CAPTURES_MOST, EVENTS_MOST, Happened};
+use punctual_model::capture::{CAPTURES_MOST, EVENTS_MOST, Happened, TraceEvent};
 use punctual_model::{Capture, CpuId, Nanos, Sample};
 
 use super::Watcher;
+use crate::rt::Faults;
 use crate::sink::Sink;
 use crate::sys::process;
 use crate::sys::time::now;
@@ -31,6 +32,8 @@ pub struct Watch<'a, S> {
     limit: Nanos,
     captures: Vec<Capture>,
     held_until: Option<Nanos>,
+    /// The page faults of reading.
+    faults: Faults,
 }
 
 impl<'a, S> Watch<'a, S> {
@@ -45,12 +48,14 @@ impl<'a, S> Watch<'a, S> {
             limit: watcher.request.above.unwrap_or(Nanos(i64::MAX)),
             captures: Vec::with_capacity(CAPTURES_MOST),
             held_until: None,
+            faults: Faults::default(),
         }
     }
 
-    /// What it has handed its samples to, and what was captured.
-    pub fn finish(self) -> (S, Vec<Capture>) {
-        (self.sink, self.captures)
+    /// What it has handed its samples to, what was captured, and the page faults that reading
+    /// has cost, which no sample was delayed by.
+    pub fn finish(self) -> (S, Vec<Capture>, Faults) {
+        (self.sink, self.captures, self.faults)
     }
 
     #[cold]
@@ -70,19 +75,24 @@ impl<'a, S> Watch<'a, S> {
         let mut word = [0; 64];
         instance.stop(told(sample, &mut word));
         let begin = now();
+        let faults = Faults::of_thread();
         let trace = instance.read(self.cpu).unwrap_or_default();
+        let capture = self.capture(sample, trace);
         instance.go_on();
-        let end = now();
-        self.captures.push(self.capture(sample, trace, end - begin));
+        self.captures.push(Capture {
+            pause: now() - begin,
+            ..capture
+        });
+        self.faults = self.faults.clone().and(faults.until_now());
         self.limit = if self.captures.len() < CAPTURES_MOST {
             value
         } else {
             Nanos(i64::MAX)
         };
-        self.held_until = Some(end);
+        self.held_until = Some(now());
     }
 
-    fn capture(&self, sample: Sample, trace: Trace, pause: Nanos) -> Capture {
+    fn capture(&self, sample: Sample, trace: Trace) -> Capture {
         let due = self.first + sample.at;
         let mut events = trace.events;
         for event in &mut events {
@@ -92,21 +102,32 @@ impl<'a, S> Watch<'a, S> {
             }
         }
         events.retain(|event| (Nanos::ZERO - BEFORE..=sample.value + AFTER).contains(&event.at));
-        let surplus = events.len().saturating_sub(EVENTS_MOST);
-        let needed = events[..surplus].iter().filter(|one| one.at >= Nanos::ZERO);
-        let lost = trace.lost + needed.count() as u64;
-        events.drain(..surplus);
+        let noted = events.len();
+        keep_last(&mut events);
+        let lost = trace.lost + (noted - events.len()) as u64;
         Capture {
             sample,
             cpu: self.cpu,
             pid: self.pid,
             tracer: self.watcher.request.tracer,
-            pause,
+            pause: Nanos::ZERO,
             lost,
             events,
             longest: trace.longest,
         }
     }
+}
+
+/// Keeps as many events as a capture may have, the last ones; entries into functions go first.
+fn keep_last(events: &mut Vec<TraceEvent>) {
+    let is_function = |event: &TraceEvent| matches!(event.what, Happened::Function { .. });
+    let mut surplus = events.len().saturating_sub(EVENTS_MOST);
+    events.retain(|event| {
+        let goes = surplus > 0 && is_function(event);
+        surplus -= usize::from(goes);
+        !goes
+    });
+    events.drain(..surplus);
 }
 
 /// The word that is left in the trace, for whoever reads it there.
@@ -147,7 +168,7 @@ impl<S: Sink> Sink for Watch<'_, S> {
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::capture::{Tracer, Tracing};
+    use punctual_model::capture::{Context, Task, Tracer, Tracing};
     use punctual_model::{Recorder, RecordingKey};
 
     use super::*;
@@ -173,7 +194,7 @@ mod tests {
                     watch.record(Nanos(0), Nanos(value));
                 }
             }
-            let (recorder, captures) = watch.finish();
+            let (recorder, captures, _) = watch.finish();
             let mut recording = recorder.finish(RecordingKey::of_variant("cpu0"));
             watcher.tell(&mut recording);
             assert_eq!((recording.count, captures.len()), (taken, 0));
@@ -205,6 +226,31 @@ mod tests {
         timer::sample(&mut sink, now(), interval, 3);
         assert!(sink.0[2] - sink.0[1] > Nanos::from_millis(20));
         assert_eq!(sink.0[2].0 % interval.0, 0);
+    }
+
+    #[test]
+    fn the_last_events_are_kept_and_functions_go_first() {
+        let event = |number: usize| TraceEvent {
+            at: Nanos(number as i64),
+            task: Task::default(),
+            context: Context::default(),
+            what: if number % 2 == 0 {
+                Happened::Mark(String::new())
+            } else {
+                let (name, caller) = (String::new(), String::new());
+                Happened::Function { name, caller }
+            },
+            stack: Vec::new(),
+        };
+        let kept = |count: usize| {
+            let mut events: Vec<_> = (0..count).map(event).collect();
+            keep_last(&mut events);
+            let marks = events.iter().filter(|event| event.at.0 % 2 == 0).count();
+            (events.len(), marks, events.last().unwrap().at)
+        };
+        assert_eq!(kept(600), (600, 300, Nanos(599)));
+        assert_eq!(kept(800), (600, 400, Nanos(799)));
+        assert_eq!(kept(1_600), (600, 600, Nanos(1_598)));
     }
 
     #[test]

@@ -12,6 +12,10 @@ use crate::preemptibility::Preemptibility;
 /// some of them for noting events.
 const GRAIN: Nanos = Nanos::from_micros(3);
 
+/// A thread that has the CPU for so long without an event, on its way to reading the clock, does
+/// not run.
+const LONGEST_WAY: Nanos = Nanos::from_micros(100);
+
 /// The sample's moments, by the tracer's events.
 #[derive(Clone, Copy, Debug)]
 struct Milestones {
@@ -64,13 +68,18 @@ impl<'a> Timeline<'a> {
             _ => false,
         };
         let wakes = |event: &TraceEvent| match &event.what {
-            Happened::Waking { task } => task.pid == capture.pid,
+            Happened::Waking { task } => task.pid == capture.pid && event.at <= late,
             _ => false,
         };
-        let switch = events.iter().rposition(gets);
-        let switch = switch.ok_or("the trace does not hold the switch to its thread")?;
-        let waking = events[..switch].iter().rposition(wakes);
+        let waking = events.iter().rposition(wakes);
         let waking = waking.ok_or("the trace does not hold the wake-up of its thread")?;
+        let switch = events[waking..].iter().find(|event| gets(event));
+        // Where a kernel has not noted the switch, others had the CPU until their last event.
+        let is_other = |event: &&TraceEvent| event.task.pid != capture.pid && event.at <= late;
+        let last_of_others = events[waking..].iter().rfind(is_other);
+        let running = switch
+            .or(last_of_others)
+            .map_or(events[waking].at, |event| event.at);
         let before = &events[..waking];
         let entry = before
             .iter()
@@ -86,14 +95,14 @@ impl<'a> Timeline<'a> {
         let milestones = Milestones {
             interrupt: events[entry].at,
             woken: events[waking].at,
-            running: events[switch].at,
+            running,
         };
         Ok(Self {
             capture,
             preemption,
             milestones: milestones.within(late),
             waking: Some(&events[waking]),
-            switch: Some(&events[switch]),
+            switch,
             entry: Some(&events[entry]),
         })
     }
@@ -101,28 +110,24 @@ impl<'a> Timeline<'a> {
     /// `osnoise` says of each thing that ran when it began and for how long, once it has ended.
     fn of_noise(capture: &'a Capture, preemption: Preemptibility) -> Result<Self, String> {
         let late = capture.sample.value;
-        let thread = |event: &TraceEvent| {
-            let is = matches!(&event.what, Happened::Noise { kind: NoiseKind::Thread, name, .. }
-                if !name.ends_with(&format!(":{}", capture.pid)));
-            is && event.at <= late
+        let own = format!(":{}", capture.pid);
+        // When something ended that ran while the sample was due.
+        let ended = |event: &TraceEvent, wanted: NoiseKind| match &event.what {
+            Happened::Noise {
+                kind, name, start, ..
+            } if *kind == wanted && !name.ends_with(&own) => {
+                (event.at > Nanos::ZERO && event.at <= late).then_some((*start, event.at))
+            }
+            _ => None,
         };
-        let running = capture.events.iter().rfind(|event| thread(event));
-        let running = running
-            .ok_or("the trace does not hold what ran before its thread")?
-            .at;
-        let interrupt = capture
-            .events
-            .iter()
-            .rev()
-            .find_map(|event| match event.what {
-                Happened::Noise {
-                    kind: NoiseKind::Irq,
-                    start,
-                    ..
-                } if start <= running && event.at <= running + GRAIN => Some(start),
-                _ => None,
-            });
-        let interrupt = interrupt.ok_or("the trace does not hold its interrupt")?;
+        let events = || capture.events.iter().rev();
+        let thread = events().find_map(|event| ended(event, NoiseKind::Thread));
+        // Where no thread ran it was idle, and the last interrupt has woken it.
+        let before = thread.map_or(late, |(_, end)| end);
+        let mut irqs = events().filter_map(|event| ended(event, NoiseKind::Irq));
+        let irq = irqs.find(|(start, _)| *start <= before);
+        let (interrupt, end) = irq.ok_or("the trace does not hold its interrupt")?;
+        let running = thread.map_or(end, |(_, end)| end);
         let milestones = Milestones {
             interrupt,
             woken: interrupt,
@@ -274,6 +279,9 @@ impl<'a> Timeline<'a> {
             PathStage::Handler => (Cause::Path, None),
             _ if !state.irqs.is_empty() => (Cause::HardIrq, None),
             _ if state.softirq.is_some() => (Cause::Softirq, None),
+            // Only the events tell of each switch.
+            _ if length > LONGEST_WAY && self.waking.is_none() => (Cause::Unseen, None),
+            _ if length > LONGEST_WAY => (Cause::Outside, None),
             _ => (Cause::Path, None),
         }
     }
@@ -301,7 +309,7 @@ impl<'a> Timeline<'a> {
         // The rest of the handler that has woken it is the way.
         let is_waking = self.entry.is_some() && from == self.milestones.woken;
         if !state.irqs.is_empty() {
-            let is_way = is_waking && length <= GRAIN * 5;
+            let is_way = is_waking && length <= GRAIN * 7;
             return (if is_way { Cause::Path } else { Cause::HardIrq }, None);
         }
         if state.softirq.is_some() {
@@ -310,7 +318,7 @@ impl<'a> Timeline<'a> {
         if length <= GRAIN {
             return (Cause::Scheduler, None);
         }
-        let stack = self.switch.map_or(&[][..], |switch| &switch.stack);
+        let stack = stack_of(self.switch);
         let place = stack::switched(stack);
         let Some(entry) = self.entry else {
             return (Cause::OtherThread, None);
@@ -326,8 +334,8 @@ impl<'a> Timeline<'a> {
             return (Cause::OtherThread, None);
         }
         if self.preemption == Preemptibility::Asked {
-            let is_user = stack::has_entry(&entry_stack(self.waking))
-                && stack::interrupted(&entry_stack(self.waking)).is_none();
+            let woken = stack_of(self.waking);
+            let is_user = stack::has_entry(woken) && stack::interrupted(woken).is_none();
             return if is_user {
                 (Cause::Scheduler, None)
             } else {
@@ -345,8 +353,8 @@ impl<'a> Timeline<'a> {
     }
 }
 
-fn entry_stack(waking: Option<&TraceEvent>) -> &[String] {
-    waking.map_or(&[], |waking| &waking.stack)
+fn stack_of(event: Option<&TraceEvent>) -> &[String] {
+    event.map_or(&[], |event| &event.stack)
 }
 
 /// The thread that `osnoise` calls `comm:pid`.
@@ -460,12 +468,6 @@ pub fn of_longest(capture: &Capture) -> Result<Vec<Part>, String> {
         late - length,
         "",
     );
-    let waiting = part(
-        PathStage::Switch,
-        Cause::OtherThread,
-        late - length,
-        length,
-        "",
-    );
+    let waiting = part(PathStage::Switch, Cause::Unseen, late - length, length, "");
     Ok(vec![before, waiting])
 }
