@@ -40,4 +40,5 @@ pub mod status_page;
 pub mod stream;
 pub mod sys;
 pub mod threads;
+pub mod tracer;
 pub mod virtualised;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The probes: one file each, one line each in `probes!`.
 
+use std::sync::Arc;
+
 use punctual_model::probe::ProbeInfo;
 use punctual_model::{CpuId, Nanos, Reason, Recording};
 use serde::de::DeserializeOwned;
@@ -8,6 +10,7 @@ use toml::Table;
 
 use crate::phases::Phases;
 use crate::status_page;
+use crate::tracer::Watcher;
 
 /// A kind of measurement.
 pub struct Probe {
@@ -95,6 +98,12 @@ pub trait Measurement: std::fmt::Debug {
         &[]
     }
 
+    /// The `SCHED_FIFO` priority of its threads, for a probe whose samples can be watched: then
+    /// the kernel's tracer can be read when one is above a limit.
+    fn watched_priority(&self) -> Option<u8> {
+        None
+    }
+
     /// Measures. An error is the reason why it cannot: it becomes `unsupported`.
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason>;
 }
@@ -117,6 +126,17 @@ pub struct Extent {
 pub struct Context {
     /// Spans that depend on the seed.
     pub phases: Phases,
+    /// What is done about samples above a limit, for a probe that has a
+    /// [priority](Measurement::watched_priority) for it.
+    pub watcher: Option<Arc<Watcher>>,
+}
+
+impl Context {
+    /// One in which nobody watches.
+    pub fn new(phases: Phases) -> Self {
+        let watcher = None;
+        Self { phases, watcher }
+    }
 }
 
 /// Measures variants one after the other. Where the target is asked to end, those that were

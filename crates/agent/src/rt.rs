@@ -150,6 +150,12 @@ impl Faults {
         self.with(other, |one, another| one + another)
     }
 
+    /// These without others of the same thread.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        self.with(other, |all, some| all - some)
+    }
+
     fn with(self, other: Self, of: fn(i64, i64) -> i64) -> Self {
         let both = self.0.and_then(|one| Ok((one, other.0?)));
         Self(both.map(|(one, other)| (of(one.0, other.0), of(one.1, other.1))))

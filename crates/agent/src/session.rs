@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 
+use punctual_model::capture::Tracing;
 use punctual_model::plan::{IDLE, Plan, Step};
 use punctual_model::record::{Finished, Provenance, Started, StepRecord, Unsupported};
 use punctual_model::recording::Work;
@@ -15,6 +17,7 @@ use crate::probes::{self, Context, Measurement};
 use crate::rt::{self, CONTROL_PRIORITY};
 use crate::stream::Records;
 use crate::sys::{marker, process, sched};
+use crate::tracer::{self, Watcher};
 use crate::{cpus, provenance, scratch, setting, status_page};
 
 /// Carries out a plan and sends what comes of it; an error only where sending fails. `facts`
@@ -100,7 +103,8 @@ pub fn carry_out(
 /// What is judged, and what was put in order before.
 fn provenance(facts: Facts) -> Provenance {
     scratch::remove_left_behind();
-    let restored = setting::restore_left_behind();
+    let mut restored = setting::restore_left_behind();
+    restored.extend(tracer::remove_left_behind());
     let mut provenance = provenance::read();
     provenance.facts.extend(facts);
     if !restored.is_empty() {
@@ -183,9 +187,15 @@ fn measure(
 ) -> Result<(Vec<Recording>, Vec<Work>), Reason> {
     let mut phases = Phases::new(plan.seed, number);
     let load = plan.loads.get(&step.load);
+    let watcher = plan
+        .tracing
+        .map(|request| Arc::new(watcher(request, measurement)));
     let start = |load| RunningLoad::start(load, measurement.cpus(), &mut phases);
     let running = load.map(start).transpose()?;
-    let result = measurement.run(&mut Context { phases });
+    let result = measurement.run(&mut Context {
+        phases,
+        watcher: watcher.clone(),
+    });
     let work = running.map(RunningLoad::finish).transpose();
     let (mut recordings, work) = (result?, work?.unwrap_or_default());
     let interrupted = status_page::is_stop_requested();
@@ -193,8 +203,20 @@ fn measure(
     recordings.retain(|recording| !interrupted || recording.count > 0);
     for recording in &mut recordings {
         recording.interrupted = interrupted;
+        if let Some(watcher) = &watcher {
+            watcher.tell(recording);
+        }
     }
     Ok((recordings, work))
+}
+
+/// What is done about samples above a limit. The kernel's tracer is started before the load, so
+/// that none of that falls into the measurement.
+fn watcher(request: Tracing, measurement: &dyn Measurement) -> Watcher {
+    match measurement.watched_priority() {
+        Some(priority) => Watcher::start(request, priority),
+        None => Watcher::none(request, "only samples of `timer` with policy fifo are watched"),
+    }
 }
 
 #[cfg(test)]

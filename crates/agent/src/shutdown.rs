@@ -23,6 +23,7 @@ use crate::scratch;
 use crate::setting;
 use crate::status_page;
 use crate::sys::{process, signal};
+use crate::tracer;
 
 /// The subcommand that restores what a dead target left changed.
 pub const RESTORE: &str = "restore";
@@ -98,6 +99,9 @@ pub fn restore() {
     scratch::remove_left_behind();
     for setting in setting::restore_left_behind() {
         eprintln!("punctual-target: restored {setting}");
+    }
+    for instance in tracer::remove_left_behind() {
+        eprintln!("punctual-target: removed {instance}");
     }
 }
 

@@ -16,6 +16,12 @@ pub trait Sink {
     fn is_over(&mut self) -> bool {
         false
     }
+
+    /// The moment until which the sink has kept its thread since the last sample, if it has:
+    /// nobody was measured until then, so that nothing was late or missed.
+    fn held_until(&mut self) -> Option<Nanos> {
+        None
+    }
 }
 
 impl Sink for Recorder {

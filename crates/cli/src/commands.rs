@@ -31,6 +31,8 @@ mod series;
 mod serve;
 mod show;
 mod survey;
+mod trace_args;
+mod tracers;
 mod verify;
 mod work;
 
@@ -133,6 +135,7 @@ enum Command {
     Db(db::Db),
     Serve(serve::Serve),
     Explain(explain::Explain),
+    Tracers(tracers::Tracers),
     List(list::List),
     Published(published::Published),
     Kernel(kernel::Kernel),
@@ -169,6 +172,7 @@ impl Cli {
             Command::Db(command) => command.run(),
             Command::Serve(command) => command.run(),
             Command::Explain(command) => command.run(),
+            Command::Tracers(command) => command.run(),
             Command::List(command) => command.run(),
             Command::Published(command) => command.run(),
             Command::Kernel(command) => command.run(),

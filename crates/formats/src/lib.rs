@@ -13,6 +13,7 @@ pub mod cyclictest_histogram;
 pub mod cyclictest_json;
 pub mod cyclictest_lines;
 pub mod foreign;
+pub mod ftrace;
 pub mod hackbench;
 pub mod jitterdebugger;
 pub mod latmus;

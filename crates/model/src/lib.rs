@@ -10,6 +10,7 @@
 pub mod architecture;
 pub mod board;
 pub mod campaign;
+pub mod capture;
 pub mod cpus;
 pub mod digest;
 pub mod finding;
@@ -31,6 +32,7 @@ pub mod suite;
 pub mod units;
 
 pub use architecture::Architecture;
+pub use capture::{Capture, Tracer};
 pub use finding::{Fact, Facts, Finding, Findings};
 pub use histogram::Histogram;
 pub use key::RecordingKey;

@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
+use crate::capture::Tracing;
 use crate::cpus::Placement;
 use crate::units::Nanos;
 
@@ -33,6 +34,9 @@ pub struct Plan {
     /// there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tell_every_s: Option<NonZeroU32>,
+    /// Whether the kernel's own tracer runs beside the probes, and when it is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracing: Option<Tracing>,
     /// Kernel modules that could not be brought along, with the reasons.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub absent: BTreeMap<String, String>,

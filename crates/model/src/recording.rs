@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::capture::{CAPTURES_MOST, Capture};
 use crate::finding::{Fact, Facts, Findings};
 use crate::histogram::Histogram;
 use crate::key::RecordingKey;
@@ -70,6 +71,9 @@ pub struct Recording {
     /// part, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub maxima: Vec<Sample>,
+    /// What the kernel's tracer had noted of samples above a limit, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub captures: Vec<Capture>,
     /// How it was measured: scheduling, affinity, timer slack, all as read back.
     pub settings: Facts,
     /// What the probe found besides its samples.
@@ -156,11 +160,11 @@ impl Recording {
                 self.maxima.len() as u64 <= self.count,
                 "more largest samples than were counted",
             ),
+            (self.captures.len() <= CAPTURES_MOST, "too many captures"),
         ];
-        rules
-            .iter()
-            .find(|(holds, _)| !holds)
-            .map(|(_, what)| *what)
+        let own = rules.iter().find(|(holds, _)| !holds);
+        let captures = || self.captures.iter().find_map(Capture::contradiction);
+        own.map(|(_, what)| *what).or_else(captures)
     }
 
     /// `probe / load / variant`, the way a reader would name this recording.
@@ -365,6 +369,7 @@ impl Tally {
             worst: self.worst,
             samples: Samples::default(),
             maxima: Vec::new(),
+            captures: Vec::new(),
             settings: Facts::new(),
             findings: Findings::new(),
             output: None,

@@ -127,6 +127,7 @@ impl Suite {
         Ok(Plan {
             allow_idle_states: false,
             tell_every_s: None,
+            tracing: None,
             seed,
             loads,
             absent: BTreeMap::new(),

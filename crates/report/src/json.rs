@@ -6,11 +6,12 @@ use std::iter;
 use punctual_model::probe::Shape;
 use punctual_model::record::{StepRecord, Unsupported};
 use punctual_model::recording::Work;
-use punctual_model::{Nanos, Quantiles, Recording, Run, Sample};
+use punctual_model::{Capture, Nanos, Quantiles, Recording, Run, Sample};
+use punctual_scope::captured::breakdown;
 use serde_json::{Map, Value, json};
 
 use crate::stats::supports;
-use crate::views;
+use crate::{scope, views};
 
 /// The quantiles given, each under its number.
 const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
@@ -48,7 +49,7 @@ fn run_json(run: &Run, raw: bool) -> Value {
         "provenance": run.provenance,
         "plan": run.plan,
         "steps": run.steps.iter().map(step).collect::<Vec<_>>(),
-        "recordings": recordings.map(|one| recording_json(one, raw)).collect::<Vec<_>>(),
+        "recordings": recordings.map(|one| recording_json(run, one, raw)).collect::<Vec<_>>(),
         "unsupported": run.unsupported.iter().map(unsupported).collect::<Vec<_>>(),
     })
 }
@@ -72,7 +73,7 @@ fn unsupported(absent: &Unsupported) -> Value {
     })
 }
 
-fn recording_json(recording: &Recording, raw: bool) -> Value {
+fn recording_json(run: &Run, recording: &Recording, raw: bool) -> Value {
     let is_complete = recording.is_complete();
     let all = Quantiles::of(iter::once(recording));
     let mut value = json!({
@@ -103,11 +104,25 @@ fn recording_json(recording: &Recording, raw: bool) -> Value {
     if !recording.maxima.is_empty() {
         value["maxima"] = json!(recording.maxima.iter().map(worst).collect::<Vec<_>>());
     }
+    if !recording.captures.is_empty() {
+        let captures = recording.captures.iter();
+        value["captures"] = captures.map(|one| capture(run, one)).collect();
+    }
     if raw {
         let samples = recording.samples.iter();
         let samples: Vec<[i64; 2]> = samples.map(|one| [one.at.0, one.value.0]).collect();
         value["samples"] = json!(samples);
     }
+    value
+}
+
+/// What the kernel's tracer had noted of a sample, with what that tells.
+fn capture(run: &Run, capture: &Capture) -> Value {
+    let mut value = json!(capture);
+    value["story"] = match breakdown(run, capture) {
+        Ok(story) => scope::json::story(&story),
+        Err(why) => json!({ "not_explained": why }),
+    };
     value
 }
 

@@ -29,6 +29,7 @@ mod stats;
 mod summary;
 mod table;
 pub mod text;
+pub mod tracers;
 pub mod verification;
 mod views;
 

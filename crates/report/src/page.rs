@@ -2,6 +2,7 @@
 //! The page about runs: what they say first, where it comes from last.
 
 mod against;
+mod caught;
 mod evidence;
 mod improved;
 mod provenance;
@@ -93,6 +94,7 @@ fn chapters(runs: &[Run], matrix: &Matrix<'_>, documents: &[Document]) -> Vec<Ch
                 div.figures { @for one in &figures { (group(one)) } }
             } },
         ),
+        Chapter::new("What the kernel's tracer caught", caught::caught(matrix)),
         Chapter::new("What could not be measured", evidence::unmeasured(matrix)),
         Chapter::new("What differs between lists", told::differences(matrix)),
         Chapter::new("Evidence", evidence(matrix)),

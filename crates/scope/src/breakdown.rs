@@ -44,8 +44,7 @@ pub fn breakdown(
     let mut parts = attribution.parts();
     attribution.mend(&mut parts);
     let parts: Vec<Part> = parts.iter().map(|piece| attribution.part(piece)).collect();
-    let own = about.late - others(&parts);
-    let culprit = culprit(&parts).filter(|number| held(&parts, *number).0 * 5 >= own.0);
+    let culprit = culprit_of(&parts, about.late);
     Ok(Breakdown {
         span: about.span,
         late: about.late,
@@ -58,6 +57,12 @@ pub fn breakdown(
         notes: attribution.notes(),
         parts,
     })
+}
+
+/// The part that is to blame, where one was a fifth of what its own CPU took.
+pub fn culprit_of(parts: &[Part], late: Nanos) -> Option<usize> {
+    let own = late - others(parts);
+    culprit(parts).filter(|number| held(parts, *number).0 * 5 >= own.0)
 }
 
 /// How long other CPUs had their turns, those that were waited for apart.

@@ -41,7 +41,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    fn wants(&self, recording: &Recording) -> bool {
+    pub(crate) fn wants(&self, recording: &Recording) -> bool {
         let is = |wanted: &Option<String>, found: &str| {
             wanted.as_deref().is_none_or(|wanted| wanted == found)
         };

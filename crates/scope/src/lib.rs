@@ -10,6 +10,7 @@
 mod blocks;
 pub mod bound;
 pub mod breakdown;
+pub mod captured;
 mod decode;
 pub mod error;
 pub mod explain;

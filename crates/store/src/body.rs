@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use punctual_model::capture::Capture;
 use punctual_model::recording::Samples;
 use punctual_model::{Facts, Findings, Histogram, Nanos, Recording, RecordingKey, Sample};
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,8 @@ struct Body<'a> {
     samples: Cow<'a, Samples>,
     #[serde(default)]
     maxima: Cow<'a, [Sample]>,
+    #[serde(default)]
+    captures: Cow<'a, [Capture]>,
     #[serde(default)]
     settings: Cow<'a, Facts>,
     #[serde(default)]
@@ -55,6 +58,7 @@ pub fn encode(recording: &Recording) -> Vec<u8> {
         worst: Cow::Borrowed(&recording.worst),
         samples: Cow::Borrowed(&recording.samples),
         maxima: Cow::Borrowed(&recording.maxima),
+        captures: Cow::Borrowed(&recording.captures),
         settings: Cow::Borrowed(&recording.settings),
         findings: Cow::Borrowed(&recording.findings),
         output: recording.output.as_deref().map(Cow::Borrowed),
@@ -82,6 +86,7 @@ pub fn decode(bytes: &[u8], checksum: u32) -> Result<Recording, String> {
         worst: body.worst.into_owned(),
         samples: body.samples.into_owned(),
         maxima: body.maxima.into_owned(),
+        captures: body.captures.into_owned(),
         settings: body.settings.into_owned(),
         findings: body.findings.into_owned(),
         output: body.output.map(Cow::into_owned),

@@ -177,6 +177,7 @@ impl Body {
             worst: self.worst,
             samples: self.samples,
             maxima: Vec::new(),
+            captures: Vec::new(),
             settings,
             findings,
             output: self.output,

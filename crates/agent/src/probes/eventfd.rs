@@ -174,7 +174,7 @@ mod tests {
             ..Handover::default()
         };
         let phases = Phases::new(1, 1);
-        let recordings = threads::measured(probe.run(&mut Context { phases }));
+        let recordings = threads::measured(probe.run(&mut Context::new(phases)));
         for recording in recordings.into_iter().flatten() {
             assert_eq!((recording.count, recording.missed), (50, 0));
             assert_eq!(recording.warmup, 3);

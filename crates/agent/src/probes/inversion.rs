@@ -681,7 +681,7 @@ mod tests {
             ..Inversion::default()
         };
         let phases = Phases::new(1, 1);
-        let Some(recordings) = threads::measured(probe.run(&mut Context { phases })) else {
+        let Some(recordings) = threads::measured(probe.run(&mut Context::new(phases))) else {
             return;
         };
         let is_control = |one: &Recording| one.key.variant.starts_with("none");

@@ -131,7 +131,7 @@ mod tests {
             ..Migrate::default()
         };
         let phases = Phases::new(1, 1);
-        let measured = threads::measured(probe.run(&mut Context { phases }));
+        let measured = threads::measured(probe.run(&mut Context::new(phases)));
         let recordings = measured.unwrap_or_default();
         let cpus = sched::affinity().unwrap();
         assert!(recordings.is_empty() || recordings.len() == 2 * cpus.len() - 1);

@@ -317,7 +317,7 @@ mod tests {
             ..Noise::default()
         };
         let phases = Phases::new(1, 1);
-        let measured = threads::measured(probe.run(&mut Context { phases }));
+        let measured = threads::measured(probe.run(&mut Context::new(phases)));
         let recordings = measured.unwrap_or_default();
         for one in &recordings {
             assert_eq!(one.key.variant, cpu.to_string());

@@ -490,7 +490,7 @@ mod tests {
             ..Contention::default()
         };
         let phases = Phases::new(1, 1);
-        let recordings = threads::measured(probe.run(&mut Context { phases }));
+        let recordings = threads::measured(probe.run(&mut Context::new(phases)));
         let recordings = recordings.unwrap_or_default();
         for recording in &recordings {
             assert!(recording.count > 0 && recording.count % 5 == 0);

@@ -259,7 +259,7 @@ mod tests {
             return punctual_skip::skip("needs a machine without /dev/backfire");
         }
         let phases = Phases::new(1, 0);
-        let reason = Signal::default().run(&mut Context { phases });
+        let reason = Signal::default().run(&mut Context::new(phases));
         let reason = reason.unwrap_err();
         if reason.missing_module() != Some("backfire") {
             crate::threads::measured::<()>(Err(reason));

@@ -16,6 +16,7 @@ use crate::stall::{self, Stall};
 use crate::status_page::{self, SeenRecorder};
 use crate::sys::time::{now, sleep_until};
 use crate::sys::{marker, sched};
+use crate::tracer::Watcher;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -137,6 +138,7 @@ impl Timer {
         phase: Nanos,
         start: &Barrier,
         stall: Option<&stall::Device>,
+        watcher: Option<&Watcher>,
     ) -> Result<Recording, Reason> {
         let kept = self.samples.min(self.keep.into()) as usize;
         let mut recorder = SeenRecorder::new(kept, self.samples).of_cpu(cpu);
@@ -153,12 +155,22 @@ impl Timer {
         }
         let due = warm_up(first, self.interval(), self.warmup);
         let faults = Faults::of_thread();
-        sample(&mut recorder, due, self.interval(), self.samples);
+        let (mut captures, mut of_reading) = (Vec::new(), Faults::default());
+        match watcher {
+            None => sample(&mut recorder, due, self.interval(), self.samples),
+            Some(watcher) => {
+                let mut watch = watcher.watch(recorder, cpu, due);
+                sample(&mut watch, due, self.interval(), self.samples);
+                (recorder, captures, of_reading) = watch.finish();
+            }
+        }
         let mut recording = recorder.finish(RecordingKey::of_variant(cpu.to_string()));
+        recording.captures = captures;
         recording.interval = Some(self.interval());
         recording.warmup = self.warmup.into();
         recording.settings = settings;
-        recording.settings.extend(faults.until_now().facts());
+        let faults = faults.until_now().without(of_reading);
+        recording.settings.extend(faults.facts());
         if let Some(device) = stall {
             device.tell(stalled, stalled - due, &mut recording)?;
         }
@@ -212,6 +224,10 @@ impl Measurement for Timer {
         &self.cpus
     }
 
+    fn watched_priority(&self) -> Option<u8> {
+        (self.policy == Scheduling::Fifo).then_some(self.priority)
+    }
+
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let cpus = self.all_cpus()?;
         let start = Arc::new(Barrier::new(cpus.len()));
@@ -219,9 +235,11 @@ impl Measurement for Timer {
         let mut stall = self.stall.map(Stall::open).transpose()?;
         let begin = |(cpu, number): (CpuId, usize)| {
             let (probe, start) = (self.clone(), Arc::clone(&start));
-            let stall = stall.take();
+            let (stall, watcher) = (stall.take(), context.watcher.clone());
             let life = move || match probe.policy {
-                Scheduling::Fifo => probe.measure(cpu, phase, &start, stall.as_ref()),
+                Scheduling::Fifo => {
+                    probe.measure(cpu, phase, &start, stall.as_ref(), watcher.as_deref())
+                }
                 Scheduling::Deadline => probe.measure_periods(number, phase, &start),
             };
             (cpu, thread::spawn(life))
@@ -271,6 +289,9 @@ pub(crate) fn sample(sink: &mut impl Sink, first: Nanos, interval: Nanos, sample
         let missed = late.0 / interval.0;
         sink.miss(missed as u64);
         due += interval * (missed + 1);
+        if let Some(moment) = sink.held_until().filter(|moment| *moment >= due) {
+            due += interval * ((moment - due).0 / interval.0 + 1);
+        }
     }
 }
 

@@ -320,7 +320,7 @@ mod tests {
             ..Wake::default()
         };
         let phases = Phases::new(1, 1);
-        let measured = threads::measured(probe.run(&mut Context { phases }));
+        let measured = threads::measured(probe.run(&mut Context::new(phases)));
         if let Some(recordings) = measured {
             assert_eq!(recordings.len(), 5);
             for recording in recordings {

@@ -8,7 +8,8 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use jiff::Timestamp;
-use punctual_model::Run;
+use punctual_model::capture::TRACER;
+use punctual_model::{Fact, Run};
 use punctual_report::scope::page::{Other, page};
 use punctual_report::scope::{chrome, json, text};
 use punctual_report::text::WIDTH;
@@ -18,7 +19,7 @@ use punctual_store::{Store, Story};
 use super::replay_args::ReplayArgs;
 use super::{StoreArgs, load};
 use crate::output::say;
-use crate::{ExitStatus, interrupt, output};
+use crate::{ExitStatus, UsageError, interrupt, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,6 +27,7 @@ Examples:
   punctual explain r3 --load stress --worst 100
   punctual explain r3 --probe timer --sample 370 --report late.html
   punctual explain r3 --load stress --compare r4
+  punctual explain r7 --captured --trace     what the kernel's tracer had noted
   punctual explain r3 --probe mutex --variant release";
 
 /// Tell why a sample was late, or where its time went: the run is lived through
@@ -54,6 +56,10 @@ pub struct Explain {
     /// Compare with the same sample, or the worst one, of this run
     #[arg(long, value_name = "OTHER")]
     compare: Option<String>,
+    /// Tell what the kernel's own tracer has caught (`punctual run --trace-above`); so it is
+    /// with each run in real time, which cannot be lived through again
+    #[arg(long)]
+    captured: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -114,6 +120,9 @@ impl Explain {
         let width = output::text_width();
         output::print(&match other {
             Some(other) => text::compared(run, explained, other, width),
+            None if self.trace && (self.captured || !run.is_virtual()) => {
+                text::events(run, explained)
+            }
             None if self.trace => text::traced(run, explained),
             None => text::explained(run, explained, width),
         })
@@ -152,8 +161,31 @@ impl Explain {
                 .worst
                 .unwrap_or(if self.sample.is_some() { usize::MAX } else { 1 }),
         };
+        if self.captured || !run.is_virtual() {
+            return captured(run, &wanted).map(Some);
+        }
         self.repeat.explain(run, &wanted.choose(run)?, cancel)
     }
+}
+
+/// What the kernel's own tracer has caught, or how that is done.
+fn captured(run: &Run, wanted: &Wanted) -> Result<Vec<Explained>> {
+    let has_caught = run.recordings.iter().any(|one| !one.captures.is_empty());
+    if has_caught {
+        return Ok(punctual_scope::captured::explained(run, wanted)?);
+    }
+    let id = &run.id;
+    let mut recordings = run.recordings.iter();
+    let why = match recordings.find_map(|one| one.settings.get(TRACER)) {
+        Some(Fact::Unknown { unknown }) => format!("there was no tracer: {unknown}"),
+        Some(_) => "no sample was above the limit: give a lower one".to_owned(),
+        None => format!(
+            "a tracer must run while it is measured. The same with \
+             --trace-above TIME catches each new worst sample above that, and with --stop-above \
+             TIME the first one; `punctual show {id}` has the times"
+        ),
+    };
+    Err(UsageError(format!("nothing was caught in {id}: {why}")).into())
 }
 
 /// Keeps the story beside its run, for whoever looks at that.

@@ -18,6 +18,7 @@ use clap::{Args, value_parser};
 use punctual_bench::ssh::{Board, Destination};
 use punctual_bench::virtual_bench::{Start, TURN};
 use punctual_kernels::paths;
+use punctual_model::capture::Tracing;
 use punctual_model::plan::{SEED_MAX, Step};
 use punctual_model::run::Request;
 use punctual_model::suite::{SubjectSpec, Suite};
@@ -26,6 +27,7 @@ use punctual_runner::systems::{self, Builder, Equipment, PreparedSystem};
 use punctual_runner::{Choice, Companion, Job, Observer, Results, Runner, choose, loads, suites};
 use punctual_store::Store;
 
+use super::trace_args::{TraceArgs, traced_name};
 use super::{StoreArgs, catalog, virtual_bench};
 use crate::live::Live;
 use crate::output::say;
@@ -114,6 +116,9 @@ pub struct MeasureArgs {
     /// seconds. Without a terminal, as ever
     #[arg(long, conflicts_with = "quiet")]
     live: bool,
+    /// Whether the kernel's tracer runs beside the probes; only `run` and `tracers` ask for it.
+    #[arg(skip)]
+    pub tracing: Option<Tracing>,
     /// Show no progress
     #[arg(short, long)]
     pub quiet: bool,
@@ -238,6 +243,7 @@ impl MeasureArgs {
             jobs: None,
             patience: PATIENCE,
             live: false,
+            tracing: None,
             quiet,
             store: store.clone(),
         }
@@ -246,7 +252,7 @@ impl MeasureArgs {
     /// Looks everything up that is needed, and says what is wrong with it.
     pub fn prepare<'a>(&'a self, what: &'a WhatArgs, suite: &'a Suite) -> Result<Prepared<'a>> {
         let store = self.store.open_or_make()?;
-        let (subjects, systems) = match &self.bench {
+        let (mut subjects, systems) = match &self.bench {
             Bench::Virtual => {
                 let subjects = self.subjects(suite)?;
                 let systems = self.guests(suite, &subjects)?;
@@ -258,6 +264,11 @@ impl MeasureArgs {
                 (vec![subject], vec![system])
             }
         };
+        if let Some(tracing) = self.tracing {
+            for subject in &mut subjects {
+                subject.name = traced_name(&subject.name, tracing);
+            }
+        }
         Ok(Prepared {
             args: self,
             what,
@@ -378,6 +389,9 @@ impl MeasureArgs {
         }
         if let Some(seconds) = self.store_every {
             options.extend([word("--store-every"), seconds.to_string()]);
+        }
+        if let Some(tracing) = self.tracing {
+            options.extend(TraceArgs::words(tracing));
         }
         if let Some(mib) = self.memory {
             options.extend([word("--memory"), mib.to_string()]);
@@ -540,6 +554,7 @@ impl MeasureArgs {
     /// What a suite does not say.
     fn complete(&self, plan: &mut Plan) {
         plan.allow_idle_states = self.allow_idle_states;
+        plan.tracing = self.tracing;
         if self.bench != Bench::Virtual {
             plan.tell_every_s = self.store_every.or(STORE_EVERY);
         }

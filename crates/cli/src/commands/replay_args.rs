@@ -161,11 +161,9 @@ impl ReplayArgs {
     pub fn machine(&self, run: &Run) -> Result<(Repeater, Machine)> {
         if !run.is_virtual() {
             return Err(UsageError(format!(
-                "{id} was measured on this machine, in real time: only runs of the virtual bench \
-                 can be explained. `punctual run {suite}` measures the same there; here, \
-                 `cyclictest -b USECS --tracemark` stops the kernel's tracer at a late sample",
+                "{id} was measured in real time: only runs of the virtual bench can be lived \
+                 through again. `punctual explain {id}` tells what the kernel's tracer has caught",
                 id = run.id,
-                suite = run.suite
             ))
             .into());
         }

@@ -10,6 +10,7 @@ use punctual_runner::Results;
 
 use super::measure::MeasureArgs;
 use super::measure::what::WhatArgs;
+use super::trace_args::{self, TraceArgs};
 use crate::output::say;
 use crate::{ExitStatus, output};
 
@@ -26,6 +27,7 @@ Examples:
   sudo punctual run demo --bench host --cpus 2,3
   punctual run demo --bench ssh:root@board
   punctual run --probe timer --duration 12h --bench ssh:board:/data --resume
+  sudo punctual run demo --bench host --stop-above 200us
 
 A suite is a TOML file: copy one of `punctual list suites`. A load is one, too:
   summary = \"make a kernel\"
@@ -47,6 +49,8 @@ pub struct Run {
     what: WhatArgs,
     #[command(flatten)]
     measure: MeasureArgs,
+    #[command(flatten)]
+    trace: TraceArgs,
     /// Print the results as JSON
     #[arg(long)]
     json: bool,
@@ -63,7 +67,8 @@ pub struct Run {
 
 impl Run {
     /// Does it.
-    pub fn run(self) -> Result<ExitStatus> {
+    pub fn run(mut self) -> Result<ExitStatus> {
+        self.measure.tracing = self.trace.tracing();
         self.measure.check()?;
         output::check_file(self.report.as_deref())?;
         output::check_directory(self.data.as_deref())?;
@@ -93,6 +98,7 @@ impl Run {
         if let Some(directory) = &self.data {
             output::write_data(runs, directory).with_context(kept)?;
         }
+        trace_args::tell(runs);
         self.tell_of_interruption(&results);
         if let Some(error) = results.unstored {
             return Err(error).context("what is shown could not be stored");

@@ -84,7 +84,7 @@ fn in_the_way(tally: &Tally) -> Value {
     })
 }
 
-fn story(story: &Breakdown) -> Value {
+pub(crate) fn story(story: &Breakdown) -> Value {
     let mut value = json!({
         "sentence": text::sentence(story),
         "culprit": story.culprit,

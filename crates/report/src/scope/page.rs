@@ -146,15 +146,22 @@ fn story_body(story: &Breakdown, is_open: bool) -> Markup {
         SampleSpan::Lateness => "between due and taken",
         SampleSpan::Handover | SampleSpan::Gap => "between the two readings of the clock",
     };
+    let size = match story.flame.is_empty() {
+        true => story.parts.len().to_string(),
+        false => format!("{}, to the nanosecond", story.parts.len()),
+    };
     html! {
         (timeline(story))
         @for ipi in &story.ipis { p.soft { (code(&sent(ipi))) } }
         @for spin in &story.spins { p.soft { (code(&spun(spin))) } }
         @for note in &story.notes { p.soft { "Note: " (note) "." } }
-        (folded("Parts", &format!("{}, to the nanosecond", story.parts.len()), &wide(&parts(story))))
-        details open[is_open] {
-            summary { "Flame graph " span { "what ran " (between) } }
-            (wide(&flame(story)))
+        (folded("Parts", &size, &wide(&parts(story))))
+        // The kernel's tracer does not see functions.
+        @if !story.flame.is_empty() {
+            details open[is_open] {
+                summary { "Flame graph " span { "what ran " (between) } }
+                (wide(&flame(story)))
+            }
         }
     }
 }
@@ -195,7 +202,7 @@ pub fn class(cause: Cause) -> &'static str {
         | Cause::NotPreemptible
         | Cause::Spin
         | Cause::AwaitedTurn => "preempt",
-        Cause::OtherThread | Cause::CleanUp | Cause::OtherTurn => "other",
+        Cause::OtherThread | Cause::CleanUp | Cause::OtherTurn | Cause::Outside => "other",
         Cause::Scheduler | Cause::Path => "way",
     }
 }

@@ -8,6 +8,7 @@ use punctual_model::{Nanos, Run};
 use super::compare;
 use super::page::Other;
 use crate::text::{cut, exact, thousands, wrap};
+use punctual_model::capture::{Capture, Happened, NoiseKind, Task};
 use punctual_model::probe::SampleSpan;
 use punctual_scope::breakdown::{Breakdown, Cause, FunctionTime, Ipi, Part, PathStage, Spin};
 use punctual_scope::explain::Explained;
@@ -29,6 +30,66 @@ pub fn explained(run: &Run, explained: &[Explained], width: usize) -> String {
 pub fn traced(run: &Run, explained: &[Explained]) -> String {
     let one = |one: &Explained| sample(run, one, usize::MAX, blocks);
     explained.iter().map(one).collect()
+}
+
+/// Samples with each event that the kernel's tracer had noted, one to a line.
+pub fn events(run: &Run, explained: &[Explained]) -> String {
+    let one = |one: &Explained| {
+        let chosen = &one.chosen;
+        let mut captures = run.recordings[chosen.recording].captures.iter();
+        let capture = captures.find(|capture| capture.sample.seq == chosen.sample.seq);
+        let events = capture.map_or_else(String::new, noted);
+        sample(run, one, usize::MAX, |_| events.clone())
+    };
+    explained.iter().map(one).collect()
+}
+
+/// The events of a capture; below one with a stack, the functions, the innermost first.
+pub(crate) fn noted(capture: &Capture) -> String {
+    let mut text = String::from("       at ns  task                    event\n");
+    for event in &capture.events {
+        let (at, task) = (exact(event.at), task(&event.task));
+        let _ = writeln!(text, "{at:>12}  {task:22}  {}", happened(&event.what));
+        for function in &event.stack {
+            let _ = writeln!(text, "{:38}  ← {function}", "");
+        }
+    }
+    text
+}
+
+fn task(task: &Task) -> String {
+    format!("{}-{}", task.comm, task.pid)
+}
+
+fn happened(what: &Happened) -> String {
+    match what {
+        Happened::Switch { prev, state, next } => {
+            format!("switch from {} ({state}) to {}", task(prev), task(next))
+        }
+        Happened::Waking { task: woken } => format!("wakes {}", task(woken)),
+        Happened::IrqEntry { name } => format!("interrupt {name} begins"),
+        Happened::IrqExit { name } => format!("interrupt {name} ends"),
+        Happened::SoftirqEntry { name } => format!("soft interrupt {name} begins"),
+        Happened::SoftirqExit { name } => format!("soft interrupt {name} ends"),
+        Happened::TimerExpires { function } => format!("timer expires: {function}"),
+        Happened::Noise {
+            kind,
+            name,
+            start,
+            ran,
+        } => {
+            let kind = match kind {
+                NoiseKind::Nmi => "NMI",
+                NoiseKind::Irq => "interrupt",
+                NoiseKind::Softirq => "soft interrupt",
+                NoiseKind::Thread => "thread",
+            };
+            format!("{kind} {name} ran {ran}, from {} on", exact(*start))
+        }
+        Happened::Function { name, caller } => format!("{name} ← {caller}"),
+        Happened::Mark(text) => format!("mark: {text}"),
+        Happened::Other { name, detail } => format!("{name} {detail}"),
+    }
 }
 
 /// A sample's heading, its sentence, and more of its story.

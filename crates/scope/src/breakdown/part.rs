@@ -86,6 +86,9 @@ pub enum Cause {
     Spin,
     /// Another CPU had its turn, for which it spun.
     AwaitedTurn,
+    /// The CPU was in user space, and the interrupt did not come: the kernel's tracer cannot
+    /// tell why.
+    Outside,
 }
 
 impl Cause {
@@ -109,6 +112,7 @@ impl Cause {
             Self::OtherTurn => "another CPU's turn",
             Self::Spin => "spinning",
             Self::AwaitedTurn => "awaited CPU's turn",
+            Self::Outside => "outside the kernel",
         }
     }
 

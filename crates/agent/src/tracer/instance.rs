@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A trace instance of its own: a directory in tracefs's `instances`, with rings, events and
+//! a current tracer that are nobody else's. Removing the directory ends it all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use punctual_formats::ftrace::{self, Trace};
+use punctual_model::{CpuId, Reason, Tracer};
+
+use super::tracefs::{self, Tracefs};
+
+/// The instance's name.
+const NAME: &str = "punctual";
+/// Its name while the threads of `osnoise` are switched off, so that whoever finds it left
+/// behind knows that they are to be switched on.
+const NAME_WITHOUT_THREADS: &str = "punctual-without-osnoise-threads";
+
+/// The option of `osnoise` and `timerlat` that says whether threads of theirs run.
+const THREADS: &str = "OSNOISE_WORKLOAD";
+
+/// The size of each CPU's ring, in KiB: some thousand events.
+const RING_KIB: u32 = 128;
+/// The same, where each function is one.
+const RING_OF_FUNCTIONS_KIB: u32 = 1_024;
+
+/// No more is read of a ring, in bytes.
+const TEXT_MOST: u64 = 4 << 20;
+
+/// The events of interrupts, timers and the scheduler. Not every kernel has each.
+const EVENTS: [&str; 10] = [
+    "sched/sched_switch",
+    "sched/sched_waking",
+    "irq/irq_handler_entry",
+    "irq/irq_handler_exit",
+    "irq/softirq_entry",
+    "irq/softirq_exit",
+    "irq_vectors",
+    "timer/hrtimer_expire_entry",
+    "preemptirq",
+    "nmi/nmi_handler",
+];
+
+/// Those without which a sample is not told of.
+const NEEDED: usize = 2;
+
+/// A tracer that runs.
+#[derive(Debug)]
+pub struct Instance {
+    tracer: Tracer,
+    directory: PathBuf,
+    switch: File,
+    marks: File,
+    /// `osnoise/options`, where its threads were switched off for this.
+    threads: Option<PathBuf>,
+    tracefs: Tracefs,
+}
+
+impl Instance {
+    /// Starts a tracer; stacks are noted where a thread of this real-time priority, or a higher
+    /// one, is woken or gets the CPU.
+    pub fn start(tracer: Tracer, priority: u8) -> Result<Self, Reason> {
+        let tracefs = Tracefs::reach()?;
+        remove_left_behind();
+        check(&tracefs, tracer)?;
+        let name = if tracer == Tracer::Osnoise {
+            NAME_WITHOUT_THREADS
+        } else {
+            NAME
+        };
+        let directory = tracefs.path("instances").join(name);
+        let made = fs::create_dir(&directory);
+        made.map_err(|error| tracefs::refused("an instance of the kernel's tracer", &error))?;
+        Self::begin(tracer, priority, tracefs, directory.clone()).inspect_err(|_| {
+            let _ = fs::remove_dir(directory);
+        })
+    }
+
+    fn begin(
+        tracer: Tracer,
+        priority: u8,
+        tracefs: Tracefs,
+        directory: PathBuf,
+    ) -> Result<Self, Reason> {
+        let file = |name: &str| {
+            let opened = OpenOptions::new().write(true).open(directory.join(name));
+            opened.map_err(|error| tracefs::refused(name, &error))
+        };
+        let mut instance = Self {
+            tracer,
+            switch: file("tracing_on")?,
+            marks: file("trace_marker")?,
+            threads: None,
+            tracefs,
+            directory,
+        };
+        instance.set("tracing_on", "0")?;
+        instance.set("trace_clock", "mono")?;
+        let kib = if tracer == Tracer::Function {
+            RING_OF_FUNCTIONS_KIB
+        } else {
+            RING_KIB
+        };
+        instance.set("buffer_size_kb", &kib.to_string())?;
+        if matches!(tracer, Tracer::Events | Tracer::Function) {
+            instance.enable_events(priority)?;
+        }
+        if tracer == Tracer::Osnoise {
+            let options = instance.tracefs.path("osnoise/options");
+            tracefs::write(&options, &format!("NO_{THREADS}"))?;
+            instance.threads = Some(options);
+        }
+        if matches!(tracer, Tracer::Osnoise | Tracer::Timerlat) {
+            instance.set("events/osnoise/enable", "1")?;
+        }
+        if matches!(tracer, Tracer::Wakeup | Tracer::Irqsoff) {
+            // The longest is told without each function on its way.
+            let _ = instance.set("options/function-trace", "0");
+        }
+        instance.set("current_tracer", tracer.in_kernel())?;
+        instance.set("tracing_on", "1")?;
+        Ok(instance)
+    }
+
+    fn set(&self, name: &str, word: &str) -> Result<(), Reason> {
+        tracefs::write(&self.directory.join(name), word)
+    }
+
+    fn enable_events(&self, priority: u8) -> Result<(), Reason> {
+        for (event, number) in EVENTS.iter().zip(0..) {
+            let enabled = self.set(&format!("events/{event}/enable"), "1");
+            if number < NEEDED {
+                enabled?;
+            }
+        }
+        // As the kernel counts, a lower number is a higher priority.
+        let prio = 99 - i32::from(priority.min(99));
+        self.set(
+            "events/sched/sched_waking/trigger",
+            &format!("stacktrace if prio <= {prio}"),
+        )?;
+        self.set(
+            "events/sched/sched_switch/trigger",
+            &format!("stacktrace if next_prio <= {prio}"),
+        )
+    }
+
+    /// Stops noting, with a last word; to be called at once when a sample is too long.
+    pub fn stop(&self, word: &[u8]) {
+        // What is read says whether it has worked.
+        let _ = (&self.marks).write_all(word);
+        let _ = (&self.switch).write_all(b"0");
+    }
+
+    /// Notes again.
+    pub fn go_on(&self) {
+        let _ = (&self.switch).write_all(b"1");
+    }
+
+    /// What was noted on a CPU.
+    pub fn read(&self, cpu: CpuId) -> io::Result<Trace> {
+        let is_latency = matches!(self.tracer, Tracer::Wakeup | Tracer::Irqsoff);
+        let path = if is_latency {
+            self.directory.join("trace")
+        } else {
+            self.directory.join(format!("per_cpu/cpu{}/trace", cpu.0))
+        };
+        let mut text = Vec::new();
+        File::open(path)?.take(TEXT_MOST).read_to_end(&mut text)?;
+        let text = String::from_utf8_lossy(&text);
+        if !is_latency {
+            return Ok(ftrace::read(&text));
+        }
+        // The next one is to be the longest of those to come.
+        let _ = self.set("tracing_max_latency", "0");
+        let longest = ftrace::read_longest(&text);
+        Ok(Trace {
+            longest,
+            ..Trace::default()
+        })
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        let _ = self.set("current_tracer", "nop");
+        let _ = self.set("events/enable", "0");
+        if let Some(options) = &self.threads {
+            let _ = tracefs::write(options, THREADS);
+        }
+        // What is left then the next target removes.
+        let _ = fs::remove_dir(&self.directory);
+    }
+}
+
+/// Whether the kernel has that tracer.
+fn check(tracefs: &Tracefs, tracer: Tracer) -> Result<(), Reason> {
+    let path = tracefs.path("available_tracers");
+    let known = fs::read_to_string(&path)
+        .map_err(|error| tracefs::refused("the list of the kernel's tracers", &error))?;
+    let name = tracer.in_kernel();
+    if known.split_whitespace().any(|one| one == name) {
+        return Ok(());
+    }
+    let known = known.trim();
+    Err(format!("the kernel has no tracer {name}: it has {known}; `events` needs none").into())
+}
+
+/// Removes instances that a killed target has left, and says which; the lock of the machine's
+/// only measurement says that nobody else's are there.
+pub fn remove_left_behind() -> Vec<String> {
+    let Some(tracefs) = tracefs::found() else {
+        return Vec::new();
+    };
+    let names = [NAME, NAME_WITHOUT_THREADS];
+    let removed = names.into_iter().filter(|name| remove(&tracefs, name));
+    removed
+        .map(|name| format!("tracing instance {name}"))
+        .collect()
+}
+
+fn remove(tracefs: &Path, name: &str) -> bool {
+    let directory = tracefs.join("instances").join(name);
+    if !directory.is_dir() {
+        return false;
+    }
+    let _ = tracefs::write(&directory.join("current_tracer"), "nop");
+    if name == NAME_WITHOUT_THREADS {
+        let _ = tracefs::write(&tracefs.join("osnoise/options"), THREADS);
+    }
+    fs::remove_dir(directory).is_ok()
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where the kernel's tracer is reached.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use punctual_model::Reason;
+use rustix::mount::{UnmountFlags, unmount};
+
+use crate::sys::mount;
+
+/// Where tracefs is mounted, since Linux 4.1. (That in debugfs is mounted when it is looked for:
+/// a look would change the machine.)
+const PLACE: &str = "/sys/kernel/tracing";
+
+/// The mounted tracefs; one that was mounted for this is unmounted when it is dropped.
+#[derive(Debug)]
+pub struct Tracefs {
+    directory: PathBuf,
+    is_own: bool,
+}
+
+impl Tracefs {
+    /// Finds it, or mounts it; an error is the reason why there is none.
+    pub fn reach() -> Result<Self, Reason> {
+        if let Some(directory) = found() {
+            let is_own = false;
+            return Ok(Self { directory, is_own });
+        }
+        let directory = PathBuf::from(PLACE);
+        if !directory.is_dir() {
+            return Err("the kernel has no tracer (CONFIG_FTRACE is not set)".into());
+        }
+        match mount::mount("tracefs", &directory) {
+            Ok(()) => Ok(Self {
+                directory,
+                is_own: true,
+            }),
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {
+                Err("the kernel has no tracefs (CONFIG_TRACING is not set)".into())
+            }
+            Err(error) => Err(refused("tracefs", &error)),
+        }
+    }
+
+    /// A file or directory in it.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+}
+
+impl Drop for Tracefs {
+    fn drop(&mut self) {
+        if self.is_own {
+            // Where somebody uses it by now it stays.
+            let _ = unmount(&self.directory, UnmountFlags::empty());
+        }
+    }
+}
+
+/// Where it is mounted already, if it is.
+pub fn found() -> Option<PathBuf> {
+    let place = Path::new(PLACE);
+    place.join("instances").is_dir().then(|| place.into())
+}
+
+/// Writes a word into one of its files.
+pub fn write(path: &Path, word: &str) -> Result<(), Reason> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let written = || -> io::Result<()> {
+        let mut file = OpenOptions::new().write(true).open(path)?;
+        file.write_all(word.as_bytes())
+    };
+    written().map_err(|error| refused(&format!("\"{word}\" in tracefs's {name}"), &error))
+}
+
+/// Why something was refused, and what can be done about it.
+pub fn refused(what: &str, error: &io::Error) -> Reason {
+    let is_root = rustix::process::geteuid().is_root();
+    let hint = match error.kind() {
+        io::ErrorKind::PermissionDenied if !is_root => "the kernel's tracer is root's: run as root",
+        io::ErrorKind::PermissionDenied if is_locked_down() => {
+            "the kernel is locked down: boot it with lockdown=integrity or none"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "root may not: is this a container, or the kernel locked down \
+             (lockdown=confidentiality)?"
+        }
+        io::ErrorKind::ResourceBusy => "somebody else uses that tracer",
+        _ => "",
+    };
+    Reason::Refused {
+        what: what.into(),
+        error: error.to_string(),
+        hint: hint.into(),
+    }
+}
+
+/// Whether the kernel says that it shows its memory to nobody.
+fn is_locked_down() -> bool {
+    let said = fs::read_to_string("/sys/kernel/security/lockdown");
+    let asked = || fs::read_to_string("/proc/cmdline").unwrap_or_default();
+    let by_boot = || {
+        asked()
+            .split_whitespace()
+            .any(|word| word == "lockdown=confidentiality")
+    };
+    said.map_or_else(|_| by_boot(), |said| said.contains("[confidentiality]"))
+}

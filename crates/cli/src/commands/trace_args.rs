@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The options that have the kernel's own tracer run beside the probes.
+
+use std::collections::BTreeSet;
+
+use clap::Args;
+use punctual_model::capture::{TRACER, Tracer, Tracing};
+use punctual_model::{Fact, Nanos, Run};
+
+use crate::output::say;
+use crate::scale_args::parse_duration;
+
+/// When the kernel's tracer is read, and which.
+#[derive(Clone, Debug, Default, Args)]
+pub struct TraceArgs {
+    /// Have the kernel's tracer run, and read it at each new worst sample above this: 200us.
+    /// The subject's name says so, as no figure of it is one without tracer
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    trace_above: Option<Nanos>,
+    /// The same, and the first such sample is the last of its step
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(conflicts_with = "trace_above")]
+    stop_above: Option<Nanos>,
+    /// Which tracer runs, be it read or not: events, osnoise, timerlat, wakeup, irqsoff or
+    /// function [default: events]
+    #[arg(long, value_name = "TRACER")]
+    tracer: Option<Tracer>,
+}
+
+impl TraceArgs {
+    /// What is asked for, if anything is.
+    pub fn tracing(&self) -> Option<Tracing> {
+        let above = self.stop_above.or(self.trace_above);
+        (above.is_some() || self.tracer.is_some()).then(|| Tracing {
+            above,
+            stop: self.stop_above.is_some(),
+            tracer: self.tracer.unwrap_or_default(),
+        })
+    }
+
+    /// The words of a command line that ask for the same.
+    pub fn words(tracing: Tracing) -> Vec<String> {
+        let option = if tracing.stop {
+            "--stop-above"
+        } else {
+            "--trace-above"
+        };
+        let limit = tracing.above;
+        let limit = limit.map(|limit| [option.to_owned(), format!("{}ns", limit.0)]);
+        let tracer = ["--tracer".to_owned(), tracing.tracer.name().to_owned()];
+        limit.into_iter().flatten().chain(tracer).collect()
+    }
+}
+
+/// What a subject is called beside which a tracer ran: its figures are none of the subject's.
+pub fn traced_name(name: &str, tracing: Tracing) -> String {
+    format!("{name}+{}", tracing.tracer)
+}
+
+/// Says what the tracer has caught, or why there was none.
+pub fn tell(runs: &[Run]) {
+    for run in runs {
+        let (mut caught, mut reasons) = (0, BTreeSet::new());
+        for recording in &run.recordings {
+            caught += recording.captures.len();
+            if let Some(Fact::Unknown { unknown }) = recording.settings.get(TRACER) {
+                reasons.insert(format!("{}: {unknown}", recording.key.probe));
+            }
+        }
+        let name = format!("{}, {}", run.id, run.subject.name);
+        for reason in reasons {
+            say!("{name}: no tracer beside {reason}");
+        }
+        if caught > 0 {
+            let samples = punctual_report::text::counted(caught, "sample");
+            let option = if run.is_virtual() { " --captured" } else { "" };
+            let id = &run.id;
+            say!("{name}: {samples} caught: `punctual explain {id}{option}` tells what it was");
+        }
+    }
+}

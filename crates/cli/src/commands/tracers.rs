@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `punctual tracers`: what the kernel's tracers cost, and whether they are right.
+
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Result;
+use clap::Args;
+use punctual_model::capture::{TRACER, Tracer, Tracing};
+use punctual_model::{Fact, Nanos, RecordingKey, Run};
+use punctual_report::scope::Story;
+use punctual_report::tracers::{Told, Traced, tracers_text};
+
+use super::StoreArgs;
+use super::measure::MeasureArgs;
+use super::measure::number_args::{Seeds, parse_seeds};
+use super::measure::what::WhatArgs;
+use super::replay_args::ReplayArgs;
+use crate::output::say;
+use crate::scale_args::parse_duration;
+use crate::{ExitStatus, interrupt, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  punctual tracers
+  punctual tracers --kernel mine --load hackbench --above 80us
+  punctual tracers --tracer events --tracer osnoise --seeds 1..5
+
+docs/method/tracers.md has the table, and stories in which a tracer misleads.";
+
+/// How many samples of each run are followed for the cost of each stage.
+const FOLLOWED: u64 = 25;
+
+/// Tell what the kernel's tracers cost, and how often their story names the same
+/// culprit as the scope's, on the virtual bench
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Tracers {
+    /// On this kernel (may be repeated) [default: debian-6.12 and debian-6.12-rt]
+    #[arg(long, value_name = "ID")]
+    kernel: Vec<String>,
+    /// Only this tracer (may be repeated) [default: all]
+    #[arg(long, value_name = "TRACER")]
+    tracer: Vec<Tracer>,
+    /// Measure under this load
+    #[arg(long, value_name = "LOAD", default_value = "stress")]
+    load: String,
+    /// So many samples in each run
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    samples: u64,
+    /// Each new worst sample above this is caught
+    #[arg(long, value_name = "TIME", default_value = "30us", value_parser = parse_duration)]
+    above: Nanos,
+    /// One run for each seed
+    #[arg(long, value_name = "SEEDS", default_value = "1..2", value_parser = parse_seeds)]
+    seeds: Seeds,
+    /// Show no progress
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+impl Tracers {
+    /// Does it.
+    pub fn run(self) -> Result<ExitStatus> {
+        let cancel = interrupt::flag()?;
+        let tracers = if self.tracer.is_empty() {
+            Tracer::ALL.to_vec()
+        } else {
+            self.tracer.clone()
+        };
+        let mut all = Vec::new();
+        for tracer in std::iter::once(None).chain(tracers.into_iter().map(Some)) {
+            let Some(runs) = self.measure(tracer)? else {
+                return Ok(ExitStatus::Incomplete);
+            };
+            for run in runs {
+                let Some(traced) = self.traced(run, tracer, cancel) else {
+                    return Ok(ExitStatus::Incomplete);
+                };
+                all.push(traced);
+            }
+        }
+        output::print(&tracers_text(&all, output::text_width()))?;
+        Ok(ExitStatus::Done)
+    }
+
+    /// The runs of each kernel with a tracer; `None` where Ctrl-C has ended it.
+    fn measure(&self, tracer: Option<Tracer>) -> Result<Option<Vec<Run>>> {
+        let mut kernels = self.kernel.clone();
+        if kernels.is_empty() {
+            kernels = ["debian-6.12", "debian-6.12-rt"]
+                .map(str::to_owned)
+                .to_vec();
+        }
+        let mut measure = MeasureArgs::of_subjects(kernels, Vec::new(), self.quiet, &self.store);
+        measure.tracing = tracer.map(|tracer| Tracing {
+            above: Some(self.above),
+            stop: false,
+            tracer,
+        });
+        let what = WhatArgs::of_timer(&self.load, self.samples, None);
+        let suite = measure.suite(&what)?;
+        let plans = measure.plans_of(&suite, &self.seeds.0)?;
+        let results = measure.prepare(&what, &suite)?.measure(&plans)?;
+        if results.is_interrupted() {
+            say!("punctual: interrupted: nothing is told; the same command measures the rest");
+            return Ok(None);
+        }
+        Ok(Some(results.runs))
+    }
+
+    /// A run with what the scope saw of it. `None` where Ctrl-C has ended it.
+    fn traced(&self, run: Run, tracer: Option<Tracer>, cancel: &AtomicBool) -> Option<Traced> {
+        let traced = Traced {
+            tracer,
+            absent: absent(&run),
+            followed: Vec::new(),
+            told: Vec::new(),
+            run,
+        };
+        let Some(recording) = traced.run.recordings.first() else {
+            return Some(traced);
+        };
+        let step = (recording.count / FOLLOWED).max(1);
+        let even = (0..recording.count).step_by(step as usize);
+        let caught = recording.captures.iter().map(|capture| capture.sample.seq);
+        let followed = even.clone().count();
+        let samples: Vec<(&RecordingKey, u64)> = even
+            .chain(caught)
+            .map(|seq| (&recording.key, seq))
+            .collect();
+        if traced.absent.is_some() {
+            return Some(traced);
+        }
+        let stories = ReplayArgs::quiet(self.quiet).stories(&traced.run, &samples, cancel)?;
+        let mut stories = stories.into_iter();
+        let even: Vec<Story> = stories.by_ref().take(followed).collect();
+        let pairs = recording.captures.iter().zip(stories);
+        let told = pairs.map(|(capture, truth)| Told {
+            seq: capture.sample.seq,
+            truth,
+            tracer: punctual_scope::captured::breakdown(&traced.run, capture),
+        });
+        let told = told.collect();
+        Some(Traced {
+            followed: even,
+            told,
+            ..traced
+        })
+    }
+}
+
+/// Why there was no tracer, where one was asked for.
+fn absent(run: &Run) -> Option<String> {
+    let recordings = run.recordings.first();
+    match recordings.and_then(|recording| recording.settings.get(TRACER)) {
+        Some(Fact::Unknown { unknown }) => Some(unknown.to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a stack says of the place where something came to an end: the innermost first.
+
+/// What the tracer and the scheduler themselves call, at the top of the stack of a switch.
+fn is_scheduler(function: &str) -> bool {
+    let starts = [
+        "trace_event_raw_event_",
+        "__traceiter_",
+        "__schedule",
+        "schedule",
+        "preempt_schedule",
+        "__preempt_schedule",
+        "__cond_resched",
+        "dynamic_cond_resched",
+        "raw_irqentry_exit_cond_resched",
+        "irqentry_exit",
+        "preempt_count_sub",
+        "exit_to_user_mode",
+        "syscall_exit_to_user_mode",
+    ];
+    starts.iter().any(|start| function.starts_with(start))
+}
+
+/// Where an interrupt enters the kernel.
+fn is_entry(function: &str) -> bool {
+    function.starts_with("asm_sysvec_")
+        || function.starts_with("asm_common_interrupt")
+        || function.starts_with("el1h_64_irq")
+        || function.starts_with("el0t_64_irq")
+}
+
+/// What only gives back a lock, or opens interrupts or preemption.
+fn is_release(function: &str) -> bool {
+    is_lock_release(function)
+        || [
+            "__local_bh_enable_ip",
+            "__local_bh_enable",
+            "local_bh_enable",
+            "preempt_count_sub",
+            "migrate_enable",
+            "trace_hardirqs_on",
+        ]
+        .contains(&function)
+}
+
+/// What gives back a spinning lock.
+fn is_lock_release(function: &str) -> bool {
+    let starts = ["_raw_spin_unlock", "_raw_read_unlock", "_raw_write_unlock"];
+    starts.iter().any(|start| function.starts_with(start))
+}
+
+/// Where something was in the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// The function.
+    pub function: &'a str,
+    /// What called it.
+    pub caller: Option<&'a str>,
+    /// Whether it had just given back a spinning lock.
+    pub gave_lock_back: bool,
+}
+
+/// The code that an interrupt came to, from the stack of its handler; `None` where that was in
+/// user space.
+pub fn interrupted(stack: &[String]) -> Option<Place<'_>> {
+    let entry = stack.iter().position(|one| is_entry(one))?;
+    place(&stack[entry + 1..])
+}
+
+/// Whether the stack goes as far as the interrupt's entry, so that it can be told what was
+/// interrupted.
+pub fn has_entry(stack: &[String]) -> bool {
+    stack.iter().any(|one| is_entry(one))
+}
+
+/// Whether a thread gave the CPU away when it went back to user space.
+pub fn is_return_to_user(stack: &[String]) -> bool {
+    let ends = ["exit_to_user_mode", "syscall_exit_to_user_mode"];
+    stack
+        .iter()
+        .any(|one| ends.iter().any(|end| one.contains(end)))
+}
+
+/// The code that gave the CPU away, from the stack of a switch.
+pub fn switched(stack: &[String]) -> Option<Place<'_>> {
+    let begin = stack.iter().position(|one| !is_scheduler(one))?;
+    let rest = &stack[begin..];
+    // Preempted at the end of an interrupt: what it had come to.
+    match rest.iter().position(|one| is_entry(one)) {
+        Some(entry) if entry < 4 => place(&rest[entry + 1..]),
+        _ => place(rest),
+    }
+}
+
+fn place(stack: &[String]) -> Option<Place<'_>> {
+    let begin = stack.iter().position(|one| !is_release(one))?;
+    let name = |place: usize| stack.get(place).map(String::as_str);
+    Some(Place {
+        function: name(begin)?,
+        caller: name(begin + 1),
+        gave_lock_back: stack[..begin].iter().any(|one| is_lock_release(one)),
+    })
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use punctual_model::capture::{Context, Happened, Task, TraceEvent};
+use punctual_model::{CpuId, Nanos, Sample};
+
+use super::*;
+use crate::breakdown::PathStage;
+
+const OWN: u32 = 7;
+
+fn task(comm: &str, pid: u32) -> Task {
+    let comm = comm.to_owned();
+    Task { comm, pid }
+}
+
+fn event(micros: i64, pid: u32, what: Happened, stack: &[&str]) -> TraceEvent {
+    TraceEvent {
+        at: Nanos::from_micros(micros),
+        task: task("a", pid),
+        context: Context::default(),
+        what,
+        stack: stack.iter().map(|one| (*one).to_owned()).collect(),
+    }
+}
+
+fn entry(micros: i64, depth: u8) -> TraceEvent {
+    let name = "local_timer".to_owned();
+    let mut event = event(micros, 3, Happened::IrqEntry { name }, &[]);
+    event.context.preempt_depth = depth;
+    event
+}
+
+fn waking(micros: i64, stack: &[&str]) -> TraceEvent {
+    let task = task("punctual", OWN);
+    event(micros, 3, Happened::Waking { task }, stack)
+}
+
+fn exit(micros: i64) -> TraceEvent {
+    let name = "local_timer".to_owned();
+    event(micros, 3, Happened::IrqExit { name }, &[])
+}
+
+fn switch(micros: i64, stack: &[&str]) -> TraceEvent {
+    let (prev, next) = (task("a", 3), task("punctual", OWN));
+    let state = "R".to_owned();
+    event(micros, 3, Happened::Switch { prev, state, next }, stack)
+}
+
+fn told(events: Vec<TraceEvent>, micros: i64, preemption: Preemptibility) -> Vec<Part> {
+    let capture = Capture {
+        sample: Sample {
+            seq: 1,
+            at: Nanos(0),
+            value: Nanos::from_micros(micros),
+        },
+        cpu: CpuId(0),
+        pid: OWN,
+        tracer: Tracer::Events,
+        pause: Nanos(0),
+        lost: 0,
+        events,
+        longest: None,
+    };
+    Timeline::new(&capture, preemption).unwrap().parts()
+}
+
+/// The longest part, in words; and that all add up.
+fn longest(parts: &[Part], micros: i64) -> (PathStage, Cause, Option<&str>) {
+    let sum = parts
+        .iter()
+        .fold(Nanos::ZERO, |sum, part| sum + part.length);
+    assert_eq!(sum, Nanos::from_micros(micros));
+    let part = parts.iter().max_by_key(|part| part.length).unwrap();
+    let function = part.main.as_ref().map(|main| main.function.as_str());
+    (part.stage, part.cause, function)
+}
+
+const IRQ: [&str; 3] = [
+    "try_to_wake_up",
+    "hrtimer_wakeup",
+    "asm_sysvec_apic_timer_interrupt",
+];
+
+#[test]
+fn a_masked_interrupt_is_the_fault_of_the_code_that_it_came_to() {
+    let with = |more: &[&'static str]| [&IRQ[..], more].concat();
+    let locked = with(&["_raw_spin_unlock_irqrestore", "free_one_page", "free_pages"]);
+    for (stack, expected) in [
+        (locked, (Cause::IrqsOff, Some("free_one_page"))),
+        (with(&[]), (Cause::Outside, None)),
+    ] {
+        let events = vec![
+            entry(150, 0),
+            waking(151, &stack),
+            exit(155),
+            switch(157, &[]),
+        ];
+        let parts = told(events, 160, Preemptibility::Full);
+        let (cause, function) = expected;
+        assert_eq!(
+            longest(&parts, 160),
+            (PathStage::Interrupt, cause, function)
+        );
+    }
+}
+
+#[test]
+fn whoever_keeps_the_cpu_is_told_from_the_stack_of_the_switch() {
+    let lock = [
+        "__schedule",
+        "preempt_schedule",
+        "_raw_spin_unlock",
+        "zap_pte",
+        "exit_mm",
+    ];
+    let plain = ["__schedule", "preempt_schedule_thunk", "zap_pte", "exit_mm"];
+    let asked = ["__schedule", "__cond_resched", "zap_pte", "exit_mm"];
+    for (stack, depth, preemption, cause) in [
+        (&lock[..], 1, Preemptibility::Full, Cause::Lock),
+        (&plain, 1, Preemptibility::Full, Cause::PreemptOff),
+        (&asked, 0, Preemptibility::Asked, Cause::NotPreemptible),
+    ] {
+        let stack_of_irq = [&IRQ[..], &["zap_pte"]].concat();
+        let events = vec![
+            entry(0, depth),
+            waking(1, &stack_of_irq),
+            exit(4),
+            switch(154, stack),
+        ];
+        let parts = told(events, 160, preemption);
+        let expected = (PathStage::Switch, cause, Some("zap_pte"));
+        assert_eq!(longest(&parts, 160), expected);
+    }
+}
+
+#[test]
+fn an_interrupt_and_another_thread_are_told_by_their_names() {
+    let device = |micros, what| event(micros, 3, what, &[]);
+    let name = || "eth0".to_owned();
+    let events = vec![
+        device(-1, Happened::IrqEntry { name: name() }),
+        device(100, Happened::IrqExit { name: name() }),
+        entry(101, 0),
+        waking(102, &IRQ),
+        exit(103),
+        switch(104, &[]),
+    ];
+    let parts = told(events, 110, Preemptibility::Full);
+    let expected = (PathStage::Interrupt, Cause::HardIrq, Some("eth0"));
+    assert_eq!(longest(&parts, 110), expected);
+    let (prev, next) = (task("a", 3), task("other", 9));
+    let state = "R".to_owned();
+    let other = event(5, 3, Happened::Switch { prev, state, next }, &[]);
+    let mut last = switch(95, &[]);
+    last.task = task("other", 9);
+    let events = vec![entry(0, 0), waking(1, &IRQ), exit(4), other, last];
+    let parts = told(events, 100, Preemptibility::Full);
+    let expected = (PathStage::Switch, Cause::OtherThread, None);
+    assert_eq!(longest(&parts, 100), expected);
+    let part = parts.iter().max_by_key(|part| part.length).unwrap();
+    assert_eq!(part.thread, "other-9");
+}
+
+#[test]
+fn a_switch_that_was_not_noted_is_where_others_were_seen_last() {
+    let events = vec![entry(150, 0), waking(151, &IRQ), exit(155)];
+    let parts = told(events, 160, Preemptibility::Full);
+    assert_eq!(longest(&parts, 160).0, PathStage::Interrupt);
+    let last = parts.last().unwrap();
+    assert_eq!(
+        (last.stage, last.from),
+        (PathStage::Return, Nanos::from_micros(155))
+    );
+}

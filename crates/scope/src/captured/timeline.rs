@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Events of a sample's CPU, as parts of its way.
+
+use punctual_model::Nanos;
+use punctual_model::capture::{Capture, Happened, NoiseKind, Task, TraceEvent, Tracer};
+
+use super::stack;
+use crate::breakdown::{Cause, FunctionTime, Part, PathStage};
+use crate::preemptibility::Preemptibility;
+
+/// What is shorter is the way itself: the kernel tells moments in whole microseconds, and takes
+/// some of them for noting events.
+const GRAIN: Nanos = Nanos::from_micros(3);
+
+/// A thread that has the CPU for so long without an event, on its way to reading the clock, does
+/// not run.
+const LONGEST_WAY: Nanos = Nanos::from_micros(100);
+
+/// The sample's moments, by the tracer's events.
+#[derive(Clone, Copy, Debug)]
+struct Milestones {
+    /// Its interrupt was taken.
+    interrupt: Nanos,
+    /// Its thread was woken.
+    woken: Nanos,
+    /// Its thread got the CPU.
+    running: Nanos,
+}
+
+/// What is told of the CPU at one moment.
+#[derive(Clone, Debug, Default)]
+struct State {
+    task: Task,
+    /// The interrupts that are being handled, the outermost first.
+    irqs: Vec<String>,
+    softirq: Option<String>,
+}
+
+/// A capture that is being told.
+pub struct Timeline<'a> {
+    capture: &'a Capture,
+    preemption: Preemptibility,
+    milestones: Milestones,
+    /// The event of the wake-up, and that of the switch.
+    waking: Option<&'a TraceEvent>,
+    switch: Option<&'a TraceEvent>,
+    /// The entry of the interrupt that woke it.
+    entry: Option<&'a TraceEvent>,
+}
+
+impl<'a> Timeline<'a> {
+    /// Finds the sample's moments; an error is the reason why they cannot be told.
+    pub fn new(capture: &'a Capture, preemption: Preemptibility) -> Result<Self, String> {
+        if capture.events.is_empty() {
+            return Err("the tracer's ring held nothing of it".into());
+        }
+        match capture.tracer {
+            Tracer::Osnoise | Tracer::Timerlat => Self::of_noise(capture, preemption),
+            _ => Self::of_events(capture, preemption),
+        }
+    }
+
+    fn of_events(capture: &'a Capture, preemption: Preemptibility) -> Result<Self, String> {
+        let events = &capture.events;
+        let late = capture.sample.value;
+        let gets = |event: &TraceEvent| match &event.what {
+            Happened::Switch { next, .. } => next.pid == capture.pid && event.at <= late,
+            _ => false,
+        };
+        let wakes = |event: &TraceEvent| match &event.what {
+            Happened::Waking { task } => task.pid == capture.pid && event.at <= late,
+            _ => false,
+        };
+        let waking = events.iter().rposition(wakes);
+        let waking = waking.ok_or("the trace does not hold the wake-up of its thread")?;
+        let switch = events[waking..].iter().find(|event| gets(event));
+        // Where a kernel has not noted the switch, others had the CPU until their last event.
+        let is_other = |event: &&TraceEvent| event.task.pid != capture.pid && event.at <= late;
+        let last_of_others = events[waking..].iter().rfind(is_other);
+        let running = switch
+            .or(last_of_others)
+            .map_or(events[waking].at, |event| event.at);
+        let before = &events[..waking];
+        let entry = before
+            .iter()
+            .rposition(|event| matches!(event.what, Happened::IrqEntry { .. }));
+        let timer = before
+            .iter()
+            .rposition(|event| matches!(event.what, Happened::TimerExpires { .. }));
+        let is_open = |place: &usize| {
+            let mut after = before[*place..].iter();
+            !after.any(|event| matches!(event.what, Happened::IrqExit { .. }))
+        };
+        let entry = entry.filter(is_open).or(timer).unwrap_or(waking);
+        let milestones = Milestones {
+            interrupt: events[entry].at,
+            woken: events[waking].at,
+            running,
+        };
+        Ok(Self {
+            capture,
+            preemption,
+            milestones: milestones.within(late),
+            waking: Some(&events[waking]),
+            switch,
+            entry: Some(&events[entry]),
+        })
+    }
+
+    /// `osnoise` says of each thing that ran when it began and for how long, once it has ended.
+    fn of_noise(capture: &'a Capture, preemption: Preemptibility) -> Result<Self, String> {
+        let late = capture.sample.value;
+        let own = format!(":{}", capture.pid);
+        // When something ended that ran while the sample was due.
+        let ended = |event: &TraceEvent, wanted: NoiseKind| match &event.what {
+            Happened::Noise {
+                kind, name, start, ..
+            } if *kind == wanted && !name.ends_with(&own) => {
+                (event.at > Nanos::ZERO && event.at <= late).then_some((*start, event.at))
+            }
+            _ => None,
+        };
+        let events = || capture.events.iter().rev();
+        let thread = events().find_map(|event| ended(event, NoiseKind::Thread));
+        // Where no thread ran it was idle, and the last interrupt has woken it.
+        let before = thread.map_or(late, |(_, end)| end);
+        let mut irqs = events().filter_map(|event| ended(event, NoiseKind::Irq));
+        let irq = irqs.find(|(start, _)| *start <= before);
+        let (interrupt, end) = irq.ok_or("the trace does not hold its interrupt")?;
+        let running = thread.map_or(end, |(_, end)| end);
+        let milestones = Milestones {
+            interrupt,
+            woken: interrupt,
+            running,
+        };
+        Ok(Self {
+            capture,
+            preemption,
+            milestones: milestones.within(late),
+            waking: None,
+            switch: None,
+            entry: None,
+        })
+    }
+
+    /// The parts, without gaps.
+    pub fn parts(&self) -> Vec<Part> {
+        let Milestones {
+            interrupt,
+            woken,
+            running,
+        } = self.milestones;
+        let late = self.capture.sample.value;
+        let stages = [
+            (PathStage::Interrupt, Nanos::ZERO, interrupt),
+            (PathStage::Handler, interrupt, woken),
+            (PathStage::Switch, woken, running),
+            (PathStage::Return, running, late),
+        ];
+        let mut parts = Vec::new();
+        for (stage, from, to) in stages {
+            for (from, to, state) in self.pieces(from, to) {
+                let part = self.part(stage, from, to, &state);
+                push(&mut parts, part);
+            }
+        }
+        parts
+    }
+
+    /// What the CPU did from one moment to another, piece by piece.
+    fn pieces(&self, from: Nanos, to: Nanos) -> Vec<(Nanos, Nanos, State)> {
+        let mut state = State::default();
+        let mut pieces = Vec::new();
+        let mut begin = from;
+        for (at, change) in self.changes() {
+            if at > from && at > begin && begin < to {
+                pieces.push((begin, at.min(to), state.clone()));
+                begin = at.min(to);
+            }
+            change.make(&mut state);
+        }
+        if begin < to {
+            pieces.push((begin, to, state));
+        }
+        pieces
+    }
+
+    /// What changes on the CPU, in the order of time.
+    fn changes(&self) -> Vec<(Nanos, Change<'a>)> {
+        let mut changes = Vec::new();
+        for event in &self.capture.events {
+            let at = event.at;
+            match &event.what {
+                Happened::Switch { next, .. } => changes.push((at, Change::Task(next.clone()))),
+                Happened::IrqEntry { name } => changes.push((at, Change::Irq(name))),
+                Happened::IrqExit { .. } => changes.push((at, Change::NoIrq)),
+                Happened::SoftirqEntry { name } => changes.push((at, Change::Softirq(name))),
+                Happened::SoftirqExit { .. } => changes.push((at, Change::NoSoftirq)),
+                Happened::Noise {
+                    kind,
+                    name,
+                    start,
+                    ran,
+                } => match kind {
+                    NoiseKind::Irq | NoiseKind::Nmi => {
+                        changes.push((*start, Change::Irq(name)));
+                        changes.push((*start + *ran, Change::NoIrq));
+                    }
+                    NoiseKind::Softirq => {
+                        changes.push((*start, Change::Softirq(name)));
+                        changes.push((at, Change::NoSoftirq));
+                    }
+                    NoiseKind::Thread => {
+                        changes.push((*start, Change::Task(noisy(name))));
+                        changes.push((at, Change::Task(self.own())));
+                    }
+                },
+                _ => {}
+            }
+            if changes.is_empty() {
+                // Who had the CPU before anything changed.
+                changes.push((at, Change::Task(event.task.clone())));
+            }
+        }
+        changes.sort_by_key(|(at, _)| *at);
+        changes
+    }
+
+    fn own(&self) -> Task {
+        Task {
+            comm: "punctual-target".into(),
+            pid: self.capture.pid,
+        }
+    }
+
+    fn part(&self, stage: PathStage, from: Nanos, to: Nanos, state: &State) -> Part {
+        let length = to - from;
+        let (cause, place) = self.cause(stage, (from, to), state);
+        let main = match (cause, place) {
+            (Cause::HardIrq, _) => state.irqs.last().map(|name| (name.clone(), None)),
+            (Cause::Softirq, _) => state.softirq.clone().map(|name| (name, None)),
+            (_, Some(place)) => Some((place.function.to_owned(), place.caller.map(str::to_owned))),
+            _ => None,
+        };
+        let main = main.map(|(function, caller)| FunctionTime {
+            function,
+            caller,
+            time: length,
+            whole: length,
+            times: 1,
+        });
+        Part {
+            stage,
+            cause,
+            from,
+            length,
+            by: None,
+            cpu: None,
+            thread: format!("{}-{}", state.task.comm, state.task.pid),
+            main,
+            within: Vec::new(),
+        }
+    }
+
+    fn cause(
+        &self,
+        stage: PathStage,
+        (from, to): (Nanos, Nanos),
+        state: &State,
+    ) -> (Cause, Option<stack::Place<'a>>) {
+        let length = to - from;
+        match stage {
+            PathStage::Interrupt if !state.irqs.is_empty() => (Cause::HardIrq, None),
+            PathStage::Interrupt if length <= GRAIN => (Cause::Pending, None),
+            PathStage::Interrupt if state.task.pid == 0 => (Cause::Idle, None),
+            PathStage::Interrupt => self.cause_of_masking(),
+            PathStage::Switch => self.cause_of_waiting((from, to), state),
+            // The handler itself, and nothing that a tracer knows of, is the way.
+            PathStage::Handler => (Cause::Path, None),
+            _ if !state.irqs.is_empty() => (Cause::HardIrq, None),
+            _ if state.softirq.is_some() => (Cause::Softirq, None),
+            // Only the events tell of each switch.
+            _ if length > LONGEST_WAY && self.waking.is_none() => (Cause::Unseen, None),
+            _ if length > LONGEST_WAY => (Cause::Outside, None),
+            _ => (Cause::Path, None),
+        }
+    }
+
+    /// Nothing was noted while the interrupt was due: it was masked by the code that it came
+    /// to in the end, or the kernel did not have the CPU.
+    fn cause_of_masking(&self) -> (Cause, Option<stack::Place<'a>>) {
+        let Some(waking) = self.waking else {
+            return (Cause::IrqsOff, None);
+        };
+        match stack::interrupted(&waking.stack) {
+            Some(place) => (Cause::IrqsOff, Some(place)),
+            None if stack::has_entry(&waking.stack) => (Cause::Outside, None),
+            None => (Cause::IrqsOff, None),
+        }
+    }
+
+    /// The thread is ready, and does not get the CPU.
+    fn cause_of_waiting(
+        &self,
+        (from, to): (Nanos, Nanos),
+        state: &State,
+    ) -> (Cause, Option<stack::Place<'a>>) {
+        let length = to - from;
+        // The rest of the handler that has woken it is the way.
+        let is_waking = self.entry.is_some() && from == self.milestones.woken;
+        if !state.irqs.is_empty() {
+            let is_way = is_waking && length <= GRAIN * 7;
+            return (if is_way { Cause::Path } else { Cause::HardIrq }, None);
+        }
+        if state.softirq.is_some() {
+            return (Cause::Softirq, None);
+        }
+        if length <= GRAIN {
+            return (Cause::Scheduler, None);
+        }
+        let stack = stack_of(self.switch);
+        let place = stack::switched(stack);
+        let Some(entry) = self.entry else {
+            return (Cause::OtherThread, None);
+        };
+        let is_last = to == self.milestones.running;
+        if !is_last {
+            return (Cause::OtherThread, None);
+        }
+        if entry.context.soft_irq && self.preemption != Preemptibility::Rt {
+            return (Cause::Softirq, None);
+        }
+        if state.task.pid != entry.task.pid {
+            return (Cause::OtherThread, None);
+        }
+        if self.preemption == Preemptibility::Asked {
+            let woken = stack_of(self.waking);
+            let is_user = stack::has_entry(woken) && stack::interrupted(woken).is_none();
+            return if is_user {
+                (Cause::Scheduler, None)
+            } else {
+                (
+                    Cause::NotPreemptible,
+                    place.filter(|_| !stack::is_return_to_user(stack)),
+                )
+            };
+        }
+        match place {
+            _ if entry.context.preempt_depth == 0 => (Cause::Scheduler, None),
+            Some(place) if place.gave_lock_back => (Cause::Lock, Some(place)),
+            place => (Cause::PreemptOff, place),
+        }
+    }
+}
+
+fn stack_of(event: Option<&TraceEvent>) -> &[String] {
+    event.map_or(&[], |event| &event.stack)
+}
+
+/// The thread that `osnoise` calls `comm:pid`.
+fn noisy(name: &str) -> Task {
+    let (comm, pid) = name.rsplit_once(':').unwrap_or((name, ""));
+    Task {
+        comm: comm.trim().to_owned(),
+        pid: pid.parse().unwrap_or_default(),
+    }
+}
+
+/// Adds a part; one that goes on where the last one ended is made one with it.
+fn push(parts: &mut Vec<Part>, part: Part) {
+    let function = |part: &Part| part.main.as_ref().map(|main| main.function.clone());
+    if let Some(last) = parts.last_mut() {
+        let is_same = (last.stage, last.cause, &last.thread)
+            == (part.stage, part.cause, &part.thread)
+            && function(last) == function(&part);
+        if is_same {
+            last.length += part.length;
+            if let Some(main) = &mut last.main {
+                main.time = last.length;
+                main.whole = last.length;
+            }
+            return;
+        }
+    }
+    parts.push(part);
+}
+
+impl Milestones {
+    /// The kernel's moments are cut to microseconds, and one may lie before the sample was due.
+    fn within(self, late: Nanos) -> Self {
+        let interrupt = self.interrupt.clamp(Nanos::ZERO, late);
+        let woken = self.woken.clamp(interrupt, late);
+        let running = self.running.clamp(woken, late);
+        Self {
+            interrupt,
+            woken,
+            running,
+        }
+    }
+}
+
+/// What changes on a CPU.
+enum Change<'a> {
+    Task(Task),
+    Irq(&'a str),
+    NoIrq,
+    Softirq(&'a str),
+    NoSoftirq,
+}
+
+impl Change<'_> {
+    fn make(self, state: &mut State) {
+        match self {
+            Self::Task(task) => state.task = task,
+            Self::Irq(name) => state.irqs.push(name.to_owned()),
+            Self::NoIrq => drop(state.irqs.pop()),
+            Self::Softirq(name) => state.softirq = Some(name.to_owned()),
+            Self::NoSoftirq => state.softirq = None,
+        }
+    }
+}
+
+/// The parts of a sample of which a tracer says only what was longest since it was read.
+pub fn of_longest(capture: &Capture) -> Result<Vec<Part>, String> {
+    let longest = capture.longest.as_ref();
+    let longest = longest.ok_or("the tracer has seen nothing since it was read last")?;
+    let late = capture.sample.value;
+    let length = longest.latency.clamp(Nanos::ZERO, late);
+    let part = |stage, cause, from, length, function: &str| Part {
+        stage,
+        cause,
+        from,
+        length,
+        by: None,
+        cpu: None,
+        thread: format!("{}-{}", longest.task.comm, longest.task.pid),
+        main: (!function.is_empty()).then(|| FunctionTime {
+            function: function.to_owned(),
+            caller: None,
+            time: length,
+            whole: length,
+            times: 1,
+        }),
+        within: Vec::new(),
+    };
+    if capture.tracer == Tracer::Irqsoff {
+        let masked = part(
+            PathStage::Interrupt,
+            Cause::IrqsOff,
+            Nanos::ZERO,
+            length,
+            &longest.started,
+        );
+        let rest = part(PathStage::Return, Cause::Unseen, length, late - length, "");
+        return Ok(vec![masked, rest]);
+    }
+    if longest.task.pid != capture.pid {
+        let (comm, pid) = (&longest.task.comm, longest.task.pid);
+        return Err(format!(
+            "the longest wake-up that the tracer has seen was another thread's: {comm}-{pid}, {}",
+            longest.latency
+        ));
+    }
+    let before = part(
+        PathStage::Interrupt,
+        Cause::Unseen,
+        Nanos::ZERO,
+        late - length,
+        "",
+    );
+    let waiting = part(PathStage::Switch, Cause::Unseen, late - length, length, "");
+    Ok(vec![before, waiting])
+}
