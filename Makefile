@@ -9,7 +9,7 @@ BIN = $(DESTDIR)$(PREFIX)/bin
 LIB = $(DESTDIR)$(PREFIX)/lib/punctual
 SHARE = $(DESTDIR)$(PREFIX)/share
 BUILT ?= target/release
-DROP_INS = cyclicdeadline cyclictest hackbench oslat realfeel sendme
+DROP_INS = cyclicdeadline cyclictest hackbench hwlatdetect oslat realfeel sendme
 
 all:
 	./build

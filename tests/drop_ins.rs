@@ -155,7 +155,7 @@ fn oslat_has_the_lines_of_the_original() {
     let scratch = Scratch::new();
     for options in [
         &["-D1", "-c0"][..],
-        &["-D1", "-q", "-b", "4", "-w", "memmove", "-m4K"],
+        &["-D1", "-q", "-b", "5", "-w", "memmove", "-m4K"],
         &["-D1", "-c0", "-s", "-f", "1", "-b8"],
     ] {
         let lines = |name: &str, of: fn(&str, &[&str]) -> Ended| {

@@ -11,6 +11,7 @@ mod cyclicdeadline;
 mod cyclictest;
 mod getopt;
 mod hackbench;
+mod hwlatdetect;
 mod live;
 mod oslat;
 mod realfeel;
@@ -38,6 +39,7 @@ pub const ALL: &[Program] = &[
     cyclicdeadline::PROGRAM,
     cyclictest::PROGRAM,
     hackbench::PROGRAM,
+    hwlatdetect::PROGRAM,
     oslat::PROGRAM,
     realfeel::PROGRAM,
     sendme::PROGRAM,

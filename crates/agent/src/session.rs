@@ -215,7 +215,10 @@ fn measure(
 fn watcher(request: Tracing, measurement: &dyn Measurement) -> Watcher {
     match measurement.watched_priority() {
         Some(priority) => Watcher::start(request, priority),
-        None => Watcher::none(request, "only samples of `timer` with policy fifo are watched"),
+        None => Watcher::none(
+            request,
+            "only samples of `timer` with policy fifo are watched",
+        ),
     }
 }
 

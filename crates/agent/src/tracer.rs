@@ -7,7 +7,7 @@
 //! this is in a measuring loop.
 
 mod instance;
-mod tracefs;
+pub mod tracefs;
 mod watch;
 
 use std::sync::Mutex;

@@ -15,6 +15,7 @@ pub mod cyclictest_lines;
 pub mod foreign;
 pub mod ftrace;
 pub mod hackbench;
+pub mod hwlat;
 pub mod jitterdebugger;
 pub mod latmus;
 pub mod oslat_json;

@@ -161,6 +161,7 @@ pub struct Task {
 
 /// In what the CPU was when it noted an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "the kernel notes each apart")]
 pub struct Context {
     /// Interrupts were masked.
     pub irqs_off: bool,

@@ -97,25 +97,21 @@ pub fn begin(
     owner: &Owner,
 ) -> Result<String, Fault> {
     let body = rows::json(asked);
-    let number = match like(transaction, &asked.name, &body)? {
-        Some(number) => {
-            let values = named_params! {
-                ":campaign": number, ":owner_pid": owner.pid, ":owner_start": owner.start as i64,
-                ":owner_boot": owner.boot, ":owner_host": owner.host,
-            };
-            transaction.execute(sql::TAKE_UP_CAMPAIGN, values)?;
-            number
-        }
-        None => {
-            let values = named_params! {
-                ":name": asked.name, ":begun": begun, ":owner_pid": owner.pid,
-                ":owner_start": owner.start as i64, ":owner_boot": owner.boot,
-                ":owner_host": owner.host, ":crc": crc32fast::hash(body.as_bytes()), ":body": body,
-            };
-            let number =
-                transaction.first(sql::INSERT_CAMPAIGN, values, |row| row.get("number"))?;
-            number.ok_or(rusqlite::Error::QueryReturnedNoRows)?
-        }
+    let number = if let Some(number) = like(transaction, &asked.name, &body)? {
+        let values = named_params! {
+            ":campaign": number, ":owner_pid": owner.pid, ":owner_start": owner.start as i64,
+            ":owner_boot": owner.boot, ":owner_host": owner.host,
+        };
+        transaction.execute(sql::TAKE_UP_CAMPAIGN, values)?;
+        number
+    } else {
+        let values = named_params! {
+            ":name": asked.name, ":begun": begun, ":owner_pid": owner.pid,
+            ":owner_start": owner.start as i64, ":owner_boot": owner.boot,
+            ":owner_host": owner.host, ":crc": crc32fast::hash(body.as_bytes()), ":body": body,
+        };
+        let number = transaction.first(sql::INSERT_CAMPAIGN, values, |row| row.get("number"))?;
+        number.ok_or(rusqlite::Error::QueryReturnedNoRows)?
     };
     let of_campaign = named_params! { ":campaign": number };
     transaction.execute(sql::DELETE_PLANNED, of_campaign)?;

@@ -482,7 +482,7 @@ SELECT number, name, begun, ended, told, crc, body, owner_pid, owner_start, owne
     )) AS finished
 FROM campaigns";
 
-/// The runs of a campaign that were begun, by its planned_runs.
+/// The runs of a campaign that were begun, in its order.
 pub const SELECT_PLANNED: &str = "
 SELECT planned_runs.setting, planned_runs.subject, planned_runs.seed AS planned_seed, runs.number, runs.state,
     runs.digest, runs.owner_pid, runs.owner_start, runs.owner_boot, runs.owner_host,

@@ -81,7 +81,7 @@ impl Store {
             each(self.copy_baseline(name, &runs, to)?)?;
         }
         for campaign in self.campaigns()?.into_iter().rev() {
-            each(self.copy_campaign(campaign, to)?)?;
+            each(self.copy_campaign(&campaign, to)?)?;
         }
         Ok(())
     }
@@ -158,7 +158,7 @@ impl Store {
 
     fn copy_campaign(
         &self,
-        campaign: CampaignSummary,
+        campaign: &CampaignSummary,
         to: &Self,
     ) -> Result<Transferred, StoreError> {
         let name = campaign.asked.name.clone();

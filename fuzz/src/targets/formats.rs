@@ -2,13 +2,13 @@
 //! What other programs print.
 
 use punctual_formats::{cyclictest_histogram, cyclictest_json, cyclictest_lines};
-use punctual_formats::{foreign, hackbench, realfeel, sendme};
+use punctual_formats::{foreign, hackbench, hwlat, realfeel, sendme};
 
 use super::{text, texts};
 use crate::Target;
 
 /// Cyclictest's three forms, rtla's, jitterdebugger's, latmus' and Xenomai's histograms,
-/// hackbench, realfeel, sendme: each reader reads each input.
+/// hackbench, realfeel, sendme, hwlat: each reader reads each input.
 pub const FORMATS: Target = Target {
     name: "formats",
     seeds: || {
@@ -39,6 +39,8 @@ pub const FORMATS: Target = Target {
             &(realfeel::write_head(Some(1_400_038), 64, true)
                 + &realfeel::write_jitter(-4_000, true)),
             &sendme::write(&sendme::Travel::default()),
+            "# tracer: hwlat\n  <...>-1729  [001] d....   714.756290: #3     inner/outer(us):   \
+             16/12    ts:1581527692.338063299 count:1\n",
         ])
     },
     run: |bytes| {
@@ -57,6 +59,9 @@ pub const FORMATS: Target = Target {
         }
         let _ = foreign::read(text);
         let _ = hackbench::read_time(text);
+        if let Ok(gaps) = hwlat::read(text) {
+            gaps.iter().for_each(|gap| drop(hwlat::write(gap)));
+        }
         let _ = realfeel::read(text);
         let _ = realfeel::read_jitters(text);
         let _ = sendme::read(text).map(|travel| sendme::write(&travel));

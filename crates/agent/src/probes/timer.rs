@@ -97,7 +97,7 @@ impl Timer {
         within("interval_us", self.interval_us, 10, 10_000_000)?;
         within("priority", self.priority, 1, 99)?;
         within("keep", self.keep, 0, KEEP_MOST)?;
-        within("runtime_us", self.runtime_us, 0, self.interval_us.into())?;
+        within("runtime_us", self.runtime_us, 0, self.interval_us)?;
         match self.policy {
             Scheduling::Fifo if self.runtime_us > 0 => {
                 return Err("runtime_us is for policy = \"deadline\"".into());

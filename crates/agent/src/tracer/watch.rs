@@ -135,7 +135,7 @@ fn told(sample: Sample, buffer: &mut [u8; 64]) -> &[u8] {
     let mut rest = &mut buffer[..];
     let Sample { seq, value, .. } = sample;
     // It is cut where it does not fit.
-    let _ = write!(rest, "punctual: sample {seq}: {} ns\n", value.0);
+    let _ = writeln!(rest, "punctual: sample {seq}: {} ns", value.0);
     let left = rest.len();
     &buffer[..64 - left]
 }

@@ -22,8 +22,6 @@ use super::options::Options;
 use crate::programs::live::{Common, Table};
 use crate::programs::{cpus, results};
 
-/// The version of rt-tests whose output this is.
-
 /// Where the numbers go.
 pub struct Screen<'a> {
     options: &'a Options,

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `hwlatdetect`, with the options and the output of rt-tests': the kernel's tracer `hwlat`, which
+//! looks for gaps with interrupts off, so that what it finds is the hardware's.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use lexopt::{Arg, Parser, ValueExt as _};
+use punctual_formats::hwlat::{self as format, Gap};
+use punctual_model::{CpuId, Nanos};
+
+use super::getopt;
+use super::{Program, cpus};
+use crate::dma_latency::DmaLatency;
+use crate::sys::signal;
+use crate::sys::time::now;
+use crate::tracer::tracefs::{self, Tracefs};
+
+/// This program.
+pub const PROGRAM: Program = Program {
+    name: "hwlatdetect",
+    run,
+};
+
+const HELP: &str = "\
+hwlatdetect of Punctual, with the options and the output of rt-tests'.
+
+Usage: hwlatdetect [OPTIONS]
+
+      --duration TIME     for so long: 90, 10m, 2h, 1d; default 2m
+      --threshold TIME    what is longer is a latency: 10us (the default), 1ms
+      --hardlimit TIME    what is longer is a failure; default the threshold
+      --window TIME       from one sample to the next; default 1s
+      --width TIME        for so long of it is looked; default 500ms
+      --report FILE       samples to FILE
+      --cpu-list CPUS     where: 1,3-5; default all, in turn
+      --watch             print samples as they come
+      --quiet             print nothing else
+      --debug             as always
+  -h, --help              this text
+
+A number alone is microseconds. The exit status is 1 where a latency is above
+the hard limit. Settings of the tracer are turned back at the end.
+";
+
+/// Between two looks at what the tracer has noted.
+const PACE: Nanos = Nanos::from_millis(100);
+
+/// What the command line asks for; times in microseconds.
+#[derive(Debug, PartialEq, Eq)]
+struct Options {
+    seconds: u64,
+    threshold_us: u64,
+    hard_us: Option<u64>,
+    window_us: u64,
+    width_us: u64,
+    report: Option<PathBuf>,
+    cpus: Option<(String, Vec<CpuId>)>,
+    watch: bool,
+    quiet: bool,
+}
+
+fn parse(arguments: &mut Parser) -> Result<Option<Options>> {
+    let mut options = Options {
+        seconds: 120,
+        threshold_us: 10,
+        hard_us: None,
+        window_us: 1_000_000,
+        width_us: 500_000,
+        report: None,
+        cpus: None,
+        watch: false,
+        quiet: false,
+    };
+    let (mut window, mut width) = (None, None);
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            Arg::Long("duration") => {
+                options.seconds = getopt::seconds(&arguments.value()?.string()?)?;
+            }
+            Arg::Long("threshold") => {
+                options.threshold_us = micros(&arguments.value()?.string()?)?;
+            }
+            Arg::Long("hardlimit") => {
+                options.hard_us = Some(micros(&arguments.value()?.string()?)?);
+            }
+            Arg::Long("window") => window = Some(micros(&arguments.value()?.string()?)?),
+            Arg::Long("width") => width = Some(micros(&arguments.value()?.string()?)?),
+            Arg::Long("report") => options.report = Some(arguments.value()?.into()),
+            Arg::Long("cpu-list") => {
+                let list = arguments.value()?.string()?;
+                options.cpus = Some((list.clone(), cpus::online_among(&list)?));
+            }
+            Arg::Long("watch") => options.watch = true,
+            Arg::Long("quiet") => options.quiet = true,
+            Arg::Long("debug") => {}
+            Arg::Short('h') | Arg::Long("help") => return Ok(None),
+            other => return Err(getopt::unknown("hwlatdetect", &other, &[])),
+        }
+    }
+    // As in the original, what was not said gives way.
+    options.window_us = window.unwrap_or(options.window_us);
+    options.width_us = width.unwrap_or(options.width_us.min(options.window_us / 2));
+    if window.is_none() && options.width_us > options.window_us {
+        options.window_us = options.width_us * 2;
+    }
+    if options.width_us > options.window_us || options.width_us == 0 {
+        bail!(
+            "--width {} us: must be from 1 to the window of {} us",
+            options.width_us,
+            options.window_us
+        );
+    }
+    Ok(Some(options))
+}
+
+/// `10us`, `5ms`, `1s`, or a number of microseconds.
+fn micros(text: &str) -> Result<u64> {
+    let text = text.trim();
+    let units = [("us", 1), ("ms", 1_000), ("s", 1_000_000)];
+    let found = units
+        .iter()
+        .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, *factor)));
+    let (digits, factor) = found.unwrap_or((text, 1));
+    let number = digits.parse::<u64>().ok();
+    let micros = number.and_then(|number| number.checked_mul(factor));
+    micros
+        .filter(|micros| (1..=3_600_000_000).contains(micros))
+        .with_context(|| format!("\"{text}\" is no time: 10us, 5ms, 1s"))
+}
+
+fn run(arguments: &mut Parser) -> Result<()> {
+    let mut out = io::stdout().lock();
+    let Some(options) = parse(arguments)? else {
+        return Ok(out.write_all(HELP.as_bytes())?);
+    };
+    // Before the first sample: what cannot be written shall not be looked for so long.
+    let report = options.report.as_ref().map(File::create).transpose();
+    let report = report.with_context(|| format!("{:?}", options.report))?;
+    signal::hold(&signal::ENDING)?;
+    let mut detector = Detector::start(&options)?;
+    if !options.quiet {
+        out.write_all(head(&options).as_bytes())?;
+        out.flush()?;
+    }
+    let gaps = watch(&options, &mut detector, &mut out)?;
+    drop(detector);
+    if !options.quiet {
+        out.write_all(tail(&gaps).as_bytes())?;
+    }
+    let lines: String = gaps.iter().map(format::write).collect();
+    if let Some(mut file) = report {
+        file.write_all(lines.as_bytes())?;
+        let path = options.report.as_deref().unwrap_or("".as_ref()).display();
+        writeln!(out, "report saved to {path} ({} samples)", gaps.len())?;
+    }
+    if !options.watch {
+        out.write_all(lines.as_bytes())?;
+    }
+    let hard = options.hard_us.unwrap_or(options.threshold_us);
+    let largest = gaps.iter().map(Gap::largest_us).max().unwrap_or(0);
+    if largest > hard {
+        bail!("a latency of {largest} us is above the hard limit of {hard} us");
+    }
+    Ok(())
+}
+
+/// Gathers what the tracer notes, until the time is over or the user wants an end.
+fn watch(options: &Options, detector: &mut Detector, out: &mut impl io::Write) -> Result<Vec<Gap>> {
+    let until = now() + Nanos(options.seconds as i64 * 1_000_000_000);
+    let mut gaps = Vec::new();
+    let mut is_over = false;
+    while !is_over {
+        let asked = signal::wait_for(&signal::ENDING, PACE)?.is_some();
+        is_over = asked || now() >= until;
+        for gap in detector.take()? {
+            if options.watch {
+                out.write_all(format::write(&gap).as_bytes())?;
+                out.flush()?;
+            }
+            gaps.push(gap);
+        }
+    }
+    Ok(gaps)
+}
+
+/// The tracer at work, in a trace instance of its own; dropped, it leaves no trace.
+struct Detector {
+    tracefs: Tracefs,
+    instance: PathBuf,
+    /// Settings that all instances share, as they were before.
+    before: Vec<(PathBuf, String)>,
+    /// Its notes, taken out as they are read.
+    pipe: File,
+    /// Those of which a line is not whole yet.
+    unread: Vec<u8>,
+    _held: Option<DmaLatency>,
+}
+
+/// The instance's name.
+const INSTANCE: &str = "punctual-hwlatdetect";
+
+impl Detector {
+    fn start(options: &Options) -> Result<Self> {
+        let wrong = |why: punctual_model::Reason| anyhow!("{why}");
+        let tracefs = Tracefs::reach().map_err(wrong)?;
+        let known = fs::read_to_string(tracefs.path("available_tracers"));
+        let known = known.context("the list of the kernel's tracers")?;
+        if !known.split_whitespace().any(|one| one == "hwlat") {
+            bail!(
+                "the kernel has no tracer hwlat (CONFIG_HWLAT_TRACER is not set); `punctual run \
+                 --bench host --probe noise` finds gaps without it"
+            );
+        }
+        let instance = tracefs.path("instances").join(INSTANCE);
+        // One that was killed has left it.
+        _ = fs::remove_dir(&instance);
+        fs::create_dir(&instance).with_context(|| instance.display().to_string())?;
+        let pipe = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(instance.join("trace_pipe"));
+        let mut detector = Self {
+            pipe: pipe.context("the tracer's trace_pipe")?,
+            unread: Vec::new(),
+            tracefs,
+            instance,
+            before: Vec::new(),
+            _held: DmaLatency::hold(0).ok(),
+        };
+        detector.set_shared("tracing_thresh", options.threshold_us)?;
+        // The kernel refuses a width above the window, at whichever moment.
+        detector.set_shared("hwlat_detector/width", 1)?;
+        detector.set_shared("hwlat_detector/window", options.window_us)?;
+        detector.set_shared("hwlat_detector/width", options.width_us)?;
+        let set = |name: &str, word: &str| {
+            tracefs::write(&detector.instance.join(name), word).map_err(wrong)
+        };
+        if let Some((_, cpus)) = &options.cpus {
+            set("tracing_cpumask", &mask(cpus))?;
+        }
+        set("current_tracer", "hwlat")?;
+        set("tracing_on", "1")?;
+        Ok(detector)
+    }
+
+    /// Sets what all instances share, and keeps what it was.
+    fn set_shared(&mut self, name: &str, value: u64) -> Result<()> {
+        let path = self.tracefs.path(name);
+        let before = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        if !self.before.iter().any(|(known, _)| *known == path) {
+            self.before.push((path.clone(), before.trim().to_owned()));
+        }
+        tracefs::write(&path, &value.to_string()).map_err(|why| anyhow!("{why}"))
+    }
+
+    /// What was noted since the last look; each line is given once.
+    fn take(&mut self) -> Result<Vec<Gap>> {
+        let mut part = [0; 4096];
+        loop {
+            match self.pipe.read(&mut part) {
+                Ok(0) => break,
+                Ok(length) => self.unread.extend_from_slice(&part[..length]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error).context("the tracer's trace_pipe"),
+            }
+        }
+        let whole = self.unread.iter().rposition(|byte| *byte == b'\n');
+        let lines: Vec<u8> = self
+            .unread
+            .drain(..whole.map_or(0, |end| end + 1))
+            .collect();
+        let lines = String::from_utf8_lossy(&lines);
+        format::read(&lines).map_err(|why| anyhow!("the tracer's trace_pipe: {why}"))
+    }
+}
+
+impl Drop for Detector {
+    fn drop(&mut self) {
+        _ = tracefs::write(&self.instance.join("current_tracer"), "nop");
+        // The width first: it may be above what the window was.
+        let width = |(path, _): &&(PathBuf, String)| path.ends_with("hwlat_detector/width");
+        if let Some((path, _)) = self.before.iter().find(width) {
+            _ = tracefs::write(path, "1");
+        }
+        for (path, value) in self.before.iter().filter(|one| !width(one)) {
+            _ = tracefs::write(path, value);
+        }
+        for (path, value) in self.before.iter().filter(width) {
+            _ = tracefs::write(path, value);
+        }
+        _ = fs::remove_dir(&self.instance);
+    }
+}
+
+/// CPUs as a mask: hexadecimal digits, in groups of eight.
+fn mask(cpus: &[CpuId]) -> String {
+    let groups = cpus.iter().map(|cpu| cpu.0 / 32).max().unwrap_or(0);
+    let group = |number: u32| {
+        let own = cpus.iter().filter(|cpu| cpu.0 / 32 == number);
+        let bits = own.fold(0_u32, |bits, cpu| bits | 1 << (cpu.0 % 32));
+        format!("{bits:08x}")
+    };
+    let all: Vec<String> = (0..=groups).rev().map(group).collect();
+    all.join(",")
+}
+
+fn head(options: &Options) -> String {
+    let none = || "None".to_owned();
+    let list = options
+        .cpus
+        .as_ref()
+        .map_or_else(none, |(list, _)| list.clone());
+    let report = options
+        .report
+        .as_ref()
+        .map_or_else(none, |path| path.display().to_string());
+    format!(
+        "hwlatdetect:  test duration {} seconds\n   detector: tracer\n   parameters:\n        \
+         CPU list:          {list}\n        Latency threshold: {}us\n        Sample window:     \
+         {}us\n        Sample width:      {}us\n     Non-sampling period:  {}us\n        \
+         Output File:       {report}\n\nStarting test\n",
+        options.seconds,
+        options.threshold_us,
+        options.window_us,
+        options.width_us,
+        options.window_us - options.width_us
+    )
+}
+
+fn tail(gaps: &[Gap]) -> String {
+    let largest = gaps.iter().map(Gap::largest_us).max();
+    let largest = largest.map_or("Below threshold".to_owned(), |us| format!("{us}us"));
+    format!(
+        "test finished\nMax Latency: {largest}\nSamples recorded: {0}\n\
+         Samples exceeding threshold: {0}\n",
+        gaps.len()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(words: &[&str]) -> Result<Options> {
+        parse(&mut Parser::from_args(words)).map(|options| options.expect("no --help"))
+    }
+
+    #[test]
+    fn the_command_line_is_that_of_the_original() {
+        let words = [
+            "--duration=1m",
+            "--threshold",
+            "5us",
+            "--hardlimit=1ms",
+            "--watch",
+        ];
+        let found = options(&words).unwrap();
+        assert_eq!((found.seconds, found.threshold_us), (60, 5));
+        assert_eq!((found.hard_us, found.watch), (Some(1_000), true));
+        // What was not said gives way to what was.
+        let narrow = options(&["--window=200ms"]).unwrap();
+        assert_eq!((narrow.window_us, narrow.width_us), (200_000, 100_000));
+        let wide = options(&["--width", "2s"]).unwrap();
+        assert_eq!((wide.window_us, wide.width_us), (4_000_000, 2_000_000));
+        let error = |words: &[&str]| options(words).unwrap_err().to_string();
+        assert!(error(&["--window=1ms", "--width=2ms"]).contains("1 to the window of 1000 us"));
+        assert!(error(&["--threshold", "5x"]).contains("5x"));
+        assert!(error(&["--cpu-list", "65535"]).contains("cpu65535"));
+    }
+
+    #[test]
+    fn cpus_are_a_mask() {
+        assert_eq!(mask(&[CpuId(0), CpuId(3)]), "00000009");
+        assert_eq!(mask(&[CpuId(1), CpuId(33)]), "00000002,00000002");
+    }
+
+    #[test]
+    fn it_says_what_it_does_and_what_it_found() {
+        let said = head(&options(&["--duration", "10"]).unwrap());
+        assert!(said.contains("        Latency threshold: 10us\n"), "{said}");
+        assert!(
+            said.contains("     Non-sampling period:  500000us\n"),
+            "{said}"
+        );
+        assert!(tail(&[]).contains("Max Latency: Below threshold\nSamples recorded: 0\n"));
+        let gap = Gap {
+            at: "1.5".into(),
+            inner_us: 11,
+            outer_us: 12,
+        };
+        assert!(tail(&[gap]).contains("Max Latency: 12us\nSamples recorded: 1\n"));
+    }
+}
