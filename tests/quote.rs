@@ -8,6 +8,7 @@
 //!   Lines at its begin that start with `$ ` show the command to the reader, and stay.
 //! - `<!-- file: NAME -->`: the code block below is a file for the commands behind it.
 //! - `<!-- run: COMMAND -->`: a command that they need, whose output is not shown.
+//! - `<!-- keep: FILE -->`: a file that they have written, which stands beside the document.
 //!
 //! The commands of a document run in its order, in a directory of their own and with a store
 //! of their own, so that the first run is `r1`.
@@ -54,6 +55,9 @@ enum Step {
     },
     Run {
         command: String,
+    },
+    Keep {
+        name: String,
     },
 }
 
@@ -118,16 +122,23 @@ fn document(path: &Path, mode: Mode) -> Result<bool> {
         }
         return Ok(true);
     }
-    let outputs = carry_out(&steps, &lines)?;
-    let new = replaced(&lines, &outputs);
-    if new == text {
-        return Ok(true);
+    let done = carry_out(&steps, &lines)?;
+    let new = replaced(&lines, &done.outputs);
+    let beside = path.parent().unwrap_or(&path);
+    let kept = done
+        .files
+        .into_iter()
+        .map(|(file, bytes)| (beside.join(file), bytes));
+    let all = kept.chain([(path.clone(), new.into_bytes())]);
+    let mut is_equal = true;
+    for (file, bytes) in all.filter(|(file, bytes)| fs::read(file).ok().as_ref() != Some(bytes)) {
+        is_equal = false;
+        match mode {
+            Mode::Replace => fs::write(file, bytes)?,
+            _ => println!("{name}: {}: not what is printed any more", file.display()),
+        }
     }
-    match mode {
-        Mode::Replace => fs::write(&path, new)?,
-        _ => println!("{name}: quotes what is not printed any more"),
-    }
-    Ok(false)
+    Ok(is_equal)
 }
 
 /// What the comments of a document ask for, in its order.
@@ -150,6 +161,7 @@ fn steps(lines: &[&str]) -> Result<Vec<Step>> {
                 name: what,
                 lines: block()?,
             },
+            "keep" => Step::Keep { name: what },
             _ => Step::Run { command: what },
         });
     }
@@ -160,7 +172,7 @@ fn steps(lines: &[&str]) -> Result<Vec<Step>> {
 fn directive(line: &str) -> Option<(&str, &str)> {
     let inner = line.strip_prefix("<!-- ")?.strip_suffix(" -->")?;
     let (kind, what) = inner.split_once(": ")?;
-    ["output of", "file", "run"]
+    ["output of", "file", "run", "keep"]
         .contains(&kind)
         .then_some((kind, what))
 }
@@ -175,10 +187,19 @@ fn block(lines: &[&str], fence: usize) -> Result<Range<usize>> {
     Ok(begin..begin + length)
 }
 
-/// Runs all commands; returns what is to stand in which lines.
-fn carry_out(steps: &[Step], lines: &[&str]) -> Result<Vec<(Range<usize>, String)>> {
+/// What the commands of a document came to.
+#[derive(Default)]
+struct Done {
+    /// What is to stand in which lines.
+    outputs: Vec<(Range<usize>, String)>,
+    /// Files that are to stand beside it.
+    files: Vec<(String, Vec<u8>)>,
+}
+
+/// Runs all commands.
+fn carry_out(steps: &[Step], lines: &[&str]) -> Result<Done> {
     let scratch = Scratch::new();
-    let mut outputs = Vec::new();
+    let mut done = Done::default();
     for step in steps {
         match step {
             Step::File { name, lines: block } => {
@@ -195,11 +216,15 @@ fn carry_out(steps: &[Step], lines: &[&str]) -> Result<Vec<(Range<usize>, String
                 ensure!(!printed.is_empty(), "`{command}` prints nothing");
                 let is_shown = |line: &&&str| line.starts_with("$ ");
                 let shown = lines[block.clone()].iter().take_while(is_shown).count();
-                outputs.push((block.start + shown..block.end, printed));
+                done.outputs.push((block.start + shown..block.end, printed));
+            }
+            Step::Keep { name } => {
+                let bytes = fs::read(scratch.path(name)).with_context(|| name.clone())?;
+                done.files.push((name.clone(), bytes));
             }
         }
     }
-    Ok(outputs)
+    Ok(done)
 }
 
 /// What a shell command prints, which must end well.
@@ -259,6 +284,7 @@ $ cat loop.toml
 old
 older
 ```
+<!-- keep: loop.toml -->
 More.
 ";
 
@@ -266,10 +292,12 @@ More.
     fn a_quotation_is_replaced_and_the_rest_stays() {
         let lines: Vec<&str> = DOCUMENT.lines().collect();
         let steps = steps(&lines).unwrap();
-        assert_eq!(steps.len(), 2);
-        let outputs = carry_out(&steps, &lines).unwrap();
-        let new = replaced(&lines, &outputs);
+        assert_eq!(steps.len(), 3);
+        let done = carry_out(&steps, &lines).unwrap();
+        let new = replaced(&lines, &done.outputs);
         assert_eq!(new, DOCUMENT.replace("old\nolder", "name = \"loop\""));
+        let kept = ("loop.toml".to_owned(), b"name = \"loop\"\n".to_vec());
+        assert_eq!(done.files, [kept]);
     }
 
     #[test]
@@ -277,7 +305,7 @@ More.
         let error = |text: &str| {
             let lines: Vec<&str> = text.lines().collect();
             let outputs = steps(&lines).and_then(|steps| carry_out(&steps, &lines));
-            format!("{:#}", outputs.unwrap_err())
+            format!("{:#}", outputs.map(drop).unwrap_err())
         };
         let no_block = "<!-- output of: true -->\n\n```\n```\n";
         assert_eq!(
