@@ -194,7 +194,7 @@ struct Detector {
     /// Settings that all instances share, as they were before.
     before: Vec<(PathBuf, String)>,
     /// Its notes, taken out as they are read.
-    pipe: File,
+    pipe: Option<File>,
     /// Those of which a line is not whole yet.
     unread: Vec<u8>,
     _held: Option<DmaLatency>,
@@ -219,12 +219,8 @@ impl Detector {
         // One that was killed has left it.
         _ = fs::remove_dir(&instance);
         fs::create_dir(&instance).with_context(|| instance.display().to_string())?;
-        let pipe = OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_NONBLOCK)
-            .open(instance.join("trace_pipe"));
         let mut detector = Self {
-            pipe: pipe.context("the tracer's trace_pipe")?,
+            pipe: None,
             unread: Vec::new(),
             tracefs,
             instance,
@@ -244,6 +240,12 @@ impl Detector {
         }
         set("current_tracer", "hwlat")?;
         set("tracing_on", "1")?;
+        // Last: while this is open, the kernel refuses another tracer.
+        let pipe = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(detector.instance.join("trace_pipe"));
+        detector.pipe = Some(pipe.context("the tracer's trace_pipe")?);
         Ok(detector)
     }
 
@@ -260,8 +262,8 @@ impl Detector {
     /// What was noted since the last look; each line is given once.
     fn take(&mut self) -> Result<Vec<Gap>> {
         let mut part = [0; 4096];
-        loop {
-            match self.pipe.read(&mut part) {
+        while let Some(pipe) = &mut self.pipe {
+            match pipe.read(&mut part) {
                 Ok(0) => break,
                 Ok(length) => self.unread.extend_from_slice(&part[..length]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -281,6 +283,7 @@ impl Detector {
 
 impl Drop for Detector {
     fn drop(&mut self) {
+        self.pipe = None;
         _ = tracefs::write(&self.instance.join("current_tracer"), "nop");
         // The width first: it may be above what the window was.
         let width = |(path, _): &&(PathBuf, String)| path.ends_with("hwlat_detector/width");
