@@ -104,7 +104,9 @@ fn blames_thread(truth: &Part, tracer: &Part) -> bool {
         let end = part.thread.find([' ', '-']).unwrap_or(part.thread.len());
         part.thread[..end].to_owned()
     };
-    tracer.cause == Cause::OtherThread && comm(truth) == comm(tracer)
+    // The scope knows kernel threads by their functions only.
+    let may_be = truth.thread.starts_with("kernel thread") && truth.stage == PathStage::Switch;
+    tracer.cause == Cause::OtherThread && (may_be || comm(truth) == comm(tracer))
 }
 
 /// Causes between which a tracer cannot tell, made one.
