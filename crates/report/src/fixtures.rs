@@ -190,20 +190,51 @@ fn capture(sample: Sample) -> Capture {
         (-8, Happened::SoftirqExit { name: "RCU".into() }),
         (-7, Happened::Mark("<script>".into())),
         (late - 20, Happened::IrqEntry { name: name() }),
-        (late - 19, Happened::TimerExpires { function: "hrtimer_wakeup".into() }),
+        (
+            late - 19,
+            Happened::TimerExpires {
+                function: "hrtimer_wakeup".into(),
+            },
+        ),
         (late - 18, Happened::Waking { task: own() }),
         (late - 15, Happened::IrqExit { name: name() }),
-        (late - 10, Happened::Function { name: "a".into(), caller: "b".into() }),
-        (late - 9, Happened::Other { name: "cpu_idle".into(), detail: "state=1".into() }),
-        (late - 8, Happened::Switch { prev: other(), state: "R".into(), next: own() }),
-        (late - 7, Happened::Noise {
-            kind: NoiseKind::Irq,
-            name: name(),
-            start: Nanos(late - 20),
-            ran: Nanos(5),
-        }),
+        (
+            late - 10,
+            Happened::Function {
+                name: "a".into(),
+                caller: "b".into(),
+            },
+        ),
+        (
+            late - 9,
+            Happened::Other {
+                name: "cpu_idle".into(),
+                detail: "state=1".into(),
+            },
+        ),
+        (
+            late - 8,
+            Happened::Switch {
+                prev: other(),
+                state: "R".into(),
+                next: own(),
+            },
+        ),
+        (
+            late - 7,
+            Happened::Noise {
+                kind: NoiseKind::Irq,
+                name: name(),
+                start: Nanos(late - 20),
+                ran: Nanos(5),
+            },
+        ),
     ];
-    let stack = ["try_to_wake_up", "asm_sysvec_apic_timer_interrupt", "free_one_page"];
+    let stack = [
+        "try_to_wake_up",
+        "asm_sysvec_apic_timer_interrupt",
+        "free_one_page",
+    ];
     let event = |(at, what): (i64, Happened)| TraceEvent {
         at: Nanos(at),
         task: other(),
