@@ -37,6 +37,7 @@ pub const TARGETS: &[Target] = &[
     targets::model::SUITE,
     targets::trace::TRACE,
     targets::formats::FORMATS,
+    targets::formats::FTRACE,
     targets::kernels::APT,
     targets::kernels::ELF,
     targets::kernels::IMAGE,

@@ -67,6 +67,7 @@ Examples:
   punctual ablate --kernel mine --options advice        which option does anything?
   punctual campaign nightly.toml           a matrix of kernels, options and seeds
   punctual bound r4                        how late at most, on RT
+  punctual tracers                         what the kernel's tracers cost
   punctual export r1 r4 -o mine.punctual   runs as one file, which others verify
   punctual doctor                          what stands in the way on this machine
   punctual db copy runs.db postgres://ann@db.example/punctual     a team's store

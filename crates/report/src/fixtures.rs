@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs made by code, with plausible values that never change.
 
+use punctual_model::capture::{Context, Happened, Longest, NoiseKind, Task, TraceEvent};
 use punctual_model::machine::VirtualMachine;
 use punctual_model::record::{Provenance, StepRecord, Unsupported};
 use punctual_model::recording::Work;
 use punctual_model::run::State;
 use punctual_model::{
-    Finding, MachineRecord, Nanos, Preemption, Recorder, Recording, RecordingKey, Run, Subject,
+    Capture, CpuId, Finding, MachineRecord, Nanos, Preemption, Recorder, Recording, RecordingKey,
+    Run, Sample, Subject, Tracer,
 };
 
 /// How many samples each timer recording has.
@@ -165,6 +167,100 @@ pub fn recording([probe, load, variant]: [&str; 3], values: &[i64]) -> Recording
         recorder.record(Nanos(number * 997_000), Nanos(*value));
     }
     recorder.finish(RecordingKey::new(probe, load, variant))
+}
+
+/// A run beside which the kernel's tracer caught a sample.
+pub fn caught() -> Run {
+    let mut run = run("full", 1);
+    run.recordings[1].captures = vec![capture(run.recordings[1].worst[0])];
+    run
+}
+
+/// Each kind of event; the interrupt was masked by `free_one_page`.
+fn capture(sample: Sample) -> Capture {
+    let task = |comm: &str, pid| Task {
+        comm: comm.into(),
+        pid,
+    };
+    let (own, other) = (|| task("punctual", 7), || task("<script>", 3));
+    let late = sample.value.0;
+    let name = || "local_timer".to_owned();
+    let happened = [
+        (-9, Happened::SoftirqEntry { name: "RCU".into() }),
+        (-8, Happened::SoftirqExit { name: "RCU".into() }),
+        (-7, Happened::Mark("<script>".into())),
+        (late - 20, Happened::IrqEntry { name: name() }),
+        (
+            late - 19,
+            Happened::TimerExpires {
+                function: "hrtimer_wakeup".into(),
+            },
+        ),
+        (late - 18, Happened::Waking { task: own() }),
+        (late - 15, Happened::IrqExit { name: name() }),
+        (
+            late - 10,
+            Happened::Function {
+                name: "a".into(),
+                caller: "b".into(),
+            },
+        ),
+        (
+            late - 9,
+            Happened::Other {
+                name: "cpu_idle".into(),
+                detail: "state=1".into(),
+            },
+        ),
+        (
+            late - 8,
+            Happened::Switch {
+                prev: other(),
+                state: "R".into(),
+                next: own(),
+            },
+        ),
+        (
+            late - 7,
+            Happened::Noise {
+                kind: NoiseKind::Irq,
+                name: name(),
+                start: Nanos(late - 20),
+                ran: Nanos(5),
+            },
+        ),
+    ];
+    let stack = [
+        "try_to_wake_up",
+        "asm_sysvec_apic_timer_interrupt",
+        "free_one_page",
+    ];
+    let event = |(at, what): (i64, Happened)| TraceEvent {
+        at: Nanos(at),
+        task: other(),
+        context: Context::default(),
+        stack: if matches!(what, Happened::Waking { .. }) {
+            stack.map(str::to_owned).to_vec()
+        } else {
+            Vec::new()
+        },
+        what,
+    };
+    Capture {
+        sample,
+        cpu: CpuId(0),
+        pid: 7,
+        tracer: Tracer::Events,
+        pause: Nanos(9_000_000),
+        lost: 2,
+        events: happened.map(event).to_vec(),
+        longest: Some(Longest {
+            latency: Nanos(16_000),
+            task: other(),
+            started: "a".into(),
+            ended: "b".into(),
+        }),
+    }
 }
 
 /// A run of `rt` with these recordings alone.

@@ -256,6 +256,7 @@ mod tests {
         let mut runs: Vec<Run> = stored.map(|run| store.load(&run.id).unwrap()).collect();
         runs.extend(fixtures::with_gaps());
         runs.extend(fixtures::all_probes());
+        runs.push(fixtures::caught());
         let validate = schema();
         for raw in [false, true] {
             validate(&runs_json(&runs, raw)).unwrap();

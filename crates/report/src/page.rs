@@ -306,6 +306,21 @@ mod tests {
     }
 
     #[test]
+    fn what_the_tracer_caught_is_told_with_its_events_folded() {
+        let text = page_of(&[fixtures::caught()]);
+        let told = [
+            ">What the kernel's tracer caught</h2>",
+            "<code>free_one_page</code> ran 508 µs with interrupts off",
+            "its longest since it was read last: 16.0 µs, from a to b",
+            "What it had noted <span>11 events</span>",
+            "wakes punctual-7",
+        ];
+        assert_has(&text, &told);
+        assert!(!text.contains("<script"));
+        assert!(!page_of(&fixtures::whole()).contains("tracer caught"));
+    }
+
+    #[test]
     fn what_was_printed_is_folded_and_lists_are_compared() {
         let text = page_of(&fixtures::all_probes());
         let printed = "<summary>What was printed ";

@@ -56,6 +56,8 @@ enum Agreement {
     Function,
     /// The same kind of cause, of another function or of none.
     Kind,
+    /// The scope saw that it was the tracer itself that took most of the time.
+    Itself,
     /// Something else.
     Other,
     /// The tracer names nothing where something stood in the way.
@@ -69,13 +71,33 @@ impl Told {
         let Ok(tracer) = &self.tracer else {
             return Some(Agreement::Nothing);
         };
-        Some(match (culprit(truth), culprit(tracer)) {
+        let named = culprit(tracer).filter(|part| part.cause != Cause::Unseen);
+        Some(match (culprit(truth), named) {
             (None, None) => Agreement::Function,
+            (Some(truth), _) if is_tracing(truth) => Agreement::Itself,
             (Some(_), None) => Agreement::Nothing,
             (None, Some(_)) => Agreement::Other,
             (Some(truth), Some(tracer)) => agreement(truth, tracer),
         })
     }
+}
+
+/// Whether a part is the work of a tracer.
+fn is_tracing(part: &Part) -> bool {
+    let words = [
+        "trace",
+        "stack_walk",
+        "unwind",
+        "ring_buffer",
+        "event_triggers",
+        "probe_wakeup",
+    ];
+    let names = part
+        .main
+        .iter()
+        .flat_map(|main| [Some(&main.function), main.caller.as_ref()]);
+    let mut names = names.flatten();
+    names.any(|name| words.iter().any(|word| name.contains(word)))
 }
 
 fn culprit(story: &Breakdown) -> Option<&Part> {
@@ -104,7 +126,9 @@ fn blames_thread(truth: &Part, tracer: &Part) -> bool {
         let end = part.thread.find([' ', '-']).unwrap_or(part.thread.len());
         part.thread[..end].to_owned()
     };
-    tracer.cause == Cause::OtherThread && comm(truth) == comm(tracer)
+    // The scope knows kernel threads by their functions only.
+    let may_be = truth.thread.starts_with("kernel thread") && truth.stage == PathStage::Switch;
+    tracer.cause == Cause::OtherThread && (may_be || comm(truth) == comm(tracer))
 }
 
 /// Causes between which a tracer cannot tell, made one.
@@ -235,8 +259,8 @@ fn signed(time: Nanos) -> String {
 /// How often each tracer's story names what the scope saw.
 fn agreements(groups: &[Group<'_>]) -> String {
     let mut text = format!(
-        "Whom a tracer blames for the samples that it caught\n{:16} {:10} {:>7} {:>9} {:>9} {:>9} {:>9}\n",
-        "kernel", "tracer", "caught", "the same", "its kind", "another", "nothing"
+        "Whom a tracer blames for the samples that it caught\n{:16} {:10} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9}\n",
+        "kernel", "tracer", "caught", "the same", "its kind", "another", "nothing", "itself"
     );
     let traced = |group: &&Group<'_>| group.tracer.is_some() && group.absent().is_none();
     for group in groups.iter().filter(traced) {
@@ -247,7 +271,7 @@ fn agreements(groups: &[Group<'_>]) -> String {
         };
         let _ = writeln!(
             text,
-            "{:16} {:10} {:>7} {:>9} {:>9} {:>9} {:>9}",
+            "{:16} {:10} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9}",
             group.kernel,
             group.name(),
             told().count(),
@@ -255,6 +279,7 @@ fn agreements(groups: &[Group<'_>]) -> String {
             count(Agreement::Kind),
             count(Agreement::Other),
             count(Agreement::Nothing),
+            count(Agreement::Itself),
         );
     }
     text
@@ -390,6 +415,12 @@ mod tests {
             let told = pair(&truth, tracer.clone());
             assert_eq!(told.agreement(), Some(expected), "{tracer:?}");
         }
+        let itself = story(Cause::HardIrq, "__ftrace_trace_stack");
+        let told = pair(&itself, Ok(nothing.clone()));
+        assert_eq!(told.agreement(), Some(Agreement::Itself));
+        let unseen = story(Cause::Unseen, "");
+        let told = pair(&truth, Ok(unseen));
+        assert_eq!(told.agreement(), Some(Agreement::Nothing));
         let neither = pair(&nothing, Ok(nothing.clone()));
         assert_eq!(neither.agreement(), Some(Agreement::Function));
     }

@@ -74,8 +74,7 @@ fn notes(run: &Run, capture: &Capture, parts: &[Part]) -> Vec<String> {
     )];
     if parts.iter().any(|part| part.cause == Cause::Outside) {
         notes.push(
-            "outside the kernel: a thread had the CPU in user space, where no interrupt can be \
-             masked, and nothing came; firmware, a hypervisor or the hardware had the CPU, or the \
+            "the interrupt came late to a thread in user space, where nothing can mask it; firmware, a hypervisor or the hardware had the CPU, or the \
              kernel masked the interrupt until it returned"
                 .into(),
         );

@@ -2,10 +2,38 @@
 //! What other programs print.
 
 use punctual_formats::{cyclictest_histogram, cyclictest_json, cyclictest_lines};
-use punctual_formats::{foreign, hackbench, hwlat, realfeel, sendme};
+use punctual_formats::{foreign, ftrace, hackbench, hwlat, realfeel, sendme};
 
 use super::{text, texts};
 use crate::Target;
+
+/// What the kernel's tracer prints.
+pub const FTRACE: Target = Target {
+    name: "ftrace",
+    seeds: || {
+        texts(&[
+            "# tracer: nop\n# entries-in-buffer/entries-written: 9/9   #P:2\n\
+             CPU:0 [LOST 296 EVENTS]\n\
+             \x20qemu-x86-14846  [000] d.h..   840.061207: local_timer_entry: vector=236\n\
+             \x20qemu-x86-14846  [000] d.h..   840.061208: hrtimer_expire_entry: hrtimer=08 \
+             function=hrtimer_wakeup now=840061207104\n\
+             \x20qemu-x86-14846  [000] d.h2.   840.061208: sched_waking: comm=a pid=7 prio=19 \
+             target_cpu=000\n\
+             \x20qemu-x86-14846  [000] d.h2.   840.061215: <stack trace>\n => try_to_wake_up\n\
+             \x20qemu-x86-14846  [000] dNh..   840.061226: local_timer_exit: vector=236\n\
+             \x20qemu-x86-14846  [000] d..2.   840.061230: sched_switch: prev_comm=a prev_pid=3 \
+             prev_prio=130 prev_state=R ==> next_comm=b next_pid=7 next_prio=19\n",
+            " a-7  [000] d.h1.    50.000010: irq_noise: local_timer:236 start 40.000001000 \
+             duration 9000 ns\n a-7  [000] d..2.    50.002020: thread_noise:  a:7 start \
+             40.001500000 duration 500000 ns\n a-7 [000] ..s1. 84.064300: f <-g\n",
+            "# latency: 16 us, #4/4, CPU#0 | (M:preempt VP:0)\n#    | task: swapper/0-0 (uid:0)\n\
+             #  => started at: run_timer_softirq\n#  => ended at:   run_timer_softirq\n",
+        ])
+    },
+    run: |bytes| {
+        let _ = ftrace::read(&text(bytes));
+    },
+};
 
 /// Cyclictest's three forms, rtla's, jitterdebugger's, latmus' and Xenomai's histograms,
 /// hackbench, realfeel, sendme, hwlat: each reader reads each input.

@@ -24,6 +24,10 @@ pub struct Tracefs {
 impl Tracefs {
     /// Finds it, or mounts it; an error is the reason why there is none.
     pub fn reach() -> Result<Self, Reason> {
+        if is_locked_down() {
+            let denied = io::Error::from_raw_os_error(libc::EPERM);
+            return Err(refused("the kernel's tracer", &denied));
+        }
         if let Some(directory) = found() {
             let is_own = false;
             return Ok(Self { directory, is_own });
@@ -33,9 +37,11 @@ impl Tracefs {
             return Err("the kernel has no tracer (CONFIG_FTRACE is not set)".into());
         }
         match mount::mount("tracefs", &directory) {
+            // Linux 6.12 has a bug: where it is locked down the file system has no files, and
+            // to unmount it ends in list_del corruption.
             Ok(()) => Ok(Self {
+                is_own: directory.join("available_tracers").exists(),
                 directory,
-                is_own: true,
             }),
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {
                 Err("the kernel has no tracefs (CONFIG_TRACING is not set)".into())
@@ -78,9 +84,18 @@ pub fn write(path: &Path, word: &str) -> Result<(), Reason> {
 /// Why something was refused, and what can be done about it.
 pub fn refused(what: &str, error: &io::Error) -> Reason {
     let is_root = rustix::process::geteuid().is_root();
-    let hint = match error.kind() {
+    Reason::Refused {
+        what: what.into(),
+        error: error.to_string(),
+        hint: hint(error.kind(), is_root, is_locked_down()).into(),
+    }
+}
+
+/// What can be done about it.
+fn hint(kind: io::ErrorKind, is_root: bool, is_locked_down: bool) -> &'static str {
+    match kind {
         io::ErrorKind::PermissionDenied if !is_root => "the kernel's tracer is root's: run as root",
-        io::ErrorKind::PermissionDenied if is_locked_down() => {
+        io::ErrorKind::PermissionDenied if is_locked_down => {
             "the kernel is locked down: boot it with lockdown=integrity or none"
         }
         io::ErrorKind::PermissionDenied => {
@@ -89,11 +104,6 @@ pub fn refused(what: &str, error: &io::Error) -> Reason {
         }
         io::ErrorKind::ResourceBusy => "somebody else uses that tracer",
         _ => "",
-    };
-    Reason::Refused {
-        what: what.into(),
-        error: error.to_string(),
-        hint: hint.into(),
     }
 }
 
@@ -107,4 +117,23 @@ fn is_locked_down() -> bool {
             .any(|word| word == "lockdown=confidentiality")
     };
     said.map_or_else(|_| by_boot(), |said| said.contains("[confidentiality]"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_is_refused_is_told_what_to_do() {
+        let denied = io::ErrorKind::PermissionDenied;
+        for (kind, is_root, is_locked_down, expected) in [
+            (denied, false, true, "run as root"),
+            (denied, true, true, "lockdown=integrity or none"),
+            (denied, true, false, "a container"),
+            (io::ErrorKind::ResourceBusy, true, false, "somebody else"),
+        ] {
+            let told = hint(kind, is_root, is_locked_down);
+            assert!(told.contains(expected), "{told}");
+        }
+    }
 }

@@ -45,7 +45,7 @@ pub struct Tracers {
     #[arg(long, value_name = "LOAD", default_value = "stress")]
     load: String,
     /// So many samples in each run
-    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    #[arg(long, value_name = "N", default_value_t = 400)]
     samples: u64,
     /// Each new worst sample above this is caught
     #[arg(long, value_name = "TIME", default_value = "30us", value_parser = parse_duration)]

@@ -13,7 +13,7 @@ use crate::preemptibility::Preemptibility;
 const GRAIN: Nanos = Nanos::from_micros(3);
 
 /// A thread that has the CPU for so long without an event, on its way to reading the clock, does
-/// not run.
+/// something that the tracer does not see: it cleans up after the thread before, say.
 const LONGEST_WAY: Nanos = Nanos::from_micros(100);
 
 /// The sample's moments, by the tracer's events.
@@ -279,9 +279,7 @@ impl<'a> Timeline<'a> {
             PathStage::Handler => (Cause::Path, None),
             _ if !state.irqs.is_empty() => (Cause::HardIrq, None),
             _ if state.softirq.is_some() => (Cause::Softirq, None),
-            // Only the events tell of each switch.
-            _ if length > LONGEST_WAY && self.waking.is_none() => (Cause::Unseen, None),
-            _ if length > LONGEST_WAY => (Cause::Outside, None),
+            _ if length > LONGEST_WAY => (Cause::Unseen, None),
             _ => (Cause::Path, None),
         }
     }

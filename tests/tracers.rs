@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The kernel's own tracer, read when a sample is above a limit: stalls of known length are
+//! named, and what cannot be had says why.
+
+use punctual_tests::{Scratch, finding};
+use serde_json::Value;
+
+/// The stalls of a sample of `timer`, each in a step of its own, and what the events tell of
+/// them: the stage, the cause, and the function.
+const STALLS: [(&str, [&str; 3]); 3] = [
+    ("irqs-off", ["interrupt", "interrupt", "irq_work"]),
+    ("raw-spinlock", ["switch", "spinning lock", "stall_run"]),
+    (
+        "preempt-off",
+        ["switch", "preemption off", "stall_preempt_off"],
+    ),
+];
+
+/// A stall of 200 µs begins 50 µs before its sample is due.
+const HELD_NS: std::ops::Range<i64> = 140_000..170_000;
+
+fn stalls() -> String {
+    let steps = STALLS.map(|(kind, _)| {
+        format!(
+            "[[step]]\nprobe = \"timer\"\nsamples = 40\n\
+             stall = {{ kind = \"{kind}\", us = 200, sample = 20 }}\n"
+        )
+    });
+    format!("modules = [\"stall\"]\n{}", steps.concat())
+}
+
+/// The culprit of a capture: its stage, its cause, its function, and for how long it held.
+fn culprit(capture: &Value) -> ([&str; 3], i64) {
+    let story = &capture["story"];
+    let number = story["culprit"]
+        .as_u64()
+        .unwrap_or_else(|| panic!("{story}"));
+    let part = &story["parts"][number as usize];
+    let words = [&part["stage"], &part["cause"], &part["main"]["function"]];
+    let words = words.map(|word| word.as_str().unwrap_or("none"));
+    (words, story["held_ns"].as_i64().unwrap())
+}
+
+fn recordings(run: &Value) -> &[Value] {
+    run["recordings"].as_array().unwrap()
+}
+
+#[test]
+fn a_stall_of_known_length_is_named_by_the_events_and_runs_stay_repeatable() {
+    let scratch = Scratch::new();
+    let suite = &scratch.suite("caught", &["full", "rt"], &stalls());
+    let measured = scratch.measure(&[suite, "--trace-above", "100us"]);
+    for run in &measured {
+        let subject = run["subject"]["name"].as_str().unwrap();
+        assert!(subject.ends_with("+events"), "{subject}");
+        for (recording, (kind, expected)) in recordings(run).iter().zip(STALLS) {
+            let named = format!("{subject}, {kind}");
+            assert_eq!(recording["settings"]["tracer"], "events", "{named}");
+            assert_eq!(recording["settings"]["minor_faults"], 0, "{named}");
+            let captures = recording["captures"].as_array().unwrap();
+            assert_eq!(captures.len(), 1, "{named}");
+            let sample = &captures[0]["sample"];
+            assert_eq!(sample["value"], recording["max"], "{named}");
+            assert_eq!(
+                sample["value"],
+                finding(recording, "stalled_value"),
+                "{named}"
+            );
+            let (found, held) = culprit(&captures[0]);
+            assert_eq!(found, expected, "{named}");
+            assert!(HELD_NS.contains(&held), "{named}: {held}");
+            let parts = captures[0]["story"]["parts"].as_array().unwrap();
+            let sum: i64 = parts
+                .iter()
+                .map(|part| part["length_ns"].as_i64().unwrap())
+                .sum();
+            assert_eq!(Some(sum), sample["value"].as_i64(), "{named}");
+        }
+    }
+    let again = scratch.measure(&[suite, "--trace-above", "100us"]);
+    for (run, again) in measured.iter().zip(&again) {
+        assert_eq!(run["digest"], again["digest"]);
+        for (one, other) in recordings(run).iter().zip(recordings(again)) {
+            assert_eq!(one["captures"], other["captures"]);
+        }
+    }
+    let told = scratch.run(&["explain", "r1", "--captured", "--worst", "3"]);
+    assert_eq!(told.status, Some(0), "{}", told.stderr);
+    assert!(
+        told.stdout.contains("`stall_preempt_off`"),
+        "{}",
+        told.stdout
+    );
+    let events = scratch.run(&["explain", "r1", "--captured", "--trace"]);
+    assert!(
+        events.stdout.contains("interrupt local_timer begins"),
+        "{}",
+        events.stdout
+    );
+}
+
+#[test]
+fn the_first_sample_above_the_limit_is_the_last_of_its_step_if_one_wants() {
+    let scratch = Scratch::new();
+    let suite = &scratch.suite("stopped", &["full"], &stalls());
+    let measured = scratch.measure(&[suite, "--stop-above", "100us"]);
+    assert_eq!(measured[0]["state"], "finished");
+    for recording in recordings(&measured[0]) {
+        let stalled = finding(recording, "stalled_sample");
+        assert_eq!(recording["settings"]["stopped_at_sample"], stalled);
+        assert_eq!(recording["count"], stalled + 1);
+        assert_eq!(recording["captures"].as_array().unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn without_a_limit_there_is_no_tracer_and_explain_says_how_one_is_had() {
+    let scratch = Scratch::new();
+    let timer = ["--probe", "timer", "-p", "samples=20"];
+    let plain = [&timer[..], &["--kernel", "debian-6.12"]].concat();
+    let measured = scratch.measure(&plain);
+    assert_eq!(measured[0]["subject"]["name"], "debian-6.12");
+    let recording = &recordings(&measured[0])[0];
+    assert!(recording["settings"].get("tracer").is_none());
+    assert!(recording.get("captures").is_none());
+    let told = scratch.run(&["explain", "r1", "--captured"]);
+    assert_eq!(told.status, Some(2), "{}", told.stdout);
+    assert!(
+        told.stderr.contains("--trace-above TIME"),
+        "{}",
+        told.stderr
+    );
+    scratch.measure(&[&plain[..], &["--trace-above", "1s"]].concat());
+    let told = scratch.run(&["explain", "r2", "--captured"]);
+    assert!(
+        told.stderr.contains("no sample was above the limit"),
+        "{}",
+        told.stderr
+    );
+}
+
+#[test]
+fn a_tracer_that_the_kernel_lacks_is_not_had_and_the_record_says_so() {
+    let scratch = Scratch::new();
+    let timer = [
+        "--probe",
+        "timer",
+        "-p",
+        "samples=20",
+        "--kernel",
+        "debian-6.12",
+    ];
+    let traced = ["--trace-above", "1us", "--tracer", "osnoise"];
+    let measured = scratch.measure(&[&timer[..], &traced].concat());
+    let recording = &recordings(&measured[0])[0];
+    assert_eq!(recording["count"], 20);
+    assert!(recording.get("captures").is_none());
+    let told = recording["settings"]["tracer"]["unknown"].to_string();
+    assert!(
+        told.contains("the kernel has no tracer osnoise: it has"),
+        "{told}"
+    );
+    let ended = scratch.run(&["run", "demo", "--trace-above", "1us", "--tracer", "ftrace"]);
+    assert_eq!(ended.status, Some(2));
+    assert!(
+        ended.stderr.contains("expected events, osnoise"),
+        "{}",
+        ended.stderr
+    );
+}
+
+/// What `osnoise` and `wakeup_rt` know of the same stall: the thread, and the time.
+#[test]
+fn tracers_of_the_rt_kernel_are_read_too() {
+    let scratch = Scratch::new();
+    let suite = &scratch.suite("traced", &["rt"], &stalls());
+    for (tracer, expected) in [
+        ("osnoise", ["switch", "another thread", "none"]),
+        ("wakeup", ["switch", "not watched", "none"]),
+    ] {
+        let measured = scratch.measure(&[suite, "--trace-above", "100us", "--tracer", tracer]);
+        let lock = &recordings(&measured[0])[1];
+        let captures = lock["captures"].as_array().unwrap();
+        let (found, held) = culprit(captures.last().unwrap());
+        assert_eq!(found, expected, "{tracer}");
+        assert!(held > HELD_NS.start, "{tracer}: {held}");
+    }
+}
+
+#[test]
+fn the_command_sets_tracers_beside_the_scope() {
+    let scratch = Scratch::new();
+    let tracers = [
+        "tracers",
+        "--quiet",
+        "--kernel",
+        "debian-6.12",
+        "--load",
+        "idle",
+    ];
+    let few = ["--samples", "60", "--seeds", "1", "--above", "1us"];
+    let chosen = ["--tracer", "events", "--tracer", "irqsoff"];
+    let ended = scratch.run(&[&tracers[..], &few, &chosen].concat());
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let line = |begin: &str| {
+        let found = ended.stdout.lines().find(|line| line.starts_with(begin));
+        found
+            .unwrap_or_else(|| panic!("{}", ended.stdout))
+            .to_owned()
+    };
+    let plain = line("debian-6.12      none");
+    let median: i64 = plain
+        .split_whitespace()
+        .nth(2)
+        .unwrap()
+        .replace(',', "")
+        .parse()
+        .unwrap();
+    assert!((1_000..20_000).contains(&median), "{plain}");
+    let added = line("debian-6.12      events");
+    let more = added.split_whitespace().nth(2).unwrap();
+    assert!(more.starts_with('+'), "{added}");
+    assert!(line("debian-6.12      irqsoff").ends_with("not had"));
+    assert!(
+        ended.stdout.contains("Whom a tracer blames"),
+        "{}",
+        ended.stdout
+    );
+}
