@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use punctual_formats::cyclictest_lines::{ThreadLine, ValueLine};
 use punctual_formats::{cyclictest_histogram, cyclictest_json, hackbench, realfeel};
-use punctual_tests::{Ended, Scratch, assert_has, is_alive, programs, until};
+use punctual_tests::{Ended, Scratch, assert_has, has_fair_qemu, is_alive, programs, until};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Ours, by the link that `./build` makes.
@@ -631,4 +631,60 @@ fn they_run_in_a_guest_too() {
         assert_has(reason, &["backfire"]);
         punctual_skip::skip(reason);
     }
+}
+
+/// A guest of one CPU has nothing below its kernel that could take time from it. One of two has:
+/// the turns of the other CPU, which are what a hypervisor is to a real machine.
+#[test]
+fn hwlatdetect_finds_what_is_below_the_kernel_and_nothing_else() {
+    const SUITE: &str = r#"
+        [[step]]
+        probe = "program"
+        run = ["sh", "-c", "punctual-target hwlatdetect --duration 2 --threshold 2us || true; ls /sys/kernel/tracing/instances"]
+        [[step]]
+        probe = "program"
+        run = ["sh", "-c", "punctual-target hwlatdetect --duration 2 2>&1 || true"]
+    "#;
+    if !has_fair_qemu() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let suite = &scratch.suite("hwlat", &[], SUITE);
+    let said = |cpus: &str, kernel: &str, step: usize| {
+        let words = [
+            "run", suite, "--kernel", kernel, "--cpus", cpus, "--quiet", "--json",
+        ];
+        let ended = scratch.run(&words);
+        let runs = punctual_tests::runs(&ended.stdout);
+        runs[0]["recordings"][step]["output"]
+            .as_str()
+            .expect(&ended.stderr)
+            .to_owned()
+    };
+    let alone = said("1", "debian-6.12-rt", 0);
+    assert_has(
+        &alone,
+        &[
+            "Latency threshold: 2us",
+            "Below threshold",
+            "Samples recorded: 0\n",
+        ],
+    );
+    // The sample of each second, but for a first one that the tracer may begin with.
+    let beside = said("2", "debian-6.12-rt", 0);
+    let recorded = beside
+        .lines()
+        .find_map(|line| line.strip_prefix("Samples recorded: "));
+    let recorded: usize = recorded.expect(&beside).parse().unwrap();
+    assert!((1..=3).contains(&recorded), "{beside}");
+    assert_eq!(beside.matches("\nts: ").count(), recorded, "{beside}");
+    assert!(!beside.contains("Max Latency: Below"), "{beside}");
+    // Neither has left anything.
+    assert!(
+        !alone.contains("punctual") && !beside.contains("\npunctual"),
+        "{beside}"
+    );
+    // Debian's other flavour has no such tracer, and says so.
+    let without = said("1", "debian-6.12", 1);
+    assert_has(&without, &["CONFIG_HWLAT_TRACER", "--probe noise"]);
 }
