@@ -8,12 +8,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use punctual_tests::{Ended, KERNELS, Scratch, assert_has, programs};
+use serde_json::Value;
 
 /// Debian's source of the kernel that the other tests run.
 const SOURCE: &str = "linux-source-6.12";
 
 /// A work tree of git that whoever compiles can read, kept with what was built of it.
 const TREE: &str = "/var/tmp/punctual-kernel-builds/linux";
+
+/// A kernel of a few hundred files: a minute where Debian's takes ten.
+const SMALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/small.config");
 
 fn assert_ends(ended: &Ended, status: i32, parts: &[&str]) {
     let said = format!("{}{}", ended.stdout, ended.stderr);
@@ -194,6 +198,33 @@ const COMMITS: [Commit; 8] = [
     ),
 ];
 
+/// The same as an option of the configuration.
+const OPTION: [Commit; 2] = [
+    (
+        "time: an option",
+        "kernel/time/Kconfig",
+        "menu \"Timers subsystem\"\n",
+        "menu \"Timers subsystem\"\n\nconfig LINGER\n\tbool \"Linger before each wake-up\"\n",
+    ),
+    (
+        "hrtimer: linger",
+        PLANTED.1,
+        PLANTED.2,
+        "\tt->task = NULL;\n\tfor (int i = 0; IS_ENABLED(CONFIG_LINGER) && i < 1000; i++)\n\
+         \t\tasm volatile(\"\" : \"+r\" (i));\n\tif (task)\n\t\twake_up_process(task);",
+    ),
+];
+
+/// Options of which one is planted, and one may do a little.
+const OPTIONS: &str = "\
+[[option]]
+name = \"unchecked stacks\"
+set = [\"SCHED_STACK_END_CHECK=n\"]
+[[option]]
+name = \"planted\"
+set = [\"LINGER=y\"]
+";
+
 fn git(words: &[&str]) -> String {
     let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
     let mut command = Command::new("git");
@@ -201,6 +232,12 @@ fn git(words: &[&str]) -> String {
     let ended = Ended::of(&mut command);
     assert_eq!(ended.status, Some(0), "git {words:?}: {}", ended.stderr);
     ended.stdout.trim().to_owned()
+}
+
+/// A few wake-ups.
+fn suite(scratch: &Scratch) -> String {
+    let step = "[[step]]\nprobe = \"timer\"\nsamples = 60\n";
+    scratch.suite("short", &["full"], step)
 }
 
 /// Debian's source as a work tree of which the tag `base` is the first commit.
@@ -234,18 +271,22 @@ fn commit((subject, file, from, to): Commit) {
     git(&["commit", "-q", "-a", "-m", subject]);
 }
 
-/// One of eight commits makes each wake-up 3 µs later, and one does not compile.
+/// Commits and options that are known: both tests have one work tree.
 #[test]
-fn the_commit_is_found_where_it_was_planted() {
-    if !punctual_skip::long("PUNCTUAL_KERNEL_BUILDS") {
-        return;
+fn what_was_planted_is_found() {
+    if punctual_skip::long("PUNCTUAL_KERNEL_BUILDS") {
+        the_commit_is_found_where_it_was_planted();
+        the_option_that_was_planted_is_ranked_first();
     }
+}
+
+/// One of eight commits makes each wake-up 3 µs later, and one does not compile.
+fn the_commit_is_found_where_it_was_planted() {
     tree();
     COMMITS.into_iter().for_each(commit);
     let scratch = Scratch::new();
-    let step = "[[step]]\nprobe = \"timer\"\nsamples = 60\n";
-    let suite = scratch.suite("short", &["full"], step);
-    // Of a tick that is 4 µs late and one that is 7 µs late.
+    let suite = suite(&scratch);
+    // Of a wake-up that is 4 µs late and one that is 7 µs late.
     let limit = "[[limit]]\nprobe = \"timer\"\nwhat = \"median\"\nconfidence = 80\n\
         at_most = \"5.5 us\"\n";
     let limits = scratch.file("limits.toml", limit);
@@ -255,7 +296,7 @@ fn the_commit_is_found_where_it_was_planted() {
     let punctual = programs().join("punctual");
     run.args(["-C", TREE, "bisect", "run"]).arg(punctual);
     run.args(["judge", &suite, "--build", ".", "--limits", &limits]);
-    run.args(["--boot", "preempt=full", "--git-bisect", "--no-explain"]);
+    run.args(["--config", SMALL, "--full", "--git-bisect", "--no-explain"]);
     let ended = Ended::of(&mut run);
     let said = format!("{}{}", ended.stdout, ended.stderr);
     println!("{said}");
@@ -275,4 +316,67 @@ fn the_commit_is_found_where_it_was_planted() {
     let judged = said.matches(": compiling ").count() - said.matches("it is skipped").count();
     assert!(judged <= 4, "{judged}: {said}");
     git(&["bisect", "reset"]);
+}
+
+/// Among options of the configuration the one that delays each wake-up comes first; alone, and
+/// in a pair; and the path that it adds is the function into which it was planted.
+fn the_option_that_was_planted_is_ranked_first() {
+    tree();
+    OPTION.into_iter().for_each(commit);
+    let scratch = Scratch::new();
+    let suite = suite(&scratch);
+    let id = "kernel-builds-base";
+    let start = [
+        "kernel", "build", "--source", TREE, "--config", SMALL, "--full",
+    ];
+    let named = ["--id", id, "--replace", "--json"];
+    let built = scratch.run(&[&start[..], &named].concat());
+    assert_ends(&built, 0, &["\"modules\": true", "is in the cache"]);
+    let options = scratch.file("options.toml", OPTIONS);
+    let ablate = |more: &[&str]| {
+        let words = [
+            "ablate",
+            "--kernel",
+            id,
+            "--suite",
+            &suite,
+            "--options",
+            &options,
+        ];
+        scratch.run(&[&words[..], more].concat())
+    };
+    let ended = ablate(&["--pairs", "--explain", "1", "--json"]);
+    println!("{}{}", ended.stdout, ended.stderr);
+    let found: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    let first = &found["options"][0];
+    let names = first["names"].as_array().expect("names");
+    assert!(names.contains(&"planted".into()), "{first}");
+    let figures = first["figures"].as_array().expect("figures");
+    let median = figures.iter().find(|one| one["figure"] == "median");
+    let median = median.expect("the median");
+    assert_eq!(median["verdict"]["verdict"], "higher", "{median}");
+    let by = median["with_ns"].as_i64().zip(median["base_ns"].as_i64());
+    let by = by.map(|(with, base)| with - base).expect("medians");
+    // 1,000 rounds of three instructions, each a nanosecond.
+    assert!((2_900..3_200).contains(&by), "{median}");
+    assert_has(&first["why"]["with"].to_string(), &["hrtimer_wakeup"]);
+
+    // A base whose source has changed is no base any more.
+    commit(COMMITS[0]);
+    let other = "[[option]]\nname = \"other\"\nset = [\"SCHED_HRTICK=n\"]\n";
+    let other = scratch.file("other.toml", other);
+    let words = [
+        "ablate",
+        "--kernel",
+        id,
+        "--suite",
+        &suite,
+        "--options",
+        &other,
+    ];
+    assert_ends(
+        &scratch.run(&words),
+        1,
+        &["option \"other\"", "found it changed"],
+    );
 }

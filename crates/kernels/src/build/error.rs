@@ -36,6 +36,11 @@ pub enum BuildError {
         /// The kernel that was built from it before.
         base: String,
     },
+    /// Somebody has built in the source tree itself.
+    #[error(
+        "{}: expected a source tree in which nothing was built, as the kernel's Makefile does: `make mrproper` cleans it, and removes its .config", .0.display()
+    )]
+    Unclean(PathBuf),
     /// There is no such configuration.
     #[error("{0}")]
     Config(String),
@@ -90,7 +95,7 @@ impl BuildError {
     /// Whether the fault is in what was asked for.
     pub fn is_request(&self) -> bool {
         match self {
-            Self::NoSource(_) | Self::Config(_) | Self::Refused(_) => true,
+            Self::NoSource(_) | Self::Unclean(_) | Self::Config(_) | Self::Refused(_) => true,
             Self::Kernel(error) => error.is_request(),
             _ => false,
         }

@@ -70,10 +70,14 @@ impl Make<'_> {
         if status.success() {
             return Ok(());
         }
+        let printed = Printed::read(self.log);
+        if printed.0.contains("The source tree is not clean") {
+            return Err(BuildError::Unclean(self.source.to_owned()));
+        }
         Err(BuildError::Failed {
             what: what.to_owned(),
             status,
-            lines: Printed::read(self.log).errors(),
+            lines: printed.errors(),
             log: self.log.to_owned(),
         })
     }
@@ -182,10 +186,6 @@ mod tests {
             printed.errors(),
             "  /s/kernel/fork.c:7:2: error: 'x' undeclared"
         );
-        let unclean =
-            "***\n*** The source tree is not clean, please run 'make mrproper'\n*** in /s\n";
-        let errors = Printed(unclean.to_owned()).errors();
-        assert!(errors.contains("The source tree is not clean"), "{errors}");
         let other = Printed("a\n\nb\n".to_owned()).errors();
         assert_eq!(other, "  a\n  b");
     }
@@ -195,7 +195,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(directory.path(), open).unwrap();
-        let makefile = "bad:\n\t@echo 'a.c:1: error: no'; false\nslow:\n\tsleep 1000\n";
+        let makefile = "bad:\n\t@echo 'a.c:1: error: no'; false\nslow:\n\tsleep 1000\n\
+            unclean:\n\t@echo '*** The source tree is not clean, please run'; false\n";
         std::fs::write(directory.path().join("Makefile"), makefile).unwrap();
         let log = directory.path().join("log");
         let cancel = AtomicBool::new(false);
@@ -219,6 +220,8 @@ mod tests {
         ] {
             assert!(error.contains(part), "{error}");
         }
+        let unclean = make.run("mine", &["unclean"], &mut |_| ()).unwrap_err();
+        assert!(unclean.to_string().contains("mrproper"), "{unclean}");
         cancel.store(true, Ordering::SeqCst);
         let ended = make.run("mine", &["slow"], &mut |_| ());
         assert!(matches!(ended, Err(BuildError::Interrupted)), "{ended:?}");
