@@ -342,12 +342,11 @@ impl Site {
         let name = of_base.map_or(own, |record| record.directory.clone());
         let place = root.join(&name);
         let lock = root.join(format!("{name}.lock"));
-        let lock = match Lock::try_acquire(&lock).map_err(BuildError::at(&lock))? {
-            Some(lock) => lock,
-            None => {
-                progress(&format!("{name}: waiting for another punctual"));
-                Lock::acquire(&lock).map_err(BuildError::at(&lock))?
-            }
+        let lock = if let Some(lock) = Lock::try_acquire(&lock).map_err(BuildError::at(&lock))? {
+            lock
+        } else {
+            progress(&format!("{name}: waiting for another punctual"));
+            Lock::acquire(&lock).map_err(BuildError::at(&lock))?
         };
         worker::public_directory(&place)?;
         let out = place.join("out");

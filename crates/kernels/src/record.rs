@@ -270,14 +270,14 @@ pub(super) fn write_into(work: &Path, id: &str, product: Product) -> Result<Reco
         let sha256 = write(&format!("built/{file}"), &bytes)?;
         built.push(RecordedModule { file, sha256 });
     }
-    let build = product.record;
-    let settings = build.settings.iter().map(|one| format!(" {one}"));
+    let record = product.record;
+    let settings = record.settings.iter().map(|one| format!(" {one}"));
     Ok(Record {
         id: id.to_owned(),
         origin: format!(
             "built from {}, configuration of {}{}",
-            build.described,
-            build.config,
+            record.described,
+            record.config,
             settings.collect::<String>()
         ),
         package: None,
@@ -293,7 +293,7 @@ pub(super) fn write_into(work: &Path, id: &str, product: Product) -> Result<Reco
         banner: info.banner,
         architecture: info.architecture,
         built,
-        build: Some(build),
+        build: Some(record),
     })
 }
 

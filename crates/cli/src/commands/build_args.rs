@@ -14,6 +14,7 @@ use crate::output::say;
 
 /// The configuration of a kernel that is built.
 #[derive(Clone, Debug, Args)]
+#[expect(clippy::doc_markdown, reason = "a terminal shows these texts")]
 pub struct BuildArgs {
     /// Whose configuration it has: a kernel of `punctual kernel list`, or a file
     /// [default: debian-6.12]
@@ -64,7 +65,9 @@ pub fn made(order: &Order) -> Result<Option<Built>> {
 /// Builds a variant of a kernel that was built; `None` where Ctrl-C has ended it, which is said.
 pub fn made_variant(base: &str, settings: &[Setting]) -> Result<Option<Built>> {
     let (catalog, cancel) = (catalog()?, interrupt::flag()?);
-    let progress = &mut |message: &str| say!("{message}");
+    let progress = &mut |message: &str| {
+        say!("{message}");
+    };
     told(build::build_variant(
         &catalog, base, settings, cancel, progress,
     ))

@@ -152,19 +152,19 @@ fn of_git(path: &Path, worker: Worker) -> Result<Option<SourceTree>, BuildError>
         return Ok(None);
     };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-    let mut state = tree;
-    state.extend(&changed);
+    let mut told = tree;
+    told.extend(&changed);
     for name in new.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
         let file = path.join(std::ffi::OsStr::from_bytes(name));
-        state.extend(name);
-        state.extend(entry(&file)?.as_bytes());
+        told.extend(name);
+        told.extend(entry(&file)?.as_bytes());
     }
     let is_changed = !(changed.is_empty() && new.is_empty());
-    let changes = if is_changed { " with changes" } else { "" };
+    let besides = if is_changed { " with changes" } else { "" };
     Ok(Some(SourceTree {
         path: path.to_owned(),
-        identity: format!("git {}", checksum::of_bytes(&state)),
-        described: format!("{} at {}{changes}", path.display(), text(&commit)),
+        identity: format!("git {}", checksum::of_bytes(&told)),
+        described: format!("{} at {}{besides}", path.display(), text(&commit)),
     }))
 }
 
