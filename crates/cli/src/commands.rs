@@ -5,6 +5,7 @@ mod ablate;
 mod baseline;
 mod bisect;
 mod bound;
+mod build_args;
 mod cache;
 mod campaign;
 mod compare;
@@ -56,6 +57,7 @@ Examples:
   punctual run demo --subject rt           only one of them
   punctual kernel add --id mine ./bzImage  a kernel of your own …
   punctual run demo --kernel mine          … judged in the same way
+  punctual kernel build --source ~/linux   … built from source
   punctual runs                            what has been measured so far
   punctual show r3 --report r3.html        a run again, as a page
   punctual compare r1 r4                   one run against another

@@ -40,6 +40,9 @@ fn of_kernel(error: &KernelError) -> Option<String> {
         }
         KernelError::NotFetched(id) => format!("run `punctual kernel fetch {id}`"),
         KernelError::Taken(_) => "--replace replaces it".to_owned(),
+        KernelError::NotBuilt(_) => {
+            "`punctual kernel build --source linux-source-6.12 --id NAME` makes one".to_owned()
+        }
         KernelError::Changed { id, is_own, .. } if *is_own => {
             format!("add it again with `punctual kernel add --replace --id {id}`")
         }

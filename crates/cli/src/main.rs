@@ -15,6 +15,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use punctual_kernels::KernelError;
+use punctual_kernels::build::BuildError;
 use punctual_runner as runner;
 use punctual_store::StoreError;
 
@@ -41,6 +42,7 @@ fn status(error: &anyhow::Error) -> ExitStatus {
     let is_usage = error.chain().any(|cause| {
         let of_runner = cause.downcast_ref().is_some_and(runner::Error::is_request);
         let of_kernels = cause.downcast_ref().is_some_and(KernelError::is_request);
+        let of_builds = cause.downcast_ref().is_some_and(BuildError::is_request);
         let of_store = matches!(
             cause.downcast_ref(),
             Some(
@@ -50,7 +52,7 @@ fn status(error: &anyhow::Error) -> ExitStatus {
                     | StoreError::Url { .. }
             )
         );
-        cause.is::<UsageError>() || of_runner || of_kernels || of_store
+        cause.is::<UsageError>() || of_runner || of_kernels || of_builds || of_store
     });
     if is_usage {
         ExitStatus::Usage

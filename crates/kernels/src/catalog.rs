@@ -6,6 +6,7 @@
 //!                  vmlinuz       the image
 //!                  config        its configuration, where known
 //!                  modules/0/stall.ko …
+//!                  built/kmod-DIGEST/stall.ko, built/disk/brd.ko …   of one built from source
 //! CACHE/kernels/.lock-ID         held while the kernel is fetched, added or removed
 //! CACHE/kernels/.work-ID         a kernel in the making
 //! CACHE/kernels/.old-ID          a kernel on its way out
@@ -20,11 +21,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::apt::{self, Candidate, Lists};
+use crate::build::{BuildRecord, Order, Product};
 use crate::checksum;
 use crate::error::{KernelError, at};
 use crate::id::KernelId;
 use crate::paths::{self, Lock};
-use crate::record::{Record, add_into, copy_into, fetch_into};
+use crate::record::{Record, add_into, copy_built_into, copy_into, fetch_into, write_into};
 use crate::source::{self, Source};
 use crate::{Kernel, Package};
 
@@ -245,6 +247,66 @@ impl Catalog {
         modules: &[PathBuf],
         replace: bool,
     ) -> Result<Kernel, KernelError> {
+        self.put_own(id, replace, |work| add_into(work, id, image, boot, modules))
+    }
+
+    /// Puts a kernel into the cache that was just built.
+    pub(crate) fn add_built(
+        &self,
+        id: &str,
+        replace: bool,
+        product: Product,
+    ) -> Result<Kernel, KernelError> {
+        self.put_own(id, replace, |work| write_into(work, id, product))
+    }
+
+    /// A kernel in the cache that was built with this key and these modules of Punctual's, under
+    /// the id that is ordered; copied there if it has another.
+    pub(crate) fn built(
+        &self,
+        key: &str,
+        kmod: &str,
+        order: &Order,
+    ) -> Result<Option<Kernel>, KernelError> {
+        let records = self.others()?.into_iter();
+        let records = records.filter_map(|id| self.read_record(&id).ok());
+        let is_it = |build: &BuildRecord| build.key == key && build.kmod == kmod;
+        let mut same: Vec<Record> = records
+            .filter(|one| one.build.as_ref().is_some_and(is_it) && self.verify(one).is_ok())
+            .collect();
+        let Some(id) = &order.id else {
+            return same.first().map(|one| self.get(&one.id)).transpose();
+        };
+        if same.iter().any(|one| one.id == *id) {
+            return self.get(id).map(Some);
+        }
+        let Some(other) = same.pop() else {
+            return Ok(None);
+        };
+        let place = self.place(&other.id);
+        let copied = self.put_own(id, order.replace, |work| {
+            copy_built_into(work, id, &place, other)
+        });
+        copied.map(Some)
+    }
+
+    /// How a kernel in the cache came about; an error where it was not built.
+    pub fn build_of(&self, id: &str) -> Result<BuildRecord, KernelError> {
+        KernelId::parse(id)?;
+        if !self.is_cached(id) {
+            return Err(self.absent(id));
+        }
+        let build = self.read_record(id)?.build;
+        build.ok_or_else(|| KernelError::NotBuilt(id.to_owned()))
+    }
+
+    /// Punctual's cache directory.
+    pub(crate) fn cache(&self) -> &Path {
+        &self.cache
+    }
+
+    /// Whether a kernel of one's own can be called this.
+    pub(crate) fn check_own(&self, id: &str) -> Result<(), KernelError> {
         let name = KernelId::parse(id)?.name;
         if self.source(id).is_some() {
             return Err(KernelError::Reserved(name.to_owned()));
@@ -252,13 +314,29 @@ impl Catalog {
         if name != id {
             return Err(KernelError::NotPinned(id.to_owned()));
         }
-        let _lock = self.lock(id, &mut |_| ())?;
+        Ok(())
+    }
+
+    /// Whether a kernel can be put there.
+    pub(crate) fn check_free(&self, id: &str, replace: bool) -> Result<(), KernelError> {
         if self.is_cached(id) && !replace {
             return Err(KernelError::Taken(id.to_owned()));
         }
+        Ok(())
+    }
+
+    /// Puts one of the user's own kernels into the cache, made by `make` in a directory.
+    fn put_own(
+        &self,
+        id: &str,
+        replace: bool,
+        make: impl FnOnce(&Path) -> Result<Record, KernelError>,
+    ) -> Result<Kernel, KernelError> {
+        self.check_own(id)?;
+        let _lock = self.lock(id, &mut |_| ())?;
+        self.check_free(id, replace)?;
         let work = self.new_work_dir(id)?;
-        let record = add_into(&work, id, image, boot, modules);
-        self.install(&work, record)?;
+        self.install(&work, make(&work))?;
         self.get(id)
     }
 
@@ -336,9 +414,11 @@ impl Catalog {
         if let Some(expected) = &record.config_sha256 {
             self.verify_file(record, &place.join("config"), expected)?;
         }
-        for module in &record.modules {
-            let path = place.join("modules").join(&module.file);
-            self.verify_file(record, &path, &module.sha256)?;
+        for (directory, files) in [("modules", &record.modules), ("built", &record.built)] {
+            for module in files {
+                let path = place.join(directory).join(&module.file);
+                self.verify_file(record, &path, &module.sha256)?;
+            }
         }
         Ok(())
     }
@@ -364,6 +444,7 @@ impl Catalog {
         let place = self.place(&record.id);
         let modules = place.join("modules");
         Kernel {
+            built: record.build.is_some().then(|| place.join("built")),
             architecture: record.architecture,
             image: place.join("vmlinuz"),
             config: record.config_sha256.is_some().then(|| place.join("config")),

@@ -63,13 +63,12 @@ pub fn modules(
     kernel: &Kernel,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<DiskModule>, KernelError> {
+    if let Some(built) = &kernel.built {
+        return of_build(kernel, &built.join("disk"));
+    }
     let package = kernel.package.as_ref().ok_or_else(|| {
-        let text =
-            "its modules null_blk, brd and ext4 are not at hand: it is no kernel of Debian's";
-        KernelError::Io {
-            path: kernel.id.clone().into(),
-            error: std::io::Error::other(text),
-        }
+        let text = "it is no kernel of Debian's, nor one that `punctual kernel build` made";
+        not_at_hand(kernel, text)
     })?;
     let (base, release) = (cache.join("disk"), &kernel.release);
     let lock = base.join(format!("{release}.lock"));
@@ -84,6 +83,46 @@ pub fn modules(
         parameters,
     };
     Ok(modules_of_disk().map(module).into())
+}
+
+fn not_at_hand(kernel: &Kernel, why: &str) -> KernelError {
+    let text = format!("its modules null_blk, brd and ext4 are not at hand: {why}");
+    KernelError::Io {
+        path: kernel.id.clone().into(),
+        error: std::io::Error::other(text),
+    }
+}
+
+/// Where the modules are in the directory of a build; each is there, or is a part of the
+/// kernel, or does not exist in that version.
+pub(crate) fn built_modules() -> [&'static str; 8] {
+    [
+        "fs/configfs/configfs.ko",
+        "drivers/block/null_blk/null_blk.ko",
+        "drivers/block/brd.ko",
+        "lib/crc16.ko",
+        "crypto/crc32c_generic.ko",
+        "fs/mbcache.ko",
+        "fs/jbd2/jbd2.ko",
+        "fs/ext4/ext4.ko",
+    ]
+}
+
+/// The modules that were built with a kernel. The disks themselves are made by parameters, so
+/// they must be modules.
+fn of_build(kernel: &Kernel, directory: &Path) -> Result<Vec<DiskModule>, KernelError> {
+    for needed in ["null_blk", "brd"] {
+        if !directory.join(format!("{needed}.ko")).is_file() {
+            let text =
+                format!("{needed} was not built as a module (BLK_DEV_NULL_BLK=m, BLK_DEV_RAM=m)");
+            return Err(not_at_hand(kernel, &text));
+        }
+    }
+    let all = modules_of_disk().map(|(name, parameters)| DiskModule {
+        path: directory.join(format!("{name}.ko")),
+        parameters,
+    });
+    Ok(all.into_iter().filter(|one| one.path.is_file()).collect())
 }
 
 fn fetch(

@@ -41,6 +41,9 @@ pub enum KernelError {
     /// There is a kernel of this name.
     #[error("{0}: expected a new kernel id, found one that exists: choose another")]
     Taken(String),
+    /// It is no kernel that was built from source.
+    #[error("{0}: expected a kernel that `punctual kernel build` made, found another")]
+    NotBuilt(String),
     /// The name belongs to a source.
     #[error(
         "{0}: expected a kernel id of your own, found that of a kernel to be fetched: choose another, such as my-{0}"
@@ -95,7 +98,10 @@ pub enum KernelError {
 impl KernelError {
     /// Whether a kernel was named that does not exist: the fault is in what was asked for.
     pub fn is_request(&self) -> bool {
-        matches!(self, Self::Unknown { .. } | Self::BadId(_))
+        matches!(
+            self,
+            Self::Unknown { .. } | Self::BadId(_) | Self::NotBuilt(_)
+        )
     }
 }
 

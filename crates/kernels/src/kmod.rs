@@ -14,7 +14,9 @@ use include_dir::{Dir, DirEntry, include_dir};
 
 use punctual_model::Architecture;
 
+use crate::Kernel;
 use crate::apt::Lists;
+use crate::build::BuildError;
 use crate::checksum;
 use crate::paths::Lock;
 
@@ -45,6 +47,11 @@ pub enum KmodError {
         /// The compiler's last words.
         said: String,
     },
+    /// They were not built with their kernel.
+    #[error(
+        "Punctual's modules of this version were not built with {0}: build it again (`punctual kernel build`)"
+    )]
+    NotBuilt(String),
     /// A file cannot be used.
     #[error("{}: {error}", .path.display())]
     Io {
@@ -53,6 +60,24 @@ pub enum KmodError {
         /// What is wrong.
         error: io::Error,
     },
+}
+
+/// The modules of these names for a kernel: those that were built with it, or else built now.
+pub fn of_kernel(
+    cache: &Path,
+    kernel: &Kernel,
+    names: &[String],
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<PathBuf>, KmodError> {
+    let Some(built) = &kernel.built else {
+        return modules(cache, &kernel.release, &kernel.suites, names, progress);
+    };
+    let directory = built.join(built_directory());
+    if directory.is_dir() {
+        let path = |name: &String| directory.join(format!("{name}.ko"));
+        return Ok(names.iter().map(path).collect());
+    }
+    Err(KmodError::NotBuilt(kernel.id.clone()))
 }
 
 /// The modules of these names for a kernel, built if need be; its headers are looked for in
@@ -64,7 +89,7 @@ pub fn modules(
     names: &[String],
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<PathBuf>, KmodError> {
-    let base = cache.join("kmod").join(&digest()[..16]);
+    let base = cache.join("kmod").join(short_digest());
     let built = base.join(release);
     let lock = base.join(format!("{release}.lock"));
     let _lock = Lock::acquire(&lock).map_err(at(&lock))?;
@@ -124,6 +149,46 @@ fn last_lines(text: &str) -> String {
         .filter(|line| !line.is_empty())
         .collect();
     lines[lines.len().saturating_sub(3)..].join("; ")
+}
+
+/// Writes the sources into a new directory, for `own` to give each file to whoever compiles.
+pub(crate) fn extract(
+    to: &Path,
+    own: &mut dyn FnMut(&Path) -> Result<(), BuildError>,
+) -> Result<(), BuildError> {
+    let mut write = |path: &Path, content: Option<&[u8]>| {
+        let written = match content {
+            Some(content) => fs::write(path, content),
+            None => fs::create_dir(path),
+        };
+        written.map_err(BuildError::at(path))?;
+        own(path)
+    };
+    write(to, None)?;
+    let mut directories = vec![&SOURCES];
+    while let Some(directory) = directories.pop() {
+        for entry in directory.entries() {
+            let content = match entry {
+                DirEntry::Dir(directory) => {
+                    directories.push(directory);
+                    None
+                }
+                DirEntry::File(file) => Some(file.contents()),
+            };
+            write(&to.join(entry.path()), content)?;
+        }
+    }
+    Ok(())
+}
+
+/// Where they are among what was built with a kernel.
+pub(crate) fn built_directory() -> String {
+    format!("kmod-{}", short_digest())
+}
+
+/// As much of the sources' digest as names have.
+pub(crate) fn short_digest() -> String {
+    digest()[..16].to_owned()
 }
 
 /// The digest of all sources, names included.

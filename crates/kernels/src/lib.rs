@@ -2,6 +2,8 @@
 //! Kernels as data: where they come from, and where they are kept; Punctual's own modules for
 //! them ([`kmod`]), and the file system of a guest ([`initramfs`]).
 //!
+//! [`build`] makes kernels from their source.
+//!
 //! A *source* is a file in `kernels/` that names packages of the distribution. A [`Catalog`]
 //! holds what was fetched from sources and what users added, each with its provenance. A
 //! [`Kernel`] is one of these, ready to be booted: its files are there, and are still the
@@ -9,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod apt;
+pub mod build;
 pub mod busybox;
 mod catalog;
 pub mod checksum;
@@ -69,6 +72,8 @@ pub struct Kernel {
     pub suites: Vec<String>,
     /// The distribution's package that it came from, if it did.
     pub package: Option<Package>,
+    /// The directory with what was built besides, if `punctual kernel build` made it.
+    pub built: Option<PathBuf>,
 }
 
 /// A package of the distribution.

@@ -9,6 +9,7 @@ use punctual_model::Architecture;
 use serde::{Deserialize, Serialize};
 
 use crate::apt::{self, AptError, Candidate, Lists};
+use crate::build::{BuildRecord, Product};
 use crate::checksum;
 use crate::error::{KernelError, at};
 use crate::image;
@@ -44,6 +45,11 @@ pub(super) struct Record {
     pub(super) boot: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) modules: Vec<RecordedModule>,
+    /// What was built besides the kernel: paths below `built/`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) built: Vec<RecordedModule>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) build: Option<BuildRecord>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde has it so")]
@@ -94,6 +100,8 @@ pub(super) fn fetch_into(
         fetched_at: now(),
         boot: source.boot.clone(),
         modules: Vec::new(),
+        built: Vec::new(),
+        build: None,
     })
 }
 
@@ -239,10 +247,76 @@ pub(super) fn add_into(
         fetched_at: now(),
         boot: boot.trim().to_owned(),
         modules: add_modules(work, modules, &info.release)?,
+        built: Vec::new(),
+        build: None,
         release: info.release,
         banner: info.banner,
         architecture: info.architecture,
     })
+}
+
+/// Writes a kernel that was built into `work`.
+pub(super) fn write_into(work: &Path, id: &str, product: Product) -> Result<Record, KernelError> {
+    let write = |name: &str, bytes: &[u8]| {
+        let path = work.join(name);
+        paths::write_atomically(&path, bytes).map_err(at(&path))?;
+        Ok::<_, KernelError>(checksum::of_bytes(bytes))
+    };
+    let vmlinuz_sha256 = write("vmlinuz", &product.image)?;
+    let config_sha256 = write("config", product.config.as_bytes())?;
+    let info = image::inspect(&work.join("vmlinuz"))?;
+    let mut built = Vec::new();
+    for (file, bytes) in product.files {
+        let sha256 = write(&format!("built/{file}"), &bytes)?;
+        built.push(RecordedModule { file, sha256 });
+    }
+    let record = product.record;
+    let settings = record.settings.iter().map(|one| format!(" {one}"));
+    Ok(Record {
+        id: id.to_owned(),
+        origin: format!(
+            "built from {}, configuration of {}{}",
+            record.described,
+            record.config,
+            settings.collect::<String>()
+        ),
+        package: None,
+        version: None,
+        deb_sha256: None,
+        vmlinuz_sha256,
+        config_sha256: Some(config_sha256),
+        suites: Vec::new(),
+        fetched_at: now(),
+        boot: String::new(),
+        modules: Vec::new(),
+        release: info.release,
+        banner: info.banner,
+        architecture: info.architecture,
+        built,
+        build: Some(record),
+    })
+}
+
+/// Copies a kernel that was built from its place in the cache into `work`, under another id.
+pub(super) fn copy_built_into(
+    work: &Path,
+    id: &str,
+    place: &Path,
+    record: Record,
+) -> Result<Record, KernelError> {
+    let built = record.built.iter().map(|one| format!("built/{}", one.file));
+    for file in ["vmlinuz", "config"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(built)
+    {
+        let to = work.join(&file);
+        let directory = to.parent().unwrap_or(work);
+        fs::create_dir_all(directory).map_err(at(directory))?;
+        copy_file(&place.join(&file), &to)?;
+    }
+    let id = id.to_owned();
+    Ok(Record { id, ..record })
 }
 
 /// Distributions install a kernel's configuration beside it, under its release.

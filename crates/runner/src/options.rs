@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
+use punctual_kernels::build::Setting;
 use serde::Deserialize;
 
 use crate::data_files::{self, wrong};
@@ -44,6 +45,9 @@ pub struct OptionSpec {
     pub without: String,
     /// A kernel in place of the base's.
     pub kernel: Option<String>,
+    /// Options of the kernel's configuration: it is built from its source with these.
+    #[serde(default)]
+    pub set: Vec<Setting>,
     /// Who advises it, and what is said of it.
     pub advice: Option<Advice>,
     /// Why it is not tried: nothing that can be measured here would show it.
@@ -143,12 +147,12 @@ fn check(options: &Options) -> Result<(), String> {
         if all[..number - 1].iter().any(|other| other.name == *name) {
             return Err(format!("option \"{name}\" is there twice"));
         }
-        let differs =
-            option.kernel.is_some() || !(option.boot.is_empty() && option.without.is_empty());
+        let differs = option.kernel.is_some()
+            || !(option.boot.is_empty() && option.without.is_empty() && option.set.is_empty());
         if differs == option.untold.is_some() {
             return Err(format!(
-                "option \"{name}\": expected what differs (boot, without, kernel), or why it is \
-                 not tried (untold), and not both"
+                "option \"{name}\": expected what differs (boot, without, kernel, set), or why it \
+                 is not tried (untold), and not both"
             ));
         }
     }
@@ -188,6 +192,16 @@ mod tests {
             error.contains("expected the base to have the boot argument b=1"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn an_option_may_be_of_the_kernels_configuration() {
+        let text = "[[option]]\nname = \"a\"\nset = [\"CONFIG_HZ_1000=y\", \"PREEMPT_RT=n\"]\n";
+        let set = &parsed(text).unwrap().options[0].set;
+        let set: Vec<String> = set.iter().map(ToString::to_string).collect();
+        assert_eq!(set, ["HZ_1000=y", "PREEMPT_RT=n"]);
+        let error = parsed(&text.replace("CONFIG_HZ_1000=y", "HZ_1000")).unwrap_err();
+        assert!(error.contains("such as PREEMPT_LAZY=y"), "{error}");
     }
 
     #[test]

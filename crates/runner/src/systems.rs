@@ -239,7 +239,7 @@ impl Builder<'_> {
             let absent = |name: &String| (name.clone(), why.clone());
             return Ok((Vec::new(), names.iter().map(absent).collect()));
         }
-        match kmod::modules(self.cache, &kernel.release, &kernel.suites, names, progress) {
+        match kmod::of_kernel(self.cache, kernel, names, progress) {
             Ok(modules) => Ok((modules, BTreeMap::new())),
             Err(error @ kmod::KmodError::Io { .. }) => Err(error.into()),
             Err(error) => {

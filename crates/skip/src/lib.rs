@@ -46,6 +46,22 @@ pub fn program(name: &str) -> bool {
     either(found, &format!("{name} is not installed"))
 }
 
+/// Whether a test that takes long was asked for: `variable` is 1. It is listed as not run
+/// otherwise, which is a failure of nothing.
+///
+/// # Panics
+/// If it cannot be listed.
+pub fn long(variable: &str) -> bool {
+    let is_asked_for = std::env::var_os(variable).is_some_and(|value| value == "1");
+    if !is_asked_for {
+        let file = std::env::var_os("PUNCTUAL_SKIPPED_LOG");
+        let test = std::thread::current().name().unwrap_or("a test").to_owned();
+        let line = format!("{test}: takes long: set {variable}=1\n");
+        log(file.as_ref(), &line).expect("the list of what is not run");
+    }
+    is_asked_for
+}
+
 fn either(is_there: bool, reason: &str) -> bool {
     if !is_there {
         skip(reason);

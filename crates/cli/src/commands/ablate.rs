@@ -3,9 +3,10 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::Args;
 use punctual_judge::Rule;
+use punctual_kernels::build::Setting;
 use punctual_model::Run;
 use punctual_model::suite::Suite;
 use punctual_report::ablate::{
@@ -16,6 +17,7 @@ use punctual_report::gate::rule_of_each;
 use punctual_runner::documents;
 use punctual_runner::options::{self, Expects, OptionSpec, Options};
 
+use super::build_args::made_variant;
 use super::measure::what::WhatArgs;
 use super::measure::{MeasureArgs, Plans, is_of_kernel};
 use super::replay_args::ReplayArgs;
@@ -108,7 +110,9 @@ impl Ablate {
             options,
             base: Side { kernel, boot },
         };
-        let sides = self.sides(&experiment)?;
+        let Some(sides) = self.sides(&experiment)? else {
+            return Ok(ExitStatus::Incomplete);
+        };
         let (ablation, runs) = self.ablate(&experiment, sides)?;
         self.show(&ablation, &runs)?;
         let is_whole = ablation.trials.iter().all(|trial| trial.gap.is_none());
@@ -119,26 +123,25 @@ impl Ablate {
         })
     }
 
-    /// What each option makes of the base; what is wrong with one is said before anything is
-    /// measured.
-    fn sides<'a>(&mut self, experiment: &'a Experiment) -> Result<Vec<(&'a OptionSpec, Side)>> {
-        let base = &experiment.base;
+    /// What each option makes of the base; what is wrong with one is said, and its kernel built,
+    /// before anything is measured. `None` where Ctrl-C has ended that.
+    fn sides<'a>(
+        &mut self,
+        experiment: &'a Experiment,
+    ) -> Result<Option<Vec<(&'a OptionSpec, Side)>>> {
+        let all = &experiment.options.options;
         let mut sides = Vec::new();
-        for option in experiment
-            .options
-            .options
-            .iter()
-            .filter(|one| one.is_tried())
-        {
-            let side = Side {
-                kernel: option.kernel.clone().unwrap_or_else(|| base.kernel.clone()),
-                boot: option.boot_with(&base.boot)?,
-            };
+        for option in all.iter().filter(|one| one.is_tried()) {
+            let mut side = of_options(&experiment.base, &[option])?;
             self.take(&side);
             self.measure.check_subjects(&experiment.suite)?;
+            let built = built(&mut side, &[option]);
+            if !built.with_context(|| format!("option \"{}\"", option.name))? {
+                return Ok(None);
+            }
             sides.push((option, side));
         }
-        Ok(sides)
+        Ok(Some(sides))
     }
 
     /// Measures the base with as many seeds as anything can be told with, and no fewer than the
@@ -254,18 +257,26 @@ impl Ablate {
             let [Some(first), Some(second)] = names.each_ref().map(find) else {
                 continue;
             };
-            let boot = first.boot_with(&experiment.base.boot)?;
+            let pair = [first, second];
             // Two that take away the same cannot be tried together, nor two kernels.
-            let (Ok(boot), true) = (
-                second.boot_with(&boot),
-                first.kernel.is_none() || second.kernel.is_none(),
-            ) else {
+            let is_one_kernel = first.kernel.is_none() || second.kernel.is_none();
+            let (Ok(mut side), true) = (of_options(&experiment.base, &pair), is_one_kernel) else {
                 continue;
             };
-            let kernel = first.kernel.clone().or_else(|| second.kernel.clone());
-            let kernel = kernel.unwrap_or_else(|| experiment.base.kernel.clone());
+            match built(&mut side, &pair) {
+                Ok(true) => {}
+                Ok(false) => {
+                    ablation.is_interrupted = true;
+                    break;
+                }
+                // Two options of a configuration may exclude each other.
+                Err(why) => {
+                    say!("{}: not tried together: {why:#}", names.join(" + "));
+                    continue;
+                }
+            }
             let told = format!("pair {number} of {}, {}", pairs.len(), names.join(" + "));
-            let pair = (names.to_vec(), Side { kernel, boot });
+            let pair = (names.to_vec(), side);
             let tried = self.trial(experiment, pair, &told, plans, (base, &mut *runs))?;
             let Some(trial) = tried else {
                 ablation.is_interrupted = true;
@@ -357,6 +368,30 @@ impl Ablate {
         }
         Ok(())
     }
+}
+
+/// What options make of the base together, as far as it takes no compiler.
+fn of_options(base: &Side, options: &[&OptionSpec]) -> Result<Side> {
+    let mut side = base.clone();
+    for option in options {
+        side.boot = option.boot_with(&side.boot)?;
+        side.kernel = option.kernel.clone().unwrap_or(side.kernel);
+    }
+    Ok(side)
+}
+
+/// Builds the kernel of a side of which options set the configuration; `false` where Ctrl-C has
+/// ended that.
+fn built(side: &mut Side, options: &[&OptionSpec]) -> Result<bool> {
+    let settings: Vec<Setting> = options.iter().flat_map(|one| one.set.clone()).collect();
+    if settings.is_empty() {
+        return Ok(true);
+    }
+    let Some(built) = made_variant(&side.kernel, &settings)? else {
+        return Ok(false);
+    };
+    side.kernel = built.kernel.id;
+    Ok(true)
 }
 
 fn untried(options: &Options) -> Vec<Untried> {

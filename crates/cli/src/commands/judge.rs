@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use clap::Args;
 use punctual_judge::{Baselines, Fitness, Judgement, Sequential, judge, runs_for_typical};
+use punctual_kernels::build::BuildError;
 use punctual_model::limit::{Demand, Reference};
 use punctual_model::{Limit, Nanos, Run};
 use punctual_report::compare::difference;
@@ -17,10 +18,12 @@ use punctual_report::judgement::{
 };
 use punctual_runner::{documents, limits};
 
+use super::build_args::{BuildArgs, made};
 use super::measure::what::WhatArgs;
 use super::measure::{MeasureArgs, unanswered};
 use super::replay_args::ReplayArgs;
 use super::{StoreArgs, baseline, is_run};
+use crate::output::say;
 use crate::scale_args::parse_duration;
 use crate::{ExitStatus, UsageError, interrupt, output};
 
@@ -32,6 +35,7 @@ Examples:
   punctual judge demo --kernel mine --limits mine.toml --seeds 1..20 --json
   punctual judge ./mine.toml --budget 20m --junit verdict.xml
   punctual judge latest-stable --report certificate.html
+  git bisect run punctual judge demo --build . --limits mine.toml --git-bisect
   punctual judge demo --kernel mine --limits mine.toml --baseline stable
 
 A file of limits, or a suite, has as many of these as it takes:
@@ -47,8 +51,8 @@ A file of limits, or a suite, has as many of these as it takes:
   once_in = \"10 min\"   # … less than once in so much measured time
 
 Exit status: 0 fit; 4 unfit; 5 undecided; 1 and 2 as ever. With --git-bisect, for
-`git bisect run`: 0 fit (good); 4 unfit (bad); 125 undecided (skip); 128 an error
-(end). docs/method/bisection.md has the script.";
+`git bisect run`: 0 fit (good); 4 unfit (bad); 125 undecided, or not to be built
+(skip); 128 an error (end). docs/method/bisection.md has more.";
 
 /// Judge runs by limits: fit, unfit or undecided, with reason and confidence
 #[derive(Debug, Args)]
@@ -74,6 +78,12 @@ pub struct Judge {
     /// `punctual baseline list` shows, or a run (may be repeated)
     #[arg(long, value_name = "NAME|RUN")]
     baseline: Vec<String>,
+    /// Build the kernel that is judged from this source first, as `punctual kernel build`
+    /// does: a directory, or a package such as linux-source-6.12
+    #[arg(long, value_name = "DIR|PACKAGE", conflicts_with_all = ["kernel", "subject", "bench"])]
+    build: Option<String>,
+    #[command(flatten)]
+    build_args: BuildArgs,
     /// Do not repeat runs to tell why the samples were late that broke limits
     #[arg(long)]
     no_explain: bool,
@@ -108,8 +118,12 @@ pub struct Judge {
 
 impl Judge {
     /// Does it.
-    pub fn run(self) -> Result<ExitStatus> {
+    pub fn run(mut self) -> Result<ExitStatus> {
+        let is_ready = self.build();
         if !self.git_bisect {
+            if !is_ready? {
+                return Ok(ExitStatus::Incomplete);
+            }
             return Ok(match self.judge()? {
                 Fitness::Fit => ExitStatus::Done,
                 Fitness::Unfit => ExitStatus::Unfit,
@@ -117,18 +131,69 @@ impl Judge {
             });
         }
         // An error must not look like a bad commit, nor an interrupted run like one to skip.
+        match is_ready {
+            Ok(true) => {}
+            Ok(false) => return Ok(ExitStatus::GitEnd),
+            Err(error) => {
+                crate::tell(&error);
+                let is_of_commit = error.downcast_ref().is_some_and(BuildError::is_of_source);
+                if is_of_commit {
+                    say!("this commit does not build: it is skipped");
+                    return Ok(ExitStatus::GitSkip);
+                }
+                return Ok(ExitStatus::GitEnd);
+            }
+        }
         let told = self.judge();
         let is_interrupted = interrupt::flag()?.load(Ordering::SeqCst);
         Ok(match told {
             Ok(_) if is_interrupted => ExitStatus::GitEnd,
             Ok(Fitness::Fit) => ExitStatus::Done,
             Ok(Fitness::Unfit) => ExitStatus::Unfit,
-            Ok(Fitness::Undecided) => ExitStatus::GitSkip,
+            Ok(Fitness::Undecided) => {
+                say!("this commit is undecided: it is skipped");
+                ExitStatus::GitSkip
+            }
             Err(error) => {
                 crate::tell(&error);
                 ExitStatus::GitEnd
             }
         })
+    }
+
+    /// Builds the kernel that is to be judged, where that is asked for; whether all is ready.
+    fn build(&mut self) -> Result<bool> {
+        let args = self.build_args.clone();
+        let Some(source) = self.build.clone() else {
+            if args.is_some() {
+                let wrong = "--config, --set and --full are for a kernel that is built: name its \
+                             source (--build DIR)";
+                return Err(UsageError(wrong.into()).into());
+            }
+            return Ok(true);
+        };
+        if self.what.iter().any(|word| is_run(word)) {
+            let wrong = "--build is for a suite: runs that there are are judged as they are";
+            return Err(UsageError(wrong.into()).into());
+        }
+        // What is wrong with the limits is told before minutes of compiling.
+        if let [suite] = self.what.as_slice() {
+            limits_of(self.limits.as_deref(), suite)?;
+        }
+        let Some(built) = made(&args.order(source))? else {
+            return Ok(false);
+        };
+        let kernel = built.kernel;
+        if !self.measure.quiet {
+            say!(
+                "{}: Linux {}, {}",
+                kernel.id,
+                kernel.release,
+                built.record.described
+            );
+        }
+        self.measure.take(vec![kernel.id]);
+        Ok(true)
     }
 
     /// Measures, judges and shows it.

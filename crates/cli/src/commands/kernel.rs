@@ -4,10 +4,12 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, value_parser};
 use punctual_kernels::Release;
+use punctual_kernels::build::{Built, Order, one_for_each_cpu};
 use serde_json::{Value, json};
 
+use super::build_args::{BuildArgs, made};
 use super::catalog;
 use super::list::{List, What};
 use crate::ExitStatus;
@@ -19,7 +21,25 @@ Examples:
   punctual kernel series debian-6.12-rt
   punctual kernel fetch debian-6.12-rt@6.12.43
   punctual kernel add --id mine ~/linux/arch/x86/boot/bzImage
-  punctual kernel add --id mine --boot 'preempt=full' --module ./mine.ko ./bzImage";
+  punctual kernel add --id mine --boot 'preempt=full' --module ./mine.ko ./bzImage
+  punctual kernel build --source linux-source-6.12 --id base
+  punctual kernel build --source ~/linux --config debian-6.12-rt --id mine --replace";
+
+const BUILD_EXAMPLES: &str = "\
+Examples:
+  punctual kernel build --source linux-source-6.12 --id base
+  punctual kernel build --source linux-source-6.12 --config base --set HZ_1000=y
+  punctual kernel build --source ~/linux --config debian-6.12-rt --id mine
+  punctual kernel build --source . --config ./.config --full --jobs 8
+  punctual run demo --kernel mine
+
+A kernel of the same source, configuration and compiler is not built twice.
+After Ctrl-C, or a change of the source, the same command compiles what is
+left or has changed. docs/method/building.md says what it needs, and where it
+builds.
+
+Exit status: 0 it is in the cache; 3 interrupted; 2 an option that the kernel
+does not take, or no source; 1 it does not compile, or another error.";
 
 /// List, fetch, add or remove kernels
 #[derive(Debug, Args)]
@@ -78,6 +98,32 @@ enum Action {
         #[arg(long)]
         replace: bool,
     },
+    /// Build a kernel from its source, with options set: for the virtual bench, so without
+    /// drivers of hardware that it does not have
+    ///
+    /// Without --id it is called built-KEY, by what it was built from. Root compiles nothing:
+    /// the user who called sudo does, or nobody.
+    #[command(after_help = BUILD_EXAMPLES)]
+    Build {
+        /// A directory, or a package of Debian's such as linux-source-6.12 (perhaps with
+        /// @VERSION), which is fetched and verified
+        #[arg(long, value_name = "DIR|PACKAGE")]
+        source: String,
+        #[command(flatten)]
+        args: BuildArgs,
+        /// How many compilers run side by side [default: one for each CPU]
+        #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
+        jobs: Option<u16>,
+        /// What to call it
+        #[arg(long)]
+        id: Option<String>,
+        /// Take the place of one of this id
+        #[arg(long, requires = "id")]
+        replace: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Remove kernels from the cache
     Remove {
         /// The kernels
@@ -116,6 +162,28 @@ impl Kernel {
                 let kernel = catalog()?.add(&id, &image, &boot, &modules, replace)?;
                 say!("{id} is in the cache: Linux {}", kernel.release);
             }
+            Action::Build {
+                source,
+                args,
+                jobs,
+                id,
+                replace,
+                json,
+            } => {
+                let order = Order {
+                    id,
+                    replace,
+                    jobs: jobs.map_or_else(one_for_each_cpu, usize::from),
+                    ..args.order(source)
+                };
+                let Some(built) = made(&order)? else {
+                    return Ok(ExitStatus::Incomplete);
+                };
+                tell(&built);
+                if json {
+                    output::print_json(&built_json(&built))?;
+                }
+            }
             Action::Remove { ids } => {
                 for id in &ids {
                     catalog()?.remove(id)?;
@@ -125,6 +193,35 @@ impl Kernel {
         }
         Ok(ExitStatus::Done)
     }
+}
+
+/// Says what came of a build.
+fn tell(built: &Built) {
+    let (kernel, before) = (&built.kernel, if built.was_there { " already" } else { "" });
+    let (id, release) = (&kernel.id, &kernel.release);
+    say!("{id} is in the cache{before}: Linux {release}");
+    if let Some(why) = &built.record.without_modules {
+        say!("{id}: Punctual's modules could not be built; what needs them is unsupported:\n{why}");
+    }
+}
+
+fn built_json(built: &Built) -> Value {
+    let (kernel, record) = (&built.kernel, &built.record);
+    json!({
+        "id": kernel.id,
+        "release": kernel.release,
+        "key": record.key,
+        "image_sha256": kernel.image_sha256,
+        "source": record.source,
+        "source_described": record.described,
+        "source_identity": record.identity,
+        "config": record.config,
+        "config_file": kernel.config,
+        "settings": record.settings,
+        "compiler": record.compiler,
+        "was_there": built.was_there,
+        "modules": record.without_modules.is_none(),
+    })
 }
 
 /// A line for each: `debian-6.12-rt@6.12.43-1~bpo12+1  106 MB  cached`.

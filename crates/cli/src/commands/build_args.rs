@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! How a kernel is built from its source: what `punctual kernel build`, `judge` and `ablate`
+//! have in common.
+
+use std::str::FromStr as _;
+
+use anyhow::Result;
+use clap::Args;
+use punctual_kernels::build::{self, BuildError, Built, Order, Setting, one_for_each_cpu};
+
+use super::catalog;
+use crate::interrupt;
+use crate::output::say;
+
+/// The configuration of a kernel that is built.
+#[derive(Clone, Debug, Args)]
+#[expect(clippy::doc_markdown, reason = "a terminal shows these texts")]
+pub struct BuildArgs {
+    /// Whose configuration it has: a kernel of `punctual kernel list`, or a file
+    /// [default: debian-6.12]
+    #[arg(long, value_name = "ID|FILE")]
+    config: Option<String>,
+    /// Set an option of it, with or without CONFIG_; PREEMPT_RT=n switches one off (may be
+    /// repeated)
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = Setting::from_str)]
+    settings: Vec<Setting>,
+    /// Build all drivers and modules of the configuration, not only what guests of the
+    /// virtual bench need
+    #[arg(long)]
+    full: bool,
+}
+
+/// Whose configuration a kernel has where nobody says.
+const CONFIG: &str = "debian-6.12";
+
+impl BuildArgs {
+    /// Whether anything is asked for.
+    pub fn is_some(&self) -> bool {
+        self.config.is_some() || !self.settings.is_empty() || self.full
+    }
+
+    /// What these arguments ask for, of that source.
+    pub fn order(self, source: String) -> Order {
+        Order {
+            source,
+            config: self.config.unwrap_or_else(|| CONFIG.to_owned()),
+            settings: self.settings,
+            is_full: self.full,
+            jobs: one_for_each_cpu(),
+            id: None,
+            replace: false,
+            identity: None,
+        }
+    }
+}
+
+/// Builds a kernel; `None` where Ctrl-C has ended it, which is said.
+pub fn made(order: &Order) -> Result<Option<Built>> {
+    let (catalog, cancel) = (catalog()?, interrupt::flag()?);
+    told(build::build(&catalog, order, cancel, &mut |message| {
+        say!("{message}")
+    }))
+}
+
+/// Builds a variant of a kernel that was built; `None` where Ctrl-C has ended it, which is said.
+pub fn made_variant(base: &str, settings: &[Setting]) -> Result<Option<Built>> {
+    let (catalog, cancel) = (catalog()?, interrupt::flag()?);
+    let progress = &mut |message: &str| {
+        say!("{message}");
+    };
+    told(build::build_variant(
+        &catalog, base, settings, cancel, progress,
+    ))
+}
+
+fn told(built: Result<Built, BuildError>) -> Result<Option<Built>> {
+    match built {
+        Err(error @ BuildError::Interrupted) => {
+            say!("{error}");
+            Ok(None)
+        }
+        built => Ok(Some(built?)),
+    }
+}

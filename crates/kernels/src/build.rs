@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kernels built from source: a source tree and a configuration become a kernel of the catalog.
+//!
+//! ```text
+//! ROOT/source/linux-source-6.12@VERSION/   Debian's source, unpacked
+//! ROOT/NAME-DIGEST/out/                    O= of one source path and configuration, kept, so
+//!                                          that the next build compiles what has changed
+//!                  kmod/                   Punctual's modules, built against it
+//!                  log                     what make printed last
+//! ROOT/NAME-DIGEST.lock                    held while it is built
+//! ROOT/ccache/                             for `ccache`, where it is installed
+//! ```
+//!
+//! ROOT is `CACHE/build`, or `/var/cache/punctual/build` where root's cache is closed to the
+//! [`Worker`], who has no privileges and does all of it.
+//!
+//! What was built is told by the source's identity and the final configuration, which has the
+//! versions of compiler and linker in it. Their digest is the kernel's *key*; it is a part of
+//! the kernel's release, so two kernels have one release only if they are the same.
+
+mod config;
+mod error;
+mod kconfig;
+mod make;
+mod setting;
+mod source;
+mod tools;
+mod worker;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::Catalog;
+use crate::paths::Lock;
+use crate::{Kernel, checksum, disk, kmod};
+use config::Config;
+use make::Make;
+use source::SourceTree;
+use worker::Worker;
+
+pub use error::BuildError;
+pub use setting::{Setting, SettingError};
+
+/// What is to be built.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// A directory, or a package of Debian's such as `linux-source-6.12`, perhaps with
+    /// `@VERSION`.
+    pub source: String,
+    /// Whose configuration it starts from: a kernel of the catalog, or a file.
+    pub config: String,
+    /// Options that are set in it.
+    pub settings: Vec<Setting>,
+    /// Whether it has all drivers of its configuration, and not only those of the virtual bench.
+    pub is_full: bool,
+    /// How many compilers run side by side.
+    pub jobs: usize,
+    /// What it is to be called; `built-KEY` where nobody says.
+    pub id: Option<String>,
+    /// Whether it takes the place of another kernel of this id.
+    pub replace: bool,
+    /// What the source must be: that of another kernel, with which this one is compared.
+    pub identity: Option<String>,
+}
+
+/// A kernel that was built, now or before.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Whether it was there already.
+    pub was_there: bool,
+    /// How it came about.
+    pub record: BuildRecord,
+}
+
+/// `[build]` in `kernel.toml`: how a kernel came about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuildRecord {
+    /// What tells it from others: SHA-256 of source and configuration.
+    pub key: String,
+    /// The source as the user named it; a directory by its whole path.
+    pub source: String,
+    /// What the source was: a version, a commit.
+    pub described: String,
+    /// The source's digest.
+    pub identity: String,
+    /// Whose configuration it started from.
+    pub config: String,
+    /// The options that were set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<String>,
+    /// The compiler.
+    pub compiler: String,
+    /// The directory in which it was built, below ROOT.
+    pub directory: String,
+    /// The digest of the sources of Punctual's modules that were built with it.
+    pub kmod: String,
+    /// Why these could not be built.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub without_modules: Option<String>,
+}
+
+/// What a build has made.
+pub(crate) struct Product {
+    pub(crate) image: Vec<u8>,
+    pub(crate) config: String,
+    /// Modules: paths below `built/`, and bytes.
+    pub(crate) files: Vec<(String, Vec<u8>)>,
+    pub(crate) record: BuildRecord,
+}
+
+/// How many digits of the key are in names.
+const KEY_DIGITS: usize = 12;
+
+/// Builds a kernel, unless one of the same source and configuration is in the catalog.
+///
+/// Where `cancel` is set it ends; called again, it goes on where it was.
+///
+/// # Errors
+/// What is wrong with the order, the machine or the source; see [`BuildError`].
+pub fn build(
+    catalog: &Catalog,
+    order: &Order,
+    cancel: &AtomicBool,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Built, BuildError> {
+    if let Some(id) = &order.id {
+        catalog.check_own(id)?;
+    }
+    let worker = Worker::new();
+    tools::check(worker)?;
+    let root = worker.root(catalog.cache())?;
+    let base = Base::find(catalog, order, progress)?;
+    let tree = source::find(&order.source, &root, catalog.cache(), worker, progress)?;
+    if order
+        .identity
+        .as_ref()
+        .is_some_and(|wanted| *wanted != tree.identity)
+    {
+        let (path, base) = (tree.path, order.config.clone());
+        return Err(BuildError::OtherSource { path, base });
+    }
+    let site = Site::open(worker, &root, &tree, &base, progress)?;
+    let make = site.make(&tree, order.jobs, cancel);
+    let config = configure(&make, &base.config, order, progress)?;
+    let key = key(&tree, &config);
+    if let Some(kernel) = catalog.built(&key, &kmod::short_digest(), order)? {
+        return Ok(Built {
+            record: catalog.build_of(&kernel.id)?,
+            kernel,
+            was_there: true,
+        });
+    }
+    let id = order.id.clone().unwrap_or_else(|| own_id(&key));
+    catalog.check_free(&id, order.replace)?;
+    progress(&format!(
+        "{id}: compiling {} ({} at a time)",
+        tree.described, order.jobs
+    ));
+    let record = BuildRecord {
+        source: named(&order.source, &tree),
+        described: tree.described.clone(),
+        identity: tree.identity.clone(),
+        config: order.config.clone(),
+        settings: order.settings.iter().map(ToString::to_string).collect(),
+        compiler: config.value("CC_VERSION_TEXT").trim_matches('"').to_owned(),
+        directory: site.name.clone(),
+        kmod: kmod::short_digest(),
+        without_modules: None,
+        key,
+    };
+    let product = compile(&make, &site, &id, &config, record, progress)?;
+    let record = product.record.clone();
+    Ok(Built {
+        kernel: catalog.add_built(&id, order.replace, product)?,
+        was_there: false,
+        record,
+    })
+}
+
+/// Builds a variant of a kernel that was built: its source and configuration, with these options
+/// set. It is called after both: `base+hz_1000-y`.
+///
+/// # Errors
+/// As [`build`]; and where the kernel was not built, or its source has changed since.
+pub fn build_variant(
+    catalog: &Catalog,
+    base: &str,
+    settings: &[Setting],
+    cancel: &AtomicBool,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Built, BuildError> {
+    let record = catalog.build_of(base)?;
+    let order = Order {
+        source: record.source,
+        config: base.to_owned(),
+        settings: settings.to_vec(),
+        is_full: false,
+        jobs: one_for_each_cpu(),
+        id: Some(variant_id(base, settings)),
+        // It is called after what it is: another of this name is of an earlier base.
+        replace: true,
+        identity: Some(record.identity),
+    };
+    build(catalog, &order, cancel, progress)
+}
+
+fn variant_id(base: &str, settings: &[Setting]) -> String {
+    let word = |setting: &Setting| format!("+{}-{}", setting.name, setting.value);
+    let words: String = settings.iter().map(word).collect();
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || "._+-".contains(c) {
+            c
+        } else {
+            '-'
+        }
+    };
+    base.to_owned()
+        + &words
+            .to_ascii_lowercase()
+            .chars()
+            .map(plain)
+            .collect::<String>()
+}
+
+/// As many compilers as there are CPUs.
+pub fn one_for_each_cpu() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// The source as it is to be named when it is built again.
+fn named(word: &str, tree: &SourceTree) -> String {
+    if Path::new(word).is_dir() {
+        tree.path.display().to_string()
+    } else {
+        // With its version: a newer package is another source.
+        let name = tree.path.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+}
+
+/// What a kernel is called where nobody says.
+fn own_id(key: &str) -> String {
+    format!("built-{}", &key[..KEY_DIGITS])
+}
+
+fn key(tree: &SourceTree, config: &Config) -> String {
+    checksum::of_bytes(format!("{}\n{}", tree.identity, config.text(&[])).as_bytes())
+}
+
+/// The configuration that a build starts from.
+struct Base {
+    config: Config,
+    /// What stands for it in the name of the build's directory: builds of one base share one.
+    name: String,
+    /// How it came about, if it was built: its variants are built where it was.
+    record: Option<BuildRecord>,
+}
+
+impl Base {
+    fn find(
+        catalog: &Catalog,
+        order: &Order,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Self, BuildError> {
+        let word = &order.config;
+        let path = Path::new(word);
+        let (path, name, record) = if word.contains('/') || path.is_file() {
+            let path = path.canonicalize().map_err(BuildError::at(path))?;
+            (path.clone(), path.display().to_string(), None)
+        } else {
+            let kernel = catalog.ensure(word, progress)?;
+            let none = || {
+                BuildError::Config(format!(
+                    "{word}: expected a kernel of known configuration: name the file (--config ./.config)"
+                ))
+            };
+            let record = catalog.build_of(word).ok();
+            (kernel.config.ok_or_else(none)?, word.clone(), record)
+        };
+        let text = fs::read_to_string(&path).map_err(BuildError::at(&path))?;
+        let config = Config::parse(&text);
+        if config.value("X86_64") != "y" {
+            let found = if config.is_empty() {
+                "no option at all"
+            } else {
+                "another"
+            };
+            return Err(BuildError::Config(format!(
+                "{}: expected the configuration of a kernel for x86-64 (CONFIG_X86_64=y), found {found}",
+                path.display()
+            )));
+        }
+        let config = config.buildable();
+        // What was built before is as it was asked for then.
+        let is_as_it_is = order.is_full || record.is_some();
+        Ok(Self {
+            config: if is_as_it_is {
+                config
+            } else {
+                config.trimmed()
+            },
+            name: if order.is_full {
+                format!("{name} full")
+            } else {
+                name
+            },
+            record,
+        })
+    }
+}
+
+/// Where one source is built with one configuration, and its variants.
+struct Site {
+    worker: Worker,
+    ccache: PathBuf,
+    /// Its directory's name.
+    name: String,
+    out: PathBuf,
+    log: PathBuf,
+    _lock: Lock,
+}
+
+impl Site {
+    fn open(
+        worker: Worker,
+        root: &Path,
+        tree: &SourceTree,
+        base: &Base,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Self, BuildError> {
+        let source = tree.path.file_name().unwrap_or_default().to_string_lossy();
+        let digest =
+            checksum::of_bytes(format!("{}\n{}", tree.path.display(), base.name).as_bytes());
+        let own = format!("{source}-{}{}", &digest[..KEY_DIGITS], worker.mark());
+        let is_same = |record: &&BuildRecord| tree.path.ends_with(&record.source);
+        let of_base = base.record.as_ref().filter(is_same);
+        let name = of_base.map_or(own, |record| record.directory.clone());
+        let place = root.join(&name);
+        let lock = root.join(format!("{name}.lock"));
+        let lock = if let Some(lock) = Lock::try_acquire(&lock).map_err(BuildError::at(&lock))? {
+            lock
+        } else {
+            progress(&format!("{name}: waiting for another punctual"));
+            Lock::acquire(&lock).map_err(BuildError::at(&lock))?
+        };
+        worker::public_directory(&place)?;
+        let out = place.join("out");
+        worker.directory(&out)?;
+        let ccache = root.join(format!("ccache{}", worker.mark()));
+        worker.directory(&ccache)?;
+        Ok(Self {
+            worker,
+            log: place.join("log"),
+            ccache,
+            name,
+            out,
+            _lock: lock,
+        })
+    }
+
+    fn make<'a>(&'a self, tree: &'a SourceTree, jobs: usize, cancel: &'a AtomicBool) -> Make<'a> {
+        Make {
+            worker: self.worker,
+            source: &tree.path,
+            out: &self.out,
+            log: &self.log,
+            ccache: self.ccache.clone(),
+            jobs,
+            cancel,
+        }
+    }
+}
+
+/// Has the source complete the configuration, and reads it back: each option that was set must
+/// be as it was set.
+fn configure(
+    make: &Make<'_>,
+    base: &Config,
+    order: &Order,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Config, BuildError> {
+    let file = make.out.join(".config");
+    let config = base.clone().with(&order.settings);
+    make.worker.write(&file, &config.text(&order.settings))?;
+    make.run("its configuration", &["olddefconfig"], progress)?;
+    let text = make.worker.read(&file)?;
+    let config = Config::parse(&String::from_utf8_lossy(&text));
+    let refused = order.settings.iter().filter(|setting| {
+        // What is unknown is not set either, and a word that means nothing is a mistake.
+        let is_unknown = setting.value == "n" && !config.has(&setting.name);
+        config.value(&setting.name) != setting.value || is_unknown
+    });
+    let refused: Vec<String> = refused
+        .filter_map(|setting| {
+            let why = kconfig::why_refused(make.source, setting, &config);
+            let is_hidden = setting.value == "n" && why.starts_with("its configuration");
+            // Hidden by what it depends on, it is not set: that is what was asked for.
+            (!is_hidden || config.value(&setting.name) != "n").then(|| format!("{setting}: {why}"))
+        })
+        .collect();
+    if refused.is_empty() {
+        Ok(config)
+    } else {
+        Err(BuildError::Refused(refused))
+    }
+}
+
+/// Compiles the kernel and what belongs to it.
+fn compile(
+    make: &Make<'_>,
+    site: &Site,
+    id: &str,
+    config: &Config,
+    mut record: BuildRecord,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Product, BuildError> {
+    let version = format!("LOCALVERSION=-punctual.{}", &record.key[..KEY_DIGITS]);
+    let has_modules = config.value("MODULES") == "y";
+    let mut targets = vec![version.as_str(), "bzImage"];
+    targets.extend(has_modules.then_some("modules"));
+    make.run(id, &targets, progress)?;
+    let mut files = Vec::new();
+    if has_modules {
+        for path in disk::built_modules() {
+            let built = site.out.join(path);
+            if site.worker.can_read(&built)? {
+                let name = Path::new(path).file_name().unwrap_or_default();
+                let name = format!("disk/{}", name.to_string_lossy());
+                files.push((name, site.worker.read(&built)?));
+            }
+        }
+    }
+    progress(&format!("{id}: compiling Punctual's modules"));
+    match punctuals_modules(make, site, &version, progress) {
+        Ok(modules) => files.extend(modules),
+        Err(BuildError::Failed { lines, .. }) => record.without_modules = Some(lines),
+        Err(error) => return Err(error),
+    }
+    Ok(Product {
+        image: site.worker.read(&site.out.join("arch/x86/boot/bzImage"))?,
+        config: config.text(&[]),
+        files,
+        record,
+    })
+}
+
+/// Punctual's own modules, built against what was just built.
+fn punctuals_modules(
+    make: &Make<'_>,
+    site: &Site,
+    version: &str,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<(String, Vec<u8>)>, BuildError> {
+    let sources = site.out.with_file_name("kmod");
+    if sources.exists() {
+        fs::remove_dir_all(&sources).map_err(BuildError::at(&sources))?;
+    }
+    kmod::extract(&sources, &mut |path| site.worker.own(path))?;
+    let log = site.log.with_file_name("kmod.log");
+    let make = Make {
+        log: &log,
+        ..make.clone()
+    };
+    let of = format!("M={}", sources.display());
+    // Information for debuggers would hold paths.
+    let words = [version, &of, "KCFLAGS=-g0", "modules"];
+    make.run("Punctual's modules", &words, progress)?;
+    let module = |name: &str| {
+        let built = sources.join(format!("{name}/{name}.ko"));
+        let bytes = site.worker.read(&built)?;
+        Ok((format!("{}/{name}.ko", kmod::built_directory()), bytes))
+    };
+    kmod::NAMES.iter().map(|name| module(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(identity: &str) -> SourceTree {
+        SourceTree {
+            path: "/s".into(),
+            identity: identity.to_owned(),
+            described: "s".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_key_is_of_source_and_configuration() {
+        let config = |text: &str| Config::parse(text);
+        let first = key(&tree("a"), &config("# a comment\nCONFIG_A=y\nCONFIG_B=m\n"));
+        // Order and comments of the file mean nothing.
+        assert_eq!(key(&tree("a"), &config("CONFIG_B=m\nCONFIG_A=y\n")), first);
+        for (identity, text) in [
+            ("b", "CONFIG_A=y\nCONFIG_B=m\n"),
+            ("a", "CONFIG_A=y\nCONFIG_B=y\n"),
+            ("a", "CONFIG_A=y\n"),
+            (
+                "a",
+                "CONFIG_A=y\nCONFIG_B=m\nCONFIG_CC_VERSION_TEXT=\"gcc 13\"\n",
+            ),
+        ] {
+            assert_ne!(
+                key(&tree(identity), &config(text)),
+                first,
+                "{identity}: {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_variant_is_called_after_what_it_is() {
+        let settings = ["HZ_1000=y", "DEFAULT_HOSTNAME=Ada L."].map(|one| one.parse().unwrap());
+        assert_eq!(
+            variant_id("base", &settings),
+            "base+hz_1000-y+default_hostname--ada-l.-"
+        );
+    }
+}

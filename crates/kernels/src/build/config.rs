@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A kernel's configuration as text: read, trimmed, changed, written.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::setting::Setting;
+
+/// What no kernel from source can be built with or is not measured by: see the file.
+const BUILDABLE: &str = include_str!("buildable.config");
+
+/// What a guest of the virtual bench needs, and what it has no use for: see the file.
+const TRIMMED: &str = include_str!("trimmed.config");
+
+/// Options by name, without `CONFIG_`. What is not set is not there, or is `n`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Config(BTreeMap<String, String>);
+
+impl Config {
+    /// Reads a `.config`.
+    pub(crate) fn parse(text: &str) -> Self {
+        Self(text.lines().filter_map(option).collect())
+    }
+
+    /// The value of an option; `n` where it is not set.
+    pub(crate) fn value(&self, name: &str) -> &str {
+        self.0.get(name).map_or("n", String::as_str)
+    }
+
+    /// Whether it says anything of an option.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// Whether it has any option at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Without what cannot be built elsewhere: keys that are the distribution's own, and
+    /// information for debuggers, which takes an hour and changes no instruction.
+    pub(crate) fn buildable(mut self) -> Self {
+        self.overlay(BUILDABLE);
+        self
+    }
+
+    /// Without modules, but those that guests load, and without drivers of hardware that the
+    /// virtual bench does not have.
+    pub(crate) fn trimmed(mut self) -> Self {
+        for value in self.0.values_mut().filter(|value| *value == "m") {
+            "n".clone_into(value);
+        }
+        self.overlay(TRIMMED);
+        self
+    }
+
+    /// With these options; of two that contradict each other the last counts.
+    pub(crate) fn with(mut self, settings: &[Setting]) -> Self {
+        for setting in settings {
+            self.0.insert(setting.name.clone(), setting.value.clone());
+        }
+        self
+    }
+
+    fn overlay(&mut self, text: &str) {
+        self.0.extend(text.lines().filter_map(option));
+    }
+
+    /// As a `.config`; `last` are the options that come last: in a choice (one of several
+    /// preemption models) the one that is said last is taken.
+    pub(crate) fn text(&self, last: &[Setting]) -> String {
+        let mut text = String::new();
+        let is_last = |name: &str| last.iter().any(|one| one.name == name);
+        let all = self.0.iter().filter(|(name, _)| !is_last(name));
+        let last = last.iter().map(|one| (&one.name, &one.value));
+        for (name, value) in all.chain(last) {
+            // Writing to a string cannot fail.
+            let _ = match value.as_str() {
+                "n" => writeln!(text, "# CONFIG_{name} is not set"),
+                value => writeln!(text, "CONFIG_{name}={value}"),
+            };
+        }
+        text
+    }
+}
+
+/// The option that a line sets, or says to be not set.
+fn option(line: &str) -> Option<(String, String)> {
+    let (name, value) = match line.strip_prefix("# CONFIG_") {
+        Some(rest) => (rest.strip_suffix(" is not set")?, "n"),
+        None => line.strip_prefix("CONFIG_")?.split_once('=')?,
+    };
+    Some((name.to_owned(), value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "#\n# Automatically generated file; DO NOT EDIT.\n#\nCONFIG_A=y\n\
+        CONFIG_SND=m\nCONFIG_HZ=250\nCONFIG_S=\"a=b\"\n# CONFIG_N is not set\n\
+        CONFIG_BLK_DEV_NULL_BLK=m\nCONFIG_MODULE_SIG=y\nCONFIG_SYSTEM_TRUSTED_KEYS=\"x.pem\"\n";
+
+    #[test]
+    fn a_configuration_is_read_and_written() {
+        let config = Config::parse(TEXT);
+        assert_eq!(config.value("A"), "y");
+        assert_eq!(config.value("S"), "\"a=b\"");
+        assert_eq!((config.value("N"), config.has("N")), ("n", true));
+        assert_eq!((config.value("O"), config.has("O")), ("n", false));
+        assert_eq!(Config::parse(&config.text(&[])), config);
+        assert!(Config::parse("a text\n").is_empty());
+    }
+
+    #[test]
+    fn a_trimmed_one_keeps_the_disk_and_no_other_module() {
+        let config = Config::parse(TEXT).buildable().trimmed();
+        assert_eq!(config.value("SND"), "n");
+        assert_eq!(config.value("BLK_DEV_NULL_BLK"), "m");
+        assert_eq!(config.value("MODULE_SIG"), "n");
+        assert_eq!(config.value("SYSTEM_TRUSTED_KEYS"), "\"\"");
+        assert_eq!((config.value("A"), config.value("HZ")), ("y", "250"));
+    }
+
+    #[test]
+    fn what_is_set_comes_last() {
+        let settings: Vec<Setting> = ["A=n", "B=y"].map(|one| one.parse().unwrap()).into();
+        let text = Config::parse("CONFIG_A=y\nCONFIG_C=y\n")
+            .with(&settings)
+            .text(&settings);
+        assert_eq!(text, "CONFIG_C=y\n# CONFIG_A is not set\nCONFIG_B=y\n");
+    }
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is built: a directory of the user's, or Debian's package of a kernel's source; and what
+//! tells one state of it from another.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use liblzma::read::XzDecoder;
+
+use super::error::BuildError;
+use super::worker::Worker;
+use crate::apt::{self, Lists};
+use crate::checksum;
+use crate::paths::{self, Lock};
+use punctual_model::Architecture;
+
+/// What names of Debian's packages begin with.
+const PACKAGE: &str = "linux-source-";
+
+/// The source of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SourceTree {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// A digest that changes when the source does.
+    pub(crate) identity: String,
+    /// What it is, for a run's provenance.
+    pub(crate) described: String,
+}
+
+/// Finds the source that a word names; a package is fetched if need be.
+pub(crate) fn find(
+    word: &str,
+    root: &Path,
+    cache: &Path,
+    worker: Worker,
+    progress: &mut dyn FnMut(&str),
+) -> Result<SourceTree, BuildError> {
+    if word.starts_with(PACKAGE) && !Path::new(word).is_dir() {
+        return of_package(word, root, cache, progress);
+    }
+    let path = Path::new(word).canonicalize();
+    let path = path.map_err(|_| BuildError::NoSource(word.to_owned()))?;
+    // A closed directory on the way hides even whether there is one.
+    if !worker.can_read(&path)? {
+        let user = worker.name();
+        return Err(BuildError::Closed { path, user });
+    }
+    if !(path.join("Makefile").is_file() && path.join("Kconfig").is_file()) {
+        return Err(BuildError::NoSource(word.to_owned()));
+    }
+    of_git(&path, worker)?.map_or_else(|| of_files(&path), Ok)
+}
+
+/// Debian's package, fetched, verified and unpacked: `ROOT/source/NAME@VERSION`.
+fn of_package(
+    id: &str,
+    root: &Path,
+    cache: &Path,
+    progress: &mut dyn FnMut(&str),
+) -> Result<SourceTree, BuildError> {
+    let base = root.join("source");
+    if let Some(tree) = unpacked_before(id, &base) {
+        return Ok(tree);
+    }
+    let name = id.split('@').next().unwrap_or(id);
+    let lists = Lists::fetch(cache, Architecture::Amd64, &[], progress)?;
+    let pattern = format!("^{}$", name.replace('.', r"\."));
+    let candidate = apt::resolve(&lists, &pattern, id)?.swap_remove(0);
+    let id = format!("{name}@{}", candidate.version);
+    let path = base.join(&id);
+    let lock = base.join(format!("{id}.lock"));
+    let _lock = Lock::acquire(&lock).map_err(BuildError::at(&lock))?;
+    if !path.is_dir() {
+        let megabytes = candidate.size.div_ceil(1_000_000);
+        progress(&format!(
+            "{name}: downloading {} ({megabytes} MB)",
+            candidate.version
+        ));
+        // What a crash has left is in the way of nobody else, for there is a lock.
+        let work = base.join(format!(".work-{id}"));
+        if work.exists() {
+            fs::remove_dir_all(&work).map_err(BuildError::at(&work))?;
+        }
+        fs::create_dir(&work).map_err(BuildError::at(&work))?;
+        let deb = apt::download(&lists, &candidate, &work)?;
+        progress(&format!("{name}: unpacking"));
+        let packed = work.join("source.tar.xz");
+        apt::unpack_file(&deb, &[&format!("usr/src/{name}.tar.xz")], &packed)?;
+        let unpacked = work.join("unpacked");
+        let tree = unpack(&packed, &unpacked).map_err(BuildError::at(&packed))?;
+        let sum = digest_file(&base, &id);
+        paths::write_atomically(&sum, candidate.sha256.as_bytes()).map_err(BuildError::at(&sum))?;
+        fs::rename(tree, &path).map_err(BuildError::at(&path))?;
+        fs::remove_dir_all(&work).map_err(BuildError::at(&work))?;
+    }
+    let none = || BuildError::NoSource(id.clone());
+    unpacked_before(&id, &base).ok_or_else(none)
+}
+
+/// The package's SHA-256, beside what was unpacked.
+fn digest_file(base: &Path, id: &str) -> PathBuf {
+    base.join(format!("{id}.sha256"))
+}
+
+/// A package of a whole version that is here already: no list of packages is asked.
+fn unpacked_before(id: &str, base: &Path) -> Option<SourceTree> {
+    let (name, version) = id.split_once('@')?;
+    let path = base.join(id);
+    let sum = fs::read_to_string(digest_file(base, id)).ok()?;
+    path.is_dir().then(|| SourceTree {
+        path,
+        identity: format!("sha256 {sum}"),
+        described: format!("{name} {version}"),
+    })
+}
+
+/// Unpacks an archive that has one directory, and returns that.
+fn unpack(packed: &Path, to: &Path) -> io::Result<PathBuf> {
+    let mut archive = tar::Archive::new(XzDecoder::new(File::open(packed)?));
+    archive.unpack(to)?;
+    let mut all = fs::read_dir(to)?;
+    let first = all.next().transpose()?;
+    let none = || io::Error::other("expected a directory in the archive, found none");
+    Ok(first.ok_or_else(none)?.path())
+}
+
+/// The state of a work tree of git: the commit's tree, and what differs from it. `None` where
+/// this is no work tree.
+fn of_git(path: &Path, worker: Worker) -> Result<Option<SourceTree>, BuildError> {
+    // A file, in further work trees of one repository.
+    if !path.join(".git").exists() {
+        return Ok(None);
+    }
+    let git = |words: &[&str]| -> Result<Option<Vec<u8>>, BuildError> {
+        let mut command = worker.command("git");
+        // Whoever compiles is not always the one to whom the tree belongs.
+        command.args(["-c", "core.fsmonitor=false", "-c"]);
+        command.arg(format!("safe.directory={}", path.display()));
+        let output = command.arg("-C").arg(path).args(words).output();
+        let output = output.map_err(BuildError::of_setpriv)?;
+        Ok(output.status.success().then_some(output.stdout))
+    };
+    let (Some(tree), Some(commit), Some(changed), Some(new)) = (
+        git(&["rev-parse", "HEAD^{tree}"])?,
+        git(&["describe", "--always", "--tags", "--abbrev=12"])?,
+        git(&["diff", "HEAD", "--binary", "--no-ext-diff", "--no-textconv"])?,
+        git(&["ls-files", "--others", "--exclude-standard", "-z"])?,
+    ) else {
+        return Ok(None);
+    };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    let mut told = tree;
+    told.extend(&changed);
+    for name in new.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+        let file = path.join(std::ffi::OsStr::from_bytes(name));
+        told.extend(name);
+        told.extend(entry(&file)?.as_bytes());
+    }
+    let is_changed = !(changed.is_empty() && new.is_empty());
+    let besides = if is_changed { " with changes" } else { "" };
+    Ok(Some(SourceTree {
+        path: path.to_owned(),
+        identity: format!("git {}", checksum::of_bytes(&told)),
+        described: format!("{} at {}{besides}", path.display(), text(&commit)),
+    }))
+}
+
+/// All files of a directory: names, contents, and where links lead.
+fn of_files(path: &Path) -> Result<SourceTree, BuildError> {
+    let mut lines = Vec::new();
+    let mut directories = vec![path.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory).map_err(BuildError::at(&directory))? {
+            let entry = entry.map_err(BuildError::at(&directory))?;
+            let (file, kind) = (entry.path(), entry.file_type());
+            if kind.map_err(BuildError::at(&file))?.is_dir() {
+                // What git keeps for itself is no part of the source.
+                let is_git = file.file_name().is_some_and(|name| name == ".git");
+                directories.extend((!is_git).then_some(file));
+            } else {
+                let below = file.strip_prefix(path).unwrap_or(&file);
+                lines.push(format!("{} {}\n", below.display(), self::entry(&file)?));
+            }
+        }
+    }
+    lines.sort();
+    let identity = checksum::of_bytes(lines.concat().as_bytes());
+    Ok(SourceTree {
+        path: path.to_owned(),
+        described: format!("{}, files {:.12}", path.display(), identity),
+        identity: format!("files {identity}"),
+    })
+}
+
+/// What a file is, as a text of one line.
+fn entry(file: &Path) -> Result<String, BuildError> {
+    let metadata = fs::symlink_metadata(file).map_err(BuildError::at(file))?;
+    if metadata.is_symlink() {
+        let target = fs::read_link(file).map_err(BuildError::at(file))?;
+        return Ok(format!("-> {}", target.display()));
+    }
+    if !metadata.is_file() {
+        // A pipe or a socket is no part of a source, and would be waited for.
+        return Ok("special".to_owned());
+    }
+    let is_executable = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o111;
+    let sum = checksum::of_file(file).map_err(BuildError::at(file))?;
+    Ok(format!(
+        "{sum} {}",
+        if is_executable == 0 { "" } else { "x" }
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// A directory that whoever compiles can read.
+    fn tree() -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(directory.path(), open).unwrap();
+        for name in ["Makefile", "Kconfig"] {
+            fs::write(directory.path().join(name), name).unwrap();
+        }
+        directory
+    }
+
+    fn found(path: &Path) -> Result<SourceTree, BuildError> {
+        let word = path.to_str().unwrap();
+        find(word, path, path, Worker::new(), &mut |_| ())
+    }
+
+    fn git(path: &Path, words: &[&str]) {
+        let mut command = Command::new("git");
+        command.args(["-c", "user.name=a", "-c", "user.email=a@b", "-C"]);
+        let output = command.arg(path).args(words).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+
+    #[test]
+    fn a_directory_is_told_by_all_of_its_files() {
+        let tree = tree();
+        let path = tree.path();
+        let first = found(path).unwrap().identity;
+        assert_eq!(found(path).unwrap().identity, first);
+        let mut seen = vec![first];
+        fs::write(path.join("Makefile"), "other").unwrap();
+        seen.push(found(path).unwrap().identity);
+        fs::rename(path.join("Makefile"), path.join("x")).unwrap();
+        fs::write(path.join("Makefile"), "").unwrap();
+        seen.push(found(path).unwrap().identity);
+        std::os::unix::fs::symlink("x", path.join("link")).unwrap();
+        seen.push(found(path).unwrap().identity);
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(path.join("x"), executable).unwrap();
+        seen.push(found(path).unwrap().identity);
+        let count = seen.len();
+        seen.sort();
+        seen.dedup();
+        assert_eq!(seen.len(), count);
+    }
+
+    #[test]
+    fn a_work_tree_is_told_by_its_commit_and_what_differs() {
+        let tree = tree();
+        let path = tree.path();
+        git(path, &["init", "-q"]);
+        fs::write(path.join(".gitignore"), "*.o\n").unwrap();
+        git(path, &["add", "."]);
+        git(path, &["commit", "-qm", "a"]);
+        let clean = found(path).unwrap();
+        assert!(clean.identity.starts_with("git "), "{clean:?}");
+        assert!(!clean.described.contains("changes"), "{clean:?}");
+        // The same files are the same source, whatever the commit says.
+        git(path, &["commit", "-q", "--allow-empty", "-m", "b"]);
+        assert_eq!(found(path).unwrap().identity, clean.identity);
+        fs::write(path.join("a.o"), "built").unwrap();
+        assert_eq!(found(path).unwrap().identity, clean.identity);
+        fs::write(path.join("new.c"), "1").unwrap();
+        let new = found(path).unwrap();
+        assert!(new.described.ends_with("with changes"), "{new:?}");
+        fs::write(path.join("new.c"), "2").unwrap();
+        let other = found(path).unwrap();
+        fs::remove_file(path.join("new.c")).unwrap();
+        fs::write(path.join("Makefile"), "other").unwrap();
+        let changed = found(path).unwrap();
+        let all = [&clean, &new, &other, &changed].map(|one| &one.identity);
+        for (at, one) in all.iter().enumerate() {
+            assert!(!all[..at].contains(one), "{one}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_source_is_refused() {
+        let tree = tree();
+        let error = found(&tree.path().join("gone")).unwrap_err().to_string();
+        assert!(
+            error.contains("expected the source of a Linux kernel"),
+            "{error}"
+        );
+        fs::remove_file(tree.path().join("Kconfig")).unwrap();
+        assert!(matches!(found(tree.path()), Err(BuildError::NoSource(_))));
+    }
+}

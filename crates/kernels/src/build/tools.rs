@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a kernel is built with: programs and headers of this machine.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use super::error::BuildError;
+use super::worker::Worker;
+
+/// Programs, and the packages of Debian that have them.
+const PROGRAMS: [(&str, &str); 7] = [
+    ("make", "make"),
+    ("gcc", "gcc"),
+    ("ld", "binutils"),
+    ("flex", "flex"),
+    ("bison", "bison"),
+    ("bc", "bc"),
+    ("perl", "perl"),
+];
+
+/// Headers: `objtool` reads ELF files, certificates are read by OpenSSL.
+const HEADERS: [(&str, &str); 3] = [
+    ("stdlib.h", "libc6-dev"),
+    ("gelf.h", "libelf-dev"),
+    ("openssl/x509.h", "libssl-dev"),
+];
+
+/// Whether all is here; one error names all that is not.
+pub(crate) fn check(worker: Worker) -> Result<(), BuildError> {
+    let mut missing: Vec<_> = PROGRAMS
+        .into_iter()
+        .filter(|(program, _)| find(program).is_none())
+        .collect();
+    let has_compiler = missing.iter().all(|(program, _)| *program != "gcc");
+    for (header, package) in HEADERS {
+        if has_compiler && !has_header(worker, header)? {
+            missing.push((header, package));
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let (missing, packages): (Vec<_>, Vec<_>) = missing.into_iter().unzip();
+    Err(BuildError::Tools {
+        missing: missing.join(", "),
+        packages: packages.join(" "),
+    })
+}
+
+/// A program in the PATH.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut all = std::env::split_paths(&path).map(|directory| directory.join(program));
+    all.find(|path| path.is_file())
+}
+
+fn has_header(worker: Worker, header: &str) -> Result<bool, BuildError> {
+    let mut child = worker
+        .command("gcc")
+        .args(["-E", "-x", "c", "-o", "/dev/null", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(BuildError::of_setpriv)?;
+    let mut stdin = child.stdin.take().expect("it is a pipe");
+    // Where the compiler does not even read this, its status says so.
+    let _ = stdin.write_all(format!("#include <{header}>\n").as_bytes());
+    drop(stdin);
+    let status = child.wait().map_err(BuildError::of_setpriv)?;
+    Ok(status.success())
+}

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Kernels from source: what is refused before anything is compiled, and, where
+//! `PUNCTUAL_KERNEL_BUILDS=1` asks for it, commits that are compiled and judged.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use punctual_tests::{Ended, KERNELS, Scratch, assert_has, programs};
+use serde_json::Value;
+
+/// Debian's source of the kernel that the other tests run.
+const SOURCE: &str = "linux-source-6.12";
+
+/// A work tree of git that whoever compiles can read, kept with what was built of it.
+const TREE: &str = "/var/tmp/punctual-kernel-builds/linux";
+
+/// A kernel of a few hundred files: a minute where Debian's takes ten.
+const SMALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/small.config");
+
+fn assert_ends(ended: &Ended, status: i32, parts: &[&str]) {
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    assert_eq!(ended.status, Some(status), "{said}");
+    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_has(&flat, parts);
+}
+
+/// `punctual kernel build` of Debian's source with these words.
+fn build(scratch: &Scratch, words: &[&str]) -> Ended {
+    let start = ["kernel", "build", "--source", SOURCE];
+    scratch.run(&[&start[..], words].concat())
+}
+
+#[test]
+fn an_order_that_cannot_be_carried_out_is_refused_before_anything_is_compiled() {
+    let scratch = Scratch::new();
+    fs::set_permissions(scratch.path(""), fs::Permissions::from_mode(0o755)).expect("its mode");
+    let empty = scratch.file("empty.config", "");
+    let arm = scratch.file("arm.config", "CONFIG_ARM64=y\n");
+    let x86 = "expected the configuration of a kernel for x86-64";
+    for (words, parts) in [
+        (
+            &["--config", &empty][..],
+            &[x86, "found no option at all"][..],
+        ),
+        (&["--config", &arm], &[x86, "found another"]),
+        (&["--config", "debian-6.21"], &["found \"debian-6.21\""]),
+        (
+            &["--set", "HZ"],
+            &["such as PREEMPT_LAZY=y", "found \"HZ\""],
+        ),
+        (&["--id", KERNELS[0]], &["expected a kernel id of your own"]),
+        (&["--id", "a b"], &["found \"a b\""]),
+        (&["--jobs", "0"], &["0 is not in 1..=1024"]),
+        (&["--replace"], &["--id"]),
+    ] {
+        let status = if parts[0].starts_with("expected a kernel id") {
+            1
+        } else {
+            2
+        };
+        assert_ends(&build(&scratch, words), status, parts);
+    }
+    let gone = scratch.path("gone").display().to_string();
+    let no_source = scratch.run(&["kernel", "build", "--source", &gone]);
+    assert_ends(&no_source, 2, &["expected the source of a Linux kernel"]);
+    let no_package = scratch.run(&["kernel", "build", "--source", "linux-source-0.1"]);
+    assert_ends(
+        &no_package,
+        1,
+        &["expected a package that matches ^linux-source-0"],
+    );
+
+    // Nor is a commit judged whose build was not asked for, or of runs that there are.
+    let without = scratch.run(&["judge", "demo", "--set", "HZ_1000=y"]);
+    assert_ends(&without, 2, &["name its source (--build DIR)"]);
+    let of_runs = scratch.run(&["judge", "r1", "--build", "."]);
+    assert_ends(&of_runs, 2, &["--build is for a suite"]);
+}
+
+/// Options are held against the real source: its `make olddefconfig`, and its Kconfig files.
+#[test]
+fn an_option_that_the_kernel_does_not_take_is_an_error_that_says_why() {
+    let scratch = Scratch::new();
+    let set = |settings: &[&str]| {
+        let words = settings.iter().flat_map(|one| ["--set", one]);
+        build(&scratch, &words.collect::<Vec<_>>())
+    };
+    // All that is wrong is told at once; what is right is not.
+    let both = set(&[
+        "PREMPT_RT=y",
+        "CONFIG_PREEMPT=y",
+        "PREEMPTION=n",
+        "HZ_300=y",
+    ]);
+    let told = [
+        "PREMPT_RT=y: this kernel does not know the option; did you mean PREEMPT_RT?",
+        "PREEMPTION=n: its configuration has PREEMPTION=y: it cannot be set",
+    ];
+    assert_ends(&both, 2, &told);
+    for right in ["PREEMPT=y", "HZ_300"] {
+        assert!(
+            !both.stderr.contains(&format!(": {right}")),
+            "{}",
+            both.stderr
+        );
+    }
+    // Of a choice the last counts, and the first is told.
+    let choice = set(&["HZ_100=y", "HZ_1000=y"]);
+    assert_ends(
+        &choice,
+        2,
+        &["HZ_100=y", "it is one of a choice, which is HZ_1000"],
+    );
+    let depends = set(&["COMPILE_TEST=y", "PREEMPT_RT=y"]);
+    assert_ends(
+        &depends,
+        2,
+        &[
+            "PREEMPT_RT=y",
+            "it depends on",
+            "!COMPILE_TEST",
+            "COMPILE_TEST=y",
+        ],
+    );
+}
+
+#[test]
+fn a_variant_needs_a_kernel_that_was_built() {
+    let scratch = Scratch::new();
+    let options = "[[option]]\nname = \"fast\"\nset = [\"HZ_1000=y\"]\n";
+    let options = scratch.file("options.toml", options);
+    let ended = scratch.run(&["ablate", "--kernel", KERNELS[0], "--options", &options]);
+    let told = [
+        "option \"fast\"",
+        "expected a kernel that `punctual kernel build` made",
+    ];
+    assert_ends(&ended, 2, &told);
+}
+
+/// A commit: what it is, and the text that it puts in place of another in a file.
+type Commit = (&'static str, &'static str, &'static str, &'static str);
+
+/// Between the interrupt of a timer and the wake-up of who waits for it: 1,000 rounds of three
+/// instructions in which nobody else may run.
+const PLANTED: Commit = (
+    "hrtimer: tidy up",
+    "kernel/time/hrtimer.c",
+    "\tt->task = NULL;\n\tif (task)\n\t\twake_up_process(task);",
+    "\tt->task = NULL;\n\tpreempt_disable();\n\tfor (int i = 0; i < 1000; i++)\n\
+     \t\tasm volatile(\"\" : \"+r\" (i));\n\tpreempt_enable();\n\tif (task)\n\t\twake_up_process(task);",
+);
+
+const COMMITS: [Commit; 8] = [
+    (
+        "acct: a comment",
+        "kernel/acct.c",
+        "#include <linux/mm.h>",
+        "/* one */\n#include <linux/mm.h>",
+    ),
+    (
+        "msgutil: a comment",
+        "ipc/msgutil.c",
+        "#include <linux/ipc.h>",
+        "/* two */\n#include <linux/ipc.h>",
+    ),
+    (
+        "mincore: a comment",
+        "mm/mincore.c",
+        "#include <linux/mman.h>",
+        "/* three */\n#include <linux/mman.h>",
+    ),
+    (
+        "groups: half of a change",
+        "kernel/groups.c",
+        "#include <linux/cred.h>",
+        "#include <linux/cred.h>\nint half(",
+    ),
+    (
+        "groups: the other half",
+        "kernel/groups.c",
+        "int half(",
+        "/* whole */",
+    ),
+    PLANTED,
+    (
+        "splice: a comment",
+        "fs/splice.c",
+        "#include <linux/bvec.h>",
+        "/* seven */\n#include <linux/bvec.h>",
+    ),
+    (
+        "acct: another comment",
+        "kernel/acct.c",
+        "/* one */",
+        "/* eight */",
+    ),
+];
+
+/// The same as an option of the configuration.
+const OPTION: [Commit; 2] = [
+    (
+        "time: an option",
+        "kernel/time/Kconfig",
+        "menu \"Timers subsystem\"\n",
+        "menu \"Timers subsystem\"\n\nconfig LINGER\n\tbool \"Linger before each wake-up\"\n",
+    ),
+    (
+        "hrtimer: linger",
+        PLANTED.1,
+        PLANTED.2,
+        "\tt->task = NULL;\n\tfor (int i = 0; IS_ENABLED(CONFIG_LINGER) && i < 1000; i++)\n\
+         \t\tasm volatile(\"\" : \"+r\" (i));\n\tif (task)\n\t\twake_up_process(task);",
+    ),
+];
+
+/// Options of which one is planted, and one may do a little.
+const OPTIONS: &str = "\
+[[option]]
+name = \"unchecked stacks\"
+set = [\"SCHED_STACK_END_CHECK=n\"]
+[[option]]
+name = \"planted\"
+set = [\"LINGER=y\"]
+";
+
+fn git(words: &[&str]) -> String {
+    let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
+    let mut command = Command::new("git");
+    command.args(["-C", TREE]).args(who).args(words);
+    let ended = Ended::of(&mut command);
+    assert_eq!(ended.status, Some(0), "git {words:?}: {}", ended.stderr);
+    ended.stdout.trim().to_owned()
+}
+
+/// A few wake-ups.
+fn suite(scratch: &Scratch) -> String {
+    let step = "[[step]]\nprobe = \"timer\"\nsamples = 60\n";
+    scratch.suite("short", &["full"], step)
+}
+
+/// Debian's source as a work tree of which the tag `base` is the first commit.
+fn tree() {
+    let tree = Path::new(TREE);
+    if !tree.join(".git/refs/tags/base").is_file() {
+        let script = "set -e; rm -rf \"$1\"; mkdir -p \"$1\"; cd \"$1\"\n\
+            apt-get -q -o APT::Sandbox::User=root download \"$2\"\n\
+            dpkg-deb --fsys-tarfile ./*.deb | tar -xO \"./usr/src/$2.tar.xz\" |\n\
+                tar -xJ --strip-components=1\n\
+            rm ./*.deb; git init -q -b main .";
+        let mut command = Command::new("sh");
+        let made = Ended::of(command.args(["-c", script, "sh", TREE, SOURCE]));
+        assert_eq!(made.status, Some(0), "{}", made.stderr);
+        // Debian's own .gitignore would have nothing in it.
+        git(&["add", "--all", "--force", "."]);
+        git(&["commit", "-q", "-m", "Debian's source"]);
+        git(&["tag", "base"]);
+    }
+    // What an earlier test has left.
+    let mut reset = Command::new("git");
+    let _ = Ended::of(reset.args(["-C", TREE, "bisect", "reset"]));
+    git(&["checkout", "-q", "--force", "-B", "trial", "base"]);
+}
+
+fn commit((subject, file, from, to): Commit) {
+    let path: PathBuf = Path::new(TREE).join(file);
+    let text = fs::read_to_string(&path).expect("a file of the source");
+    assert_eq!(text.matches(from).count(), 1, "{file}: {from}");
+    fs::write(&path, text.replace(from, to)).expect("a file of the source");
+    git(&["commit", "-q", "-a", "-m", subject]);
+}
+
+/// Commits and options that are known: both tests have one work tree.
+#[test]
+fn what_was_planted_is_found() {
+    if punctual_skip::long("PUNCTUAL_KERNEL_BUILDS") {
+        the_commit_is_found_where_it_was_planted();
+        the_option_that_was_planted_is_ranked_first();
+    }
+}
+
+/// One of eight commits makes each wake-up 3 µs later, and one does not compile.
+fn the_commit_is_found_where_it_was_planted() {
+    tree();
+    COMMITS.into_iter().for_each(commit);
+    let scratch = Scratch::new();
+    let suite = suite(&scratch);
+    // Of a wake-up that is 4 µs late and one that is 7 µs late.
+    let limit = "[[limit]]\nprobe = \"timer\"\nwhat = \"median\"\nconfidence = 80\n\
+        at_most = \"5.5 us\"\n";
+    let limits = scratch.file("limits.toml", limit);
+    git(&["bisect", "start", "trial", "base"]);
+    let mut run = Command::new("git");
+    scratch.prepare(&mut run);
+    let punctual = programs().join("punctual");
+    run.args(["-C", TREE, "bisect", "run"]).arg(punctual);
+    run.args(["judge", &suite, "--build", ".", "--limits", &limits]);
+    run.args(["--config", SMALL, "--full", "--git-bisect", "--no-explain"]);
+    let ended = Ended::of(&mut run);
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    println!("{said}");
+    assert_eq!(ended.status, Some(0), "{said}");
+    assert_has(
+        &said,
+        &[
+            "is the first bad commit",
+            PLANTED.0,
+            "kernel/groups.c",
+            "this commit does not build: it is skipped",
+        ],
+    );
+    let first_bad = git(&["log", "-1", "--format=%s", "refs/bisect/bad"]);
+    assert_eq!(first_bad, PLANTED.0);
+    // Eight commits are three halvings, and one more.
+    let judged = said.matches(": compiling ").count() - said.matches("it is skipped").count();
+    assert!(judged <= 4, "{judged}: {said}");
+    git(&["bisect", "reset"]);
+}
+
+/// Among options of the configuration the one that delays each wake-up comes first; alone, and
+/// in a pair; and the path that it adds is the function into which it was planted.
+fn the_option_that_was_planted_is_ranked_first() {
+    tree();
+    OPTION.into_iter().for_each(commit);
+    let scratch = Scratch::new();
+    let suite = suite(&scratch);
+    let id = "kernel-builds-base";
+    let start = [
+        "kernel", "build", "--source", TREE, "--config", SMALL, "--full",
+    ];
+    let named = ["--id", id, "--replace", "--json"];
+    let built = scratch.run(&[&start[..], &named].concat());
+    assert_ends(&built, 0, &["\"modules\": true", "is in the cache"]);
+    let options = scratch.file("options.toml", OPTIONS);
+    let ablate = |more: &[&str]| {
+        let words = [
+            "ablate",
+            "--kernel",
+            id,
+            "--suite",
+            &suite,
+            "--options",
+            &options,
+        ];
+        scratch.run(&[&words[..], more].concat())
+    };
+    let ended = ablate(&["--pairs", "--explain", "1", "--json"]);
+    println!("{}{}", ended.stdout, ended.stderr);
+    let found: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    let first = &found["options"][0];
+    let names = first["names"].as_array().expect("names");
+    assert!(names.contains(&"planted".into()), "{first}");
+    let figures = first["figures"].as_array().expect("figures");
+    let median = figures.iter().find(|one| one["figure"] == "median");
+    let median = median.expect("the median");
+    assert_eq!(median["verdict"]["verdict"], "higher", "{median}");
+    let by = median["with_ns"].as_i64().zip(median["base_ns"].as_i64());
+    let by = by.map(|(with, base)| with - base).expect("medians");
+    // 1,000 rounds of three instructions, each a nanosecond.
+    assert!((2_900..3_200).contains(&by), "{median}");
+    assert_has(&first["why"]["with"].to_string(), &["hrtimer_wakeup"]);
+
+    // A base whose source has changed is no base any more.
+    commit(COMMITS[0]);
+    let other = "[[option]]\nname = \"other\"\nset = [\"SCHED_HRTICK=n\"]\n";
+    let other = scratch.file("other.toml", other);
+    let words = [
+        "ablate",
+        "--kernel",
+        id,
+        "--suite",
+        &suite,
+        "--options",
+        &other,
+    ];
+    assert_ends(
+        &scratch.run(&words),
+        1,
+        &["option \"other\"", "found it changed"],
+    );
+}
