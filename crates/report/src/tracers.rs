@@ -259,7 +259,7 @@ fn signed(time: Nanos) -> String {
 /// How often each tracer's story names what the scope saw.
 fn agreements(groups: &[Group<'_>]) -> String {
     let mut text = format!(
-        "Whom a tracer blames for the samples that it caught\n{:16} {:10} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9}\n",
+        "Whom a tracer blames for the samples that it caught\n{:16} {:10} {:>7} {:>8} {:>8} {:>8} {:>8} {:>8}\n",
         "kernel", "tracer", "caught", "the same", "its kind", "another", "nothing", "itself"
     );
     let traced = |group: &&Group<'_>| group.tracer.is_some() && group.absent().is_none();
@@ -271,7 +271,7 @@ fn agreements(groups: &[Group<'_>]) -> String {
         };
         let _ = writeln!(
             text,
-            "{:16} {:10} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9}",
+            "{:16} {:10} {:>7} {:>8} {:>8} {:>8} {:>8} {:>8}",
             group.kernel,
             group.name(),
             told().count(),

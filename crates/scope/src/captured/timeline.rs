@@ -187,7 +187,10 @@ impl<'a> Timeline<'a> {
 
     /// What changes on the CPU, in the order of time.
     fn changes(&self) -> Vec<(Nanos, Change<'a>)> {
-        let mut changes = Vec::new();
+        // Who had the CPU before anything changed.
+        let first = self.capture.events.first();
+        let first = first.map(|event| (Nanos(i64::MIN), Change::Task(event.task.clone())));
+        let mut changes: Vec<_> = first.into_iter().collect();
         for event in &self.capture.events {
             let at = event.at;
             match &event.what {
@@ -216,10 +219,6 @@ impl<'a> Timeline<'a> {
                     }
                 },
                 _ => {}
-            }
-            if changes.is_empty() {
-                // Who had the CPU before anything changed.
-                changes.push((at, Change::Task(event.task.clone())));
             }
         }
         changes.sort_by_key(|(at, _)| *at);
