@@ -58,7 +58,7 @@ impl BuildArgs {
 pub fn made(order: &Order) -> Result<Option<Built>> {
     let (catalog, cancel) = (catalog()?, interrupt::flag()?);
     told(build::build(&catalog, order, cancel, &mut |message| {
-        say!("{message}")
+        say!("{message}");
     }))
 }
 
