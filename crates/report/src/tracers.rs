@@ -194,8 +194,9 @@ impl Group<'_> {
     }
 
     fn worst(&self) -> Option<Nanos> {
-        let recordings = self.runs.iter().flat_map(|one| &one.run.recordings);
-        recordings.filter_map(|one| one.max()).max()
+        let mut recordings = self.runs.iter().flat_map(|one| &one.run.recordings);
+        let first = recordings.next()?.max();
+        recordings.fold(first, |worst, one| worst.max(one.max()))
     }
 
     /// The median length of a stage, over the samples that were followed.

@@ -112,15 +112,15 @@ impl Tracers {
 
     /// A run with what the scope saw of it. `None` where Ctrl-C has ended it.
     fn traced(&self, run: Run, tracer: Option<Tracer>, cancel: &AtomicBool) -> Option<Traced> {
-        let traced = Traced {
+        let found = Traced {
             tracer,
             absent: absent(&run),
             followed: Vec::new(),
             told: Vec::new(),
             run,
         };
-        let Some(recording) = traced.run.recordings.first() else {
-            return Some(traced);
+        let Some(recording) = found.run.recordings.first() else {
+            return Some(found);
         };
         let step = (recording.count / FOLLOWED).max(1);
         let even = (0..recording.count).step_by(step as usize);
@@ -130,23 +130,23 @@ impl Tracers {
             .chain(caught)
             .map(|seq| (&recording.key, seq))
             .collect();
-        if traced.absent.is_some() {
-            return Some(traced);
+        if found.absent.is_some() {
+            return Some(found);
         }
-        let stories = ReplayArgs::quiet(self.quiet).stories(&traced.run, &samples, cancel)?;
+        let stories = ReplayArgs::quiet(self.quiet).stories(&found.run, &samples, cancel)?;
         let mut stories = stories.into_iter();
         let even: Vec<Story> = stories.by_ref().take(followed).collect();
         let pairs = recording.captures.iter().zip(stories);
         let told = pairs.map(|(capture, truth)| Told {
             seq: capture.sample.seq,
             truth,
-            tracer: punctual_scope::captured::breakdown(&traced.run, capture),
+            tracer: punctual_scope::captured::breakdown(&found.run, capture),
         });
         let told = told.collect();
         Some(Traced {
             followed: even,
             told,
-            ..traced
+            ..found
         })
     }
 }

@@ -146,9 +146,11 @@ fn story_body(story: &Breakdown, is_open: bool) -> Markup {
         SampleSpan::Lateness => "between due and taken",
         SampleSpan::Handover | SampleSpan::Gap => "between the two readings of the clock",
     };
-    let size = match story.flame.is_empty() {
-        true => story.parts.len().to_string(),
-        false => format!("{}, to the nanosecond", story.parts.len()),
+    let count = story.parts.len();
+    let size = if story.flame.is_empty() {
+        count.to_string()
+    } else {
+        format!("{count}, to the nanosecond")
     };
     html! {
         (timeline(story))

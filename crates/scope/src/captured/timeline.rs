@@ -159,8 +159,8 @@ impl<'a> Timeline<'a> {
         ];
         let mut parts = Vec::new();
         for (stage, from, to) in stages {
-            for (from, to, state) in self.pieces(from, to) {
-                let part = self.part(stage, from, to, &state);
+            for (from, to, doing) in self.pieces(from, to) {
+                let part = self.part(stage, from, to, &doing);
                 push(&mut parts, part);
             }
         }
@@ -169,18 +169,18 @@ impl<'a> Timeline<'a> {
 
     /// What the CPU did from one moment to another, piece by piece.
     fn pieces(&self, from: Nanos, to: Nanos) -> Vec<(Nanos, Nanos, State)> {
-        let mut state = State::default();
+        let mut doing = State::default();
         let mut pieces = Vec::new();
         let mut begin = from;
         for (at, change) in self.changes() {
             if at > from && at > begin && begin < to {
-                pieces.push((begin, at.min(to), state.clone()));
+                pieces.push((begin, at.min(to), doing.clone()));
                 begin = at.min(to);
             }
-            change.make(&mut state);
+            change.make(&mut doing);
         }
         if begin < to {
-            pieces.push((begin, to, state));
+            pieces.push((begin, to, doing));
         }
         pieces
     }
@@ -232,12 +232,12 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    fn part(&self, stage: PathStage, from: Nanos, to: Nanos, state: &State) -> Part {
+    fn part(&self, stage: PathStage, from: Nanos, to: Nanos, doing: &State) -> Part {
         let length = to - from;
-        let (cause, place) = self.cause(stage, (from, to), state);
+        let (cause, place) = self.cause(stage, (from, to), doing);
         let main = match (cause, place) {
-            (Cause::HardIrq, _) => state.irqs.last().map(|name| (name.clone(), None)),
-            (Cause::Softirq, _) => state.softirq.clone().map(|name| (name, None)),
+            (Cause::HardIrq, _) => doing.irqs.last().map(|name| (name.clone(), None)),
+            (Cause::Softirq, _) => doing.softirq.clone().map(|name| (name, None)),
             (_, Some(place)) => Some((place.function.to_owned(), place.caller.map(str::to_owned))),
             _ => None,
         };
@@ -255,7 +255,7 @@ impl<'a> Timeline<'a> {
             length,
             by: None,
             cpu: None,
-            thread: format!("{}-{}", state.task.comm, state.task.pid),
+            thread: format!("{}-{}", doing.task.comm, doing.task.pid),
             main,
             within: Vec::new(),
         }
@@ -265,19 +265,19 @@ impl<'a> Timeline<'a> {
         &self,
         stage: PathStage,
         (from, to): (Nanos, Nanos),
-        state: &State,
+        doing: &State,
     ) -> (Cause, Option<stack::Place<'a>>) {
         let length = to - from;
         match stage {
-            PathStage::Interrupt if !state.irqs.is_empty() => (Cause::HardIrq, None),
+            PathStage::Interrupt if !doing.irqs.is_empty() => (Cause::HardIrq, None),
             PathStage::Interrupt if length <= GRAIN => (Cause::Pending, None),
-            PathStage::Interrupt if state.task.pid == 0 => (Cause::Idle, None),
+            PathStage::Interrupt if doing.task.pid == 0 => (Cause::Idle, None),
             PathStage::Interrupt => self.cause_of_masking(),
-            PathStage::Switch => self.cause_of_waiting((from, to), state),
+            PathStage::Switch => self.cause_of_waiting((from, to), doing),
             // The handler itself, and nothing that a tracer knows of, is the way.
             PathStage::Handler => (Cause::Path, None),
-            _ if !state.irqs.is_empty() => (Cause::HardIrq, None),
-            _ if state.softirq.is_some() => (Cause::Softirq, None),
+            _ if !doing.irqs.is_empty() => (Cause::HardIrq, None),
+            _ if doing.softirq.is_some() => (Cause::Softirq, None),
             _ if length > LONGEST_WAY => (Cause::Unseen, None),
             _ => (Cause::Path, None),
         }
@@ -300,16 +300,16 @@ impl<'a> Timeline<'a> {
     fn cause_of_waiting(
         &self,
         (from, to): (Nanos, Nanos),
-        state: &State,
+        doing: &State,
     ) -> (Cause, Option<stack::Place<'a>>) {
         let length = to - from;
         // The rest of the handler that has woken it is the way.
         let is_waking = self.entry.is_some() && from == self.milestones.woken;
-        if !state.irqs.is_empty() {
+        if !doing.irqs.is_empty() {
             let is_way = is_waking && length <= GRAIN * 7;
             return (if is_way { Cause::Path } else { Cause::HardIrq }, None);
         }
-        if state.softirq.is_some() {
+        if doing.softirq.is_some() {
             return (Cause::Softirq, None);
         }
         if length <= GRAIN {
@@ -327,7 +327,7 @@ impl<'a> Timeline<'a> {
         if entry.context.soft_irq && self.preemption != Preemptibility::Rt {
             return (Cause::Softirq, None);
         }
-        if state.task.pid != entry.task.pid {
+        if doing.task.pid != entry.task.pid {
             return (Cause::OtherThread, None);
         }
         if self.preemption == Preemptibility::Asked {
@@ -406,13 +406,13 @@ enum Change<'a> {
 }
 
 impl Change<'_> {
-    fn make(self, state: &mut State) {
+    fn make(self, doing: &mut State) {
         match self {
-            Self::Task(task) => state.task = task,
-            Self::Irq(name) => state.irqs.push(name.to_owned()),
-            Self::NoIrq => drop(state.irqs.pop()),
-            Self::Softirq(name) => state.softirq = Some(name.to_owned()),
-            Self::NoSoftirq => state.softirq = None,
+            Self::Task(task) => doing.task = task,
+            Self::Irq(name) => doing.irqs.push(name.to_owned()),
+            Self::NoIrq => drop(doing.irqs.pop()),
+            Self::Softirq(name) => doing.softirq = Some(name.to_owned()),
+            Self::NoSoftirq => doing.softirq = None,
         }
     }
 }
