@@ -175,12 +175,12 @@ const COMMITS: [Commit; 8] = [
         "groups: half of a change",
         "kernel/groups.c",
         "#include <linux/cred.h>",
-        "#include <linux/cred.h>\nint half(",
+        "#include <linux/cred.h>\n#error half of a change",
     ),
     (
         "groups: the other half",
         "kernel/groups.c",
-        "int half(",
+        "#error half of a change",
         "/* whole */",
     ),
     PLANTED,
@@ -329,9 +329,9 @@ fn the_option_that_was_planted_is_ranked_first() {
     let start = [
         "kernel", "build", "--source", TREE, "--config", SMALL, "--full",
     ];
-    let named = ["--id", id, "--replace", "--json"];
+    let named = ["--id", id, "--replace"];
     let built = scratch.run(&[&start[..], &named].concat());
-    assert_ends(&built, 0, &["\"modules\": true", "is in the cache"]);
+    assert_ends(&built, 0, &["is in the cache"]);
     let options = scratch.file("options.toml", OPTIONS);
     let ablate = |more: &[&str]| {
         let words = [
