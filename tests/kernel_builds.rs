@@ -349,8 +349,8 @@ fn the_option_that_was_planted_is_ranked_first() {
     println!("{}{}", ended.stdout, ended.stderr);
     let found: Value = serde_json::from_str(&ended.stdout).expect("JSON");
     let first = &found["options"][0];
-    let names = first["names"].as_array().expect("names");
-    assert!(names.contains(&"planted".into()), "{first}");
+    let ids = first["names"].as_array().expect("ids");
+    assert!(ids.contains(&"planted".into()), "{first}");
     let figures = first["figures"].as_array().expect("figures");
     let median = figures.iter().find(|one| one["figure"] == "median");
     let median = median.expect("the median");

@@ -255,19 +255,7 @@ fn a_cluster_delivers_each_run_once_whatever_dies() {
     until("the first node measures", || running("n1"));
     cluster.lose("n1");
     cluster.kill("slurmctld", Signal::TERM);
-    // A result that somebody has damaged is delivered again.
-    for task in fs::read_dir(Path::new(&shared).join("tasks")).expect("tasks") {
-        let task = task.expect("an entry").path();
-        let name = task
-            .file_stem()
-            .expect("a key")
-            .to_string_lossy()
-            .into_owned();
-        let result = Path::new(&shared).join(format!("results/{name}.punctual"));
-        if !result.exists() {
-            fs::write(result, "x").expect("a file");
-        }
-    }
+    damage_results(Path::new(&shared));
     server.stop(Stop::Crash);
     server.start();
     cluster.start_controller();
@@ -309,6 +297,18 @@ fn a_cluster_delivers_each_run_once_whatever_dies() {
         again.stderr
     );
     assert_eq!(finished(&scratch, &in_store), all);
+}
+
+/// A result that somebody has damaged is delivered again.
+fn damage_results(shared: &Path) {
+    for task in fs::read_dir(shared.join("tasks")).expect("tasks") {
+        let task = task.expect("an entry").path();
+        let name = task.file_stem().expect("a key").to_string_lossy();
+        let result = shared.join(format!("results/{name}.punctual"));
+        if !result.exists() {
+            fs::write(result, "x").expect("a file");
+        }
+    }
 }
 
 /// Nothing is asserted about how long anything takes; what is printed is for people.
