@@ -73,7 +73,11 @@ fn of_package(
     let path = base.join(&id);
     let lock = base.join(format!("{id}.lock"));
     let _lock = Lock::acquire(&lock).map_err(BuildError::at(&lock))?;
-    if !path.is_dir() {
+    if unpacked_before(&id, &base).is_none() {
+        // One without its digest is of nobody knows what.
+        if path.exists() {
+            fs::remove_dir_all(&path).map_err(BuildError::at(&path))?;
+        }
         let megabytes = candidate.size.div_ceil(1_000_000);
         progress(&format!(
             "{name}: downloading {} ({megabytes} MB)",
