@@ -113,15 +113,14 @@ fn an_option_that_the_kernel_does_not_take_is_an_error_that_says_why() {
         2,
         &["HZ_100=y", "it is one of a choice, which is HZ_1000"],
     );
-    let depends = set(&["COMPILE_TEST=y", "PREEMPT_RT=y"]);
+    let depends = set(&["EXPERT=n", "PREEMPT_RT=y"]);
     assert_ends(
         &depends,
         2,
         &[
             "PREEMPT_RT=y",
-            "it depends on",
-            "!COMPILE_TEST",
-            "COMPILE_TEST=y",
+            "it depends on EXPERT && ARCH_SUPPORTS_RT (",
+            "EXPERT=n",
         ],
     );
 }
