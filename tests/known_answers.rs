@@ -273,7 +273,8 @@ fn timer_agrees_with_cyclictest_on_each_of_two_cpus() {
         if cpu == 0 {
             check(0, Bound::Ns(150.0), ("min", "Min:"), Some(LONGER_NS));
         }
-        let longer = Some(4.0 * LONGER_NS);
+        // One seed of four may have its wake-ups in the other CPU's way, or out of it, by 2.5 us.
+        let longer = Some(6.0 * LONGER_NS);
         check(1, Bound::ShareAndNoise(0.03), ("mean", "Avg:"), longer);
         check(1, Bound::Overlap, ("max", "Max:"), None);
     }

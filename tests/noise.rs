@@ -92,7 +92,11 @@ fn a_stall_is_one_interruption_of_its_length_where_it_is() {
         };
         // A turn of the other CPU may be behind it, and the tick that it held up.
         assert!((500_000..530_000).contains(&stalled), "{kernel}: {stalled}");
-        assert_eq!(long(&two[1]), [0_i64; 0], "{kernel}: the other CPU");
+        // What is as long as a slice of the scheduler's, milliseconds, is another thread's turn:
+        // these threads are SCHED_OTHER.
+        let mut other = long(&two[1]);
+        other.retain(|value| *value < 1_000_000);
+        assert_eq!(other, [0_i64; 0], "{kernel}: the other CPU");
     }
 }
 
