@@ -335,16 +335,21 @@ fn rows(runs: &[Run]) -> Vec<Measurement> {
     let recorded = runs.iter().flat_map(|run| &run.recordings);
     let mut rows = distinct(recorded.map(Measurement::of));
     gather_steps(&mut rows);
-    // A probe that could run nowhere still has its row.
-    for absent in runs.iter().flat_map(|run| &run.unsupported) {
-        let has_row = |row: &Measurement| (&row.probe, &row.load) == (&absent.probe, &absent.load);
-        if !rows.iter().any(has_row) {
-            rows.push(Measurement {
-                probe: absent.probe.clone(),
-                load: absent.load.clone(),
-                variant: String::new(),
-                repetition: 1,
-            });
+    // A step that could not run still has its row: one in which its run has nothing else.
+    for run in runs {
+        for absent in &run.unsupported {
+            let is_shown = |row: &Measurement| {
+                (&row.probe, &row.load) == (&absent.probe, &absent.load)
+                    && !run.recordings.iter().any(|one| row.matches(one))
+            };
+            if !rows.iter().any(is_shown) {
+                rows.push(Measurement {
+                    probe: absent.probe.clone(),
+                    load: absent.load.clone(),
+                    variant: String::new(),
+                    repetition: 1,
+                });
+            }
         }
     }
     rows
@@ -364,9 +369,36 @@ fn gather_steps(rows: &mut Vec<Measurement>) {
 #[cfg(test)]
 mod tests {
     use punctual_model::MachineRecord;
+    use punctual_model::record::Unsupported;
 
     use super::*;
     use crate::fixtures;
+
+    #[test]
+    fn a_step_that_could_not_run_is_not_hidden_by_another_of_the_same_probe_and_load() {
+        let mut run = fixtures::whole().remove(0);
+        let of_timer =
+            |one: &&Recording| (one.key.probe.as_str(), one.key.load.as_str()) == ("timer", "idle");
+        assert_eq!(run.recordings.iter().filter(of_timer).count(), 1, "{run:?}");
+        let before = Matrix::new(std::slice::from_ref(&run)).rows.len();
+        run.unsupported.push(Unsupported {
+            step: 9,
+            probe: "timer".into(),
+            load: "idle".into(),
+            reason: "refused".into(),
+        });
+        let runs = [run];
+        let matrix = Matrix::new(&runs);
+        assert_eq!(matrix.rows.len(), before + 1);
+        let reasons = matrix
+            .rows
+            .iter()
+            .filter_map(|row| match matrix.columns[0].cell(row) {
+                Availability::Unsupported(reason) => Some(reason.to_string()),
+                _ => None,
+            });
+        assert!(reasons.into_iter().any(|reason| reason == "refused"));
+    }
 
     #[test]
     fn seeds_of_one_subject_share_a_column() {
