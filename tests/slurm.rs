@@ -223,15 +223,7 @@ fn a_cluster_delivers_each_run_once_whatever_dies() {
     );
     let campaign = scratch.file("matrix.toml", matrix);
     let shared = scratch.path("shared").display().to_string();
-    let words = [
-        "campaign",
-        &campaign,
-        "--executor",
-        "slurm",
-        "--shared",
-        &shared,
-    ];
-    let words = [&words[..], &["--explain", "0"], &in_store].concat();
+    let words = [&on_slurm(&campaign, &shared)[..], &in_store].concat();
     let begin = || {
         let mut command = scratch.punctual(&words);
         command.env("SLURM_CONF", cluster.path("slurm.conf"));
@@ -299,6 +291,20 @@ fn a_cluster_delivers_each_run_once_whatever_dies() {
     assert_eq!(finished(&scratch, &in_store), all);
 }
 
+/// The words that have a cluster carry a campaign out.
+fn on_slurm<'a>(campaign: &'a str, shared: &'a str) -> [&'a str; 8] {
+    [
+        "campaign",
+        campaign,
+        "--executor",
+        "slurm",
+        "--shared",
+        shared,
+        "--explain",
+        "0",
+    ]
+}
+
 /// A result that somebody has damaged is delivered again.
 fn damage_results(shared: &Path) {
     for task in fs::read_dir(shared.join("tasks")).expect("tasks") {
@@ -332,16 +338,8 @@ fn how_well_nodes_are_used() {
     );
     let campaign = scratch.file("matrix.toml", matrix);
     let shared = scratch.path("shared").display().to_string();
-    let words = [
-        "campaign",
-        &campaign,
-        "--executor",
-        "slurm",
-        "--shared",
-        &shared,
-        "--json",
-    ];
-    let mut command = scratch.punctual(&[&words[..], &["--explain", "0"]].concat());
+    let words = [&on_slurm(&campaign, &shared)[..], &["--json"]].concat();
+    let mut command = scratch.punctual(&words);
     command.env("SLURM_CONF", cluster.path("slurm.conf"));
     let ended = Ended::of(&mut command);
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);

@@ -73,6 +73,6 @@ pub use companion::Companion;
 pub use data_files::is_path;
 pub use error::{Error, did_you_mean};
 pub use observer::Observer;
-pub use runner::{Ended, Job, Results, Runner};
+pub use runner::{Ended, Job, Results, Runner, now};
 pub use scale::Scale;
 pub use subjects::{Choice, choose};

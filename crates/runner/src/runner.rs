@@ -368,6 +368,7 @@ impl Made {
     }
 }
 
-fn now() -> String {
+/// This moment as runs have it: RFC 3339, UTC, to the second.
+pub fn now() -> String {
     Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -10,7 +10,7 @@ use punctual_report::campaign::campaign_json;
 use punctual_report::compare::{Comparable, compare, comparison_json};
 use punctual_report::gate::{Gate, gate_json, gated, gated_page, is_unchanged, rule_of_each};
 use punctual_report::{compared_page, runs_json, runs_page};
-use punctual_store::{Campaign, CampaignSummary, Store, StoreError, Summary};
+use punctual_store::{Campaign, CampaignSummary, RunAt, Store, StoreError, Summary};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -393,25 +393,28 @@ impl Routes<'_> {
 
     /// A campaign so far; where somebody is at it, a browser asks again.
     fn campaign(&self, id: &str) -> Result<Answer, Failure> {
-        let begun = self.store.campaign(id)?.runs;
-        let (going, mut ended): (Vec<_>, Vec<_>) = begun
-            .into_iter()
-            .partition(|one| one.state == State::Running);
-        let unlisted = ended.len().saturating_sub(pages::MOST_LISTED);
-        ended.drain(..unlisted);
-        let mut runs = Vec::new();
-        for one in going.iter().chain(&ended) {
-            runs.extend(self.store.summary(&one.run)?);
-        }
         let is_still = self.query.value("refresh") == Some("no");
-        Ok(self.campaigns.now(self.store, id, |campaign, figures| {
+        self.campaigns.now(self.store, id, |campaign, figures| {
+            let (runs, unlisted) = self.listed(campaign)?;
             let page = pages::campaign(campaign, figures, &runs, unlisted, is_still);
             let again = campaign.summary.is_under_way && !is_still;
-            Answer {
+            Ok(Answer {
                 refresh_s: again.then_some(pages::REFRESH_S),
                 ..Answer::page(page.html())
-            }
-        })?)
+            })
+        })?
+    }
+
+    /// The runs of a campaign that are listed, those that go on first; and how many are not.
+    fn listed(&self, campaign: &Campaign) -> Result<(Vec<Summary>, usize), Failure> {
+        let is_going = |one: &&RunAt| one.state == State::Running;
+        let (going, ended): (Vec<_>, Vec<_>) = campaign.runs.iter().partition(is_going);
+        let unlisted = ended.len().saturating_sub(pages::MOST_LISTED);
+        let mut runs = Vec::new();
+        for one in going.iter().chain(&ended[unlisted..]) {
+            runs.extend(self.store.summary(&one.run)?);
+        }
+        Ok((runs, unlisted))
     }
 
     fn campaign_json(&self, id: &str) -> Result<Answer, Failure> {

@@ -21,7 +21,7 @@ use punctual_report::campaign::{
 use punctual_runner::campaign::slurm::{Event, Outcome, Slurm};
 use punctual_runner::campaign::{self, Campaign as Matrix, Durations, Place, Ready, Setting};
 use punctual_runner::systems::{Builder, PreparedSystem};
-use punctual_runner::{Error, Job, Runner, memory};
+use punctual_runner::{Error, Job, Runner, memory, now};
 use punctual_store::Store;
 use serde_json::{Value, json};
 
@@ -134,8 +134,7 @@ impl Campaign {
             self.show_plan(&ready, &places, &store)?;
             return Ok(ExitStatus::Done);
         }
-        let begun = jiff::Timestamp::now();
-        let id = store.begin_campaign(&ready.asked(), &ready.planned(&places), &second(begun))?;
+        let id = store.begin_campaign(&ready.asked(), &ready.planned(&places), &now())?;
         let mut report = match self.executor {
             Executor::Local => self.measure(&ready, &places, &store)?,
             Executor::Slurm => self.on_cluster(&ready, &places, &store)?,
@@ -145,7 +144,7 @@ impl Campaign {
             self.explain(&mut report, &store)?;
         }
         let told = campaign_text(&report, TOLD_WIDTH);
-        store.end_campaign(&id, &second(jiff::Timestamp::now()), &told)?;
+        store.end_campaign(&id, &now(), &told)?;
         self.show(&report)?;
         tell_of_rest(&report)?;
         Ok(status(&report))
@@ -470,11 +469,6 @@ fn plan_json(matrix: &Matrix, planned: &[Planned], left: Duration) -> Value {
         "seconds_left": left.as_secs_f64(),
         "runs": planned.iter().map(run).collect::<Vec<_>>(),
     })
-}
-
-/// A moment as the store has it.
-fn second(moment: jiff::Timestamp) -> String {
-    moment.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// The number of the worst sample.

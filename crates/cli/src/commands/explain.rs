@@ -7,7 +7,6 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use jiff::Timestamp;
 use punctual_model::capture::TRACER;
 use punctual_model::{Fact, Run};
 use punctual_report::scope::page::{Other, page};
@@ -194,7 +193,7 @@ fn keep(store: &Store, run: &Run, explained: &[Explained], other: Option<Other<'
         return;
     }
     let told = Story {
-        made: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        made: punctual_runner::now(),
         told: text::explained(run, explained, WIDTH),
         json: json::explained(run, explained, None).to_string(),
     };
