@@ -12,6 +12,7 @@ use punctual_model::record::StepRecord;
 use punctual_model::run::{Request, State};
 use punctual_model::{MachineRecord, Nanos, Recorder, Recording, RecordingKey, Run, Subject};
 use punctual_store::{Begun, End, Store, StoreError};
+use punctual_tests::cutter::{Cut, Cutter};
 use punctual_tests::server::{Server, Stop, place};
 use punctual_tests::{Ended, Scratch, assert_has, runs, until};
 use serde_json::Value;
@@ -51,6 +52,15 @@ fn run(seed: u64) -> Run {
         recordings: Vec::new(),
         unsupported: Vec::new(),
         console: String::new(),
+    }
+}
+
+fn step(number: u32) -> StepRecord {
+    StepRecord {
+        step: number,
+        probe: "timer".into(),
+        load: "idle".into(),
+        work: Vec::new(),
     }
 }
 
@@ -216,13 +226,7 @@ fn what_was_acknowledged_is_there_and_nothing_twice_however_the_server_ends() {
                 store
                     .put_recording(&id, &recording(&count.to_string()))
                     .unwrap();
-                let step = StepRecord {
-                    step: count,
-                    probe: "timer".into(),
-                    load: "idle".into(),
-                    work: Vec::new(),
-                };
-                store.add_step(&id, &step).unwrap();
+                store.add_step(&id, &step(count)).unwrap();
                 count += 1;
                 acknowledged.fetch_add(1, Ordering::SeqCst);
             }
@@ -250,6 +254,42 @@ fn what_was_acknowledged_is_there_and_nothing_twice_however_the_server_ends() {
     let steps: Vec<_> = stored.steps.iter().map(|step| step.step).collect();
     assert_eq!(steps, expected, "each once, in their order");
     assert_eq!(stored.recordings.len(), count as usize);
+}
+
+#[test]
+fn what_is_lost_at_its_commit_is_done_once() {
+    // Nothing reaches the disk by itself while the test runs: after a crash the server gives
+    // the numbers of lost transactions to others.
+    let Some(mut server) = Server::with(&["--auth=trust"], &["-c", "wal_writer_delay=10s"]) else {
+        return;
+    };
+    let direct = server.database("runs");
+    let cutter = Cutter::before(server.port());
+    let store = Store::at(&place(&cutter.url("runs"))).unwrap();
+    let id = store.begin(&run(1)).unwrap();
+    let cuts = [Cut::Answer, Cut::Request];
+    let all = cuts.map(|cut| [(cut, false), (cut, true)]).concat();
+    for (n, (cut, is_crash)) in (0..).zip(&all) {
+        cutter.cut(*cut);
+        thread::scope(|scope| {
+            let writer = scope.spawn(|| store.add_step(&id, &step(n)).unwrap());
+            cutter.wait();
+            if *is_crash {
+                server.stop(Stop::Crash);
+                server.start();
+            }
+            let other = Store::at(&place(&direct)).unwrap();
+            for seed in 0..10 {
+                other.begin(&run(100 + seed)).unwrap();
+            }
+            cutter.go_on();
+            writer.join().unwrap();
+        });
+        let steps = store.load(&id).unwrap().steps;
+        let steps: Vec<_> = steps.iter().map(|step| step.step).collect();
+        let expected: Vec<_> = (0..=n).collect();
+        assert_eq!(steps, expected, "{cut:?}, crash: {is_crash}");
+    }
 }
 
 #[test]
@@ -430,6 +470,7 @@ fn what_is_no_store_of_this_version_is_left_as_it_is() {
 
 /// What version 5 added is taken away: so is a store of version 4.
 const TO_VERSION_4: &str = "DROP TABLE punctual.planned_runs; DROP TABLE punctual.campaigns;
+    DROP TABLE punctual.commits;
     DROP INDEX punctual.runs_by_key; ALTER TABLE punctual.runs DROP COLUMN key;
     UPDATE punctual.store SET version = 4";
 

@@ -199,6 +199,11 @@ impl Server {
         format!("postgres://{USER}@localhost:{}/{name}", self.port)
     }
 
+    /// Its port on the loopback.
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
     /// What `psql` prints of a statement.
     ///
     /// # Panics

@@ -175,12 +175,6 @@ pub enum StoreError {
     /// Nothing was ever stored there.
     #[error("there are no runs in {0} yet, or none of this version: `punctual runs` brings it up")]
     NoStore(Place),
-    /// The server does not know any more what became of a transaction.
-    #[error(
-        "the connection was lost while a transaction was committed, and the server cannot say \
-         whether it was: look at the run before you go on"
-    )]
-    Unknowable,
     /// Anything else that a server says.
     #[error("cannot use the store {place}: repair the cause")]
     Server {

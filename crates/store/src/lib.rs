@@ -593,6 +593,7 @@ impl Store {
         }
         self.transact(Kind::Write, |transaction| {
             transaction.execute(sql::FORGET_OWNERS, &[])?;
+            transaction.execute(sql::FORGET_COMMITS, &[])?;
             says(transaction, owner)
         })?;
         let (sender, receiver) = channel();

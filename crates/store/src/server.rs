@@ -3,7 +3,9 @@
 //!
 //! The statements are those of `SQLite`, translated: see [`translated`] and [`definitions`].
 //! A connection that is lost is made again, and what was under way is done again: exactly once,
-//! because the server says of each transaction whether it was committed.
+//! because each transaction that writes leaves its number, which tells whether it was committed.
+//! The server's own numbers (`pg_xact_status`) cannot: after a crash it gives those again that
+//! had not reached its disk.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -18,12 +20,13 @@ use postgres::error::SqlState;
 use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use postgres::{Client, IsolationLevel, Statement};
+use rusqlite::named_params;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 
 use crate::database::{self, Cell, Kind, Parameters, Row};
 use crate::error::{Fault, PATIENCE_S, StoreError};
 use crate::place::Address;
-use crate::{migrate, sql, tls};
+use crate::{migrate, owner, sql, tls};
 
 const PATIENCE: Duration = Duration::from_secs(PATIENCE_S);
 
@@ -36,6 +39,8 @@ const MOST_PREPARED: usize = 100;
 /// A database of a server.
 pub struct Server {
     address: Address,
+    /// Tells this writer from every other.
+    writer: String,
     connection: Mutex<Connection>,
 }
 
@@ -43,6 +48,8 @@ pub struct Server {
 struct Connection {
     client: Client,
     prepared: HashMap<String, Prepared>,
+    /// How many transactions its writer has begun.
+    writes: i64,
     /// Whether nothing may be changed.
     read_only: bool,
     /// Whether it was lost, and no other could be made in time.
@@ -63,6 +70,7 @@ impl Server {
         let opened = Connection::patient(address, read_only, until, false);
         Ok(Self {
             address: address.clone(),
+            writer: owner::new_uid().map_err(StoreError::Owner)?,
             connection: Mutex::new(opened.map_err(|fault| fault.at(&address.clone().into()))?),
         })
     }
@@ -101,10 +109,11 @@ impl Server {
         } else {
             patience
         };
-        let mut committing = None;
+        connection.writes += 1;
+        let mut uncertain = None;
         let mut tries = 0;
         let fault = loop {
-            let fault = match connection.again(kind, &work, &mut committing) {
+            let fault = match connection.attempt(&self.writer, kind, &work, &mut uncertain) {
                 Ok(value) => return Ok(value),
                 Err(fault) => fault,
             };
@@ -117,7 +126,10 @@ impl Server {
             } else if fault.is_lost() {
                 let until = begun + patience;
                 match Connection::patient(&self.address, connection.read_only, until, true) {
-                    Ok(new) => *connection = new,
+                    Ok(new) => {
+                        let writes = connection.writes;
+                        *connection = Connection { writes, ..new };
+                    }
                     Err(fault) => break fault,
                 }
             } else {
@@ -167,6 +179,7 @@ impl Connection {
         let mut new = Self {
             client: config.connect(tls)?,
             prepared: HashMap::new(),
+            writes: 0,
             read_only,
             is_given_up: false,
         };
@@ -181,6 +194,9 @@ impl Connection {
                 WHERE current_setting('synchronous_commit') = 'off';
             SET search_path TO punctual; SET client_min_messages TO warning",
         )?;
+        // A server that has not noticed that a writer is gone keeps the writer's next try waiting.
+        let quiet = format!("SET idle_in_transaction_session_timeout TO '{PATIENCE_S}s'");
+        self.client.batch_execute(&quiet)?;
         match self.version(address)? {
             Some(sql::SCHEMA_VERSION) => {}
             found if self.read_only => {
@@ -223,12 +239,14 @@ impl Connection {
                     prepared: RefCell::new(&mut self.prepared),
                 });
                 migrate::from_version_4(&earlier)?;
+                earlier.batch(sql::COMMITS)?;
                 earlier.batch(sql::SET_VERSION)?;
                 return earlier.commit();
             }
             None => {
                 transaction.batch_execute("CREATE SCHEMA IF NOT EXISTS punctual")?;
                 transaction.batch_execute(&definitions(sql::SCHEMA))?;
+                transaction.batch_execute(&definitions(sql::COMMITS))?;
                 transaction.batch_execute("CREATE TABLE store (version BIGINT NOT NULL)")?;
                 let version = "INSERT INTO store VALUES ($1)";
                 transaction.execute(version, &[&sql::SCHEMA_VERSION])?;
@@ -237,68 +255,42 @@ impl Connection {
         Ok(transaction.commit()?)
     }
 
-    /// Tries a transaction again, unless it was committed when the connection was lost.
-    fn again<T>(
-        &mut self,
-        kind: Kind,
-        work: impl Fn(&database::Transaction) -> Result<T, Fault>,
-        committing: &mut Option<(i64, T)>,
-    ) -> Result<T, Fault> {
-        if let Some((id, _)) = committing {
-            let is_committed = self.is_committed(*id)?;
-            if let Some((_, value)) = committing.take().filter(|_| is_committed) {
-                return Ok(value);
-            }
-        }
-        self.attempt(kind, work, committing)
-    }
-
-    /// Tries a transaction. Where it fails in its very last step, `committing` has its number
-    /// and what it came to: nobody but the server knows then whether it was committed.
+    /// Tries a transaction. Where it fails in its very last step, nobody but the server knows
+    /// whether it was committed: `uncertain` has then what it came to, and the next attempt,
+    /// which waits for the lost one where that still ends, does the work only if it was not.
     fn attempt<T>(
         &mut self,
+        writer: &str,
         kind: Kind,
         work: impl Fn(&database::Transaction) -> Result<T, Fault>,
-        committing: &mut Option<(i64, T)>,
+        uncertain: &mut Option<T>,
     ) -> Result<T, Fault> {
         let builder = self.client.build_transaction();
-        let mut transaction = match kind {
+        let transaction = match kind {
             Kind::Read => builder
                 .isolation_level(IsolationLevel::RepeatableRead)
                 .read_only(true),
             Kind::Write => builder.isolation_level(IsolationLevel::ReadCommitted),
         }
         .start()?;
-        let id = match kind {
-            Kind::Read => None,
-            Kind::Write => Some(transaction.query_one("SELECT txid_current()", &[])?.get(0)),
-        };
         let transaction = database::Transaction::Server(Transaction {
             transaction: RefCell::new(transaction),
             prepared: RefCell::new(&mut self.prepared),
         });
-        let value = work(&transaction)?;
-        match (transaction.commit(), id) {
-            (Ok(()), _) => Ok(value),
-            (Err(fault), None) => Err(fault),
-            (Err(fault), Some(id)) => {
-                *committing = Some((id, value));
-                Err(fault)
-            }
+        if kind == Kind::Read {
+            return work(&transaction);
         }
-    }
-
-    /// Whether the transaction of that number was committed before its connection was lost.
-    fn is_committed(&mut self, id: i64) -> Result<bool, Fault> {
-        let begun = Instant::now();
-        loop {
-            let row = self.client.query_one("SELECT txid_status($1)", &[&id])?;
-            match row.get::<_, Option<&str>>(0) {
-                Some("committed") => return Ok(true),
-                // The server has not noticed yet that its client is gone.
-                Some("in progress") if begun.elapsed() < PATIENCE => thread::sleep(PAUSE),
-                Some("aborted") => return Ok(false),
-                _ => return Err(StoreError::Unknowable.into()),
+        let number = named_params! { ":writer": writer, ":number": self.writes };
+        let was_committed = transaction.execute(sql::COMMIT_ONCE, number)? == 0;
+        if let Some(value) = uncertain.take_if(|_| was_committed) {
+            return Ok(value);
+        }
+        let value = work(&transaction)?;
+        match transaction.commit() {
+            Ok(()) => Ok(value),
+            Err(fault) => {
+                *uncertain = Some(value);
+                Err(fault)
             }
         }
     }
@@ -570,6 +562,7 @@ impl Fault {
             SqlState::ADMIN_SHUTDOWN,
             SqlState::CRASH_SHUTDOWN,
             SqlState::IDLE_SESSION_TIMEOUT,
+            SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
             SqlState::CONNECTION_FAILURE,
         ];
         error.is_closed() || self.io().is_some() || error.code().is_some_and(|c| codes.contains(c))

@@ -258,6 +258,24 @@ ON CONFLICT (boot, pid, start) DO UPDATE SET seen = excluded.seen";
 /// Processes that have ended days ago.
 pub const FORGET_OWNERS: &str = "DELETE FROM owners WHERE seen < unixepoch() - 864000";
 
+/// On a server: the last transaction of each process that writes.
+pub const COMMITS: &str = "
+CREATE TABLE commits (
+    writer TEXT PRIMARY KEY,
+    number INTEGER NOT NULL, -- of the transaction, counted by the writer
+    at     INTEGER NOT NULL  -- seconds since 1970, by the server's clock
+) STRICT;
+";
+
+/// Begins a transaction; changes nothing where it was committed before.
+pub const COMMIT_ONCE: &str = "
+INSERT INTO commits (writer, number, at) VALUES (:writer, :number, unixepoch())
+ON CONFLICT (writer) DO UPDATE SET number = excluded.number, at = excluded.at
+    WHERE commits.number < excluded.number";
+
+/// Writers that have written nothing for days.
+pub const FORGET_COMMITS: &str = "DELETE FROM commits WHERE at < unixepoch() - 864000";
+
 /// A run's recordings, in the order in which they came.
 pub const SELECT_RECORDINGS: &str = "
 SELECT probe, load, variant, crc, body FROM recordings WHERE run = :run ORDER BY number";
