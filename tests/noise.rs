@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Known answers of the probes `noise` and `migrate`: ticks and stalls of known number and
-//! length, a load that is known to share the CPU, a call that moves nobody.
+//! length, other programs in the same guest, a call that moves nobody.
 
-use punctual_tests::{KERNELS, Scratch, finding, has_fair_qemu};
+use std::fmt::Write as _;
+
+use punctual_tests::{Ended, KERNELS, Scratch, finding, has_fair_qemu, runs};
 use serde_json::Value;
 
 /// Debian's kernels have `CONFIG_HZ=250`.
@@ -54,6 +56,114 @@ fn each_tick_is_an_interruption_and_nothing_takes_time_but_the_kernel() {
         assert!(observed >= 1_000_000_000, "{kernel}: {observed}");
         let share = ratio(recording, "interrupted_share") - all as f64 / observed as f64;
         assert!(share.abs() < 1e-12, "{kernel}: {share}");
+    }
+}
+
+/// Two programs agree if they count as many interruptions of one second, to 3 of 250, and the
+/// typical one is in oslat's bucket, to 0.25 us: their loops take as long. Bucket 3 is more than
+/// 2 us, up to 3.
+fn agree((ours, median_us): (usize, f64), (theirs, bucket): (usize, usize)) -> bool {
+    let bucket = bucket as f64 - 1.25..bucket as f64 + 0.25;
+    ours.abs_diff(theirs) <= 3 && bucket.contains(&median_us)
+}
+
+/// The interruptions that oslat's histogram has: how many, and the typical one's bucket. The
+/// first bucket is that of the loop itself.
+fn of_oslat(output: &str) -> (usize, usize) {
+    let line = |line: &str| -> Option<(usize, usize)> {
+        let (bucket, count) = line.split_once(" (us):\t")?;
+        let count = count.split_whitespace().next()?;
+        Some((bucket.trim().parse().ok()?, count.parse().ok()?))
+    };
+    let buckets: Vec<_> = output.lines().filter_map(line).skip(1).collect();
+    let (typical, _) = buckets.iter().max_by_key(|(_, count)| count).unwrap();
+    (buckets.iter().map(|(_, count)| count).sum(), *typical)
+}
+
+#[test]
+fn oslat_of_rt_tests_sees_the_same_interruptions() {
+    let scratch = Scratch::new();
+    let noise = "[[step]]\nprobe = \"noise\"\nduration_ms = 1000\n";
+    let oslat = "[[step]]\nprobe = \"program\"\n\
+        run = [\"oslat\", \"-D\", \"1s\", \"-c\", \"0\", \"-C\", \"0\", \"-b\", \"64\", \"-z\"]\n";
+    let mut text = "name = \"both\"\nsummary = \"\"\nprograms = [\"oslat\"]\n".to_owned();
+    for _ in 0..2 {
+        write!(text, "{noise}{oslat}").unwrap();
+    }
+    let suite = &scratch.file("both.toml", text);
+    for kernel in KERNELS {
+        let run = scratch.measure(&[suite, "--kernel", kernel]).remove(0);
+        let recordings = run["recordings"].as_array().unwrap();
+        let ours = recordings.iter().step_by(2).map(|recording| {
+            let median = recording["quantiles"]["0.5"].as_f64().unwrap() / 1_000.0;
+            (recording["count"].as_u64().unwrap() as usize, median)
+        });
+        let theirs = recordings.iter().skip(1).step_by(2);
+        let theirs = theirs.map(|recording| of_oslat(recording["output"].as_str().unwrap()));
+        for (ours, theirs) in ours.zip(theirs) {
+            println!("{kernel}: {ours:?}, oslat {theirs:?}");
+            assert!(agree(ours, theirs), "{kernel}: {ours:?} and {theirs:?}");
+            // What cannot fail is no check: a tick in 25 lost, or a microsecond more.
+            assert!(!agree((ours.0 - ours.0 / 25, ours.1), theirs));
+            assert!(!agree((ours.0, ours.1 + 1.0), theirs));
+        }
+    }
+}
+
+/// The tracer of the kernel itself, in two periods of half a second. Debian's stock kernel has
+/// none.
+#[test]
+fn rtla_osnoise_sees_the_same_interruptions() {
+    if !punctual_skip::long("PUNCTUAL_RTLA") {
+        return;
+    }
+    let tool = concat!(env!("CARGO_MANIFEST_DIR"), "/../tools/rtla");
+    let built = Ended::of(&mut std::process::Command::new(tool));
+    assert_eq!(built.status, Some(0), "{}", built.stderr);
+    let scratch = Scratch::new();
+    let text = "name = \"both\"\nsummary = \"\"\nprograms = [\"rtla\"]\n\
+        [[step]]\nprobe = \"noise\"\nduration_ms = 1000\n\
+        [[step]]\nprobe = \"program\"\n\
+        run = [\"rtla\", \"osnoise\", \"top\", \"-q\", \"-c\", \"0\", \"-d\", \"2s\", \"-p\", \
+        \"500000\", \"-r\", \"500000\", \"-T\", \"1\"]\n";
+    let suite = &scratch.file("both.toml", text);
+    let path = std::env::var("PATH").unwrap();
+    let mut command = scratch.punctual(&[
+        "run", suite, "--kernel", KERNELS[1], "--seeds", "1..2", "--quiet", "--json",
+    ]);
+    command.env("PATH", format!("{}:{path}", built.stdout.trim()));
+    let ended = Ended::of(&mut command);
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    for run in runs(&ended.stdout) {
+        let [ours, theirs] = &run["recordings"].as_array().unwrap()[..] else {
+            panic!("{run:#}");
+        };
+        let output = theirs["output"].as_str().unwrap();
+        let line = output
+            .lines()
+            .find(|line| line.starts_with("  0 #2"))
+            .expect(output);
+        let columns: Vec<f64> = line
+            .split_whitespace()
+            .filter_map(|word| word.parse().ok())
+            .collect();
+        // CPU, runtime and noise in us, share, worst period, worst single, hardware, NMI, IRQ.
+        let [_, runtime, noise, _, _, single, hardware, _, interrupts, ..] = columns[..] else {
+            panic!("{line}");
+        };
+        assert_eq!((runtime, hardware), (1e6, 0.0), "{line}");
+        let share = ratio(ours, "interrupted_share");
+        let seen = |count: f64, share: f64| {
+            (count - interrupts).abs() <= 3.0 && (share / (noise / runtime) - 1.0).abs() < 0.15
+        };
+        let count = ours["count"].as_f64().unwrap();
+        println!("{count} interruptions, {share}; rtla: {line}");
+        assert!(seen(count, share), "{count}, {share}: {line}");
+        assert!(
+            !seen(count * 1.02, share) && !seen(count, share * 1.4),
+            "{line}"
+        );
+        assert!(single >= 3.0, "{line}");
     }
 }
 
