@@ -2,7 +2,7 @@
 //! The kernel's own tracer, read when a sample is above a limit: stalls of known length are
 //! named, and what cannot be had says why.
 
-use punctual_tests::{Scratch, finding};
+use punctual_tests::{Scratch, finding, schema};
 use serde_json::Value;
 
 /// The stalls of a sample of `timer`, each in a step of its own, and what the events tell of
@@ -97,6 +97,28 @@ fn a_stall_of_known_length_is_named_by_the_events_and_runs_stay_repeatable() {
         "{}",
         events.stdout
     );
+}
+
+/// A process has interrupts off in a function of its own: what the interrupt comes to at last is
+/// the release, and its stack has the function.
+#[test]
+fn interrupts_off_in_a_process_are_told_by_the_function_that_has_them_off() {
+    const MASKED: &str = "modules = [\"stall\"]\n[load.masked]\nsummary = \"\"\n\
+        [[load.masked.worker]]\nunit = \"stalls\"\ncount = \"lines\"\nendless = true\n\
+        run = [\"sh\", \"-c\", 'exec 3<>/dev/stall; while :; do echo irqs-off 200 >&3; echo; \
+        usleep 700; done']\n\
+        [[step]]\nprobe = \"timer\"\nload = \"masked\"\nsamples = 60\n";
+    let scratch = Scratch::new();
+    let suite = &scratch.suite("masked", &["full", "rt"], MASKED);
+    for run in scratch.measure(&[suite, "--trace-above", "100us"]) {
+        let captures = recordings(&run)[0]["captures"].as_array().unwrap();
+        assert!(!captures.is_empty(), "{run:#}");
+        for capture in captures {
+            let (found, held) = culprit(capture);
+            assert_eq!(found, ["interrupt", "interrupts off", "stall_irqs_off"]);
+            assert!((50_000..200_000).contains(&held), "{held}");
+        }
+    }
 }
 
 #[test]
@@ -226,4 +248,23 @@ fn the_command_sets_tracers_beside_the_scope() {
         "{}",
         ended.stdout
     );
+
+    // The runs are in the store: the same as values.
+    let ended = scratch.run(&[&tracers[..], &few, &chosen, &["--json"]].concat());
+    let told: Value = serde_json::from_str(&ended.stdout).unwrap();
+    schema::check("tracers", &told).unwrap();
+    let measured = told["measured"].as_array().unwrap();
+    let of = |tracer: Value| measured.iter().find(|one| one["tracer"] == tracer).unwrap();
+    assert_eq!(of(Value::Null)["median_ns"], median);
+    assert_eq!(of("irqsoff".into())["median_ns"], Value::Null);
+    let events = of("events".into());
+    assert!(events["median_ns"].as_i64() > Some(median));
+    let caught = events["caught"].as_array().unwrap().len();
+    let counted: u64 = events["agreement"]
+        .as_object()
+        .unwrap()
+        .values()
+        .filter_map(Value::as_u64)
+        .sum();
+    assert!(caught > 0 && counted == caught as u64, "{events:#}");
 }

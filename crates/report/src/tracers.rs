@@ -2,14 +2,15 @@
 //! What the kernel's tracers cost, and whether they are right: beside what the scope saw of the
 //! very same samples.
 
-use std::fmt::Write as _;
+mod json;
+mod text;
 
 use punctual_model::{Nanos, Quantiles, Run, Tracer};
 use punctual_scope::breakdown::{Breakdown, Cause, Part, PathStage};
 
-use crate::scope::text::sentence;
-use crate::scope::{Story, told};
-use crate::text::{exact, wrap};
+pub use self::json::{TRACERS_SCHEMA, tracers_json};
+pub use self::text::tracers_text;
+use crate::scope::Story;
 
 /// The stages of a sample of `timer`, of which the cost is told.
 const STAGES: [PathStage; 5] = [
@@ -19,9 +20,6 @@ const STAGES: [PathStage; 5] = [
     PathStage::Return,
     PathStage::User,
 ];
-
-/// So many samples are told in words.
-const IN_WORDS: usize = 6;
 
 /// A run with a tracer, or without one.
 #[derive(Debug)]
@@ -65,7 +63,7 @@ enum Agreement {
 }
 
 impl Told {
-    /// `None` where the scope has no story.
+    /// How far the tracer is right; `None` where the scope has no story.
     fn agreement(&self) -> Option<Agreement> {
         let truth = self.truth.as_ref().ok()?.breakdown.as_ref().ok()?;
         let Ok(tracer) = &self.tracer else {
@@ -139,17 +137,6 @@ fn kind(cause: Cause) -> &'static str {
     }
 }
 
-/// The tables, and what was told of the samples of which the stories differ.
-pub fn tracers_text(all: &[Traced], width: usize) -> String {
-    let groups = groups(all);
-    let mut text = costs(&groups);
-    text += "\n";
-    text += &agreements(&groups);
-    text += &absences(&groups, width);
-    text += &differing(all, width);
-    text
-}
-
 /// The runs of one kernel with one tracer, all seeds.
 struct Group<'a> {
     kernel: &'a str,
@@ -188,6 +175,16 @@ impl Group<'_> {
         self.runs.iter().find_map(|one| one.absent.as_deref())
     }
 
+    fn told(&self) -> impl Iterator<Item = &Told> {
+        self.runs.iter().flat_map(|one| &one.told)
+    }
+
+    /// How many of its samples the tracer tells so.
+    fn count(&self, wanted: Agreement) -> usize {
+        let own = self.told().filter(|one| one.agreement() == Some(wanted));
+        own.count()
+    }
+
     fn median(&self) -> Option<Nanos> {
         let recordings = self.runs.iter().flat_map(|one| &one.run.recordings);
         Quantiles::of(recordings).at(0.5)
@@ -211,140 +208,6 @@ impl Group<'_> {
         lengths.sort_unstable();
         lengths.get(lengths.len() / 2).copied()
     }
-}
-
-/// How much longer samples are with each tracer than without one, and in which stages.
-fn costs(groups: &[Group<'_>]) -> String {
-    let mut text = format!(
-        "What a tracer adds, in ns\n{:16} {:10} {:>9} {:>9}",
-        "kernel", "tracer", "median", "worst"
-    );
-    for stage in STAGES {
-        let _ = write!(text, " {:>9}", stage.name());
-    }
-    text.push('\n');
-    for group in groups {
-        let _ = write!(text, "{:16} {:10}", group.kernel, group.name());
-        if group.absent().is_some() {
-            text.push_str("  not had\n");
-            continue;
-        }
-        let mut plain = groups.iter();
-        let plain = plain.find(|one| one.kernel == group.kernel && one.tracer.is_none());
-        let added = |of: &dyn Fn(&Group<'_>) -> Option<Nanos>| {
-            let before = plain.filter(|_| group.tracer.is_some()).map(of);
-            match (of(group), before) {
-                (Some(now), None) => exact(now),
-                (Some(now), Some(Some(before))) => signed(now - before),
-                _ => "–".to_owned(),
-            }
-        };
-        let figures = [
-            added(&|group: &Group<'_>| group.median()),
-            added(&|group: &Group<'_>| group.worst()),
-        ];
-        let stages = STAGES.map(|stage| added(&|group: &Group<'_>| group.stage(stage)));
-        for figure in figures.iter().chain(&stages) {
-            let _ = write!(text, " {figure:>9}");
-        }
-        text.push('\n');
-    }
-    text
-}
-
-fn signed(time: Nanos) -> String {
-    let sign = if time > Nanos::ZERO { "+" } else { "" };
-    format!("{sign}{}", exact(time))
-}
-
-/// How often each tracer's story names what the scope saw.
-fn agreements(groups: &[Group<'_>]) -> String {
-    let mut text = format!(
-        "Whom a tracer blames for the samples that it caught\n{:16} {:10} {:>7} {:>8} {:>8} {:>8} {:>8} {:>8}\n",
-        "kernel", "tracer", "caught", "the same", "its kind", "another", "nothing", "itself"
-    );
-    let traced = |group: &&Group<'_>| group.tracer.is_some() && group.absent().is_none();
-    for group in groups.iter().filter(traced) {
-        let told = || group.runs.iter().flat_map(|one| &one.told);
-        let count = |wanted: Agreement| {
-            let own = told().filter(|one| one.agreement() == Some(wanted));
-            own.count()
-        };
-        let _ = writeln!(
-            text,
-            "{:16} {:10} {:>7} {:>8} {:>8} {:>8} {:>8} {:>8}",
-            group.kernel,
-            group.name(),
-            told().count(),
-            count(Agreement::Function),
-            count(Agreement::Kind),
-            count(Agreement::Other),
-            count(Agreement::Nothing),
-            count(Agreement::Itself),
-        );
-    }
-    text
-}
-
-fn absences(groups: &[Group<'_>], width: usize) -> String {
-    let mut text = String::new();
-    for group in groups {
-        if let Some(why) = group.absent() {
-            let told = format!("{}, {}: {why}", group.kernel, group.name());
-            text += &(wrap(&told, "", "  ", width).join("\n") + "\n");
-        }
-    }
-    if text.is_empty() {
-        text
-    } else {
-        format!("\n{text}")
-    }
-}
-
-/// Samples of which the tracer tells another story than the scope, the worst first.
-fn differing(all: &[Traced], width: usize) -> String {
-    let mut found: Vec<(&Traced, &Told, Nanos)> = Vec::new();
-    for one in all {
-        for told in &one.told {
-            let differs = matches!(
-                told.agreement(),
-                Some(Agreement::Other | Agreement::Nothing)
-            );
-            let truth = told.truth.as_ref().ok();
-            if let (true, Some(truth)) = (differs, truth) {
-                found.push((one, told, truth.chosen.sample.value));
-            }
-        }
-    }
-    found.sort_by_key(|(_, _, late)| -late.0);
-    let mut kept: Vec<(&Traced, &Told, Nanos)> = Vec::new();
-    // One of each tracer on each kernel first: the worst may all be of one.
-    for one in &found {
-        let is_alike = |other: &&(&Traced, &Told, Nanos)| {
-            (&other.0.run.subject.name, other.0.tracer) == (&one.0.run.subject.name, one.0.tracer)
-        };
-        if kept.iter().filter(is_alike).count() < 1 && kept.len() < IN_WORDS {
-            kept.push(*one);
-        }
-    }
-    let mut text = String::new();
-    for (traced, one, _) in kept {
-        let run = &traced.run;
-        let _ = writeln!(
-            text,
-            "\n{}, {}, sample {}",
-            run.id, run.subject.name, one.seq
-        );
-        let tracer = one
-            .tracer
-            .as_ref()
-            .map_or_else(|why| format!("nothing: {why}"), sentence);
-        for (who, told) in [("the scope", told(&one.truth)), ("the tracer", tracer)] {
-            let line = wrap(&format!("{who}: {told}"), "  ", "    ", width).join("\n");
-            let _ = writeln!(text, "{line}");
-        }
-    }
-    text
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use clap::Args;
 use punctual_model::capture::{TRACER, Tracer, Tracing};
 use punctual_model::{Fact, Nanos, RecordingKey, Run};
 use punctual_report::scope::Story;
-use punctual_report::tracers::{Told, Traced, tracers_text};
+use punctual_report::tracers::{Told, Traced, tracers_json, tracers_text};
 
 use super::StoreArgs;
 use super::measure::MeasureArgs;
@@ -23,7 +23,7 @@ const EXAMPLES: &str = "\
 Examples:
   punctual tracers
   punctual tracers --kernel mine --load hackbench --above 80us
-  punctual tracers --tracer events --tracer osnoise --seeds 1..5
+  punctual tracers --tracer events --tracer osnoise --seeds 1..5 --json
 
 docs/method/tracers.md has the table, and stories in which a tracer misleads.";
 
@@ -53,6 +53,9 @@ pub struct Tracers {
     /// One run for each seed
     #[arg(long, value_name = "SEEDS", default_value = "1..2", value_parser = parse_seeds)]
     seeds: Seeds,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
     /// Show no progress
     #[arg(short, long)]
     quiet: bool,
@@ -81,7 +84,11 @@ impl Tracers {
                 all.push(traced);
             }
         }
-        output::print(&tracers_text(&all, output::text_width()))?;
+        if self.json {
+            output::print_json(&tracers_json(&all))?;
+        } else {
+            output::print(&tracers_text(&all, output::text_width()))?;
+        }
         Ok(ExitStatus::Done)
     }
 
