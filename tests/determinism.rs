@@ -9,16 +9,16 @@ use serde_json::Value;
 const SUITE: &str = r#"
 [[step]]
 probe = "timer"
-samples = 2000
+samples = 500
 [[step]]
 probe = "timer"
 load = "stress"
-samples = 200
+samples = 60
 [[step]]
 probe = "hackbench"
 ipc = "pipe"
 groups = 1
-loops = 20
+loops = 5
 "#;
 
 #[test]
