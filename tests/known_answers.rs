@@ -103,25 +103,25 @@ programs = ["cyclictest"]
 probe = "timer"
 interval_us = 997
 priority = 80
-samples = 1000
+samples = 2000
 [[step]]
 probe = "program"
-run = ["cyclictest", "-q", "-N", "-m", "-t1", "-a0", "-p80", "-i997", "-l1000", "-h30000"]
+run = ["cyclictest", "-q", "-N", "-m", "-t1", "-a0", "-p80", "-i997", "-l2000", "-h30000"]
 [[step]]
 probe = "timer"
 load = "stress"
 interval_us = 997
 priority = 80
-samples = 1000
+samples = 2000
 [[step]]
 probe = "program"
 load = "stress"
-run = ["cyclictest", "-q", "-N", "-m", "-t1", "-a0", "-p80", "-i997", "-l1000", "-h30000"]
+run = ["cyclictest", "-q", "-N", "-m", "-t1", "-a0", "-p80", "-i997", "-l2000", "-h30000"]
 "#;
 
 /// How many samples each takes, and how many are left without the latest 5 %; under stress
 /// cyclictest's histogram lacks up to 1 % of them.
-const SAMPLES: usize = 1_000;
+const SAMPLES: usize = 2_000;
 const EARLIEST: usize = SAMPLES / 100 * 95;
 
 /// A recording's samples, in ns, sorted.
