@@ -100,7 +100,7 @@ fn carry(
         _ = io::copy(&mut answers, &mut back);
         _ = back.shutdown(Shutdown::Both);
     });
-    let mut bytes = [0; 1 << 16];
+    let mut bytes = vec![0; 1 << 16];
     let is_cut = loop {
         let count = client.read(&mut bytes).unwrap_or(0);
         let sent = &bytes[..count];
