@@ -62,6 +62,26 @@ enum Agreement {
     Nothing,
 }
 
+impl Agreement {
+    const ALL: [Self; 5] = [
+        Self::Function,
+        Self::Kind,
+        Self::Other,
+        Self::Nothing,
+        Self::Itself,
+    ];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Function => "the same",
+            Self::Kind => "its kind",
+            Self::Other => "another",
+            Self::Nothing => "nothing",
+            Self::Itself => "itself",
+        }
+    }
+}
+
 impl Told {
     /// How far the tracer is right; `None` where the scope has no story.
     fn agreement(&self) -> Option<Agreement> {

@@ -11,6 +11,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::error::Error as _;
 use std::io;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -41,6 +42,8 @@ pub struct Server {
     address: Address,
     /// Tells this writer from every other.
     writer: String,
+    /// How many transactions it has begun.
+    begun: AtomicI64,
     connection: Mutex<Connection>,
 }
 
@@ -48,8 +51,6 @@ pub struct Server {
 struct Connection {
     client: Client,
     prepared: HashMap<String, Prepared>,
-    /// How many transactions its writer has begun.
-    writes: i64,
     /// Whether nothing may be changed.
     read_only: bool,
     /// Whether it was lost, and no other could be made in time.
@@ -71,6 +72,7 @@ impl Server {
         Ok(Self {
             address: address.clone(),
             writer: owner::new_uid().map_err(StoreError::Owner)?,
+            begun: AtomicI64::new(0),
             connection: Mutex::new(opened.map_err(|fault| fault.at(&address.clone().into()))?),
         })
     }
@@ -109,11 +111,12 @@ impl Server {
         } else {
             patience
         };
-        connection.writes += 1;
+        let number = self.begun.fetch_add(1, Ordering::Relaxed);
+        let name = (self.writer.as_str(), number);
         let mut uncertain = None;
         let mut tries = 0;
         let fault = loop {
-            let fault = match connection.attempt(&self.writer, kind, &work, &mut uncertain) {
+            let fault = match connection.attempt(name, kind, &work, &mut uncertain) {
                 Ok(value) => return Ok(value),
                 Err(fault) => fault,
             };
@@ -126,10 +129,7 @@ impl Server {
             } else if fault.is_lost() {
                 let until = begun + patience;
                 match Connection::patient(&self.address, connection.read_only, until, true) {
-                    Ok(new) => {
-                        let writes = connection.writes;
-                        *connection = Connection { writes, ..new };
-                    }
+                    Ok(new) => *connection = new,
                     Err(fault) => break fault,
                 }
             } else {
@@ -179,7 +179,6 @@ impl Connection {
         let mut new = Self {
             client: config.connect(tls)?,
             prepared: HashMap::new(),
-            writes: 0,
             read_only,
             is_given_up: false,
         };
@@ -255,12 +254,12 @@ impl Connection {
         Ok(transaction.commit()?)
     }
 
-    /// Tries a transaction. Where it fails in its very last step, nobody but the server knows
+    /// Tries a transaction, known by its writer and number. Where it fails in its very last step, nobody but the server knows
     /// whether it was committed: `uncertain` has then what it came to, and the next attempt,
     /// which waits for the lost one where that still ends, does the work only if it was not.
     fn attempt<T>(
         &mut self,
-        writer: &str,
+        (writer, number): (&str, i64),
         kind: Kind,
         work: impl Fn(&database::Transaction) -> Result<T, Fault>,
         uncertain: &mut Option<T>,
@@ -280,8 +279,8 @@ impl Connection {
         if kind == Kind::Read {
             return work(&transaction);
         }
-        let number = named_params! { ":writer": writer, ":number": self.writes };
-        let was_committed = transaction.execute(sql::COMMIT_ONCE, number)? == 0;
+        let name = named_params! { ":writer": writer, ":number": number };
+        let was_committed = transaction.execute(sql::COMMIT_ONCE, name)? == 0;
         if let Some(value) = uncertain.take_if(|_| was_committed) {
             return Ok(value);
         }

@@ -10,14 +10,6 @@ use crate::scope::told;
 /// What [`tracers_json`] says it is.
 pub const TRACERS_SCHEMA: &str = "punctual.tracers/1";
 
-const AGREEMENTS: [(Agreement, &str); 5] = [
-    (Agreement::Function, "the same"),
-    (Agreement::Kind, "its kind"),
-    (Agreement::Other, "another"),
-    (Agreement::Nothing, "nothing"),
-    (Agreement::Itself, "itself"),
-];
-
 /// What each tracer costs and says, on each kernel; the first of a kernel is without one.
 pub fn tracers_json(all: &[Traced]) -> Value {
     let groups: Vec<Value> = groups(all).iter().map(group).collect();
@@ -28,8 +20,8 @@ fn group(group: &Group<'_>) -> Value {
     let ids: Vec<&str> = group.runs.iter().map(|one| one.run.id.as_str()).collect();
     let stages = STAGES.map(|stage| (stage.name().to_owned(), json!(group.stage(stage))));
     let is_there = group.absent().is_none();
-    let counts =
-        AGREEMENTS.map(|(agreement, name)| (name.to_owned(), group.count(agreement).into()));
+    let count = |agreement: Agreement| (agreement.name().to_owned(), group.count(agreement).into());
+    let counts = Agreement::ALL.map(count);
     let samples = group.runs.iter().flat_map(|one| {
         let sample = |told| sample(one, told);
         one.told.iter().map(sample)
@@ -48,10 +40,6 @@ fn group(group: &Group<'_>) -> Value {
 }
 
 fn sample(traced: &Traced, one: &Told) -> Value {
-    let agreement = one.agreement();
-    let named = AGREEMENTS
-        .iter()
-        .find(|(known, _)| Some(*known) == agreement);
     let late = one
         .truth
         .as_ref()
@@ -61,7 +49,7 @@ fn sample(traced: &Traced, one: &Told) -> Value {
         "run": traced.run.id,
         "seq": one.seq,
         "value_ns": late,
-        "agreement": named.map(|(_, name)| name),
+        "agreement": one.agreement().map(Agreement::name),
         "scope": told(&one.truth),
         "tracer": one.tracer.as_ref().ok().map(sentence),
         "tracer_says_nothing": one.tracer.as_ref().err(),

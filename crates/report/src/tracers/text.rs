@@ -71,23 +71,21 @@ fn signed(time: Nanos) -> String {
 /// How often each tracer's story names what the scope saw.
 fn agreements(groups: &[Group<'_>]) -> String {
     let mut text = format!(
-        "Whom a tracer blames for the samples that it caught\n{:16} {:10} {:>7} {:>8} {:>8} {:>8} {:>8} {:>8}\n",
-        "kernel", "tracer", "caught", "the same", "its kind", "another", "nothing", "itself"
+        "Whom a tracer blames for the samples that it caught\n{:16} {:10} {:>7}",
+        "kernel", "tracer", "caught"
     );
+    for agreement in Agreement::ALL {
+        let _ = write!(text, " {:>8}", agreement.name());
+    }
+    text.push('\n');
     let traced = |group: &&Group<'_>| group.tracer.is_some() && group.absent().is_none();
     for group in groups.iter().filter(traced) {
-        let _ = writeln!(
-            text,
-            "{:16} {:10} {:>7} {:>8} {:>8} {:>8} {:>8} {:>8}",
-            group.kernel,
-            group.name(),
-            group.told().count(),
-            group.count(Agreement::Function),
-            group.count(Agreement::Kind),
-            group.count(Agreement::Other),
-            group.count(Agreement::Nothing),
-            group.count(Agreement::Itself),
-        );
+        let (kernel, caught) = (group.kernel, group.told().count());
+        let _ = write!(text, "{kernel:16} {:10} {caught:>7}", group.name());
+        for agreement in Agreement::ALL {
+            let _ = write!(text, " {:>8}", group.count(agreement));
+        }
+        text.push('\n');
     }
     text
 }
