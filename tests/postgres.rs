@@ -61,6 +61,7 @@ fn step(number: u32) -> StepRecord {
         probe: "timer".into(),
         load: "idle".into(),
         work: Vec::new(),
+        marks: Vec::new(),
     }
 }
 

@@ -111,7 +111,8 @@ fn measure() -> io::Result<()> {
 fn prepared() -> Result<(Plan, Facts), String> {
     let plan = guest::plan()?;
     let mut facts = facts();
-    let aged = ageing::age(plan.seed).map_err(|error| format!("the guest cannot age: {error}"))?;
+    let aged = ageing::age(plan.past.unwrap_or(plan.seed));
+    let aged = aged.map_err(|error| format!("the guest cannot age: {error}"))?;
     facts.extend(aged);
     cpus::bring_up()?;
     Ok((plan, facts))

@@ -98,8 +98,8 @@ pub trait Measurement: std::fmt::Debug {
         &[]
     }
 
-    /// The `SCHED_FIFO` priority of its threads, for a probe whose samples can be watched: then
-    /// the kernel's tracer can be read when one is above a limit.
+    /// The `SCHED_FIFO` priority of its threads (0: none), for a probe whose samples can be
+    /// watched: then the kernel's tracer can be read when one is above a limit.
     fn watched_priority(&self) -> Option<u8> {
         None
     }

@@ -67,6 +67,7 @@ pub fn carry_out(
                     probe: step.probe.clone(),
                     load: step.load.clone(),
                     work,
+                    marks: Vec::new(),
                 }))?;
                 for mut recording in recordings {
                     repetitions.complete(&mut recording.key, step, number);
@@ -217,7 +218,7 @@ fn watcher(request: Tracing, measurement: &dyn Measurement) -> Watcher {
         Some(priority) => Watcher::start(request, priority),
         None => Watcher::none(
             request,
-            "only samples of `timer` with policy fifo are watched",
+            "only samples of `timer` with policy fifo and of `noise` are watched",
         ),
     }
 }

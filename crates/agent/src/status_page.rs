@@ -9,10 +9,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use punctual_model::status_page::{
-    BYTES, COUNT_WORD, CPU_WORD, HAND_OVER, LEAST_WORD, MAGIC, MAGIC_WORD, MISSED_WORD, NO_LEAST,
-    NO_WORST, OF_WORD, PAGE_WORDS, RING_COUNT_WORD, RING_FIRST_WORD, RING_MAGIC, RING_SAMPLES,
-    RING_SLOT_WORD, SLOT, SLOTS, SLOTS_WORD, STEP_WORD, STOP, STOP_WORD, SUM_WORD, WORDS,
-    WORST_WORD, ring_of,
+    AMOUNT_WORD, BYTES, COUNT_WORD, CPU_WORD, HAND_OVER, LEAST_WORD, MAGIC, MAGIC_WORD,
+    MISSED_WORD, NO_LEAST, NO_WORST, OF_WORD, PAGE_WORDS, RING_COUNT_WORD, RING_FIRST_WORD,
+    RING_MAGIC, RING_SAMPLES, RING_SLOT_WORD, ROUNDS_WORD, SLOT, SLOTS, SLOTS_WORD, STEP_WORD,
+    STOP, STOP_WORD, SUM_WORD, WORDS, WORKERS_WORD, WORST_WORD, ring_of, slot_of, worker_slot_of,
 };
 use punctual_model::{CpuId, Nanos, Recorder, Recording, RecordingKey};
 
@@ -54,14 +54,19 @@ pub fn begin_step(number: u32) {
     let page = page();
     let used = usize::try_from(page[SLOTS_WORD].swap(0, Relaxed)).unwrap_or(SLOTS);
     for slot in 1..=used.min(SLOTS) {
-        let words = &page[slot * SLOT..][..SLOT];
-        words.iter().for_each(|word| word.store(0, Relaxed));
+        clear(slot_of(slot));
         if let Some(ring) = ring_of(slot) {
             page[ring + RING_COUNT_WORD].store(0, Relaxed);
         }
     }
+    page[WORKERS_WORD].store(0, Relaxed);
     page[STEP_WORD].store(u64::from(number) + 1, Relaxed);
     page[MAGIC_WORD].store(MAGIC, Relaxed);
+}
+
+fn clear(slot: usize) {
+    let words = &page()[slot..][..SLOT];
+    words.iter().for_each(|word| word.store(0, Relaxed));
 }
 
 /// Asks all that measure to end after the sample that they are at.
@@ -88,6 +93,36 @@ pub fn is_stop_requested() -> bool {
 /// How many slots are taken.
 pub fn slots() -> usize {
     page()[SLOTS_WORD].load(Relaxed) as usize
+}
+
+/// A slot that nobody sees.
+static UNSEEN: [AtomicU64; SLOT] = [const { AtomicU64::new(0) }; SLOT];
+
+/// The slot of a load's worker: nobody else writes to it.
+#[derive(Debug)]
+pub struct WorkerSlot(&'static [AtomicU64]);
+
+impl WorkerSlot {
+    /// The next free one of this step. Workers that come after all are taken are not seen.
+    pub fn take() -> Self {
+        let page = page();
+        let number = page[WORKERS_WORD].fetch_add(1, Relaxed) as usize + 1;
+        let Some(at) = worker_slot_of(number) else {
+            return Self(&UNSEEN);
+        };
+        clear(at);
+        Self(&page[at..][..SLOT])
+    }
+
+    /// Says how many rounds have ended.
+    pub fn rounds(&self, rounds: u64) {
+        self.0[ROUNDS_WORD].store(rounds, Relaxed);
+    }
+
+    /// Says how much is done at least, in the worker's unit.
+    pub fn amount(&self, amount: u64) {
+        self.0[AMOUNT_WORD].fetch_max(amount, Relaxed);
+    }
 }
 
 /// One thread's slot: nobody else writes to it.
@@ -143,11 +178,10 @@ impl Slot {
     /// The next free slot, of a thread that is to take `samples`. Threads that come after all
     /// slots are taken are not seen.
     pub fn take(samples: u64) -> Self {
-        static UNSEEN: [AtomicU64; SLOT] = [const { AtomicU64::new(0) }; SLOT];
         let page = page();
         let number = page[SLOTS_WORD].fetch_add(1, Relaxed) as usize + 1;
         let seen = Some(number).filter(|number| *number <= SLOTS);
-        let words = seen.map_or(&UNSEEN[..], |number| &page[number * SLOT..][..SLOT]);
+        let words = seen.map_or(&UNSEEN[..], |number| &page[slot_of(number)..][..SLOT]);
         words[OF_WORD].store(samples, Relaxed);
         words[WORST_WORD].store(NO_WORST as u64, Relaxed);
         words[LEAST_WORD].store(NO_LEAST as u64, Relaxed);
@@ -304,7 +338,7 @@ mod tests {
         words[STEP_WORD].store(5, Relaxed);
         words[SLOTS_WORD].store(1, Relaxed);
         let mut slot = Slot {
-            words: &words[SLOT..2 * SLOT],
+            words: &words[slot_of(1)..][..SLOT],
             ring: Ring::of(words, 1),
             stop: &words[STOP_WORD],
             number: 1,

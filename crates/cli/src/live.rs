@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use punctual_bench::system::{Event, RunEnding};
+use punctual_model::record::Mark;
 use punctual_model::run::State as RunState;
 use punctual_model::{Plan, Run};
 use punctual_runner::Observer;
@@ -84,6 +85,10 @@ impl Observer for Live {
 
     fn event(&self, run: &Run, event: &Event) {
         lock(&self.state).take(&run.id, event);
+    }
+
+    fn marks(&self, run: &Run, step: u32) -> Vec<Mark> {
+        lock(&self.state).marks(&run.id, step)
     }
 
     fn ended(&self, run: &Run, ending: &RunEnding) {

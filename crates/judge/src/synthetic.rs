@@ -42,6 +42,7 @@ pub fn run(subject: &str, seed: u64, values: &[i64]) -> Run {
             step: 0,
             probe: "timer".into(),
             load: "stress".into(),
+            marks: Vec::new(),
             work: vec![Work {
                 worker: "ls".into(),
                 rounds: 1,

@@ -44,5 +44,5 @@ pub use reason::{NotLoaded, Reason};
 pub use record::{Preemption, Record};
 pub use recording::{Recorder, Recording, Sample};
 pub use run::{Run, Subject};
-pub use status_page::{Progress, ThreadProgress};
+pub use status_page::{Progress, ThreadProgress, WorkerProgress};
 pub use units::{CpuId, Nanos};

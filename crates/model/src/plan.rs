@@ -23,6 +23,9 @@ pub struct Plan {
     /// Changes the phase of loads and probes against each other and against the tick.
     #[serde(default)]
     pub seed: u64,
+    /// The seed that decides what a guest did before, where it is not the plan's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub past: Option<u64>,
     /// The loads that the steps name; `idle` need not be among them.
     #[serde(default)]
     pub loads: BTreeMap<String, Load>,

@@ -90,6 +90,7 @@ impl Recording {
 
 impl StepRecord {
     fn absorb(&mut self, other: Self) {
+        self.marks.extend(other.marks);
         for work in other.work {
             match self.work.iter_mut().find(|own| own.worker == work.worker) {
                 Some(own) => own.absorb(&work),

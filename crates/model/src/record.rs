@@ -126,6 +126,20 @@ pub struct StepRecord {
     pub load: String,
     /// What the load did while samples were taken; empty when idle.
     pub work: Vec<Work>,
+    /// What whoever watched it has marked, in order; the target knows none.
+    #[serde(default)]
+    pub marks: Vec<Mark>,
+}
+
+/// A moment that somebody who watched a step wanted to find again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// When it was, from the step's begin, by the clock of the machine at which it was watched.
+    pub at: Nanos,
+    /// How many samples had been taken, by all threads.
+    pub count: u64,
+    /// The largest of them; `None` where it was not known then.
+    pub worst: Option<Nanos>,
 }
 
 /// A step begins.

@@ -3,10 +3,11 @@
 //! run can be stopped while no thread that measures does any input or output.
 //!
 //! It consists of 64-bit words in the machine's byte order. The first eight are its head; slots
-//! of eight follow, one cache line for each measuring thread; then the rings of the first
-//! threads, a page each, with their latest samples for whoever looks on. Each word has one
-//! writer, who never waits for a reader: a reader may see a sample counted whose value it does
-//! not see yet, and of a ring that it looks at too seldom it misses samples.
+//! of eight follow, one cache line for each of the load's first workers, then for each measuring
+//! thread; then the rings of the first threads, a page each, with their latest samples for
+//! whoever looks on. Each word has one writer, who never waits for a reader: a reader may see a
+//! sample counted whose value it does not see yet, and of a ring that it looks at too seldom it
+//! misses samples.
 
 use serde::{Deserialize, Serialize};
 
@@ -36,13 +37,22 @@ pub const STOP: u64 = 1;
 pub const HAND_OVER: u64 = 2;
 /// Head: the number of the step that runs, from 1; 0 before the first.
 pub const STEP_WORD: usize = 2;
-/// Head: how many slots are used.
+/// Head: how many slots of threads are used.
 pub const SLOTS_WORD: usize = 3;
+/// Head: how many workers the step's load has.
+pub const WORKERS_WORD: usize = 4;
 
 /// How many words a slot has, and the head.
 pub const SLOT: usize = 8;
-/// How many slots there are.
-pub const SLOTS: usize = RINGS_AT / SLOT - 1;
+/// How many workers of a load have slots.
+pub const WORKERS: usize = 15;
+/// In a worker's slot: how many rounds of it have ended.
+pub const ROUNDS_WORD: usize = 0;
+/// In a worker's slot: how much it has done, in its unit, as far as that is known.
+pub const AMOUNT_WORD: usize = 1;
+
+/// How many slots there are for threads.
+pub const SLOTS: usize = RINGS_AT / SLOT - 1 - WORKERS;
 /// In a slot: how many samples were taken.
 pub const COUNT_WORD: usize = 0;
 /// In a slot: how many are to be taken; 0 where that is not known.
@@ -74,6 +84,16 @@ pub const RING_FIRST_WORD: usize = 8;
 /// How many samples a ring has room for.
 pub const RING_SAMPLES: usize = PAGE_WORDS - RING_FIRST_WORD;
 
+/// Where a thread's slot is, in words from the page's begin; threads count from 1.
+pub fn slot_of(thread: usize) -> usize {
+    (WORKERS + thread) * SLOT
+}
+
+/// Where the slot of a worker is; workers count from 1.
+pub fn worker_slot_of(worker: usize) -> Option<usize> {
+    (1..=WORKERS).contains(&worker).then_some(worker * SLOT)
+}
+
 /// Where the ring of a slot is, in words from the page's begin; `None` where it has none.
 pub fn ring_of(slot: usize) -> Option<usize> {
     (1..=RINGS)
@@ -98,6 +118,19 @@ pub struct Progress {
     /// Each measuring thread by itself, in the order in which they began.
     #[serde(default)]
     pub threads: Vec<ThreadProgress>,
+    /// The first workers of its load, in the order in which the load names them.
+    #[serde(default)]
+    pub workers: Vec<WorkerProgress>,
+}
+
+/// What a worker of a load has done since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerProgress {
+    /// How many of its rounds have ended.
+    pub rounds: u64,
+    /// How much it has done, in its unit, as far as that is known by now: of some loads only
+    /// when a round has ended.
+    pub amount: u64,
 }
 
 /// How far one measuring thread is.
@@ -164,7 +197,7 @@ impl Reader {
             ..Progress::default()
         };
         for slot in 1..=used {
-            let Some(words) = page.get(slot * SLOT * 8..(slot + 1) * SLOT * 8) else {
+            let Some(words) = words_of(page, slot_of(slot)) else {
                 break;
             };
             let of = word(words, OF_WORD)?;
@@ -180,8 +213,27 @@ impl Reader {
             }
             progress.threads.push(thread);
         }
+        progress.workers = workers(page)?;
         (used > 0).then_some(progress)
     }
+}
+
+/// The bytes of the slot that begins at a word.
+fn words_of(page: &[u8], at: usize) -> Option<&[u8]> {
+    page.get(at * 8..(at + SLOT) * 8)
+}
+
+/// What the slots of the load's workers say.
+fn workers(page: &[u8]) -> Option<Vec<WorkerProgress>> {
+    let count = usize::try_from(word(page, WORKERS_WORD)?).ok()?;
+    let worker = |number| {
+        let slot = words_of(page, worker_slot_of(number)?)?;
+        Some(WorkerProgress {
+            rounds: word(slot, ROUNDS_WORD)?,
+            amount: word(slot, AMOUNT_WORD)?,
+        })
+    };
+    (1..=count.min(WORKERS)).map(worker).collect()
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
@@ -241,12 +293,16 @@ mod tests {
 
     #[test]
     fn threads_are_added_up_and_each_is_told_by_itself() {
-        let (first, second) = (SLOT, 2 * SLOT);
+        let (first, second) = (slot_of(1), slot_of(2));
         let ring = ring_of(1).unwrap();
+        let worker = worker_slot_of(2).unwrap();
         let mut words = vec![
             (MAGIC_WORD, MAGIC),
             (STEP_WORD, 3),
             (SLOTS_WORD, 2),
+            (WORKERS_WORD, 2),
+            (worker + ROUNDS_WORD, 3),
+            (worker + AMOUNT_WORD, 800),
             (first + COUNT_WORD, 10),
             (first + OF_WORD, 100),
             (first + WORST_WORD, 7_000),
@@ -286,6 +342,13 @@ mod tests {
                     ..ThreadProgress::default()
                 },
             ],
+            workers: vec![
+                WorkerProgress::default(),
+                WorkerProgress {
+                    rounds: 3,
+                    amount: 800,
+                },
+            ],
         };
         assert_eq!(reader.read(&page(&words)), Some(expected));
         // Of a ring only what was not seen before is told.
@@ -312,9 +375,11 @@ mod tests {
             (MAGIC_WORD, MAGIC),
             (STEP_WORD, 1),
             (SLOTS_WORD, u64::MAX),
-            (SLOT + COUNT_WORD, u64::MAX),
-            (2 * SLOT + COUNT_WORD, u64::MAX),
+            (WORKERS_WORD, u64::MAX),
+            (slot_of(1) + COUNT_WORD, u64::MAX),
+            (slot_of(2) + COUNT_WORD, u64::MAX),
         ]);
-        assert_eq!(Reader::default().read(&hostile).unwrap().count, u64::MAX);
+        let seen = Reader::default().read(&hostile).unwrap();
+        assert_eq!((seen.count, seen.workers.len()), (u64::MAX, WORKERS));
     }
 }

@@ -129,6 +129,7 @@ impl Suite {
             tell_every_s: None,
             tracing: None,
             seed,
+            past: None,
             loads,
             absent: BTreeMap::new(),
             steps: steps.to_vec(),

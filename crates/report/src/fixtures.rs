@@ -377,6 +377,7 @@ fn steps() -> Vec<StepRecord> {
         probe: probe.into(),
         load: load.into(),
         work,
+        marks: Vec::new(),
     };
     vec![
         step(0, "timer", "idle", Vec::new()),

@@ -4,7 +4,7 @@
 use std::iter;
 
 use punctual_model::probe::Shape;
-use punctual_model::record::{StepRecord, Unsupported};
+use punctual_model::record::{Mark, StepRecord, Unsupported};
 use punctual_model::recording::Work;
 use punctual_model::{Capture, Nanos, Quantiles, Recording, Run, Sample};
 use punctual_scope::captured::breakdown;
@@ -60,6 +60,15 @@ fn step(step: &StepRecord) -> Value {
         "probe": step.probe,
         "load": step.load,
         "work": step.work.iter().map(work).collect::<Vec<_>>(),
+        "marks": step.marks.iter().map(mark).collect::<Vec<_>>(),
+    })
+}
+
+fn mark(mark: &Mark) -> Value {
+    json!({
+        "at_ns": mark.at,
+        "samples": mark.count,
+        "worst_ns": mark.worst,
     })
 }
 

@@ -124,6 +124,7 @@ fn evidence(matrix: &Matrix<'_>) -> Markup {
     html! {
         (told::outputs(matrix))
         (evidence::work(matrix))
+        (evidence::marks(matrix))
         (evidence::worst(matrix))
         (provenance::provenance(matrix))
         (evidence::consoles(matrix))

@@ -2,6 +2,7 @@
 //! What is told to whoever watches runs go on.
 
 use punctual_bench::system::{Event, RunEnding};
+use punctual_model::record::Mark;
 use punctual_model::{Plan, Run};
 
 /// Watches runs go on. Each method has a default that does nothing; they are called from the
@@ -15,6 +16,12 @@ pub trait Observer: Sync {
     /// Something has happened in a run; what it delivers is stored after this.
     fn event(&self, run: &Run, event: &Event) {
         let _ = (run, event);
+    }
+
+    /// What was marked in a step of a run, of this number; asked when the step is over.
+    fn marks(&self, run: &Run, step: u32) -> Vec<Mark> {
+        let _ = (run, step);
+        Vec::new()
     }
 
     /// A run has ended. Its state and error say how; `ending` has the error as a value.

@@ -214,7 +214,8 @@ impl Runner<'_> {
                 made.run.provenance = Some(provenance);
                 stored
             }
-            Record::Step(step) => {
+            Record::Step(mut step) => {
+                step.marks = self.observer.marks(&made.run, step.step);
                 let stored = store.add_step(&id, &step);
                 made.run.steps.push(step);
                 stored

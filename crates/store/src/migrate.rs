@@ -179,6 +179,7 @@ fn recordings(
                 probe: recording.key.probe,
                 load: recording.key.load,
                 work,
+                marks: Vec::new(),
             };
             rows::insert_step(transaction, run, &step)?;
         }

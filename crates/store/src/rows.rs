@@ -3,13 +3,14 @@
 
 use std::str::FromStr as _;
 
-use punctual_model::record::{Provenance, StepRecord, Unsupported};
+use punctual_model::record::{Mark, Provenance, StepRecord, Unsupported};
+use punctual_model::recording::Work;
 use punctual_model::run::State;
 use punctual_model::{Nanos, Recording, Run, Subject};
 use rusqlite::named_params;
 use rusqlite::types::{Value, ValueRef};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::database::{Row, Transaction};
@@ -161,7 +162,7 @@ pub fn insert_unsupported(
 
 /// Stores what the load of a step did.
 pub fn insert_step(transaction: &Transaction, run: i64, step: &StepRecord) -> Result<(), Fault> {
-    let body = json(&step.work);
+    let body = json(&StepBody::of(step));
     let values = named_params! {
         ":run": run, ":step": step.step, ":probe": step.probe, ":load": step.load,
         ":crc": crc32fast::hash(body.as_bytes()), ":body": body,
@@ -430,13 +431,45 @@ fn select_unsupported(transaction: &Transaction, number: i64) -> Result<Vec<Unsu
 fn select_steps(transaction: &Transaction, number: i64) -> Result<Vec<StepRecord>, Fault> {
     let of_run = named_params! { ":run": number };
     transaction.all(sql::SELECT_STEPS, of_run, |row| {
+        let body: StepBody = checked_json(row, number, "what a load did")?;
+        let (work, marks) = body.parts();
         Ok(StepRecord {
             step: row.get("step")?,
             probe: row.get("probe")?,
             load: row.get("load")?,
-            work: checked_json(row, number, "what a load did")?,
+            work,
+            marks,
         })
     })
+}
+
+/// The body of a step's row.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum StepBody {
+    /// Of a step without marks, as it was before there were any.
+    Work(Vec<Work>),
+    Marked {
+        work: Vec<Work>,
+        marks: Vec<Mark>,
+    },
+}
+
+impl StepBody {
+    fn of(step: &StepRecord) -> Self {
+        let (work, marks) = (step.work.clone(), step.marks.clone());
+        if marks.is_empty() {
+            return Self::Work(work);
+        }
+        Self::Marked { work, marks }
+    }
+
+    fn parts(self) -> (Vec<Work>, Vec<Mark>) {
+        match self {
+            Self::Work(work) => (work, Vec::new()),
+            Self::Marked { work, marks } => (work, marks),
+        }
+    }
 }
 
 /// The JSON in a row's body, which must be what was stored.

@@ -70,7 +70,7 @@ CREATE TABLE steps (
     probe  TEXT NOT NULL,
     load   TEXT NOT NULL,
     crc    INTEGER NOT NULL, -- CRC-32 of the body
-    body   TEXT NOT NULL     -- JSON: what the load did
+    body   TEXT NOT NULL     -- JSON: what the load did, and what was marked
 ) STRICT;
 CREATE INDEX steps_by_run ON steps (run);
 

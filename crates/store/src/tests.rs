@@ -14,6 +14,7 @@ use std::sync::{Barrier, MutexGuard};
 use std::thread;
 
 use punctual_model::machine::VirtualMachine;
+use punctual_model::record::Mark;
 use punctual_model::recording::Work;
 use punctual_model::{Finding, MachineRecord, Nanos, Preemption, Reason, Recorder, RecordingKey};
 use tempfile::TempDir;
@@ -138,6 +139,11 @@ fn step() -> StepRecord {
         step: 2,
         probe: "timer".into(),
         load: "hackbench".into(),
+        marks: vec![Mark {
+            at: Nanos::from_millis(1_500),
+            count: 40,
+            worst: Some(Nanos(7_000)),
+        }],
         work: vec![work],
     }
 }

@@ -17,6 +17,7 @@ use punctual_model::{Nanos, NotLoaded, Reason};
 use super::SELF;
 use super::counter::{COUNTER_VARIABLE, Counter};
 use crate::shutdown;
+use crate::status_page::WorkerSlot;
 use crate::sys::process::{self, Group, Usage};
 use crate::sys::{pipe, time};
 
@@ -68,6 +69,8 @@ pub struct Shared {
     /// processes of one are collected, so that nothing is counted twice or not at all.
     ended: Mutex<Done>,
     counter: Counter,
+    /// Where it is seen how far it is.
+    slot: WorkerSlot,
 }
 
 impl Shared {
@@ -79,6 +82,7 @@ impl Shared {
             group: Group::new(),
             ended: Mutex::default(),
             counter: counter.map_err(|error| format!("no memory to count in: {error}"))?,
+            slot: WorkerSlot::take(),
         })
     }
 
@@ -168,6 +172,9 @@ fn round(worker: &Worker, shared: &Shared) -> io::Result<()> {
         _ => {}
     }
     done.rounds += u64::from(!shared.is_stopped());
+    shared.slot.rounds(done.rounds);
+    let amount = shared.done(*done, Usage::default()).amount;
+    shared.slot.amount(amount);
     let did_nothing = done.amount == 0 && shared.counter.told() == before;
     drop(done);
     listened?;
@@ -190,7 +197,10 @@ fn listen(mut output: ChildStdout, limit: Option<Nanos>, shared: &Shared) -> io:
         }
         match output.read(&mut piece)? {
             0 => return Ok(()),
-            length => shared.counter.feed(&piece[..length], &mut line),
+            length => {
+                shared.counter.feed(&piece[..length], &mut line);
+                shared.slot.amount(shared.counter.told());
+            }
         }
     }
 }

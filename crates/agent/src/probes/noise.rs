@@ -25,6 +25,7 @@ use crate::status_page::SeenRecorder;
 use crate::sys::sched::{self, Policy};
 use crate::sys::time::{now, sleep};
 use crate::sys::{kernel_entry, marker};
+use crate::tracer::Watcher;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -124,6 +125,7 @@ impl Noise {
         phase: Nanos,
         start: &Barrier,
         stall: Option<&stall::Within>,
+        watcher: Option<&Watcher>,
     ) -> Result<(Nanos, Recording), Reason> {
         let mut recorder = SeenRecorder::new(self.keep as usize, 0).of_cpu(cpu);
         let settings = rt::prepare_thread_as(self.policy(), cpu, self.priority);
@@ -138,16 +140,25 @@ impl Noise {
         loads::begin();
         let faults = Faults::of_thread();
         let begin = now();
-        let (end, hardware) = watch(
-            &mut recorder,
-            self.threshold_ns.into(),
-            begin,
-            self.duration(),
-        );
-        settings.extend(faults.until_now().facts());
+        let (threshold, duration) = (self.threshold_ns.into(), self.duration());
+        let (mut captures, mut of_reading) = (Vec::new(), Faults::default());
+        let seen;
+        match watcher {
+            None => seen = watch(&mut recorder, threshold, begin, duration),
+            Some(watcher) => {
+                let mut sink = watcher.watch(recorder, cpu, begin);
+                seen = watch(&mut sink, threshold, begin, duration);
+                (recorder, captures, of_reading) = sink.finish();
+            }
+        }
+        settings.extend(faults.until_now().without(of_reading).facts());
         settings.insert(TRACING_OVERHEAD.into(), least.into());
         let mut recording = recorder.finish(RecordingKey::of_variant(cpu.to_string()));
-        recording.findings = hardware.findings(recording.count, recording.sum, end - begin);
+        let observed = seen.end - begin - seen.held;
+        recording.findings = seen
+            .hardware
+            .findings(recording.count, recording.sum, observed);
+        recording.captures = captures;
         recording.settings = settings;
         Ok((begin, recording))
     }
@@ -202,17 +213,21 @@ impl HardwareNoise {
     }
 }
 
+/// What a thread saw besides its samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Seen {
+    /// When the last reading was.
+    end: Nanos,
+    /// How long it did not look, but read a trace.
+    held: Nanos,
+    hardware: HardwareNoise,
+}
+
 /// The measurement itself: read the clock until the duration is over, and record each gap in
-/// which the kernel came in, from the last reading before to the first behind. Returns when
-/// the last reading was.
+/// which the kernel came in, from the last reading before to the first behind.
 #[inline(never)]
-fn watch(
-    sink: &mut impl Sink,
-    threshold_ns: i64,
-    begin: Nanos,
-    duration: Nanos,
-) -> (Nanos, HardwareNoise) {
-    let mut hardware = HardwareNoise::default();
+fn watch(sink: &mut impl Sink, threshold_ns: i64, begin: Nanos, duration: Nanos) -> Seen {
+    let (mut held, mut hardware) = (Nanos::ZERO, HardwareNoise::default());
     let mut before = begin;
     kernel_entry::arm();
     while before - begin < duration && !sink.is_over() {
@@ -222,12 +237,21 @@ fn watch(
             after = undisturbed();
             marker::taken();
             sink.record(before - begin, after - before);
+            if sink.held_until().is_some() {
+                let looks_again = undisturbed();
+                held += looks_again - after;
+                after = looks_again;
+            }
         } else if (after - before).0 > threshold_ns {
             hardware.note(after - before);
         }
         before = after;
     }
-    (before, hardware)
+    Seen {
+        end: before,
+        held,
+        hardware,
+    }
 }
 
 /// A reading of the clock that nothing interrupts; from then on interruptions are noticed.
@@ -262,6 +286,10 @@ impl Measurement for Noise {
         &self.cpus
     }
 
+    fn watched_priority(&self) -> Option<u8> {
+        Some(self.priority)
+    }
+
     fn extent(&self) -> Option<Extent> {
         Some(Extent {
             parameter: "duration_ms",
@@ -279,7 +307,8 @@ impl Measurement for Noise {
         };
         let start = Barrier::new(cpus.len());
         let stall = stall::Within::of(self.stall, |_| 0, STALL_OFFSET)?;
-        let observe = |(cpu, stall)| self.observe(cpu, phase, &start, stall);
+        let watcher = context.watcher.as_deref();
+        let observe = |(cpu, stall)| self.observe(cpu, phase, &start, stall, watcher);
         let observe = &observe;
         let seen = thread::scope(|scope| {
             let stalls = std::iter::once(stall.as_ref()).chain(std::iter::repeat(None));

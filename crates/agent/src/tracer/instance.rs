@@ -49,12 +49,19 @@ const NEEDED: usize = 2;
 #[derive(Debug)]
 pub struct Instance {
     tracer: Tracer,
-    directory: PathBuf,
     switch: File,
     marks: File,
+    /// It goes after the files in it are closed: the kernel keeps an instance that is in use.
+    directory: Directory,
+    tracefs: Tracefs,
+}
+
+/// An instance's directory, which goes with this.
+#[derive(Debug)]
+struct Directory {
+    path: PathBuf,
     /// `osnoise/options`, where its threads were switched off for this.
     threads: Option<PathBuf>,
-    tracefs: Tracefs,
 }
 
 impl Instance {
@@ -69,31 +76,30 @@ impl Instance {
         } else {
             NAME
         };
-        let directory = tracefs.path("instances").join(name);
-        let made = fs::create_dir(&directory);
+        let path = tracefs.path("instances").join(name);
+        let made = fs::create_dir(&path);
         made.map_err(|error| tracefs::refused("an instance of the kernel's tracer", &error))?;
-        Self::begin(tracer, priority, tracefs, directory.clone()).inspect_err(|_| {
-            let _ = fs::remove_dir(directory);
-        })
+        let threads = None;
+        Self::begin(tracer, priority, tracefs, Directory { path, threads })
     }
 
     fn begin(
         tracer: Tracer,
         priority: u8,
         tracefs: Tracefs,
-        directory: PathBuf,
+        directory: Directory,
     ) -> Result<Self, Reason> {
         let file = |name: &str| {
-            let opened = OpenOptions::new().write(true).open(directory.join(name));
+            let path = directory.path.join(name);
+            let opened = OpenOptions::new().write(true).open(path);
             opened.map_err(|error| tracefs::refused(name, &error))
         };
         let mut instance = Self {
             tracer,
             switch: file("tracing_on")?,
             marks: file("trace_marker")?,
-            threads: None,
-            tracefs,
             directory,
+            tracefs,
         };
         instance.set("tracing_on", "0")?;
         instance.set("trace_clock", "mono")?;
@@ -109,7 +115,7 @@ impl Instance {
         if tracer == Tracer::Osnoise {
             let options = instance.tracefs.path("osnoise/options");
             tracefs::write(&options, &format!("NO_{THREADS}"))?;
-            instance.threads = Some(options);
+            instance.directory.threads = Some(options);
         }
         if matches!(tracer, Tracer::Osnoise | Tracer::Timerlat) {
             instance.set("events/osnoise/enable", "1")?;
@@ -124,7 +130,7 @@ impl Instance {
     }
 
     fn set(&self, name: &str, word: &str) -> Result<(), Reason> {
-        tracefs::write(&self.directory.join(name), word)
+        tracefs::write(&self.directory.path.join(name), word)
     }
 
     fn enable_events(&self, priority: u8) -> Result<(), Reason> {
@@ -162,9 +168,11 @@ impl Instance {
     pub fn read(&self, cpu: CpuId) -> io::Result<Trace> {
         let is_latency = matches!(self.tracer, Tracer::Wakeup | Tracer::Irqsoff);
         let path = if is_latency {
-            self.directory.join("trace")
+            self.directory.path.join("trace")
         } else {
-            self.directory.join(format!("per_cpu/cpu{}/trace", cpu.0))
+            self.directory
+                .path
+                .join(format!("per_cpu/cpu{}/trace", cpu.0))
         };
         let mut text = Vec::new();
         File::open(path)?.take(TEXT_MOST).read_to_end(&mut text)?;
@@ -182,15 +190,15 @@ impl Instance {
     }
 }
 
-impl Drop for Instance {
+impl Drop for Directory {
     fn drop(&mut self) {
-        let _ = self.set("current_tracer", "nop");
-        let _ = self.set("events/enable", "0");
+        let _ = tracefs::write(&self.path.join("current_tracer"), "nop");
+        let _ = tracefs::write(&self.path.join("events/enable"), "0");
         if let Some(options) = &self.threads {
             let _ = tracefs::write(options, THREADS);
         }
         // What is left then the next target removes.
-        let _ = fs::remove_dir(&self.directory);
+        let _ = fs::remove_dir(&self.path);
     }
 }
 

@@ -168,7 +168,9 @@ fn writable(line: &str) -> Option<Range<u64>> {
 #[cfg(test)]
 mod tests {
     use punctual_model::Nanos;
-    use punctual_model::status_page::{RING_COUNT_WORD, RING_FIRST_WORD, STEP_WORD};
+    use punctual_model::status_page::{
+        COUNT_WORD, RING_COUNT_WORD, RING_FIRST_WORD, SLOTS_WORD, STEP_WORD, slot_of,
+    };
 
     use super::*;
 
@@ -185,8 +187,8 @@ mod tests {
         memory[page..page + 512].fill(0);
         memory[page + MAGIC_WORD] = MAGIC;
         memory[page + STEP_WORD] = 3;
-        memory[page + 3] = 1;
-        memory[page + 8] = 42;
+        memory[page + SLOTS_WORD] = 1;
+        memory[page + slot_of(1) + COUNT_WORD] = 42;
         // Its ring is elsewhere.
         let ring = first + 7 * PAGE / 8;
         memory[ring] = RING_MAGIC;

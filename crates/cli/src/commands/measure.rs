@@ -81,6 +81,10 @@ pub struct MeasureArgs {
     /// suite says, on the virtual bench]
     #[arg(long, value_name = "SEEDS", value_parser = parse_seeds)]
     seeds: Option<Seeds>,
+    /// Give each guest the past of this seed, whatever its own: what still differs between
+    /// seeds is due to the phases of loads and probes alone
+    #[arg(long, value_name = "SEED", value_parser = parse_seed)]
+    past: Option<u64>,
     #[command(flatten)]
     scale: ScaleArgs,
     /// Take what the store holds of this very measurement, and measure only the rest
@@ -232,6 +236,7 @@ impl MeasureArgs {
             subject: Vec::new(),
             seed: None,
             seeds: None,
+            past: None,
             scale: ScaleArgs::default(),
             resume: true,
             ns_per_insn: None,
@@ -384,6 +389,9 @@ impl MeasureArgs {
         if let Some(version) = &self.kernel_version {
             options.extend([word("--kernel-version"), version.clone()]);
         }
+        if let Some(past) = self.past {
+            options.extend([word("--past"), past.to_string()]);
+        }
         if self.allow_idle_states {
             options.push(word("--allow-idle-states"));
         }
@@ -421,6 +429,10 @@ impl MeasureArgs {
     /// What can be known to be wrong before anything is looked up or measured.
     pub fn check(&self) -> Result<()> {
         match self.bench {
+            Bench::Host | Bench::Ssh(_) if self.past.is_some() => {
+                let none = "--past is for guests: a real machine has a past of its own";
+                return Err(UsageError(none.into()).into());
+            }
             Bench::Host | Bench::Ssh(_) => self.check_host()?,
             Bench::Virtual if self.allow_idle_states => {
                 let none =
@@ -553,6 +565,7 @@ impl MeasureArgs {
 
     /// What a suite does not say.
     fn complete(&self, plan: &mut Plan) {
+        plan.past = self.past;
         plan.allow_idle_states = self.allow_idle_states;
         plan.tracing = self.tracing;
         if self.bench != Bench::Virtual {

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::HumanCount;
 use punctual_bench::system::Event;
-use punctual_model::{Nanos, Plan, Progress, Record, Run, ThreadProgress};
+use punctual_model::plan::Step;
+use punctual_model::record::Mark;
+use punctual_model::{Nanos, Plan, Progress, Record, Run, ThreadProgress, WorkerProgress};
 
 /// Bins of a histogram in each power of two.
 const PER_OCTAVE: u32 = 16;
@@ -27,8 +29,6 @@ pub struct State {
     pub thread: Option<usize>,
     /// What is to be told when it is over.
     pub messages: Vec<String>,
-    /// How many marks were made.
-    pub marks: u32,
     /// Whether the user wants an end.
     pub is_stopping: bool,
 }
@@ -49,6 +49,21 @@ pub struct RunState {
     pub threads: Vec<Seen>,
     /// When the step began.
     pub begun: Instant,
+    /// The number of the step, from 0.
+    pub step: u32,
+    /// What was marked, and in which step.
+    pub marks: Vec<(u32, Mark)>,
+    /// The load's workers and their units, step by step.
+    loads: Vec<Vec<Worker>>,
+}
+
+/// A worker of a load, as it is shown.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    /// Its command.
+    pub command: String,
+    /// The unit of what it does.
+    pub unit: String,
 }
 
 /// What was seen of a thread's samples.
@@ -154,6 +169,9 @@ impl State {
             progress: Progress::default(),
             threads: Vec::new(),
             begun: Instant::now(),
+            step: 0,
+            marks: Vec::new(),
+            loads: plan.steps.iter().map(|step| workers(plan, step)).collect(),
         });
     }
 
@@ -195,24 +213,55 @@ impl State {
 
     /// Notes how it stands now.
     pub fn mark(&mut self) {
-        let Some(run) = self.runs.get(self.run) else {
+        let Some(run) = self.runs.get_mut(self.run) else {
             return;
         };
-        self.marks += 1;
-        let (number, at) = (self.marks, run.begun.elapsed().as_secs_f64());
-        let worst = run
-            .progress
-            .worst
-            .map_or("none".into(), |worst| worst.to_string());
-        let count = HumanCount(run.progress.count);
+        let mark = Mark {
+            at: Nanos(i64::try_from(run.begun.elapsed().as_nanos()).unwrap_or(i64::MAX)),
+            count: run.progress.count,
+            worst: run.progress.worst,
+        };
+        run.marks.push((run.step, mark));
+        let (number, at, count) = (run.marks.len(), mark.at, HumanCount(mark.count));
+        let worst = mark.worst.map_or("none".into(), |worst| worst.to_string());
         self.messages.push(format!(
-            "mark {number}: {} {}, {at:.1} s after its begin: {count} samples, worst {worst}",
-            run.id, run.doing
+            "mark {number}: {} {}, {:.1} s after its begin: {count} samples, worst {worst}",
+            run.id,
+            run.doing,
+            at.as_secs_f64()
         ));
+    }
+
+    /// What was marked in a step of a run.
+    pub fn marks(&self, id: &str, step: u32) -> Vec<Mark> {
+        let run = self.runs.iter().find(|run| run.id == id);
+        let marks = run.into_iter().flat_map(|run| &run.marks);
+        marks
+            .filter(|(of, _)| *of == step)
+            .map(|(_, mark)| *mark)
+            .collect()
     }
 }
 
+/// The workers of a step's load.
+fn workers(plan: &Plan, step: &Step) -> Vec<Worker> {
+    let load = plan.loads.get(&step.load);
+    let workers = load.into_iter().flat_map(|load| &load.workers);
+    workers
+        .map(|worker| Worker {
+            command: worker.run.join(" "),
+            unit: worker.unit.clone(),
+        })
+        .collect()
+}
+
 impl RunState {
+    /// The workers of the step's load, with what they have done.
+    pub fn workers(&self) -> impl Iterator<Item = (&Worker, &WorkerProgress)> {
+        let workers = self.loads.get(self.step as usize).into_iter().flatten();
+        workers.zip(&self.progress.workers)
+    }
+
     fn take(&mut self, event: &Event) {
         match event {
             Event::Booting => self.doing = "boots (once: the booted guest is kept)".into(),
@@ -224,6 +273,7 @@ impl RunState {
                     let (number, all) = (started.step + 1, self.steps);
                     let (probe, load) = (&started.probe, &started.load);
                     self.doing = format!("step {number} of {all}: {probe}, {load}");
+                    self.step = started.step;
                     self.progress = Progress::default();
                     self.threads.clear();
                     self.begun = Instant::now();

@@ -2,14 +2,14 @@
 //! How it is drawn: from 80 columns and 24 lines on, and as well as it goes on less.
 
 use indicatif::HumanCount;
-use punctual_model::Nanos;
+use punctual_model::{Nanos, WorkerProgress};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Cell, Gauge, Paragraph, Row, Sparkline, Table};
 
-use super::state::{RunState, Seen, State};
+use super::state::{RunState, Seen, State, Worker};
 
 const SOFT: Style = Style::new().fg(Color::DarkGray);
 const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
@@ -23,17 +23,20 @@ pub fn draw(state: &State, frame: &mut Frame) {
     };
     // Half of the height, at most, is the table's: its frame, its head, and a line for all.
     let rows = (run.threads.len() as u16 + 4).min(area.height.saturating_sub(4) / 2);
+    let work = load(run, area.height);
     let parts = Layout::vertical([
         Constraint::Length(3),
         Constraint::Length(rows),
+        Constraint::Length(work.len() as u16),
         Constraint::Fill(3),
         Constraint::Fill(2),
         Constraint::Length(1),
     ]);
-    let [head, table, histogram, series, keys] = parts.areas(area);
+    let [head, table, loads, histogram, series, keys] = parts.areas(area);
     let seen = run.seen(state.thread);
     frame.render_widget(gauge(state, run), head);
     frame.render_widget(threads(state, run, usize::from(rows)), table);
+    frame.render_widget(Paragraph::new(work), loads);
     draw_histogram(&seen, frame, histogram);
     draw_series(&seen, frame, series);
     frame.render_widget(keys_line(state), keys);
@@ -60,6 +63,28 @@ fn gauge<'a>(state: &State, run: &'a RunState) -> Gauge<'a> {
         .gauge_style(Style::new().fg(Color::Blue))
         .ratio(share.clamp(0.0, 1.0))
         .label(label)
+}
+
+/// A line for each worker of the load, as many as there is room for, and one for the rest.
+fn load(run: &RunState, height: u16) -> Vec<Line<'static>> {
+    let room = usize::from(height / 8).max(1);
+    let mut workers: Vec<_> = run.workers().collect();
+    let rest = workers.split_off(workers.len().min(room));
+    let line = |(worker, done): (&Worker, &WorkerProgress)| {
+        let rounds = HumanCount(done.rounds);
+        let (amount, unit) = (HumanCount(done.amount), &worker.unit);
+        Line::from(vec![
+            Span::raw(format!("  load: {rounds} rounds, {amount} {unit}: ")),
+            Span::styled(worker.command.clone(), SOFT),
+        ])
+    };
+    let mut lines: Vec<_> = workers.into_iter().map(line).collect();
+    if !rest.is_empty() {
+        let rounds: u64 = rest.iter().map(|(_, done)| done.rounds).sum();
+        let (more, rounds) = (HumanCount(rest.len() as u64), HumanCount(rounds));
+        lines.push(Line::from(format!("  load: {more} more: {rounds} rounds")));
+    }
+    lines
 }
 
 /// A line for all threads, and one for each.
@@ -190,7 +215,7 @@ fn keys_line(state: &State) -> Line<'static> {
         let text = "It ends after its sample, and what was measured is kept. q again: at once.";
         return Line::from(text).style(STRONG);
     }
-    let marks = match state.marks {
+    let marks = match state.shown().map_or(0, |run| run.marks.len()) {
         0 => String::new(),
         marks => format!(" ({marks})"),
     };

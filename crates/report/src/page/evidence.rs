@@ -107,6 +107,26 @@ pub fn work(matrix: &Matrix<'_>) -> Markup {
     html! { @if !steps.is_empty() { (folded("What the loads did", &size, &table)) } }
 }
 
+/// What whoever watched the runs has marked.
+pub fn marks(matrix: &Matrix<'_>) -> Markup {
+    let marked = |run: &&Run| run.steps.iter().any(|step| !step.marks.is_empty());
+    let runs: Vec<_> = matrix.runs().filter(marked).collect();
+    let table = wide(&html! { table.text.kept {
+        thead { tr {
+            th { "step" } th { "subject" } th.number { "from its begin" }
+            th.number { "samples" } th.number { "worst so far" }
+        } }
+        tbody { @for run in &runs { @for step in &run.steps { @for mark in &step.marks { tr {
+            td { (step.probe) ", " (step.load) } td { (name(matrix, run)) }
+            td.number { (seconds(mark.at)) } td.number { (thousands(mark.count)) }
+            td.number { @if let Some(worst) = mark.worst { (worst) } }
+        } } } } }
+    } });
+    let of = |run: &&Run| run.steps.iter().map(|step| step.marks.len()).sum::<usize>();
+    let size = counted(runs.iter().map(of).sum(), "mark");
+    html! { @if !runs.is_empty() { (folded("Marked while it was watched", &size, &table)) } }
+}
+
 /// The worst samples, with their numbers and times.
 pub fn worst(matrix: &Matrix<'_>) -> Markup {
     let mut late = recordings(matrix);
