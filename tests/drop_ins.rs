@@ -4,9 +4,10 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use punctual_agent::sys::time::now;
 use punctual_formats::cyclictest_lines::{ThreadLine, ValueLine};
 use punctual_formats::{cyclictest_histogram, cyclictest_json, hackbench, realfeel};
 use punctual_tests::{Ended, Scratch, assert_has, has_fair_qemu, is_alive, programs, until};
@@ -22,8 +23,12 @@ fn run_ours(name: &str, options: &[&str]) -> Ended {
 }
 
 /// Theirs, of the package rt-tests.
+fn theirs(name: &str) -> PathBuf {
+    PathBuf::from("/usr/bin").join(name)
+}
+
 fn run_theirs(name: &str, options: &[&str]) -> Ended {
-    Ended::of(Command::new(PathBuf::from("/usr/bin").join(name)).args(options))
+    Ended::of(Command::new(theirs(name)).args(options))
 }
 
 /// Whether this is root, for whom alone real-time priorities are, for theirs as for ours.
@@ -81,6 +86,25 @@ fn the_same_options_give_lines_of_the_same_form() {
         &["-q", "-l5", "--secaligned", "-t2", "-p80"],
         &["-q", "-D1", "--priospread", "-t2", "-p80", "-d0"],
         &["-v", "-l5", "-p80"],
+        &["-q", "-l20", "-s", "-p80"],
+        &["-q", "-l20", "--system", "-c1", "-t2", "-p80"],
+        &["-q", "-l20", "-x", "-p80"],
+        &["-q", "-l20", "--posix_timers", "-r", "-c1", "-t2", "-p80"],
+        &["-q", "-l5", "-x", "--secaligned", "-t2", "-p80"],
+        &["-q", "-l20", "-s", "-x", "-p80"],
+        &["-v", "-l5", "-R", "-c1", "-p80"],
+        // Each value is above this, and none above that.
+        &[
+            "-q",
+            "-l20",
+            "-N",
+            "--spike",
+            "1",
+            "--spike-nodes",
+            "5",
+            "-p80",
+        ],
+        &["-q", "-l20", "-t2", "-p80", "--spike=1000000000", "-h100"],
     ];
     for options in cases {
         let (ours, theirs) = (
@@ -99,7 +123,121 @@ fn the_same_options_give_lines_of_the_same_form() {
             lines
         };
         assert_eq!(lines(&ours), lines(&theirs), "{options:?}");
+        assert_eq!(warnings(&ours), warnings(&theirs), "{options:?}");
     }
+}
+
+/// What is said of clocks and timers beside the results, by both in the same words.
+fn warnings(ended: &Ended) -> Vec<String> {
+    let lines = masked_lines(&ended.stderr).into_iter();
+    let is_of_clock = |line: &String| line.contains("clock") || line.contains("posix_timers");
+    lines
+        .filter(|line| line.starts_with("WARN:") && is_of_clock(line))
+        .collect()
+}
+
+#[test]
+fn each_spike_has_its_moment_and_all_are_counted() {
+    if !punctual_skip::root() {
+        return;
+    }
+    let options = [
+        "-q",
+        "-N",
+        "-l20",
+        "-p80",
+        "--spike",
+        "1",
+        "--spike-nodes=15",
+    ];
+    for run in [run_ours, run_theirs] {
+        let before = now().0 / 1_000;
+        let text = run("cyclictest", &options).stdout;
+        let after = now().0 / 1_000;
+        let moments: Vec<i64> = text
+            .lines()
+            .filter_map(|line| line.split_once(": TS: "))
+            .map(|(_, moment)| moment.trim().parse().unwrap())
+            .collect();
+        assert_eq!(moments.len(), 15, "{text}");
+        assert!(moments.is_sorted(), "{text}");
+        let all = before..=after;
+        assert!(
+            all.contains(&moments[0]) && all.contains(&moments[14]),
+            "{text}"
+        );
+        assert!(text.contains("\nspikes = 20\n"), "{text}");
+    }
+}
+
+/// Where there are no SMIs to count both say why in the same words.
+#[test]
+fn smis_are_counted_or_both_say_why_not() {
+    const REASONS: [&str; 3] = [
+        "SMI counter is not supported on this processor",
+        "Could not open MSR interface",
+        "Could not read SMI counter",
+    ];
+    if !punctual_skip::root() {
+        return;
+    }
+    let options = ["-q", "-l20", "-t2", "-p80", "-a", "--smi", "-h100"];
+    let (ours, theirs) = (
+        run_ours("cyclictest", &options),
+        run_theirs("cyclictest", &options),
+    );
+    let reason = |ended: &Ended| REASONS.iter().position(|why| ended.stderr.contains(why));
+    let cpus = fs::read_to_string("/proc/cpuinfo").unwrap();
+    if reason(&theirs) == Some(0) && cpus.contains("GenuineIntel") {
+        punctual_skip::skip("rt-tests does not know this processor");
+        return;
+    }
+    assert_eq!(
+        (ours.status, reason(&ours)),
+        (theirs.status, reason(&theirs)),
+        "{}",
+        ours.stderr
+    );
+    let smis = |ended: &Ended| -> Vec<String> {
+        let lines = masked_lines(&ended.stdout).into_iter();
+        lines.filter(|line| line.contains("SMI")).collect()
+    };
+    assert_eq!(smis(&ours), smis(&theirs));
+    assert!(theirs.status != Some(0) || smis(&ours).len() == 1);
+}
+
+#[test]
+fn who_reads_the_named_pipe_gets_the_threads_lines() {
+    if !punctual_skip::root() {
+        return;
+    }
+    let lines = |program: PathBuf| {
+        let scratch = Scratch::new();
+        let path = scratch.path("status");
+        let pipe = path.display().to_string();
+        let child = begin(&program, &scratch, &["-q", "-t2", "-p80", "-F", &pipe]);
+        until("the pipe is there", || path.exists());
+        let read = Ended::of(Command::new("timeout").args(["600", "cat", &pipe]));
+        send(child.id(), Signal::INT);
+        let ended = Ended::from(child.wait_with_output().unwrap());
+        assert_eq!(
+            (read.status, ended.status),
+            (Some(0), Some(0)),
+            "{}",
+            read.stdout
+        );
+        // Theirs may give a reader the lines twice, and may leave the pipe behind.
+        let is_ours = program.starts_with(programs());
+        assert!(!is_ours || !path.exists() && read.stdout.lines().count() == 2);
+        let index = |line: &str| line[..4].to_owned();
+        read.stdout
+            .lines()
+            .map(|line| (index(line), masked(line), widths(line)))
+            .collect::<BTreeSet<_>>()
+    };
+    let ours = lines(ours("cyclictest"));
+    assert_eq!(ours.len(), 2);
+    assert_eq!(ours, lines(theirs("cyclictest")));
 }
 
 /// The lines of a table that have a number, and what stands before it.
@@ -167,9 +305,8 @@ fn oslat_has_the_lines_of_the_original() {
             let keys = json.as_object().unwrap().keys().cloned();
             let thread = json["thread"]["0"].as_object().unwrap().keys().cloned();
             let mut table = table_of(&ended.stdout);
-            // With -q theirs prints its version, too; and it warns of what ours ends by itself.
-            let is_theirs = |line: &str| line.starts_with("oslat V") || line.starts_with("WARNING");
-            table.retain(|line| !is_theirs(line));
+            // Theirs warns of what ours ends by itself.
+            table.retain(|line| !line.starts_with("WARNING"));
             (table, keys.collect::<Vec<_>>(), thread.collect::<Vec<_>>())
         };
         assert_eq!(
@@ -328,10 +465,10 @@ fn the_plot_script_finds_each_threads_histogram() {
     assert_eq!(counted + columns[0].overflows, 100);
 }
 
-/// Ours, running until it is told to end, when it has taken samples. Its complaints go to a
-/// file in the scratch directory.
-fn begin(scratch: &Scratch, options: &[&str]) -> Child {
-    let mut command = Command::new(ours("cyclictest"));
+/// A cyclictest, running until it is told to end, when it has taken samples. Its complaints go
+/// to a file in the scratch directory.
+fn begin(program: &Path, scratch: &Scratch, options: &[&str]) -> Child {
+    let mut command = Command::new(program);
     command
         .args(options)
         .stdout(Stdio::piped())
@@ -381,7 +518,11 @@ fn send(pid: u32, signal: Signal) {
 fn an_interrupt_ends_it_with_its_summary_and_leaves_nothing() {
     let policy: &[&str] = if is_root() { &["-p80"] } else { &[] };
     for signal in [Signal::INT, Signal::TERM] {
-        let child = begin(&Scratch::new(), &[&["-q", "-t2"], policy].concat());
+        let child = begin(
+            &ours("cyclictest"),
+            &Scratch::new(),
+            &[&["-q", "-t2"], policy].concat(),
+        );
         let pid = child.id();
         send(pid, signal);
         let ended = Ended::from(child.wait_with_output().unwrap());
@@ -402,7 +543,7 @@ fn the_snapshot_program_of_rt_tests_reads_ours() {
         return;
     }
     let scratch = Scratch::new();
-    let child = begin(&scratch, &["-q", "-t2", "-p80"]);
+    let child = begin(&ours("cyclictest"), &scratch, &["-q", "-t2", "-p80"]);
     let pid = child.id().to_string();
     let snapshot = |option: &str| {
         Ended::of(Command::new("/usr/sbin/get_cyclictest_snapshot").args([option, &pid])).stdout
@@ -431,6 +572,7 @@ fn hackbench_prints_what_that_of_rt_tests_prints() {
         &["-p", "-g1", "-l5"],
         &["-T", "-g2", "-l5"],
         &["-P", "-g1", "-l5", "-f4"],
+        &["-i", "-g1", "-l5", "-f4"],
     ];
     for options in cases {
         let (ours, theirs) = (
@@ -563,10 +705,10 @@ fn what_cannot_be_done_is_said_with_what_to_do() {
         );
         ended.stderr
     };
-    assert!(error("cyclictest", &["-x"]).contains("clock_nanosleep"));
+    assert!(error("cyclictest", &["-U"]).contains("use -S"));
+    assert!(error("cyclictest", &["-F", "/dev/null"]).contains("Error creating fifo /dev/null"));
     assert!(error("cyclicdeadline", &["-a0"]).contains("cpuset"));
     assert!(error("oslat", &["-b", "3"]).contains("4 to 1024"));
-    assert!(error("cyclictest", &["--smi"]).contains("tick"));
     assert!(error("realfeel", &["--hertz", "1000"]).contains("power of two"));
     assert!(error("realfeel", &["/no/such/directory/file"]).contains("/no/such"));
     if is_root() && !PathBuf::from("/dev/backfire").exists() {
@@ -579,7 +721,7 @@ fn what_cannot_be_done_is_said_with_what_to_do() {
 }
 
 /// Nobody else's right is needed to see that one has none.
-fn assert_refused_without_privileges(program: &std::path::Path) {
+fn assert_refused_without_privileges(program: &Path) {
     let mut command = Command::new(program);
     if is_root() {
         // The program must be where anybody may read it.

@@ -17,6 +17,7 @@ mod oslat;
 mod realfeel;
 mod results;
 mod sendme;
+mod spikes;
 mod tracing;
 
 use std::ffi::OsStr;

@@ -178,20 +178,56 @@ impl Smis {
 /// The counter of each CPU. It has 32 bits.
 fn smis() -> Result<Vec<(CpuId, u64)>, Reason> {
     let count = |cpu: CpuId| {
-        let path = format!("/dev/cpu/{}/msr", cpu.0);
-        let count = read_msr(&path, SMI_COUNT).map_err(|error| {
-            let needs = "it takes root, the module msr, and an Intel CPU";
-            Reason::unreadable(&path, format!("{error}: {needs}"))
-        })?;
-        Ok((cpu, count & 0xffff_ffff))
+        let path = registers(cpu);
+        let counter = File::open(&path)
+            .and_then(SmiCounter::new)
+            .map_err(|error| {
+                let needs = "it takes root, the module msr, and an Intel CPU";
+                Reason::unreadable(&path, format!("{error}: {needs}"))
+            })?;
+        Ok((cpu, u64::from(counter.last)))
     };
     online()?.into_iter().map(count).collect()
 }
 
-fn read_msr(path: &str, register: u64) -> io::Result<u64> {
+/// Whether the CPUs are Intel's: no others have the counter.
+pub fn is_intel() -> bool {
+    let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    cpus.contains("GenuineIntel")
+}
+
+/// The file with the model specific registers of a CPU.
+pub fn registers(cpu: CpuId) -> String {
+    format!("/dev/cpu/{}/msr", cpu.0)
+}
+
+/// Counts the system management interrupts of one CPU, by [its registers](registers).
+#[derive(Debug)]
+pub struct SmiCounter {
+    registers: File,
+    last: u32,
+}
+
+impl SmiCounter {
+    /// Begins to count.
+    pub fn new(registers: File) -> io::Result<Self> {
+        let last = smi_count(&registers)?;
+        Ok(Self { registers, last })
+    }
+
+    /// How many there were since this was last asked.
+    pub fn more(&mut self) -> io::Result<u64> {
+        let before = self.last;
+        self.last = smi_count(&self.registers)?;
+        Ok(self.last.wrapping_sub(before).into())
+    }
+}
+
+/// The register's lower half is the counter.
+fn smi_count(registers: &File) -> io::Result<u32> {
     let mut bytes = [0; 8];
-    File::open(path)?.read_exact_at(&mut bytes, register)?;
-    Ok(u64::from_ne_bytes(bytes))
+    registers.read_exact_at(&mut bytes, SMI_COUNT)?;
+    Ok(u64::from_ne_bytes(bytes) as u32)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! checked. What goes beyond that is said at the block.
 #![allow(unsafe_code)]
 
+pub mod alarm;
 pub mod arch;
 #[cfg(test)]
 pub mod counting_allocator;

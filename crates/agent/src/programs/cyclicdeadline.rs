@@ -16,12 +16,11 @@ use punctual_formats::cyclictest_json::{Results, Thread};
 use punctual_model::Nanos;
 
 use super::getopt::{self, Refused};
-use super::live::{Common, Limit, Live, Shared, Table};
-use super::tracing::Tracing;
+use super::live::{Common, Limit, Live, Shared, Table, whole_micros};
 use super::{Program, cpus, results};
 use crate::probes::timer;
 use crate::rt;
-use crate::sys::{memory, signal};
+use crate::sys::signal;
 
 /// This program.
 pub const PROGRAM: Program = Program {
@@ -135,7 +134,7 @@ fn run(arguments: &mut Parser) -> Result<()> {
         return Ok(out.write_all(HELP.as_bytes())?);
     };
     signal::hold(&signal::ENDING)?;
-    memory::lock_all().context("memory cannot be locked: run as root, or raise RLIMIT_MEMLOCK")?;
+    rt::lock_memory().map_err(|why| anyhow!("{why}"))?;
     let online = cpus::read("online")?.len();
     let share = share(options.threads, online);
     let part = |index: usize| {
@@ -156,8 +155,9 @@ fn run(arguments: &mut Parser) -> Result<()> {
             micros(part.period)
         )?;
     }
+    let limit = |above| Limit::new(whole_micros(above), options.mark);
     let common = Common {
-        limit: limit(&options)?,
+        limit: options.break_above.map(limit).transpose()?,
         ..Common::default()
     };
     let barrier = Barrier::new(parts.len());
@@ -190,22 +190,6 @@ fn run(arguments: &mut Parser) -> Result<()> {
         fs::write(path, json::write(&results)).with_context(|| path.display().to_string())?;
     }
     Ok(())
-}
-
-fn limit(options: &Options) -> Result<Option<Limit>> {
-    let Some(above) = options.break_above else {
-        return Ok(None);
-    };
-    Ok(Some(Limit {
-        // The original compares whole microseconds.
-        above: Nanos(above as i64 * 1_000 + 999),
-        tracing: match Tracing::open(options.mark) {
-            Ok(tracing) => Some(tracing),
-            Err(why) if options.mark => return Err(why),
-            // It ends at such a value all the same.
-            Err(_) => None,
-        },
-    }))
 }
 
 /// One thread's whole life.

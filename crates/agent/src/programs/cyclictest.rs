@@ -2,30 +2,35 @@
 //! `cyclictest`, with the options and the output of rt-tests'. It measures with the code of
 //! the probe `timer`.
 
+mod fifo;
 mod options;
 mod otherwise;
 mod output;
+mod resolution;
 
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::sync::Barrier;
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::SeqCst;
 use std::thread;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
 use lexopt::Parser;
 use punctual_model::{CpuId, Nanos};
 
 use super::live::{Common, Limit, Live, Shared, Table};
-use super::tracing::Tracing;
+use super::spikes::Spikes;
 use super::{Program, cpus};
 use crate::dma_latency::{DEVICE, DmaLatency};
 use crate::probes::timer;
+use crate::real_machine::{self, SmiCounter};
 use crate::rt;
 use crate::sys::signal::{self, SNAPSHOT, STATUS};
 use crate::sys::time::Clock;
 use crate::sys::{memory, time};
-use options::Options;
+use options::{Options, Wait};
+use otherwise::Way;
 use output::Screen;
 
 /// This program.
@@ -36,6 +41,8 @@ pub const PROGRAM: Program = Program {
 
 /// How often it is looked after the threads, and the screen shown anew.
 const PACE: Nanos = Nanos::from_millis(10);
+
+const UNREAD: &str = "Could not read SMI counter";
 
 /// One thread's part.
 #[derive(Debug)]
@@ -63,6 +70,9 @@ fn run(arguments: &mut Parser) -> Result<()> {
         memory::lock_all()
             .context("-m: memory cannot be locked: run as root, or raise RLIMIT_MEMLOCK")?;
     }
+    if options.smi && !real_machine::is_intel() {
+        bail!("SMI counter is not supported on this processor");
+    }
     let parts: Vec<Part> = (0..options.threads)
         .map(|index| part(&options, index))
         .collect();
@@ -72,10 +82,10 @@ fn run(arguments: &mut Parser) -> Result<()> {
         writeln!(out, "Online CPUs = {}", count("online")?)?;
     }
     let _held = hold_dma_latency(&options, &mut out)?;
-    let common = Common {
-        limit: limit(&options)?,
-        ..Common::default()
-    };
+    if options.resolution {
+        eprint!("{}", resolution::warnings(options.clock, options.verbose)?);
+    }
+    let common = common(&options)?;
     let screen = Screen::new(&options, &parts, &command, out)?;
     let barrier = Barrier::new(parts.len());
     let base = AtomicI64::new(0);
@@ -120,26 +130,14 @@ fn part(options: &Options, index: usize) -> Part {
     }
 }
 
-fn limit(options: &Options) -> Result<Option<Limit>> {
-    let Some(above) = options.break_above else {
-        return Ok(None);
-    };
-    let above = if options.nanoseconds {
-        above
-    } else {
-        above * 1_000
-    };
-    // The original compares whole microseconds.
-    let whole = if options.nanoseconds { 0 } else { 999 };
-    Ok(Some(Limit {
-        above: Nanos(above as i64 + whole),
-        tracing: match Tracing::open(options.mark) {
-            Ok(tracing) => Some(tracing),
-            Err(why) if options.mark => return Err(why),
-            // It ends at such a value all the same.
-            Err(_) => None,
-        },
-    }))
+fn common(options: &Options) -> Result<Common> {
+    let limit = |above| Limit::new(options.up_to(above), options.mark);
+    let spikes = |above| Spikes::new(options.up_to(above), options.spikes_kept);
+    Ok(Common {
+        limit: options.break_above.map(limit).transpose()?,
+        spikes: options.spike.map(spikes),
+        ..Common::default()
+    })
 }
 
 /// Keeps CPUs out of idle states that take long to leave, as long as what it returns lives.
@@ -172,39 +170,63 @@ fn measure(
         .histogram
         .map_or_else(Table::default, |bins| Table::new(unit, bins));
     let mut live = Live::new(common, &part.shared, table, options.duration);
-    let prepared = rt::pin(part.cpu).and_then(|()| rt::schedule(options.policy, part.priority));
+    let prepared = prepare(options, part);
     // Also a thread that cannot measure comes to the barriers, so that the others go on.
     if barrier.wait().is_leader() {
         base.store(time::now().0, SeqCst);
     }
     barrier.wait();
-    prepared.map_err(|why| anyhow!("{why}"))?;
-    let interval = Nanos::from_micros(part.interval_us as i64);
-    let begin = match options.aligned {
-        None => time::now(),
-        Some(aligned) => {
-            let base = Nanos(base.load(SeqCst));
-            let second = Nanos((base.0 / 1_000_000_000 + 2) * 1_000_000_000);
-            let base = if aligned.second { second } else { base };
-            base + aligned.offset * part.index as i64
-        }
-    };
-    let samples = if options.loops == 0 {
-        u64::MAX
-    } else {
-        options.loops
-    };
-    if options.relative || options.clock != Clock::Monotonic {
-        otherwise::sample(
-            &mut live,
-            options.clock,
-            options.relative,
-            interval,
-            samples,
-        )
-        .context("clock_nanosleep")?;
-    } else {
-        timer::sample(&mut live, begin + interval, interval, samples);
+    live.smis = prepared?;
+    let begin = begin(options, part, Nanos(base.load(SeqCst)))?;
+    take(options, part, &mut live, begin)?;
+    match live.unread {
+        Some(error) => Err(error).context(UNREAD),
+        None => Ok(live.table),
     }
-    Ok(live.table)
+}
+
+/// Prepares the calling thread, and the counter of its CPU's SMIs if that is wanted.
+fn prepare(options: &Options, part: &Part) -> Result<Option<SmiCounter>> {
+    let prepared = rt::pin(part.cpu).and_then(|()| rt::schedule(options.policy, part.priority));
+    prepared.map_err(|why| anyhow!("{why}"))?;
+    if !options.smi {
+        return Ok(None);
+    }
+    let path = real_machine::registers(part.cpu);
+    let registers = File::open(&path).with_context(|| {
+        format!(
+            "Could not open MSR interface: {path} open failed, try modprobe msr, \
+             chown or chmod +r /dev/cpu/*/msr, or run as root"
+        )
+    })?;
+    let counter = SmiCounter::new(registers).context(UNREAD)?;
+    Ok(Some(counter))
+}
+
+/// When a thread begins, by its clock. All threads were there at `base`.
+fn begin(options: &Options, part: &Part, base: Nanos) -> io::Result<Nanos> {
+    let Some(aligned) = options.aligned else {
+        return options.clock.now();
+    };
+    let second = Nanos((base.0 / 1_000_000_000 + 2) * 1_000_000_000);
+    let base = if aligned.second { second } else { base };
+    Ok(base + aligned.offset * part.index as i64)
+}
+
+/// Takes a thread's samples.
+fn take(options: &Options, part: &Part, live: &mut Live<'_>, begin: Nanos) -> Result<()> {
+    let interval = Nanos::from_micros(part.interval_us as i64);
+    let samples = match options.loops {
+        0 => u64::MAX,
+        loops => loops,
+    };
+    let first = begin + interval;
+    live.origin = (part.index, first);
+    let (clock, relative) = (options.clock, options.relative);
+    if options.wait == Wait::Clock && !relative && clock == Clock::Monotonic {
+        timer::sample(live, first, interval, samples);
+        return Ok(());
+    }
+    let way = Way::of(options.wait, clock, relative, first, interval)?;
+    Ok(otherwise::sample(live, &way, first, interval, samples)?)
 }

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Samples that a program shows while they are taken.
 
+use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64};
 
+use anyhow::Result;
 use punctual_model::Nanos;
 
+use super::spikes::Spikes;
 use super::tracing::Tracing;
+use crate::real_machine::SmiCounter;
 use crate::sink::Sink;
 use crate::sys::process;
 
@@ -22,6 +26,8 @@ pub struct Common {
     pub limit: Option<Limit>,
     /// The thread whose value was too long, and the value; 0 while there is none.
     pub broken: (AtomicU64, AtomicI64),
+    /// Where values above a trigger are kept, if they are.
+    pub spikes: Option<Spikes>,
 }
 
 /// A value above which everything ends.
@@ -31,6 +37,26 @@ pub struct Limit {
     pub above: Nanos,
     /// The tracer that is stopped then.
     pub tracing: Option<Tracing>,
+}
+
+impl Limit {
+    /// A limit, with the kernel's tracer as far as that can be reached; it must be where marks
+    /// are to be written into it.
+    pub fn new(above: Nanos, with_marks: bool) -> Result<Self> {
+        let tracing = match Tracing::open(with_marks) {
+            Ok(tracing) => Some(tracing),
+            Err(why) if with_marks => return Err(why),
+            // It ends at such a value all the same.
+            Err(_) => None,
+        };
+        Ok(Self { above, tracing })
+    }
+}
+
+/// The longest time that is no more than so many whole microseconds, which is what the originals
+/// compare.
+pub fn whole_micros(count: u64) -> Nanos {
+    Nanos(count as i64 * 1_000 + 999)
 }
 
 impl Common {
@@ -69,7 +95,9 @@ pub struct Shared {
     min: AtomicI64,
     act: AtomicI64,
     max: AtomicI64,
-    waiting: Box<[AtomicI64]>,
+    smis: AtomicU64,
+    /// Values, and how many SMIs there were meanwhile.
+    waiting: Box<[(AtomicI64, AtomicU64)]>,
 }
 
 /// One thread's numbers at one moment.
@@ -85,6 +113,8 @@ pub struct Seen {
     pub act: Nanos,
     /// The largest; zero where there is none.
     pub max: Nanos,
+    /// How many SMIs there were, if they are counted.
+    pub smis: u64,
 }
 
 impl Shared {
@@ -98,7 +128,8 @@ impl Shared {
             min: AtomicI64::new(i64::MAX),
             act: AtomicI64::new(0),
             max: AtomicI64::new(0),
-            waiting: (0..slots).map(|_| AtomicI64::new(0)).collect(),
+            smis: AtomicU64::new(0),
+            waiting: (0..slots).map(|_| Default::default()).collect(),
         }
     }
 
@@ -112,16 +143,18 @@ impl Shared {
             min: (cycles > 0).then_some(min),
             act: Nanos(self.act.load(Relaxed)),
             max: Nanos(self.max.load(Relaxed)),
+            smis: self.smis.load(Relaxed),
         }
     }
 
-    /// The values from number `from` on that still wait to be printed, with their numbers.
-    pub fn values(&self, from: u64) -> impl Iterator<Item = (u64, Nanos)> + '_ {
+    /// The values from number `from` on that still wait to be printed: number, value, and how
+    /// many SMIs there were meanwhile.
+    pub fn values(&self, from: u64) -> impl Iterator<Item = (u64, Nanos, u64)> + '_ {
         let cycles = self.cycles.load(std::sync::atomic::Ordering::Acquire);
         let slots = self.waiting.len() as u64;
         (from.max(cycles.saturating_sub(slots))..cycles).map(move |number| {
-            let slot = &self.waiting[(number % slots) as usize];
-            (number, Nanos(slot.load(Relaxed)))
+            let (value, smis) = &self.waiting[(number % slots) as usize];
+            (number, Nanos(value.load(Relaxed)), smis.load(Relaxed))
         })
     }
 }
@@ -180,6 +213,14 @@ pub struct Live<'a> {
     shared: &'a Shared,
     /// Counts by value.
     pub table: Table,
+    /// The thread's number, and the moment from which its samples' times are counted: what a
+    /// spike is told with.
+    pub origin: (usize, Nanos),
+    /// Counts the SMIs of the thread's CPU, if they are wanted. A counter that cannot be read
+    /// any more ends it all.
+    pub smis: Option<SmiCounter>,
+    /// Why the counter could not be read.
+    pub unread: Option<io::Error>,
     duration: Option<Nanos>,
     over: bool,
     seen: Seen,
@@ -198,9 +239,24 @@ impl<'a> Live<'a> {
             common,
             shared,
             table,
+            origin: (0, Nanos::ZERO),
+            smis: None,
+            unread: None,
             duration,
             over: false,
             seen: shared.seen(),
+        }
+    }
+
+    /// How many SMIs there were since the last sample.
+    fn more_smis(&mut self) -> u64 {
+        match self.smis.as_mut().map_or(Ok(0), SmiCounter::more) {
+            Ok(more) => more,
+            Err(error) => {
+                self.unread = Some(error);
+                self.common.end();
+                0
+            }
         }
     }
 }
@@ -208,20 +264,28 @@ impl<'a> Live<'a> {
 impl Sink for Live<'_> {
     #[inline]
     fn record(&mut self, at: Nanos, value: Nanos) {
+        let smis = self.more_smis();
         let (seen, shared) = (&mut self.seen, self.shared);
         self.table.count(seen.cycles, value);
         if !shared.waiting.is_empty() {
             let slot = seen.cycles % shared.waiting.len() as u64;
-            shared.waiting[slot as usize].store(value.0, Relaxed);
+            let slot = &shared.waiting[slot as usize];
+            slot.0.store(value.0, Relaxed);
+            slot.1.store(smis, Relaxed);
+        }
+        if let Some(spikes) = &self.common.spikes {
+            spikes.check(self.origin.0, self.origin.1 + at + value, value);
         }
         seen.cycles += 1;
         seen.sum += value;
+        seen.smis += smis;
         let min = seen.min.map_or(value, |min| min.min(value));
         (seen.min, seen.max) = (Some(min), seen.max.max(value));
         shared.sum.store(seen.sum.0, Relaxed);
         shared.min.store(min.0, Relaxed);
         shared.act.store(value.0, Relaxed);
         shared.max.store(seen.max.0, Relaxed);
+        shared.smis.store(seen.smis, Relaxed);
         // Last, so that who sees the number sees the values too.
         let released = std::sync::atomic::Ordering::Release;
         shared.cycles.store(seen.cycles, released);
@@ -240,6 +304,8 @@ impl Sink for Live<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt as _;
+
     use super::*;
 
     #[test]
@@ -266,7 +332,7 @@ mod tests {
             live.record(Nanos::ZERO, Nanos(value));
         }
         let values: Vec<_> = shared.values(2).collect();
-        assert_eq!((values.len(), values[0]), (WAITING, (5, Nanos(5))));
+        assert_eq!((values.len(), values[0]), (WAITING, (5, Nanos(5), 0)));
         assert_eq!(shared.values(WAITING as u64 + 4).count(), 1);
     }
 
@@ -291,8 +357,40 @@ mod tests {
     }
 
     #[test]
+    fn whole_microseconds_are_compared() {
+        assert_eq!(whole_micros(7), Nanos(7_999));
+        let limit = Limit::new(whole_micros(7), false).unwrap();
+        assert_eq!(limit.above, Nanos(7_999));
+    }
+
+    #[test]
+    fn smis_are_told_with_each_value_and_together_until_they_cannot_be_read() {
+        let registers = tempfile::NamedTempFile::new().unwrap();
+        let set = |count: u64| registers.as_file().write_all_at(&count.to_ne_bytes(), 0x34);
+        set(0xffff_fffe).unwrap();
+        let (common, shared) = (Common::default(), Shared::new(true));
+        let mut live = Live::new(&common, &shared, Table::default(), None);
+        live.smis = Some(SmiCounter::new(registers.reopen().unwrap()).unwrap());
+        for count in [0xffff_fffe, 1, 2] {
+            set(count).unwrap();
+            live.record(Nanos::ZERO, Nanos(10));
+        }
+        let told = shared.values(0).map(|(_, _, smis)| smis);
+        assert_eq!(told.collect::<Vec<_>>(), [0, 3, 1]);
+        assert_eq!(shared.seen().smis, 4);
+        assert!(live.unread.is_none() && !common.is_over());
+        registers.as_file().set_len(0).unwrap();
+        live.record(Nanos::ZERO, Nanos(10));
+        assert!(live.unread.is_some() && common.is_over());
+    }
+
+    #[test]
     fn taking_a_sample_allocates_nothing() {
         let (common, shared) = (Common::default(), Shared::new(true));
+        let common = Common {
+            spikes: Some(Spikes::new(Nanos(10), 20)),
+            ..common
+        };
         let mut live = Live::new(&common, &shared, Table::new(1_000, 3), None);
         let before = crate::sys::counting_allocator::allocations();
         for value in 0..10_000 {

@@ -169,7 +169,7 @@ fn run(arguments: &mut Parser) -> Result<()> {
     let mut out = io::stdout().lock();
     let options = match parse(arguments)? {
         Asked::Measurement(options) => options,
-        Asked::Version => return Ok(writeln!(out, "oslat V {}", results::VERSION)?),
+        Asked::Version => return Ok(out.write_all(version().as_bytes())?),
         Asked::Help => return Ok(out.write_all(HELP.as_bytes())?),
     };
     signal::hold(&signal::ENDING)?;
@@ -191,6 +191,7 @@ fn run(arguments: &mut Parser) -> Result<()> {
         }
         Ok(())
     };
+    out.write_all(version().as_bytes())?;
     say(&mut out, &head(&options, preheated))?;
     say(&mut out, "Pre-heat for 1 seconds...\n")?;
     let warm = Options {
@@ -400,6 +401,10 @@ impl Counts {
     }
 }
 
+fn version() -> String {
+    format!("oslat V {}\n", results::VERSION)
+}
+
 fn head(options: &Options, preheated: usize) -> String {
     let list: Vec<String> = options.cpus.iter().map(|cpu| cpu.0.to_string()).collect();
     let priority = match options.priority {
@@ -412,10 +417,9 @@ fn head(options: &Options, preheated: usize) -> String {
         ("no", 0)
     };
     format!(
-        "oslat V {}\nTotal runtime: \t\t{} seconds\nThread priority: \t{priority}\n\
+        "Total runtime: \t\t{} seconds\nThread priority: \t{priority}\n\
          CPU list: \t\t{}\nCPU for main thread: \t{}\nWorkload: \t\t{work}\n\
          Workload mem: \t\t{kib} (KiB)\nPreheat cores: \t\t{preheated}\n\n",
-        results::VERSION,
         options.duration.0 / 1_000_000_000,
         list.join(","),
         options.main.0

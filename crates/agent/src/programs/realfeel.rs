@@ -159,7 +159,7 @@ struct Printer {
 
 impl Printer {
     fn print(&mut self, shared: &Shared, out: &mut impl io::Write) -> io::Result<()> {
-        for (number, jitter) in shared.values(self.next) {
+        for (number, jitter, _) in shared.values(self.next) {
             self.lost += number - self.next;
             self.next = number + 1;
             out.write_all(format::write_jitter(jitter.0, self.has_file).as_bytes())?;

@@ -213,6 +213,7 @@ mod tests {
             min: Some(Nanos(846)),
             act: Nanos(846),
             max: Nanos(846),
+            smis: 0,
         };
         let way = way(seen);
         assert_eq!((way.min, way.cur, way.avg, way.max), (1, 1, 1, 1));

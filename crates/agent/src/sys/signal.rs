@@ -34,10 +34,7 @@ pub fn hold(signals: &[libc::c_int]) -> io::Result<()> {
 /// Waits for one of some signals that are held, for `limit` at most; says which came.
 pub fn wait_for(signals: &[libc::c_int], limit: Nanos) -> io::Result<Option<libc::c_int>> {
     let set = set_of(signals);
-    let limit = libc::timespec {
-        tv_sec: limit.0 / 1_000_000_000,
-        tv_nsec: limit.0 % 1_000_000_000,
-    };
+    let limit = time::timespec(limit);
     // SAFETY: `set` and `limit` are live; who sent the signal is not asked for.
     let signal =
         unsafe { libc::sigtimedwait(&raw const set, std::ptr::null_mut(), &raw const limit) };
@@ -99,7 +96,8 @@ impl Drop for Noted {
     }
 }
 
-fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
+/// A set of these signals.
+pub(super) fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
     // SAFETY: sigemptyset initialises the set; sigaddset gets valid signals.
     unsafe {

@@ -11,14 +11,11 @@ use punctual_model::Nanos;
 /// Never: the clock exists on every Linux, and the call has no other way to fail.
 #[inline]
 pub fn now() -> Nanos {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut time = timespec(Nanos::ZERO);
     // SAFETY: `time` is a live timespec.
     let result = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     assert!(result == 0, "CLOCK_MONOTONIC cannot be read");
-    Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec)
+    nanos(time)
 }
 
 /// The CPU time of a process, all of its threads together, without its children's; an error
@@ -27,20 +24,13 @@ pub fn of_process(pid: libc::pid_t) -> io::Result<Nanos> {
     // The clock of a process's CPU time, as clock_getcpuclockid(3) makes its number:
     // CPUCLOCK_SCHED in the kernel's posix-timers.h.
     const SCHEDULER: libc::clockid_t = 2;
-    let clock = (!pid << 3) | SCHEDULER;
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `time` is a live timespec.
-    super::check(unsafe { libc::clock_gettime(clock, &raw mut time) })?;
-    Ok(Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec))
+    read((!pid << 3) | SCHEDULER)
 }
 
 /// The resolution that the kernel claims for `CLOCK_MONOTONIC`: 1 ns where
 /// high-resolution timers are active, else a tick.
 pub fn resolution() -> io::Result<Nanos> {
-    claimed(libc::CLOCK_MONOTONIC)
+    Clock::Monotonic.resolution()
 }
 
 /// The length of a tick, 1/HZ: the resolution of the clocks that move with it.
@@ -49,24 +39,22 @@ pub fn tick() -> io::Result<Nanos> {
 }
 
 fn claimed(clock: libc::clockid_t) -> io::Result<Nanos> {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut time = timespec(Nanos::ZERO);
     // SAFETY: `time` is a live timespec.
     super::check(unsafe { libc::clock_getres(clock, &raw mut time) })?;
-    Ok(Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec))
+    Ok(nanos(time))
 }
 
 /// The CPU time that the calling thread has used.
 pub fn used_by_thread() -> io::Result<Nanos> {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn read(clock: libc::clockid_t) -> io::Result<Nanos> {
+    let mut time = timespec(Nanos::ZERO);
     // SAFETY: `time` is a live timespec.
-    super::check(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) })?;
-    Ok(Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec))
+    super::check(unsafe { libc::clock_gettime(clock, &raw mut time) })?;
+    Ok(nanos(time))
 }
 
 /// Sleeps until `CLOCK_MONOTONIC` reads `deadline`; goes on sleeping after a signal.
@@ -75,10 +63,7 @@ pub fn used_by_thread() -> io::Result<Nanos> {
 /// If the kernel refuses the deadline, which it does for negative times only.
 #[inline]
 pub fn sleep_until(deadline: Nanos) {
-    let time = libc::timespec {
-        tv_sec: deadline.0 / 1_000_000_000,
-        tv_nsec: deadline.0 % 1_000_000_000,
-    };
+    let time = timespec(deadline);
     loop {
         // SAFETY: `time` is a live timespec; no remainder is asked for, which is allowed
         // for absolute times.
@@ -103,6 +88,16 @@ pub fn sleep(span: Nanos) {
     sleep_until(now() + span);
 }
 
+/// Sleeps for a span by nanosleep(2); returns early after a signal.
+pub fn nanosleep(span: Nanos) -> io::Result<()> {
+    let time = timespec(span);
+    // SAFETY: `time` is a live timespec; no remainder is asked for.
+    match super::check(unsafe { libc::nanosleep(&raw const time, std::ptr::null_mut()) }) {
+        Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// A clock that timers can be set by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
@@ -114,7 +109,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    fn number(self) -> libc::clockid_t {
+    pub(super) fn number(self) -> libc::clockid_t {
         match self {
             Self::Monotonic => libc::CLOCK_MONOTONIC,
             Self::Realtime => libc::CLOCK_REALTIME,
@@ -123,10 +118,12 @@ impl Clock {
 
     /// This clock, now.
     pub fn now(self) -> io::Result<Nanos> {
-        let mut time = timespec(Nanos::ZERO);
-        // SAFETY: `time` is a live timespec.
-        super::check(unsafe { libc::clock_gettime(self.number(), &raw mut time) })?;
-        Ok(Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec))
+        read(self.number())
+    }
+
+    /// The resolution that the kernel claims for this clock.
+    pub fn resolution(self) -> io::Result<Nanos> {
+        claimed(self.number())
     }
 
     /// Sleeps until this clock reads `deadline`; returns early after a signal.
@@ -153,9 +150,17 @@ impl Clock {
     }
 }
 
-fn timespec(time: Nanos) -> libc::timespec {
+/// A time, or a span, as system calls take it.
+#[inline]
+pub(super) fn timespec(time: Nanos) -> libc::timespec {
     libc::timespec {
         tv_sec: time.0 / 1_000_000_000,
         tv_nsec: time.0 % 1_000_000_000,
     }
+}
+
+/// A time as system calls give it.
+#[inline]
+pub(super) fn nanos(time: libc::timespec) -> Nanos {
+    Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec)
 }

@@ -3,7 +3,7 @@
 
 use punctual_model::Nanos;
 
-use super::arch;
+use super::{arch, time};
 
 /// The time stamp counter's rate against `CLOCK_MONOTONIC_RAW`, in kHz, rounded.
 ///
@@ -24,7 +24,7 @@ const SPAN: Nanos = Nanos::from_millis(20);
 
 fn counted() -> Option<(u64, Nanos)> {
     let (first, begin) = pair()?;
-    super::time::sleep(SPAN);
+    time::sleep(SPAN);
     let (last, end) = pair()?;
     Some((last.wrapping_sub(first), end - begin))
 }
@@ -42,14 +42,11 @@ fn pair() -> Option<(u64, Nanos)> {
 }
 
 fn raw_time() -> Nanos {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut time = time::timespec(Nanos::ZERO);
     // SAFETY: `time` is a live timespec.
     let result = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &raw mut time) };
     assert!(result == 0, "CLOCK_MONOTONIC_RAW cannot be read");
-    Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec)
+    time::nanos(time)
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]

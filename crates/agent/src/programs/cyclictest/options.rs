@@ -10,6 +10,7 @@ use punctual_model::{CpuId, Nanos};
 
 use crate::programs::cpus;
 use crate::programs::getopt::{self, Refused};
+use crate::programs::live::whole_micros;
 use crate::sys::sched::Policy;
 use crate::sys::time::Clock;
 
@@ -25,6 +26,7 @@ Usage: cyclictest [OPTIONS]
   -c, --clock CLOCK        0: CLOCK_MONOTONIC (default), 1: CLOCK_REALTIME
   -d, --distance USEC      each thread's interval is longer by this; default 500
   -D, --duration TIME      end after TIME: 90, 10m, 2h, 1d
+  -F, --fifo PATH          make a named pipe: who reads it gets the threads' lines
   -h, --histogram US       print a histogram of values up to US
   -H, --histofall US       the same with a column of sums
       --histfile FILE      the histogram to FILE
@@ -50,43 +52,24 @@ Usage: cyclictest [OPTIONS]
       --secaligned [USEC]  as -A, from the next full second on
   -r, --relative           sleep for the interval, not until a deadline: the time
                            between two samples is not measured
+  -R, --resolution         tell the clock's resolution, where it is coarser than
+                           the kernel says; with -v always
+  -s, --system             sleep by nanosleep(2), for the interval
   -S, --smp                one thread on each CPU
+      --smi                count system management interrupts (Intel's CPUs)
+      --spike US           keep the values above this, and print them in the end
+      --spike-nodes N      keep as many of them; default 1024
   -t, --threads [N]        N threads; without N one for each CPU; default 1
       --tracemark          with -b: write a mark into the trace
   -u, --unbuffered         as always
   -v, --verbose            print each value: thread:cycle:value
+  -x, --posix_timers       wait for a timer's signal (timer_create(2))
       --help               this text
 ";
 
 /// What the original has and this program has not.
 const REFUSED: &[Refused] = &[
-    (
-        "-F",
-        "ask for the status with SIGUSR1, or with get_cyclictest_snapshot",
-    ),
-    (
-        "--fifo",
-        "ask for the status with SIGUSR1, or with get_cyclictest_snapshot",
-    ),
-    ("-R", "use: punctual run with probe \"clock\""),
-    ("--resolution", "use: punctual run with probe \"clock\""),
-    ("-s", "clock_nanosleep is always used"),
-    ("--system", "clock_nanosleep is always used"),
-    (
-        "--smi",
-        "use: punctual run with probe \"tick\", which finds lost time",
-    ),
-    (
-        "--spike",
-        "use: punctual run with probe \"timer\", which keeps each value and its time",
-    ),
-    (
-        "--spike-nodes",
-        "use: punctual run with probe \"timer\", which keeps each value and its time",
-    ),
     ("-U", "use -S"),
-    ("-x", "clock_nanosleep is always used"),
-    ("--posix_timers", "clock_nanosleep is always used"),
     ("--deepest-idle-state", "use --latency US"),
     ("--dbg_cyclictest", "there is nothing to debug"),
 ];
@@ -125,6 +108,36 @@ pub struct Options {
     pub clock: Clock,
     /// Whether a thread sleeps for an interval, not until a deadline.
     pub relative: bool,
+    pub wait: Wait,
+    pub resolution: bool,
+    pub fifo: Option<PathBuf>,
+    pub smi: bool,
+    /// Values above this are kept.
+    pub spike: Option<u64>,
+    pub spikes_kept: usize,
+}
+
+/// What a thread waits with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wait {
+    /// `clock_nanosleep(2)`.
+    #[default]
+    Clock,
+    /// nanosleep(2), always for an interval.
+    System,
+    /// A timer's signal, `timer_create(2)`.
+    Timer,
+}
+
+impl Options {
+    /// The longest time that is not above this number of the command line's unit.
+    pub fn up_to(&self, number: u64) -> Nanos {
+        if self.nanoseconds {
+            Nanos(number as i64)
+        } else {
+            whole_micros(number)
+        }
+    }
 }
 
 /// Threads that wake up together.
@@ -167,6 +180,12 @@ pub fn parse(parser: &mut Parser) -> Result<Options> {
         mark: false,
         clock: Clock::Monotonic,
         relative: false,
+        wait: Wait::Clock,
+        resolution: false,
+        fifo: None,
+        smi: false,
+        spike: None,
+        spikes_kept: 1_024,
     };
     let mut smp = false;
     while let Some(argument) = parser.next()? {
@@ -206,6 +225,7 @@ fn long_name(letter: char) -> &'static str {
         'c' => "clock",
         'd' => "distance",
         'D' => "duration",
+        'F' => "fifo",
         'h' => "histogram",
         'H' => "histofall",
         'i' => "interval",
@@ -218,9 +238,12 @@ fn long_name(letter: char) -> &'static str {
         'p' => "priority",
         'q' => "quiet",
         'r' => "relative",
+        'R' => "resolution",
+        's' => "system",
         't' => "threads",
         'u' => "unbuffered",
         'v' => "verbose",
+        'x' => "posix_timers",
         _ => "",
     }
 }
@@ -259,6 +282,7 @@ fn option(options: &mut Options, parser: &mut Parser, name: &str) -> Result<bool
             let seconds = getopt::seconds(&parser.value()?.string()?)?;
             options.duration = Some(Nanos(seconds as i64 * 1_000_000_000));
         }
+        "fifo" => options.fifo = Some(parser.value()?.into()),
         "histogram" | "histofall" => {
             options.histogram = Some(getopt::within(parser, "-h", 1, 1_000_000)? as usize);
             options.sum = name == "histofall";
@@ -296,6 +320,14 @@ fn option(options: &mut Options, parser: &mut Parser, name: &str) -> Result<bool
         "policy" => options.policy = policy(&parser.value()?.string()?)?,
         "priospread" => options.spread = true,
         "quiet" => options.quiet = true,
+        "posix_timers" => options.wait = both(options.wait, Wait::Timer),
+        "resolution" => options.resolution = true,
+        "smi" => options.smi = true,
+        "spike" => options.spike = Some(getopt::within(parser, "--spike", 1, 1 << 40)?),
+        "spike-nodes" => {
+            options.spikes_kept = getopt::within(parser, "--spike-nodes", 1, 1_000_000)? as usize;
+        }
+        "system" => options.wait = both(options.wait, Wait::System),
         "threads" => {
             let count = getopt::optional(parser)?.map(|count| count.parse::<usize>());
             options.threads = match count {
@@ -312,6 +344,19 @@ fn option(options: &mut Options, parser: &mut Parser, name: &str) -> Result<bool
         _ => return Ok(false),
     }
     Ok(true)
+}
+
+/// One way of waiting, and another that is asked for too.
+fn both(one: Wait, other: Wait) -> Wait {
+    if one == Wait::Clock || one == other {
+        return other;
+    }
+    eprint!(
+        "WARN: The system option requires clock_nanosleep\n\
+         WARN: and is not compatible with posix_timers\n\
+         WARN: Using clock_nanosleep\n"
+    );
+    Wait::System
 }
 
 fn policy(name: &str) -> Result<Policy> {
@@ -348,7 +393,8 @@ fn settle(options: &mut Options) -> Result<()> {
     if options.reduction > 1 && !options.verbose {
         bail!("-o is of use only with -v");
     }
-    if options.aligned.is_some() && (options.relative || options.clock != Clock::Monotonic) {
+    let relative = options.relative || options.wait == Wait::System;
+    if options.aligned.is_some() && (relative || options.clock != Clock::Monotonic) {
         bail!("-A and --secaligned are for deadlines of CLOCK_MONOTONIC");
     }
     if options.mark && options.break_above.is_none() {
@@ -395,14 +441,42 @@ mod tests {
         let old = options(&["-n", "-r", "-c", "1"]).unwrap();
         assert!(old.relative && old.clock == Clock::Realtime);
         assert!(error(&["-c", "2"]).contains("0 to 1"));
+        assert!(error(&["--spike", "0"]).contains("--spike 0"));
         assert!(error(&["--nonsense"]).contains("--nonsense"));
+    }
+
+    #[test]
+    fn ways_of_waiting_give_way_to_nanosleep_as_in_the_original() {
+        let wait = |words: &[&str]| options(words).unwrap().wait;
+        assert_eq!(wait(&["-q"]), Wait::Clock);
+        assert_eq!(wait(&["-x"]), Wait::Timer);
+        assert_eq!(wait(&["--system"]), Wait::System);
+        assert_eq!(wait(&["-sx"]), Wait::System);
+        assert_eq!(wait(&["--posix_timers", "-s", "-x"]), Wait::System);
+    }
+
+    #[test]
+    fn spikes_are_above_whole_numbers_of_the_unit() {
+        let spike = |words: &[&str]| {
+            let options = options(words).unwrap();
+            (
+                options.spike.map(|above| options.up_to(above)),
+                options.spikes_kept,
+            )
+        };
+        assert_eq!(spike(&["--spike=5"]), (Some(Nanos(5_999)), 1_024));
+        let words = ["--spike-nodes", "3", "--spike", "5", "-N"];
+        assert_eq!(spike(&words), (Some(Nanos(5)), 3));
     }
 
     #[test]
     fn what_contradicts_itself_is_an_error() {
         assert!(error(&["-o", "5"]).contains("-v"));
         assert!(error(&["--tracemark"]).contains("-b"));
-        assert!(error(&["-A", "-r"]).contains("CLOCK_MONOTONIC"));
+        for relative in ["-r", "-s"] {
+            assert!(error(&["-A", relative]).contains("CLOCK_MONOTONIC"));
+        }
+        assert!(options(&["-A", "-x"]).is_ok());
         assert!(error(&["-t", "3", "--priospread", "-p", "2"]).contains("priospread"));
         assert!(error(&["-p", "100"]).contains("0 to 99"));
         assert!(error(&["--policy", "edf"]).contains("fifo"));

@@ -18,8 +18,10 @@ use punctual_formats::cyclictest_lines::{
 use punctual_model::Nanos;
 
 use super::Part;
+use super::fifo::Fifo;
 use super::options::Options;
 use crate::programs::live::{Common, Table};
+use crate::programs::spikes::Spikes;
 use crate::programs::{cpus, results};
 
 /// Where the numbers go.
@@ -35,6 +37,8 @@ pub struct Screen<'a> {
     printed: Vec<Printed>,
     /// What `get_cyclictest_snapshot` reads; without it there are no snapshots.
     note: Option<Note>,
+    /// Whose readers get the threads' lines (`-F`).
+    fifo: Option<Fifo>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -70,6 +74,7 @@ impl<'a> Screen<'a> {
             highest: Nanos(-1),
             printed: vec![Printed::default(); parts.len()],
             note: Note::new().ok(),
+            fifo: options.fifo.clone().map(Fifo::new).transpose()?,
         })
     }
 
@@ -92,15 +97,23 @@ impl<'a> Screen<'a> {
             avg: self.value(Nanos(mean)),
             max: self.value(seen.max),
         };
-        line.write(self.options.nanoseconds) + "\n"
+        let line = line.write(self.options.nanoseconds);
+        if self.options.smi {
+            line + &smi_column(seen.smis) + "\n"
+        } else {
+            line + "\n"
+        }
     }
 
     fn lines(&self) -> String {
         self.parts.iter().map(|part| self.line(part)).collect()
     }
 
-    /// Shows the numbers as they are, if they are wanted.
+    /// Shows the numbers as they are to who wants them.
     pub fn show(&mut self) -> io::Result<()> {
+        if let Some(fifo) = &self.fifo {
+            fifo.offer(|| self.lines());
+        }
         if self.options.verbose {
             return self.print_values();
         }
@@ -135,7 +148,7 @@ impl<'a> Screen<'a> {
     fn print_values(&mut self) -> io::Result<()> {
         let mut text = String::new();
         for (part, printed) in self.parts.iter().zip(&mut self.printed) {
-            for (cycle, time) in part.shared.values(printed.next) {
+            for (cycle, time, smis) in part.shared.values(printed.next) {
                 printed.lost += cycle - printed.next;
                 printed.next = cycle + 1;
                 let unit = if self.options.nanoseconds { 1 } else { 1_000 };
@@ -155,7 +168,12 @@ impl<'a> Screen<'a> {
                         cycle,
                         value,
                     };
-                    text += &(line.write() + "\n");
+                    text += &line.write();
+                    if self.options.smi {
+                        // Those of the group's last value, as in the original.
+                        let _ = write!(text, "{smis:8}");
+                    }
+                    text.push('\n');
                 }
             }
         }
@@ -188,8 +206,11 @@ impl<'a> Screen<'a> {
             let lines = self.lines();
             self.out.write_all(lines.as_bytes())?;
         }
+        if let Some(spikes) = &common.spikes {
+            self.out.write_all(self.spikes(spikes).as_bytes())?;
+        }
         if options.histogram.is_some() {
-            let text = histogram::write(&self.columns(tables), options.bins, options.sum);
+            let text = self.histogram(tables);
             match &options.histfile {
                 Some(path) => fs::write(path, text).with_context(|| path.display().to_string())?,
                 None => self.out.write_all(text.as_bytes())?,
@@ -213,6 +234,31 @@ impl<'a> Screen<'a> {
             eprintln!("cyclictest: {lost} values came faster than they could be printed");
         }
         Ok(())
+    }
+
+    fn spikes(&self, spikes: &Spikes) -> String {
+        if spikes.count() == 0 {
+            return String::new();
+        }
+        let mut text = "\n".to_owned();
+        for spike in spikes.kept() {
+            text += &spike_line(spike.thread, self.value(spike.value), spike.at);
+        }
+        let _ = write!(text, "spikes = {}\n\n", spikes.count());
+        text
+    }
+
+    fn histogram(&self, tables: &[Table]) -> String {
+        let options = self.options;
+        let mut text = histogram::write(&self.columns(tables), options.bins, options.sum);
+        if options.smi {
+            // Before the empty line in the end.
+            text.pop();
+            let count = |part: &Part| format!(" {:05}", part.shared.seen().smis);
+            let counts: String = self.parts.iter().map(count).collect();
+            let _ = write!(text, "# SMIs:{counts}\n\n");
+        }
+        text
     }
 
     fn broken(&self, common: &Common) -> String {
@@ -268,6 +314,17 @@ impl<'a> Screen<'a> {
     }
 }
 
+/// What a thread's line has more with `--smi`.
+fn smi_column(count: u64) -> String {
+    format!(" SMI:{count:8}")
+}
+
+/// The line of a value above the trigger, and of its moment in microseconds.
+fn spike_line(thread: usize, value: u64, at: Nanos) -> String {
+    let micros = at.0 / 1_000;
+    format!("T:{thread:2} Spike:{value:8}: TS: {micros:12}\n")
+}
+
 /// A file in memory under a name that others know, where anybody may have put something.
 struct Note {
     path: PathBuf,
@@ -292,5 +349,17 @@ impl Note {
 impl Drop for Note {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spikes_and_smis_stand_where_the_original_has_them() {
+        let expected = "T: 1 Spike:      35: TS:    608811136\n";
+        assert_eq!(spike_line(1, 35, Nanos(608_811_136_999)), expected);
+        assert_eq!(smi_column(7), " SMI:       7");
     }
 }
