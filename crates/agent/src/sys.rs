@@ -6,7 +6,46 @@
 //! pointers handed to the kernel point to live local variables of the size that the call
 //! expects, file descriptors come from owned or borrowed handles, and every result is
 //! checked. What goes beyond that is said at the block.
+//!
+//! A C `long`, and with it what a time counts nanoseconds by, has 32 bits on a 32-bit machine.
+//! The two macros know that. Seconds have 64 bits everywhere: on a 32-bit machine where they
+//! are asked for, as `./build` does (`libc_unstable_gnu_time_bits`), else nothing compiles.
 #![allow(unsafe_code)]
+
+/// A number that is a C `long`, in 64 bits.
+#[cfg(target_pointer_width = "64")]
+macro_rules! long {
+    ($number:expr) => {
+        $number
+    };
+}
+#[cfg(target_pointer_width = "32")]
+macro_rules! long {
+    ($number:expr) => {
+        i64::from($number)
+    };
+}
+
+/// A time as the C library takes it; its nanoseconds fit into 32 bits.
+#[cfg(target_pointer_width = "64")]
+macro_rules! timespec {
+    (tv_sec: $seconds:expr, tv_nsec: $nanos:expr,) => {
+        libc::timespec {
+            tv_sec: $seconds,
+            tv_nsec: $nanos,
+        }
+    };
+}
+#[cfg(target_pointer_width = "32")]
+macro_rules! timespec {
+    (tv_sec: $seconds:expr, tv_nsec: $nanos:expr,) => {{
+        // It has a field that cannot be named.
+        let mut time = libc::timespec::default();
+        time.tv_sec = $seconds;
+        time.tv_nsec = $nanos as libc::c_long;
+        time
+    }};
+}
 
 pub mod arch;
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub fn hold(signals: &[libc::c_int]) -> io::Result<()> {
 /// Waits for one of some signals that are held, for `limit` at most; says which came.
 pub fn wait_for(signals: &[libc::c_int], limit: Nanos) -> io::Result<Option<libc::c_int>> {
     let set = set_of(signals);
-    let limit = libc::timespec {
+    let limit = timespec! {
         tv_sec: limit.0 / 1_000_000_000,
         tv_nsec: limit.0 % 1_000_000_000,
     };

@@ -11,14 +11,14 @@ use punctual_model::Nanos;
 /// Never: the clock exists on every Linux, and the call has no other way to fail.
 #[inline]
 pub fn now() -> Nanos {
-    let mut time = libc::timespec {
+    let mut time = timespec! {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: `time` is a live timespec.
     let result = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     assert!(result == 0, "CLOCK_MONOTONIC cannot be read");
-    Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec)
+    Nanos(time.tv_sec * 1_000_000_000 + long!(time.tv_nsec))
 }
 
 /// The CPU time of a process, all of its threads together, without its children's; an error
@@ -28,13 +28,13 @@ pub fn of_process(pid: libc::pid_t) -> io::Result<Nanos> {
     // CPUCLOCK_SCHED in the kernel's posix-timers.h.
     const SCHEDULER: libc::clockid_t = 2;
     let clock = (!pid << 3) | SCHEDULER;
-    let mut time = libc::timespec {
+    let mut time = timespec! {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: `time` is a live timespec.
     super::check(unsafe { libc::clock_gettime(clock, &raw mut time) })?;
-    Ok(Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec))
+    Ok(Nanos(time.tv_sec * 1_000_000_000 + long!(time.tv_nsec)))
 }
 
 /// The resolution that the kernel claims for `CLOCK_MONOTONIC`: 1 ns where
@@ -49,24 +49,24 @@ pub fn tick() -> io::Result<Nanos> {
 }
 
 fn claimed(clock: libc::clockid_t) -> io::Result<Nanos> {
-    let mut time = libc::timespec {
+    let mut time = timespec! {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: `time` is a live timespec.
     super::check(unsafe { libc::clock_getres(clock, &raw mut time) })?;
-    Ok(Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec))
+    Ok(Nanos(time.tv_sec * 1_000_000_000 + long!(time.tv_nsec)))
 }
 
 /// The CPU time that the calling thread has used.
 pub fn used_by_thread() -> io::Result<Nanos> {
-    let mut time = libc::timespec {
+    let mut time = timespec! {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: `time` is a live timespec.
     super::check(unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) })?;
-    Ok(Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec))
+    Ok(Nanos(time.tv_sec * 1_000_000_000 + long!(time.tv_nsec)))
 }
 
 /// Sleeps until `CLOCK_MONOTONIC` reads `deadline`; goes on sleeping after a signal.
@@ -75,7 +75,7 @@ pub fn used_by_thread() -> io::Result<Nanos> {
 /// If the kernel refuses the deadline, which it does for negative times only.
 #[inline]
 pub fn sleep_until(deadline: Nanos) {
-    let time = libc::timespec {
+    let time = timespec! {
         tv_sec: deadline.0 / 1_000_000_000,
         tv_nsec: deadline.0 % 1_000_000_000,
     };
@@ -126,7 +126,7 @@ impl Clock {
         let mut time = timespec(Nanos::ZERO);
         // SAFETY: `time` is a live timespec.
         super::check(unsafe { libc::clock_gettime(self.number(), &raw mut time) })?;
-        Ok(Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec))
+        Ok(Nanos(time.tv_sec * 1_000_000_000 + long!(time.tv_nsec)))
     }
 
     /// Sleeps until this clock reads `deadline`; returns early after a signal.
@@ -154,7 +154,7 @@ impl Clock {
 }
 
 fn timespec(time: Nanos) -> libc::timespec {
-    libc::timespec {
+    timespec! {
         tv_sec: time.0 / 1_000_000_000,
         tv_nsec: time.0 % 1_000_000_000,
     }

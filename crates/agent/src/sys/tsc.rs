@@ -42,14 +42,14 @@ fn pair() -> Option<(u64, Nanos)> {
 }
 
 fn raw_time() -> Nanos {
-    let mut time = libc::timespec {
+    let mut time = timespec! {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: `time` is a live timespec.
     let result = unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &raw mut time) };
     assert!(result == 0, "CLOCK_MONOTONIC_RAW cannot be read");
-    Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec)
+    Nanos(time.tv_sec * 1_000_000_000 + long!(time.tv_nsec))
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]
