@@ -504,40 +504,48 @@ fn what_is_no_board_is_refused_before_anything_is_tried() {
 
 #[test]
 fn another_architecture_is_refused_by_its_name() {
-    let Some((board, _fake)) = board_that_says("riscv64") else {
+    let Some((board, _fake)) = board_that_says("mips64") else {
         return;
     };
-    let expected = "expected Linux x86_64 or Linux aarch64";
-    refused(&board, &board.bench(), &[expected, "found Linux riscv64"]);
+    let expected = "expected Linux x86_64, aarch64, armv7l or riscv64";
+    refused(&board, &board.bench(), &[expected, "found Linux mips64"]);
 }
 
 #[test]
 fn a_board_gets_the_target_of_its_own_architecture() {
-    let Some((board, _fake)) = board_that_says("aarch64") else {
-        return;
-    };
-    let bench = board.bench();
-    let arguments = ["run", "demo", "--bench", &bench];
-    let target = |path: &str| {
-        let mut command = board.command(&board.scratch, &arguments);
-        let ended = Ended::of(command.env("PUNCTUAL_TARGET_AARCH64", path));
-        assert_eq!(ended.status, Some(1), "{}", ended.stderr);
-        ended.stderr
-    };
-    let said = target("/no/such/target");
-    assert_has(
-        &said,
-        &[
-            "is arm64: expected the target for it as /no/such/target",
-            "./build --targets aarch64",
-        ],
-    );
-    // One that does not run there: whatever is copied, it is that.
-    let other = board.scratch.file("other", "no program");
-    assert_has(&target(&other), &["the target does not run"]);
-    let there = fs::read_dir(board.directory()).unwrap();
-    let copied = there.map(|entry| fs::read(entry.unwrap().path()).unwrap_or_default());
-    assert!(copied.into_iter().any(|bytes| bytes == b"no program"));
+    for (uname, name, machine) in [
+        ("aarch64", "arm64", "aarch64"),
+        ("armv7l", "armv7", "armv7"),
+        ("armv8l", "armv7", "armv7"),
+        ("riscv64", "riscv64", "riscv64"),
+    ] {
+        let Some((board, _fake)) = board_that_says(uname) else {
+            return;
+        };
+        let bench = board.bench();
+        let arguments = ["run", "demo", "--bench", &bench];
+        let variable = format!("PUNCTUAL_TARGET_{}", machine.to_uppercase());
+        let target = |path: &str| {
+            let mut command = board.command(&board.scratch, &arguments);
+            let ended = Ended::of(command.env(&variable, path));
+            assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+            ended.stderr
+        };
+        let said = target("/no/such/target");
+        assert_has(
+            &said,
+            &[
+                &format!("is {name}: expected the target for it as /no/such/target"),
+                &format!("./build --targets {machine}"),
+            ],
+        );
+        // One that does not run there: whatever is copied, it is that.
+        let other = board.scratch.file("other", "no program");
+        assert_has(&target(&other), &["the target does not run"]);
+        let there = fs::read_dir(board.directory()).unwrap();
+        let copied = there.map(|entry| fs::read(entry.unwrap().path()).unwrap_or_default());
+        assert!(copied.into_iter().any(|bytes| bytes == b"no program"));
+    }
 }
 
 /// A board of which `uname` says that it is another machine, and the directory with that

@@ -56,6 +56,8 @@ fn facts() -> Facts {
     };
     let model = field("model name").map(str::to_owned);
     let model = model.or_else(|absent| arm_model(&cpu).ok_or(absent));
+    #[cfg(target_arch = "riscv64")]
+    let model = model.or_else(|absent| riscv_model(&cpu).ok_or(absent));
     facts.insert("cpu".into(), model.into());
     let virtualised = virtualised::found(&cpu, Path::new("/"));
     facts.insert("virtualised".into(), virtualised.into());
@@ -137,6 +139,20 @@ fn arm_model(cpuinfo: &str) -> Option<String> {
     Some(format!("implementer {maker}, part {part}"))
 }
 
+/// On RISC-V: its name if the device tree has one, else its three numbers.
+#[cfg(any(target_arch = "riscv64", test))]
+fn riscv_model(cpuinfo: &str) -> Option<String> {
+    let number = |name| cpu_field(cpuinfo, name);
+    let numbers = || {
+        let (vendor, kind) = (number("mvendorid")?, number("marchid")?);
+        let version = number("mimpid")?;
+        Some(format!(
+            "mvendorid {vendor}, marchid {kind}, mimpid {version}"
+        ))
+    };
+    number("uarch").map(str::to_owned).or_else(numbers)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,6 +184,16 @@ mod tests {
         let expected = Some("implementer 0x41, part 0xd07".to_owned());
         assert_eq!(arm_model(cpuinfo), expected);
         assert_eq!(arm_model("processor\t: 0\n"), None);
+    }
+
+    #[test]
+    fn a_riscv_processor_is_told_by_its_name_or_its_numbers() {
+        let numbers = "hart\t: 0\nmvendorid\t: 0x489\nmarchid\t: 0x8\nmimpid\t: 0x7\n";
+        let expected = "mvendorid 0x489, marchid 0x8, mimpid 0x7".to_owned();
+        assert_eq!(riscv_model(numbers), Some(expected));
+        let name = format!("uarch\t: sifive,u74-mc\n{numbers}");
+        assert_eq!(riscv_model(&name), Some("sifive,u74-mc".to_owned()));
+        assert_eq!(riscv_model("hart\t: 0\n"), None);
     }
 
     #[test]

@@ -50,6 +50,13 @@ pub fn found(cpuinfo: &str, root: &Path) -> Result<bool, Reason> {
     });
     let is_maker = |text: &String| MAKERS.iter().any(|maker| text.starts_with(maker));
     let of_dmi = !is_metal && dmi.iter().flatten().any(is_maker);
+    #[cfg(any(target_arch = "riscv64", test))]
+    if compatible
+        .as_ref()
+        .is_ok_and(|text| text.contains("riscv-virtio"))
+    {
+        return Ok(true);
+    }
     let of_tree =
         compatible.is_ok_and(|text| text.contains("dummy-virt") || text.contains("xen,xenvm"));
     Ok(of_dmi || of_tree || tree.join("hypervisor").exists())
@@ -86,6 +93,7 @@ mod tests {
             Some(false)
         );
         assert_eq!(told(tree, "linux,dummy-virt\0"), Some(true));
+        assert_eq!(told(tree, "riscv-virtio\0"), Some(true));
         assert_eq!(told("sys/class/dmi/id/sys_vendor", "QEMU\n"), Some(true));
         assert_eq!(told("sys/class/dmi/id/sys_vendor", "Ampere\n"), Some(false));
         assert_eq!(

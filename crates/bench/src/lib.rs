@@ -7,6 +7,7 @@ mod console;
 mod error;
 pub mod host;
 
+mod processor;
 pub mod ssh;
 pub mod system;
 pub mod virtual_bench;
@@ -22,4 +23,5 @@ pub mod fuzzing {
 
 pub use console::tail;
 pub use error::RunError;
+pub use processor::Processor;
 pub use workdir::WorkDir;

@@ -20,11 +20,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
 use punctual_kernels::checksum;
+use punctual_model::MachineRecord;
 use punctual_model::board::Hello;
 use punctual_model::machine::HostMachine;
-use punctual_model::{Architecture, MachineRecord};
 
 use crate::error::RunError;
+use crate::processor::Processor;
 use crate::system::{Listener, RunEnding, SILENCE, SystemUnderTest};
 use crate::watch::{Until, Watch};
 use crate::workdir::WorkDir;
@@ -103,7 +104,7 @@ pub enum Error {
         /// The board.
         host: String,
         /// What it is.
-        found: Architecture,
+        found: Processor,
         /// Where its target is to be.
         path: PathBuf,
     },
@@ -223,14 +224,14 @@ impl Board {
     /// `target` says, is there.
     pub fn reach(
         destination: &Destination,
-        target: impl Fn(Architecture) -> PathBuf,
+        target: impl Fn(Processor) -> PathBuf,
     ) -> Result<Self, Error> {
-        let architecture = ask(destination)?;
-        let target = &target(architecture);
+        let processor = ask(destination)?;
+        let target = &target(processor);
         let at = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => Error::NoTarget {
                 host: destination.host.clone(),
-                found: architecture,
+                found: processor,
                 path: target.clone(),
             },
             _ => Error::Io {
@@ -279,22 +280,22 @@ const PUT: &str = include_str!("ssh/put.sh");
 
 /// The systems for which there is a target, as `uname -sm` has them.
 fn known() -> String {
-    let all = Architecture::ALL.map(|one| format!("{SYSTEM} {}", one.machine()));
-    all.join(" or ")
+    let [others @ .., last] = &Processor::ALL.map(Processor::uname);
+    format!("{SYSTEM} {} or {last}", others.join(", "))
 }
 
 /// What a board is.
-fn ask(destination: &Destination) -> Result<Architecture, Error> {
+fn ask(destination: &Destination) -> Result<Processor, Error> {
     let said = shell::run(destination, ASK, &[], None)?;
     let Some(found) = said.lines().find_map(|line| line.strip_prefix(MARK)) else {
         let host = destination.host.clone();
         return Err(Error::Shell { host, found: said });
     };
-    let architecture = found
+    let machine = found
         .split_once(' ')
         .filter(|(system, _)| *system == SYSTEM);
-    let architecture = architecture.and_then(|(_, machine)| Architecture::of_machine(machine));
-    architecture.ok_or_else(|| Error::Architecture {
+    let processor = machine.and_then(|(_, machine)| Processor::that_says(machine));
+    processor.ok_or_else(|| Error::Architecture {
         host: destination.host.clone(),
         found: found.to_owned(),
     })

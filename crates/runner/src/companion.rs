@@ -3,33 +3,37 @@
 
 use std::path::{Path, PathBuf};
 
+use punctual_bench::Processor;
 use punctual_model::Architecture;
+
+/// The processor whose target has no further name.
+const OWN: Processor = Processor::OfGuests(Architecture::Amd64);
 
 /// A file that the `punctual` program cannot do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Companion {
     /// The static program that measures: on a host, and as process 1 of a guest.
-    Target(Architecture),
+    Target(Processor),
     /// QEMU's plugin that watches a guest.
     ScopePlugin,
 }
 
 impl Companion {
     /// The file's name.
-    pub fn file_name(self) -> &'static str {
+    pub fn file_name(self) -> String {
         match self {
-            Self::Target(Architecture::Amd64) => "punctual-target",
-            Self::Target(Architecture::Arm64) => "punctual-target-aarch64",
-            Self::ScopePlugin => "libpunctual_scope.so",
+            Self::Target(OWN) => "punctual-target".to_owned(),
+            Self::Target(other) => format!("punctual-target-{}", other.machine()),
+            Self::ScopePlugin => "libpunctual_scope.so".to_owned(),
         }
     }
 
     /// The environment variable that names another file in its place.
-    pub fn variable(self) -> &'static str {
+    pub fn variable(self) -> String {
         match self {
-            Self::Target(Architecture::Amd64) => "PUNCTUAL_TARGET",
-            Self::Target(Architecture::Arm64) => "PUNCTUAL_TARGET_AARCH64",
-            Self::ScopePlugin => "PUNCTUAL_PLUGIN",
+            Self::Target(OWN) => "PUNCTUAL_TARGET".to_owned(),
+            Self::Target(other) => format!("PUNCTUAL_TARGET_{}", other.machine().to_uppercase()),
+            Self::ScopePlugin => "PUNCTUAL_PLUGIN".to_owned(),
         }
     }
 
@@ -63,13 +67,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_target_for_another_processor_has_its_name() {
+        let armv7 = Companion::Target(Processor::Armv7);
+        assert_eq!(armv7.file_name(), "punctual-target-armv7");
+        assert_eq!(armv7.variable(), "PUNCTUAL_TARGET_ARMV7");
+        assert_eq!(Companion::Target(OWN).file_name(), "punctual-target");
+        assert_eq!(Companion::Target(OWN).variable(), "PUNCTUAL_TARGET");
+    }
+
+    #[test]
     fn a_companion_is_beside_the_program_or_in_its_library_directory() {
         let root = tempfile::tempdir().unwrap();
         let (bin, lib) = (root.path().join("bin"), root.path().join("lib/punctual"));
         fs::create_dir(&bin).unwrap();
         fs::create_dir_all(&lib).unwrap();
         let executable = bin.join("punctual");
-        let found = || Companion::Target(Architecture::Amd64).find_near(&executable);
+        let found = || Companion::Target(OWN).find_near(&executable);
         assert_eq!(
             found(),
             bin.join("punctual-target"),

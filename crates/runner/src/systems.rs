@@ -156,7 +156,7 @@ impl Builder<'_> {
         let kernel = self.catalog.ensure(kernel, progress);
         let kernel = kernel.map_err(with_likely_name)?;
         let architecture = kernel.architecture;
-        let target = Companion::Target(architecture).find();
+        let target = Companion::Target(architecture.into()).find();
         let busybox = if architecture.is_foreign() {
             busybox::of(self.cache, architecture, progress)?
         } else {
@@ -298,7 +298,7 @@ struct Guest {
 pub fn host(cache: PathBuf, silence: Duration) -> PreparedSystem {
     PreparedSystem {
         system: Box::new(HostSystem {
-            target: Companion::Target(Architecture::Amd64).find(),
+            target: Companion::Target(Architecture::Amd64.into()).find(),
             cache,
             silence,
         }),

@@ -223,6 +223,10 @@ fn interrupt_lines(threads: &[Thread]) -> Vec<Line> {
         let mut line = Line::new(number, read("actions").ok()?.trim(), threads)?;
         let (chip, hardware) = (read("chip_name"), read("hwirq"));
         line.of_each_cpu = is_of_each_cpu(&chip.unwrap_or_default(), &hardware.unwrap_or_default());
+        #[cfg(any(target_arch = "arm", target_arch = "riscv64"))]
+        if crate::sys::arch::OF_EACH_CPU.contains(&line.actions.as_str()) {
+            line.of_each_cpu = true;
+        }
         Some(line)
     };
     let mut lines: Vec<Line> = entries.filter_map(line).collect();

@@ -411,13 +411,16 @@ fn timer_interrupts(cpu: CpuId) -> Option<u64> {
     counted(&fs::read_to_string("/proc/interrupts").ok()?, cpu)
 }
 
-/// The line is called `LOC` on x86; on Arm it is that of the architecture's timer.
+/// The line is called `LOC` on x86; on Arm it is that of the architecture's timer. Others have a
+/// name of their own.
 fn counted(interrupts: &str, cpu: CpuId) -> Option<u64> {
     let (heads, lines) = interrupts.split_once('\n')?;
     let name = format!("CPU{}", cpu.0);
     let column = heads.split_whitespace().position(|head| head == name)?;
     let is_timer =
         |line: &&str| line.trim_start().starts_with("LOC:") || line.contains("arch_timer");
+    #[cfg(any(target_arch = "arm", target_arch = "riscv64"))]
+    let is_timer = |line: &&str| is_timer(line) || line.contains(crate::sys::arch::TIMER);
     let line = lines.lines().find(is_timer)?;
     line.split_whitespace().nth(column + 1)?.parse().ok()
 }

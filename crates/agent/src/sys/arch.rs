@@ -12,7 +12,15 @@ mod aarch64;
 #[cfg(target_arch = "aarch64")]
 pub use aarch64::*;
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod other;
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub use other::*;
+#[cfg(target_arch = "arm")]
+mod arm;
+#[cfg(target_arch = "arm")]
+pub use arm::*;
+
+#[cfg(target_arch = "riscv64")]
+mod riscv64;
+#[cfg(target_arch = "riscv64")]
+pub use riscv64::*;
+
+#[cfg(any(target_arch = "arm", target_arch = "riscv64"))]
+mod without_bench;

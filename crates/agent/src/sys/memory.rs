@@ -21,7 +21,7 @@ pub fn faults() -> io::Result<(i64, i64)> {
     let mut usage: libc::rusage = unsafe { mem::zeroed() };
     // SAFETY: `usage` is live.
     super::check(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) })?;
-    Ok((usage.ru_minflt, usage.ru_majflt))
+    Ok((super::long(usage.ru_minflt), super::long(usage.ru_majflt)))
 }
 
 /// Touches the next 16 KiB of the calling thread's stack, so that no sample meets a page fault.

@@ -175,5 +175,5 @@ pub fn preemptions() -> io::Result<i64> {
     let mut usage: libc::rusage = unsafe { mem::zeroed() };
     // SAFETY: `usage` is live.
     super::check(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) })?;
-    Ok(usage.ru_nivcsw)
+    Ok(super::long(usage.ru_nivcsw))
 }

@@ -153,14 +153,17 @@ impl Clock {
 /// A time, or a span, as system calls take it.
 #[inline]
 pub(super) fn timespec(time: Nanos) -> libc::timespec {
-    libc::timespec {
-        tv_sec: time.0 / 1_000_000_000,
-        tv_nsec: time.0 % 1_000_000_000,
-    }
+    // On a 32-bit machine it has a field that cannot be named.
+    // SAFETY: it is made of numbers, all of which may be 0.
+    let mut given: libc::timespec = unsafe { std::mem::zeroed() };
+    given.tv_sec = time.0 / 1_000_000_000;
+    // It is less than 2^30.
+    given.tv_nsec = (time.0 % 1_000_000_000) as libc::c_long;
+    given
 }
 
 /// A time as system calls give it.
 #[inline]
 pub(super) fn nanos(time: libc::timespec) -> Nanos {
-    Nanos(time.tv_sec * 1_000_000_000 + time.tv_nsec)
+    Nanos(time.tv_sec * 1_000_000_000 + super::long(time.tv_nsec))
 }

@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Any other architecture: a host or a board is measured, without what needs its instructions;
-//! there are no guests.
+//! What architectures have in common for which there is no virtual bench: a host or a board is
+//! measured, without what needs a bench, or instructions that they lack.
 
 use std::io;
-
-/// Why a program is not told that it was interrupted.
-pub const NOT_TOLD: &str =
-    "that this processor tells a program that it was interrupted is not known";
 
 /// Nothing: no watcher of instructions knows this architecture.
 #[inline]
 pub fn mark<const KIND: u8>() {}
 
-/// Lets other threads of the processor go first.
+/// Tells the processor that nothing is to be done: only guests have emulated CPUs that count
+/// instructions.
 #[inline]
 pub fn turn() {
     std::hint::spin_loop();
 }
 
-/// Nothing: see [`NOT_TOLD`].
+/// Nothing: see `NOT_TOLD`.
 #[inline]
 pub fn arm_interruption() {}
 
-/// Never: see [`NOT_TOLD`].
+/// Never: see `NOT_TOLD`.
 #[inline]
 pub fn was_interrupted() -> bool {
     false
