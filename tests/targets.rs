@@ -17,7 +17,7 @@ const LARGEST: u64 = 4_000_000;
 
 /// An architecture's name, its number in ELF (`e_machine`), whether its words have 64 bits, and
 /// the program that emulates it.
-const MACHINES: [(&str, u16, bool, &str); 3] = [
+const MACHINES: [(&str, usize, bool, &str); 3] = [
     ("aarch64", 183, true, "qemu-aarch64"),
     ("armv7", 40, false, "qemu-arm"),
     ("riscv64", 243, true, "qemu-riscv64"),
@@ -91,7 +91,7 @@ fn each_target_is_one_small_static_program() {
         assert_eq!(bytes[..4], *b"\x7fELF");
         assert_eq!(bytes[4] == 2, is_64, "{machine}");
         let found = number::<2>(&bytes, 18);
-        assert_eq!(found, number_of_machine.into(), "{machine}");
+        assert_eq!(found, number_of_machine, "{machine}");
         let segments = segments(&bytes, is_64);
         assert!(!segments.contains(&DYNAMIC) && !segments.contains(&INTERPRETER));
         assert!(bytes.len() as u64 <= LARGEST, "{machine}: {}", bytes.len());
