@@ -249,21 +249,26 @@ impl Board {
                 shell::run(destination, PUT, &[&directory, &name], Some(file))?;
                 is_new = true;
             }
-            let hello = Link::greet(destination, &program, &directory)?;
-            if hello.target_sha256.as_ref() == Some(&target_sha256) {
-                return Ok(Self {
-                    destination: destination.clone(),
-                    directory,
-                    program,
-                    target_sha256,
-                    hello,
-                });
+            match Link::greet(destination, &program, &directory) {
+                Ok(hello) if hello.target_sha256.as_ref() == Some(&target_sha256) => {
+                    return Ok(Self {
+                        destination: destination.clone(),
+                        directory,
+                        program,
+                        target_sha256,
+                        hello,
+                    });
+                }
+                Ok(_) if is_new => {
+                    let host = destination.host.clone();
+                    return Err(Error::Damaged { host, directory });
+                }
+                Err(error) if is_new || !matches!(error, Error::Target { .. }) => {
+                    return Err(error);
+                }
+                // A copy that was there may be a part of one: the board lost its power.
+                Ok(_) | Err(_) => is_there = false,
             }
-            if is_new {
-                let host = destination.host.clone();
-                return Err(Error::Damaged { host, directory });
-            }
-            is_there = false;
         }
     }
 
