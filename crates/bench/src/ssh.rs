@@ -147,7 +147,9 @@ pub enum Error {
     )]
     Left,
     /// Somebody has removed the job.
-    #[error("the board does not have this run any more: somebody else has fetched or removed it")]
+    #[error(
+        "the board does not have this run any more: somebody else has fetched or removed it, or the board has lost its power"
+    )]
     Gone,
 }
 
@@ -272,8 +274,15 @@ impl Board {
         }
     }
 
-    fn connect(&self) -> Result<Link, Error> {
-        Link::begin(&self.destination, &self.program, &self.directory)
+    /// Begins a conversation, in which a job may be begun or not.
+    fn connect(&self, begins: bool) -> Result<Link, Error> {
+        let target = [&*self.program, "board", &self.directory];
+        let before: &[&str] = if begins {
+            &["sh", "-c", BEGIN, "punctual"]
+        } else {
+            &[]
+        };
+        Link::begin(&self.destination, &[before, &target].concat())
     }
 }
 
@@ -281,6 +290,7 @@ impl Board {
 const ASK: &str = r#"printf "punctual-board %s %s\n" "$(uname -s)" "$(uname -m)""#;
 const PREPARE: &str = include_str!("ssh/prepare.sh");
 const PUT: &str = include_str!("ssh/put.sh");
+const BEGIN: &str = include_str!("ssh/begin.sh");
 
 /// The systems for which there is a target, as `uname -sm` has them.
 fn known() -> String {
@@ -369,7 +379,8 @@ impl SshSystem {
         console: &mut String,
     ) -> Result<(), RunError> {
         let work = WorkDir::new(&self.cache)?;
-        let connect = Box::new(|| self.board.connect());
+        let board = self.board.clone();
+        let connect = Box::new(move |begins| board.connect(begins));
         let name = job_name(work.path());
         let mut job = Job::begin(
             connect,
