@@ -25,7 +25,7 @@ use punctual_model::machine::HostMachine;
 use punctual_model::{Architecture, MachineRecord};
 
 use crate::error::RunError;
-use crate::system::{Listener, RunEnding, SILENCE, SystemUnderTest};
+use crate::system::{Afterwards, Listener, RunEnding, SILENCE, SystemUnderTest};
 use crate::watch::{Until, Watch};
 use crate::workdir::WorkDir;
 use job::Job;
@@ -359,14 +359,16 @@ impl SystemUnderTest for SshSystem {
 
     fn run(&self, plan: &str, on: Listener, cancel: &AtomicBool) -> RunEnding {
         let begun = Instant::now();
-        let mut console = String::new();
-        let result = self.carry_out(plan, on, cancel, &mut console);
-        RunEnding {
-            console,
+        let mut ending = RunEnding {
+            console: String::new(),
             preparing: Duration::ZERO,
-            measuring: begun.elapsed(),
-            result,
-        }
+            measuring: Duration::ZERO,
+            result: Ok(()),
+            afterwards: Afterwards::default(),
+        };
+        ending.result = self.carry_out(plan, on, cancel, &mut ending);
+        ending.measuring = begun.elapsed();
+        ending
     }
 }
 
@@ -376,7 +378,7 @@ impl SshSystem {
         plan: &str,
         on: Listener,
         cancel: &AtomicBool,
-        console: &mut String,
+        ending: &mut RunEnding,
     ) -> Result<(), RunError> {
         let work = WorkDir::new(&self.cache)?;
         let board = self.board.clone();
@@ -393,14 +395,19 @@ impl SshSystem {
         let silence = self.patience.max(SILENCE);
         let mut watch = Watch::begin(work.path(), silence, on, cancel)?;
         let result = watch.until(Until::Finished, &mut job);
-        *console = watch.console.text();
+        ending.console = watch.console.text();
         let is_lost = |error: &RunError| matches!(error.of_bench(), Some(Error::Lost { .. }));
-        if result.as_ref().is_err_and(is_lost) {
-            return result;
-        }
-        match (job.remove(), result) {
-            (false, Err(RunError::Interrupted)) => Err(RunError::bench(Error::Left)),
-            (_, result) => result,
+        match result {
+            Err(error) if is_lost(&error) => Err(error),
+            Err(RunError::Interrupted) => Err(if job.remove() {
+                RunError::Interrupted
+            } else {
+                RunError::bench(Error::Left)
+            }),
+            result => {
+                ending.afterwards = Afterwards::new(move || _ = job.remove());
+                result
+            }
         }
     }
 }
