@@ -6,6 +6,7 @@
 //! guests come from the user's cache, so that they are fetched and booted once.
 #![forbid(unsafe_code)]
 
+pub mod board;
 pub mod cutter;
 pub mod explained;
 pub mod long;

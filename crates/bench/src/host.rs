@@ -25,7 +25,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::{RunError, describe};
-use crate::system::{Listener, RunEnding, SystemUnderTest};
+use crate::system::{Afterwards, Listener, RunEnding, SystemUnderTest};
 use crate::watch::{Until, Watch, Watched, is_ready};
 use crate::workdir::WorkDir;
 use punctual_kernels::checksum;
@@ -103,6 +103,7 @@ impl SystemUnderTest for HostSystem {
             preparing: Duration::ZERO,
             measuring: begun.elapsed(),
             result,
+            afterwards: Afterwards::default(),
         }
     }
 }

@@ -26,7 +26,7 @@ use punctual_model::machine::HostMachine;
 
 use crate::error::RunError;
 use crate::processor::Processor;
-use crate::system::{Listener, RunEnding, SILENCE, SystemUnderTest};
+use crate::system::{Afterwards, Listener, RunEnding, SILENCE, SystemUnderTest};
 use crate::watch::{Until, Watch};
 use crate::workdir::WorkDir;
 use job::Job;
@@ -148,7 +148,9 @@ pub enum Error {
     )]
     Left,
     /// Somebody has removed the job.
-    #[error("the board does not have this run any more: somebody else has fetched or removed it")]
+    #[error(
+        "the board does not have this run any more: somebody else has fetched or removed it, or the board has lost its power"
+    )]
     Gone,
 }
 
@@ -250,26 +252,38 @@ impl Board {
                 shell::run(destination, PUT, &[&directory, &name], Some(file))?;
                 is_new = true;
             }
-            let hello = Link::greet(destination, &program, &directory)?;
-            if hello.target_sha256.as_ref() == Some(&target_sha256) {
-                return Ok(Self {
-                    destination: destination.clone(),
-                    directory,
-                    program,
-                    target_sha256,
-                    hello,
-                });
+            match Link::greet(destination, &program, &directory) {
+                Ok(hello) if hello.target_sha256.as_ref() == Some(&target_sha256) => {
+                    return Ok(Self {
+                        destination: destination.clone(),
+                        directory,
+                        program,
+                        target_sha256,
+                        hello,
+                    });
+                }
+                Ok(_) if is_new => {
+                    let host = destination.host.clone();
+                    return Err(Error::Damaged { host, directory });
+                }
+                Err(error) if is_new || !matches!(error, Error::Target { .. }) => {
+                    return Err(error);
+                }
+                // A copy that was there may be a part of one: the board lost its power.
+                Ok(_) | Err(_) => is_there = false,
             }
-            if is_new {
-                let host = destination.host.clone();
-                return Err(Error::Damaged { host, directory });
-            }
-            is_there = false;
         }
     }
 
-    fn connect(&self) -> Result<Link, Error> {
-        Link::begin(&self.destination, &self.program, &self.directory)
+    /// Begins a conversation, in which a job may be begun or not.
+    fn connect(&self, begins: bool) -> Result<Link, Error> {
+        let target = [&*self.program, "board", &self.directory];
+        let before: &[&str] = if begins {
+            &["sh", "-c", BEGIN, "punctual"]
+        } else {
+            &[]
+        };
+        Link::begin(&self.destination, &[before, &target].concat())
     }
 }
 
@@ -277,6 +291,7 @@ impl Board {
 const ASK: &str = r#"printf "punctual-board %s %s\n" "$(uname -s)" "$(uname -m)""#;
 const PREPARE: &str = include_str!("ssh/prepare.sh");
 const PUT: &str = include_str!("ssh/put.sh");
+const BEGIN: &str = include_str!("ssh/begin.sh");
 
 /// The systems for which there is a target, as `uname -sm` has them.
 fn known() -> String {
@@ -345,14 +360,16 @@ impl SystemUnderTest for SshSystem {
 
     fn run(&self, plan: &str, on: Listener, cancel: &AtomicBool) -> RunEnding {
         let begun = Instant::now();
-        let mut console = String::new();
-        let result = self.carry_out(plan, on, cancel, &mut console);
-        RunEnding {
-            console,
+        let mut ending = RunEnding {
+            console: String::new(),
             preparing: Duration::ZERO,
-            measuring: begun.elapsed(),
-            result,
-        }
+            measuring: Duration::ZERO,
+            result: Ok(()),
+            afterwards: Afterwards::default(),
+        };
+        ending.result = self.carry_out(plan, on, cancel, &mut ending);
+        ending.measuring = begun.elapsed();
+        ending
     }
 }
 
@@ -362,10 +379,11 @@ impl SshSystem {
         plan: &str,
         on: Listener,
         cancel: &AtomicBool,
-        console: &mut String,
+        ending: &mut RunEnding,
     ) -> Result<(), RunError> {
         let work = WorkDir::new(&self.cache)?;
-        let connect = Box::new(|| self.board.connect());
+        let board = self.board.clone();
+        let connect = Box::new(move |begins| board.connect(begins));
         let name = job_name(work.path());
         let mut job = Job::begin(
             connect,
@@ -378,14 +396,19 @@ impl SshSystem {
         let silence = self.patience.max(SILENCE);
         let mut watch = Watch::begin(work.path(), silence, on, cancel)?;
         let result = watch.until(Until::Finished, &mut job);
-        *console = watch.console.text();
+        ending.console = watch.console.text();
         let is_lost = |error: &RunError| matches!(error.of_bench(), Some(Error::Lost { .. }));
-        if result.as_ref().is_err_and(is_lost) {
-            return result;
-        }
-        match (job.remove(), result) {
-            (false, Err(RunError::Interrupted)) => Err(RunError::bench(Error::Left)),
-            (_, result) => result,
+        match result {
+            Err(error) if is_lost(&error) => Err(error),
+            Err(RunError::Interrupted) => Err(if job.remove() {
+                RunError::Interrupted
+            } else {
+                RunError::bench(Error::Left)
+            }),
+            result => {
+                ending.afterwards = Afterwards::new(move || _ = job.remove());
+                result
+            }
         }
     }
 }

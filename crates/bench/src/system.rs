@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A subject at its place, ready to carry out plans: what all benches have in common.
 
+use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -55,4 +56,33 @@ pub struct RunEnding {
     pub measuring: Duration,
     /// Why it did not get to its end.
     pub result: Result<(), RunError>,
+    /// What is still to be done.
+    pub afterwards: Afterwards,
+}
+
+/// What is to be done as soon as all of a run is stored: till then the bench keeps what it has
+/// of the run, which may be all that there is.
+#[derive(Default)]
+pub struct Afterwards(Option<Box<dyn FnOnce()>>);
+
+impl Afterwards {
+    /// This is to be done.
+    pub fn new(what: impl FnOnce() + 'static) -> Self {
+        Self(Some(Box::new(what)))
+    }
+
+    /// Does it.
+    pub fn carry_out(self) {
+        if let Some(what) = self.0 {
+            what();
+        }
+    }
+}
+
+impl fmt::Debug for Afterwards {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Afterwards")
+            .field(&self.0.is_some())
+            .finish()
+    }
 }

@@ -36,7 +36,7 @@ pub use qmp::QmpError;
 use crate::cache;
 use crate::console::Console;
 use crate::error::RunError;
-use crate::system::{Event, Listener, RunEnding, SILENCE, SystemUnderTest};
+use crate::system::{Afterwards, Event, Listener, RunEnding, SILENCE, SystemUnderTest};
 use crate::watch::{Until, Watch};
 use crate::workdir::WorkDir;
 use punctual_kernels::checksum;
@@ -180,6 +180,7 @@ impl VirtualBench {
             preparing: went_on - begun,
             measuring: ended - went_on,
             result,
+            afterwards: Afterwards::default(),
         }
     }
 

@@ -187,8 +187,13 @@ impl Runner<'_> {
         let plan = run.plan.clone();
         let mut made = Made::of(run);
         let on = &mut |event| self.take(&mut made, event);
-        let ending = job.system.run(&plan, on, self.cancel);
+        let mut ending = job.system.run(&plan, on, self.cancel);
+        let afterwards = std::mem::take(&mut ending.afterwards);
         self.end(&mut made, ending);
+        // What could not be stored is not dropped where it is.
+        if made.unstored.is_none() {
+            afterwards.carry_out();
+        }
         made
     }
 
@@ -372,4 +377,83 @@ impl Made {
 /// This moment as runs have it: RFC 3339, UTC, to the second.
 pub fn now() -> String {
     Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use punctual_bench::system::{Afterwards, Listener};
+    use punctual_model::MachineRecord;
+    use punctual_model::machine::HostMachine;
+
+    use super::*;
+
+    /// A system that measures nothing, and looks afterwards what the store has of that.
+    struct Looks {
+        store: PathBuf,
+        seen: Arc<Mutex<Vec<State>>>,
+    }
+
+    impl SystemUnderTest for Looks {
+        fn machine(&self) -> MachineRecord {
+            MachineRecord::Host(HostMachine {
+                host: "board".into(),
+                release: None,
+                cpus: None,
+                target_sha256: None,
+                ssh: None,
+            })
+        }
+
+        fn run(&self, _plan: &str, _on: Listener, _cancel: &AtomicBool) -> RunEnding {
+            let (store, seen) = (self.store.clone(), Arc::clone(&self.seen));
+            RunEnding {
+                console: String::new(),
+                preparing: Duration::ZERO,
+                measuring: Duration::ZERO,
+                result: Ok(()),
+                afterwards: Afterwards::new(move || {
+                    let runs = Store::open(&store).unwrap().list().unwrap();
+                    seen.lock()
+                        .unwrap()
+                        .extend(runs.iter().map(|run| run.state));
+                }),
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_board_keeps_is_dropped_when_the_run_is_stored_as_finished() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.db");
+        let store = Store::open(&path).unwrap();
+        let seen = Arc::default();
+        let system = Looks {
+            store: path,
+            seen: Arc::clone(&seen),
+        };
+        let subject = SubjectSpec {
+            name: "board".into(),
+            kernel: "as it runs".into(),
+            boot: String::new(),
+        };
+        let runner = Runner {
+            store: &store,
+            observer: &(),
+            cancel: &AtomicBool::new(false),
+            resume: false,
+        };
+        let job = Job {
+            group: 0,
+            suite: "none",
+            subject: &subject,
+            system: &system,
+            plan: toml::from_str("seed = 1\nstep = []\n").unwrap(),
+            request: Request::default(),
+        };
+        runner.carry_out(&[job], 1).unwrap();
+        assert_eq!(*seen.lock().unwrap(), [State::Finished]);
+    }
 }

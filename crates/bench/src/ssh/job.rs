@@ -33,12 +33,12 @@ const PAUSES: [Duration; 5] = [
     Duration::from_secs(15),
 ];
 
-/// What connects.
-pub type Connect<'a> = Box<dyn Fn() -> Result<Link, Error> + 'a>;
+/// What connects; it is told whether a job is still to be begun.
+pub type Connect = Box<dyn Fn(bool) -> Result<Link, Error>>;
 
 /// A job, followed.
-pub struct Job<'a> {
-    connect: Connect<'a>,
+pub struct Job {
+    connect: Connect,
     line: Line,
     /// What begins it; `None` as soon as it was begun.
     begin: Option<Request>,
@@ -80,17 +80,17 @@ struct Lost {
     why: String,
 }
 
-impl<'a> Job<'a> {
+impl Job {
     /// A job that is to be begun: what it says goes to the files in `directory`.
     pub fn begin(
-        connect: Connect<'a>,
+        connect: Connect,
         directory: &Path,
         name: &str,
         plan: &str,
         take_up: bool,
         patience: Duration,
     ) -> Result<Self, RunError> {
-        let link = connect().map_err(RunError::bench)?;
+        let link = connect(true).map_err(RunError::bench)?;
         let mut job = Self {
             connect,
             line: Line::Up {
@@ -233,7 +233,7 @@ impl<'a> Job<'a> {
     }
 
     fn reconnect(&mut self, mut lost: Lost) {
-        match (self.connect)() {
+        match (self.connect)(self.begin.is_some()) {
             Ok(link) => {
                 self.line = Line::Up {
                     link,
@@ -282,7 +282,7 @@ impl<'a> Job<'a> {
     }
 }
 
-impl Watched for Job<'_> {
+impl Watched for Job {
     fn status(&mut self) -> Result<Option<String>, RunError> {
         self.listen()?;
         Ok(self.ended.clone())

@@ -44,9 +44,9 @@ pub struct Link {
 }
 
 impl Link {
-    /// Begins to connect; does not wait for it.
-    pub fn begin(destination: &Destination, program: &str, directory: &str) -> Result<Self, Error> {
-        let mut command = ssh(destination, &[program, "board", directory]);
+    /// Begins to connect, by a command that the target is the end of; does not wait for it.
+    pub fn begin(destination: &Destination, words: &[&str]) -> Result<Self, Error> {
+        let mut command = ssh(destination, words);
         let mut ssh = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -82,7 +82,7 @@ impl Link {
         program: &str,
         directory: &str,
     ) -> Result<Hello, Error> {
-        let mut link = Self::begin(destination, program, directory)?;
+        let mut link = Self::begin(destination, &[program, "board", directory])?;
         match link.answers.recv_timeout(FIRST) {
             Ok(Ok(Answer::Hello(hello))) => Ok(hello),
             Err(RecvTimeoutError::Timeout) => Err(Error::Unreachable {

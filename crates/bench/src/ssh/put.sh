@@ -3,8 +3,11 @@ umask 077
 cd "$1" || exit 1
 if cat >"new.$$" && chmod 700 "new.$$"; then
     # What other versions have left is needed only where jobs are.
+    rmdir jobs 2>/dev/null
     [ -d jobs ] || rm -f target-*
-    mv "new.$$" "$2" && exit 0
+    # The board may lose its power: what has the name is to be whole, and to stay.
+    sync
+    mv "new.$$" "$2" && { sync; exit 0; }
 fi
 rm -f "new.$$"
 exit 1

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A board without a board: a guest of QEMU in real time, with an ssh server on loopback and a
+//! disk that stays what it is when the power is pulled. `tools/board-guest` makes it.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::{Ended, Scratch, programs, until};
+
+/// Where the target and its jobs are there: on the disk.
+pub const DIRECTORY: &str = "/data/punctual";
+
+/// A board's processor.
+#[derive(Clone, Copy, Debug)]
+pub enum Processor {
+    /// A PC.
+    Amd64,
+    /// QEMU's `virt`.
+    Arm64,
+}
+
+impl Processor {
+    fn debian(self) -> &'static str {
+        match self {
+            Self::Amd64 => "amd64",
+            Self::Arm64 => "arm64",
+        }
+    }
+
+    /// As `uname -m` has it.
+    pub fn machine(self) -> &'static str {
+        match self {
+            Self::Amd64 => "x86_64",
+            Self::Arm64 => "aarch64",
+        }
+    }
+
+    /// The program that is copied there.
+    pub fn target(self) -> &'static str {
+        match self {
+            Self::Amd64 => "punctual-target",
+            Self::Arm64 => "punctual-target-aarch64",
+        }
+    }
+
+    fn qemu(self) -> (String, &'static [&'static str], &'static str) {
+        let program = format!("qemu-system-{}", self.machine());
+        match self {
+            Self::Amd64 => (program, &["-M", "pc"], "ttyS0"),
+            Self::Arm64 => (program, &["-M", "virt", "-cpu", "cortex-a57"], "ttyAMA0"),
+        }
+    }
+}
+
+/// A board.
+#[derive(Debug)]
+pub struct Board {
+    /// The workstation: its runs, and the board's disk and console.
+    pub scratch: Scratch,
+    processor: Processor,
+    /// Of its kernel and its initramfs.
+    parts: String,
+    port: u16,
+    qemu: Option<Child>,
+}
+
+impl Board {
+    /// A new one with an empty disk, switched on; `None`, and the test is skipped, where it
+    /// cannot be.
+    ///
+    /// # Panics
+    /// If something of it is here and does not do.
+    pub fn new(processor: Processor) -> Option<Self> {
+        let needed = ["ssh", "ssh-keygen", "cpio"];
+        let is_there = needed.into_iter().all(punctual_skip::program)
+            && punctual_skip::program(&processor.qemu().0)
+            && has_target(processor)
+            && punctual_skip::root();
+        let parts = is_there.then(|| parts(processor)).flatten()?;
+        let scratch = Scratch::new();
+        // Closed again at once: what listens there is QEMU, and nobody else.
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let mut board = Self {
+            scratch,
+            processor,
+            parts,
+            port: free.expect("a port").port(),
+            qemu: None,
+        };
+        board.make_disk();
+        board.write_ssh_config();
+        board.switch_on();
+        Some(board)
+    }
+
+    /// With whom the workstation may log in; the server makes its own key there.
+    fn make_disk(&self) {
+        let key = self.word("key");
+        well(Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", &key]));
+        let data = self.scratch.path("data-of-board");
+        for name in ["ssh", "dropbear"] {
+            fs::create_dir_all(data.join(name)).expect("a directory");
+        }
+        fs::copy(format!("{key}.pub"), data.join("ssh/authorized_keys")).expect("a copy");
+        well(Command::new("chmod").args(["-R", "go="]).arg(&data));
+        let mut make = Command::new("/usr/sbin/mke2fs");
+        make.args(["-q", "-t", "ext4", "-d"]).arg(&data);
+        well(make.args([&self.word("disk"), "128M"]));
+    }
+
+    fn write_ssh_config(&self) {
+        let config = format!(
+            "Host board\nHostName 127.0.0.1\nPort {}\nUser root\nIdentityFile {}\n\
+             IdentitiesOnly yes\nUserKnownHostsFile {}\nGlobalKnownHostsFile none\n\
+             StrictHostKeyChecking accept-new\nLogLevel ERROR\n",
+            self.port,
+            self.word("key"),
+            self.word("known_hosts"),
+        );
+        self.scratch.file("ssh_config", config);
+    }
+
+    fn word(&self, name: &str) -> String {
+        self.scratch.path(name).display().to_string()
+    }
+
+    /// Switches it on, and waits until it answers.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn switch_on(&mut self) {
+        let (program, machine, console) = self.processor.qemu();
+        let log = File::create(self.scratch.path("qemu.log")).expect("a file");
+        // `writeback`: the disk has a cache of its own, which the kernel there must flush. What
+        // it was given is in the host's memory, and outlives QEMU.
+        let drive = format!(
+            "if=none,id=disk,file={},format=raw,cache=writeback",
+            self.word("disk")
+        );
+        let network = format!("user,id=net,hostfwd=tcp:127.0.0.1:{}-:22", self.port);
+        let qemu = Command::new(&program)
+            .args(machine)
+            .args([
+                "-accel",
+                "tcg",
+                "-smp",
+                "2",
+                "-m",
+                "256",
+                "-nodefaults",
+                "-no-reboot",
+            ])
+            .args(["-display", "none", "-serial"])
+            .arg(format!("file:{}", self.word("console")))
+            .args(["-kernel", &format!("{}/kernel", self.parts)])
+            .args(["-initrd", &format!("{}/initramfs", self.parts)])
+            .args(["-append", &format!("console={console} quiet panic=-1")])
+            .args(["-drive", &drive])
+            .args(["-device", "virtio-blk-pci,drive=disk", "-netdev", &network])
+            .args(["-device", "virtio-net-pci,netdev=net,romfile="])
+            .stdin(Stdio::null())
+            .stderr(log)
+            .spawn();
+        self.qemu = Some(qemu.expect("QEMU starts"));
+        let mut has_ended = false;
+        until("the board answers", || {
+            let qemu = self.qemu.as_mut().expect("it was started");
+            has_ended = qemu.try_wait().expect("it is a child").is_some();
+            has_ended || self.ask("true").is_some()
+        });
+        assert!(!has_ended, "{}", self.said());
+    }
+
+    /// Pulls the power: nothing there is told, and only the disk stays.
+    ///
+    /// # Panics
+    /// If there was none.
+    pub fn pull_power(&mut self) {
+        let mut qemu = self.qemu.take().expect("it is on");
+        qemu.kill().expect("QEMU is killed");
+        qemu.wait().expect("QEMU ends");
+    }
+
+    /// What QEMU and the board's console have said.
+    pub fn said(&self) -> String {
+        let read = |name| fs::read_to_string(self.scratch.path(name)).unwrap_or_default();
+        read("qemu.log") + &read("console")
+    }
+
+    fn ssh(&self) -> String {
+        format!("ssh -F {}", self.word("ssh_config"))
+    }
+
+    /// What a script there prints; `None` where it fails or the connection does.
+    ///
+    /// # Panics
+    /// If there is no `ssh`.
+    pub fn bytes(&self, script: &str) -> Option<Vec<u8>> {
+        let mut command = Command::new("ssh");
+        command.args(["-F", &self.word("ssh_config"), "-T"]);
+        // One that was begun too early, while the board boots, would wait for minutes.
+        command.args(["-o", "BatchMode=yes", "-o", "ConnectTimeout=20"]);
+        command.args(["board", script]).stdin(Stdio::null());
+        let output = command.output().expect("ssh starts");
+        output.status.success().then_some(output.stdout)
+    }
+
+    /// The same as text.
+    pub fn ask(&self, script: &str) -> Option<String> {
+        let bytes = self.bytes(script)?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// What a script there prints, asked again where the connection is lost.
+    ///
+    /// # Panics
+    /// If there is no answer in ten minutes.
+    pub fn answer(&self, script: &str) -> String {
+        let mut answer = None;
+        until(&format!("the board answers {script:?}"), || {
+            answer = self.ask(script);
+            answer.is_some()
+        });
+        answer.unwrap_or_default()
+    }
+
+    /// Ends what serves the connections, at the board's end; how many of others that met.
+    /// The server itself goes on.
+    pub fn kill_sessions(&self) -> u64 {
+        // The own one comes last: then nobody hears more.
+        let script = "n=0; for p in $(pidof dropbear); do read -r _ _ _ parent _ </proc/$p/stat; \
+             [ $parent = 1 ] || [ $p = $PPID ] || { kill -9 $p && n=$((n + 1)); }; done; echo $n";
+        let killed = self.ask(script).unwrap_or_default();
+        killed.trim().parse().unwrap_or(0)
+    }
+
+    /// The word for `--bench`.
+    pub fn bench() -> String {
+        format!("ssh:board:{DIRECTORY}")
+    }
+
+    /// `punctual` with these arguments, which reaches the board as `board`.
+    pub fn punctual(&self, arguments: &[&str]) -> Command {
+        let mut command = self.scratch.punctual(arguments);
+        command.env("PUNCTUAL_SSH", self.ssh());
+        command
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        if let Some(qemu) = &mut self.qemu {
+            let _ = qemu.kill();
+            let _ = qemu.wait();
+        }
+    }
+}
+
+fn has_target(processor: Processor) -> bool {
+    let is_built = programs().join(processor.target()).is_file();
+    if !is_built {
+        punctual_skip::skip("no target for arm64 is built: ./build --targets aarch64");
+    }
+    is_built
+}
+
+/// The directory of its kernel and its initramfs; the test is skipped where Debian's packages
+/// cannot be had.
+fn parts(processor: Processor) -> Option<String> {
+    let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tools/board-guest");
+    let made = Ended::of(Command::new(tool).arg(processor.debian()));
+    if made.status != Some(0) {
+        punctual_skip::skip(&format!("no board can be made: {}", made.stderr.trim()));
+        return None;
+    }
+    Some(made.stdout.trim().to_owned())
+}
+
+fn well(command: &mut Command) {
+    let ended = Ended::of(command);
+    assert_eq!(ended.status, Some(0), "{command:?}: {}", ended.stderr);
+}
