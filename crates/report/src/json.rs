@@ -115,7 +115,7 @@ fn recording_json(run: &Run, recording: &Recording, raw: bool) -> Value {
     }
     if !recording.captures.is_empty() {
         let captures = recording.captures.iter();
-        value["captures"] = captures.map(|one| capture(run, one)).collect();
+        value["captures"] = captures.map(|one| capture(run, recording, one)).collect();
     }
     if raw {
         let samples = recording.samples.iter();
@@ -126,9 +126,9 @@ fn recording_json(run: &Run, recording: &Recording, raw: bool) -> Value {
 }
 
 /// What the kernel's tracer had noted of a sample, with what that tells.
-fn capture(run: &Run, capture: &Capture) -> Value {
+fn capture(run: &Run, recording: &Recording, capture: &Capture) -> Value {
     let mut value = json!(capture);
-    value["story"] = match breakdown(run, capture) {
+    value["story"] = match breakdown(run, recording, capture) {
         Ok(story) => scope::json::story(&story),
         Err(why) => json!({ "not_explained": why }),
     };

@@ -9,14 +9,13 @@ mod stack;
 mod timeline;
 
 use punctual_model::capture::{Capture, Tracer};
-use punctual_model::probe::SampleSpan;
 use punctual_model::{Fact, Recording, Run};
 
 use crate::breakdown::{Breakdown, Cause, Part, culprit_of};
 use crate::error::ScopeError;
 use crate::explain::{Explained, Wanted};
 use crate::preemptibility::Preemptibility;
-use crate::probes::choose;
+use crate::probes::{choose, watched};
 use timeline::Timeline;
 
 /// What the tracer told of these samples, the worst first; an error where it caught none.
@@ -36,7 +35,7 @@ pub fn explained(run: &Run, wanted: &Wanted) -> Result<Vec<Explained>, ScopeErro
     let explain = |(number, capture): (usize, &Capture)| {
         Ok(Explained {
             chosen: choose(run, number, capture.sample)?,
-            breakdown: breakdown(run, capture),
+            breakdown: breakdown(run, &run.recordings[number], capture),
         })
     };
     found.into_iter().map(explain).collect()
@@ -46,21 +45,22 @@ pub fn explained(run: &Run, wanted: &Wanted) -> Result<Vec<Explained>, ScopeErro
 pub fn of_sample(run: &Run, recording: &Recording, seq: u64) -> Option<Result<Breakdown, String>> {
     let mut captures = recording.captures.iter();
     let capture = captures.find(|capture| capture.sample.seq == seq)?;
-    Some(breakdown(run, capture))
+    Some(breakdown(run, recording, capture))
 }
 
-/// The story of a capture, or why there is none.
-pub fn breakdown(run: &Run, capture: &Capture) -> Result<Breakdown, String> {
+/// The story of a capture of a recording, or why there is none.
+pub fn breakdown(run: &Run, recording: &Recording, capture: &Capture) -> Result<Breakdown, String> {
     let late = capture.sample.value;
+    let span = watched(recording)?.span;
     let mut parts = match capture.tracer {
         Tracer::Wakeup | Tracer::Irqsoff => timeline::of_longest(capture)?,
-        _ => Timeline::new(capture, Preemptibility::of(run))?.parts(),
+        _ => Timeline::new(capture, span, Preemptibility::of(run))?.parts(),
     };
     parts.retain(|part| part.length.0 > 0);
     let mut story = Breakdown {
         culprit: culprit_of(&parts, late),
         notes: notes(run, capture, &parts),
-        ..Breakdown::empty(SampleSpan::Lateness, late)
+        ..Breakdown::empty(span, late)
     };
     story.parts = parts;
     Ok(story)

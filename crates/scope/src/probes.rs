@@ -26,7 +26,7 @@ pub struct Chosen {
 
 /// What the probe says of a recording's samples; an error is the reason why they cannot be
 /// explained.
-fn watched(recording: &Recording) -> Result<&'static Watched, String> {
+pub fn watched(recording: &Recording) -> Result<&'static Watched, String> {
     let (title, probe) = (recording.title(), &recording.key.probe);
     let info = probes::info(probe)
         .ok_or_else(|| format!("not explained: {title}: unknown probe \"{probe}\""))?;

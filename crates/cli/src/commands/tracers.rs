@@ -147,7 +147,7 @@ impl Tracers {
         let told = pairs.map(|(capture, truth)| Told {
             seq: capture.sample.seq,
             truth,
-            tracer: punctual_scope::captured::breakdown(&found.run, capture),
+            tracer: punctual_scope::captured::breakdown(&found.run, recording, capture),
         });
         let told = told.collect();
         Some(Traced {

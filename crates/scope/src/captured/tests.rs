@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use punctual_model::capture::{Context, Happened, Task, TraceEvent};
+use punctual_model::probe::SampleSpan;
 use punctual_model::{CpuId, Nanos, Sample};
 
 use super::*;
@@ -47,6 +48,15 @@ fn switch(micros: i64, stack: &[&str]) -> TraceEvent {
 }
 
 fn told(events: Vec<TraceEvent>, micros: i64, preemption: Preemptibility) -> Vec<Part> {
+    told_of(SampleSpan::Lateness, events, micros, preemption)
+}
+
+fn told_of(
+    span: SampleSpan,
+    events: Vec<TraceEvent>,
+    micros: i64,
+    preemption: Preemptibility,
+) -> Vec<Part> {
     let capture = Capture {
         sample: Sample {
             seq: 1,
@@ -61,7 +71,7 @@ fn told(events: Vec<TraceEvent>, micros: i64, preemption: Preemptibility) -> Vec
         events,
         longest: None,
     };
-    Timeline::new(&capture, preemption).unwrap().parts()
+    Timeline::new(&capture, span, preemption).unwrap().parts()
 }
 
 /// The longest part, in words; and that all add up.
@@ -159,6 +169,47 @@ fn an_interrupt_and_another_thread_are_told_by_their_names() {
     assert_eq!(longest(&parts, 100), expected);
     let part = parts.iter().max_by_key(|part| part.length).unwrap();
     assert_eq!(part.thread, "other-9");
+}
+
+/// The thread that watches is interrupted by the tick, and loses its CPU behind it.
+#[test]
+fn what_comes_in_between_two_readings_is_told_by_its_name() {
+    let own = |mut event: TraceEvent| {
+        event.task = task("punctual", OWN);
+        event
+    };
+    let change = |micros, from: (&str, u32), to: (&str, u32)| {
+        let (prev, next) = (task(from.0, from.1), task(to.0, to.1));
+        let state = "R".to_owned();
+        own(event(
+            micros,
+            from.1,
+            Happened::Switch { prev, state, next },
+            &[],
+        ))
+    };
+    let events = vec![
+        own(entry(2, 0)),
+        own(exit(9)),
+        change(10, ("punctual", OWN), ("a", 3)),
+        change(60, ("a", 3), ("punctual", OWN)),
+    ];
+    let parts = told_of(SampleSpan::Gap, events, 62, Preemptibility::Full);
+    let shape: Vec<_> = parts
+        .iter()
+        .map(|part| (part.stage, part.cause, part.length.0 / 1_000))
+        .collect();
+    assert_eq!(
+        shape,
+        [
+            (PathStage::Interrupt, Cause::Path, 2),
+            (PathStage::Return, Cause::HardIrq, 7),
+            (PathStage::Return, Cause::Path, 1),
+            (PathStage::Return, Cause::OtherThread, 50),
+            (PathStage::User, Cause::Path, 2),
+        ]
+    );
+    assert_eq!(parts[3].thread, "a-3");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use punctual_model::Nanos;
 use punctual_model::capture::{Capture, Happened, NoiseKind, Task, TraceEvent, Tracer};
+use punctual_model::probe::SampleSpan;
 
 use super::stack;
 use crate::breakdown::{Cause, FunctionTime, Part, PathStage};
@@ -17,7 +18,7 @@ const GRAIN: Nanos = Nanos::from_micros(3);
 const LONGEST_WAY: Nanos = Nanos::from_micros(100);
 
 /// The sample's moments, by the tracer's events.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Milestones {
     /// Its interrupt was taken.
     interrupt: Nanos,
@@ -39,6 +40,7 @@ struct State {
 /// A capture that is being told.
 pub struct Timeline<'a> {
     capture: &'a Capture,
+    span: SampleSpan,
     preemption: Preemptibility,
     milestones: Milestones,
     /// The event of the wake-up, and that of the switch.
@@ -50,14 +52,45 @@ pub struct Timeline<'a> {
 
 impl<'a> Timeline<'a> {
     /// Finds the sample's moments; an error is the reason why they cannot be told.
-    pub fn new(capture: &'a Capture, preemption: Preemptibility) -> Result<Self, String> {
+    pub fn new(
+        capture: &'a Capture,
+        span: SampleSpan,
+        preemption: Preemptibility,
+    ) -> Result<Self, String> {
         if capture.events.is_empty() {
             return Err("the tracer's ring held nothing of it".into());
         }
         match capture.tracer {
+            _ if span == SampleSpan::Gap => Self::of_gap(capture, preemption),
             Tracer::Osnoise | Tracer::Timerlat => Self::of_noise(capture, preemption),
             _ => Self::of_events(capture, preemption),
         }
+    }
+
+    /// A thread that never sleeps: what was noted between the two readings is what came in.
+    fn of_gap(capture: &'a Capture, preemption: Preemptibility) -> Result<Self, String> {
+        let timeline = Self {
+            capture,
+            span: SampleSpan::Gap,
+            preemption,
+            milestones: Milestones::default(),
+            waking: None,
+            switch: None,
+            entry: None,
+        };
+        let within = |at: &Nanos| (Nanos::ZERO..=capture.sample.value).contains(at);
+        let changes = timeline.changes();
+        let mut moments = changes.iter().map(|(at, _)| *at).filter(within);
+        let interrupt = moments.next().ok_or("the trace holds nothing of it")?;
+        let running = moments.next_back().unwrap_or(interrupt);
+        Ok(Self {
+            milestones: Milestones {
+                interrupt,
+                woken: interrupt,
+                running,
+            },
+            ..timeline
+        })
     }
 
     fn of_events(capture: &'a Capture, preemption: Preemptibility) -> Result<Self, String> {
@@ -99,6 +132,7 @@ impl<'a> Timeline<'a> {
         };
         Ok(Self {
             capture,
+            span: SampleSpan::Lateness,
             preemption,
             milestones: milestones.within(late),
             waking: Some(&events[waking]),
@@ -135,6 +169,7 @@ impl<'a> Timeline<'a> {
         };
         Ok(Self {
             capture,
+            span: SampleSpan::Lateness,
             preemption,
             milestones: milestones.within(late),
             waking: None,
@@ -157,8 +192,17 @@ impl<'a> Timeline<'a> {
             (PathStage::Switch, woken, running),
             (PathStage::Return, running, late),
         ];
+        let of_gap = [
+            (PathStage::Interrupt, Nanos::ZERO, interrupt),
+            (PathStage::Return, interrupt, running),
+            (PathStage::User, running, late),
+        ];
+        let stages = match self.span {
+            SampleSpan::Gap => &of_gap[..],
+            SampleSpan::Lateness | SampleSpan::Handover => &stages,
+        };
         let mut parts = Vec::new();
-        for (stage, from, to) in stages {
+        for &(stage, from, to) in stages {
             for (from, to, doing) in self.pieces(from, to) {
                 let part = self.part(stage, from, to, &doing);
                 push(&mut parts, part);
@@ -269,6 +313,7 @@ impl<'a> Timeline<'a> {
     ) -> (Cause, Option<stack::Place<'a>>) {
         let length = to - from;
         match stage {
+            _ if self.span == SampleSpan::Gap => (self.cause_in_gap(length, doing), None),
             PathStage::Interrupt if !doing.irqs.is_empty() => (Cause::HardIrq, None),
             PathStage::Interrupt if length <= GRAIN => (Cause::Pending, None),
             PathStage::Interrupt if doing.task.pid == 0 => (Cause::Idle, None),
@@ -280,6 +325,21 @@ impl<'a> Timeline<'a> {
             _ if doing.softirq.is_some() => (Cause::Softirq, None),
             _ if length > LONGEST_WAY => (Cause::Unseen, None),
             _ => (Cause::Path, None),
+        }
+    }
+
+    /// What a thread that never sleeps is kept by.
+    fn cause_in_gap(&self, length: Nanos, doing: &State) -> Cause {
+        if !doing.irqs.is_empty() {
+            return Cause::HardIrq;
+        }
+        if doing.softirq.is_some() {
+            return Cause::Softirq;
+        }
+        match doing.task.pid {
+            pid if pid != self.capture.pid => Cause::OtherThread,
+            _ if length > GRAIN * 2 => Cause::Unseen,
+            _ => Cause::Path,
         }
     }
 
