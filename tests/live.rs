@@ -85,6 +85,8 @@ fn what_is_measured_is_seen_and_costs_not_an_instruction() {
         run.shows("timer, stress");
         run.shows("of 700 samples");
         run.shows("MISSED");
+        run.shows(" rounds, ");
+        run.shows(" messages: punctual-target hackbench");
         run.shows("cpu0 ");
         run.shows("samples seen");
         run.shows("largest sample of each look");
@@ -121,8 +123,19 @@ fn keys_mark_choose_and_stop() {
     // What was measured is kept.
     let shown = scratch.run(&["show", "r1", "--json"]);
     let shown: serde_json::Value = serde_json::from_str(&shown.stdout).expect("JSON");
-    let count = &shown["runs"][0]["recordings"][0]["count"];
-    assert!(count.as_u64().expect("a count") > 0);
+    let run = &shown["runs"][0];
+    let count = run["recordings"][0]["count"].as_u64().expect("a count");
+    assert!(count > 0);
+    let marks = run["steps"][0]["marks"].as_array().expect("marks");
+    assert_eq!(marks.len(), 1);
+    let marked = marks[0]["samples"].as_u64().expect("a count");
+    assert!((1..=count).contains(&marked), "{marked} of {count}");
+    assert!(marks[0]["worst_ns"].as_i64() <= run["recordings"][0]["max"].as_i64());
+    let page = scratch.path("page.html");
+    let report = scratch.run(&["show", "r1", "--report", page.to_str().expect("a path")]);
+    assert_eq!(report.status, Some(0), "{}", report.stderr);
+    let page = std::fs::read_to_string(page).expect("a page");
+    assert!(page.contains("Marked while it was watched"));
 }
 
 #[test]

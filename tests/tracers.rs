@@ -121,6 +121,37 @@ fn interrupts_off_in_a_process_are_told_by_the_function_that_has_them_off() {
     }
 }
 
+/// A thread that never sleeps is told what came in between two of its readings; and behind a
+/// step nothing of its tracer is left.
+#[test]
+fn an_interruption_is_named_and_the_tracer_goes_with_its_step() {
+    const GONE: &str = "mkdir /t && mount -t tracefs none /t && [ -z \"$(ls /t/instances)\" ]";
+    let text = format!(
+        "modules = [\"stall\"]\n\
+         [[step]]\nprobe = \"noise\"\nduration_ms = 200\n\
+         stall = {{ kind = \"irqs-off\", us = 200, sample = 0 }}\n\
+         [[step]]\nprobe = \"program\"\nrun = [\"sh\", \"-c\", '{GONE}']\nsamples = 1\n"
+    );
+    let scratch = Scratch::new();
+    let suite = &scratch.suite("interrupted", &["full", "rt"], &text);
+    for run in scratch.measure(&[suite, "--trace-above", "100us"]) {
+        assert_eq!(run["unsupported"], Value::Array(Vec::new()));
+        let noise = &recordings(&run)[0];
+        let captures = noise["captures"].as_array().unwrap();
+        assert_eq!(captures.len(), 1, "{noise:#}");
+        assert_eq!(captures[0]["sample"]["value"], noise["max"]);
+        let (found, held) = culprit(&captures[0]);
+        assert_eq!(found, ["return", "interrupt", "irq_work"]);
+        assert!((195_000..215_000).contains(&held), "{held}");
+        // The time in which the trace was read was not observed.
+        let observed = finding(noise, "observed");
+        assert!(
+            (200_000_000 - 10_000_000..200_000_000).contains(&observed),
+            "{observed}"
+        );
+    }
+}
+
 #[test]
 fn the_first_sample_above_the_limit_is_the_last_of_its_step_if_one_wants() {
     let scratch = Scratch::new();

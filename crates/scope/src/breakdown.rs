@@ -84,7 +84,12 @@ fn held(parts: &[Part], number: usize) -> Nanos {
     if matches!(parts[number].cause, Cause::HardIrq | Cause::Exception) {
         return parts[number].length;
     }
-    let function = |part: &Part| part.main.as_ref().map(|main| main.function.clone());
+    // A tracer knows of another thread only its name.
+    let function = |part: &Part| match (&part.main, part.cause) {
+        (Some(main), _) => Some(main.function.clone()),
+        (None, Cause::OtherThread) => Some(part.thread.clone()),
+        (None, _) => None,
+    };
     // What another CPU does while it is waited for is part of the waiting.
     let key = |part: &Part| match part.cause {
         Cause::Spin | Cause::AwaitedTurn => (Cause::Spin, part.by.clone(), None),

@@ -22,7 +22,7 @@ pub fn draw(state: &State, frame: &mut Frame) {
         return;
     };
     // Half of the height, at most, is the table's: its frame, its head, and a line for all.
-    let rows = (run.threads.len() as u16 + 4).min(area.height.saturating_sub(4) / 2);
+    let rows = (run.threads.len() as u16 + 3).min(area.height.saturating_sub(4) / 2);
     let work = load(run, area.height);
     let parts = Layout::vertical([
         Constraint::Length(3),

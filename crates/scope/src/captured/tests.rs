@@ -171,6 +171,25 @@ fn an_interrupt_and_another_thread_are_told_by_their_names() {
     assert_eq!(part.thread, "other-9");
 }
 
+#[test]
+fn of_several_threads_the_one_that_ran_longest_is_the_culprit() {
+    let to = |micros, pid: u32, comm: &str| {
+        let (prev, next) = (task("any", 1), task(comm, pid));
+        let state = "R".to_owned();
+        event(micros, 1, Happened::Switch { prev, state, next }, &[])
+    };
+    let events = vec![
+        to(1, 3, "a"),
+        to(31, 4, "b"),
+        to(51, 3, "a"),
+        to(56, 4, "b"),
+        to(76, OWN, "punctual"),
+    ];
+    let parts = told_of(SampleSpan::Gap, events, 78, Preemptibility::Full);
+    let culprit = culprit_of(&parts, Nanos::from_micros(78)).unwrap();
+    assert_eq!(parts[culprit].thread, "b-4");
+}
+
 /// The thread that watches is interrupted by the tick, and loses its CPU behind it.
 #[test]
 fn what_comes_in_between_two_readings_is_told_by_its_name() {
