@@ -28,8 +28,9 @@ const SHORT: [(&str, &str); 18] = [
     ("program", "run = [\"ls\", \"-R\", \"/\"]\nsamples = 2"),
     ("realfeel", "samples = 50"),
     ("semaphore", "ticks = 4"),
-    // A signal is over before most ticks come: of so many some are not.
-    ("signal", "samples = 10000\ninterval_us = 50"),
+    // A signal is over before most ticks come: of so many some are not, where the tick is no
+    // multiple of their interval.
+    ("signal", "samples = 10000\ninterval_us = 53"),
     ("switch", "threads = [2]\nticks = 4"),
     ("tick", "duration_ms = 100"),
     ("timer", "samples = 50"),
