@@ -7,6 +7,7 @@
 //! `PUNCTUAL_KILLS_SEED` repeats what a failure names. Nothing here asserts how long anything
 //! took.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ExitStatus, Stdio};
@@ -282,13 +283,17 @@ fn measure_and_kill(
     seed: u64,
     wanted: u64,
 ) -> Vec<Victim> {
-    let mut killed = Vec::new();
+    let (mut killed, mut jobs) = (Vec::new(), BTreeSet::new());
     let mut child = begin(board, suite, seed, &[]);
     let mut attempts = 1;
     loop {
         let wait = Duration::from_millis(rng.u64(0..4_000));
         match has_ended(&mut child, wait) {
-            Some(status) if is_over(status) => return killed,
+            Some(status) if is_over(status) => {
+                // Another one would measure anew what the first has measured.
+                assert!(jobs.len() <= 1, "{jobs:?}: {killed:?}");
+                return killed;
+            }
             Some(_) => {
                 assert!(attempts < 300, "never fetched: {}", stderr(board));
                 attempts += 1;
@@ -298,6 +303,8 @@ fn measure_and_kill(
                 let victim = VICTIMS[rng.usize(..VICTIMS.len())];
                 if victim.kill(board, child.id()) > 0 {
                     killed.push(victim);
+                    let names = board.answer(&format!("ls {DIRECTORY}/jobs || true"));
+                    jobs.extend(names.lines().map(str::to_owned));
                 }
             }
             None => {}
