@@ -344,14 +344,14 @@ fn pull_power(board: &mut Board, rng: &mut Rng, cut: u64) {
         kill(child.id());
         child.wait().unwrap();
     }
-    let seen = if matches!(moment, Moment::Changed) {
+    let known = if matches!(moment, Moment::Changed) {
         wait_for_change(board, before.trim());
         [0, 0]
     } else {
         let tellings = rng.u64(1..4);
-        let seen = watch(board, tellings);
+        let known = watch(board, tellings);
         thread::sleep(Duration::from_millis(rng.u64(0..2_000)));
-        seen
+        known
     };
     board.pull_power();
     if matches!(moment, Moment::Changed) {
@@ -367,8 +367,8 @@ fn pull_power(board: &mut Board, rng: &mut Rng, cut: u64) {
     } else {
         resume(board, &suite, seed)
     };
-    println!("cut {cut}, {moment:?}: {fetched} samples are there, {seen:?} were seen before");
-    assert!(fetched >= seen[0], "{fetched} samples of {seen:?}");
+    println!("cut {cut}, {moment:?}: {fetched} samples are there, {known:?} were seen before");
+    assert!(fetched >= known[0], "{fetched} samples of {known:?}");
     assert_clean(board);
 }
 
