@@ -7,6 +7,7 @@
 //! `PUNCTUAL_KILLS_SEED` repeats what a failure names. Nothing here asserts how long anything
 //! took.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ExitStatus, Stdio};
@@ -26,7 +27,7 @@ use rustix::process::{Pid, Signal, kill_process};
 const SETTING: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 
 /// How many samples a run takes that is to end by itself, one each millisecond.
-const SAMPLES: u64 = 4_000;
+const SAMPLES: u64 = 8_000;
 
 /// More than any run here takes.
 const ENDLESS: u64 = 100_000_000;
@@ -282,25 +283,33 @@ fn measure_and_kill(
     seed: u64,
     wanted: u64,
 ) -> Vec<Victim> {
-    let mut killed = Vec::new();
+    let (mut killed, mut jobs) = (Vec::new(), BTreeSet::new());
     let mut child = begin(board, suite, seed, &[]);
     let mut attempts = 1;
     loop {
         let wait = Duration::from_millis(rng.u64(0..4_000));
         match has_ended(&mut child, wait) {
-            Some(status) if is_over(status) => return killed,
+            Some(status) if is_over(status) => {
+                // Another one would measure anew what the first has measured.
+                assert!(jobs.len() <= 1, "{jobs:?}: {killed:?}");
+                return killed;
+            }
             Some(_) => {
                 assert!(attempts < 300, "never fetched: {}", stderr(board));
                 attempts += 1;
                 child = begin(board, suite, seed, &["--resume"]);
             }
-            None if (killed.len() as u64) < wanted => {
+            None => {
+                let names = board.answer(&format!("ls {DIRECTORY}/jobs || true"));
+                jobs.extend(names.lines().map(str::to_owned));
+                // Few before the job is begun: else it hardly ever would be.
+                let is_due = !names.is_empty() || rng.u8(..4) == 0;
                 let victim = VICTIMS[rng.usize(..VICTIMS.len())];
-                if victim.kill(board, child.id()) > 0 {
+                let is_wanted = is_due && (killed.len() as u64) < wanted;
+                if is_wanted && victim.kill(board, child.id()) > 0 {
                     killed.push(victim);
                 }
             }
-            None => {}
         }
     }
 }
@@ -335,14 +344,14 @@ fn pull_power(board: &mut Board, rng: &mut Rng, cut: u64) {
         kill(child.id());
         child.wait().unwrap();
     }
-    let seen = if matches!(moment, Moment::Changed) {
+    let known = if matches!(moment, Moment::Changed) {
         wait_for_change(board, before.trim());
         [0, 0]
     } else {
         let tellings = rng.u64(1..4);
-        let seen = watch(board, tellings);
+        let known = watch(board, tellings);
         thread::sleep(Duration::from_millis(rng.u64(0..2_000)));
-        seen
+        known
     };
     board.pull_power();
     if matches!(moment, Moment::Changed) {
@@ -358,8 +367,8 @@ fn pull_power(board: &mut Board, rng: &mut Rng, cut: u64) {
     } else {
         resume(board, &suite, seed)
     };
-    println!("cut {cut}, {moment:?}: {fetched} samples are there, {seen:?} were seen before");
-    assert!(fetched >= seen[0], "{fetched} samples of {seen:?}");
+    println!("cut {cut}, {moment:?}: {fetched} samples are there, {known:?} were seen before");
+    assert!(fetched >= known[0], "{fetched} samples of {known:?}");
     assert_clean(board);
 }
 
