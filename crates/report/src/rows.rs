@@ -14,7 +14,7 @@ use punctual_model::{Fact, Run};
 use crate::compare::against_first;
 use crate::matrix::{Absent, Availability, Column, Matrix, Measured, Measurement, distinct, fate};
 use crate::stats::Stats;
-use crate::text::{list, thousands};
+use crate::text::{counted, list, thousands};
 use punctual_model::probe::Shape;
 
 /// Where the range of the worst case over seeds stands.
@@ -256,10 +256,10 @@ fn entry<'a>(column: &'a Column<'a>, row: &Measurement, notes: &mut Notes) -> En
             }
             if stats.faults > 0 {
                 numbers.push(notes.number(format!(
-                    "{}, {}: {} page faults while it was measured, in spite of locked memory",
+                    "{}, {}: {} while it was measured, in spite of locked memory",
                     column.name,
                     row.title(),
-                    thousands(stats.faults as u64),
+                    counted(stats.faults as usize, "page fault"),
                 )));
             }
             let some = stats.count > 0;
