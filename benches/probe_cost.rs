@@ -6,20 +6,13 @@
 
 use std::fs;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
-use punctual_benches::{figure, median};
+use anyhow::Result;
+use punctual_benches::{Spent, figure, median, spent};
 use punctual_tests::{Scratch, programs};
 
 const ROUNDS: usize = 3;
-const SAMPLES: u32 = 3000;
-
-/// CPU time, user and system, and time on the wall.
-struct Cost {
-    cpu: Duration,
-    wall: Duration,
-}
+const SAMPLES: u32 = 30_000;
 
 fn main() -> Result<()> {
     let scratch = Scratch::new();
@@ -30,15 +23,15 @@ fn main() -> Result<()> {
     let (mut ours, mut theirs) = (vec![], vec![]);
     for _ in 0..ROUNDS {
         let target = programs().join("punctual-target");
-        ours.push(cost(
+        ours.push(spent(
             Command::new(target).arg("run").arg(scratch.path("plan")),
         )?);
         let samples = format!("-l{SAMPLES}");
         let options = ["-q", "-m", "-t1", "-a0", "-p80", "-i997", &samples];
-        theirs.push(cost(Command::new("cyclictest").args(options))?);
+        theirs.push(spent(Command::new("cyclictest").args(options))?);
     }
-    let cpu = |costs: &[Cost]| median(&costs.iter().map(|cost| cost.cpu).collect::<Vec<_>>());
-    let wall = |costs: &[Cost]| median(&costs.iter().map(|cost| cost.wall).collect::<Vec<_>>());
+    let cpu = |costs: &[Spent]| median(&costs.iter().map(|cost| cost.cpu).collect::<Vec<_>>());
+    let wall = |costs: &[Spent]| median(&costs.iter().map(|cost| cost.wall).collect::<Vec<_>>());
     println!("{SAMPLES} samples, one in 997 µs, medians of {ROUNDS} rounds");
     for (name, costs) in [("timer", &ours), ("cyclictest", &theirs)] {
         let (cpu, wall) = (cpu(costs), wall(costs));
@@ -56,30 +49,4 @@ fn main() -> Result<()> {
     figure("probe_cost/rate", wall(&theirs) / wall(&ours));
     figure("probe_cost/cpu", cpu(&ours) / cpu(&theirs));
     Ok(())
-}
-
-/// Has a shell time a command.
-fn cost(command: &mut Command) -> Result<Cost> {
-    let begun = Instant::now();
-    let output = Command::new("bash")
-        .args([
-            "-c",
-            "TIMEFORMAT='cpu %U %S'; time \"$0\" \"$@\" > /dev/null",
-        ])
-        .arg(command.get_program())
-        .args(command.get_args())
-        .output()?;
-    let wall = begun.elapsed();
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{command:?}: {said}");
-    let line = said.lines().find_map(|line| line.strip_prefix("cpu "));
-    let spent: f64 = line
-        .context("the shell tells no time")?
-        .split_whitespace()
-        .filter_map(|word| word.parse::<f64>().ok())
-        .sum();
-    Ok(Cost {
-        cpu: Duration::from_secs_f64(spent),
-        wall,
-    })
 }

@@ -73,6 +73,41 @@ pub fn watch(command: &mut Command) -> Result<Cost> {
     Ok(cost)
 }
 
+/// CPU time, user and system, and time on the wall.
+#[derive(Clone, Copy, Debug)]
+pub struct Spent {
+    /// Of all CPUs.
+    pub cpu: Duration,
+    /// From begin to end.
+    pub wall: Duration,
+}
+
+/// Has a shell time a command, which must end well; the processes that it waits for are in it.
+pub fn spent(command: &mut Command) -> Result<Spent> {
+    let begun = Instant::now();
+    let output = Command::new("bash")
+        .args([
+            "-c",
+            "TIMEFORMAT='cpu %U %S'; time \"$0\" \"$@\" > /dev/null",
+        ])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .output()?;
+    let wall = begun.elapsed();
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{command:?}: {said}");
+    let line = said.lines().find_map(|line| line.strip_prefix("cpu "));
+    let cpu: f64 = line
+        .context("the shell tells no time")?
+        .split_whitespace()
+        .filter_map(|word| word.parse::<f64>().ok())
+        .sum();
+    Ok(Spent {
+        cpu: Duration::from_secs_f64(cpu),
+        wall,
+    })
+}
+
 /// The most memory that a process has had, in MiB; 0 when it is gone.
 pub fn peak_mib(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();

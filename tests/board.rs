@@ -4,53 +4,45 @@
 
 use std::fs::{self, File};
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+
+use punctual_bench::Processor;
+use punctual_model::Architecture;
+use punctual_runner::Companion;
 
 use crate::{Ended, Scratch, programs, until};
 
 /// Where the target and its jobs are there: on the disk.
 pub const DIRECTORY: &str = "/data/punctual";
 
-/// A board's processor.
-#[derive(Clone, Copy, Debug)]
-pub enum Processor {
-    /// A PC.
-    Amd64,
-    /// QEMU's `virt`.
-    Arm64,
+/// What Debian calls a processor.
+fn debian(processor: Processor) -> &'static str {
+    match processor {
+        Processor::OfGuests(architecture) => architecture.debian(),
+        other => other.machine(),
+    }
 }
 
-impl Processor {
-    fn debian(self) -> &'static str {
-        match self {
-            Self::Amd64 => "amd64",
-            Self::Arm64 => "arm64",
-        }
-    }
+/// The program that is copied to a board.
+pub fn target(processor: Processor) -> PathBuf {
+    programs().join(Companion::Target(processor).file_name())
+}
 
-    /// As `uname -m` has it.
-    pub fn machine(self) -> &'static str {
-        match self {
-            Self::Amd64 => "x86_64",
-            Self::Arm64 => "aarch64",
-        }
-    }
+fn qemu(processor: Processor) -> String {
+    format!("qemu-system-{}", processor.machine())
+}
 
-    /// The program that is copied there.
-    pub fn target(self) -> &'static str {
-        match self {
-            Self::Amd64 => "punctual-target",
-            Self::Arm64 => "punctual-target-aarch64",
+/// QEMU's machine, and the kernel's name for its serial port.
+fn machine(processor: Processor) -> (&'static [&'static str], &'static str) {
+    match processor {
+        // On a busy machine QEMU's timer comes later than the kernel waits for it.
+        Processor::OfGuests(Architecture::Amd64) => (&["-M", "pc"], "ttyS0 no_timer_check"),
+        Processor::OfGuests(Architecture::Arm64) => {
+            (&["-M", "virt", "-cpu", "cortex-a57"], "ttyAMA0")
         }
-    }
-
-    fn qemu(self) -> (String, &'static [&'static str], &'static str) {
-        let program = format!("qemu-system-{}", self.machine());
-        match self {
-            Self::Amd64 => (program, &["-M", "pc"], "ttyS0"),
-            Self::Arm64 => (program, &["-M", "virt", "-cpu", "cortex-a57"], "ttyAMA0"),
-        }
+        Processor::Riscv64 => (&["-M", "virt"], "ttyS0"),
+        Processor::Armv7 => panic!("tools/board-guest makes no board of {processor}"),
     }
 }
 
@@ -73,12 +65,24 @@ impl Board {
     /// # Panics
     /// If something of it is here and does not do.
     pub fn new(processor: Processor) -> Option<Self> {
+        Self::with(processor, &[])
+    }
+
+    /// One of x86-64 that can build modules for its kernel, as [`new`](Self::new) makes others.
+    ///
+    /// # Panics
+    /// As there.
+    pub fn with_compiler() -> Option<Self> {
+        Self::with(Architecture::Amd64.into(), &["compiler"])
+    }
+
+    fn with(processor: Processor, more: &[&str]) -> Option<Self> {
         let needed = ["ssh", "ssh-keygen", "cpio"];
         let is_there = needed.into_iter().all(punctual_skip::program)
-            && punctual_skip::program(&processor.qemu().0)
+            && punctual_skip::program(&qemu(processor))
             && has_target(processor)
             && punctual_skip::root();
-        let parts = is_there.then(|| parts(processor)).flatten()?;
+        let parts = is_there.then(|| parts(processor, more)).flatten()?;
         let scratch = Scratch::new();
         // Closed again at once: what listens there is QEMU, and nobody else.
         let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
@@ -126,12 +130,42 @@ impl Board {
         self.scratch.path(name).display().to_string()
     }
 
+    /// The port of its ssh server, on loopback.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The key with which root may log in.
+    pub fn key(&self) -> PathBuf {
+        self.scratch.path("key")
+    }
+
     /// Switches it on, and waits until it answers.
     ///
     /// # Panics
     /// If it does not.
     pub fn switch_on(&mut self) {
-        let (program, machine, console) = self.processor.qemu();
+        self.give_power();
+        let mut has_ended = false;
+        until("the board answers", || {
+            let qemu = self.qemu.as_mut().expect("it was started");
+            has_ended = qemu.try_wait().expect("it is a child").is_some();
+            has_ended || self.ask("true").is_some()
+        });
+        assert!(!has_ended, "{}", self.said());
+    }
+
+    /// Whether it is on.
+    pub fn has_power(&self) -> bool {
+        self.qemu.is_some()
+    }
+
+    /// Switches it on, and does not wait.
+    ///
+    /// # Panics
+    /// If QEMU does not start.
+    pub fn give_power(&mut self) {
+        let (machine, console) = machine(self.processor);
         let log = File::create(self.scratch.path("qemu.log")).expect("a file");
         // `writeback`: the disk has a cache of its own, which the kernel there must flush. What
         // it was given is in the host's memory, and outlives QEMU.
@@ -139,8 +173,19 @@ impl Board {
             "if=none,id=disk,file={},format=raw,cache=writeback",
             self.word("disk")
         );
+        // What it has of /usr, if anything.
+        let usr = format!("{}/usr", self.parts);
+        let usr = Path::new(&usr).is_file().then(|| {
+            let drive = format!("if=none,id=usr,file={usr},format=raw,readonly=on");
+            [
+                "-drive".into(),
+                drive,
+                "-device".into(),
+                "virtio-blk-pci,drive=usr".into(),
+            ]
+        });
         let network = format!("user,id=net,hostfwd=tcp:127.0.0.1:{}-:22", self.port);
-        let qemu = Command::new(&program)
+        let qemu = Command::new(qemu(self.processor))
             .args(machine)
             .args([
                 "-accel",
@@ -148,7 +193,8 @@ impl Board {
                 "-smp",
                 "2",
                 "-m",
-                "256",
+                // A compiler takes more.
+                if usr.is_some() { "512" } else { "256" },
                 "-nodefaults",
                 "-no-reboot",
             ])
@@ -158,19 +204,14 @@ impl Board {
             .args(["-initrd", &format!("{}/initramfs", self.parts)])
             .args(["-append", &format!("console={console} quiet panic=-1")])
             .args(["-drive", &drive])
-            .args(["-device", "virtio-blk-pci,drive=disk", "-netdev", &network])
+            .args(["-device", "virtio-blk-pci,drive=disk"])
+            .args(usr.into_iter().flatten())
+            .args(["-netdev", &network])
             .args(["-device", "virtio-net-pci,netdev=net,romfile="])
             .stdin(Stdio::null())
             .stderr(log)
             .spawn();
         self.qemu = Some(qemu.expect("QEMU starts"));
-        let mut has_ended = false;
-        until("the board answers", || {
-            let qemu = self.qemu.as_mut().expect("it was started");
-            has_ended = qemu.try_wait().expect("it is a child").is_some();
-            has_ended || self.ask("true").is_some()
-        });
-        assert!(!has_ended, "{}", self.said());
     }
 
     /// Pulls the power: nothing there is told, and only the disk stays.
@@ -259,18 +300,21 @@ impl Drop for Board {
 }
 
 fn has_target(processor: Processor) -> bool {
-    let is_built = programs().join(processor.target()).is_file();
+    let is_built = target(processor).is_file();
     if !is_built {
-        punctual_skip::skip("no target for arm64 is built: ./build --targets aarch64");
+        let machine = processor.machine();
+        punctual_skip::skip(&format!(
+            "no target for {processor} is built: ./build --targets {machine}"
+        ));
     }
     is_built
 }
 
 /// The directory of its kernel and its initramfs; the test is skipped where Debian's packages
 /// cannot be had.
-fn parts(processor: Processor) -> Option<String> {
+fn parts(processor: Processor, more: &[&str]) -> Option<String> {
     let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tools/board-guest");
-    let made = Ended::of(Command::new(tool).arg(processor.debian()));
+    let made = Ended::of(Command::new(tool).arg(debian(processor)).args(more));
     if made.status != Some(0) {
         punctual_skip::skip(&format!("no board can be made: {}", made.stderr.trim()));
         return None;

@@ -2,9 +2,8 @@
 //! Boards that are guests of QEMU: their connection is killed, and their power is pulled, at
 //! random moments. Nothing is lost but what was not told yet, and all settings are back.
 //!
-//! `PUNCTUAL_KILLS` is how often the connection of each is killed, 5 where it is not set, and
-//! `PUNCTUAL_POWER_CUTS` how often its power is pulled, 3 where it is not set;
-//! `PUNCTUAL_KILLS_SEED` repeats what a failure names. Nothing here asserts how long anything
+//! `PUNCTUAL_KILLS` is how often the connection of each is killed, and `PUNCTUAL_POWER_CUTS` how
+//! often its power is pulled; `PUNCTUAL_KILLS_SEED` repeats what a failure names. Nothing here asserts how long anything
 //! took.
 
 use std::collections::BTreeSet;
@@ -15,12 +14,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
+use punctual_bench::Processor;
 use punctual_model::frame::Decoder;
 use punctual_model::run::State;
-use punctual_model::{MachineRecord, Record, Recording, Run};
+use punctual_model::{Architecture, MachineRecord, Record, Recording, Run};
 use punctual_store::Store;
-use punctual_tests::board::{Board, DIRECTORY, Processor};
-use punctual_tests::{Scratch, assert_has, descendants, is_alive, number, programs, until};
+use punctual_tests::board::{self, Board, DIRECTORY};
+use punctual_tests::{Ended, Scratch, assert_has, descendants, is_alive, number, until};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// What `tick` turns for as long as it measures.
@@ -34,15 +34,24 @@ const ENDLESS: u64 = 100_000_000;
 
 #[test]
 fn a_pc_loses_nothing() {
-    loses_nothing(Processor::Amd64);
+    loses_nothing(Architecture::Amd64.into(), 5, 3);
 }
 
 #[test]
 fn an_arm64_board_loses_nothing() {
-    loses_nothing(Processor::Arm64);
+    loses_nothing(Architecture::Arm64.into(), 5, 3);
 }
 
-fn loses_nothing(processor: Processor) {
+#[test]
+fn a_riscv64_board_loses_nothing() {
+    if punctual_skip::long("PUNCTUAL_LONG") {
+        loses_nothing(Processor::Riscv64, 5, 3);
+    }
+}
+
+/// However often its connection is killed and its power is pulled: so often where nobody says
+/// how often.
+fn loses_nothing(processor: Processor, kills: u64, cuts: u64) {
     let Some(mut board) = Board::new(processor) else {
         return;
     };
@@ -50,8 +59,12 @@ fn loses_nothing(processor: Processor) {
     println!("PUNCTUAL_KILLS_SEED={seed}");
     let mut rng = Rng::with_seed(seed);
     is_measured_as_this_machine(&board, processor);
-    kill_connections(&board, &mut rng, number("PUNCTUAL_KILLS", 5));
-    for cut in 1..=number("PUNCTUAL_POWER_CUTS", 3) {
+    // One of them is enough.
+    if processor == Architecture::Amd64.into() {
+        has_no_headers(&board);
+    }
+    kill_connections(&board, &mut rng, number("PUNCTUAL_KILLS", kills));
+    for cut in 1..=number("PUNCTUAL_POWER_CUTS", cuts) {
         pull_power(&mut board, &mut rng, cut);
     }
 }
@@ -172,15 +185,32 @@ fn is_measured_as_this_machine(board: &Board, processor: Processor) {
     let MachineRecord::Host(machine) = &run.machine else {
         panic!("{:?}", run.machine);
     };
-    let target = fs::read(programs().join(processor.target())).unwrap();
+    let target = fs::read(board::target(processor)).unwrap();
     let target = punctual_model::digest::sha256(&target);
     assert_eq!(machine.target_sha256, Some(target));
     let system = board.answer("uname -m; uname -r");
     assert_eq!(
         system,
-        format!("{}\n{}\n", processor.machine(), run.subject.kernel)
+        format!("{}\n{}\n", processor.uname(), run.subject.kernel)
     );
     assert_eq!(shape(&run), shape(&run_here(&suite)));
+}
+
+/// What needs a kernel module is unsupported, with the reason why there is none.
+fn has_no_headers(board: &Board) {
+    let bench = Board::bench();
+    let measure = |more: &[&str]| {
+        let fixed = ["run", "--probe", "signal", "-p", "samples=10", "--bench"];
+        let ended = Ended::of(&mut board.punctual(&[&fixed[..], &[&*bench], more].concat()));
+        assert_eq!(ended.status, Some(3), "{}", ended.stderr);
+        ended
+    };
+    assert_has(&measure(&[]).stdout, &["--build-modules has it built"]);
+    let asked = measure(&["--build-modules", "--json"]);
+    let said = ["no kernel module backfire", "linux-headers-"];
+    assert_has(&asked.stderr, &said);
+    assert_has(&asked.stdout, &["there are no headers of its kernel"]);
+    assert_clean(board);
 }
 
 /// The same, measured on this machine.

@@ -324,6 +324,24 @@ pub fn number(variable: &str, otherwise: u64) -> u64 {
     std::env::var(variable).map_or(otherwise, |text| text.parse().expect("a number"))
 }
 
+/// Interrupts measurements until one has kept samples. How much is measured in how long is the
+/// machine's to say: each is left alone for longer than the one before. `interrupt` gets the
+/// measurement's number, from 0, and that time, and returns its run.
+///
+/// # Panics
+/// If a run is not told to be interrupted, or none has kept samples.
+pub fn until_samples_are_kept(mut interrupt: impl FnMut(usize, Duration) -> Value) {
+    for (number, seconds) in [1, 4, 16, 64].into_iter().enumerate() {
+        let run = interrupt(number, Duration::from_secs(seconds));
+        assert_eq!(run["state"], "interrupted");
+        if let Some(recording) = run["recordings"].get(0) {
+            assert!(recording["count"].as_u64() > Some(0));
+            return;
+        }
+    }
+    panic!("nothing was ever kept");
+}
+
 /// Waits until something is so, however slow the machine.
 ///
 /// # Panics

@@ -21,7 +21,8 @@ const SHORT: [(&str, &str); 18] = [
     ("image", "samples = 2"),
     ("inversion", ""),
     ("irq", "samples = 50"),
-    ("irqrate", "burst_ms = 20\nrepeats = 1\nhandler_ns = 20000"),
+    // Of one burst at each interval as many may be lost by chance.
+    ("irqrate", "burst_ms = 20\nrepeats = 3\nhandler_ns = 20000"),
     ("mutex", "ticks = 4"),
     ("migrate", "samples = 50"),
     ("noise", "duration_ms = 100"),

@@ -2,7 +2,9 @@
 //! The kernel's own tracer, read when a sample is above a limit: stalls of known length are
 //! named, and what cannot be had says why.
 
-use punctual_tests::{Scratch, finding, schema};
+use punctual_model::frame::Decoder;
+use punctual_model::{Fact, Facts, Record};
+use punctual_tests::{Scratch, finding, has_fair_qemu, schema};
 use serde_json::Value;
 
 /// The stalls of a sample of `timer`, each in a step of its own, and what the events tell of
@@ -298,4 +300,58 @@ fn the_command_sets_tracers_beside_the_scope() {
         .filter_map(Value::as_u64)
         .sum();
     assert!(caught > 0 && counted == caught as u64, "{events:#}");
+}
+
+/// What `--hwlat` asks for: the kernel's tracer `hwlat` before a run and after it. A guest of one
+/// CPU has nothing below its kernel that could take time from it. One of two has: the turns of
+/// the other CPU.
+#[test]
+fn the_longest_gap_of_the_hardware_is_a_fact_of_the_run() {
+    // The target runs a plan of its own within the guest.
+    const SUITE: &str = r#"
+        [[step]]
+        probe = "program"
+        run = ["sh", "-c", '''
+            printf 'hwlat_s = 2\n[[step]]\nprobe = "timer"\nsamples = 9\n' |
+                punctual-target run | busybox hexdump -v -e '1/1 "%02x"'
+        ''']
+    "#;
+    if !has_fair_qemu() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let suite = &scratch.suite("gaps", &[], SUITE);
+    let gaps = |cpus: &str, kernel: &str| {
+        let runs = scratch.measure(&[suite, "--kernel", kernel, "--cpus", cpus]);
+        let stream = runs[0]["recordings"][0]["output"].as_str();
+        let facts = facts_of(stream.expect("the target's stream"));
+        ["hwlat_before_us", "hwlat_after_us"].map(|name| facts[name].clone())
+    };
+    let none = Fact::Number(0);
+    assert_eq!(gaps("1", "debian-6.12-rt"), [none.clone(), none]);
+    for gap in gaps("2", "debian-6.12-rt") {
+        let Fact::Number(micros) = gap else {
+            panic!("{gap:?}")
+        };
+        // A turn has 10 µs.
+        assert!((5..1_000).contains(&micros), "{micros}");
+    }
+    for gap in gaps("1", "debian-6.12") {
+        assert!(gap.to_string().contains("CONFIG_HWLAT_TRACER"), "{gap}");
+    }
+}
+
+/// All facts of a stream's provenance, the stream in hexadecimal digits.
+fn facts_of(stream: &str) -> Facts {
+    let byte = |at: usize| u8::from_str_radix(&stream[at..at + 2], 16).unwrap();
+    let stream: Vec<u8> = (0..stream.len() / 2).map(|at| byte(2 * at)).collect();
+    let mut decoder = Decoder::default();
+    decoder.feed(&stream);
+    let mut facts = Facts::default();
+    while let Some(record) = decoder.next_record().unwrap() {
+        if let Record::Provenance(provenance) = record {
+            facts.extend(provenance.facts);
+        }
+    }
+    facts
 }

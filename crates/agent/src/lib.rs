@@ -21,6 +21,7 @@ pub mod event_log;
 pub mod guest;
 pub mod hackbench_workers;
 pub mod hand_over;
+pub mod hwlat;
 pub mod init;
 pub mod linear_fit;
 pub mod loads;

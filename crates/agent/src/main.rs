@@ -12,7 +12,7 @@ use punctual_agent::dma_latency::DmaLatency;
 use punctual_agent::hand_over::Told;
 use punctual_agent::real_machine::{self, Smis};
 use punctual_agent::stream::Stream;
-use punctual_agent::{board, init, programs, session, shutdown, status_page};
+use punctual_agent::{board, hwlat, init, programs, session, shutdown, status_page};
 use punctual_model::{Facts, Plan};
 
 const HELP: &str = "\
@@ -121,8 +121,17 @@ fn run_plan(arguments: &mut Parser) -> Result<()> {
     let (_held, told) = DmaLatency::for_run(plan.allow_idle_states);
     let mut facts = real_machine::facts();
     facts.insert("cpu_dma_latency_us".into(), told);
+    let longest_gap = |name: &str| {
+        plan.hwlat_s
+            .map(|seconds| (name.to_owned(), hwlat::longest_gap_us(seconds)))
+    };
+    facts.extend(longest_gap("hwlat_before_us"));
     let smis = Smis::begin();
-    let in_the_end = || Facts::from([("smis".into(), smis.so_far())]);
+    let in_the_end = || {
+        let mut facts = Facts::from([("smis".into(), smis.so_far())]);
+        facts.extend(longest_gap("hwlat_after_us"));
+        facts
+    };
     let mut stream = Stream::new(io::stdout());
     match plan.tell_every_s {
         None => session::carry_out(&plan, facts, in_the_end, &mut stream),

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The host bench on a board: the target runs on a machine that OpenSSH's client reaches, in
-//! real time.
+//! The host bench on a board: the target runs on a machine that OpenSSH's client reaches, or
+//! labgrid's, in real time.
 //!
 //! The board needs a POSIX shell and nothing else. The target is copied there under a name that
 //! its content gives it, and is at the other end of the [conversation](punctual_model::board).
 //! What it measures is a job that goes on whatever becomes of the connection; what the job says
 //! is copied here, into files as on the other benches, and watched over as there.
 
+mod client;
 mod job;
 mod link;
+mod modules;
+mod route;
 mod shell;
 
 use std::fmt;
@@ -16,23 +19,34 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use punctual_kernels::checksum;
 use punctual_model::MachineRecord;
-use punctual_model::board::Hello;
+use punctual_model::board::{Hello, Refusal};
 use punctual_model::machine::HostMachine;
 
 use crate::error::RunError;
+use crate::labgrid;
 use crate::processor::Processor;
 use crate::system::{Afterwards, Listener, RunEnding, SILENCE, SystemUnderTest};
 use crate::watch::{Until, Watch};
 use crate::workdir::WorkDir;
 use job::Job;
 use link::Link;
+use modules::Modules;
 
-pub use shell::VARIABLE;
+pub(crate) use client::{End, output};
+pub use modules::Absence;
+pub(crate) use route::{Fault, named};
+pub use route::{Route, VARIABLE};
+pub(crate) use shell::last_line;
+
+/// The pause between two attempts to reach a board that boots.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// What the board's `uname -s` says where the target runs.
 const SYSTEM: &str = "Linux";
@@ -58,26 +72,44 @@ pub enum Error {
     Unreachable {
         /// The board.
         host: String,
-        /// What `ssh` says.
+        /// What its client says.
         said: String,
     },
+    /// Its client refuses to connect.
+    #[error("{host} cannot be reached: {said}")]
+    Refused {
+        /// The board.
+        host: String,
+        /// What the client says.
+        said: String,
+    },
+    /// The end was asked for before anything was measured.
+    #[error("interrupted before anything was measured")]
+    Interrupted,
+    /// Its place cannot be used.
+    #[error(transparent)]
+    Place(#[from] labgrid::Error),
     /// The directory there cannot be used.
     #[error(
-        "{host}: the target cannot be put there: {said} (ssh:{host}:/DIRECTORY names another directory)"
+        "{host}: the target cannot be put there: {said} ({bench}:/DIRECTORY names another directory)"
     )]
     Directory {
         /// The board.
         host: String,
+        /// As `--bench` has it.
+        bench: String,
         /// What its shell says.
         said: String,
     },
     /// The target does not run there.
     #[error(
-        "{host}: the target does not run in {directory}: {said}: is that mounted noexec? (ssh:{host}:/DIRECTORY names another directory)"
+        "{host}: the target does not run in {directory}: {said}: is that mounted noexec? ({bench}:/DIRECTORY names another directory)"
     )]
     Target {
         /// The board.
         host: String,
+        /// As `--bench` has it.
+        bench: String,
         /// Where it is.
         directory: String,
         /// What the board's shell says.
@@ -211,28 +243,32 @@ impl fmt::Display for Destination {
 /// A board that was reached, with the target on it.
 #[derive(Clone, Debug)]
 pub struct Board {
-    destination: Destination,
+    route: Route,
     /// The directory there, as it is found from anywhere.
     directory: String,
     /// The target's path there.
     program: String,
     target_sha256: String,
+    /// Kernel modules that each job has.
+    modules: Option<Modules>,
     /// Who answers.
     pub hello: Hello,
 }
 
 impl Board {
-    /// Reaches a board, and sees to it that the target for its architecture, which is where
-    /// `target` says, is there.
+    /// Reaches a board, which may take `patience` to boot, and sees to it that the target for
+    /// its architecture, which is where `target` says, is there.
     pub fn reach(
-        destination: &Destination,
+        route: &Route,
         target: impl Fn(Processor) -> PathBuf,
+        patience: Duration,
+        cancel: &AtomicBool,
     ) -> Result<Self, Error> {
-        let processor = ask(destination)?;
+        let processor = ask_until(route, Instant::now() + patience, cancel)?;
         let target = &target(processor);
         let at = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => Error::NoTarget {
-                host: destination.host.clone(),
+                host: route.name().to_owned(),
                 found: processor,
                 path: target.clone(),
             },
@@ -243,27 +279,28 @@ impl Board {
         };
         let target_sha256 = checksum::of_file(target).map_err(at)?;
         let name = format!("target-{target_sha256}");
-        let (mut is_there, directory) = prepare(destination, &name)?;
+        let (mut is_there, directory) = prepare(route, &name, cancel)?;
         let program = format!("{directory}/{name}");
         let mut is_new = false;
         loop {
             if !is_there {
                 let file = File::open(target).map_err(at)?;
-                shell::run(destination, PUT, &[&directory, &name], Some(file))?;
+                shell::run(route, PUT, &[&directory, &name], Some(file), cancel)?;
                 is_new = true;
             }
-            match Link::greet(destination, &program, &directory) {
+            match Link::greet(route, &program, &directory, cancel) {
                 Ok(hello) if hello.target_sha256.as_ref() == Some(&target_sha256) => {
                     return Ok(Self {
-                        destination: destination.clone(),
+                        route: route.clone(),
                         directory,
                         program,
                         target_sha256,
+                        modules: None,
                         hello,
                     });
                 }
                 Ok(_) if is_new => {
-                    let host = destination.host.clone();
+                    let host = route.name().to_owned();
                     return Err(Error::Damaged { host, directory });
                 }
                 Err(error) if is_new || !matches!(error, Error::Target { .. }) => {
@@ -278,12 +315,12 @@ impl Board {
     /// Begins a conversation, in which a job may be begun or not.
     fn connect(&self, begins: bool) -> Result<Link, Error> {
         let target = [&*self.program, "board", &self.directory];
-        let before: &[&str] = if begins {
-            &["sh", "-c", BEGIN, "punctual"]
-        } else {
-            &[]
-        };
-        Link::begin(&self.destination, &[before, &target].concat())
+        let mut before = Vec::new();
+        if begins {
+            before.extend(self.modules.iter().flat_map(Modules::words));
+            before.extend(["sh", "-c", BEGIN, "punctual"]);
+        }
+        Link::begin(&self.route, &[&before[..], &target].concat())
     }
 }
 
@@ -299,11 +336,26 @@ fn known() -> String {
     format!("{SYSTEM} {} or {last}", others.join(", "))
 }
 
+/// What a board is, as soon as it answers; an error where it does not till then.
+fn ask_until(route: &Route, until: Instant, cancel: &AtomicBool) -> Result<Processor, Error> {
+    loop {
+        match ask(route, cancel) {
+            Err(Error::Unreachable { .. }) if Instant::now() < until => {
+                if cancel.load(Ordering::SeqCst) {
+                    return Err(Error::Interrupted);
+                }
+                thread::sleep(PAUSE);
+            }
+            answer => return answer,
+        }
+    }
+}
+
 /// What a board is.
-fn ask(destination: &Destination) -> Result<Processor, Error> {
-    let said = shell::run(destination, ASK, &[], None)?;
+fn ask(route: &Route, cancel: &AtomicBool) -> Result<Processor, Error> {
+    let said = shell::run(route, ASK, &[], None, cancel)?;
     let Some(found) = said.lines().find_map(|line| line.strip_prefix(MARK)) else {
-        let host = destination.host.clone();
+        let host = route.name().to_owned();
         return Err(Error::Shell { host, found: said });
     };
     let machine = found
@@ -311,20 +363,19 @@ fn ask(destination: &Destination) -> Result<Processor, Error> {
         .filter(|(system, _)| *system == SYSTEM);
     let processor = machine.and_then(|(_, machine)| Processor::that_says(machine));
     processor.ok_or_else(|| Error::Architecture {
-        host: destination.host.clone(),
+        host: route.name().to_owned(),
         found: found.to_owned(),
     })
 }
 
 /// Whether the target is there, and in which directory.
-fn prepare(destination: &Destination, name: &str) -> Result<(bool, String), Error> {
-    let host = &destination.host;
-    let wanted = destination.directory.as_deref().unwrap_or_default();
-    let said = shell::run(destination, PREPARE, &[wanted, name], None)?;
+fn prepare(route: &Route, name: &str, cancel: &AtomicBool) -> Result<(bool, String), Error> {
+    let wanted = route.directory().unwrap_or_default();
+    let said = shell::run(route, PREPARE, &[wanted, name], None, cancel)?;
     let line = said.lines().find_map(|line| line.strip_prefix(MARK));
     let Some((is_there, directory)) = line.and_then(|line| line.split_once(' ')) else {
         return Err(Error::Shell {
-            host: host.clone(),
+            host: route.name().to_owned(),
             found: said,
         });
     };
@@ -332,10 +383,12 @@ fn prepare(destination: &Destination, name: &str) -> Result<(bool, String), Erro
 }
 
 /// A board as a subject.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct SshSystem {
     /// The board.
     pub board: Board,
+    /// The place that it is, if it is labgrid's: held until this is dropped.
+    pub place: Option<Arc<labgrid::Held>>,
     /// Punctual's cache directory on this machine.
     pub cache: PathBuf,
     /// For how long it is tried to make a lost connection again; and if it is more than
@@ -354,7 +407,7 @@ impl SystemUnderTest for SshSystem {
             release: Some(hello.release.clone()),
             cpus: hello.cpus,
             target_sha256: Some(self.board.target_sha256.clone()),
-            ssh: Some(self.board.destination.to_string()),
+            ssh: Some(self.board.route.to_string()),
         })
     }
 
@@ -397,18 +450,37 @@ impl SshSystem {
         let mut watch = Watch::begin(work.path(), silence, on, cancel)?;
         let result = watch.until(Until::Finished, &mut job);
         ending.console = watch.console.text();
-        let is_lost = |error: &RunError| matches!(error.of_bench(), Some(Error::Lost { .. }));
+        let is_lost = |error: &Error| matches!(error, Error::Lost { .. });
         match result {
-            Err(error) if is_lost(&error) => Err(error),
+            Err(error) if error.of_bench().is_some_and(is_lost) => {
+                self.tell_place(labgrid::Held::keep);
+                Err(error)
+            }
             Err(RunError::Interrupted) => Err(if job.remove() {
+                self.tell_place(labgrid::Held::fetched);
                 RunError::Interrupted
             } else {
+                self.tell_place(labgrid::Held::keep);
                 RunError::bench(Error::Left)
             }),
+            Err(error) if error.of_bench::<Refusal>().is_some() => Err(error),
             result => {
-                ending.afterwards = Afterwards::new(move || _ = job.remove());
+                self.tell_place(labgrid::Held::fetched);
+                let (place, has_ended) = (self.place.clone(), result.is_ok());
+                ending.afterwards = Afterwards::new(move || {
+                    let may_go_on = !job.remove() && !has_ended;
+                    if let Some(place) = place.filter(|_| may_go_on) {
+                        place.keep();
+                    }
+                });
                 result
             }
+        }
+    }
+
+    fn tell_place(&self, what: impl Fn(&labgrid::Held)) {
+        if let Some(place) = &self.place {
+            what(place);
         }
     }
 }

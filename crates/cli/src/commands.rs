@@ -103,7 +103,9 @@ Environment:
   PUNCTUAL_TARGET  the program that measures, if not beside this one or in
                    ../lib/punctual
   PUNCTUAL_PLUGIN  the scope's plugin, likewise
-  PUNCTUAL_SSH     what reaches boards, with its options [ssh]";
+  PUNCTUAL_SSH     what reaches boards, with its options [ssh]
+  PUNCTUAL_LABGRID what acquires and reaches places of labgrid, likewise
+                   [labgrid-client]";
 
 /// How late can this Linux kernel be? Real-time measurements with evidence.
 #[derive(Debug, Parser)]

@@ -14,6 +14,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use punctual_bench::ssh;
 use punctual_kernels::KernelError;
 use punctual_kernels::build::BuildError;
 use punctual_runner as runner;
@@ -37,7 +38,7 @@ fn tell(error: &anyhow::Error) {
     _ = writeln!(io::stderr(), "punctual: {error:#}{hint}");
 }
 
-/// An error in what was asked for is the user's; all others are not.
+/// An error in what was asked for is the user's, and so is Ctrl-C; all others are not.
 fn status(error: &anyhow::Error) -> ExitStatus {
     let is_usage = error.chain().any(|cause| {
         let of_runner = cause.downcast_ref().is_some_and(runner::Error::is_request);
@@ -54,10 +55,13 @@ fn status(error: &anyhow::Error) -> ExitStatus {
         );
         cause.is::<UsageError>() || of_runner || of_kernels || of_builds || of_store
     });
-    if is_usage {
-        ExitStatus::Usage
-    } else {
-        ExitStatus::Error
+    let is_interrupted = error
+        .chain()
+        .any(|cause| matches!(cause.downcast_ref(), Some(ssh::Error::Interrupted)));
+    match (is_usage, is_interrupted) {
+        (true, _) => ExitStatus::Usage,
+        (false, true) => ExitStatus::Incomplete,
+        (false, false) => ExitStatus::Error,
     }
 }
 

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use include_dir::{Dir, DirEntry, include_dir};
+use include_dir::{Dir, DirEntry, File, include_dir};
 
 use punctual_model::Architecture;
 
@@ -181,13 +181,29 @@ pub(crate) fn extract(
     Ok(())
 }
 
+/// The files of which a module of this name is built by whoever has headers, with their texts.
+pub fn sources(name: &str) -> Vec<(&'static Path, &'static str)> {
+    let common = ["Kbuild", "compat.h", "dkms.conf"];
+    let mut files: Vec<&File<'_>> = common
+        .iter()
+        .filter_map(|common| SOURCES.get_file(common))
+        .collect();
+    let mut directories: Vec<&Dir<'_>> = SOURCES.get_dir(name).into_iter().collect();
+    while let Some(directory) = directories.pop() {
+        files.extend(directory.files());
+        directories.extend(directory.dirs());
+    }
+    let text = |file: &&'static File<'_>| Some((file.path(), file.contents_utf8()?));
+    files.iter().filter_map(text).collect()
+}
+
 /// Where they are among what was built with a kernel.
 pub(crate) fn built_directory() -> String {
     format!("kmod-{}", short_digest())
 }
 
 /// As much of the sources' digest as names have.
-pub(crate) fn short_digest() -> String {
+pub fn short_digest() -> String {
     digest()[..16].to_owned()
 }
 
@@ -231,6 +247,31 @@ mod tests {
             );
         }
         assert!(SOURCES.get_file("build").is_some());
+    }
+
+    #[test]
+    fn whoever_builds_a_module_gets_its_own_files_and_the_common_ones() {
+        let names = |name| {
+            let files = sources(name).into_iter();
+            let mut names: Vec<&str> = files.filter_map(|(path, _)| path.to_str()).collect();
+            names.sort_unstable();
+            names
+        };
+        assert_eq!(
+            names("stall"),
+            [
+                "Kbuild",
+                "compat.h",
+                "dkms.conf",
+                "stall/Kbuild",
+                "stall/stall.4",
+                "stall/stall.c",
+                "stall/uapi/stall.h"
+            ]
+        );
+        for name in NAMES {
+            assert!(names(name).contains(&&*format!("{name}/Kbuild")), "{name}");
+        }
     }
 
     #[test]

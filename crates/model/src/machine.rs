@@ -53,8 +53,8 @@ pub struct HostMachine {
     pub cpus: Option<u32>,
     /// The SHA-256 of the target program; `None` where it could not be read.
     pub target_sha256: Option<String>,
-    /// As what OpenSSH's client reached it, `[USER@]HOST[:DIRECTORY]`; `None` for the
-    /// workstation itself.
+    /// As what it was reached, `[USER@]HOST[:DIRECTORY]`, or `labgrid:PLACE[:DIRECTORY]`; `None`
+    /// for the workstation itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ssh: Option<String>,
 }

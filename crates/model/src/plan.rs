@@ -33,6 +33,10 @@ pub struct Plan {
     /// `/dev/cpu_dma_latency` is held at 0.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_idle_states: bool,
+    /// For how long the kernel's tracer `hwlat` looks for gaps of the hardware's, before the
+    /// first step and after the last; not at all, where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hwlat_s: Option<NonZeroU32>,
     /// After so many seconds what was measured so far is told, again and again; never, where
     /// there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -126,6 +126,7 @@ impl Suite {
         }
         Ok(Plan {
             allow_idle_states: false,
+            hwlat_s: None,
             tell_every_s: None,
             tracing: None,
             seed,

@@ -96,9 +96,16 @@ fn options(run: &Run) -> String {
 /// A real machine, as `--bench` names it.
 fn bench(machine: &MachineRecord) -> String {
     match machine {
+        MachineRecord::Host(HostMachine { ssh: Some(ssh), .. }) if is_place(ssh) => ssh.clone(),
         MachineRecord::Host(HostMachine { ssh: Some(ssh), .. }) => format!("ssh:{ssh}"),
         other => other.bench().to_owned(),
     }
+}
+
+/// Whether it is a place of labgrid, and not a directory on a machine of that name.
+fn is_place(ssh: &str) -> bool {
+    let place = ssh.strip_prefix("labgrid:");
+    place.is_some_and(|place| !place.starts_with('/'))
 }
 
 fn words(words: &[String]) -> String {
@@ -175,7 +182,18 @@ mod tests {
             ..HostMachine::default()
         });
         let expected = "punctual run demo --bench ssh:root@board --seed 1";
-        assert_eq!(commands(&[run]), [expected]);
+        assert_eq!(commands(&[run.clone()]), [expected]);
+        for (ssh, bench) in [
+            ("labgrid:rack1:/data", "labgrid:rack1:/data"),
+            ("labgrid:/data", "ssh:labgrid:/data"),
+        ] {
+            run.machine = MachineRecord::Host(HostMachine {
+                ssh: Some(ssh.into()),
+                ..HostMachine::default()
+            });
+            let expected = format!("punctual run demo --bench {bench} --seed 1");
+            assert_eq!(commands(&[run.clone()]), [expected]);
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use punctual_judge::{Comparison as Judged, Rule, Verdict};
 use punctual_model::histogram::HIGHEST;
 use punctual_model::run::State;
-use punctual_model::{Fact, Run};
+use punctual_model::{Fact, Facts, Run};
 
 use crate::compare::against_first;
 use crate::matrix::{Absent, Availability, Column, Matrix, Measured, Measurement, distinct, fate};
@@ -339,15 +339,40 @@ fn machine(column: &Column<'_>) -> Option<String> {
         Some(fact) => fact.to_string(),
     };
     Some(format!(
-        "{}: Linux {}, preemption {}; {}; CPUs {}; governor {}; virtualised: {}.",
+        "{}: Linux {}, preemption {}; {}; CPUs {}; governor {}; virtualised: {}{}.",
         column.name,
         read_back.release,
         read_back.preemption,
         known("cpu"),
         known("cpus_online"),
-        known("governor"),
+        known("governors"),
         known("virtualised"),
+        longest_gaps(&read_back.facts),
     ))
+}
+
+/// What the tracer `hwlat` found, where it was asked for.
+fn longest_gaps(facts: &Facts) -> String {
+    let found = |name: &str| match facts.get(name)? {
+        Fact::Unknown { unknown } => Some(format!("unknown ({unknown})")),
+        micros => Some(format!("{micros} µs")),
+    };
+    let (before, after) = (found("hwlat_before_us"), found("hwlat_after_us"));
+    match (before, after) {
+        (None, None) => String::new(),
+        (before, after) if before == after => {
+            let both = before.unwrap_or_default();
+            format!("; longest gap of the hardware before and after: {both}")
+        }
+        (before, after) => {
+            let or_none = |found: Option<String>| found.unwrap_or("not looked for".into());
+            format!(
+                "; longest gap of the hardware: {} before, {} after",
+                or_none(before),
+                or_none(after)
+            )
+        }
+    }
 }
 
 /// What the colours of a table mean; `None` where nothing has one.

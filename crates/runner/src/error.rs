@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use punctual_bench::virtual_bench;
+use punctual_bench::{ssh, virtual_bench};
 use punctual_kernels::KernelError;
 use punctual_kernels::initramfs::InitramfsError;
 use punctual_kernels::kmod::KmodError;
@@ -45,6 +45,9 @@ pub enum Error {
     /// The virtual bench does not work.
     #[error(transparent)]
     Bench(#[from] virtual_bench::Error),
+    /// A board cannot be used.
+    #[error(transparent)]
+    Board(#[from] ssh::Error),
     /// Runs cannot be kept.
     #[error(transparent)]
     Store(#[from] StoreError),

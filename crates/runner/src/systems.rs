@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use punctual_bench::host::HostSystem;
-use punctual_bench::ssh::{Board, SshSystem};
+use punctual_bench::ssh::{Absence, Board, SshSystem};
 use punctual_bench::system::SystemUnderTest;
 use punctual_bench::virtual_bench::{Machine, Start, TURN, VirtualBench, VirtualSystem, cmdline};
 use punctual_kernels::busybox;
@@ -69,11 +70,7 @@ impl Equipment {
         loads: &BTreeMap<String, Load>,
         say: &mut dyn FnMut(&str),
     ) -> Result<Self, Error> {
-        for module in &suite.modules {
-            if !kmod::NAMES.contains(&module.as_str()) {
-                return Err(Error::unknown("kernel module", module, &kmod::NAMES));
-            }
-        }
+        check_modules(suite)?;
         let disk = of_steps(suite, loads).any(|load| load.disk);
         let mut programs = programs(suite, loads);
         programs.extend(disk.then(|| MKE2FS.to_owned()));
@@ -306,16 +303,56 @@ pub fn host(cache: PathBuf, silence: Duration) -> PreparedSystem {
     }
 }
 
-/// A board that was reached.
-pub fn board(board: Board, cache: PathBuf, patience: Duration, resume: bool) -> PreparedSystem {
+/// Whether the modules that a suite asks for are Punctual's own.
+fn check_modules(suite: &Suite) -> Result<(), Error> {
+    for module in &suite.modules {
+        if !kmod::NAMES.contains(&module.as_str()) {
+            return Err(Error::unknown("kernel module", module, &kmod::NAMES));
+        }
+    }
+    Ok(())
+}
+
+/// Has the kernel modules that a suite asks for built on a board, and loaded whenever it
+/// measures. Those that it cannot have are returned with the reasons, which are said: what
+/// needs them is unsupported, and all else can be measured.
+pub fn build_modules(
+    board: &mut Board,
+    suite: &Suite,
+    cancel: &AtomicBool,
+    say: &mut dyn FnMut(&str),
+) -> Result<BTreeMap<String, String>, Error> {
+    check_modules(suite)?;
+    if suite.modules.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let absent = board.build_modules(&suite.modules, cancel, say)?;
+    let reasons: BTreeSet<&Absence> = absent.values().collect();
+    for reason in reasons {
+        let own = absent.iter().filter(|(_, why)| *why == reason);
+        let names: Vec<&str> = own.map(|(name, _)| name.as_str()).collect();
+        say(&format!(
+            "{}: no kernel module {}: {reason}",
+            board.hello.host,
+            names.join(", ")
+        ));
+    }
+    let text = |(name, why): (String, Absence)| (name, why.to_string());
+    Ok(absent.into_iter().map(text).collect())
+}
+
+/// Why a board has no modules where nobody has asked for them.
+pub fn not_asked_for(suite: &Suite) -> BTreeMap<String, String> {
+    let why = "--build-modules has it built and loaded there";
+    let absent = |name: &String| (name.clone(), why.to_owned());
+    suite.modules.iter().map(absent).collect()
+}
+
+/// A board that was reached, and the modules that it cannot have, with the reasons.
+pub fn board(system: SshSystem, absent: BTreeMap<String, String>) -> PreparedSystem {
     PreparedSystem {
-        system: Box::new(SshSystem {
-            board,
-            cache,
-            patience,
-            resume,
-        }),
-        absent: BTreeMap::new(),
+        system: Box::new(system),
+        absent,
     }
 }
 

@@ -15,6 +15,7 @@ use punctual_model::{Finding, Findings, Nanos, Reason, Recorder, Recording, Reco
 use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters};
+use crate::sys::arch::OF_EACH_CPU;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -222,11 +223,8 @@ fn interrupt_lines(threads: &[Thread]) -> Vec<Line> {
         let read = |file| fs::read_to_string(entry.path().join(file));
         let mut line = Line::new(number, read("actions").ok()?.trim(), threads)?;
         let (chip, hardware) = (read("chip_name"), read("hwirq"));
-        line.of_each_cpu = is_of_each_cpu(&chip.unwrap_or_default(), &hardware.unwrap_or_default());
-        #[cfg(any(target_arch = "arm", target_arch = "riscv64"))]
-        if crate::sys::arch::OF_EACH_CPU.contains(&line.actions.as_str()) {
-            line.of_each_cpu = true;
-        }
+        line.of_each_cpu = OF_EACH_CPU.contains(&&*line.actions)
+            || is_of_each_cpu(&chip.unwrap_or_default(), &hardware.unwrap_or_default());
         Some(line)
     };
     let mut lines: Vec<Line> = entries.filter_map(line).collect();

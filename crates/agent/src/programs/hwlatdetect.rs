@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `hwlatdetect`, with the options and the output of rt-tests': the kernel's tracer `hwlat`, which
-//! looks for gaps with interrupts off, so that what it finds is the hardware's.
+//! `hwlatdetect`, with the options and the output of rt-tests': gaps that are the hardware's.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use lexopt::{Arg, Parser, ValueExt as _};
 use punctual_formats::hwlat::{self as format, Gap};
-use punctual_model::{CpuId, Nanos};
+use punctual_model::{CpuId, Nanos, Reason};
 
 use super::getopt;
 use super::{Program, cpus};
-use crate::dma_latency::DmaLatency;
+use crate::hwlat::{Detector, Look};
 use crate::sys::signal;
 use crate::sys::time::now;
-use crate::tracer::tracefs::{self, Tracefs};
 
 /// This program.
 pub const PROGRAM: Program = Program {
@@ -117,6 +114,22 @@ fn parse(arguments: &mut Parser) -> Result<Option<Options>> {
     Ok(Some(options))
 }
 
+impl Options {
+    fn look(&self) -> Look<'_> {
+        Look {
+            threshold_us: self.threshold_us,
+            window_us: self.window_us,
+            width_us: self.width_us,
+            cpus: self.cpus.as_ref().map(|(_, cpus)| cpus.as_slice()),
+        }
+    }
+}
+
+#[expect(clippy::needless_pass_by_value)] // as map_err has it
+fn wrong(why: Reason) -> anyhow::Error {
+    anyhow!("{why}")
+}
+
 /// `10us`, `5ms`, `1s`, or a number of microseconds.
 fn micros(text: &str) -> Result<u64> {
     let text = text.trim();
@@ -141,7 +154,7 @@ fn run(arguments: &mut Parser) -> Result<()> {
     let report = options.report.as_ref().map(File::create).transpose();
     let report = report.with_context(|| format!("{:?}", options.report))?;
     signal::hold(&signal::ENDING)?;
-    let mut detector = Detector::start(&options)?;
+    let mut detector = Detector::start(&options.look()).map_err(wrong)?;
     if !options.quiet {
         out.write_all(head(&options).as_bytes())?;
         out.flush()?;
@@ -176,7 +189,7 @@ fn watch(options: &Options, detector: &mut Detector, out: &mut impl io::Write) -
     while !is_over {
         let asked = signal::wait_for(&signal::ENDING, PACE)?.is_some();
         is_over = asked || now() >= until;
-        for gap in detector.take()? {
+        for gap in detector.take().map_err(wrong)? {
             if options.watch {
                 out.write_all(format::write(&gap).as_bytes())?;
                 out.flush()?;
@@ -185,131 +198,6 @@ fn watch(options: &Options, detector: &mut Detector, out: &mut impl io::Write) -
         }
     }
     Ok(gaps)
-}
-
-/// The tracer at work, in a trace instance of its own; dropped, it leaves no trace.
-struct Detector {
-    tracefs: Tracefs,
-    instance: PathBuf,
-    /// Settings that all instances share, as they were before.
-    before: Vec<(PathBuf, String)>,
-    /// Its notes, taken out as they are read.
-    pipe: Option<File>,
-    /// Those of which a line is not whole yet.
-    unread: Vec<u8>,
-    _held: Option<DmaLatency>,
-}
-
-/// The instance's name.
-const INSTANCE: &str = "punctual-hwlatdetect";
-
-impl Detector {
-    fn start(options: &Options) -> Result<Self> {
-        let wrong = |why: punctual_model::Reason| anyhow!("{why}");
-        let tracefs = Tracefs::reach().map_err(wrong)?;
-        let known = fs::read_to_string(tracefs.path("available_tracers"));
-        let known = known.context("the list of the kernel's tracers")?;
-        if !known.split_whitespace().any(|one| one == "hwlat") {
-            bail!(
-                "the kernel has no tracer hwlat (CONFIG_HWLAT_TRACER is not set); `punctual run \
-                 --bench host --probe noise` finds gaps without it"
-            );
-        }
-        let instance = tracefs.path("instances").join(INSTANCE);
-        // One that was killed has left it.
-        _ = fs::remove_dir(&instance);
-        fs::create_dir(&instance).with_context(|| instance.display().to_string())?;
-        let mut detector = Self {
-            pipe: None,
-            unread: Vec::new(),
-            tracefs,
-            instance,
-            before: Vec::new(),
-            _held: DmaLatency::hold(0).ok(),
-        };
-        detector.set_shared("tracing_thresh", options.threshold_us)?;
-        // The kernel refuses a width above the window, at whichever moment.
-        detector.set_shared("hwlat_detector/width", 1)?;
-        detector.set_shared("hwlat_detector/window", options.window_us)?;
-        detector.set_shared("hwlat_detector/width", options.width_us)?;
-        let set = |name: &str, word: &str| {
-            tracefs::write(&detector.instance.join(name), word).map_err(wrong)
-        };
-        if let Some((_, cpus)) = &options.cpus {
-            set("tracing_cpumask", &mask(cpus))?;
-        }
-        set("current_tracer", "hwlat")?;
-        set("tracing_on", "1")?;
-        // Last: while this is open, the kernel refuses another tracer.
-        let pipe = OpenOptions::new()
-            .read(true)
-            .custom_flags(libc::O_NONBLOCK)
-            .open(detector.instance.join("trace_pipe"));
-        detector.pipe = Some(pipe.context("the tracer's trace_pipe")?);
-        Ok(detector)
-    }
-
-    /// Sets what all instances share, and keeps what it was.
-    fn set_shared(&mut self, name: &str, value: u64) -> Result<()> {
-        let path = self.tracefs.path(name);
-        let before = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        if !self.before.iter().any(|(known, _)| *known == path) {
-            self.before.push((path.clone(), before.trim().to_owned()));
-        }
-        tracefs::write(&path, &value.to_string()).map_err(|why| anyhow!("{why}"))
-    }
-
-    /// What was noted since the last look; each line is given once.
-    fn take(&mut self) -> Result<Vec<Gap>> {
-        let mut part = [0; 4096];
-        while let Some(pipe) = &mut self.pipe {
-            match pipe.read(&mut part) {
-                Ok(0) => break,
-                Ok(length) => self.unread.extend_from_slice(&part[..length]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error).context("the tracer's trace_pipe"),
-            }
-        }
-        let whole = self.unread.iter().rposition(|byte| *byte == b'\n');
-        let lines: Vec<u8> = self
-            .unread
-            .drain(..whole.map_or(0, |end| end + 1))
-            .collect();
-        let lines = String::from_utf8_lossy(&lines);
-        format::read(&lines).map_err(|why| anyhow!("the tracer's trace_pipe: {why}"))
-    }
-}
-
-impl Drop for Detector {
-    fn drop(&mut self) {
-        self.pipe = None;
-        _ = tracefs::write(&self.instance.join("current_tracer"), "nop");
-        // The width first: it may be above what the window was.
-        let width = |(path, _): &&(PathBuf, String)| path.ends_with("hwlat_detector/width");
-        if let Some((path, _)) = self.before.iter().find(width) {
-            _ = tracefs::write(path, "1");
-        }
-        for (path, value) in self.before.iter().filter(|one| !width(one)) {
-            _ = tracefs::write(path, value);
-        }
-        for (path, value) in self.before.iter().filter(width) {
-            _ = tracefs::write(path, value);
-        }
-        _ = fs::remove_dir(&self.instance);
-    }
-}
-
-/// CPUs as a mask: hexadecimal digits, in groups of eight.
-fn mask(cpus: &[CpuId]) -> String {
-    let groups = cpus.iter().map(|cpu| cpu.0 / 32).max().unwrap_or(0);
-    let group = |number: u32| {
-        let own = cpus.iter().filter(|cpu| cpu.0 / 32 == number);
-        let bits = own.fold(0_u32, |bits, cpu| bits | 1 << (cpu.0 % 32));
-        format!("{bits:08x}")
-    };
-    let all: Vec<String> = (0..=groups).rev().map(group).collect();
-    all.join(",")
 }
 
 fn head(options: &Options) -> String {
@@ -374,12 +262,6 @@ mod tests {
         assert!(error(&["--window=1ms", "--width=2ms"]).contains("1 to the window of 1000 us"));
         assert!(error(&["--threshold", "5x"]).contains("5x"));
         assert!(error(&["--cpu-list", "65535"]).contains("cpu65535"));
-    }
-
-    #[test]
-    fn cpus_are_a_mask() {
-        assert_eq!(mask(&[CpuId(0), CpuId(3)]), "00000009");
-        assert_eq!(mask(&[CpuId(1), CpuId(33)]), "00000002,00000002");
     }
 
     #[test]

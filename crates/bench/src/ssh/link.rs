@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! One connection: `ssh`, with the target's end of the
+//! One connection: a client, with the target's end of the
 //! [conversation](punctual_model::board) behind it.
 
 use std::io::{self, Read, Write as _};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{ChildStdin, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -11,8 +12,8 @@ use std::time::{Duration, Instant};
 use punctual_model::board::{Answer, Hello, Request};
 use punctual_model::frame::{Decoder, Encoder, FrameError};
 
-use super::shell::{last_line, no_ssh, ssh};
-use super::{Destination, Error};
+use super::client::Client;
+use super::{Error, Route, shell};
 
 /// A board that says nothing for so long is not reached any more: it says something each
 /// second.
@@ -24,7 +25,10 @@ const FIRST: Duration = Duration::from_secs(90);
 /// How often the board is told that somebody is here.
 const ALIVE: Duration = Duration::from_secs(10);
 
-/// No more is kept of what `ssh` and the board's shell complain of.
+/// How often is looked whether it is still wanted.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// No more is kept of what the client and the board's shell complain of.
 const COMPLAINTS: u64 = 64 << 10;
 
 /// What has come: an answer, or what is wrong with what came.
@@ -33,7 +37,8 @@ type Heard = Result<Answer, FrameError>;
 /// A connection.
 #[derive(Debug)]
 pub struct Link {
-    ssh: Child,
+    route: Route,
+    client: Client,
     requests: Option<ChildStdin>,
     encoder: Encoder,
     answers: Receiver<Heard>,
@@ -45,19 +50,16 @@ pub struct Link {
 
 impl Link {
     /// Begins to connect, by a command that the target is the end of; does not wait for it.
-    pub fn begin(destination: &Destination, words: &[&str]) -> Result<Self, Error> {
-        let mut command = ssh(destination, words);
-        let mut ssh = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| no_ssh(&command, &error))?;
+    pub fn begin(route: &Route, words: &[&str]) -> Result<Self, Error> {
+        let mut command = shell::command(route, words);
+        command.stdin(Stdio::piped());
+        let mut client = Client::start(&mut command, route.end())
+            .map_err(|error| route.no_client(&command, &error))?;
         let (sender, answers) = mpsc::sync_channel(64);
-        if let Some(stdout) = ssh.stdout.take() {
+        if let Some(stdout) = client.child.stdout.take() {
             thread::spawn(move || hear(stdout, &sender));
         }
-        let complaints = ssh.stderr.take().map(|stderr| {
+        let complaints = client.child.stderr.take().map(|stderr| {
             thread::spawn(move || {
                 let mut text = Vec::new();
                 let _ = stderr.take(COMPLAINTS).read_to_end(&mut text);
@@ -65,8 +67,9 @@ impl Link {
             })
         });
         Ok(Self {
-            requests: ssh.stdin.take(),
-            ssh,
+            requests: client.child.stdin.take(),
+            route: route.clone(),
+            client,
             encoder: Encoder::default(),
             answers,
             complaints,
@@ -78,22 +81,34 @@ impl Link {
 
     /// Connects, and waits until the target there says who it is.
     pub fn greet(
-        destination: &Destination,
+        route: &Route,
         program: &str,
         directory: &str,
+        cancel: &AtomicBool,
     ) -> Result<Hello, Error> {
-        let mut link = Self::begin(destination, &[program, "board", directory])?;
-        match link.answers.recv_timeout(FIRST) {
-            Ok(Ok(Answer::Hello(hello))) => Ok(hello),
-            Err(RecvTimeoutError::Timeout) => Err(Error::Unreachable {
-                host: destination.host.clone(),
-                said: "it says nothing".into(),
-            }),
-            _ => Err(Error::Target {
-                host: destination.host.clone(),
-                directory: directory.to_owned(),
-                said: link.end(),
-            }),
+        let mut link = Self::begin(route, &[program, "board", directory])?;
+        let host = route.name().to_owned();
+        let begun = Instant::now();
+        loop {
+            match link.answers.recv_timeout(LOOK) {
+                Ok(Ok(Answer::Hello(hello))) => return Ok(hello),
+                Err(RecvTimeoutError::Timeout) if cancel.load(Ordering::SeqCst) => {
+                    return Err(Error::Interrupted);
+                }
+                Err(RecvTimeoutError::Timeout) if begun.elapsed() < FIRST => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    let said = "it says nothing".into();
+                    return Err(Error::Unreachable { host, said });
+                }
+                _ => {
+                    return Err(Error::Target {
+                        host,
+                        bench: route.bench(),
+                        directory: directory.to_owned(),
+                        said: link.end(),
+                    });
+                }
+            }
         }
     }
 
@@ -131,18 +146,17 @@ impl Link {
     /// Ends the connection; returns the last complaint.
     fn end(&mut self) -> String {
         self.requests = None;
-        let _ = self.ssh.kill();
-        let _ = self.ssh.wait();
+        self.client.end();
         let complaints = self.complaints.take().map(JoinHandle::join);
-        complaints.map_or_else(String::new, |text| last_line(&text.unwrap_or_default()))
+        let text = complaints.map(Result::unwrap_or_default);
+        text.map_or_else(String::new, |text| self.route.complaint(&text))
     }
 }
 
 impl Drop for Link {
     fn drop(&mut self) {
+        // What is at the other end sees that nobody speaks any more.
         self.requests = None;
-        let _ = self.ssh.kill();
-        let _ = self.ssh.wait();
     }
 }
 

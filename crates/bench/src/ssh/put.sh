@@ -1,6 +1,6 @@
 # Takes the target from standard input. Arguments: the directory; the target's name there.
 umask 077
-cd "$1" || exit 1
+cd "$1" || exit 3
 if cat >"new.$$" && chmod 700 "new.$$"; then
     # What other versions have left is needed only where jobs are.
     rmdir jobs 2>/dev/null
@@ -10,4 +10,4 @@ if cat >"new.$$" && chmod 700 "new.$$"; then
     mv "new.$$" "$2" && { sync; exit 0; }
 fi
 rm -f "new.$$"
-exit 1
+exit 3

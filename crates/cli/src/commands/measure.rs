@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is measured where and how often: the options that `run` and `judge` share.
 
+mod labgrid_args;
 pub mod number_args;
 mod until_decided;
 pub mod what;
@@ -8,6 +9,7 @@ pub mod what;
 use std::io::IsTerminal as _;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
@@ -15,7 +17,8 @@ use std::{io, iter};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, value_parser};
-use punctual_bench::ssh::{Board, Destination};
+use punctual_bench::labgrid::{Held, Place};
+use punctual_bench::ssh::{Board, Destination, Route, SshSystem};
 use punctual_bench::virtual_bench::{Start, TURN};
 use punctual_kernels::paths;
 use punctual_model::capture::Tracing;
@@ -34,6 +37,7 @@ use crate::output::say;
 use crate::progress::Progress;
 use crate::scale_args::ScaleArgs;
 use crate::{UsageError, interrupt};
+use labgrid_args::LabgridArgs;
 use number_args::{Seeds, parse_jobs, parse_ns_per_insn, parse_patience, parse_seed, parse_seeds};
 pub use until_decided::unanswered;
 use what::WhatArgs;
@@ -58,9 +62,12 @@ const PATIENCE: u64 = 120;
 )]
 pub struct MeasureArgs {
     /// Where: `virtual`, in virtual time; `host`, this machine as it is, in real time;
-    /// `ssh:[USER@]HOST[:DIRECTORY]`, a board that `ssh` reaches, as it is
+    /// `ssh:[USER@]HOST[:DIRECTORY]`, a board that `ssh` reaches, as it is;
+    /// `labgrid:PLACE[:DIRECTORY]`, a board of labgrid, acquired for that
     #[arg(long, value_name = "BENCH", default_value = "virtual", value_parser = Bench::from_str)]
     bench: Bench,
+    #[command(flatten)]
+    labgrid: LabgridArgs,
     /// Judge this kernel instead of the suite's subjects (may be repeated)
     #[arg(long, value_name = "ID", conflicts_with = "subject")]
     kernel: Vec<String>,
@@ -106,6 +113,15 @@ pub struct MeasureArgs {
     /// On the host: let CPUs enter idle states, which are kept out otherwise
     #[arg(long)]
     allow_idle_states: bool,
+    /// On a real machine, as root: look for gaps that are the hardware's, before the first step
+    /// and after the last, for so many seconds; half of them with interrupts off (the kernel's
+    /// tracer hwlat)
+    #[arg(long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..=60))]
+    hwlat: Option<u32>,
+    /// On a board: build there, against its kernel's headers, the kernel modules that the suite
+    /// needs, and load them while it measures. It takes root, make and a compiler there
+    #[arg(long)]
+    build_modules: bool,
     /// On a real machine: store what was measured so far each time so many seconds are over;
     /// what a loss of power costs at most [default: 60]
     #[arg(long, value_name = "SECONDS")]
@@ -230,6 +246,7 @@ impl MeasureArgs {
     ) -> Self {
         Self {
             bench: Bench::Virtual,
+            labgrid: LabgridArgs::default(),
             kernel,
             kernel_version: None,
             boot,
@@ -244,6 +261,8 @@ impl MeasureArgs {
             turn_us: None,
             cold: false,
             allow_idle_states: false,
+            hwlat: None,
+            build_modules: false,
             store_every: None,
             jobs: None,
             patience: PATIENCE,
@@ -265,7 +284,12 @@ impl MeasureArgs {
             }
             Bench::Host => (vec![this_machine()?], vec![self.host()?]),
             Bench::Ssh(destination) => {
-                let (subject, system) = self.board(destination)?;
+                let route = Route::Ssh(destination.clone());
+                let (subject, system) = self.board(&route, None, suite)?;
+                (vec![subject], vec![system])
+            }
+            Bench::Labgrid(place) => {
+                let (subject, system) = self.place(place, suite)?;
                 (vec![subject], vec![system])
             }
         };
@@ -395,6 +419,12 @@ impl MeasureArgs {
         if self.allow_idle_states {
             options.push(word("--allow-idle-states"));
         }
+        if let Some(seconds) = self.hwlat {
+            options.extend([word("--hwlat"), seconds.to_string()]);
+        }
+        if self.build_modules {
+            options.push(word("--build-modules"));
+        }
         if let Some(seconds) = self.store_every {
             options.extend([word("--store-every"), seconds.to_string()]);
         }
@@ -407,6 +437,7 @@ impl MeasureArgs {
         if let Some(turn) = self.turn_us {
             options.extend([word("--turn-us"), turn.to_string()]);
         }
+        options.extend(self.labgrid.words()?);
         if self.patience != PATIENCE {
             options.extend([word("--patience"), self.patience.to_string()]);
         }
@@ -421,22 +452,30 @@ impl MeasureArgs {
     /// What is measured, on the bench that is chosen.
     pub fn suite(&self, what: &WhatArgs) -> Result<Suite> {
         match self.bench {
-            Bench::Host | Bench::Ssh(_) => what.suite_on_host(),
             Bench::Virtual => what.suite_on_guest(),
+            Bench::Host | Bench::Ssh(_) | Bench::Labgrid(_) => what.suite_on_host(),
         }
     }
 
     /// What can be known to be wrong before anything is looked up or measured.
     pub fn check(&self) -> Result<()> {
+        if self.build_modules && !matches!(self.bench, Bench::Ssh(_) | Bench::Labgrid(_)) {
+            let none = "--build-modules is for boards: guests have theirs anyway, and this \
+                        machine gets them by the package punctual-dkms";
+            return Err(UsageError(none.into()).into());
+        }
+        if let (Some(option), false) = (self.labgrid.given(), self.is_at_place()) {
+            let wrong = format!("{option} is for places of labgrid: --bench labgrid:PLACE");
+            return Err(UsageError(wrong).into());
+        }
         match self.bench {
-            Bench::Host | Bench::Ssh(_) if self.past.is_some() => {
-                let none = "--past is for guests: a real machine has a past of its own";
-                return Err(UsageError(none.into()).into());
-            }
-            Bench::Host | Bench::Ssh(_) => self.check_host()?,
             Bench::Virtual if self.allow_idle_states => {
                 let none =
                     "--allow-idle-states is for real machines: a virtual CPU has no deep ones";
+                return Err(UsageError(none.into()).into());
+            }
+            Bench::Virtual if self.hwlat.is_some() => {
+                let none = "--hwlat is for real machines: a virtual one has no firmware";
                 return Err(UsageError(none.into()).into());
             }
             Bench::Virtual if self.store_every.is_some() => {
@@ -444,8 +483,17 @@ impl MeasureArgs {
                 return Err(UsageError(none.into()).into());
             }
             Bench::Virtual => {}
+            _ if self.past.is_some() => {
+                let none = "--past is for guests: a real machine has a past of its own";
+                return Err(UsageError(none.into()).into());
+            }
+            _ => self.check_host()?,
         }
         Ok(())
+    }
+
+    fn is_at_place(&self) -> bool {
+        matches!(self.bench, Bench::Labgrid(_))
     }
 
     /// A real machine is one subject, as it is.
@@ -478,17 +526,58 @@ impl MeasureArgs {
         Ok(systems::host(paths::cache_dir()?, self.silence()))
     }
 
+    /// A place of labgrid: it is held as long as there is its system.
+    fn place(&self, place: &Place, suite: &Suite) -> Result<(SubjectSpec, PreparedSystem)> {
+        // From here on Ctrl-C gives the place back.
+        let cancel = interrupt::flag()?;
+        let tell = labgrid_args::tell(self.quiet);
+        let mut held = Held::take(place, &paths::cache_dir()?, self.resume, tell)?;
+        held.prepare(&self.labgrid.preparation(), cancel)?;
+        let route = Route::Labgrid(held.client().clone());
+        self.board(&route, Some(held), suite)
+    }
+
     /// A board: what answers there is the subject.
-    fn board(&self, destination: &Destination) -> Result<(SubjectSpec, PreparedSystem)> {
-        let board = Board::reach(destination, |found| Companion::Target(found).find())?;
+    fn board(
+        &self,
+        route: &Route,
+        place: Option<Held>,
+        suite: &Suite,
+    ) -> Result<(SubjectSpec, PreparedSystem)> {
+        let boots = place.is_some() && self.labgrid.preparation().boots();
+        let patience = if boots {
+            self.silence()
+        } else {
+            Duration::ZERO
+        };
+        let find = |found| Companion::Target(found).find();
+        let cancel = interrupt::flag()?;
+        let mut board = Board::reach(route, find, patience, cancel)?;
         let subject = SubjectSpec {
-            name: destination.host.clone(),
+            name: route.name().to_owned(),
             kernel: board.hello.release.clone(),
             boot: board.hello.cmdline.clone(),
         };
-        let cache = paths::cache_dir()?;
-        let system = systems::board(board, cache, self.silence(), self.resume);
-        Ok((subject, system))
+        let absent = if self.build_modules {
+            let say = &mut |message: &str| self.say(message);
+            systems::build_modules(&mut board, suite, cancel, say)?
+        } else {
+            systems::not_asked_for(suite)
+        };
+        let system = SshSystem {
+            board,
+            place: place.map(Arc::new),
+            cache: paths::cache_dir()?,
+            patience: self.silence(),
+            resume: self.resume,
+        };
+        Ok((subject, systems::board(system, absent)))
+    }
+
+    fn say(&self, message: &str) {
+        if !self.quiet {
+            say!("{message}");
+        }
     }
 
     /// The subjects as guests, ready to run.
@@ -496,11 +585,7 @@ impl MeasureArgs {
         let cache = paths::cache_dir()?;
         let mut bench = virtual_bench(&cache, suite.cpus.get())?;
         bench.silence = self.silence();
-        let say = &mut |message: &str| {
-            if !self.quiet {
-                say!("{message}");
-            }
-        };
+        let say = &mut |message: &str| self.say(message);
         let mut equipment = Equipment::of(suite, &loads::of(suite)?, say)?;
         equipment.memory_mib = self.memory.unwrap_or(suite.memory_mib);
         let turn = self.turn_us.map(|micros| Nanos::from_micros(micros.into()));
@@ -567,6 +652,7 @@ impl MeasureArgs {
     fn complete(&self, plan: &mut Plan) {
         plan.past = self.past;
         plan.allow_idle_states = self.allow_idle_states;
+        plan.hwlat_s = self.hwlat.and_then(NonZeroU32::new);
         plan.tracing = self.tracing;
         if self.bench != Bench::Virtual {
             plan.tell_every_s = self.store_every.or(STORE_EVERY);
@@ -619,7 +705,7 @@ impl MeasureArgs {
     fn longest(&self) -> Nanos {
         match self.bench {
             Bench::Virtual => LONGEST_VIRTUAL_RUN,
-            Bench::Host | Bench::Ssh(_) => LONGEST_REAL_RUN,
+            Bench::Host | Bench::Ssh(_) | Bench::Labgrid(_) => LONGEST_REAL_RUN,
         }
     }
 
@@ -669,17 +755,19 @@ enum Bench {
     Virtual,
     Host,
     Ssh(Destination),
+    Labgrid(Place),
 }
 
 impl FromStr for Bench {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match (text, text.strip_prefix("ssh:")) {
-            ("virtual", _) => Ok(Self::Virtual),
-            ("host", _) => Ok(Self::Host),
-            (_, Some(destination)) => destination.parse().map(Self::Ssh),
-            _ => Err("expected virtual, host or ssh:[USER@]HOST".into()),
+        match text.split_once(':') {
+            None if text == "virtual" => Ok(Self::Virtual),
+            None if text == "host" => Ok(Self::Host),
+            Some(("ssh", destination)) => destination.parse().map(Self::Ssh),
+            Some(("labgrid", place)) => place.parse().map(Self::Labgrid),
+            _ => Err("expected virtual, host, ssh:[USER@]HOST or labgrid:PLACE".into()),
         }
     }
 }

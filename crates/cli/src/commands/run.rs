@@ -27,6 +27,8 @@ Examples:
   sudo punctual run demo --bench host --cpus 2,3
   punctual run demo --bench ssh:root@board
   punctual run --probe timer --duration 12h --bench ssh:board:/data --resume
+  punctual run --probe irq --bench ssh:root@board --build-modules
+  punctual run demo --bench labgrid:rack1 --power-cycle
   sudo punctual run demo --bench host --stop-above 200us
 
 A suite is a TOML file: copy one of `punctual list suites`. A load is one, too:

@@ -32,8 +32,8 @@ pub struct Runs {
     /// Only runs of this kernel
     #[arg(long, value_name = "ID")]
     kernel: Option<String>,
-    /// Only runs on this bench: virtual, host, ssh:HOST
-    #[arg(long, value_name = "BENCH")]
+    /// Only runs in virtual time, or only those on real machines: this one, and boards
+    #[arg(long, value_name = "BENCH", value_parser = ["virtual", "host"])]
     bench: Option<String>,
     /// Only runs that were written on this machine
     #[arg(long, value_name = "NAME")]

@@ -82,6 +82,11 @@ impl Make<'_> {
         })
     }
 
+    /// Whether no kernel was ever built in this directory.
+    fn is_first(&self) -> bool {
+        !self.out.join("vmlinux").exists()
+    }
+
     fn command(&self) -> Command {
         let mut command = self.worker.command("make");
         command.arg(format!("-j{}", self.jobs));
@@ -92,6 +97,10 @@ impl Make<'_> {
         if tools::find("ccache").is_some() {
             command.args(["CC=ccache gcc", "HOSTCC=ccache gcc"]);
             command.env("CCACHE_DIR", &self.ccache);
+            if self.is_first() {
+                // Nothing would be found, and the rest is what make keeps.
+                command.env("CCACHE_DISABLE", "1");
+            }
         }
         // The same source and configuration make the same bytes, whoever builds and when.
         command

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+use punctual_model::machine::HostMachine;
+use punctual_model::{MachineRecord, Reason};
+
 use super::*;
 use crate::fixtures;
 
@@ -176,4 +179,37 @@ fn each_kind_of_figure_has_its_lines() {
     ] {
         assert_eq!(texts(&runs, title, label)[0], text);
     }
+}
+
+#[test]
+fn a_real_machine_is_told_of_with_the_gaps_of_its_hardware() {
+    let with = |facts: &[(&str, Fact)]| {
+        let mut run = fixtures::run("rt", 1);
+        run.machine = MachineRecord::Host(HostMachine::default());
+        let provenance = run.provenance.as_mut().expect("it has one");
+        let facts = facts.iter().cloned();
+        provenance.facts = facts.map(|(name, fact)| (name.to_owned(), fact)).collect();
+        let runs = [run];
+        machine(&Matrix::new(&runs).columns[0]).expect("a real machine")
+    };
+    let governors = ("governors", Fact::from("performance"));
+    let told = with(std::slice::from_ref(&governors));
+    assert!(told.contains("governor performance;"), "{told}");
+    assert!(!told.contains("gap"), "{told}");
+    let (before, after) = ("hwlat_before_us", "hwlat_after_us");
+    let told = with(&[(before, 0.into()), (after, 12.into())]);
+    assert!(told.contains("governor unknown;"), "{told}");
+    assert!(told.ends_with("0 µs before, 12 µs after."), "{told}");
+    // What was not looked for, or could not be, is no zero.
+    let told = with(&[(before, 3.into())]);
+    assert!(
+        told.ends_with("3 µs before, not looked for after."),
+        "{told}"
+    );
+    let absent = || Fact::from(Reason::from("no tracer"));
+    let told = with(&[(before, absent()), (after, absent())]);
+    assert!(
+        told.ends_with("before and after: unknown (no tracer)."),
+        "{told}"
+    );
 }

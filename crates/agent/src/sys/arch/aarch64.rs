@@ -13,6 +13,9 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 /// Why a program is not told that it was interrupted.
 pub const NOT_TOLD: &str = "an arm64 processor does not tell a program that it was interrupted";
 
+/// Who handles interrupts of which each CPU has its own. An older GIC has no name in sysfs.
+pub const OF_EACH_CPU: &[&str] = &["IPI", "arch_timer"];
+
 /// Nothing: no watcher of instructions knows arm64.
 #[inline]
 pub fn mark<const KIND: u8>() {}

@@ -11,6 +11,9 @@ use std::marker::PhantomData;
 pub const NOT_TOLD: &str = "this processor does not tell a program that it was interrupted: ES is \
                             not cleared (with FRED: boot with fred=off)";
 
+/// Who handles interrupts of which each CPU has its own: they have no line here.
+pub const OF_EACH_CPU: &[&str] = &[];
+
 /// A null selector that is not 0.
 const ARMED: u32 = 3;
 

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A program that connects to boards, `ssh` or `labgrid-client`, and its end.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+/// How long one that nobody speaks to any more may take to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long one that was told to end may take to clear away what it has made.
+const GRACE_OF_END: Duration = Duration::from_secs(5);
+
+/// How often is looked.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What a client is told to end by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// At once: it leaves nothing behind.
+    Killed,
+    /// By itself, or by SIGTERM: it has processes and files to clear away.
+    Asked,
+}
+
+/// A client that runs.
+#[derive(Debug)]
+pub struct Client {
+    /// Its process, which leads a group.
+    pub child: Child,
+    end: End,
+}
+
+/// What came of a client.
+#[derive(Debug)]
+pub struct Output {
+    /// How it has ended.
+    pub status: ExitStatus,
+    /// What it printed.
+    pub stdout: String,
+    /// What it complained of.
+    pub stderr: String,
+}
+
+impl Client {
+    /// Starts one.
+    pub fn start(command: &mut Command, end: End) -> io::Result<Self> {
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // Ctrl-C is for Punctual, which then sees to it that the target ends.
+            .process_group(0);
+        let child = command.spawn()?;
+        Ok(Self { child, end })
+    }
+
+    /// Has it end, with all that it has started.
+    pub fn end(&mut self) {
+        drop(self.child.stdin.take());
+        let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if self.end == End::Asked && !self.ends_within(GRACE) {
+            let _ = group.map(|leader| kill_process(leader, Signal::TERM));
+            if !self.ends_within(GRACE_OF_END) {
+                let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+            }
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    fn ends_within(&mut self, time: Duration) -> bool {
+        let until = Instant::now() + time;
+        loop {
+            match self.child.try_wait() {
+                Ok(None) if Instant::now() < until => thread::sleep(LOOK),
+                Ok(None) => return false,
+                Ok(Some(_)) | Err(_) => return true,
+            }
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Runs a client to its end; `None` where `cancel` became true before that.
+pub fn output(
+    command: &mut Command,
+    end: End,
+    input: Option<File>,
+    cancel: &AtomicBool,
+) -> io::Result<Option<Output>> {
+    command.stdin(input.map_or_else(Stdio::null, Stdio::from));
+    let mut client = Client::start(command, end)?;
+    let stdout = client.child.stdout.take().map(text_of);
+    let stderr = client.child.stderr.take().map(text_of);
+    let status = loop {
+        if let Some(status) = client.child.try_wait()? {
+            break status;
+        }
+        if cancel.load(Ordering::SeqCst) {
+            return Ok(None);
+        }
+        thread::sleep(LOOK);
+    };
+    let text = |reader: Option<JoinHandle<String>>| {
+        let text = reader.map(JoinHandle::join).transpose();
+        text.ok().flatten().unwrap_or_default()
+    };
+    Ok(Some(Output {
+        status,
+        stdout: text(stdout),
+        stderr: text(stderr),
+    }))
+}
+
+/// All that comes, as text, whatever it is.
+fn text_of(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = from.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn what_a_client_prints_is_heard() {
+        let going_on = AtomicBool::new(false);
+        let mut command = sh("echo out; echo err >&2; exit 7");
+        let output = output(&mut command, End::Killed, None, &going_on);
+        let output = output.unwrap().unwrap();
+        assert_eq!(output.status.code(), Some(7));
+        assert_eq!((&*output.stdout, &*output.stderr), ("out\n", "err\n"));
+    }
+
+    #[test]
+    fn a_client_that_is_not_wanted_any_more_is_ended() {
+        let cancelled = AtomicBool::new(true);
+        let mut command = sh("exec sleep 1000");
+        let output = output(&mut command, End::Killed, None, &cancelled);
+        assert!(output.unwrap().is_none());
+    }
+
+    #[test]
+    fn a_client_that_is_asked_clears_away() {
+        let directory = tempfile::tempdir().unwrap();
+        let cleared = directory.path().join("cleared");
+        let ready = directory.path().join("ready");
+        let script = format!(
+            "trap 'touch {}; exit' TERM; touch {}; while :; do sleep 0.1; done",
+            cleared.display(),
+            ready.display()
+        );
+        let mut client = Client::start(sh(&script).stdin(Stdio::null()), End::Asked).unwrap();
+        while !ready.exists() {
+            thread::sleep(LOOK);
+        }
+        client.end();
+        assert!(cleared.exists());
+    }
+}
