@@ -2,6 +2,7 @@
 //! The command line: one file for each subcommand.
 
 mod ablate;
+mod audit;
 mod baseline;
 mod bisect;
 mod bound;
@@ -69,6 +70,7 @@ Examples:
   punctual ablate --kernel mine --options advice        which option does anything?
   punctual campaign nightly.toml           a matrix of kernels, options and seeds
   punctual bound r4                        how late at most, on RT
+  punctual audit r6                        what still reaches an isolated CPU
   punctual tracers                         what the kernel's tracers cost
   punctual export r1 r4 -o mine.punctual   runs as one file, which others verify
   punctual doctor                          what stands in the way on this machine
@@ -130,6 +132,7 @@ enum Command {
     Ablate(ablate::Ablate),
     Campaign(campaign::Campaign),
     Survey(survey::Survey),
+    Audit(audit::Audit),
     Bound(bound::Bound),
     Extremes(extremes::Extremes),
     Import(import::Import),
@@ -167,6 +170,7 @@ impl Cli {
             Command::Ablate(command) => command.run(),
             Command::Campaign(command) => command.run(),
             Command::Survey(command) => command.run(),
+            Command::Audit(command) => command.run(),
             Command::Bound(command) => command.run(),
             Command::Extremes(command) => command.run(),
             Command::Import(command) => command.run(),

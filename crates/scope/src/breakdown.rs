@@ -2,6 +2,7 @@
 //! The breakdown of a sample: what stood between the moment when it was due and the moment when
 //! it was taken, in parts that add up to its lateness exactly.
 
+mod arrivals;
 mod attribution;
 mod cause;
 mod context;
@@ -24,7 +25,9 @@ use crate::walk::{Moment, Walk};
 use attribution::Attribution;
 
 pub use context::{SampleContext, Unexplained};
-pub use part::{Breakdown, Cause, FunctionSpan, FunctionTime, Holder, Ipi, Part, PathStage, Spin};
+pub use part::{
+    Arrival, Breakdown, Cause, FunctionSpan, FunctionTime, Holder, Ipi, Part, PathStage, Spin,
+};
 
 /// The breakdown of the sample in a window.
 pub fn breakdown(
@@ -52,6 +55,7 @@ pub fn breakdown(
         flame: attribution.flame(),
         functions: attribution.functions(),
         blocks: attribution.blocks(),
+        arrivals: attribution.arrivals(),
         ipis: attribution.ipis(),
         spins: attribution.spins(),
         notes: attribution.notes(),
@@ -111,6 +115,7 @@ impl Breakdown {
             flame: Vec::new(),
             functions: Vec::new(),
             blocks: Vec::new(),
+            arrivals: Vec::new(),
             ipis: Vec::new(),
             spins: Vec::new(),
             notes: Vec::new(),

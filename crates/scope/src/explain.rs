@@ -19,7 +19,7 @@ use crate::guest_clock::GuestClock;
 use crate::names::Names;
 use crate::preemptibility::Preemptibility;
 pub use crate::probes::Chosen;
-use crate::probes::{choose, is_explained};
+use crate::probes::{choose, is_explained, watched};
 use crate::repeat::{OnEvent, Repeater};
 use crate::survey::{RunTracer, Survey};
 use crate::user_symbols::UserSymbols;
@@ -97,6 +97,27 @@ impl Wanted {
         chosen.collect()
     }
 
+    /// The numbers of the recordings that are meant and whose samples are interruptions of a
+    /// thread that runs.
+    pub fn gap_recordings(&self, run: &Run) -> Vec<usize> {
+        let is_gap = |recording: &Recording| {
+            watched(recording).is_ok_and(|watched| watched.span == SampleSpan::Gap)
+        };
+        let numbered = run.recordings.iter().enumerate();
+        let meant = numbered.filter(|(_, recording)| self.wants(recording) && is_gap(recording));
+        meant.map(|(number, _)| number).collect()
+    }
+
+    /// All samples of such recordings that were kept.
+    pub fn gaps(&self, run: &Run) -> Result<Vec<Chosen>, ScopeError> {
+        let recordings = self.gap_recordings(run).into_iter();
+        let samples = recordings.flat_map(|number| {
+            let samples = run.recordings[number].samples.iter();
+            samples.map(move |sample| choose(run, number, sample))
+        });
+        samples.collect()
+    }
+
     /// Offers the samples of a recording that are meant, without a look at more of them than
     /// need be: each recording has its worst apart.
     fn offer(&self, number: usize, recording: &Recording, worst: &mut Worst) {
@@ -172,7 +193,7 @@ pub fn explain(
     let clock = clock(run)?;
     let symbols = repeater.symbols(machine, cancel)?;
     let programs = programs(machine)?;
-    let windows: Vec<_> = chosen.iter().flat_map(watched).collect();
+    let windows: Vec<_> = chosen.iter().flat_map(windows).collect();
     let mut trace = repeater.watch(run, machine, &windows, &symbols, cancel, on)?;
     let mut library = Blocks::new(Names::new(&symbols, &programs));
     let mut explained: Vec<Option<Explained>> = vec![None; chosen.len()];
@@ -199,7 +220,7 @@ pub fn explain(
 
 /// The windows to be watched for a sample. The reading of the clock that ends a gap may begin
 /// another one.
-fn watched(chosen: &Chosen) -> impl Iterator<Item = Window> + use<> {
+fn windows(chosen: &Chosen) -> impl Iterator<Item = Window> + use<> {
     let window = chosen.window;
     let is_gap = chosen.span == SampleSpan::Gap;
     let before = window.index.checked_sub(1).filter(|_| is_gap);

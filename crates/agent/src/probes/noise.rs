@@ -48,7 +48,7 @@ pub const INFO: ProbeInfo = ProbeInfo {
     },
     scope: Ok(Watched {
         span: SampleSpan::Gap,
-        windows: Windows::ByTime,
+        windows: Windows::BySample,
         stages: &[],
     }),
 };

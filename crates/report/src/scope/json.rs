@@ -106,6 +106,7 @@ fn ipi(ipi: &Ipi) -> Value {
         "from_cpu": ipi.from,
         "sender": ipi.sender,
         "callers": ipi.callers,
+        "thread": ipi.thread,
         "to_cpu": ipi.to,
         "entry": ipi.entry,
         "sent_ns": ipi.sent,

@@ -81,7 +81,7 @@ impl Attribution<'_> {
     }
 
     /// How many instructions of a span lie between due and taken.
-    fn inside(&self, span: &Span) -> u64 {
+    pub(super) fn inside(&self, span: &Span) -> u64 {
         let end = end_of(span).min(self.end);
         end.saturating_sub(span.from.max(self.begin))
     }

@@ -19,7 +19,7 @@ const KINDS: [(&str, &str); 3] = [
 ];
 
 /// How many of those that called the sender are told.
-const CALLERS: usize = 5;
+const CALLERS: usize = 8;
 
 /// An interrupt from one CPU to another.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ pub(super) struct Sent {
     /// The function that sent it.
     sender: Number,
     /// Where it was taken.
-    entry: Number,
+    pub(super) entry: Number,
     /// From which CPU to which.
     pub(super) from: u32,
     pub(super) to: u32,
@@ -105,12 +105,16 @@ fn sender(walk: &Walk, number: Number, begin: u64) -> Option<Sender> {
 
 impl Attribution<'_> {
     /// Those that the CPUs took which went the sample's way.
-    pub(super) fn ipis(&self) -> Vec<Ipi> {
-        let of_sample = |sent: &&Sent| {
+    pub(super) fn taken(&self) -> impl Iterator<Item = &Sent> {
+        self.sent.iter().filter(|sent| {
             let within = self.begin <= sent.taken && sent.taken < self.end;
             // Behind it is its handler's way: what is before it may be another CPU's.
             within && self.stage(sent.taken).1 == sent.to
-        };
+        })
+    }
+
+    /// The same, as they are told.
+    pub(super) fn ipis(&self) -> Vec<Ipi> {
         let ipi = |sent: &Sent| {
             let callers = self.walk.chain(sent.sender).skip(1);
             let callers = callers
@@ -119,6 +123,9 @@ impl Attribution<'_> {
             Ipi {
                 sender: self.text(sent.sender).to_owned(),
                 callers: callers.collect(),
+                thread: self
+                    .thread(self.walk.activation(sent.sender).task)
+                    .to_owned(),
                 from: sent.from,
                 entry: self.text(sent.entry).to_owned(),
                 to: sent.to,
@@ -126,6 +133,6 @@ impl Attribution<'_> {
                 taken: self.at(sent.taken),
             }
         };
-        self.sent.iter().filter(of_sample).map(ipi).collect()
+        self.taken().map(ipi).collect()
     }
 }

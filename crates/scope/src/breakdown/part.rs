@@ -186,12 +186,29 @@ pub struct Breakdown {
     /// Each block that ran: when, the number of its instructions, where it is, and
     /// its function.
     pub blocks: Vec<(Nanos, u32, u64, String)>,
+    /// What came in between the two readings of a gap; empty for other spans.
+    pub arrivals: Vec<Arrival>,
     /// The interrupts of other CPUs that stood in its way or were part of it.
     pub ipis: Vec<Ipi>,
     /// Where it spun for another CPU.
     pub spins: Vec<Spin>,
     /// What is to be known about it besides.
     pub notes: Vec<String>,
+}
+
+/// Something that took the CPU from a thread that ran there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Where the CPU went, as `apic_timer_interrupt` or `exc_page_fault`; or the thread that
+    /// got it.
+    pub entry: String,
+    /// What was carried out there that somebody had asked for before: timers, work, functions
+    /// for this CPU, each once, in their order.
+    pub did: Vec<String>,
+    /// How long the CPU itself was at it, other CPUs' turns left out.
+    pub own: Nanos,
+    /// Who sent the interrupt, where another CPU did: the number of that among the breakdown's.
+    pub ipi: Option<usize>,
 }
 
 /// An interrupt that one CPU sent another.
@@ -201,6 +218,8 @@ pub struct Ipi {
     pub sender: String,
     /// Those that called it, the innermost first.
     pub callers: Vec<String>,
+    /// For whom it ran.
+    pub thread: String,
     /// On which CPU.
     pub from: u32,
     /// Where it was taken.

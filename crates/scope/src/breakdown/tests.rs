@@ -276,3 +276,42 @@ fn a_window_that_is_not_the_samples_tells_nothing() {
     let gap = breakdown(&walk, SampleSpan::Gap, 10);
     assert_eq!(gap, Err(Unexplained::NoClock));
 }
+
+#[test]
+fn what_takes_the_cpu_in_a_gap_is_told_with_what_it_did_and_how_long() {
+    let mut walk = walk(&[
+        (ONE, USER, 10),
+        (ONE, INTERRUPT, 80),
+        (ONE, SOFTIRQS, 20),
+        (THIRD, DROP, 300),
+        (ONE, USER, 10),
+    ]);
+    // The soft interrupt is the interrupt's, and does what was asked for.
+    let (interrupt, softirqs) = (walk.spans[1].top, walk.spans[2].top);
+    walk.activations[softirqs as usize].parent = Some(interrupt);
+    let asked = walk.activations.len() as Number;
+    let mut activation = Activation::of(DROP as u32, Some(softirqs), ONE);
+    activation.by_pointer = true;
+    walk.activations.push(activation);
+    walk.spans[2].top = asked;
+    walk.clocks = readings(&[5, 420]);
+    let told = |breakdown: &Breakdown| {
+        let arrivals = breakdown.arrivals.iter();
+        let told = arrivals.map(|one| (one.entry.clone(), one.did.clone(), one.own.0));
+        told.collect::<Vec<_>>()
+    };
+    let gap = breakdown(&walk, SampleSpan::Gap, 415).unwrap();
+    let expected = [
+        ("apic_timer_interrupt", vec!["__mmdrop".to_owned()], 100),
+        ("(a thread of unknown name)", Vec::new(), 300),
+    ];
+    let expected = expected.map(|(entry, did, own)| (entry.to_owned(), did, own));
+    assert_eq!(told(&gap), expected);
+    // Called by its name it is a part of the interrupt only.
+    walk.activations[asked as usize].by_pointer = false;
+    let gap = breakdown(&walk, SampleSpan::Gap, 415).unwrap();
+    assert_eq!(told(&gap)[0].1, [] as [&str; 0]);
+    // What is no gap has none.
+    let late = breakdown(&walk, SampleSpan::Lateness, 415).unwrap();
+    assert_eq!(told(&late), []);
+}

@@ -28,6 +28,8 @@ pub struct Activation {
     pub end: Option<u64>,
     /// For whom it ran.
     pub task: Task,
+    /// Whether it was called through a pointer: somebody had asked for it before.
+    pub by_pointer: bool,
     /// Whether the CPU came here by itself: by an interrupt, an exception, a system call.
     pub(super) entry: bool,
     /// Whether interrupts were open before that.
@@ -47,6 +49,7 @@ impl Activation {
             begin: None,
             end: None,
             task,
+            by_pointer: false,
             entry: false,
             opened: true,
             pending: Transfer::On,

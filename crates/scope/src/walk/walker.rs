@@ -58,6 +58,7 @@ impl Cpu {
 struct Previous {
     func: Func,
     last: Transfer,
+    calls_pointer: bool,
     whole: bool,
     may_fault: bool,
 }
@@ -151,6 +152,7 @@ impl<'a> Walker<'a> {
         self.cpu.previous = Some(Previous {
             func,
             last: decoded.last,
+            calls_pointer: decoded.calls_pointer,
             whole: ran as usize >= decoded.insns.len(),
             may_fault: decoded.last_may_fault,
         });
@@ -216,6 +218,12 @@ impl<'a> Walker<'a> {
             let text = self.library.names.text(previous.func);
             text.starts_with("__x86_indirect_thunk")
         })
+    }
+
+    /// Whether what begins was called through a pointer, by a retpoline or without one.
+    fn is_by_pointer(&self) -> bool {
+        let calls = |previous: Previous| previous.whole && previous.calls_pointer;
+        self.cpu.previous.is_some_and(calls) || self.is_jump()
     }
 
     /// An interrupt, an exception or a system call.
@@ -324,9 +332,11 @@ impl<'a> Walker<'a> {
 
     fn push(&mut self, func: Func, entry: bool) {
         let number = self.walk.activations.len() as Number;
+        let by_pointer = !entry && self.is_by_pointer();
         self.walk.activations.push(Activation {
             func,
             parent: self.cpu.top,
+            by_pointer,
             // A CPU that slept comes by an interrupt, of which all is seen.
             begin: (self.cpu.began || entry && self.walk.in_turn).then_some(self.walk.total),
             end: None,
