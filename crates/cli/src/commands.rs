@@ -29,6 +29,7 @@ mod remove;
 mod replay_args;
 mod run;
 mod runs;
+mod sample_args;
 mod series;
 mod serve;
 mod show;

@@ -22,9 +22,7 @@ pub struct Subject<'a> {
 pub fn subjects(runs: &[Run]) -> Vec<Subject<'_>> {
     let mut subjects: Vec<Subject<'_>> = Vec::new();
     for run in runs {
-        let same = |other: &&Run| {
-            (&other.subject, other.ns_per_insn()) == (&run.subject, run.ns_per_insn())
-        };
+        let same = |other: &&Run| (&other.subject, other.clock()) == (&run.subject, run.clock());
         let own = subjects.iter_mut().find(|one| one.runs.iter().any(same));
         match own {
             None => subjects.push(Subject {

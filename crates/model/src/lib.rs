@@ -37,7 +37,7 @@ pub use finding::{Fact, Facts, Finding, Findings};
 pub use histogram::Histogram;
 pub use key::RecordingKey;
 pub use limit::Limit;
-pub use machine::MachineRecord;
+pub use machine::{MachineRecord, VirtualClock};
 pub use plan::Plan;
 pub use quantiles::Quantiles;
 pub use reason::{NotLoaded, Reason};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine that a run was made on: all that is needed to repeat it there.
 
+use std::fmt::{self, Display, Formatter};
+
 use serde::{Deserialize, Serialize};
 
 /// The machine that a run was made on.
@@ -42,6 +44,31 @@ pub struct VirtualMachine {
     pub qemu_command: String,
 }
 
+/// What a virtual machine's time counts. Times of different clocks are not compared: one of
+/// several CPUs has the turns of the others in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VirtualClock {
+    /// Nanoseconds of virtual time per instruction.
+    pub ns_per_insn: u32,
+    /// How many CPUs' instructions it counts.
+    pub cpus: u32,
+    /// How long the turn of one of several CPUs is at most, in microseconds.
+    pub turn_us: Option<u32>,
+}
+
+impl Display for VirtualClock {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ns per instruction", self.ns_per_insn)?;
+        if self.cpus > 1 {
+            write!(f, " of any of {} CPUs", self.cpus)?;
+        }
+        match self.turn_us {
+            Some(turn) => write!(f, ", in turns of {turn} µs"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// A host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostMachine {
@@ -76,9 +103,13 @@ impl MachineRecord {
         }
     }
 
-    /// Nanoseconds of virtual time per instruction; `None` in real time.
-    pub fn ns_per_insn(&self) -> Option<u32> {
-        self.as_virtual().map(|machine| machine.ns_per_insn)
+    /// What its time counts; `None` in real time.
+    pub fn clock(&self) -> Option<VirtualClock> {
+        self.as_virtual().map(|machine| VirtualClock {
+            ns_per_insn: machine.ns_per_insn,
+            cpus: machine.cpus,
+            turn_us: machine.turn_us,
+        })
     }
 
     /// The SHA-256 of the kernel's image; `None` where the kernel is the host's own.

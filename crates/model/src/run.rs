@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::digest;
-use crate::machine::MachineRecord;
+use crate::machine::{MachineRecord, VirtualClock};
 use crate::record::{Provenance, StepRecord, Unsupported};
 use crate::recording::{Recording, Work};
 
@@ -141,14 +141,14 @@ impl Run {
             .then(|| digest(&self.recordings, &self.steps, &self.unsupported))
     }
 
-    /// Nanoseconds of virtual time per instruction; `None` on a bench in real time.
-    pub fn ns_per_insn(&self) -> Option<u32> {
-        self.machine.ns_per_insn()
+    /// What its time counts; `None` on a bench in real time.
+    pub fn clock(&self) -> Option<VirtualClock> {
+        self.machine.clock()
     }
 
     /// Whether its times are virtual.
     pub fn is_virtual(&self) -> bool {
-        self.ns_per_insn().is_some()
+        self.clock().is_some()
     }
 
     /// What the load did beside a recording; empty when idle.

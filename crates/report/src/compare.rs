@@ -31,8 +31,7 @@ impl Comparable {
     pub fn new(mut runs: Vec<Run>) -> Result<Self, Refusal> {
         refusal::check(&runs)?;
         let same = |one: &Run, other: &Run| {
-            (&one.subject, one.seed, one.ns_per_insn())
-                == (&other.subject, other.seed, other.ns_per_insn())
+            (&one.subject, one.seed, one.clock()) == (&other.subject, other.seed, other.clock())
         };
         let twice: Vec<bool> = runs
             .iter()

@@ -201,7 +201,7 @@ fn is_drawn(series: &Series<'_>) -> bool {
 fn series<'a>(matrix: &Matrix<'a>, row: &Measurement) -> Vec<Series<'a>> {
     let mixed = matrix.is_mixed();
     let name = |column: &Column<'_>| match (mixed, cut(&column.name, NAME)) {
-        (true, name) => format!("{name} ({})", column.clock()),
+        (true, name) => format!("{name} ({})", column.time()),
         (false, name) => name,
     };
     let of = |(at, column): (usize, &Column<'a>)| Series {

@@ -34,7 +34,7 @@ fn run_json(run: &Run, raw: bool) -> Value {
         "error": run.error,
         "digest": run.digest(),
         "seed": run.seed,
-        "ns_per_insn": run.ns_per_insn(),
+        "ns_per_insn": run.clock().map(|clock| clock.ns_per_insn),
         "shards": run.shards,
         "started": run.started,
         "finished": run.finished,

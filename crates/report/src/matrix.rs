@@ -4,7 +4,7 @@
 use punctual_model::plan::IDLE;
 use punctual_model::probe::{Shape, View};
 use punctual_model::run::State;
-use punctual_model::{Reason, Recording, RecordingKey, Run, Subject};
+use punctual_model::{Reason, Recording, RecordingKey, Run, Subject, VirtualClock};
 
 use crate::views;
 
@@ -24,8 +24,8 @@ pub struct Column<'a> {
     pub name: String,
     /// What was judged.
     pub subject: &'a Subject,
-    /// Nanoseconds of virtual time per instruction; `None` in real time.
-    pub ns_per_insn: Option<u32>,
+    /// What its time counts; `None` in real time.
+    pub clock: Option<VirtualClock>,
     /// Its runs, in the order given.
     pub runs: Vec<&'a Run>,
 }
@@ -138,12 +138,23 @@ impl Measurement {
 impl<'a> Column<'a> {
     /// Whether its times are virtual.
     pub fn is_virtual(&self) -> bool {
-        self.ns_per_insn.is_some()
+        self.clock.is_some()
     }
 
-    /// How its time is told from that of other columns.
-    pub fn clock(&self) -> &'static str {
-        if self.is_virtual() { "virtual" } else { "real" }
+    /// How its time is told from that of other columns: `virtual ×2, 4 CPUs`.
+    pub fn time(&self) -> String {
+        let Some(clock) = self.clock else {
+            return "real".to_owned();
+        };
+        let rate = match clock.ns_per_insn {
+            1 => String::new(),
+            ns => format!(" ×{ns}"),
+        };
+        let cpus = match clock.cpus {
+            2.. => format!(", {} CPUs", clock.cpus),
+            _ => String::new(),
+        };
+        format!("virtual{rate}{cpus}")
     }
 
     /// What it has for a measurement.
@@ -241,7 +252,7 @@ impl<'a> Matrix<'a> {
     /// Whether it holds virtual and real times side by side.
     pub fn is_mixed(&self) -> bool {
         let mut columns = self.columns.iter();
-        columns.any(|column| column.ns_per_insn != self.columns[0].ns_per_insn)
+        columns.any(|column| column.clock != self.columns[0].clock)
     }
 
     /// The rows; those of one probe in steps together.
@@ -290,14 +301,14 @@ fn columns(runs: &[Run]) -> Vec<Column<'_>> {
     for run in runs {
         // Times of different clocks are never gathered in one column.
         let same = |column: &&mut Column<'_>| {
-            *column.subject == run.subject && column.ns_per_insn == run.ns_per_insn()
+            *column.subject == run.subject && column.clock == run.clock()
         };
         match columns.iter_mut().find(same) {
             Some(column) => column.runs.push(run),
             None => columns.push(Column {
                 name: String::new(),
                 subject: &run.subject,
-                ns_per_insn: run.ns_per_insn(),
+                clock: run.clock(),
                 runs: vec![run],
             }),
         }
@@ -313,15 +324,18 @@ fn columns(runs: &[Run]) -> Vec<Column<'_>> {
 fn name(columns: &[Column<'_>], at: usize) -> String {
     type Form = fn(&Column<'_>) -> String;
     let whole: Form = |column| {
-        let (subject, clock) = (column.subject, column.clock());
+        let (subject, time) = (column.subject, column.time());
         let (kernel, boot, bench) = (&subject.kernel, &subject.boot, &subject.bench);
-        format!("{} {kernel} {boot} {bench} {clock}", subject.name)
+        let turns = turns(column);
+        format!("{} {kernel} {boot} {bench} {time} {turns}", subject.name)
     };
-    let forms: [Form; 4] = [
+    let forms: [Form; 6] = [
         |column| column.subject.name.clone(),
         |column| format!("{} {}", column.subject.name, column.subject.bench),
         |column| format!("{} {}", column.subject.name, column.subject.kernel),
         |column| format!("{} {}", column.subject.name, column.subject.boot),
+        |column| format!("{} {}", column.subject.name, column.time()),
+        |column| format!("{} {}", column.subject.name, turns(column)),
     ];
     let is_own = |form: &&Form| {
         let own = form(&columns[at]);
@@ -329,6 +343,12 @@ fn name(columns: &[Column<'_>], at: usize) -> String {
     };
     let form = forms.iter().find(is_own).unwrap_or(&whole);
     form(&columns[at])
+}
+
+/// How long the turns of several CPUs are.
+fn turns(column: &Column<'_>) -> String {
+    let turn = column.clock.and_then(|clock| clock.turn_us);
+    turn.map_or_else(String::new, |turn| format!("turns of {turn} µs"))
 }
 
 fn rows(runs: &[Run]) -> Vec<Measurement> {
@@ -372,7 +392,7 @@ mod tests {
     use punctual_model::record::Unsupported;
 
     use super::*;
-    use crate::fixtures;
+    use crate::fixtures::{self, assert_has};
 
     #[test]
     fn a_step_that_could_not_run_is_not_hidden_by_another_of_the_same_probe_and_load() {
@@ -416,6 +436,37 @@ mod tests {
         let matrix = Matrix::new(&runs);
         assert_eq!(matrix.columns.len(), 2);
         assert!(matrix.is_mixed());
+    }
+
+    #[test]
+    fn as_many_cpus_and_as_long_turns_are_another_column() {
+        let mut runs = [(1, None), (2, Some(10)), (2, Some(20))].map(|(cpus, turn_us)| {
+            let mut run = fixtures::run("none", 1);
+            let machine = fixtures::virtual_machine(&mut run);
+            (machine.cpus, machine.turn_us) = (cpus, turn_us);
+            run
+        });
+        let names = |runs: &[Run]| -> Vec<String> {
+            let columns = Matrix::new(runs).columns.into_iter();
+            columns.map(|column| column.name).collect()
+        };
+        assert_eq!(names(&runs[..2]), ["none virtual", "none virtual, 2 CPUs"]);
+        assert_eq!(
+            names(&runs[1..]),
+            ["none turns of 10 µs", "none turns of 20 µs"]
+        );
+        assert!(Matrix::new(&runs[1..]).is_mixed());
+        let note = crate::rows::clock_note(&Matrix::new(&runs[..2])).unwrap();
+        assert_has(
+            &note,
+            &[
+                "1 ns per instruction or 1 ns per instruction of any of 2 CPUs, in turns of 10 µs.",
+                "each runs at half its speed",
+                "must not be compared",
+            ],
+        );
+        fixtures::virtual_machine(&mut runs[2]).turn_us = Some(10);
+        assert_eq!(names(&runs[1..]), ["none"]);
     }
 
     #[test]

@@ -85,7 +85,7 @@ fn subject(run: &Run) -> String {
 
 fn options(run: &Run) -> String {
     let mut options = run.request.options.clone();
-    match run.ns_per_insn() {
+    match run.clock().map(|clock| clock.ns_per_insn) {
         Some(ns @ 2..) => options.extend(["--ns-per-insn".to_owned(), ns.to_string()]),
         Some(_) => {}
         None => options.extend(["--bench".to_owned(), bench(&run.machine)]),

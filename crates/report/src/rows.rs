@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use punctual_judge::{Comparison as Judged, Rule, Verdict};
 use punctual_model::histogram::HIGHEST;
 use punctual_model::run::State;
-use punctual_model::{Fact, Facts, Run};
+use punctual_model::{Fact, Facts, Run, VirtualClock};
 
 use crate::compare::against_first;
 use crate::matrix::{Absent, Availability, Column, Matrix, Measured, Measurement, distinct, fate};
@@ -206,11 +206,7 @@ fn section(
 }
 
 fn head(column: &Column<'_>, mixed: bool, notes: &mut Notes) -> Head {
-    let clock = match column.ns_per_insn {
-        Some(1) => "(virtual)".to_owned(),
-        Some(ns) => format!("(virtual ×{ns})"),
-        None => "(real)".to_owned(),
-    };
+    let clock = format!("({})", column.time());
     let partial = column
         .runs
         .iter()
@@ -390,19 +386,27 @@ pub fn colour_note(matrix: &Matrix<'_>, sheet: &Sheet) -> Option<String> {
     })
 }
 
+/// What a virtual nanosecond is where there are several CPUs.
+const SEVERAL_CPUS: &str = "Several CPUs take turns in one clock: while two are busy each runs \
+    at half its speed, and what one does takes the other's time. Compare only figures of as many \
+    CPUs.";
+
 /// What must stand below a table of these runs; `None` where all times are real.
 pub fn clock_note(matrix: &Matrix<'_>) -> Option<String> {
     let columns = matrix.columns.iter();
-    let rates: BTreeSet<u32> = columns.filter_map(|column| column.ns_per_insn).collect();
-    if rates.is_empty() {
+    let clocks: BTreeSet<VirtualClock> = columns.filter_map(|column| column.clock).collect();
+    if clocks.is_empty() {
         return None;
     }
-    let rates: Vec<String> = rates.iter().map(ToString::to_string).collect();
+    let told: Vec<String> = clocks.iter().map(ToString::to_string).collect();
     let mut note = format!(
-        "Virtual time: {} ns per instruction. These are lengths of code paths, not microseconds \
-         of a certain CPU.",
-        rates.join(" or ")
+        "Virtual time: {}. These are lengths of code paths, not microseconds of a certain CPU.",
+        told.join(" or ")
     );
+    if clocks.iter().any(|clock| clock.cpus > 1) {
+        note.push(' ');
+        note.push_str(SEVERAL_CPUS);
+    }
     if matrix.is_mixed() {
         note.push_str(" Columns with different clocks must not be compared with each other.");
     }

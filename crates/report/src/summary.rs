@@ -21,19 +21,19 @@ use crate::views;
 /// the same two; what is missing.
 pub fn summary(runs: &[Run]) -> String {
     let matrix = Matrix::new(runs);
-    let clocks = distinct(matrix.columns.iter().map(|column| column.ns_per_insn));
+    let clocks = distinct(matrix.columns.iter().map(|column| column.clock));
     if clocks.is_empty() {
         return "There are no runs.".to_owned();
     }
     // Times of different clocks are never compared with each other.
     let parts = clocks.iter().map(|clock| {
-        let of_clock = |column: &&Column<'_>| column.ns_per_insn == *clock;
+        let of_clock = |column: &&Column<'_>| column.clock == *clock;
         let columns: Vec<&Column<'_>> = matrix.columns.iter().filter(of_clock).collect();
         let rows = &matrix.rows;
         let text = SameClock { columns, rows }.sentences().join(" ");
         match (clocks.len(), clock) {
             (1, _) => text,
-            (_, Some(ns)) => format!("In virtual time ({ns} ns per instruction): {text}"),
+            (_, Some(clock)) => format!("In virtual time ({clock}): {text}"),
             (_, None) => format!("In real time: {text}"),
         }
     });

@@ -24,14 +24,14 @@ impl GuestClock {
     /// That of a run's guest: what the target read back of the counter, or, for runs from
     /// before it did, the last that the kernel said. An error is the reason why it is not known.
     pub fn of_run(run: &Run) -> Result<Self, String> {
-        let ns_per_insn = run.ns_per_insn().ok_or("it was measured in real time")?;
+        let clock = run.clock().ok_or("it was measured in real time")?;
         let read_back = run.provenance.as_ref().and_then(|found| found.tsc_khz);
         let khz = read_back.or_else(|| run.console.lines().rev().find_map(rate));
         let khz = khz.ok_or(
             "it is not known at which rate its kernel takes the time stamp counter to run: \
              measure again",
         )?;
-        Self::new(ns_per_insn, khz)
+        Self::new(clock.ns_per_insn, khz)
     }
 
     /// A clock of which an instruction takes so many virtual nanoseconds, and whose counter

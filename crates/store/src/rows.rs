@@ -70,7 +70,7 @@ pub fn insert_run(
 ) -> Result<i64, Fault> {
     let values = named_params! {
         ":suite": run.suite, ":plan": run.plan,
-        ":seed": run.seed as i64, ":ns_per_insn": run.ns_per_insn(),
+        ":seed": run.seed as i64, ":ns_per_insn": run.clock().map(|clock| clock.ns_per_insn),
         ":subject": run.subject.name, ":kernel": run.subject.kernel,
         ":boot": run.subject.boot, ":bench": run.subject.bench,
         ":machine": json(&run.machine), ":punctual": run.punctual,

@@ -2,16 +2,18 @@
 //! `punctual audit`: what reached CPUs that were to be left alone, and from where?
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
 use clap::Args;
 use punctual_model::Run;
 use punctual_report::scope::audit::{Audited, audit_json, audit_page, audit_text};
-use punctual_scope::audit::audit;
+use punctual_scope::audit;
 use punctual_scope::explain::Wanted;
 
 use super::StoreArgs;
 use super::replay_args::ReplayArgs;
+use super::sample_args::SampleArgs;
 use crate::{ExitStatus, UsageError, interrupt, output};
 
 const EXAMPLES: &str = "\
@@ -31,15 +33,8 @@ pub struct Audit {
     /// The runs; the newest where none is named
     #[arg(value_name = "RUN")]
     runs: Vec<String>,
-    /// Only what this probe has measured
-    #[arg(long, value_name = "NAME")]
-    probe: Option<String>,
-    /// Only under this load
-    #[arg(long, value_name = "NAME")]
-    load: Option<String>,
-    /// Only this variant: of noise, a CPU, as cpu1
-    #[arg(long, value_name = "NAME")]
-    variant: Option<String>,
+    #[command(flatten)]
+    samples: SampleArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -57,63 +52,71 @@ impl Audit {
     pub fn run(self) -> Result<ExitStatus> {
         output::check_file(self.report.as_deref())?;
         let runs = self.store.load(&self.runs)?;
-        let wanted = Wanted {
-            probe: self.probe.clone(),
-            load: self.load.clone(),
-            variant: self.variant.clone(),
-            sample: None,
-            worst: usize::MAX,
-        };
+        let wanted = self.samples.wanted(None, usize::MAX);
+        // Before any of them is lived through again.
+        for run in &runs {
+            check(run, &wanted)?;
+        }
         let cancel = interrupt::flag()?;
-        let chosen: Vec<Vec<usize>> = runs
-            .iter()
-            .map(|run| recordings(run, &wanted))
-            .collect::<Result<_>>()?;
         let mut audited: Vec<Audited> = Vec::new();
-        let mut status = ExitStatus::Done;
-        for (run, recordings) in runs.into_iter().zip(chosen) {
-            let samples = wanted.gaps(&run)?;
-            let explained = if samples.is_empty() {
-                Some(Vec::new())
-            } else {
-                self.repeat.explain(&run, &samples, cancel)?
-            };
+        let mut is_whole = true;
+        for run in runs {
             // What was told of the runs before is kept.
-            let Some(explained) = explained else {
-                status = ExitStatus::Incomplete;
+            let Some(audits) = self.audits(&run, &wanted, cancel)? else {
+                is_whole = false;
                 break;
             };
-            let audits = recordings
-                .into_iter()
-                .map(|number| audit(number, &explained));
-            audited.push((run, audits.collect()));
+            is_whole &= audits.iter().all(|one| one.untold.is_empty());
+            audited.push((run, audits));
         }
-        if audited
-            .iter()
-            .flat_map(|(_, all)| all)
-            .any(|one| !one.untold.is_empty())
-        {
-            status = ExitStatus::Incomplete;
+        if !audited.is_empty() {
+            self.show(&audited)?;
         }
-        if audited.is_empty() {
-            return Ok(status);
-        }
-        if self.json {
-            output::print_json(&audit_json(&audited))?;
+        Ok(if is_whole {
+            ExitStatus::Done
         } else {
-            output::print(&audit_text(&audited, output::text_width()))?;
+            ExitStatus::Incomplete
+        })
+    }
+
+    /// Those of a run's recordings that are meant; `None` where Ctrl-C has ended it.
+    fn audits(
+        &self,
+        run: &Run,
+        wanted: &Wanted,
+        cancel: &AtomicBool,
+    ) -> Result<Option<Vec<audit::Audit>>> {
+        let gaps = wanted.gaps(run)?;
+        let explained = if gaps.is_empty() {
+            Some(Vec::new())
+        } else {
+            self.repeat.explain(run, &gaps, cancel)?
+        };
+        let of = |explained: Vec<_>| {
+            let recordings = wanted.gap_recordings(run).into_iter();
+            recordings
+                .map(|number| audit::audit(number, &explained))
+                .collect()
+        };
+        Ok(explained.map(of))
+    }
+
+    fn show(&self, audited: &[Audited]) -> Result<()> {
+        if self.json {
+            output::print_json(&audit_json(audited))?;
+        } else {
+            output::print(&audit_text(audited, output::text_width()))?;
         }
         if let Some(path) = &self.report {
-            output::write_page(&audit_page(&audited), path)?;
+            output::write_page(&audit_page(audited), path)?;
         }
-        Ok(status)
+        Ok(())
     }
 }
 
-/// The numbers of a run's recordings of interruptions that are meant; an error where there is none.
-fn recordings(run: &Run, wanted: &Wanted) -> Result<Vec<usize>> {
-    let found = wanted.gap_recordings(run);
-    if found.is_empty() {
+/// Whether a run has a recording of interruptions that is meant.
+fn check(run: &Run, wanted: &Wanted) -> Result<()> {
+    if wanted.gap_recordings(run).is_empty() {
         let id = &run.id;
         let expected = format!(
             "expected a run with a recording of interruptions (probe noise or tick) that is \
@@ -121,5 +124,5 @@ fn recordings(run: &Run, wanted: &Wanted) -> Result<Vec<usize>> {
         );
         return Err(UsageError(expected).into());
     }
-    Ok(found)
+    Ok(())
 }

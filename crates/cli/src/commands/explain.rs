@@ -16,6 +16,7 @@ use punctual_scope::explain::{Explained, Wanted};
 use punctual_store::{Store, Story};
 
 use super::replay_args::ReplayArgs;
+use super::sample_args::SampleArgs;
 use super::{StoreArgs, load};
 use crate::output::say;
 use crate::{ExitStatus, UsageError, interrupt, output};
@@ -37,15 +38,8 @@ pub struct Explain {
     /// The run
     #[arg(value_name = "RUN")]
     run: String,
-    /// Only samples of this probe
-    #[arg(long, value_name = "NAME")]
-    probe: Option<String>,
-    /// Only samples under this load
-    #[arg(long, value_name = "NAME")]
-    load: Option<String>,
-    /// Only samples of this variant of the probe
-    #[arg(long, value_name = "NAME")]
-    variant: Option<String>,
+    #[command(flatten)]
+    samples: SampleArgs,
     /// So many of the worst samples; with more than one, also what they have in common
     #[arg(long, value_name = "K")]
     worst: Option<usize>,
@@ -151,15 +145,8 @@ impl Explain {
     }
 
     fn explain(&self, run: &Run, cancel: &AtomicBool) -> Result<Option<Vec<Explained>>> {
-        let wanted = Wanted {
-            probe: self.probe.clone(),
-            load: self.load.clone(),
-            variant: self.variant.clone(),
-            sample: self.sample,
-            worst: self
-                .worst
-                .unwrap_or(if self.sample.is_some() { usize::MAX } else { 1 }),
-        };
+        let all = if self.sample.is_some() { usize::MAX } else { 1 };
+        let wanted = self.samples.wanted(self.sample, self.worst.unwrap_or(all));
         if self.captured || !run.is_virtual() {
             return captured(run, &wanted).map(Some);
         }

@@ -59,10 +59,8 @@ pub fn of_two(one: &Run, other: &Run) -> Option<String> {
         (one != other).then(|| format!("the {what} is {one} here and {other} there"))
     };
     let rate = |run: &Run| {
-        let rate = run
-            .ns_per_insn()
-            .map(|ns| format!("{ns} ns per instruction"));
-        rate.unwrap_or_else(|| "real".to_owned())
+        let clock = run.clock().map(|clock| clock.to_string());
+        clock.unwrap_or_else(|| "real".to_owned())
     };
     differ("suite", &one.suite, &other.suite)
         .or_else(|| differ("bench", &one.subject.bench, &other.subject.bench))

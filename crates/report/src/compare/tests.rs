@@ -82,6 +82,10 @@ fn what_is_not_the_same_measurement_is_refused_and_named() {
         with(&|run| fixtures::virtual_machine(run).ns_per_insn = 2)
             .ends_with("the time is 1 ns per instruction here and 2 ns per instruction there")
     );
+    assert!(
+        with(&|run| fixtures::virtual_machine(run).cpus = 2)
+            .ends_with("here and 1 ns per instruction of any of 2 CPUs there")
+    );
     let mut scaled = two();
     for (run, samples) in scaled.iter_mut().zip([4000, 400]) {
         run.plan = format!("seed = 1\n[[step]]\nprobe = \"timer\"\nsamples = {samples}\n");

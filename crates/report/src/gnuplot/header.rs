@@ -38,8 +38,8 @@ pub fn of(one: &Measured<'_>) -> String {
 
 /// The run in one line, and its digest in another.
 pub fn run(run: &Run) -> String {
-    let time = match run.ns_per_insn() {
-        Some(ns) => format!("virtual time, {ns} ns per instruction"),
+    let time = match run.clock() {
+        Some(clock) => format!("virtual time, {clock}"),
         None => "real time".to_owned(),
     };
     let texts = [&run.id, &run.suite, &run.subject.name, &run.started];

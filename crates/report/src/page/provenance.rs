@@ -65,8 +65,8 @@ fn facts(run: &Run) -> Facts {
     add("state", &fate(run));
     add("digest", &run.digest().unwrap_or_else(no_digest));
     add("seed", &run.seed.to_string());
-    match run.ns_per_insn() {
-        Some(ns) => add("time", &format!("virtual, {ns} ns per instruction")),
+    match run.clock() {
+        Some(clock) => add("time", &format!("virtual, {clock}")),
         None => add("time", "real time"),
     }
     add("started", &run.started);

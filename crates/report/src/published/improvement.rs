@@ -66,7 +66,7 @@ pub fn improvements(matrix: &Matrix<'_>, improved: &Improved) -> Vec<Improvement
     // Times of different clocks are never divided by each other.
     let alike = pairs
         .into_iter()
-        .filter(|(older, newer)| older.ns_per_insn == newer.ns_per_insn);
+        .filter(|(older, newer)| older.clock == newer.clock);
     alike
         .map(|(older, newer)| Improvement {
             older: older.name.clone(),

@@ -131,8 +131,8 @@ fn place(column: &Column<'_>) -> String {
     let release = provenance.map_or("kernel unknown", |found| found.release.as_str());
     let year = column.runs.first().and_then(|run| run.started.get(..4));
     let year = year.unwrap_or_default();
-    match column.ns_per_insn {
-        Some(ns) => format!("{release}, virtual, {ns} ns per instruction, {year}"),
+    match column.clock {
+        Some(clock) => format!("{release}, virtual, {clock}, {year}"),
         None => format!("{release}, real time, {year}"),
     }
 }

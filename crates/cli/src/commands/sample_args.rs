@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which samples of a run are meant.
+
+use clap::Args;
+use punctual_scope::explain::Wanted;
+
+/// Samples of some measurements; all where nothing is asked for.
+#[derive(Clone, Debug, Args)]
+pub struct SampleArgs {
+    /// Only samples of this probe
+    #[arg(long, value_name = "NAME")]
+    probe: Option<String>,
+    /// Only samples under this load
+    #[arg(long, value_name = "NAME")]
+    load: Option<String>,
+    /// Only samples of this variant of the probe
+    #[arg(long, value_name = "NAME")]
+    variant: Option<String>,
+}
+
+impl SampleArgs {
+    /// Of those the one with this number, or so many of the worst.
+    pub fn wanted(&self, sample: Option<u64>, worst: usize) -> Wanted {
+        Wanted {
+            probe: self.probe.clone(),
+            load: self.load.clone(),
+            variant: self.variant.clone(),
+            sample,
+            worst,
+        }
+    }
+}
