@@ -324,6 +324,18 @@ pub fn number(variable: &str, otherwise: u64) -> u64 {
     std::env::var(variable).map_or(otherwise, |text| text.parse().expect("a number"))
 }
 
+/// What is measured: `small`, or with `PUNCTUAL_LONG=1` `full`. That it was small is listed.
+///
+/// # Panics
+/// If it cannot be listed.
+pub fn sized<T>(small: T, full: T) -> T {
+    if punctual_skip::long("PUNCTUAL_LONG") {
+        full
+    } else {
+        small
+    }
+}
+
 /// Interrupts measurements until one has kept samples. How much is measured in how long is the
 /// machine's to say: each is left alone for longer than the one before. `interrupt` gets the
 /// measurement's number, from 0, and that time, and returns its run.

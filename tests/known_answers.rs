@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Punctual's probes against the programs that everybody knows, in the same guest.
 
-use punctual_tests::{KERNELS, Scratch, has_fair_qemu};
-use serde_json::Value;
+use std::sync::LazyLock;
 
-/// As many executions of each are compared; each seed gives another interleaving.
-const SEEDS: &str = "1..5";
+use punctual_tests::{KERNELS, Scratch, has_fair_qemu, sized};
+use serde_json::Value;
 
 /// How far apart the same figure of two programs may be. Figures are given once for each seed.
 #[derive(Clone, Copy, Debug)]
@@ -119,30 +118,37 @@ fn number(text: &str, after: &str) -> f64 {
     rest.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-/// The probe, and the program with the same settings.
-const OURS: &str = "probe = \"timer\"\ninterval_us = 997\npriority = 80\nsamples = 2000\n";
-const THEIRS: &str = r#"probe = "program"
-run = ["cyclictest", "-q", "-N", "-m", "-t1", "-a0", "-p80", "-i997", "-l2000", "-h30000"]
-"#;
+/// The probe, and the program with the same settings; so many samples each.
+fn programs(samples: usize) -> [String; 2] {
+    let ours =
+        format!("probe = \"timer\"\ninterval_us = 997\npriority = 80\nsamples = {samples}\n");
+    let options = "\"-q\", \"-N\", \"-m\", \"-t1\", \"-a0\", \"-p80\", \"-i997\", \"-h30000\"";
+    let theirs =
+        format!("probe = \"program\"\nrun = [\"cyclictest\", {options}, \"-l{samples}\"]\n");
+    [ours, theirs]
+}
 
 /// Each idle and under the same load, in this order.
-fn in_order(order: [&str; 2]) -> String {
-    let step = |load: &str, what: &str| format!("[[step]]\nload = \"{load}\"\n{what}");
-    let both = |load| order.map(|what| step(load, what)).concat();
+fn in_order(order: &[String; 2]) -> String {
+    let step = |load: &str, what: &String| format!("[[step]]\nload = \"{load}\"\n{what}");
+    let both = |load| order.each_ref().map(|what| step(load, what)).concat();
     let steps = ["idle", "stress"].map(both);
     format!("programs = [\"cyclictest\"]\n{}", steps.concat())
 }
 
 /// How many samples each takes, and how many are left without the latest 5 %; under stress
 /// cyclictest's histogram lacks up to 1 % of them.
-const SAMPLES: usize = 2_000;
-const EARLIEST: usize = SAMPLES / 100 * 95;
+static SAMPLES: LazyLock<usize> = LazyLock::new(|| sized(1_000, 2_000));
+
+fn earliest() -> usize {
+    *SAMPLES / 100 * 95
+}
 
 /// A recording's samples, in ns, sorted.
 fn samples(recording: &Value) -> Vec<f64> {
     let samples = recording["samples"].as_array().unwrap().iter();
     let mut values: Vec<f64> = samples.map(|sample| sample[1].as_f64().unwrap()).collect();
-    assert_eq!(values.len(), SAMPLES);
+    assert_eq!(values.len(), *SAMPLES);
     values.sort_by(f64::total_cmp);
     values
 }
@@ -156,7 +162,7 @@ fn samples_of(output: &str) -> Vec<f64> {
     let lines = output.lines().filter_map(line);
     let values = lines.flat_map(|(value, count)| std::iter::repeat_n(value, count));
     let values: Vec<f64> = values.collect();
-    assert!((EARLIEST..=SAMPLES).contains(&values.len()), "{output}");
+    assert!((earliest()..=*SAMPLES).contains(&values.len()), "{output}");
     values
 }
 
@@ -187,14 +193,14 @@ fn figures(is_idle: bool) -> [Figure; 5] {
         Figure {
             name: "median",
             ours: |recording| recording["quantiles"]["0.5"].as_f64().unwrap(),
-            theirs: |output| samples_of(output)[SAMPLES / 2 - 1],
+            theirs: |output| samples_of(output)[*SAMPLES / 2 - 1],
             bound: Bound::Share(0.03),
             tells: true,
         },
         Figure {
             name: "mean without the latest 5 %",
-            ours: |recording| mean(&samples(recording)[..EARLIEST]),
-            theirs: |output| mean(&samples_of(output)[..EARLIEST]),
+            ours: |recording| mean(&samples(recording)[..earliest()]),
+            theirs: |output| mean(&samples_of(output)[..earliest()]),
             bound: Bound::Share(0.03),
             tells: true,
         },
@@ -224,14 +230,18 @@ fn figures(is_idle: bool) -> [Figure; 5] {
 #[test]
 fn timer_agrees_with_cyclictest() {
     let scratch = Scratch::new();
-    let orders = [([OURS, THEIRS], "1..3"), ([THEIRS, OURS], "4..6")];
+    let [ours, theirs] = programs(*SAMPLES);
+    let [ours_first, theirs_first] = sized(["1..2", "3..4"], ["1..3", "4..6"]);
+    let orders = [
+        ([ours.clone(), theirs.clone()], ours_first, 0),
+        ([theirs, ours], theirs_first, 1),
+    ];
     for kernel in KERNELS {
         let mut runs = Vec::new();
-        for (order, seeds) in orders {
+        for (order, seeds, at) in &orders {
             let suite = &scratch.suite("cyclictest", &[], &in_order(order));
             let found = scratch.measure(&[suite, "--kernel", kernel, "--seeds", seeds]);
-            let ours_first = usize::from(order[0] == OURS);
-            runs.extend(found.into_iter().map(|run| (run, 1 - ours_first)));
+            runs.extend(found.into_iter().map(|run| (run, *at)));
         }
         for (load, step) in [("idle", 0), ("stress", 2)] {
             for figure in figures(load == "idle") {
@@ -329,11 +339,13 @@ fn hackbench_agrees_with_that_of_rt_tests() {
         samples = 3
     "#;
     let scratch = Scratch::new();
+    // Each seed gives another interleaving.
+    let seeds = sized("1..3", "1..5");
     for (ipc, option) in [("pipe", ", \"-p\""), ("socket", "")] {
         let suite = SUITE.replace("IPC", ipc).replace(" OPTION", option);
         let suite = &scratch.suite("hackbench", &[], &suite);
         for kernel in KERNELS {
-            let runs = scratch.measure(&[suite, "--kernel", kernel, "--seeds", SEEDS]);
+            let runs = scratch.measure(&[suite, "--kernel", kernel, "--seeds", seeds]);
             let ours: Vec<f64> = runs
                 .iter()
                 .map(|run| run["recordings"][0]["mean"].as_f64().unwrap() / 1e9)
