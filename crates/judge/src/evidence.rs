@@ -41,7 +41,9 @@ pub fn subjects(runs: &[Run]) -> Vec<Subject<'_>> {
     for subject in &mut subjects {
         if names.iter().filter(|name| **name == subject.name).count() > 1 {
             let of = &subject.runs[0].subject;
-            subject.name = format!("{} ({} {} {})", of.name, of.kernel, of.boot, of.bench);
+            let clock = subject.runs[0].clock();
+            let time = clock.map_or_else(|| "real time".to_owned(), |clock| clock.to_string());
+            subject.name = format!("{} ({} {}, {time})", of.name, of.kernel, of.boot);
         }
     }
     subjects
@@ -269,5 +271,31 @@ fn work_of(run: &Run, recording: &Recording, figure: &Figure) -> Result<f64, Str
         Ok(done / seconds)
     } else {
         Err("the measured time is not known".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_model::MachineRecord;
+
+    use super::*;
+    use crate::synthetic;
+
+    #[test]
+    fn seeds_are_of_one_subject_and_other_numbers_of_cpus_are_not() {
+        let with = |seed, cpus| {
+            let mut run = synthetic::run("rt", seed, &[5]);
+            if let MachineRecord::Virtual(machine) = &mut run.machine {
+                machine.cpus = cpus;
+            }
+            run
+        };
+        let runs = [with(1, 1), with(2, 1), with(1, 2), with(1, 1)];
+        let found: Vec<(String, usize)> = subjects(&runs)
+            .into_iter()
+            .map(|subject| (subject.name, subject.runs.len()))
+            .collect();
+        let name = |time| format!("rt ( , 1 ns per instruction{time})");
+        assert_eq!(found, [(name(""), 2), (name(" of any of 2 CPUs"), 1)]);
     }
 }

@@ -17,7 +17,7 @@ pub struct Symbol {
 /// The names of a kernel's code.
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
-    /// By address; of several names for one address the first global one.
+    /// By address; of several names for one address the first global one that is not [`EARLY`].
     text: Vec<Symbol>,
     by_name: HashMap<String, usize>,
     /// Where variables are within each CPU's own area.
@@ -26,6 +26,10 @@ pub struct Symbols {
 
 /// The variables whose place is of interest: where the preemption count is.
 const VARIABLES: [&str; 2] = ["__preempt_count", "pcpu_hot"];
+
+/// What Linux 6.15 and later put before the names by which code that runs before paging knows
+/// other code (`arch/x86/boot/startup` and objtool): the second name of the same function.
+const EARLY: &str = "__pi_";
 
 impl Symbols {
     /// Reads the text of `/proc/kallsyms`; an error where there is nothing of use in it.
@@ -55,7 +59,8 @@ impl Symbols {
         if found.iter().all(|(symbol, _)| symbol.address == 0) {
             return Err("the guest's /proc/kallsyms shows no addresses".to_owned());
         }
-        found.sort_by_key(|(symbol, is_global)| (symbol.address, !is_global));
+        let rank = |name: &str, is_global: bool| (name.starts_with(EARLY), !is_global);
+        found.sort_by_key(|(symbol, is_global)| (symbol.address, rank(&symbol.name, *is_global)));
         found.dedup_by_key(|(symbol, _)| symbol.address);
         symbols.text = found.into_iter().map(|(symbol, _)| symbol).collect();
         let names = symbols.text.iter().map(|symbol| symbol.name.clone());
@@ -96,7 +101,8 @@ mod tests {
 ffffffff81000000 T _stext
 ffffffff81000000 t alias
 ffffffff81001000 t first
-ffffffff81002000 T second
+ffffffff81002000 T __pi_second
+ffffffff81002000 t second
 ffffffff82000000 D data
 ffffffffc0000000 t stall_run\t[stall]
 ";
@@ -110,6 +116,7 @@ ffffffffc0000000 t stall_run\t[stall]
         };
         assert_eq!(name(0xffff_ffff_8100_0000), Some(("_stext", 0)));
         assert_eq!(name(0xffff_ffff_8100_1abc), Some(("first", 0xabc)));
+        assert_eq!(name(0xffff_ffff_8100_2000), Some(("second", 0)));
         assert_eq!(name(0x40_0000), None);
         let (symbol, _) = symbols.at(0xffff_ffff_c000_0010).unwrap();
         assert_eq!(symbol.module.as_deref(), Some("stall"));
