@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `irqrate` finds a limit and not luck: repetitions, seeds and longer bursts agree.
 
-use punctual_tests::{Scratch, finding};
+use punctual_tests::{Scratch, finding, sized};
 
 /// The largest of several limits of a kernel is at most so many times the smallest:
 /// docs/method/probes/irqrate.md says so, and what it comes from.
@@ -14,7 +14,7 @@ probe = "irqrate"
 burst_ms = 40
 [[step]]
 probe = "irqrate"
-bursts = [1_000, 20_000]
+bursts = [1_000, LONGER]
 burst_ms = 40
 repeats = 1
 "#;
@@ -22,7 +22,8 @@ repeats = 1
 #[test]
 fn repetitions_seeds_and_longer_bursts_find_the_same_limit() {
     let scratch = Scratch::new();
-    let suite = &scratch.suite("limits", &[], SUITE);
+    let longer = sized("5_000", "20_000");
+    let suite = &scratch.suite("limits", &[], &SUITE.replace("LONGER", longer));
     for (kernel, width) in WIDTHS {
         let mut limits = Vec::new();
         for run in scratch.measure(&[suite, "--kernel", kernel, "--seeds", "1,2"]) {

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use punctual_tests::{Ended, Scratch, user_cache};
+use punctual_tests::{Ended, Scratch, sized, user_cache};
 
 #[test]
 fn the_modules_work_on_every_kernel_and_leave_no_warning() {
@@ -32,7 +32,7 @@ fn the_modules_work_on_every_kernel_and_leave_no_warning() {
         let cpus: &[&str] = if ["debian-6.1", "debian-6.1-rt"].contains(&kernel) {
             &["1"]
         } else {
-            &["1", "2"]
+            sized(&["2"], &["1", "2"])
         };
         for cpus in cpus {
             let mut boot = Command::new(kmod.join("tests/boot"));
