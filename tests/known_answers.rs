@@ -377,7 +377,6 @@ fn mean_of_times(run: &Value) -> f64 {
     times.iter().sum::<f64>() / times.len() as f64
 }
 
-/// Each control must fail, or a pass would prove nothing.
 /// The path of a deadline thread is that of a fifo thread, and some code more; its first period
 /// begins within what is said of it. Times are exact here.
 #[test]
@@ -426,6 +425,7 @@ fn a_deadline_thread_is_as_late_as_its_path_is_long() {
     }
 }
 
+/// Each control must fail, or a pass would prove nothing.
 #[test]
 fn priority_inheritance_prevents_inversion_and_no_protocol_does_not() {
     const SUITE: &str = r#"

@@ -12,7 +12,7 @@ use crate::occasions::Occasions;
 /// One subject's runs of different seeds.
 #[derive(Clone, Debug)]
 pub struct Subject<'a> {
-    /// Its name; with kernel and boot arguments where another has the same name.
+    /// Its name; with kernel, boot arguments, bench and clock where another has the same name.
     pub name: String,
     /// Its runs. In virtual time the same seed twice is the same run, and counts once.
     pub runs: Vec<&'a Run>,
@@ -43,7 +43,13 @@ pub fn subjects(runs: &[Run]) -> Vec<Subject<'_>> {
             let of = &subject.runs[0].subject;
             let clock = subject.runs[0].clock();
             let time = clock.map_or_else(|| "real time".to_owned(), |clock| clock.to_string());
-            subject.name = format!("{} ({} {}, {time})", of.name, of.kernel, of.boot);
+            let parts = [&of.kernel, &of.boot, &of.bench, &time];
+            let told: Vec<&str> = parts
+                .into_iter()
+                .map(String::as_str)
+                .filter(|part| !part.is_empty())
+                .collect();
+            subject.name = format!("{} ({})", of.name, told.join(", "));
         }
     }
     subjects
@@ -295,7 +301,7 @@ mod tests {
             .into_iter()
             .map(|subject| (subject.name, subject.runs.len()))
             .collect();
-        let name = |time| format!("rt ( , 1 ns per instruction{time})");
+        let name = |more| format!("rt (virtual, 1 ns per instruction{more})");
         assert_eq!(found, [(name(""), 2), (name(" of any of 2 CPUs"), 1)]);
     }
 }

@@ -27,8 +27,8 @@ pub struct Symbols {
 /// The variables whose place is of interest: where the preemption count is.
 const VARIABLES: [&str; 2] = ["__preempt_count", "pcpu_hot"];
 
-/// What Linux 6.15 and later put before the names by which code that runs before paging knows
-/// other code (`arch/x86/boot/startup` and objtool): the second name of the same function.
+/// What begins the second name that some functions have in Linux 7.2, not yet in 6.12: among
+/// them `memcpy` and the retpolines, which code that runs early calls by it.
 const EARLY: &str = "__pi_";
 
 impl Symbols {

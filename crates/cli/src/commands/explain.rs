@@ -145,8 +145,9 @@ impl Explain {
     }
 
     fn explain(&self, run: &Run, cancel: &AtomicBool) -> Result<Option<Vec<Explained>>> {
-        let all = if self.sample.is_some() { usize::MAX } else { 1 };
-        let wanted = self.samples.wanted(self.sample, self.worst.unwrap_or(all));
+        let by_default = if self.sample.is_some() { usize::MAX } else { 1 };
+        let worst = self.worst.unwrap_or(by_default);
+        let wanted = self.samples.wanted(self.sample, worst);
         if self.captured || !run.is_virtual() {
             return captured(run, &wanted).map(Some);
         }
