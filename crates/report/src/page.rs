@@ -228,11 +228,11 @@ fn figure(drawn: &Figure) -> Markup {
 /// How virtual time is to be read.
 const VIRTUAL_TIME: &str = "Virtual time counts instructions. It says how long a code path is, \
     exactly and for everybody alike; it does not say how many microseconds a certain CPU needs \
-    for it: caches, memory, firmware and CPUs that the guest does not have are not modelled. \
-    Use it to see which kernel, option, driver or patch has the longer path where the CPU cannot be had, and whether \
-    tomorrow's kernel still has it. One run's worst case is the worst of one interleaving; \
-    several seeds say more. “Missed” are periods in which no sample was taken, because the one \
-    before it was late by more than a period.";
+    for it: caches, memory, firmware and CPUs that the guest does not have are not modelled. Use \
+    it to see which kernel, option, driver or patch has the longer path where the CPU cannot be \
+    had, and whether tomorrow's kernel still has it. One run's worst case is the worst of one \
+    interleaving; several seeds say more. “Missed” are periods in which no sample was taken, \
+    because the one before it was late by more than a period.";
 
 #[cfg(test)]
 mod tests {
