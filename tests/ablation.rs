@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use punctual_tests::{Ended, KERNELS, Scratch, assert_has};
+use punctual_tests::{KERNELS, Scratch, assert_ends, assert_has, json};
 use serde_json::Value;
 
 /// The base records what its scheduler does; to go without is what is planted.
@@ -24,17 +24,6 @@ advice = { source = \"a test\", says = \"a word helps\" }
 name = \"cannot be seen\"
 untold = \"virtual time has no frequency\"
 ";
-
-fn json(ended: &Ended) -> Value {
-    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr))
-}
-
-fn assert_ends(ended: &Ended, status: i32, parts: &[&str]) {
-    let said = format!("{}{}", ended.stdout, ended.stderr);
-    assert_eq!(ended.status, Some(status), "{said}");
-    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert_has(&flat, parts);
-}
 
 #[test]
 fn a_planted_option_is_ranked_first_and_explained() {

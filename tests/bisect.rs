@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use punctual_tests::{Ended, KERNELS, Scratch, assert_has, user_cache};
+use punctual_tests::{Ended, KERNELS, Scratch, assert_ends, assert_has, json, user_cache};
 use serde_json::Value;
 
 const LINE: &str = "debian-6.12-rt";
@@ -13,17 +13,6 @@ const LINE: &str = "debian-6.12-rt";
 /// From here on a CPU that was idle is at the waiting thread 0.92 µs sooner: 3.75 µs, and
 /// 4.67 µs before.
 const SOONER: &str = "6.12.85";
-
-fn json(ended: &Ended) -> Value {
-    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr))
-}
-
-fn assert_ends(ended: &Ended, status: i32, parts: &[&str]) {
-    let said = format!("{}{}", ended.stdout, ended.stderr);
-    assert_eq!(ended.status, Some(status), "{said}");
-    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert_has(&flat, parts);
-}
 
 /// A few wake-ups.
 fn suite(scratch: &Scratch) -> String {

@@ -39,7 +39,9 @@ fn a_pc_loses_nothing() {
 
 #[test]
 fn an_arm64_board_loses_nothing() {
-    loses_nothing(Architecture::Arm64.into(), 5, 3);
+    if punctual_skip::long("PUNCTUAL_LONG") {
+        loses_nothing(Architecture::Arm64.into(), 5, 3);
+    }
 }
 
 #[test]

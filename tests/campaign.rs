@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Stdio;
 
-use punctual_tests::{Ended, KERNELS, Scratch, assert_has, until};
+use punctual_tests::{Ended, KERNELS, Scratch, assert_has, json, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -22,10 +22,6 @@ fn file(scratch: &Scratch, name: &str, more: &str) -> String {
         "suites = [\"./short.toml\"]\nkernels = [\"{stock}\", \"{rt}\"]\nseeds = 2\n{more}"
     );
     scratch.file(name, matrix)
-}
-
-fn json(ended: &Ended) -> Value {
-    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr))
 }
 
 /// The runs of the store: subject, seed, state and digest.

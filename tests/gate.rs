@@ -6,25 +6,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use punctual_tests::{Ended, KERNELS, Scratch, assert_has, suite, user_cache};
-use serde_json::Value;
+use punctual_tests::{Ended, KERNELS, Scratch, assert_ends, json, suite, user_cache};
 
 /// One kernel, a few wake-ups.
 fn timer(name: &str, samples: u32) -> String {
     let step = format!("[[step]]\nprobe = \"timer\"\nsamples = {samples}\n");
     suite(name, &["rt"], &step)
-}
-
-fn json(ended: &Ended) -> Value {
-    let text = &ended.stdout;
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}{}", ended.stderr))
-}
-
-fn assert_ends(ended: &Ended, status: i32, parts: &[&str]) {
-    let said = format!("{}{}", ended.stdout, ended.stderr);
-    assert_eq!(ended.status, Some(status), "{said}");
-    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert_has(&flat, parts);
 }
 
 #[test]

@@ -28,6 +28,67 @@ use tempfile::TempDir;
 /// The kernels that the tests run.
 pub const KERNELS: [&str; 2] = ["debian-6.12", "debian-6.12-rt"];
 
+/// A step for each probe but `program`, as short as it can be.
+pub const EVERY_PROBE: &str = r#"
+[[step]]
+probe = "footprint"
+[[step]]
+probe = "kthreads"
+[[step]]
+probe = "clock"
+[[step]]
+probe = "tick"
+duration_ms = 200
+[[step]]
+probe = "noise"
+duration_ms = 100
+[[step]]
+probe = "timer"
+samples = 100
+[[step]]
+probe = "realfeel"
+samples = 100
+[[step]]
+probe = "signal"
+samples = 100
+load = "stress"
+[[step]]
+probe = "switch"
+ticks = 2
+[[step]]
+probe = "irq"
+samples = 100
+[[step]]
+probe = "irqrate"
+burst_ms = 5
+repeats = 1
+[[step]]
+probe = "semaphore"
+ticks = 5
+[[step]]
+probe = "mutex"
+ticks = 5
+[[step]]
+probe = "inversion"
+[[step]]
+probe = "eventfd"
+samples = 100
+[[step]]
+probe = "wake"
+samples = 10
+[[step]]
+probe = "migrate"
+samples = 10
+[[step]]
+probe = "hackbench"
+ipc = "socket"
+groups = 1
+loops = 5
+[[step]]
+probe = "image"
+samples = 1
+"#;
+
 /// A suite: its name, subjects of the suite `demo` by their names, and all else.
 ///
 /// # Panics
@@ -251,6 +312,28 @@ pub fn assert_has(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "there is no \"{part}\" in {text}");
     }
+}
+
+/// What a program printed, as JSON.
+///
+/// # Panics
+/// If it is none.
+#[track_caller]
+pub fn json(ended: &Ended) -> Value {
+    let text = &ended.stdout;
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}{}", ended.stderr))
+}
+
+/// Fails unless a program ended with this status and said these parts, wherever its lines break.
+///
+/// # Panics
+/// If it did not.
+#[track_caller]
+pub fn assert_ends(ended: &Ended, status: i32, parts: &[&str]) {
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    assert_eq!(ended.status, Some(status), "{said}");
+    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_has(&flat, parts);
 }
 
 /// A program that has ended.

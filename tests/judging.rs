@@ -3,8 +3,7 @@
 
 use std::fs;
 
-use punctual_tests::{Ended, Scratch};
-use serde_json::Value;
+use punctual_tests::{Scratch, json};
 
 /// Two kernels, a few samples, and the limits that follow.
 fn suite(limits: &str) -> String {
@@ -15,11 +14,6 @@ fn suite(limits: &str) -> String {
 /// A limit on the worst case that all of these subjects keep to, or none.
 fn limit(at_most: &str) -> String {
     format!("\n[[limit]]\nprobe = \"timer\"\nwhat = \"worst\"\nat_most = \"{at_most}\"\n")
-}
-
-fn json(ended: &Ended) -> Value {
-    let text = &ended.stdout;
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}{}", ended.stderr))
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use punctual_tests::{Ended, KERNELS, Scratch, assert_has, programs};
+use punctual_tests::{Ended, KERNELS, Scratch, assert_ends, assert_has, programs};
 use serde_json::Value;
 
 /// Debian's source of the kernel that the other tests run.
@@ -18,13 +18,6 @@ const TREE: &str = "/var/tmp/punctual-kernel-builds/linux";
 
 /// A kernel of a few hundred files: a minute where Debian's takes ten.
 const SMALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/small.config");
-
-fn assert_ends(ended: &Ended, status: i32, parts: &[&str]) {
-    let said = format!("{}{}", ended.stdout, ended.stderr);
-    assert_eq!(ended.status, Some(status), "{said}");
-    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert_has(&flat, parts);
-}
 
 /// `punctual kernel build` of Debian's source with these words.
 fn build(scratch: &Scratch, words: &[&str]) -> Ended {

@@ -26,7 +26,7 @@ samples = 50
 [[step]]
 probe = "timer"
 load = "ls-recursive"
-samples = 300
+samples = 100
 "#;
 
 /// How often both runs have to make their snapshot anew.

@@ -603,6 +603,9 @@ fn ctrl_c_keeps_the_samples_and_gives_the_place_back() {
 
 #[test]
 fn what_goes_on_there_keeps_its_place_until_it_is_fetched() {
+    if !punctual_skip::long("PUNCTUAL_LONG") {
+        return;
+    }
     let Some(rig) = Rig::new() else { return };
     let boot_id = rig.boot_id();
     let mut child = rig.begin(8_000, &["--quiet"]);

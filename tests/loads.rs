@@ -99,17 +99,19 @@ fn every_load_of_a_guest_proves_its_work_while_samples_are_taken() {
     }
 }
 
-/// At its full size two periods long.
+/// Two periods long.
 #[test]
 fn a_storm_is_played_as_it_is_written() {
+    if !punctual_skip::long("PUNCTUAL_LONG") {
+        return;
+    }
     let scratch = Scratch::new();
-    let (samples, rounds) = sized((5_500, 1), (10_500, 2));
-    let run = run(&scratch, &step("storm", samples));
+    let run = run(&scratch, &step("storm", 10_500));
     let work = work(&run, "storm");
     let hackbench = work.iter().find(|worker| worker["unit"] == "messages");
     let hackbench = hackbench.unwrap();
     assert_eq!(hackbench["period_ns"], 5_000_000_000_i64);
-    assert!(hackbench["rounds"].as_i64() >= Some(rounds), "{hackbench}");
+    assert!(hackbench["rounds"].as_i64() >= Some(2), "{hackbench}");
     assert!(hackbench["amount"].as_i64() > Some(0), "{hackbench}");
 }
 
@@ -118,7 +120,7 @@ fn a_storm_is_played_as_it_is_written() {
 fn a_disk_answers_in_the_guests_time_and_twice_the_same() {
     let scratch = Scratch::new();
     let long = sized(1_000, 4_000);
-    let steps = step("disk-read", long) + &step("dd-sync-rm", 1_000);
+    let steps = step("disk-read", long) + &step("dd-sync-rm", sized(200, 1_000));
     let twice = [(); 2].map(|()| run(&scratch, &steps));
     assert!(twice[0]["digest"].is_string());
     assert_eq!(twice[0]["digest"], twice[1]["digest"]);

@@ -3,16 +3,12 @@
 
 use std::fs;
 
-use punctual_tests::{Ended, Scratch, assert_has};
+use punctual_tests::{Scratch, assert_has, json};
 use serde_json::Value;
 
 const SUITE: &str = "name = \"short\"\nsummary = \"a few wake-ups\"\nseeds = 2\n\
     [[subject]]\nname = \"rt\"\nkernel = \"debian-6.1-rt\"\n\
     [[step]]\nprobe = \"timer\"\nsamples = 60\n";
-
-fn json(ended: &Ended) -> Value {
-    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr))
-}
 
 fn versions(releases: &Value) -> Vec<String> {
     let releases = releases.as_array().expect("releases").iter();

@@ -10,7 +10,7 @@ use std::process::Command;
 use punctual_bench::Processor;
 use punctual_model::frame::Decoder;
 use punctual_model::{Nanos, Record};
-use punctual_tests::{Ended, Scratch, assert_has, programs};
+use punctual_tests::{Ended, Scratch, assert_has, programs, sized};
 
 /// A board may have little room.
 const LARGEST: u64 = 4_000_000;
@@ -22,6 +22,11 @@ const MACHINES: [(&str, usize, bool, &str); 3] = [
     ("armv7", 40, false, "qemu-arm"),
     ("riscv64", 243, true, "qemu-riscv64"),
 ];
+
+/// Those that `./test` builds: the first, or with `PUNCTUAL_LONG=1` all.
+fn machines() -> impl Iterator<Item = (&'static str, usize, bool, &'static str)> {
+    MACHINES.into_iter().take(sized(1, MACHINES.len()))
+}
 
 /// What can be measured there: the emulation's own threads keep a process from forking.
 const PLAN: &str = r#"
@@ -83,7 +88,7 @@ fn segments(bytes: &[u8], is_64: bool) -> Vec<usize> {
 fn each_target_is_one_small_static_program() {
     const DYNAMIC: usize = 2;
     const INTERPRETER: usize = 3;
-    for (machine, number_of_machine, is_64, _) in MACHINES {
+    for (machine, number_of_machine, is_64, _) in machines() {
         let Some(target) = target(machine) else {
             continue;
         };
@@ -116,7 +121,7 @@ fn measure(emulator: &str, target: &Path) -> Vec<Record> {
 
 #[test]
 fn each_target_measures_under_its_emulator() {
-    for (machine, _, _, emulator) in MACHINES {
+    for (machine, _, _, emulator) in machines() {
         let Some(target) = target(machine) else {
             continue;
         };

@@ -312,7 +312,7 @@ fn the_longest_gap_of_the_hardware_is_a_fact_of_the_run() {
         [[step]]
         probe = "program"
         run = ["sh", "-c", '''
-            printf 'hwlat_s = 2\n[[step]]\nprobe = "timer"\nsamples = 9\n' |
+            printf 'hwlat_s = 1\n[[step]]\nprobe = "timer"\nsamples = 9\n' |
                 punctual-target run | busybox hexdump -v -e '1/1 "%02x"'
         ''']
     "#;

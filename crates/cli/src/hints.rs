@@ -23,7 +23,7 @@ pub fn of_run(error: &RunError) -> &'static str {
 pub fn of_command(error: &anyhow::Error) -> String {
     let hint = error.chain().find_map(|cause| match cause.downcast_ref() {
         Some(runner::Error::Kernel(error)) => of_kernel(error),
-        Some(runner::Error::UnknownKernel { error, .. }) => of_kernel(error),
+        Some(runner::Error::UnknownKernel { id, .. }) => Some(of_unknown_kernel(id)),
         Some(runner::Error::Store(error)) => of_store(error),
         _ => {
             let of_store = || cause.downcast_ref().and_then(of_store);
@@ -33,10 +33,15 @@ pub fn of_command(error: &anyhow::Error) -> String {
     hint.map_or_else(String::new, |hint| format!(" ({hint})"))
 }
 
+fn of_unknown_kernel(id: &str) -> String {
+    format!("`punctual kernel add --id {id} /path/to/vmlinuz` adds your own")
+}
+
 fn of_kernel(error: &KernelError) -> Option<String> {
     Some(match error {
-        KernelError::Unknown { id, .. } => {
-            format!("`punctual kernel add --id {id} /path/to/vmlinuz` adds your own")
+        KernelError::Unknown { id, .. } => of_unknown_kernel(id),
+        KernelError::BadId(_) => {
+            "`punctual kernel add --id NAME FILE` gives a vmlinuz of your own one".to_owned()
         }
         KernelError::NotFetched(id) => format!("run `punctual kernel fetch {id}`"),
         KernelError::Taken(_) => "--replace replaces it".to_owned(),

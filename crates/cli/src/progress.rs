@@ -137,7 +137,7 @@ impl Progress {
         };
         match event {
             Event::Booting => self.at(line, "boots (once: the booted guest is kept)"),
-            Event::Resuming => self.at(line, "resumes"),
+            Event::Resuming => self.at(line, "starts (the booted guest was kept)"),
             Event::Unreached(why) => self.at(
                 line,
                 &format!(

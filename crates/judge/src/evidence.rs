@@ -125,6 +125,7 @@ fn gap(run: &Run, key: &RecordingKey) -> Option<String> {
     let because = || {
         run.error
             .as_deref()
+            .filter(|why| *why != "interrupted")
             .map_or(String::new(), |why| format!(": {why}"))
     };
     match run.state {

@@ -23,7 +23,7 @@ pub enum KernelError {
     )]
     NotPinned(String),
     /// There is no such kernel.
-    #[error("expected one of the kernels {known}, found \"{id}\"")]
+    #[error("there is no kernel \"{id}\" (there are: {known})")]
     Unknown {
         /// What was asked for.
         id: String,

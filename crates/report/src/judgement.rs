@@ -105,7 +105,7 @@ pub fn explain_command(answer: &Answer) -> Option<String> {
     ))
 }
 
-/// `unfit: none; fit: rt`.
+/// `unfit: subject none; fit: subject rt`. A subject may be called `none`.
 fn in_all(judgement: &Judgement) -> String {
     let mut subjects: Vec<(&str, Fitness)> = Vec::new();
     for answer in &judgement.answers {
@@ -120,7 +120,12 @@ fn in_all(judgement: &Judgement) -> String {
     let of = |fitness: Fitness| {
         let own = subjects.iter().filter(|(_, own)| *own == fitness);
         let names: Vec<String> = own.map(|(name, _)| clean(name)).collect();
-        (!names.is_empty()).then(|| format!("{fitness}: {}", list(&names)))
+        let noun = if names.len() == 1 {
+            "subject"
+        } else {
+            "subjects"
+        };
+        (!names.is_empty()).then(|| format!("{fitness}: {noun} {}", list(&names)))
     };
     let all = [Fitness::Unfit, Fitness::Undecided, Fitness::Fit];
     let parts: Vec<String> = all.into_iter().filter_map(of).collect();

@@ -222,8 +222,8 @@ pub fn fate(run: &Run) -> String {
         State::Failed => "the run failed",
     };
     match &run.error {
-        Some(error) => format!("{fate}: {error}"),
-        None => fate.to_owned(),
+        Some(error) if error != "interrupted" => format!("{fate}: {error}"),
+        _ => fate.to_owned(),
     }
 }
 

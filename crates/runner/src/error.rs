@@ -18,12 +18,14 @@ pub enum Error {
     #[error("{0}")]
     Request(String),
     /// There is no such kernel.
-    #[error("{error}{likely}")]
+    #[error("there is no kernel \"{id}\"{likely} (there are: {known})")]
     UnknownKernel {
-        /// Which.
-        error: Box<KernelError>,
+        /// What was asked for.
+        id: String,
         /// The name that was probably meant, as a question; or nothing.
         likely: String,
+        /// What there is.
+        known: String,
     },
     /// A file cannot be read.
     #[error("{}: {error}", .path.display())]

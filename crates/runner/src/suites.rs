@@ -40,6 +40,12 @@ pub fn find(name_or_path: &str) -> Result<Suite, Error> {
     }
     let mut suites = all()?;
     suites.remove(name_or_path).ok_or_else(|| {
+        if Path::new(name_or_path).is_file() {
+            let file = "a file is named with its directory";
+            return Error::Request(format!(
+                "there is no suite \"{name_or_path}\"; {file}: ./{name_or_path}"
+            ));
+        }
         let known: Vec<&str> = suites.keys().map(String::as_str).collect();
         Error::unknown("suite", name_or_path, &known)
     })

@@ -272,15 +272,11 @@ impl Builder<'_> {
 
 /// An unknown kernel, with the name that was probably meant.
 fn with_likely_name(error: KernelError) -> Error {
-    let KernelError::Unknown { id, known } = &error else {
+    let KernelError::Unknown { id, known } = error else {
         return error.into();
     };
-    let known: Vec<&str> = known.split(", ").collect();
-    let likely = did_you_mean(id, &known);
-    Error::UnknownKernel {
-        error: Box::new(error),
-        likely,
-    }
+    let likely = did_you_mean(&id, &known.split(", ").collect::<Vec<_>>());
+    Error::UnknownKernel { id, likely, known }
 }
 
 /// What subjects with the same kernel have in common.

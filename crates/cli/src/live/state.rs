@@ -265,7 +265,7 @@ impl RunState {
     fn take(&mut self, event: &Event) {
         match event {
             Event::Booting => self.doing = "boots (once: the booted guest is kept)".into(),
-            Event::Resuming => self.doing = "resumes".into(),
+            Event::Resuming => self.doing = "starts (the booted guest was kept)".into(),
             Event::Unreached(why) => self.doing = format!("not reached ({why}); it goes on there"),
             Event::Reached => self.doing = "reached again".into(),
             Event::Record(record) => {

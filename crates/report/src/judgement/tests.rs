@@ -66,7 +66,7 @@ fn the_text_says_what_is_fit_what_is_not_and_what_would_decide() {
     assert!(text.contains("  punctual explain none-1 --probe timer --load stress --sample 1234"));
     assert_has(&text, &["  fit        rt, stress, cpu0\n"]);
     assert!(
-        text.ends_with("unfit: none, voluntary and full; fit: rt.\n"),
+        text.ends_with("unfit: subjects none, voluntary and full; fit: subject rt.\n"),
         "{text}"
     );
     let few = judgement_text(
