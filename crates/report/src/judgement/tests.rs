@@ -78,7 +78,7 @@ fn the_text_says_what_is_fit_what_is_not_and_what_would_decide() {
         80,
     );
     assert_has(&few, &["to decide: at least 2 more runs"]);
-    assert!(few.ends_with("undecided: rt.\n"), "{few}");
+    assert!(few.ends_with("undecided: subject rt.\n"), "{few}");
 }
 
 fn schema() -> impl Fn(&Value) -> Result<(), String> {
