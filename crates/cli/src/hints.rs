@@ -41,7 +41,7 @@ fn of_kernel(error: &KernelError) -> Option<String> {
     Some(match error {
         KernelError::Unknown { id, .. } => of_unknown_kernel(id),
         KernelError::BadId(_) => {
-            "`punctual kernel add --id NAME FILE` gives a vmlinuz of your own one".to_owned()
+            "`punctual kernel add --id NAME FILE` adds a vmlinuz of your own".to_owned()
         }
         KernelError::NotFetched(id) => format!("run `punctual kernel fetch {id}`"),
         KernelError::Taken(_) => "--replace replaces it".to_owned(),

@@ -120,19 +120,25 @@ impl<'a> Evidence<'a> {
     }
 }
 
+/// How a run ended, in plain words.
+pub fn fate(run: &Run) -> String {
+    let fate = match run.state {
+        State::Running => "the run has not ended",
+        State::Finished => "the run finished",
+        State::Interrupted => "the run was interrupted",
+        State::Failed => "the run failed",
+    };
+    match &run.error {
+        // Its error may say no more than its state.
+        Some(error) if error != run.state.name() => format!("{fate}: {error}"),
+        _ => fate.to_owned(),
+    }
+}
+
 /// Why a run is no whole answer about a measurement.
 fn gap(run: &Run, key: &RecordingKey) -> Option<String> {
-    let because = || {
-        run.error
-            .as_deref()
-            .filter(|why| *why != "interrupted")
-            .map_or(String::new(), |why| format!(": {why}"))
-    };
-    match run.state {
-        State::Finished => {}
-        State::Running => return Some("the run has not ended".to_owned()),
-        State::Interrupted => return Some(format!("the run was interrupted{}", because())),
-        State::Failed => return Some(format!("the run failed{}", because())),
+    if run.state != State::Finished {
+        return Some(fate(run));
     }
     let mut own = run.recordings.iter();
     let Some(own) = own.find(|one| one.key.is_same_measurement(key)) else {
@@ -287,6 +293,19 @@ mod tests {
 
     use super::*;
     use crate::synthetic;
+
+    #[test]
+    fn an_error_that_says_no_more_than_the_state_is_not_said_again() {
+        let ended = |state, error: &str| {
+            let mut run = synthetic::run("rt", 1, &[5]);
+            (run.state, run.error) = (state, Some(error.to_owned()));
+            fate(&run)
+        };
+        let interrupted = ended(State::Interrupted, "interrupted");
+        assert_eq!(interrupted, "the run was interrupted");
+        let failed = ended(State::Failed, "no room");
+        assert_eq!(failed, "the run failed: no room");
+    }
 
     #[test]
     fn seeds_are_of_one_subject_and_other_numbers_of_cpus_are_not() {

@@ -5,13 +5,13 @@ mod json;
 mod page;
 mod text;
 
-use punctual_judge::{Comparison as Judged, Pair, Rule, Verdict, compare_rows, is_identical};
+use punctual_judge::{Comparison as Judged, Pair, Rule, Verdict, compare_rows, fate, is_identical};
 use punctual_model::run::State;
 use punctual_model::{Nanos, Recording, Run};
 
 use crate::asked::{Asked, middle_run};
 use crate::gate::Why;
-use crate::matrix::{Column, Matrix, Measured, Measurement, fate};
+use crate::matrix::{Column, Matrix, Measured, Measurement};
 use crate::series::{Figure, figures};
 use crate::stats::Stats;
 

@@ -8,13 +8,13 @@ mod json;
 mod page;
 mod text;
 
-use punctual_judge::Judgement;
+use punctual_judge::{Judgement, fate};
 use punctual_model::campaign::{self as asked, Asked};
 use punctual_model::run::{Run, State};
 use punctual_model::{Nanos, RecordingKey};
 
 use crate::judgement::Stories;
-use crate::matrix::{Column, Matrix, Measurement, fate};
+use crate::matrix::{Column, Matrix, Measurement};
 use crate::scope::Story;
 use crate::series::{Figure, OfRun, figures, values};
 use crate::text::counted;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs side by side: subjects as columns, measurements as rows.
 
+use punctual_judge::fate;
 use punctual_model::plan::IDLE;
 use punctual_model::probe::{Shape, View};
 use punctual_model::run::State;
@@ -210,20 +211,6 @@ impl Absent<'_> {
             (None, State::Finished) => "the run finished without it".to_owned(),
             (None, _) => fate(self.run),
         }
-    }
-}
-
-/// How a run ended, in plain words.
-pub fn fate(run: &Run) -> String {
-    let fate = match run.state {
-        State::Running => "the run has not ended",
-        State::Finished => "the run finished",
-        State::Interrupted => "the run was interrupted",
-        State::Failed => "the run failed",
-    };
-    match &run.error {
-        Some(error) if error != "interrupted" => format!("{fate}: {error}"),
-        _ => fate.to_owned(),
     }
 }
 

@@ -6,13 +6,13 @@ mod shortfalls;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use punctual_judge::{Comparison as Judged, Rule, Verdict};
+use punctual_judge::{Comparison as Judged, Rule, Verdict, fate};
 use punctual_model::histogram::HIGHEST;
 use punctual_model::run::State;
 use punctual_model::{Fact, Facts, Run, VirtualClock};
 
 use crate::compare::against_first;
-use crate::matrix::{Absent, Availability, Column, Matrix, Measured, Measurement, distinct, fate};
+use crate::matrix::{Absent, Availability, Column, Matrix, Measured, Measurement, distinct};
 use crate::stats::Stats;
 use crate::text::{counted, list, thousands};
 use punctual_model::probe::Shape;

@@ -6,14 +6,14 @@ mod json;
 mod page;
 mod text;
 
-use punctual_judge::{ChangePoint, Rule, change_points};
+use punctual_judge::{ChangePoint, Rule, change_points, fate};
 use punctual_model::Nanos;
 use punctual_model::probe::Shape;
 use punctual_model::run::{Run, State};
 
 use crate::asked::Asked;
 use crate::gate::Why;
-use crate::matrix::{Column, Matrix, Measured, Measurement, distinct, fate};
+use crate::matrix::{Column, Matrix, Measured, Measurement, distinct};
 use crate::stats::Stats;
 
 pub use csv::series_csv;

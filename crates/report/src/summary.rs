@@ -4,14 +4,14 @@
 mod findings;
 
 use punctual_agent::probes;
-use punctual_judge::{Comparison as Judged, Interval, Rule, TooFewRuns, Verdict};
+use punctual_judge::{Comparison as Judged, Interval, Rule, TooFewRuns, Verdict, fate};
 use punctual_model::probe::Shape;
 use punctual_model::run::{Run, State};
 use punctual_model::units::Nanos;
 use std::fmt::Write as _;
 
 use crate::compare::of_pair;
-use crate::matrix::{Availability, Column, Matrix, Measured, Measurement, distinct, fate};
+use crate::matrix::{Availability, Column, Matrix, Measured, Measurement, distinct};
 use crate::stats::Stats;
 use crate::text::{list, seconds};
 use crate::views;

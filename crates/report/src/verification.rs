@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What others have measured, repeated here: equal, different, or not to be told.
 
-use punctual_judge::Difference;
+use punctual_judge::{Difference, fate};
 use punctual_model::Run;
 use punctual_model::run::State;
 use serde_json::{Value, json};
 
 use crate::gate::differs;
-use crate::matrix::fate;
 use crate::text::{Lines, clean, counted, list};
 
 /// What came of repeating the runs in a file.

@@ -4,10 +4,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use punctual_judge::fate;
 use punctual_model::run::{Run, State};
 use toml::{Table, Value};
-
-use crate::matrix::fate;
 
 /// Why runs are not compared, in one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]

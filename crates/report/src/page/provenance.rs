@@ -2,12 +2,13 @@
 //! Where the numbers come from: what all runs have in common once, then what is each one's own.
 
 use maud::{Markup, html};
+use punctual_judge::fate;
 use punctual_model::record::Provenance;
 use punctual_model::{Recording, Run};
 use std::fmt::Write as _;
 
 use super::evidence::name;
-use crate::matrix::{Matrix, fate};
+use crate::matrix::Matrix;
 use crate::shell::{folded, wide};
 use crate::text::{counted, thousands};
 
