@@ -34,7 +34,10 @@ fn trials(scratch: &Scratch, more: &[&str]) -> (Vec<Value>, String) {
     let ended = scratch.run(&[&words, more, &["--json"]].concat());
     assert_eq!(ended.stderr, "", "{more:?}");
     let json: Value = serde_json::from_str(&ended.stdout).unwrap();
-    let text = scratch.run(&[&words, more].concat()).stdout;
+    // What was measured is taken from the store; told once why is enough.
+    let text = scratch
+        .run(&[&words, more, &["--no-explain"]].concat())
+        .stdout;
     (json["trials"].as_array().unwrap().clone(), text)
 }
 

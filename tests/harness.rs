@@ -106,16 +106,24 @@ pub fn suite(name: &str, subjects: &[&str], rest: &str) -> String {
     format!("name = \"{name}\"\nsummary = \"{name}\"\n{rest}\n{subjects}")
 }
 
-/// The directory of the built programs.
+/// The directory of the built programs: those of `./build --tests`, or of `./build` where the
+/// tests are optimised, too (`cargo test --release`).
 ///
 /// # Panics
 /// If they are not there.
 pub fn programs() -> PathBuf {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/release");
+    let (built, order) = if cfg!(debug_assertions) {
+        ("tests", "./build --tests")
+    } else {
+        ("release", "./build")
+    };
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../target")
+        .join(built);
     for program in ["punctual", "punctual-target"] {
         assert!(
             directory.join(program).is_file(),
-            "{program} is not built: run ./build, or all tests by ./test"
+            "{program} is not built: run {order}, or all tests by ./test"
         );
     }
     directory.canonicalize().expect("the directory is there")

@@ -149,7 +149,8 @@ pub fn check_directory(path: Option<&Path>) -> Result<()> {
 }
 
 /// Rows as columns of equal width, two spaces between them. Where a terminal or a page has
-/// only `width` columns, the last column of a row goes on below itself.
+/// only `width` columns, the last column of a row goes on below itself, or, where little is left
+/// for it, stands below the row.
 pub fn columns(rows: &[Vec<String>], width: usize) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest = |column: usize| {
@@ -170,8 +171,10 @@ pub fn columns(rows: &[Vec<String>], width: usize) -> String {
         let indent = first.chars().count();
         let lines = if width > indent + LEAST {
             wrap(last, &first, &" ".repeat(indent), width)
-        } else {
+        } else if indent + last.chars().count() <= width {
             vec![first + last]
+        } else {
+            [vec![first], wrap(last, BELOW, BELOW, width)].concat()
         };
         for line in lines {
             text.push_str(line.trim_end());
@@ -183,6 +186,9 @@ pub fn columns(rows: &[Vec<String>], width: usize) -> String {
 
 /// A column narrower than this is not wrapped: it would be a word a line.
 const LEAST: usize = 20;
+
+/// What stands before the last column where it is below its row.
+const BELOW: &str = "    ";
 
 #[cfg(test)]
 mod tests {
@@ -202,6 +208,15 @@ mod tests {
             .to_vec();
         let text = columns(&[row], 32);
         assert_eq!(text, "timer  how late is a thread that\n       sleeps\n");
+    }
+
+    #[test]
+    fn a_cell_with_little_room_stands_below_its_row() {
+        let row = |last: &str| ["debian-6.12", "6.12.1", last].map(str::to_owned).to_vec();
+        let text = columns(&[row("stock"), row("Debian's stock build")], 32);
+        let expected = "debian-6.12  6.12.1  stock\n\
+                        debian-6.12  6.12.1\n    Debian's stock build\n";
+        assert_eq!(text, expected);
     }
 
     #[test]

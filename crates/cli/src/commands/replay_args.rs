@@ -133,6 +133,12 @@ impl ReplayArgs {
             if own.is_empty() {
                 break;
             }
+            if !self.quiet {
+                say!(
+                    "{} is lived through again, to tell why it broke a limit",
+                    run.id
+                );
+            }
             let Some(told) = self.stories(run, &own, cancel) else {
                 break;
             };

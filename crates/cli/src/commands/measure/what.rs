@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, absolute};
 
 use anyhow::{Context as _, Result};
-use clap::{Args, Parser};
+use clap::{ArgGroup, Args, Parser};
 use punctual_agent::probes;
 use punctual_bench::virtual_bench::CPUS_MAX;
 use punctual_model::plan::Step;
@@ -18,6 +18,7 @@ use crate::UsageError;
 
 /// What is measured.
 #[derive(Clone, Debug, Default, Args)]
+#[command(group(ArgGroup::new("what").args(["suite", "probe"]).required(true).multiple(true)))]
 pub struct WhatArgs {
     /// The suite: a name that `punctual list suites` shows, or a TOML file
     #[arg(required_unless_present = "probe")]
