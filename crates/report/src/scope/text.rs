@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A story as text for a terminal.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use punctual_model::{Nanos, Run};
@@ -306,12 +308,23 @@ fn timeline(story: &Breakdown, width: usize) -> String {
     };
     let mut text = "       at ns       for ns  until\n".to_owned();
     let mut stage: Option<PathStage> = None;
-    for part in &story.parts {
+    let mut left = story.parts.as_slice();
+    while let Some(part) = left.first() {
         let is_new = stage.replace(part.stage) != Some(part.stage);
         let name = if is_new { part.stage.name() } else { "" };
-        let rest = format!("{name:10} {}", short(part, width.saturating_sub(38)));
-        text.push_str(&line(part.from, &exact(part.length), rest.trim_end()));
-        for told in told(part, story.span, width.saturating_sub(39)) {
+        let (these, others) = left.split_at(together(left));
+        left = others;
+        let (what, told) = if these.len() > 1 {
+            let what = format!("{} parts of less than 1 µs", thousands(these.len() as u64));
+            (what, in_all(these, width.saturating_sub(39)))
+        } else {
+            let told = told(part, story.span, width.saturating_sub(39));
+            (short(part, width.saturating_sub(38)), told)
+        };
+        let length = these.iter().fold(Nanos::ZERO, |sum, one| sum + one.length);
+        let rest = format!("{name:10} {what}");
+        text.push_str(&line(part.from, &exact(length), rest.trim_end()));
+        for told in told {
             let _ = writeln!(text, "{:39}{told}", "");
         }
     }
@@ -324,6 +337,39 @@ fn timeline(story: &Breakdown, width: usize) -> String {
         text.push_str(&paragraph(&format!("Note: {note}."), width));
     }
     text
+}
+
+/// A part shorter than this is told without its functions.
+const SHORT: Nanos = Nanos(1_000);
+
+/// More short parts than this in a row are told together: a thread that lets interrupts in
+/// again and again has thousands.
+const MANY: usize = 30;
+
+/// How many of the first parts are told in one line.
+fn together(parts: &[Part]) -> usize {
+    let is_alike = |one: &&Part| one.length < SHORT && one.stage == parts[0].stage;
+    match parts.iter().take_while(is_alike).count() {
+        count if count > MANY => count,
+        _ => 1,
+    }
+}
+
+/// What parts are, each kind with how often it comes and its time in all, the longest first.
+fn in_all(parts: &[Part], width: usize) -> Vec<String> {
+    let mut kinds = BTreeMap::<String, (usize, Nanos)>::new();
+    for part in parts {
+        let (times, sum) = kinds.entry(short(part, usize::MAX)).or_default();
+        *times += 1;
+        *sum += part.length;
+    }
+    let mut kinds: Vec<_> = kinds.into_iter().collect();
+    kinds.sort_by_key(|(_, (_, sum))| Reverse(*sum));
+    let line = |(kind, (times, sum)): (String, (usize, Nanos))| {
+        let rest = format!(" {} ({times}x)", exact(sum));
+        cut(&kind, width.saturating_sub(rest.len()).max(8)) + &rest
+    };
+    kinds.into_iter().map(line).collect()
 }
 
 /// An interrupt that one CPU sent another, in a sentence.
@@ -362,7 +408,7 @@ pub fn described(part: &Part) -> String {
 
 /// Functions are told where a part is long enough to matter; their times are never cut.
 pub fn told(part: &Part, span: SampleSpan, width: usize) -> Vec<String> {
-    if part.length.0 < 1000 {
+    if part.length < SHORT {
         return Vec::new();
     }
     let line = |indent: &str, function: &str, rest: String| {
@@ -418,4 +464,57 @@ pub fn spun(spin: &Spin) -> String {
 /// Text broken into lines.
 pub(super) fn paragraph(text: &str, width: usize) -> String {
     wrap(text, "", "", width).join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A switch of these parts, each so long, turn and turn about.
+    fn story(lengths: &[i64]) -> Breakdown {
+        let mut from = Nanos::ZERO;
+        let parts = lengths
+            .iter()
+            .zip([Cause::OtherThread, Cause::IrqsOff].iter().cycle());
+        let parts = parts.map(|(length, cause)| {
+            let begin = from;
+            from += Nanos(*length);
+            Part {
+                stage: PathStage::Switch,
+                cause: *cause,
+                from: begin,
+                length: Nanos(*length),
+                by: None,
+                cpu: None,
+                thread: "kernel thread (rcuc)".to_owned(),
+                main: None,
+                within: Vec::new(),
+            }
+        });
+        let parts = parts.collect();
+        Breakdown {
+            parts,
+            ..Breakdown::empty(SampleSpan::Lateness, from)
+        }
+    }
+
+    #[test]
+    fn many_short_parts_in_a_row_are_told_together_with_all_their_time() {
+        let lengths = [vec![5_000], vec![400; 31], vec![2_000]].concat();
+        let text = timeline(&story(&lengths), 80);
+        let expected = "       at ns       for ns  until\n\
+            \x20          0        5,000  switch     another thread: kernel thread (rcuc)\n\
+            \x20      5,000       12,400             31 parts of less than 1 µs\n\
+            \x20                                      interrupts off 6,400 (16x)\n\
+            \x20                                      another thread… thread (rcuc) 6,000 (15x)\n\
+            \x20     17,400        2,000             another thread: kernel thread (rcuc)\n\
+            \x20     19,400               sample taken\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_few_short_parts_are_told_each() {
+        let text = timeline(&story(&[400; 30]), 80);
+        assert_eq!(text.lines().count(), 32, "{text}");
+    }
 }
