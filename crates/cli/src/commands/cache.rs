@@ -106,7 +106,7 @@ fn list(directory: &Path) -> Result<()> {
     let (kernels, others) = (size(sum(true)), size(sum(false)));
     let limit = size(limit()?);
     output::print(&format!("{}\n", directory.display()))?;
-    output::print(&output::columns(&rows, output::width()))?;
+    output::print(&output::columns(&rows, output::text_width()))?;
     output::print(&format!(
         "kernels {kernels}, all else {others} of {limit} ({SIZE_VARIABLE})\n"
     ))

@@ -56,7 +56,7 @@ impl List {
             output::print_json(&json!({ "schema": "punctual.list/1", kind: values }))?;
         } else {
             let rows: Vec<_> = rows.into_iter().map(Row::cells).collect();
-            output::print(&output::columns(&rows, output::width()))?;
+            output::print(&output::columns(&rows, output::text_width()))?;
         }
         Ok(ExitStatus::Done)
     }
