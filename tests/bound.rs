@@ -91,7 +91,7 @@ fn a_stall_is_in_the_delay_or_the_interrupt_that_it_is() {
         )
     };
     let steps = [step("preempt-off"), step("irqs-off")].concat();
-    let steps = format!("modules = [\"stall\"]\n{steps}");
+    let steps = format!("modules = [\"backfire\", \"pulse\", \"stall\"]\n{steps}");
     let suite = &scratch.suite("mine", &["none", "rt"], &steps);
     let runs = scratch.measure(&[suite, "--jobs", "1"]);
     let told = |run: &Value, step: usize| {

@@ -21,63 +21,58 @@ groups = 1
 loops = 5
 "#;
 
+/// What was measured of each subject: all samples, and the digest of it.
+fn measured(runs: &[Value]) -> Vec<[Value; 3]> {
+    let told = |run: &Value| {
+        let name = run["subject"]["name"].clone();
+        [name, run["digest"].clone(), run["recordings"].clone()]
+    };
+    runs.iter().map(told).collect()
+}
+
+/// What decides is the seed: another is another interleaving.
 #[test]
-fn the_host_has_no_influence() {
+fn the_host_has_no_influence_and_the_seed_has() {
     let subjects = sized(&["none", "rt"][..], &["none", "full", "rt"]);
     let scratch = Scratch::new();
     let suite = &scratch.suite("small", subjects, SUITE);
-    let expected = digests(&scratch.measure(&[suite]));
-    assert_eq!(expected.len(), subjects.len());
-    assert_ne!(expected[0].1, expected[1].1);
+    let expected = measured(&scratch.measure(&[suite]));
+    let check = |runs: &[Value], how: &str| {
+        let (found, digests) = (measured(runs), digests(runs));
+        assert!(found == expected, "{how}: {digests:?}");
+    };
     {
         let _load = HostLoad::new();
-        assert_eq!(digests(&scratch.measure(&[suite])), expected, "under load");
+        check(&scratch.measure(&[suite]), "under load");
     }
-    let one_at_a_time = scratch.measure(&[suite, "--jobs", "1"]);
-    assert_eq!(digests(&one_at_a_time), expected, "one at a time");
-    let cold = scratch.measure(&[suite, "--cold"]);
-    assert_eq!(digests(&cold), expected, "without snapshot");
+    check(&scratch.measure(&[suite, "--jobs", "1"]), "one at a time");
     let elsewhere = Scratch::with_new_cache();
     let suite = &elsewhere.suite("small", subjects, SUITE);
+    let anew = elsewhere.measure(&[suite, "--cold"]);
+    check(&anew, "without snapshot, in another directory");
     let anew = elsewhere.measure(&[suite]);
-    assert_eq!(
-        digests(&anew),
-        expected,
-        "snapshot made anew, in another directory"
-    );
-}
-
-#[test]
-fn everything_that_is_measured_is_the_same_not_only_the_digest() {
-    let scratch = Scratch::new();
-    let suite = &scratch.suite("small", &["none", "full", "rt"], SUITE);
-    let recordings = || -> Vec<Value> {
-        let runs = scratch.measure(&[suite, "--subject", "rt"]);
-        runs.iter().map(|run| run["recordings"].clone()).collect()
-    };
-    assert_eq!(recordings(), recordings());
-}
-
-#[test]
-fn another_seed_is_another_interleaving() {
-    let scratch = Scratch::new();
-    let suite = &scratch.suite("small", &["none", "full", "rt"], SUITE);
-    let runs = scratch.measure(&[suite, "--subject", "none", "--seeds", "1..3"]);
-    let mut digests: Vec<String> = digests(&runs)
-        .into_iter()
-        .map(|(_, digest)| digest)
+    check(&anew, "snapshot made anew");
+    let other = measured(&scratch.measure(&[suite, "--seed", "2"]));
+    let mut all: Vec<String> = [expected, other]
+        .concat()
+        .iter()
+        .map(|[_, digest, _]| digest.to_string())
         .collect();
-    digests.sort();
-    digests.dedup();
-    assert_eq!(digests.len(), 3);
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 2 * subjects.len(), "{all:?}");
 }
 
 #[test]
 fn a_slower_virtual_cpu_takes_longer() {
     let scratch = Scratch::new();
-    let suite = &scratch.suite("small", &["none", "full", "rt"], SUITE);
+    let suite = &scratch.suite(
+        "idle",
+        &["rt"],
+        "[[step]]\nprobe = \"timer\"\nsamples = 100\n",
+    );
     let mean = |ns: &str| {
-        let runs = scratch.measure(&[suite, "--subject", "rt", "--ns-per-insn", ns]);
+        let runs = scratch.measure(&[suite, "--ns-per-insn", ns]);
         assert_eq!(runs[0]["ns_per_insn"].to_string(), ns);
         runs[0]["recordings"][0]["mean"].as_f64().unwrap()
     };

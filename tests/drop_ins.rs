@@ -746,7 +746,7 @@ fn assert_refused_without_privileges(program: &Path) {
 #[test]
 fn they_run_in_a_guest_too() {
     const SUITE: &str = r#"
-        modules = ["backfire"]
+        modules = ["backfire", "pulse", "stall"]
         [[step]]
         probe = "program"
         run = ["punctual-target", "cyclictest", "-q", "-l200", "-i1000", "-p80"]

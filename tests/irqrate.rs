@@ -8,7 +8,7 @@ use punctual_tests::{Scratch, finding, sized};
 const WIDTHS: [(&str, f64); 2] = [("debian-6.12", 4.0), ("debian-6.12-rt", 1.25)];
 
 const SUITE: &str = r#"
-modules = ["pulse"]
+modules = ["backfire", "pulse", "stall"]
 [[step]]
 probe = "irqrate"
 burst_ms = 40

@@ -22,11 +22,11 @@ use rustix::process::{Pid, Signal, kill_process};
 const SUITE: &str = r#"
 [[step]]
 probe = "timer"
-samples = 50
+samples = 20
 [[step]]
 probe = "timer"
 load = "ls-recursive"
-samples = 100
+samples = 40
 "#;
 
 /// How often both runs have to make their snapshot anew.

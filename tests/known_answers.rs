@@ -121,8 +121,8 @@ fn number(text: &str, after: &str) -> f64 {
 /// The probe, and the program with the same settings; so many samples each.
 fn programs(samples: usize) -> [String; 2] {
     let ours =
-        format!("probe = \"timer\"\ninterval_us = 997\npriority = 80\nsamples = {samples}\n");
-    let options = "\"-q\", \"-N\", \"-m\", \"-t1\", \"-a0\", \"-p80\", \"-i997\", \"-h30000\"";
+        format!("probe = \"timer\"\ninterval_us = 499\npriority = 80\nsamples = {samples}\n");
+    let options = "\"-q\", \"-N\", \"-m\", \"-t1\", \"-a0\", \"-p80\", \"-i499\", \"-h30000\"";
     let theirs =
         format!("probe = \"program\"\nrun = [\"cyclictest\", {options}, \"-l{samples}\"]\n");
     [ours, theirs]
@@ -133,7 +133,10 @@ fn in_order(order: &[String; 2]) -> String {
     let step = |load: &str, what: &String| format!("[[step]]\nload = \"{load}\"\n{what}");
     let both = |load| order.each_ref().map(|what| step(load, what)).concat();
     let steps = ["idle", "stress"].map(both);
-    format!("programs = [\"cyclictest\"]\n{}", steps.concat())
+    format!(
+        "programs = [\"cyclictest\", \"hackbench\", \"oslat\"]\n{}",
+        steps.concat()
+    )
 }
 
 /// How many samples each takes, and how many are left without the latest 5 %; under stress
@@ -265,20 +268,26 @@ fn timer_agrees_with_cyclictest() {
 /// is the same.
 #[test]
 fn timer_agrees_with_cyclictest_on_each_of_two_cpus() {
-    const OURS: &str = "probe = \"timer\"\ninterval_us = 997\npriority = 80\nsamples = 500\n";
+    const OURS: &str = "probe = \"timer\"\ninterval_us = 997\npriority = 80\nsamples = ";
     const THEIRS: &str = r#"probe = "program"
-        run = ["cyclictest", "-q", "-S", "-d0", "-A0", "-N", "-m", "-p80", "-i997", "-l500"]
-    "#;
+        run = ["cyclictest", "-q", "-S", "-d0", "-A0", "-N", "-m", "-p80", "-i997", "-l"#;
     if !has_fair_qemu() {
         return;
     }
     let scratch = Scratch::new();
-    let loads = sized(&["idle"][..], &["idle", "stress"]);
+    let (loads, samples) = sized((&["idle"][..], 250), (&["idle", "stress"], 500));
+    let programs = [format!("{OURS}{samples}"), format!("{THEIRS}{samples}\"]")];
     let steps: Vec<String> = loads
         .iter()
-        .flat_map(|load| [OURS, THEIRS].map(|what| format!("[[step]]\nload = \"{load}\"\n{what}")))
+        .flat_map(|load| {
+            let step = |what: &String| format!("[[step]]\nload = \"{load}\"\n{what}\n");
+            programs.each_ref().map(step)
+        })
         .collect();
-    let suite = format!("programs = [\"cyclictest\"]\n{}", steps.concat());
+    let suite = format!(
+        "programs = [\"cyclictest\", \"hackbench\", \"oslat\"]\n{}",
+        steps.concat()
+    );
     let suite = &scratch.suite("two", &[], &suite);
     let words = [suite, "--kernel", KERNELS[1], "--cpus", "2"];
     let runs = scratch.measure(&[&words[..], &["--seeds", "1..4"]].concat());
@@ -325,12 +334,12 @@ fn timer_agrees_with_cyclictest_on_each_of_two_cpus() {
 }
 
 /// On PREEMPT_RT one execution takes up to twice as long as another, and a message by a socket
-/// takes longest. Half as long again is seen in any case; [`LONGER_NS`] for each message by a
-/// pipe on the stock kernel.
+/// takes longest. Twice as long is seen in any case; [`LONGER_NS`] for each message by a pipe on
+/// the stock kernel.
 #[test]
 fn hackbench_agrees_with_that_of_rt_tests() {
     const SUITE: &str = r#"
-        programs = ["hackbench"]
+        programs = ["cyclictest", "hackbench", "oslat"]
         [[step]]
         probe = "hackbench"
         ipc = "IPC"
@@ -362,7 +371,7 @@ fn hackbench_agrees_with_that_of_rt_tests() {
             let more = if is_exact {
                 messages * LONGER_NS / 1e9
             } else {
-                mean(&ours) / 2.0
+                mean(&ours)
             };
             let what = format!("{kernel} {ipc}, in s");
             Bound::ShareAndNoise(0.1).check(&ours, &theirs, Some(more), &what);
@@ -471,7 +480,7 @@ fn a_longer_handler_moves_the_highest_interrupt_rate_by_its_length() {
         "[[step]]\nprobe = \"irqrate\"\nbursts = [1000]\nburst_ms = 40\nrepeats = 1\nhandler_ns = ";
     let scratch = Scratch::new();
     let suite = format!(
-        "name = \"rate\"\nsummary = \"\"\nmodules = [\"pulse\"]\n{STEP}20000\n{STEP}40000\n"
+        "name = \"rate\"\nsummary = \"\"\nmodules = [\"backfire\", \"pulse\", \"stall\"]\n{STEP}20000\n{STEP}40000\n"
     );
     let suite = &scratch.file("rate.toml", suite);
     let kernels = ["--kernel", "debian-6.12", "--kernel", "debian-6.12-rt"];

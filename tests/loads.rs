@@ -61,7 +61,7 @@ fn work<'a>(run: &'a Value, load: &str) -> &'a [Value] {
 #[test]
 fn every_load_of_a_guest_proves_its_work_while_samples_are_taken() {
     let scratch = Scratch::new();
-    let count = sized(300, 1_000);
+    let count = sized(150, 1_000);
     let run = run(&scratch, &LOADS.map(|load| step(load, count)).concat());
     assert_eq!(run["unsupported"], json!([]), "{:#}", run["unsupported"]);
     for load in LOADS {

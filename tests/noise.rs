@@ -12,8 +12,9 @@ const TICK_NS: i64 = 4_000_000;
 
 /// The recordings of one step, of a guest with so many CPUs.
 fn measure(scratch: &Scratch, kernel: &str, cpus: &str, step: &str) -> Vec<Value> {
-    let text =
-        format!("name = \"noise\"\nsummary = \"\"\nmodules = [\"stall\"]\n[[step]]\n{step}\n");
+    let text = format!(
+        "name = \"noise\"\nsummary = \"\"\nmodules = [\"backfire\", \"pulse\", \"stall\"]\n[[step]]\n{step}\n"
+    );
     let suite = &scratch.file("noise.toml", text);
     let run = scratch.measure(&[suite, "--kernel", kernel, "--cpus", cpus]);
     assert_eq!(run[0]["unsupported"], Value::Array(Vec::new()), "{kernel}");
@@ -86,7 +87,9 @@ fn oslat_of_rt_tests_sees_the_same_interruptions() {
     let noise = "[[step]]\nprobe = \"noise\"\nduration_ms = 1000\n";
     let oslat = "[[step]]\nprobe = \"program\"\n\
         run = [\"oslat\", \"-D\", \"1s\", \"-c\", \"0\", \"-C\", \"0\", \"-b\", \"64\", \"-z\"]\n";
-    let mut text = "name = \"both\"\nsummary = \"\"\nprograms = [\"oslat\"]\n".to_owned();
+    let mut text =
+        "name = \"both\"\nsummary = \"\"\nprograms = [\"cyclictest\", \"hackbench\", \"oslat\"]\n"
+            .to_owned();
     for _ in 0..2 {
         write!(text, "{noise}{oslat}").unwrap();
     }

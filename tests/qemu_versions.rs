@@ -13,7 +13,7 @@ use punctual_tests::{Scratch, digests, finding};
 use serde_json::Value;
 
 const STALL: &str = r#"
-modules = ["stall", "pulse", "backfire"]
+modules = ["backfire", "pulse", "stall"]
 [[step]]
 probe = "timer"
 samples = 30

@@ -66,7 +66,7 @@ const ROUNDING_NS: i64 = 2;
 
 /// Two subjects of the demo, or all four, with these steps.
 fn stalls(steps: &str) -> String {
-    let modules = "modules = [\"stall\", \"pulse\", \"backfire\"]\n";
+    let modules = "modules = [\"backfire\", \"pulse\", \"stall\"]\n";
     let subjects = sized(&["full", "rt"][..], &["none", "voluntary", "full", "rt"]);
     suite("stalls", subjects, &format!("{modules}{steps}"))
 }

@@ -125,7 +125,7 @@ const WAITS: [(&str, &str, &[&str]); 3] = [
 
 /// One step for each.
 fn waits() -> String {
-    let mut text = "name = \"waits\"\nsummary = \"\"\ncpus = 2\nmodules = [\"stall\"]\n".to_owned();
+    let mut text = "name = \"waits\"\nsummary = \"\"\ncpus = 2\nmodules = [\"backfire\", \"pulse\", \"stall\"]\n".to_owned();
     for (number, (kind, wants, _)) in WAITS.iter().enumerate() {
         write!(
             text,

@@ -7,7 +7,7 @@ use punctual_tests::explained::{check_sum, explain, number, samples};
 use punctual_tests::{Scratch, finding, runs};
 use serde_json::Value;
 
-const STALL: &str = "modules = [\"stall\"]\n";
+const STALL: &str = "modules = [\"backfire\", \"pulse\", \"stall\"]\n";
 
 /// A path that a stall falls into, the parameters of its probe, and the moment of the stall,
 /// in ns from the begin of the round or burst. Between the paths of `semaphore` and `switch`

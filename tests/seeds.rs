@@ -41,7 +41,7 @@ const SHORT: [(&str, &str); 18] = [
 /// What the target found in the probe as the first and only step: no other step's end moves it.
 fn recordings(scratch: &Scratch, probe: &str, parameters: &str) -> Vec<Value> {
     let suite = format!(
-        "name = \"{probe}\"\nsummary = \"\"\nmodules = [\"backfire\", \"pulse\"]\n\
+        "name = \"{probe}\"\nsummary = \"\"\nmodules = [\"backfire\", \"pulse\", \"stall\"]\n\
          programs = [\"/usr/bin/convert\"]\n\
          files = [\"/usr/lib/x86_64-linux-gnu/ImageMagick-*/modules-*/coders/pnm.*\"]\n\
          [[step]]\nprobe = \"{probe}\"\n{parameters}\n"

@@ -28,7 +28,10 @@ fn stalls() -> String {
              stall = {{ kind = \"{kind}\", us = 200, sample = 20 }}\n"
         )
     });
-    format!("modules = [\"stall\"]\n{}", steps.concat())
+    format!(
+        "modules = [\"backfire\", \"pulse\", \"stall\"]\n{}",
+        steps.concat()
+    )
 }
 
 /// The culprit of a capture: its stage, its cause, its function, and for how long it held.
@@ -105,7 +108,7 @@ fn a_stall_of_known_length_is_named_by_the_events_and_runs_stay_repeatable() {
 /// the release, and its stack has the function.
 #[test]
 fn interrupts_off_in_a_process_are_told_by_the_function_that_has_them_off() {
-    const MASKED: &str = "modules = [\"stall\"]\n[load.masked]\nsummary = \"\"\n\
+    const MASKED: &str = "modules = [\"backfire\", \"pulse\", \"stall\"]\n[load.masked]\nsummary = \"\"\n\
         [[load.masked.worker]]\nunit = \"stalls\"\ncount = \"lines\"\nendless = true\n\
         run = [\"sh\", \"-c\", 'exec 3<>/dev/stall; while :; do echo irqs-off 200 >&3; echo; \
         usleep 700; done']\n\
@@ -129,7 +132,7 @@ fn interrupts_off_in_a_process_are_told_by_the_function_that_has_them_off() {
 fn an_interruption_is_named_and_the_tracer_goes_with_its_step() {
     const GONE: &str = "mkdir /t && mount -t tracefs none /t && [ -z \"$(ls /t/instances)\" ]";
     let text = format!(
-        "modules = [\"stall\"]\n\
+        "modules = [\"backfire\", \"pulse\", \"stall\"]\n\
          [[step]]\nprobe = \"noise\"\nduration_ms = 200\n\
          stall = {{ kind = \"irqs-off\", us = 200, sample = 0 }}\n\
          [[step]]\nprobe = \"program\"\nrun = [\"sh\", \"-c\", '{GONE}']\nsamples = 1\n"

@@ -113,7 +113,7 @@ fn different(scratch: &Scratch) -> Result<()> {
         .iter()
         .map(|(probe, samples)| step(probe, *samples))
         .collect();
-    let modules = "modules = [\"backfire\", \"pulse\"]\n";
+    let modules = "modules = [\"backfire\", \"pulse\", \"stall\"]\n";
     let text = suite("different", &["none", "rt"], &format!("{modules}{steps}"));
     let suite = scratch.file("different.toml", text);
     let seeds = ["--seeds", &format!("1..{RUNS}")];
@@ -215,7 +215,7 @@ fn injected(one_in: u32, samples: u64) -> String {
          echo irqs-off 300 after=$us >&3; usleep $((us + 400)); echo; done"
     );
     let load = format!(
-        "modules = [\"stall\"]\n[load.stalls]\nsummary = \"stalls of 300 µs\"\n\
+        "modules = [\"backfire\", \"pulse\", \"stall\"]\n[load.stalls]\nsummary = \"stalls of 300 µs\"\n\
          [[load.stalls.worker]]\nrun = [\"sh\", \"-c\", '{script}']\nunit = \"stalls\"\n\
          count = \"lines\"\nendless = true\n"
     );

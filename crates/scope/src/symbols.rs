@@ -2,6 +2,12 @@
 //! The guest kernel's own names for its code, from its `/proc/kallsyms`.
 
 use std::collections::HashMap;
+use std::fmt::Display;
+use std::io::Read as _;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD as STANDARD;
+use flate2::read::GzDecoder;
 
 /// A name for an address and all that follow, up to the next name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +36,24 @@ const VARIABLES: [&str; 2] = ["__preempt_count", "pcpu_hot"];
 /// What begins the second name that some functions have in Linux 7.2, not yet in 6.12: among
 /// them `memcpy` and the retpolines, which code that runs early calls by it.
 const EARLY: &str = "__pi_";
+
+/// More than the names of any kernel, in bytes.
+const TEXT_MAX: u64 = 64 << 20;
+
+/// What `gzip | base64` made of a text; an error where it did not.
+pub fn unpacked(packed: &str) -> Result<String, String> {
+    let damaged = |error: &dyn Display| format!("their list is damaged on its way: {error}");
+    let packed = STANDARD.decode(packed.trim());
+    let packed = packed.map_err(|error| damaged(&error))?;
+    let mut text = String::new();
+    let mut reader = GzDecoder::new(packed.as_slice()).take(TEXT_MAX);
+    let read = reader.read_to_string(&mut text);
+    read.map_err(|error| damaged(&error))?;
+    if reader.limit() == 0 {
+        return Err(format!("their list is longer than {TEXT_MAX} bytes"));
+    }
+    Ok(text)
+}
 
 impl Symbols {
     /// Reads the text of `/proc/kallsyms`; an error where there is nothing of use in it.
@@ -94,6 +118,11 @@ impl Symbols {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
     use super::*;
 
     const TEXT: &str = "\
@@ -106,6 +135,24 @@ ffffffff81002000 t second
 ffffffff82000000 D data
 ffffffffc0000000 t stall_run\t[stall]
 ";
+
+    fn packed(text: &[u8]) -> String {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(text).unwrap();
+        STANDARD.encode(encoder.finish().unwrap())
+    }
+
+    #[test]
+    fn a_packed_text_is_unpacked_and_a_damaged_or_endless_one_is_refused() {
+        let whole = packed(TEXT.as_bytes());
+        assert_eq!(unpacked(&format!("{whole}\n")).unwrap(), TEXT);
+        let damaged = [&whole[..whole.len() - 8], &whole[4..], "grep: no", "", "A"];
+        for damaged in damaged {
+            assert!(unpacked(damaged).unwrap_err().contains("damaged"));
+        }
+        let endless = packed(&vec![b'a'; TEXT_MAX as usize + 1]);
+        assert!(unpacked(&endless).unwrap_err().contains("longer"));
+    }
 
     #[test]
     fn an_address_has_the_name_before_it() {

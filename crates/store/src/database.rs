@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One transaction of either database, with one text for each statement.
 //!
-//! Statements are written for `SQLite`; those of [`crate::server`] are translated. The words for
+//! Statements are written for `SQLite`; those of [`crate::postgresql`] are translated. The words for
 //! values are rusqlite's.
 
 use rusqlite::types::{FromSql, Value, ValueRef};
 use rusqlite::{CachedStatement, ToSql, named_params};
 
 use crate::error::Fault;
-use crate::{server, sql};
+use crate::{postgresql, sql};
 
 /// What a statement is given, by name.
 pub type Parameters<'p> = &'p [(&'p str, &'p dyn ToSql)];
@@ -27,7 +27,7 @@ pub enum Transaction<'a> {
     /// Of an `SQLite` file.
     File(rusqlite::Transaction<'a>),
     /// Of a `PostgreSQL` server.
-    Server(server::Transaction<'a>),
+    Server(postgresql::Transaction<'a>),
 }
 
 impl Transaction<'_> {
@@ -166,7 +166,7 @@ impl Row<'_> {
     pub fn cell(&self, column: &str) -> Result<Cell<'_>, Fault> {
         match self {
             Self::File(row) => Ok(Cell::Borrowed(row.get_ref(column)?)),
-            Self::Server(row) => server::cell(row, column),
+            Self::Server(row) => postgresql::cell(row, column),
         }
     }
 

@@ -21,8 +21,8 @@ mod migrate;
 mod owner;
 mod password;
 mod place;
+mod postgresql;
 mod rows;
-mod server;
 mod sql;
 mod stories;
 #[cfg(test)]
@@ -58,7 +58,7 @@ pub use crate::error::StoreError;
 pub use crate::filter::Filter;
 use crate::owner::Owner;
 pub use crate::place::{Address, Place};
-use crate::server::Server;
+use crate::postgresql::Server;
 pub use crate::stories::Story;
 pub use crate::transfer::Transferred;
 

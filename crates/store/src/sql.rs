@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! All the SQL that there is, for both databases: written for `SQLite`, and translated for
-//! `PostgreSQL` by [`crate::server`]. It keeps to what both understand.
+//! `PostgreSQL` by [`crate::postgresql`]. It keeps to what both understand.
 //!
 //! Times are columns that end in `_ns`, whole nanoseconds. Maps of facts are JSON
 //! objects, for `SQLite`'s `json_extract`. A recording's `body` is CBOR; the columns beside

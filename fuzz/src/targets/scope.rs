@@ -3,7 +3,7 @@
 
 use punctual_model::Nanos;
 use punctual_scope::guest_clock::GuestClock;
-use punctual_scope::symbols::Symbols;
+use punctual_scope::symbols::{Symbols, unpacked};
 
 use super::{fixtures, text, texts};
 use crate::Target;
@@ -39,6 +39,7 @@ pub const KALLSYMS: Target = Target {
             ffffffff82000000 D data\nffffffffc0000000 t stall_run\t[stall]\n"])
     },
     run: |bytes| {
+        let _ = unpacked(&text(bytes));
         if let Ok(symbols) = Symbols::parse(&text(bytes)) {
             for address in [0, 0xffff_ffff_8100_1abc, u64::MAX] {
                 let _ = symbols

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where is measured: each bench's subjects, ready to run.
+
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use punctual_bench::labgrid::{Held, Place};
+use punctual_bench::ssh::{Board, Destination, Route, SshSystem};
+use punctual_bench::virtual_bench::{Start, TURN};
+use punctual_kernels::paths;
+use punctual_model::Nanos;
+use punctual_model::suite::{SubjectSpec, Suite};
+use punctual_runner::systems::{self, Builder, Equipment, PreparedSystem};
+use punctual_runner::{Companion, loads};
+
+use super::MeasureArgs;
+use super::labgrid_args;
+use crate::commands::{catalog, virtual_bench};
+use crate::interrupt;
+use crate::output::say;
+
+/// Where, as users write it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Bench {
+    Virtual,
+    Host,
+    Ssh(Destination),
+    Labgrid(Place),
+}
+
+impl FromStr for Bench {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            None if text == "virtual" => Ok(Self::Virtual),
+            None if text == "host" => Ok(Self::Host),
+            Some(("ssh", destination)) => destination.parse().map(Self::Ssh),
+            Some(("labgrid", place)) => place.parse().map(Self::Labgrid),
+            _ => Err("expected virtual, host, ssh:[USER@]HOST or labgrid:PLACE".into()),
+        }
+    }
+}
+
+impl MeasureArgs {
+    fn silence(&self) -> Duration {
+        Duration::from_secs(self.patience)
+    }
+
+    pub(super) fn host(&self) -> Result<PreparedSystem> {
+        Ok(systems::host(paths::cache_dir()?, self.silence()))
+    }
+
+    /// A place of labgrid: it is held as long as there is its system.
+    pub(super) fn place(
+        &self,
+        place: &Place,
+        suite: &Suite,
+    ) -> Result<(SubjectSpec, PreparedSystem)> {
+        // From here on Ctrl-C gives the place back.
+        let cancel = interrupt::flag()?;
+        let tell = labgrid_args::tell(self.quiet);
+        let mut held = Held::take(place, &paths::cache_dir()?, self.resume, tell)?;
+        held.prepare(&self.labgrid.preparation(), cancel)?;
+        let route = Route::Labgrid(held.client().clone());
+        self.board(&route, Some(held), suite)
+    }
+
+    /// A board: what answers there is the subject.
+    pub(super) fn board(
+        &self,
+        route: &Route,
+        place: Option<Held>,
+        suite: &Suite,
+    ) -> Result<(SubjectSpec, PreparedSystem)> {
+        let boots = place.is_some() && self.labgrid.preparation().boots();
+        let patience = if boots {
+            self.silence()
+        } else {
+            Duration::ZERO
+        };
+        let find = |found| Companion::Target(found).find();
+        let cancel = interrupt::flag()?;
+        let mut board = Board::reach(route, find, patience, cancel)?;
+        let subject = SubjectSpec {
+            name: route.name().to_owned(),
+            kernel: board.hello.release.clone(),
+            boot: board.hello.cmdline.clone(),
+        };
+        let absent = if self.build_modules {
+            let say = &mut |message: &str| self.say(message);
+            systems::build_modules(&mut board, suite, cancel, say)?
+        } else {
+            systems::not_asked_for(suite)
+        };
+        let system = SshSystem {
+            board,
+            place: place.map(Arc::new),
+            cache: paths::cache_dir()?,
+            patience: self.silence(),
+            resume: self.resume,
+        };
+        Ok((subject, systems::board(system, absent)))
+    }
+
+    fn say(&self, message: &str) {
+        if !self.quiet {
+            say!("{message}");
+        }
+    }
+
+    /// The subjects as guests, ready to run.
+    pub(super) fn guests(
+        &self,
+        suite: &Suite,
+        subjects: &[SubjectSpec],
+    ) -> Result<Vec<PreparedSystem>> {
+        let cache = paths::cache_dir()?;
+        let mut bench = virtual_bench(&cache, suite.cpus.get())?;
+        bench.silence = self.silence();
+        let say = &mut |message: &str| self.say(message);
+        let mut equipment = Equipment::of(suite, &loads::of(suite)?, say)?;
+        equipment.memory_mib = self.memory.unwrap_or(suite.memory_mib);
+        let turn = self.turn_us.map(|micros| Nanos::from_micros(micros.into()));
+        equipment.turn = turn.unwrap_or(TURN);
+        equipment.ns_per_insn = self.ns_per_insn.unwrap_or(1);
+        if self.cold {
+            equipment.start = Start::Cold;
+        }
+        let builder = Builder {
+            bench: &bench,
+            catalog: &catalog()?,
+            cache: &cache,
+            equipment: &equipment,
+        };
+        Ok(builder.build(subjects, say)?)
+    }
+}
+
+/// The kernel that runs here.
+pub(super) fn this_machine() -> Result<SubjectSpec> {
+    let read = |path| std::fs::read_to_string(path).with_context(|| String::from(path));
+    Ok(SubjectSpec {
+        name: "host".to_owned(),
+        kernel: read("/proc/sys/kernel/osrelease")?.trim().to_owned(),
+        boot: read("/proc/cmdline")?.trim().to_owned(),
+    })
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The plans of all runs: which seeds, and how much of the suite each measures.
+
+use std::num::NonZeroU32;
+
+use anyhow::Result;
+use punctual_model::plan::{SEED_MAX, Step};
+use punctual_model::suite::Suite;
+use punctual_model::{Nanos, Plan};
+use punctual_runner::{loads, suites};
+
+use super::MeasureArgs;
+use super::bench::Bench;
+use crate::UsageError;
+
+/// Virtual runs longer than this, by what their samples take, are shared by several: under a
+/// full load a virtual minute takes about ten on the wall.
+const LONGEST_VIRTUAL_RUN: Nanos = Nanos::from_millis(60_000);
+/// In real time what was measured so far is stored time and again.
+const LONGEST_REAL_RUN: Nanos = Nanos::from_millis(24 * 3_600_000);
+
+/// How often what was measured so far is stored, in seconds.
+const STORE_EVERY: Option<NonZeroU32> = NonZeroU32::new(60);
+
+/// The plans of all runs on one subject.
+pub struct Plans {
+    pub(super) plans: Vec<Plan>,
+    /// Whether the runs are shards of one measurement.
+    pub(super) pooled: bool,
+}
+
+impl Plans {
+    /// The first of them, in TOML.
+    pub fn first_toml(&self) -> String {
+        self.plans.first().map_or_else(String::new, Plan::to_toml)
+    }
+
+    /// Whether the runs are shards of one measurement: their number is given by its size.
+    pub fn are_shards(&self) -> bool {
+        self.pooled
+    }
+}
+
+impl MeasureArgs {
+    /// A plan for each run, of `seeds` where no others are asked for. What is wrong with the
+    /// suite is said here, before any boot.
+    pub fn plans(&self, suite: &Suite, seeds: Option<usize>) -> Result<Plans> {
+        let loads = loads::of(suite)?;
+        // All steps at once, before they are divided: an error names the step of the suite.
+        suites::plan(suite, &suite.steps, &loads, self.first_seed())?;
+        let shards = self.scale.scale().shards(&suite.steps, self.longest())?;
+        let pooled = shards.len() > 1;
+        let seeds = match &self.seeds {
+            Some(_) if pooled => return Err(too_many_seeds(shards.len()).into()),
+            Some(seeds) => seeds.0.clone(),
+            None => {
+                let count = match seeds {
+                    _ if pooled => shards.len(),
+                    Some(count) => count,
+                    None if self.seed.is_some() || self.bench != Bench::Virtual => 1,
+                    None => suite.seeds.get() as usize,
+                };
+                (self.first_seed()..=SEED_MAX).take(count).collect()
+            }
+        };
+        if seeds.len() < shards.len() {
+            let runs = shards.len();
+            return Err(UsageError(format!(
+                "so many samples take {runs} runs, and the last would have a seed above \
+                 {SEED_MAX}: choose a lower --seed"
+            ))
+            .into());
+        }
+        let plan = |(seed, steps): (u64, &Vec<Step>)| {
+            let mut plan = suites::plan(suite, steps, &loads, seed)?;
+            self.complete(&mut plan);
+            Ok(plan)
+        };
+        let plans: Result<_> = seeds
+            .into_iter()
+            .zip(shards.iter().cycle())
+            .map(plan)
+            .collect();
+        Ok(Plans {
+            plans: plans?,
+            pooled,
+        })
+    }
+
+    /// What a suite does not say.
+    fn complete(&self, plan: &mut Plan) {
+        plan.past = self.past;
+        plan.allow_idle_states = self.allow_idle_states;
+        plan.hwlat_s = self.hwlat.and_then(NonZeroU32::new);
+        plan.tracing = self.tracing;
+        if self.bench != Bench::Virtual {
+            plan.tell_every_s = self.store_every.or(STORE_EVERY);
+        }
+    }
+
+    /// A plan for each of `count` seeds, those of `before` runs left out.
+    pub fn plans_after(&self, suite: &Suite, before: usize, count: usize) -> Result<Plans> {
+        let seeds = (self.first_seed()..=SEED_MAX).skip(before).take(count);
+        self.plans_of(suite, &seeds.collect::<Vec<_>>())
+    }
+
+    /// A plan for each of these seeds.
+    pub fn plans_of(&self, suite: &Suite, seeds: &[u64]) -> Result<Plans> {
+        let loads = loads::of(suite)?;
+        let steps = self.scale.scale().shards(&suite.steps, self.longest())?;
+        let [steps] = steps.as_slice() else {
+            return Err(too_many_seeds(steps.len()).into());
+        };
+        let plan = |seed: &u64| {
+            let mut plan = suites::plan(suite, steps, &loads, *seed)?;
+            self.complete(&mut plan);
+            Ok(plan)
+        };
+        let plans: Result<_> = seeds.iter().map(plan).collect();
+        Ok(Plans {
+            plans: plans?,
+            pooled: false,
+        })
+    }
+
+    fn longest(&self) -> Nanos {
+        match self.bench {
+            Bench::Virtual => LONGEST_VIRTUAL_RUN,
+            Bench::Host | Bench::Ssh(_) | Bench::Labgrid(_) => LONGEST_REAL_RUN,
+        }
+    }
+}
+
+fn too_many_seeds(runs: usize) -> UsageError {
+    UsageError(format!(
+        "so many samples take {runs} runs, each with a seed of its own: give the first one \
+         by --seed instead of --seeds"
+    ))
+}
