@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,6 +29,7 @@ use crate::system::{Afterwards, Listener, RunEnding, SystemUnderTest};
 use crate::watch::{Until, Watch, Watched, is_ready};
 use crate::workdir::WorkDir;
 use punctual_kernels::checksum;
+use punctual_kernels::child::ends_with_parent;
 
 /// How long a target that is asked to end may take to end its step and to send what it has:
 /// after 5 s it gives up by itself.
@@ -120,9 +121,7 @@ impl HostSystem {
         fs::write(directory.join("plan"), plan).map_err(at())?;
         let file = |name: &str| File::create(directory.join(name)).map_err(at());
         let status_page = status_page().map_err(at())?;
-        let child = Command::new("setpriv")
-            .args(["--pdeathsig", "TERM", "--"])
-            .arg(&self.target)
+        let child = ends_with_parent("TERM", &[], &self.target)
             .args([Path::new("run"), &directory.join("plan")])
             .env("PUNCTUAL_STATUS_PAGE", path_of(&status_page))
             .stdin(Stdio::null())

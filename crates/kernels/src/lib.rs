@@ -15,6 +15,7 @@ pub mod build;
 pub mod busybox;
 mod catalog;
 pub mod checksum;
+pub mod child;
 pub mod disk;
 pub mod elf;
 mod error;

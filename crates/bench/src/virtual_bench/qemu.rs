@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use punctual_kernels::child::ends_with_parent;
 use punctual_model::{Architecture, Nanos, Progress};
 use serde_json::json;
 
@@ -113,9 +114,7 @@ impl Process {
         directory: &Path,
     ) -> Result<Self, Error> {
         let stderr = File::create(directory.join("stderr")).map_err(Error::at(directory))?;
-        let mut child = Command::new("setpriv")
-            .args(["--pdeathsig", "KILL", "--"])
-            .arg(&qemu.path)
+        let mut child = ends_with_parent("KILL", &[], &qemu.path)
             .args(arguments)
             .envs(environment)
             .current_dir(directory)

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use super::error::BuildError;
+use crate::child::ends_with_parent;
 
 /// `nobody` and `nogroup` on Debian, and nearly everywhere else.
 const NOBODY: u32 = 65_534;
@@ -46,15 +47,14 @@ impl Worker {
     /// A program without privileges, of an environment of its own; it ends when this process
     /// does. Ctrl-C does not reach it.
     pub(crate) fn command(self, program: &str) -> Command {
-        let mut command = Command::new("setpriv");
+        let mut options = vec!["--no-new-privs".to_owned()];
         if let Some((user, group)) = self.other {
-            command
-                .arg(format!("--reuid={user}"))
-                .arg(format!("--regid={group}"))
-                .arg("--clear-groups");
+            let other = ["--clear-groups".to_owned(), format!("--reuid={user}")];
+            options.extend(other);
+            options.push(format!("--regid={group}"));
         }
+        let mut command = ends_with_parent("TERM", &options, program);
         command
-            .args(["--no-new-privs", "--pdeathsig=TERM", "--", program])
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("LC_ALL", "C")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use punctual_model::capture::{Context, Happened, Task, TraceEvent};
+use punctual_model::capture::{Context, Happened, NoiseKind, Task, TraceEvent};
 use punctual_model::probe::SampleSpan;
 use punctual_model::{CpuId, Nanos, Sample};
 
@@ -57,6 +57,16 @@ fn told_of(
     micros: i64,
     preemption: Preemptibility,
 ) -> Vec<Part> {
+    told_by(Tracer::Events, span, events, micros, preemption)
+}
+
+fn told_by(
+    tracer: Tracer,
+    span: SampleSpan,
+    events: Vec<TraceEvent>,
+    micros: i64,
+    preemption: Preemptibility,
+) -> Vec<Part> {
     let capture = Capture {
         sample: Sample {
             seq: 1,
@@ -65,13 +75,24 @@ fn told_of(
         },
         cpu: CpuId(0),
         pid: OWN,
-        tracer: Tracer::Events,
+        tracer,
         pause: Nanos(0),
         lost: 0,
         events,
         longest: None,
     };
     Timeline::new(&capture, span, preemption).unwrap().parts()
+}
+
+/// Something ran from one moment to another, by `osnoise`.
+fn noise(kind: NoiseKind, name: &str, from: i64, to: i64) -> TraceEvent {
+    let what = Happened::Noise {
+        kind,
+        name: name.to_owned(),
+        start: Nanos::from_micros(from),
+        ran: Nanos::from_micros(to - from),
+    };
+    event(to, OWN, what, &[])
 }
 
 /// The longest part, in words; and that all add up.
@@ -90,6 +111,20 @@ const IRQ: [&str; 3] = [
     "hrtimer_wakeup",
     "asm_sysvec_apic_timer_interrupt",
 ];
+
+#[test]
+fn of_several_interrupts_the_first_of_a_timer_has_woken_it() {
+    let timer = |from| noise(NoiseKind::Irq, "local_timer:236", from, from + 2);
+    let events = vec![
+        timer(1),
+        timer(146),
+        noise(NoiseKind::Thread, "stall:9", -50, 155),
+    ];
+    let (span, preemption) = (SampleSpan::Lateness, Preemptibility::Rt);
+    let parts = told_by(Tracer::Osnoise, span, events, 160, preemption);
+    let expected = (PathStage::Switch, Cause::OtherThread, None);
+    assert_eq!(longest(&parts, 160), expected);
+}
 
 #[test]
 fn a_masked_interrupt_is_the_fault_of_the_code_that_it_came_to() {

@@ -146,22 +146,30 @@ impl<'a> Timeline<'a> {
         let late = capture.sample.value;
         let own = format!(":{}", capture.pid);
         // When something ended that ran while the sample was due.
-        let ended = |event: &TraceEvent, wanted: NoiseKind| match &event.what {
+        let ended = |event: &'a TraceEvent, wanted: NoiseKind| match &event.what {
             Happened::Noise {
                 kind, name, start, ..
             } if *kind == wanted && !name.ends_with(&own) => {
-                (event.at > Nanos::ZERO && event.at <= late).then_some((*start, event.at))
+                let is_within = event.at > Nanos::ZERO && event.at <= late;
+                is_within.then_some((name, *start, event.at))
             }
             _ => None,
         };
-        let events = || capture.events.iter().rev();
-        let thread = events().find_map(|event| ended(event, NoiseKind::Thread));
-        // Where no thread ran it was idle, and the last interrupt has woken it.
-        let before = thread.map_or(late, |(_, end)| end);
-        let mut irqs = events().filter_map(|event| ended(event, NoiseKind::Irq));
-        let irq = irqs.find(|(start, _)| *start <= before);
-        let (interrupt, end) = irq.ok_or("the trace does not hold its interrupt")?;
-        let running = thread.map_or(end, |(_, end)| end);
+        let events = || capture.events.iter();
+        let mut threads = events().rev();
+        let thread = threads.find_map(|event| ended(event, NoiseKind::Thread));
+        let before = thread.map_or(late, |(_, _, end)| end);
+        let irqs = || {
+            let irqs = events().filter_map(|event| ended(event, NoiseKind::Irq));
+            irqs.filter(|(_, start, _)| *start <= before)
+        };
+        // The first one of a timer since it was due has expired its timer; where that began
+        // earlier, or is called otherwise, the last one has.
+        let mut timers = irqs().filter(|(name, ..)| name.contains("timer"));
+        let irq = timers.find(|(_, start, _)| *start >= Nanos::ZERO);
+        let irq = irq.or_else(|| irqs().last());
+        let (_, interrupt, end) = irq.ok_or("the trace does not hold its interrupt")?;
+        let running = thread.map_or(end, |(_, _, end)| end);
         let milestones = Milestones {
             interrupt,
             woken: interrupt,
