@@ -167,7 +167,7 @@ impl<'a> Timeline<'a> {
         // earlier, or is called otherwise, the last one has.
         let mut timers = irqs().filter(|(name, ..)| name.contains("timer"));
         let irq = timers.find(|(_, start, _)| *start >= Nanos::ZERO);
-        let irq = irq.or_else(|| irqs().last());
+        let irq = irq.or_else(|| irqs().next_back());
         let (_, interrupt, end) = irq.ok_or("the trace does not hold its interrupt")?;
         let running = thread.map_or(end, |(_, _, end)| end);
         let milestones = Milestones {
