@@ -120,9 +120,12 @@ fn number(text: &str, after: &str) -> f64 {
 
 /// The probe, and the program with the same settings; so many samples each.
 fn programs(samples: usize) -> [String; 2] {
-    let ours =
-        format!("probe = \"timer\"\ninterval_us = 499\npriority = 80\nsamples = {samples}\n");
-    let options = "\"-q\", \"-N\", \"-m\", \"-t1\", \"-a0\", \"-p80\", \"-i499\", \"-h30000\"";
+    let interval = sized(499, 997);
+    let ours = format!(
+        "probe = \"timer\"\ninterval_us = {interval}\npriority = 80\nsamples = {samples}\n"
+    );
+    let options = "\"-q\", \"-N\", \"-m\", \"-t1\", \"-a0\", \"-p80\", \"-h30000\"";
+    let options = format!("{options}, \"-i{interval}\"");
     let theirs =
         format!("probe = \"program\"\nrun = [\"cyclictest\", {options}, \"-l{samples}\"]\n");
     [ours, theirs]
