@@ -52,7 +52,7 @@ struct Bench {
     suite: String,
     store: Store,
     expected: Run,
-    /// How long an undisturbed run takes on this machine.
+    /// How long an undisturbed run takes on this machine, with what else runs there now.
     takes: Duration,
 }
 
@@ -91,12 +91,15 @@ impl Bench {
     }
 
     /// Kills one of two runs; says whether it was there to be killed.
-    fn round(&self, victim: Victim, share: f64) -> bool {
+    fn round(&mut self, victim: Victim, share: f64) -> bool {
         let before = self.ids();
+        let begun = Instant::now();
         let (mut killed, mut other) = (self.begin(), self.begin());
         let was_there = kill(&killed, victim, self.takes.mul_f64(share));
         let ended = killed.wait().expect("it ends");
         let other = other.wait().expect("it ends");
+        // Where the killed one has ended before, this is how long the other took.
+        self.takes = begun.elapsed();
         assert_eq!(other.code(), Some(0), "the other run goes on");
         until("no QEMU is left", || processes_in(&self.cache("work")) == 0);
         let mut new = self.ids();
@@ -200,18 +203,22 @@ fn kills_at_random_moments_lose_nothing_and_leave_nothing() {
     let kills = number("PUNCTUAL_KILLS", 30);
     let seed = number("PUNCTUAL_KILLS_SEED", fastrand::u64(..1_000_000));
     println!("PUNCTUAL_KILLS_SEED={seed}");
-    let bench = Bench::new();
+    let mut bench = Bench::new();
     let mut rng = Rng::with_seed(seed);
     let mut there = 0;
     for round in 1..=kills {
         let victim = VICTIMS[rng.usize(..VICTIMS.len())];
-        let mut share = rng.f64() * 1.2;
+        let share = rng.f64() * 1.2;
+        let takes = bench.takes;
         if round % BOOT_EVERY == 0 {
             fs::remove_dir_all(bench.cache("snapshots")).expect("snapshots");
-            share *= 4.0;
+            bench.takes *= 4;
         }
         println!("{round}: {victim:?} after {share:.2} of a run");
         there += u64::from(bench.round(victim, share));
+        if round % BOOT_EVERY == 0 {
+            bench.takes = takes;
+        }
     }
     bench.undisturbed();
     println!("{there} of {kills} kills met a run or its QEMU");
