@@ -23,6 +23,7 @@ mod kernel;
 mod list;
 mod man;
 mod measure;
+mod output_args;
 mod places;
 mod published;
 mod remove;

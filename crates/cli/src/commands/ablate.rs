@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual ablate`: what options buy, and what they cost.
 
-use std::path::PathBuf;
-
 use anyhow::{Context as _, Result};
 use clap::Args;
 use punctual_judge::Rule;
@@ -20,6 +18,7 @@ use punctual_runner::options::{self, Expects, OptionSpec, Options};
 use super::build_args::made_variant;
 use super::measure::what::WhatArgs;
 use super::measure::{MeasureArgs, Plans, is_of_kernel};
+use super::output_args::OutputArgs;
 use super::replay_args::ReplayArgs;
 use crate::output::say;
 use crate::{ExitStatus, interrupt, output};
@@ -65,12 +64,8 @@ pub struct Ablate {
     /// How many of those that change something are explained, the largest change first
     #[arg(long, value_name = "N", default_value_t = 3)]
     explain: usize,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-    /// Write a page (HTML, one file) with figures and stories to FILE
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
     #[command(flatten)]
     measure: MeasureArgs,
 }
@@ -94,7 +89,7 @@ enum Measured {
 impl Ablate {
     /// Does it.
     pub fn run(mut self) -> Result<ExitStatus> {
-        output::check_file(self.report.as_deref())?;
+        self.output.check()?;
         let options = options::find(&self.options)?;
         let suite = self.suite.clone().or_else(|| options.suite.clone());
         let what = WhatArgs::of_suite(suite.as_deref().unwrap_or("advice"));
@@ -358,15 +353,11 @@ impl Ablate {
     }
 
     fn show(&self, ablation: &Ablation, runs: &[Run]) -> Result<()> {
-        let (json, text) = (
+        self.output.show(
             || ablation_json(ablation),
-            |width| ablation_text(ablation, width),
-        );
-        output::print_result(self.json, json, text)?;
-        if let Some(path) = &self.report {
-            output::write_page(&ablation_page(ablation, runs, &documents::all()?), path)?;
-        }
-        Ok(())
+            || ablation_text(ablation, output::width()),
+            || Ok(ablation_page(ablation, runs, &documents::all()?)),
+        )
     }
 }
 

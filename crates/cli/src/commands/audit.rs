@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual audit`: what reached CPUs that were to be left alone, and from where?
 
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
@@ -12,6 +11,7 @@ use punctual_scope::audit;
 use punctual_scope::explain::Wanted;
 
 use super::StoreArgs;
+use super::output_args::OutputArgs;
 use super::replay_args::ReplayArgs;
 use super::sample_args::SampleArgs;
 use crate::{ExitStatus, UsageError, interrupt, output};
@@ -35,12 +35,8 @@ pub struct Audit {
     runs: Vec<String>,
     #[command(flatten)]
     samples: SampleArgs,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-    /// Write a page (HTML, one file) to FILE
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
     #[command(flatten)]
     repeat: ReplayArgs,
     #[command(flatten)]
@@ -50,7 +46,7 @@ pub struct Audit {
 impl Audit {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
-        output::check_file(self.report.as_deref())?;
+        self.output.check()?;
         let runs = self.store.load(&self.runs)?;
         let wanted = self.samples.wanted(None, usize::MAX);
         // Before any of them is lived through again.
@@ -102,15 +98,11 @@ impl Audit {
     }
 
     fn show(&self, audited: &[Audited]) -> Result<()> {
-        if self.json {
-            output::print_json(&audit_json(audited))?;
-        } else {
-            output::print(&audit_text(audited, output::text_width()))?;
-        }
-        if let Some(path) = &self.report {
-            output::write_page(&audit_page(audited), path)?;
-        }
-        Ok(())
+        self.output.show(
+            || audit_json(audited),
+            || audit_text(audited, output::text_width()),
+            || Ok(audit_page(audited)),
+        )
     }
 }
 

@@ -17,6 +17,7 @@ use super::catalog;
 use super::judge::{baselines, judged, limits_of};
 use super::measure::what::WhatArgs;
 use super::measure::{MeasureArgs, is_of_kernel};
+use super::output_args::OutputArgs;
 use super::places::places;
 use super::replay_args::ReplayArgs;
 use crate::output::say;
@@ -74,12 +75,8 @@ pub struct Bisect {
     /// Do not repeat runs to tell what changed
     #[arg(long)]
     no_explain: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-    /// Write a page (HTML, one file) with verdicts, story and evidence to FILE
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
     #[command(flatten)]
     measure: MeasureArgs,
 }
@@ -97,7 +94,7 @@ struct Terms {
 impl Bisect {
     /// Does it.
     pub fn run(mut self) -> Result<ExitStatus> {
-        output::check_file(self.report.as_deref())?;
+        self.output.check()?;
         let limits = limits_of(self.limits.as_deref(), &self.suite)?;
         let baselines = baselines(&self.measure.store, &self.baseline, &limits)?;
         let what = WhatArgs::of_suite(&self.suite);
@@ -253,12 +250,11 @@ impl Bisect {
     }
 
     fn show(&self, bisect: &Bisected) -> Result<()> {
-        let (json, text) = (|| bisect_json(bisect), |width| bisect_text(bisect, width));
-        output::print_result(self.json, json, text)?;
-        if let Some(path) = &self.report {
-            output::write_page(&bisect_page(bisect, &documents::all()?), path)?;
-        }
-        Ok(())
+        self.output.show(
+            || bisect_json(bisect),
+            || bisect_text(bisect, output::width()),
+            || Ok(bisect_page(bisect, &documents::all()?)),
+        )
     }
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual bound`: how late at most?
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 use clap::Args;
 use punctual_model::Run;
@@ -13,6 +11,7 @@ use punctual_scope::explain::survey;
 use punctual_scope::repeat::OnEvent;
 
 use super::StoreArgs;
+use super::output_args::OutputArgs;
 use super::replay_args::ReplayArgs;
 use crate::{ExitStatus, UsageError, interrupt, output};
 
@@ -32,12 +31,8 @@ pub struct Bound {
     /// The runs, of one subject
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-    /// Write a page about the bound (HTML, one file) to FILE
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
     #[command(flatten)]
     repeat: ReplayArgs,
     #[command(flatten)]
@@ -47,7 +42,7 @@ pub struct Bound {
 impl Bound {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
-        output::check_file(self.report.as_deref())?;
+        self.output.check()?;
         let runs = self.store.load(&self.runs)?;
         of_one_subject(&runs)?;
         let cancel = interrupt::flag()?;
@@ -64,14 +59,11 @@ impl Bound {
             surveyed.push((run, found));
         }
         let bound = bound(&surveyed);
-        if self.json {
-            output::print_json(&bound_json(&runs, &bound))?;
-        } else {
-            output::print(&bound_text(&runs, &bound, output::text_width()))?;
-        }
-        if let Some(path) = &self.report {
-            output::write_page(&bound_page(&runs, &bound), path)?;
-        }
+        self.output.show(
+            || bound_json(&runs, &bound),
+            || bound_text(&runs, &bound, output::text_width()),
+            || Ok(bound_page(&runs, &bound)),
+        )?;
         Ok(ExitStatus::Done)
     }
 }

@@ -27,6 +27,7 @@ use serde_json::{Value, json};
 
 use super::measure::number_args::parse_jobs;
 use super::measure::side_by_side;
+use super::output_args::OutputArgs;
 use super::replay_args::ReplayArgs;
 use super::{StoreArgs, catalog, virtual_bench};
 use crate::output::say;
@@ -70,7 +71,7 @@ pub struct Campaign {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Show what would be measured, and measure nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with = "report")]
     plan: bool,
     /// Begin no further run after so long (8h), instead of the file's budget
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
@@ -97,12 +98,8 @@ pub struct Campaign {
         allow_hyphen_values = true
     )]
     sbatch: Vec<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-    /// Write a page (HTML, one file) with heat map, ranking, verdicts and stories to FILE
-    #[arg(long, value_name = "FILE", conflicts_with = "plan")]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
     /// Show no progress
     #[arg(short, long)]
     quiet: bool,
@@ -122,7 +119,7 @@ enum Executor {
 impl Campaign {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
-        output::check_file(self.report.as_deref())?;
+        self.output.check()?;
         let catalog = catalog()?;
         let mut matrix = campaign::load(&self.file, &catalog)?;
         let say = &mut |message: &str| self.say(message);
@@ -350,15 +347,11 @@ impl Campaign {
     }
 
     fn show(&self, report: &Report) -> Result<()> {
-        let (json, text) = (
+        self.output.show(
             || campaign_json(report),
-            |width| campaign_text(report, width),
-        );
-        output::print_result(self.json, json, text)?;
-        if let Some(path) = &self.report {
-            output::write_page(&campaign_page(report), path)?;
-        }
-        Ok(())
+            || campaign_text(report, output::width()),
+            || Ok(campaign_page(report)),
+        )
     }
 
     /// What would be measured, and how long it may take.
@@ -384,7 +377,7 @@ impl Campaign {
         let left = planned.iter().filter(|one| one.known.is_none());
         let left: Duration = left.map(|one| one.takes).sum();
         let left = left.div_f64(side_by_side as f64);
-        if self.json {
+        if self.output.is_json() {
             return output::print_json(&plan_json(matrix, &planned, left));
         }
         output::print(&self.plan_text(matrix, &planned, left, side_by_side))

@@ -2,7 +2,6 @@
 //! `punctual gate`: did it get worse than its baseline?
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
@@ -23,6 +22,7 @@ use punctual_runner::documents;
 use super::baseline;
 use super::measure::what::WhatArgs;
 use super::measure::{MeasureArgs, Prepared};
+use super::output_args::OutputArgs;
 use super::replay_args::ReplayArgs;
 use crate::output::say;
 use crate::{ExitStatus, UsageError, interrupt, output};
@@ -56,12 +56,8 @@ pub struct Gate {
     /// Do not repeat runs to tell what the worst of what got worse comes from
     #[arg(long)]
     no_explain: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-    /// Write a page (HTML, one file) with verdict, stories and evidence to FILE
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
     #[command(flatten)]
     measure: MeasureArgs,
 }
@@ -110,7 +106,7 @@ impl Side {
 impl Gate {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
-        output::check_file(self.report.as_deref())?;
+        self.output.check()?;
         let there = baseline::named(&self.measure.store.open()?, &self.baseline)?;
         let what = WhatArgs::of_suite(&self.suite);
         self.measure.check()?;
@@ -249,12 +245,11 @@ impl Gate {
     }
 
     fn show(&self, gate: &Verdict, runs: &[Run]) -> Result<()> {
-        let (json, text) = (|| gate_json(gate), |width| gate_text(gate, width));
-        output::print_result(self.json, json, text)?;
-        if let Some(path) = &self.report {
-            output::write_page(&gate_page(gate, runs, &documents::all()?), path)?;
-        }
-        Ok(())
+        self.output.show(
+            || gate_json(gate),
+            || gate_text(gate, output::width()),
+            || Ok(gate_page(gate, runs, &documents::all()?)),
+        )
     }
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual survey`: the places of a run that could hurt.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 use clap::Args;
 use punctual_report::scope::page::survey_page;
@@ -10,6 +8,7 @@ use punctual_report::scope::{json, text};
 use punctual_scope::explain::survey;
 use punctual_scope::repeat::OnEvent;
 
+use super::output_args::OutputArgs;
 use super::replay_args::ReplayArgs;
 use super::{StoreArgs, load};
 use crate::{ExitStatus, interrupt, output};
@@ -29,12 +28,8 @@ pub struct Survey {
     /// So many places of each kind
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
-    /// Print JSON, with all places
-    #[arg(long)]
-    json: bool,
-    /// Write a page about the places (HTML, one file) to FILE
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
     #[command(flatten)]
     repeat: ReplayArgs,
     #[command(flatten)]
@@ -44,6 +39,7 @@ pub struct Survey {
 impl Survey {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
+        self.output.check()?;
         let run = load(&self.store.open()?, &self.run)?;
         let (place, machine) = self.repeat.machine(&run)?;
         let cancel = interrupt::flag()?;
@@ -51,15 +47,11 @@ impl Survey {
         let Some((found, digest)) = self.repeat.repeat(&run, None, body)? else {
             return Ok(ExitStatus::Incomplete);
         };
-        if self.json {
-            output::print_json(&json::survey(&run, &found, &digest))?;
-        } else {
-            let width = output::text_width();
-            output::print(&text::survey(&run, &found, self.top, width))?;
-        }
-        if let Some(path) = &self.report {
-            output::write_page(&survey_page(&run, &found, self.top), path)?;
-        }
+        self.output.show(
+            || json::survey(&run, &found, &digest),
+            || text::survey(&run, &found, self.top, output::text_width()),
+            || Ok(survey_page(&run, &found, self.top)),
+        )?;
         Ok(ExitStatus::Done)
     }
 }
