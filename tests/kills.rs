@@ -90,16 +90,15 @@ impl Bench {
         command.process_group(0).spawn().expect("punctual starts")
     }
 
-    /// Kills one of two runs; says whether it was there to be killed.
-    fn round(&mut self, victim: Victim, share: f64) -> bool {
+    /// Kills one of two runs; says whether it was there to be killed, and how long both took.
+    fn round(&self, victim: Victim, share: f64) -> (bool, Duration) {
         let before = self.ids();
         let begun = Instant::now();
         let (mut killed, mut other) = (self.begin(), self.begin());
         let was_there = kill(&killed, victim, self.takes.mul_f64(share));
         let ended = killed.wait().expect("it ends");
         let other = other.wait().expect("it ends");
-        // Where the killed one has ended before, this is how long the other took.
-        self.takes = begun.elapsed();
+        let took = begun.elapsed();
         assert_eq!(other.code(), Some(0), "the other run goes on");
         until("no QEMU is left", || processes_in(&self.cache("work")) == 0);
         let mut new = self.ids();
@@ -112,7 +111,7 @@ impl Bench {
         assert!(runs.len() <= 2, "{new:?}");
         let expected = if ended.code() == Some(0) { 2 } else { 1 };
         assert!(finished >= expected, "{finished} of {new:?}, {ended}");
-        was_there
+        (was_there, took)
     }
 
     fn ids(&self) -> Vec<String> {
@@ -208,16 +207,16 @@ fn kills_at_random_moments_lose_nothing_and_leave_nothing() {
     let mut there = 0;
     for round in 1..=kills {
         let victim = VICTIMS[rng.usize(..VICTIMS.len())];
-        let share = rng.f64() * 1.2;
-        let takes = bench.takes;
-        if round % BOOT_EVERY == 0 {
+        let boots = round % BOOT_EVERY == 0;
+        let share = rng.f64() * if boots { 4.8 } else { 1.2 };
+        if boots {
             fs::remove_dir_all(bench.cache("snapshots")).expect("snapshots");
-            bench.takes *= 4;
         }
         println!("{round}: {victim:?} after {share:.2} of a run");
-        there += u64::from(bench.round(victim, share));
-        if round % BOOT_EVERY == 0 {
-            bench.takes = takes;
+        let (was_there, took) = bench.round(victim, share);
+        there += u64::from(was_there);
+        if !boots {
+            bench.takes = took;
         }
     }
     bench.undisturbed();

@@ -38,11 +38,7 @@ impl OutputArgs {
         text: impl FnOnce() -> String,
         page: impl FnOnce() -> Result<String>,
     ) -> Result<()> {
-        if self.json {
-            output::print_json(&json())?;
-        } else {
-            output::print(&text())?;
-        }
+        output::print_result(self.json, json, |_| text())?;
         match &self.report {
             Some(path) => output::write_page(&page()?, path),
             None => Ok(()),
