@@ -11,6 +11,7 @@ pub mod cutter;
 pub mod explained;
 pub mod long;
 pub mod markdown;
+pub mod originals;
 pub mod schema;
 pub mod served;
 pub mod server;
