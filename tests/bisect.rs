@@ -234,7 +234,7 @@ fn git_bisect_finds_the_commit_and_skips_what_does_not_boot() {
     fs::create_dir(&tree).expect("a directory");
     let slower = "trace_event=timer,irq,sched";
     // The third does not boot; the fourth is the first that is slower.
-    commits(&tree, &["", "nokaslr", "rdinit=/none", slower, slower]);
+    commits(&tree, &["", "", "rdinit=/none", slower, slower]);
     let script = format!(
         "exec punctual judge {suite} --kernel {} --boot \"$(cat boot)\" --limits {limits} \
          --quiet --git-bisect --no-explain >&2\n",

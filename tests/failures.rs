@@ -69,6 +69,8 @@ fn a_guest_that_panics_ends_its_run_at_once_with_its_last_words() {
         "demo",
         "--subject",
         "rt",
+        "--seed",
+        "1",
         "--boot",
         "rdinit=/nowhere",
     ];
@@ -93,7 +95,16 @@ fn a_guest_with_too_little_memory_says_so() {
     let scratch = Scratch::new();
     fails(
         &scratch,
-        &["run", "demo", "--subject", "rt", "--memory", "40"],
+        &[
+            "run",
+            "demo",
+            "--subject",
+            "rt",
+            "--seed",
+            "1",
+            "--memory",
+            "40",
+        ],
         &["memory", "| "],
     );
 }
@@ -297,7 +308,7 @@ fn a_damaged_snapshot_is_made_anew() {
 #[test]
 fn ctrl_c_ends_a_survey_at_once_and_tells_how_far_it_was() {
     let scratch = Scratch::new();
-    let suite = &scratch.suite("long", &["rt"], &LONG.replace("1000000000", "2000"));
+    let suite = &scratch.suite("long", &["rt"], &LONG.replace("1000000000", "300"));
     scratch.measure(&[suite]);
     let mut child = scratch
         .punctual(&["survey", "r1"])

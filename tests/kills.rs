@@ -30,7 +30,7 @@ samples = 40
 "#;
 
 /// How often both runs have to make their snapshot anew.
-const BOOT_EVERY: u64 = 10;
+const BOOT_EVERY: u64 = 20;
 
 #[derive(Clone, Copy, Debug)]
 enum Victim {

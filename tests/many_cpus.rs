@@ -2,7 +2,7 @@
 //! Guests with several CPUs: as repeatable as those with one.
 //!
 //! They need a QEMU from 8.1 on: the first along the PATH, or that of `tools/other-qemu`.
-//! `PUNCTUAL_REPEATS` is how often each is measured again, once where it is not set.
+//! `PUNCTUAL_REPEATS` is how often each is measured again, from its snapshot.
 
 use punctual_tests::{HostLoad, KERNELS, Scratch, digests, has_fair_qemu, number, sized};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -34,50 +34,41 @@ fn the_host_has_no_influence_on_several_cpus_either() {
     let suite = &scratch.file("many.toml", SUITE);
     let rt = &KERNELS[1..];
     for (cpus, kernels) in sized(&[("2", rt)][..], &[("2", &KERNELS[..]), ("4", rt)]) {
-        let words = |more: &[&'static str]| {
+        let measure = |more: &[&'static str]| {
             let kernels = kernels.iter().flat_map(|kernel| ["--kernel", kernel]);
             let words = [suite.as_str(), "--cpus", *cpus].into_iter().chain(kernels);
-            digests(&scratch.measure(&words.chain(more.iter().copied()).collect::<Vec<_>>()))
+            scratch.measure(&words.chain(more.iter().copied()).collect::<Vec<_>>())
         };
-        let expected = words(&[]);
-        let cold = on_one_cpu(|| words(&["--cold"]));
-        assert_eq!(cold, expected, "{cpus} CPUs, without snapshot, on one CPU");
-        for repeat in 0..number("PUNCTUAL_REPEATS", 1) {
-            if repeat % 2 == 0 {
+        let runs = measure(&[]);
+        if *cpus == "2" {
+            runs.iter()
+                .for_each(every_cpu_is_measured_and_wakes_every_other);
+        }
+        let expected = digests(&runs);
+        let load = HostLoad::new();
+        let cold = on_one_cpu(|| digests(&measure(&["--cold"])));
+        assert_eq!(
+            cold, expected,
+            "{cpus} CPUs, without snapshot, on a busy CPU"
+        );
+        drop(load);
+        for repeat in 0..number("PUNCTUAL_REPEATS", 0) {
+            let again = if repeat % 2 == 0 {
                 let _load = HostLoad::new();
-                assert_eq!(words(&[]), expected, "{cpus} CPUs, {repeat}, under load");
+                digests(&measure(&[]))
             } else {
-                let again = on_one_cpu(|| words(&[]));
-                assert_eq!(
-                    again, expected,
-                    "{cpus} CPUs, {repeat}, on one of the host's"
-                );
-            }
+                on_one_cpu(|| digests(&measure(&[])))
+            };
+            assert_eq!(again, expected, "{cpus} CPUs, {repeat}");
         }
     }
+    // What is known of one CPU only is said, and nothing is bounded wrongly.
+    let ended = scratch.run(&["bound", "r1"]);
+    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("2 CPUs"), "{}", ended.stderr);
 }
 
-/// What this thread starts meanwhile has one CPU of the host.
-fn on_one_cpu<T>(measure: impl FnOnce() -> T) -> T {
-    let all = sched_getaffinity(None).expect("this thread's CPUs");
-    let first = (0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu));
-    let mut one = CpuSet::new();
-    one.set(first.expect("a CPU"));
-    sched_setaffinity(None, &one).expect("one of them");
-    let measured = measure();
-    sched_setaffinity(None, &all).expect("all of them");
-    measured
-}
-
-#[test]
-fn every_cpu_is_measured_and_wakes_every_other() {
-    if !has_fair_qemu() {
-        return;
-    }
-    let scratch = Scratch::new();
-    let suite = &scratch.file("many.toml", SUITE);
-    let runs = scratch.measure(&[suite, "--cpus", "2", "--kernel", KERNELS[1]]);
-    let run = &runs[0];
+fn every_cpu_is_measured_and_wakes_every_other(run: &Value) {
     assert_eq!(run["machine"]["cpus"], 2);
     assert_eq!(run["machine"]["turn_us"], 10);
     let recordings = run["recordings"].as_array().unwrap();
@@ -96,11 +87,18 @@ fn every_cpu_is_measured_and_wakes_every_other() {
     }
     assert_eq!(found, expected);
     assert!(recordings.iter().all(|recording| recording["missed"] == 0));
+}
 
-    // What is known of one CPU only is said, and nothing is bounded wrongly.
-    let ended = scratch.run(&["bound", "r1"]);
-    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
-    assert!(ended.stderr.contains("2 CPUs"), "{}", ended.stderr);
+/// What this thread starts meanwhile has one CPU of the host.
+fn on_one_cpu<T>(measure: impl FnOnce() -> T) -> T {
+    let all = sched_getaffinity(None).expect("this thread's CPUs");
+    let first = (0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu));
+    let mut one = CpuSet::new();
+    one.set(first.expect("a CPU"));
+    sched_setaffinity(None, &one).expect("one of them");
+    let measured = measure();
+    sched_setaffinity(None, &all).expect("all of them");
+    measured
 }
 
 /// Both wake a thread on the same CPU by an eventfd; beside it they do not do quite the same.

@@ -230,41 +230,21 @@ fn the_stages_of_an_interrupt_and_a_signal_are_explained_too() {
 /// 8 µs.
 const WAY_NS: i64 = 15_000;
 
-/// What is measured in the four subjects of `demo`, shortened.
-const SMALL: &str = "[[step]]\nprobe = \"timer\"\nsamples = 300\n\
-    [[step]]\nprobe = \"timer\"\nload = \"stress\"\nsamples = 300\n";
-
-#[test]
-fn the_parts_of_the_hundred_worst_samples_add_up() {
-    let scratch = Scratch::new();
-    let suite = &scratch.file("small.toml", stalls(SMALL).replace("\"stall\", ", ""));
-    for run in scratch.measure(&[suite, "--subject", "full", "--subject", "rt"]) {
-        let explained = explain(&scratch, &[run["id"].as_str().unwrap(), "--worst", "100"]);
-        assert_eq!(samples(&explained).len(), 100);
-        samples(&explained).iter().for_each(check_sum);
-        let notes = samples(&explained)
-            .iter()
-            .filter_map(|s| s["story"]["notes"].as_array());
-        let notes: Vec<&Value> = notes.flatten().collect();
-        let mended = notes.iter().any(|note| note.to_string().contains("mended"));
-        assert!(!mended, "{notes:?}");
-        for sample in samples(&explained) {
-            let story = &sample["story"];
-            let is_told = story["culprit"].is_u64() || number(&sample["late_ns"]) < WAY_NS;
-            assert!(is_told, "late, and nothing stood in the way: {sample:#}");
-        }
-        let told = explained["in_the_way"].as_array().unwrap().iter();
-        let told: i64 = told.map(|one| number(&one["times"])).sum();
-        assert_eq!(told, 100);
-    }
+/// What is measured in the subjects of `demo`, shortened.
+fn small() -> String {
+    let samples = sized(150, 300);
+    format!(
+        "[[step]]\nprobe = \"timer\"\nsamples = {samples}\n\
+         [[step]]\nprobe = \"timer\"\nload = \"stress\"\nsamples = {samples}\n"
+    )
 }
 
 /// The plugin sees every instruction and changes none: the survey repeats the whole run with
 /// it, and says what came out.
 #[test]
-fn the_watched_run_is_the_run_on_every_subject() {
+fn the_watched_run_is_the_run_and_the_parts_of_its_hundred_worst_samples_add_up() {
     let scratch = Scratch::new();
-    let suite = &scratch.file("small.toml", stalls(SMALL));
+    let suite = &scratch.file("small.toml", stalls(&small()));
     let runs = scratch.measure(&[suite, "--jobs", "1"]);
     assert_eq!(runs.len(), sized(2, 4));
     for (run, (subject, digest)) in runs.iter().zip(digests(&runs)) {
@@ -273,5 +253,25 @@ fn the_watched_run_is_the_run_on_every_subject() {
         assert_eq!(ended.status, Some(0), "{subject}: {}", ended.stderr);
         let survey: Value = serde_json::from_str(&ended.stdout).unwrap();
         assert_eq!(survey["digest_watched"], digest, "{subject}");
+        add_up(&explain(&scratch, &[id, "--worst", "100"]));
     }
+}
+
+fn add_up(explained: &Value) {
+    assert_eq!(samples(explained).len(), 100);
+    samples(explained).iter().for_each(check_sum);
+    let notes = samples(explained)
+        .iter()
+        .filter_map(|s| s["story"]["notes"].as_array());
+    let notes: Vec<&Value> = notes.flatten().collect();
+    let mended = notes.iter().any(|note| note.to_string().contains("mended"));
+    assert!(!mended, "{notes:?}");
+    for sample in samples(explained) {
+        let story = &sample["story"];
+        let is_told = story["culprit"].is_u64() || number(&sample["late_ns"]) < WAY_NS;
+        assert!(is_told, "late, and nothing stood in the way: {sample:#}");
+    }
+    let told = explained["in_the_way"].as_array().unwrap().iter();
+    let told: i64 = told.map(|one| number(&one["times"])).sum();
+    assert_eq!(told, 100);
 }

@@ -18,7 +18,7 @@ const SHORT: [(&str, &str); 18] = [
         "hackbench",
         "ipc = \"pipe\"\ngroups = 1\nloops = 5\nsamples = 2",
     ),
-    ("image", "samples = 2"),
+    ("image", "samples = 1\ncommand = \"as-published\""),
     ("inversion", ""),
     ("irq", "samples = 50"),
     // Of one burst at each interval as many may be lost by chance.
@@ -26,7 +26,7 @@ const SHORT: [(&str, &str); 18] = [
     ("mutex", "ticks = 4"),
     ("migrate", "samples = 50"),
     ("noise", "duration_ms = 100"),
-    ("program", "run = [\"ls\", \"-R\", \"/\"]\nsamples = 2"),
+    ("program", "run = [\"ls\", \"-R\", \"/\"]\nsamples = 1"),
     ("realfeel", "samples = 50"),
     ("semaphore", "ticks = 4"),
     // A signal is over before most ticks come: of so many some are not, where the tick is no
