@@ -158,6 +158,10 @@ impl Progress {
     fn show_step(&self, line: &mut Line, started: &Started) {
         let step = started.step as usize;
         let (number, all) = (step + 1, line.expected.len());
+        // A run that is repeated for some of its steps may begin the next before it is ended.
+        if number > all {
+            return;
+        }
         line.step = format!("{number}/{all}  {} / {}", started.probe, started.load);
         self.at(line, &line.step);
         self.advance(line, line.up_to(step));

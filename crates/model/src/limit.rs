@@ -193,9 +193,15 @@ fn demand(written: &Written) -> Result<Demand, String> {
             });
     }
     let figure = figure(what, written.unit.as_deref())?;
-    let text = value
-        .as_str()
-        .ok_or_else(|| format!("{key}: expected a text with its unit, found {value}"))?;
+    if matches!(figure, Figure::Worst) && !is_most {
+        return Err(
+            "worst: expected `at_most`, found `at_least`, which a single late sample would meet"
+                .to_owned(),
+        );
+    }
+    let text = value.as_str().ok_or_else(|| {
+        format!("{key}: expected a text with its unit, such as \"100 us\", found {value}")
+    })?;
     let bound = |value| {
         if is_most {
             Bound::AtMost(value)
@@ -434,6 +440,14 @@ mod tests {
                 "a time with its unit",
             ),
             ("what = \"worst\"", "one of `at_most` and `at_least`"),
+            (
+                "what = \"worst\"\nat_least = \"100 us\"",
+                "expected `at_most`",
+            ),
+            (
+                "what = \"worst\"\nat_least = \"90 %\"\nof = \"none\"",
+                "expected `at_most`",
+            ),
             ("what = \"worst\"\nat_most = \"90 %\"", "expected `of`"),
             (
                 "what = \"worst\"\nat_most = \"9 us\"\nof = \"none\"",

@@ -65,7 +65,7 @@ impl Kind {
             Self::Jitter => "Jitter against sample number",
             Self::Against => "Against the number of threads",
             Self::Seeds => "Worst case of each seed",
-            Self::Bars => "Average and reach",
+            Self::Bars => "Middle and range",
             Self::Each => "Each execution",
             Self::Counts => "In the steps of the published histogram",
         }

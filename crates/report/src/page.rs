@@ -270,7 +270,7 @@ mod tests {
             ">timer, idle, cpu0<",
             ">Share of samples at least so late<",
             ">Worst case of each seed<",
-            ">Average and reach<",
+            ">Middle and range<",
             ">What the loads did ",
             ">Worst samples ",
             ">Provenance ",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why runs cannot be prepared or kept.
 
+use std::cmp::Reverse;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -86,8 +87,15 @@ impl Error {
 
 /// `; did you mean …?` where one of the known names is close to this one, else nothing.
 pub fn did_you_mean(name: &str, known: &[&str]) -> String {
-    let distance = |candidate: &&&str| strsim::osa_distance(name, candidate);
-    let close = known.iter().min_by_key(distance);
+    let distance = |candidate: &str| strsim::osa_distance(name, candidate);
+    let alike = |candidate: &str| {
+        let both = name.bytes().zip(candidate.bytes());
+        both.take_while(|(own, other)| own == other).count()
+    };
+    // Of two that are as close, what is alike for longer: mistakes are made at ends.
+    let close = known
+        .iter()
+        .min_by_key(|one| (distance(one), Reverse(alike(one))));
     let close = close.filter(|close| distance(close) <= 2);
     close.map_or(String::new(), |close| format!("; did you mean {close}?"))
 }
@@ -104,6 +112,9 @@ mod tests {
             "{}",
             error("dmeo")
         );
+        let kernels = ["debian-6.1-rt", "debian-6.12-rt"];
+        let near = did_you_mean("debian-6.12rt", &kernels);
+        assert_eq!(near, "; did you mean debian-6.12-rt?");
         let far = error("xyz");
         assert!(!far.contains("mean") && far.contains("celf, demo"), "{far}");
     }
