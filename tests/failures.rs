@@ -21,6 +21,9 @@ load = "stress"
 samples = 1000000000
 "#;
 
+/// One run of `demo`, and not one for each seed: each would boot anew to the same end.
+const ONE_GUEST: [&str; 6] = ["run", "demo", "--subject", "rt", "--seed", "1"];
+
 fn fails(scratch: &Scratch, arguments: &[&str], expected: &[&str]) {
     let ended = scratch.run(arguments);
     assert_eq!(ended.status, Some(1), "{arguments:?}: {}", ended.stderr);
@@ -64,16 +67,7 @@ fn a_kernel_that_is_none_is_refused() {
 #[test]
 fn a_guest_that_panics_ends_its_run_at_once_with_its_last_words() {
     let scratch = Scratch::new();
-    let no_init = [
-        "run",
-        "demo",
-        "--subject",
-        "rt",
-        "--seed",
-        "1",
-        "--boot",
-        "rdinit=/nowhere",
-    ];
+    let no_init = [&ONE_GUEST[..], &["--boot", "rdinit=/nowhere"]].concat();
     fails(
         &scratch,
         &no_init,
@@ -95,16 +89,7 @@ fn a_guest_with_too_little_memory_says_so() {
     let scratch = Scratch::new();
     fails(
         &scratch,
-        &[
-            "run",
-            "demo",
-            "--subject",
-            "rt",
-            "--seed",
-            "1",
-            "--memory",
-            "40",
-        ],
+        &[&ONE_GUEST[..], &["--memory", "40"]].concat(),
         &["memory", "| "],
     );
 }

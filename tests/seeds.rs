@@ -18,7 +18,7 @@ const SHORT: [(&str, &str); 18] = [
         "hackbench",
         "ipc = \"pipe\"\ngroups = 1\nloops = 5\nsamples = 2",
     ),
-    ("image", "samples = 1\ncommand = \"as-published\""),
+    ("image", "samples = 1"),
     ("inversion", ""),
     ("irq", "samples = 50"),
     // Of one burst at each interval as many may be lost by chance.

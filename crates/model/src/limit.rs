@@ -200,7 +200,11 @@ fn demand(written: &Written) -> Result<Demand, String> {
         );
     }
     let text = value.as_str().ok_or_else(|| {
-        format!("{key}: expected a text with its unit, such as \"100 us\", found {value}")
+        let example = match figure {
+            Figure::Work(_) => "1000 /s",
+            _ => "100 us",
+        };
+        format!("{key}: expected a text with its unit, such as \"{example}\", found {value}")
     })?;
     let bound = |value| {
         if is_most {
@@ -434,7 +438,14 @@ mod tests {
                 "what = \"worst\"\nat_most = \"100\"",
                 "a time with its unit",
             ),
-            ("what = \"worst\"\nat_most = 100", "a text with its unit"),
+            (
+                "what = \"worst\"\nat_most = 100",
+                "its unit, such as \"100 us\"",
+            ),
+            (
+                "what = \"work\"\nunit = \"files\"\nat_least = 100",
+                "its unit, such as \"1000 /s\"",
+            ),
             (
                 "what = \"worst\"\nat_most = \"-1 us\"",
                 "a time with its unit",
