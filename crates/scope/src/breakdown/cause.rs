@@ -29,7 +29,7 @@ impl Attribution<'_> {
         match stage {
             PathStage::Interrupt if self.about.span == SampleSpan::Gap => (Cause::Path, None),
             PathStage::Interrupt | PathStage::Ipi if span.irqs_off.is_some() => masked,
-            PathStage::Interrupt if !self.is_pending(span) => (self.cause_before(span), None),
+            PathStage::Interrupt if !self.is_pending(span) => self.cause_before(span),
             PathStage::Interrupt | PathStage::Ipi => (Cause::Pending, None),
             PathStage::Switch => self.cause_of_switch(span),
             PathStage::Call => self.cause_of_call(span),
@@ -38,10 +38,7 @@ impl Attribution<'_> {
                 CodeKind::Interrupt => (Cause::HardIrq, None),
                 CodeKind::Exception => (Cause::Exception, None),
                 CodeKind::Softirq => (Cause::Softirq, None),
-                _ => match self.clean_up(span) {
-                    Some(function) => (Cause::CleanUp, Some(function)),
-                    None => (Cause::Path, None),
-                },
+                _ => self.clean_up_or(span, Cause::Path),
             },
         }
     }
@@ -59,20 +56,30 @@ impl Attribution<'_> {
     }
 
     /// What ran before the timer was set.
-    fn cause_before(&self, span: &Span) -> Cause {
+    fn cause_before(&self, span: &Span) -> (Cause, Option<Number>) {
         match self.context(span) {
-            CodeKind::Interrupt => Cause::HardIrq,
-            CodeKind::Softirq => Cause::Softirq,
-            CodeKind::Scheduler => Cause::Scheduler,
-            _ if span.task == self.task => Cause::Path,
-            _ => Cause::OtherThread,
+            CodeKind::Interrupt => (Cause::HardIrq, None),
+            CodeKind::Softirq => (Cause::Softirq, None),
+            CodeKind::Scheduler => self.clean_up_or(span, Cause::Scheduler),
+            _ if span.task == self.task => (Cause::Path, None),
+            _ => (Cause::OtherThread, None),
+        }
+    }
+
+    fn clean_up_or(&self, span: &Span, otherwise: Cause) -> (Cause, Option<Number>) {
+        match self.clean_up(span) {
+            Some(function) => (Cause::CleanUp, Some(function)),
+            None => (otherwise, None),
         }
     }
 
     /// What the end of a switch has called, to clean up after the thread that had the CPU: the
-    /// memory of a dead process, say, goes with the last thread that is switched from it.
+    /// memory of a dead process, say, goes with the last thread that is switched from it. Where
+    /// that is preempted, the scheduler is at work again.
     fn clean_up(&self, span: &Span) -> Option<Number> {
-        let mut chain = self.walk.chain(span.top).peekable();
+        let chain = self.walk.chain(span.top);
+        let in_it = |number: &Number| !self.is(*number, CodeKind::Scheduler);
+        let mut chain = chain.take_while(in_it).peekable();
         while let Some(number) = chain.next() {
             let end = |caller: &Number| self.is(*caller, CodeKind::SwitchEnd);
             if chain.peek().is_some_and(end) {
@@ -88,7 +95,7 @@ impl Attribution<'_> {
             CodeKind::Interrupt => (Cause::HardIrq, None),
             CodeKind::Exception => (Cause::Exception, None),
             CodeKind::Softirq => (Cause::Softirq, None),
-            CodeKind::Scheduler => (Cause::Scheduler, None),
+            CodeKind::Scheduler => self.clean_up_or(span, Cause::Scheduler),
             _ if self.takes_part(span) => (Cause::Path, None),
             _ => (Cause::OtherThread, None),
         }
@@ -103,7 +110,7 @@ impl Attribution<'_> {
         match self.context(span) {
             CodeKind::Interrupt => return (Cause::HardIrq, None),
             CodeKind::Softirq => return (Cause::Softirq, None),
-            CodeKind::Scheduler => return (Cause::Scheduler, None),
+            CodeKind::Scheduler => return self.clean_up_or(span, Cause::Scheduler),
             _ => {}
         }
         if span.user {

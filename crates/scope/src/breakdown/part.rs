@@ -74,7 +74,7 @@ pub enum Cause {
     NotPreemptible,
     /// Another thread ran.
     OtherThread,
-    /// The thread itself cleaned up after the one that had the CPU before.
+    /// A thread that got the CPU cleaned up after the one that had it before.
     CleanUp,
     /// The scheduler was at work.
     Scheduler,

@@ -70,6 +70,17 @@ fn walk(ran: &[(Task, usize, u32)]) -> Walk {
     walk
 }
 
+/// As if these, the outermost first, had called what ran in a span.
+fn call_from(walk: &mut Walk, span: usize, callers: &[usize]) {
+    let top = walk.spans[span].top as usize;
+    for func in callers {
+        let Activation { parent, task, .. } = walk.activations[top];
+        let caller = Activation::of(*func as u32, parent, task);
+        walk.activations[top].parent = Some(walk.activations.len() as Number);
+        walk.activations.push(caller);
+    }
+}
+
 fn readings(at: &[u64]) -> Vec<Moment> {
     at.iter().map(|at| Moment { at: *at, cpu: 0 }).collect()
 }
@@ -239,12 +250,8 @@ fn what_the_end_of_a_switch_calls_cleans_up_but_for_its_lock() {
         (OTHER, FUTEX, 9),
         (OTHER, USER, 10),
     ]);
-    for span in &walk.spans[3..6] {
-        let top = span.top as usize;
-        let parent = walk.activations[top].parent;
-        let end = Activation::of(SWITCH_END as u32, parent, OTHER);
-        walk.activations[top].parent = Some(walk.activations.len() as Number);
-        walk.activations.push(end);
+    for span in 3..6 {
+        call_from(&mut walk, span, &[SWITCH_END]);
     }
     walk.clocks = readings(&[10, 441]);
     let breakdown = breakdown(&walk, SampleSpan::Handover, 431).unwrap();
@@ -260,6 +267,40 @@ fn what_the_end_of_a_switch_calls_cleans_up_but_for_its_lock() {
     );
     assert_eq!(breakdown.culprit, Some(2));
     assert_eq!(breakdown.parts[2].by.as_deref(), Some("__mmdrop"));
+}
+
+#[test]
+fn another_thread_that_cleans_up_stands_in_the_way_and_its_being_preempted_does_not() {
+    let mut walk = walk(&[
+        (OTHER, USER, 100),
+        (OTHER, INTERRUPT, 20),
+        (OTHER, SCHEDULE, 10),
+        (THIRD, SWITCH_END, 5),
+        (THIRD, DROP, 300),
+        (THIRD, SCHEDULE, 40),
+        (ONE, USER, 10),
+    ]);
+    walk.clocks = readings(&[485]);
+    let by = walk.spans[1].top;
+    walk.activations[by as usize].begin = Some(100);
+    let bases = [ONE].into();
+    let (at, cpu) = (115, 0);
+    walk.wakes.push(Wake { at, cpu, by, bases });
+    call_from(&mut walk, 3, &[SCHEDULE]);
+    call_from(&mut walk, 4, &[SCHEDULE, SWITCH_END]);
+    call_from(&mut walk, 5, &[SCHEDULE, SWITCH_END, DROP]);
+    let found = breakdown(&walk, SampleSpan::Lateness, 385).unwrap();
+    assert_eq!(
+        shape(&found)[1..4],
+        [
+            (PathStage::Switch, Cause::Scheduler, 15),
+            (PathStage::Switch, Cause::CleanUp, 300),
+            (PathStage::Switch, Cause::Scheduler, 40),
+        ]
+    );
+    let culprit = &found.parts[found.culprit.unwrap()];
+    assert_eq!(culprit.cause, Cause::CleanUp);
+    assert_eq!(culprit.by.as_deref(), Some("__mmdrop"));
 }
 
 #[test]
