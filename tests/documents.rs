@@ -363,3 +363,17 @@ fn every_quoted_output_has_a_block_and_a_command() {
         ended.stdout
     );
 }
+
+#[test]
+fn each_file_of_tests_is_run() {
+    let tests = root().join("tests");
+    let run = fs::read_to_string(tests.join("main.rs")).unwrap();
+    for entry in fs::read_dir(&tests).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        if path.extension().is_some_and(|end| end == "rs") && text.contains("\n#[test]\n") {
+            let name = path.file_stem().unwrap().to_string_lossy();
+            assert!(run.contains(&format!("mod {name};")), "{name}");
+        }
+    }
+}

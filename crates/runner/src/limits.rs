@@ -69,9 +69,12 @@ mod tests {
         let sound = "# mine\n[[limit]]\nprobe = \"timer\"\nwhat = \"worst\"\nat_most = \"9 us\"\n";
         let error = said(&sound.replace("9 us", "9"));
         assert!(
-            error.contains("limits.toml: ") && error.contains("line 2"),
+            error.contains("limits.toml: ") && error.contains("line 5, column 1"),
             "{error}"
         );
+        assert!(error.contains("5 | at_most = \"9\"\n  | ^^^^^^^^^^^^^\n"), "{error}");
+        let both = said(&format!("{sound}at_least = \"3 us\"\n"));
+        assert!(both.contains("line 2"), "{both}");
         assert!(error.contains("a time with its unit"), "{error}");
         let error = said(&sound.replace("at_most", "atmost"));
         assert!(error.contains("line 5"), "{error}");

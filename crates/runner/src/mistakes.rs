@@ -6,16 +6,39 @@ use crate::error::did_you_mean;
 /// The text of an error in `text`, with the word that was probably meant.
 pub(crate) fn explain(text: &str, error: &toml::de::Error) -> String {
     let said = plain(error.to_string().trim_end());
+    // An error of a whole table is at its head; its keys are from there to the next one.
+    let at = error.span().map_or(0, |span| span.start);
+    let part = text.get(at..).unwrap_or(text);
+    let part = part.find("\n[").map_or(part, |end| &part[..end]);
+    if let Some(line) = faulty_line(part, error.message()) {
+        let before = text.get(..at).unwrap_or_default();
+        let number = before.matches('\n').count() + 1 + line;
+        return at_line(text, number, error.message());
+    }
     let missing = error.message().strip_prefix("missing field `");
     let Some((missing, _)) = missing.and_then(|rest| rest.split_once('`')) else {
         return said;
     };
-    // The error is at the table's head; its keys are from there to the next one.
-    let at = error.span().map_or(0, |span| span.start);
-    let part = text.get(at..).unwrap_or(text);
-    let part = part.find("\n[").map_or(part, |end| &part[..end]);
     let hint = did_you_mean(missing, &keys(part));
     said + &hint.replace("did you mean", "did you mean it by")
+}
+
+/// Which line of a table, counted from 0, sets the key that `at_most: expected …` is about.
+fn faulty_line(part: &str, message: &str) -> Option<usize> {
+    let (about, _) = message.split_once(": ")?;
+    let key = |line: &str| line.split_once('=').map(|(key, _)| key.trim() == about);
+    part.lines().position(|line| key(line) == Some(true))
+}
+
+/// A message about a line, as the TOML reader shows its own.
+fn at_line(text: &str, number: usize, message: &str) -> String {
+    let line = text.lines().nth(number - 1).unwrap_or_default();
+    let margin = " ".repeat(number.to_string().len());
+    let marks = "^".repeat(line.trim_end().chars().count());
+    format!(
+        "TOML parse error at line {number}, column 1\n{margin} |\n{number} | {line}\n\
+         {margin} | {marks}\n{message}"
+    )
 }
 
 /// An error of a TOML reader in ordinary words, with the word that was probably meant.

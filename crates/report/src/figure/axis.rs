@@ -3,7 +3,7 @@
 
 use punctual_model::units::Nanos;
 
-use super::canvas::{Anchor, Canvas, Ink, TEXT};
+use super::canvas::{Anchor, Canvas, Ink, TEXT, width};
 use crate::text::thousands;
 
 /// An axis has at most so many names, along which they have room.
@@ -145,15 +145,21 @@ impl Plot {
         }
     }
 
-    /// Draws the lower edge, faint lines at round values, and names them below.
+    /// Draws the lower edge, faint lines at round values, and names below those that have room.
     pub fn draw_x(&self, canvas: &mut Canvas, name: impl Fn(f64) -> String) {
         let (left, right) = self.x.ends;
         let (bottom, top) = self.y.ends;
+        let mut free = i32::MIN;
         for value in self.x.ticks() {
             let x = self.x.place(value);
             canvas.line(&[(x, bottom), (x, top)], Ink::Faint, 1.0);
             canvas.line(&[(x, bottom), (x, bottom + 5)], Ink::Text, 1.0);
-            canvas.write(&name(value), (x, bottom + 6 + TEXT / 2), Anchor::Middle);
+            let name = name(value);
+            let half = width(&name) / 2;
+            if x - half >= free {
+                canvas.write(&name, (x, bottom + 6 + TEXT / 2), Anchor::Middle);
+                free = x + half + TEXT / 2;
+            }
         }
         canvas.line(&[(left, bottom), (right, bottom)], Ink::Text, 1.0);
     }
@@ -169,6 +175,7 @@ impl Plot {
 /// A round time, as axes name it: `30 µs`.
 pub fn time_name(nanos: f64) -> String {
     let (value, unit) = match nanos.abs() {
+        0.0 => return "0".to_owned(),
         n if n < 1e3 => (nanos, "ns"),
         n if n < 1e6 => (nanos / 1e3, "µs"),
         n if n < 1e9 => (nanos / 1e6, "ms"),
@@ -228,7 +235,26 @@ mod tests {
     fn a_signed_axis_names_zero_and_both_sides() {
         let ticks = Axis::linear(-21_000.0, 33_000.0, (0, 1_000)).ticks();
         let names: Vec<String> = ticks.into_iter().map(time_name).collect();
-        assert_eq!(names, ["-20 µs", "0 ns", "20 µs"]);
+        assert_eq!(names, ["-20 µs", "0", "20 µs"]);
+    }
+
+    #[test]
+    fn names_that_would_run_together_are_left_out() {
+        let plot = |right| Plot {
+            x: Axis::logarithmic(180_000.0, 520_000.0, (158, right)),
+            y: Axis::from_zero(1.0, (30, 0)),
+        };
+        let names = |plot: Plot| {
+            let mut canvas = Canvas::new(60);
+            plot.draw_x(&mut canvas, time_name);
+            let svg = canvas.finish("").into_string();
+            let names = svg.split("µs</text>").map(|text| text.rsplit('>').next());
+            let mut names: Vec<_> = names.map(Option::unwrap_or_default).collect();
+            names.pop();
+            names.concat()
+        };
+        assert_eq!(names(plot(490)), "200 250 300 350 400 500 ");
+        assert_eq!(names(plot(1_490)), "200 250 300 350 400 450 500 ");
     }
 
     #[test]

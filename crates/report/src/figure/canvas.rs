@@ -152,6 +152,11 @@ impl Canvas {
     }
 }
 
+/// How wide a text is at most, but for one of capitals.
+pub fn width(text: &str) -> i32 {
+    text.chars().count() as i32 * TEXT * 3 / 5
+}
+
 fn joined(points: &[(i32, i32)]) -> String {
     let points: Vec<String> = points.iter().map(|(x, y)| format!("{x},{y}")).collect();
     points.join(" ")
