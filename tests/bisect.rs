@@ -85,6 +85,9 @@ impl Line {
 
 #[test]
 fn the_release_is_found_where_it_is_known_to_be_and_what_does_not_boot_is_skipped() {
+    if !punctual_skip::long("PUNCTUAL_LONG") {
+        return;
+    }
     let line = Line::new();
     let least = limit(&line.scratch, "least.toml", "at_least = \"4.2 us\"");
     found(&line, &least);

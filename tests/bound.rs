@@ -83,6 +83,9 @@ fn no_sample_on_rt_is_above_the_bound_of_its_run() {
 
 #[test]
 fn a_stall_is_in_the_delay_or_the_interrupt_that_it_is() {
+    if !punctual_skip::long("PUNCTUAL_LONG") {
+        return;
+    }
     let scratch = Scratch::new();
     let step = |kind: &str| {
         format!(

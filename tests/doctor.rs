@@ -77,6 +77,9 @@ fn preempt_rt_buys_what_it_is_for() {
 /// On PREEMPT_RT all interrupts have threads already: the argument changes nothing.
 #[test]
 fn what_a_kernel_does_anyhow_buys_nothing() {
+    if !punctual_skip::long("PUNCTUAL_LONG") {
+        return;
+    }
     let scratch = Scratch::new();
     let options = [
         "--only",

@@ -232,7 +232,7 @@ fn relative(scratch: &Scratch) {
         ("baseline", ["limit 1 (timer, worst at most", "--baseline"]),
         ("baseline:other", ["there is no baseline", "\"other\""]),
         ("baseline:", ["limits.toml: ", "a baseline's name"]),
-        ("baseline:", ["line 1", "such as \"baseline:stable\""]),
+        ("baseline:", ["line 5", "such as \"baseline:stable\""]),
     ] {
         assert_ends(&judge(&one, of, &[]), 2, &parts);
     }

@@ -43,6 +43,9 @@ fn harmed(scratch: &Scratch, does: &str, reason: &str) -> Value {
 
 #[test]
 fn a_guest_that_prints_without_end_is_ended() {
+    if !punctual_skip::long("PUNCTUAL_LONG") {
+        return;
+    }
     let scratch = Scratch::new();
     let flood = "yes xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx >/dev/ttyS0";
     harmed(&scratch, flood, "MiB to its console");

@@ -122,7 +122,7 @@ fn refused(scratch: &Scratch, suite: &str) {
             "expected a measurement by switch under any load, found timer / idle / cpu0",
         ),
         (&wrong, "wrong.toml: "),
-        (&wrong, "line 2"),
+        (&wrong, "line 5"),
         (&wrong, "a time with its unit"),
     ] {
         let refused = scratch.run(&["judge", "r1", "--limits", limits]);

@@ -350,6 +350,9 @@ fn hackbench_agrees_with_that_of_rt_tests() {
         run = ["hackbench", "-g1", "-l50" OPTION]
         samples = 3
     "#;
+    if !punctual_skip::long("PUNCTUAL_LONG") {
+        return;
+    }
     let scratch = Scratch::new();
     // Each seed gives another interleaving.
     let seeds = sized("1..3", "1..5");

@@ -538,6 +538,9 @@ fn a_place_is_acquired_measured_and_given_back() {
 
 #[test]
 fn a_power_cycle_boots_it_anew() {
+    if !punctual_skip::long("PUNCTUAL_LONG") {
+        return;
+    }
     let Some(rig) = Rig::new() else { return };
     let first = rig.boot_id();
     // However long it takes to boot.

@@ -121,7 +121,7 @@ fn on_one_cpu_wake_is_what_eventfd_measures() {
 
 #[test]
 fn a_turn_of_another_length_is_another_machine() {
-    if !has_fair_qemu() {
+    if !punctual_skip::long("PUNCTUAL_LONG") || !has_fair_qemu() {
         return;
     }
     let scratch = Scratch::new();

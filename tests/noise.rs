@@ -83,6 +83,9 @@ fn of_oslat(output: &str) -> (usize, usize) {
 
 #[test]
 fn oslat_of_rt_tests_sees_the_same_interruptions() {
+    if !punctual_skip::long("PUNCTUAL_LONG") {
+        return;
+    }
     let scratch = Scratch::new();
     let noise = "[[step]]\nprobe = \"noise\"\nduration_ms = 1000\n";
     let oslat = "[[step]]\nprobe = \"program\"\n\

@@ -49,6 +49,9 @@ fn wrap_qemu(scratch: &mut Scratch, script: &str) {
 
 #[test]
 fn the_scope_works_in_another_qemu() {
+    if !punctual_skip::long("PUNCTUAL_LONG") {
+        return;
+    }
     let Some(other) = other_qemu() else { return };
     let mut scratch = Scratch::new();
     scratch.look_first_in(&other);

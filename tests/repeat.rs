@@ -71,6 +71,9 @@ fn what_a_page_says_repeats_its_runs() {
 
 #[test]
 fn a_run_without_a_suite_and_on_other_boot_arguments_is_repeated_too() {
+    if !punctual_skip::long("PUNCTUAL_LONG") {
+        return;
+    }
     let (first, again, commands) = measured_twice(&[
         "--probe",
         "timer",

@@ -18,6 +18,9 @@ fn versions(releases: &Value) -> Vec<String> {
 
 #[test]
 fn the_last_releases_of_a_line_are_measured_in_their_order_and_only_once() {
+    if !punctual_skip::long("PUNCTUAL_LONG") {
+        return;
+    }
     let scratch = Scratch::new();
     let listed = json(&scratch.run(&["kernel", "series", "debian-6.1-rt", "--json"]));
     let all = versions(&listed);

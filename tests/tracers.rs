@@ -319,7 +319,7 @@ fn the_longest_gap_of_the_hardware_is_a_fact_of_the_run() {
                 punctual-target run | busybox hexdump -v -e '1/1 "%02x"'
         ''']
     "#;
-    if !has_fair_qemu() {
+    if !punctual_skip::long("PUNCTUAL_LONG") || !has_fair_qemu() {
         return;
     }
     let scratch = Scratch::new();

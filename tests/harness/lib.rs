@@ -373,8 +373,8 @@ impl From<Output> for Ended {
     }
 }
 
-/// Keeps two cores busy until it is dropped: whoever runs beside it is interrupted again and
-/// again, and still has most of the time.
+/// Works in bursts until it is dropped: whoever runs beside it is interrupted again and again, by
+/// each of three, and still has most of the time.
 #[derive(Debug)]
 pub struct HostLoad {
     busy: Vec<Child>,
@@ -384,17 +384,19 @@ impl HostLoad {
     /// Begins.
     ///
     /// # Panics
-    /// If there is no `nice`.
+    /// If there is no `sh`.
     #[expect(clippy::new_without_default, reason = "it starts processes")]
     pub fn new() -> Self {
         // Not for longer than there is whoever started them, however that ends.
-        let spin = || {
-            Command::new("nice")
-                .args(["-n", "5", "sh", "-c", "while kill -0 $PPID; do :; done"])
+        let burst = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+        let bursts = format!("while kill -0 $PPID; do {burst}; sleep 0.1; done");
+        let begin = || {
+            Command::new("sh")
+                .args(["-c", &bursts])
                 .stderr(Stdio::null())
                 .spawn()
         };
-        let busy = (0..3).map(|_| spin().expect("nice")).collect();
+        let busy = (0..3).map(|_| begin().expect("sh")).collect();
         Self { busy }
     }
 }

@@ -72,7 +72,10 @@ mod tests {
             error.contains("limits.toml: ") && error.contains("line 5, column 1"),
             "{error}"
         );
-        assert!(error.contains("5 | at_most = \"9\"\n  | ^^^^^^^^^^^^^\n"), "{error}");
+        assert!(
+            error.contains("5 | at_most = \"9\"\n  | ^^^^^^^^^^^^^\n"),
+            "{error}"
+        );
         let both = said(&format!("{sound}at_least = \"3 us\"\n"));
         assert!(both.contains("line 2"), "{both}");
         assert!(error.contains("a time with its unit"), "{error}");

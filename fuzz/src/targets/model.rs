@@ -26,7 +26,7 @@ pub const BOARD: Target = Target {
         let requests = [
             Request::Begin {
                 job: job(),
-                plan: plan().to_toml(),
+                plan: plans().next().expect("a step").to_toml(),
                 take_up: true,
             },
             Request::Follow {
@@ -68,7 +68,7 @@ pub const FRAMES: Target = Target {
 /// The plan of a run.
 pub const PLAN: Target = Target {
     name: "plan",
-    seeds: || vec![plan().to_toml().into_bytes()],
+    seeds: || plans().map(|plan| plan.to_toml().into_bytes()).collect(),
     run: |bytes| {
         if let Ok(plan) = toml::from_str::<Plan>(&text(bytes)) {
             let again = toml::from_str::<Plan>(&plan.to_toml()).expect("what was written is read");
@@ -105,11 +105,14 @@ pub const RECORD: Target = Target {
 pub const SUITE: Target = Target {
     name: "suite",
     seeds: || {
-        texts(&[
+        let suites = [
             include_str!("../../../suites/demo.toml"),
-            include_str!("../../../suites/stalls.toml"),
-            include_str!("../../../loads/stress.toml"),
-        ])
+            include_str!("../../../suites/latest-stable.toml"),
+            STALLS,
+        ];
+        let mut seeds: Vec<_> = suites.iter().copied().flat_map(small_suites).collect();
+        seeds.extend(texts(&[include_str!("../../../loads/stress.toml")]));
+        seeds
     },
     run: |bytes| {
         if let Ok(suite) = Suite::parse(&text(bytes)) {
@@ -187,13 +190,20 @@ fn decode(pieces: &[&[u8]]) -> (usize, bool) {
     (records, decoder.finish().is_ok())
 }
 
-fn plan() -> Plan {
-    let suite = Suite::parse(include_str!("../../../suites/stalls.toml")).expect("a suite");
-    let idle: Vec<_> = suite
-        .steps
-        .iter()
-        .filter(|step| step.load == "idle")
-        .cloned()
-        .collect();
-    suite.plan(&idle, &suite.loads, 7).expect("a plan")
+const STALLS: &str = include_str!("../../../suites/stalls.toml");
+
+/// The suite with one of its steps, limits and so on only: ten times as many inputs in the same
+/// time, and each byte of them counts.
+fn small_suites(suite: &str) -> impl Iterator<Item = Vec<u8>> {
+    let mut tables = suite.split("\n[[");
+    let head = tables.next().unwrap_or_default();
+    tables.map(move |table| format!("{head}\n[[{table}").into_bytes())
+}
+
+/// A plan for each step of a suite.
+fn plans() -> impl Iterator<Item = Plan> {
+    let suite = Suite::parse(STALLS).expect("a suite");
+    let idle = suite.steps.clone().into_iter();
+    let idle = idle.filter(|step| step.load == "idle");
+    idle.map(move |step| suite.plan(&[step], &suite.loads, 7).expect("a plan"))
 }

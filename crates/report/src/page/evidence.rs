@@ -81,11 +81,13 @@ pub fn work(matrix: &Matrix<'_>) -> Markup {
     let mut steps = recordings(matrix);
     // A step's recordings share its load, whose work is told once.
     steps.retain(|(row, run, one)| !row.is_idle() && seen.insert((&run.id, one.key.step)));
+    let mut all = steps.iter().flat_map(|(_, run, one)| run.work(one));
+    let has_periods = all.any(|work| work.periods().is_some());
     let table = wide(&html! { table.text.kept {
         thead { tr {
             th { "step" } th { "subject" } th { "worker" }
             th.number { "rounds" } th.number { "work" } th.number { "CPU time" }
-            th.number { "of" } th.number { "periods" }
+            th.number { "measured time" } @if has_periods { th.number { "periods" } }
         } }
         tbody { @for (row, run, recording) in &steps {
             @let (title, work) = (format!("{}, {}", row.probe, row.load), run.work(recording));
@@ -95,11 +97,13 @@ pub fn work(matrix: &Matrix<'_>) -> Markup {
                 td.number { (thousands(work.amount)) " " (work.unit) }
                 td.number { (seconds(work.cpu)) }
                 td.number { @if work.span > Nanos::ZERO { (seconds(work.span)) } }
-                td.number { @if let Some(periods) = work.periods() { (format!("{periods:.2}")) } }
+                @if has_periods { td.number {
+                    @if let Some(periods) = work.periods() { (format!("{periods:.2}")) }
+                } }
             } }
             @if work.is_empty() { tr {
                 td { (title) } td { (name(matrix, run)) }
-                td.gap colspan="6" { "the load reported no work" }
+                td.gap colspan=(if has_periods { 6 } else { 5 }) { "the load reported no work" }
             } }
         } }
     } });
@@ -134,11 +138,11 @@ pub fn worst(matrix: &Matrix<'_>) -> Markup {
     let size = format!("{WORST_SHOWN} of each recording");
     let table = wide(&html! { table.text.kept {
         thead { tr {
-            th { "measurement" } th { "subject" }
+            th { "measurement" } th { "subject" } th { "run" }
             @for number in 1..=WORST_SHOWN { th { (number) } }
         } }
         tbody { @for (row, run, recording) in &late { tr {
-            td { (row.title()) } td { (name(matrix, run)) }
+            td { (row.title()) } td { (name(matrix, run)) } td { (run.id) }
             @for sample in recording.worst.iter().take(WORST_SHOWN) { td {
                 b { (sample.value) } br;
                 span.soft { "#" (sample.seq) ", " (format!("{:.3} s", sample.at.as_secs_f64())) }
