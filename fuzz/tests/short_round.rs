@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A short round of each target: `PUNCTUAL_FUZZ_INPUTS` inputs each, 500 where it is not set.
+//! A short round of each target: `PUNCTUAL_FUZZ_INPUTS` inputs each, 200 where it is not set.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use punctual_fuzz::{Round, TARGETS, Target};
 
 fn inputs() -> u64 {
     let number = std::env::var("PUNCTUAL_FUZZ_INPUTS").ok();
-    number.map_or(500, |number| number.parse().expect("a number"))
+    number.map_or(200, |number| number.parse().expect("a number"))
 }
 
 /// Memory is counted for the whole process: one test at a time.
