@@ -51,6 +51,9 @@ fn figure(trial: &Value, name: &str) -> (i64, i64) {
 /// PREEMPT_RT takes away what stock does under stress, and its path with it.
 #[test]
 fn preempt_rt_buys_what_it_is_for() {
+    if !punctual_skip::long("PUNCTUAL_LONG") {
+        return;
+    }
     let scratch = Scratch::new();
     let (trials, text) = trials(
         &scratch,

@@ -30,6 +30,9 @@ fn run_with(scratch: &Scratch, boot: &str) -> Ended {
 
 #[test]
 fn a_kernel_of_another_release_is_fetched_and_offers_full_and_lazy() {
+    if !punctual_skip::long("PUNCTUAL_LONG") {
+        return;
+    }
     let scratch = Scratch::new();
     let before = system_lists();
     // Others may have fetched it long ago: its lists are read again all the same.

@@ -219,6 +219,9 @@ fn a_stall_is_one_interruption_of_its_length_where_it_is() {
 /// Who stays where it is pays for the call; who moves, for the move besides.
 #[test]
 fn a_migration_takes_longer_than_the_call_that_moves_nobody() {
+    if !punctual_skip::long("PUNCTUAL_LONG") {
+        return;
+    }
     let scratch = Scratch::new();
     let alone = measure(
         &scratch,

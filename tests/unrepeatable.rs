@@ -174,6 +174,9 @@ fn a_run_of_another_qemu_is_not_explained() {
 /// A run is repeated with its own guest, whatever the program is now.
 #[test]
 fn a_run_of_another_program_revision_is_repeated_with_its_own_program() {
+    if !punctual_skip::long("PUNCTUAL_LONG") {
+        return;
+    }
     let scratch = Scratch::new();
     let target = fs::read(programs().join("punctual-target")).unwrap();
     // The same program in another file.
