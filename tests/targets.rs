@@ -99,10 +99,7 @@ fn each_target_is_one_small_static_program() {
         assert_eq!(found, number_of_machine, "{machine}");
         let segments = segments(&bytes, is_64);
         assert!(!segments.contains(&DYNAMIC) && !segments.contains(&INTERPRETER));
-        // As it is shipped: optimised.
-        if punctual_skip::long("PUNCTUAL_LONG") {
-            assert!(bytes.len() as u64 <= LARGEST, "{machine}: {}", bytes.len());
-        }
+        assert!(bytes.len() as u64 <= LARGEST, "{machine}: {}", bytes.len());
     }
 }
 

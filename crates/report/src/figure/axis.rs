@@ -73,8 +73,13 @@ impl Axis {
 
     /// Round values along the axis, few enough to be named.
     pub fn ticks(&self) -> Vec<f64> {
+        self.ticks_at_most(NAMES)
+    }
+
+    /// So many on a logarithmic axis, whose parts are not of one width.
+    fn ticks_at_most(&self, most: usize) -> Vec<f64> {
         if self.logarithmic {
-            self.logarithmic_ticks()
+            self.logarithmic_ticks(most)
         } else {
             linear(self.low, self.high)
         }
@@ -82,7 +87,7 @@ impl Axis {
 
     /// The finest of the usual subdivisions whose names have room; linear ones where the axis
     /// is so short that it has none.
-    fn logarithmic_ticks(&self) -> Vec<f64> {
+    fn logarithmic_ticks(&self, most: usize) -> Vec<f64> {
         let halves: Vec<f64> = (2..20).map(|half| f64::from(half) / 2.0).collect();
         let factors: [&[f64]; 5] = [
             &halves,
@@ -92,7 +97,7 @@ impl Axis {
             &[1.0],
         ];
         let ticks = factors.map(|factors| self.decades(factors));
-        match ticks.iter().find(|ticks| ticks.len() <= NAMES) {
+        match ticks.iter().find(|ticks| ticks.len() <= most) {
             Some(ticks) if ticks.len() > 2 => ticks.clone(),
             None => ticks[4].iter().copied().step_by(2).collect(),
             Some(_) => linear(10_f64.powf(self.low), 10_f64.powf(self.high)),
@@ -149,8 +154,9 @@ impl Plot {
     pub fn draw_x(&self, canvas: &mut Canvas, name: impl Fn(f64) -> String) {
         let (left, right) = self.x.ends;
         let (bottom, top) = self.y.ends;
+        let room = (right - left) / (width("500 µs") + TEXT / 2);
         let mut free = i32::MIN;
-        for value in self.x.ticks() {
+        for value in self.x.ticks_at_most(NAMES.min(room as usize)) {
             let x = self.x.place(value);
             canvas.line(&[(x, bottom), (x, top)], Ink::Faint, 1.0);
             canvas.line(&[(x, bottom), (x, bottom + 5)], Ink::Text, 1.0);
@@ -253,8 +259,8 @@ mod tests {
             names.pop();
             names.concat()
         };
-        assert_eq!(names(plot(490)), "200 250 300 350 400 500 ");
-        assert_eq!(names(plot(1_490)), "200 250 300 350 400 450 500 ");
+        assert_eq!(names(plot(490)), "200 300 500 ");
+        assert_eq!(names(plot(1_490)), "200 250 300 350 400 450 500 550 ");
     }
 
     #[test]
