@@ -152,9 +152,9 @@ impl Canvas {
     }
 }
 
-/// How wide a text is at most, but for one of capitals.
+/// How wide a number with its unit is, or a little less.
 pub fn width(text: &str) -> i32 {
-    text.chars().count() as i32 * TEXT * 3 / 5
+    text.chars().count() as i32 * TEXT * 11 / 20
 }
 
 fn joined(points: &[(i32, i32)]) -> String {
