@@ -373,7 +373,7 @@ fn each_file_of_tests_is_run() {
         let text = fs::read_to_string(&path).unwrap_or_default();
         if path.extension().is_some_and(|end| end == "rs") && text.contains("\n#[test]\n") {
             let name = path.file_stem().unwrap().to_string_lossy();
-            assert!(run.contains(&format!("mod {name};")), "{name}");
+            assert!(run.contains(&format!("\nmod {name};\n")), "{name}");
         }
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Every test that runs the programs: one module for each file, `all ablation::` for one of them.
+//! Every test that runs the programs: one module for each file. `./test ablation::` runs
+//! those of one.
 
 mod ablation;
 mod arm64;

@@ -81,6 +81,14 @@ fn call_from(walk: &mut Walk, span: usize, callers: &[usize]) {
     }
 }
 
+/// As if the second span were an interrupt's that began and woke the task at these moments.
+fn is_woken(walk: &mut Walk, task: Task, (began, at): (u64, u64)) {
+    let by = walk.spans[1].top;
+    walk.activations[by as usize].begin = Some(began);
+    let (cpu, bases) = (0, [task].into());
+    walk.wakes.push(Wake { at, cpu, by, bases });
+}
+
 fn readings(at: &[u64]) -> Vec<Moment> {
     at.iter().map(|at| Moment { at: *at, cpu: 0 }).collect()
 }
@@ -210,11 +218,7 @@ fn what_runs_before_a_timer_is_set_stands_in_the_way() {
         (OTHER, USER, 10),
     ]);
     walk.clocks = readings(&[420]);
-    let by = walk.spans[1].top;
-    walk.activations[by as usize].begin = Some(300);
-    let bases = [OTHER].into();
-    let (at, cpu) = (340, 0);
-    walk.wakes.push(Wake { at, cpu, by, bases });
+    is_woken(&mut walk, OTHER, (300, 340));
     let found = breakdown(&walk, SampleSpan::Lateness, 420).unwrap();
     let first = (PathStage::Interrupt, Cause::OtherThread, 300);
     assert_eq!(shape(&found)[0], first, "{found:?}");
@@ -281,11 +285,7 @@ fn another_thread_that_cleans_up_stands_in_the_way_and_its_being_preempted_does_
         (ONE, USER, 10),
     ]);
     walk.clocks = readings(&[485]);
-    let by = walk.spans[1].top;
-    walk.activations[by as usize].begin = Some(100);
-    let bases = [ONE].into();
-    let (at, cpu) = (115, 0);
-    walk.wakes.push(Wake { at, cpu, by, bases });
+    is_woken(&mut walk, ONE, (100, 115));
     call_from(&mut walk, 3, &[SCHEDULE]);
     call_from(&mut walk, 4, &[SCHEDULE, SWITCH_END]);
     call_from(&mut walk, 5, &[SCHEDULE, SWITCH_END, DROP]);
