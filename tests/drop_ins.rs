@@ -115,13 +115,15 @@ fn hackbench_prints_what_that_of_rt_tests_prints() {
         let work = |text: &str| text.lines().take(2).map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(work(&ours.stdout), work(&theirs.stdout));
         assert_eq!(masked_lines(&ours.stdout), masked_lines(&theirs.stdout));
+        // Both say milliseconds: so little work may be zero of them.
         for ended in [ours, theirs] {
-            assert!(hackbench::read_time(&ended.stdout).unwrap() > 0.0);
+            assert!(hackbench::read_time(&ended.stdout).is_ok());
         }
     }
-    // As in the days before there were options.
+    // As in the days before there were options: 80,000 messages.
     let old = run_ours("hackbench", &["2"]).stdout;
     assert_has(&old, &["with 2 groups using 40 file"]);
+    assert!(hackbench::read_time(&old).unwrap() > 0.0);
 }
 
 #[test]

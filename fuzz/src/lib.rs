@@ -24,8 +24,8 @@ pub struct Target {
     pub name: &'static str,
     /// Sound inputs.
     pub seeds: fn() -> Vec<Vec<u8>>,
-    /// Reads an input; panics where what came out is wrong.
-    pub run: fn(&[u8]),
+    /// Reads an input, and says whether it was accepted; panics where what came out is wrong.
+    pub run: fn(&[u8]) -> bool,
 }
 
 /// All of them.

@@ -79,10 +79,11 @@ impl Arguments {
 
     fn report(&self, target: &Target, found: &Found) -> usize {
         println!(
-            "{:10} {} inputs of seed {}, {} failed, slowest {:.1} ms (input {}), largest {} KiB (input {})",
+            "{:10} {} inputs of seed {}, {} accepted, {} failed, slowest {:.1} ms (input {}), largest {} KiB (input {})",
             target.name,
             self.inputs,
             self.seed,
+            found.accepted,
             found.failures.len(),
             found.slowest.as_secs_f64() * 1e3,
             found.slowest_input,

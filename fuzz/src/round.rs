@@ -37,6 +37,8 @@ pub struct Round<'a> {
 /// What a round found.
 #[derive(Debug, Default)]
 pub struct Found {
+    /// How many inputs the reader accepted.
+    pub accepted: u64,
     /// The CPU time of the input that took longest.
     pub slowest: Duration,
     /// That input's number.
@@ -89,8 +91,11 @@ impl Round<'_> {
         }
         let wrong = match result {
             Err(_) => Some("panicked".to_owned()),
-            Ok(()) if memory > MEMORY_MAX => Some(format!("took {memory} bytes of memory")),
-            Ok(()) => None,
+            Ok(_) if memory > MEMORY_MAX => Some(format!("took {memory} bytes of memory")),
+            Ok(accepted) => {
+                found.accepted += u64::from(accepted);
+                None
+            }
         };
         found
             .failures

@@ -29,6 +29,7 @@ pub const CONSOLE: Target = Target {
         let sign = sign.or(console.sign());
         let _ = (tail(&console.text()), console.has_kernel_spoken());
         assert_eq!(console.bytes(), bytes, "{sign:?}");
+        sign.is_some()
     },
 };
 
@@ -42,9 +43,11 @@ pub const QMP: Target = Target {
             {\"error\": {\"class\": \"GenericError\", \"desc\": \"no disk\"}}\n"])
     },
     run: |bytes| {
-        if let Ok(mut qmp) = Qmp::begin(Vec::new(), Cursor::new(bytes.to_vec())) {
-            let _ = qmp.execute("query-status", &json!({}));
-            while qmp.event().is_some() {}
-        }
+        let Ok(mut qmp) = Qmp::begin(Vec::new(), Cursor::new(bytes.to_vec())) else {
+            return false;
+        };
+        let answer = qmp.execute("query-status", &json!({}));
+        while qmp.event().is_some() {}
+        answer.is_ok()
     },
 };

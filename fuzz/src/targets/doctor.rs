@@ -41,5 +41,6 @@ pub const MACHINE: Target = Target {
         let shown = doctor_text(&found, look);
         assert!(!shown.contains('\u{1b}'), "{shown}");
         let _ = doctor_json(&found, &[], None);
+        true
     },
 };

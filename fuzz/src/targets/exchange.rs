@@ -34,12 +34,14 @@ pub const EXPORT: Target = Target {
         } else {
             read(&whole(bytes))
         };
-        if let Ok(read) = read {
-            let runs: Vec<Run> = read.into_iter().map(|one| one.run).collect();
-            let again = self::read(&written(&runs)).expect("what was written is read");
-            let again: Vec<Run> = again.into_iter().map(|one| one.run).collect();
-            assert!(again == runs || format!("{again:?}") == format!("{runs:?}"));
-        }
+        let Ok(read) = read else {
+            return false;
+        };
+        let runs: Vec<Run> = read.into_iter().map(|one| one.run).collect();
+        let again = self::read(&written(&runs)).expect("what was written is read");
+        let again: Vec<Run> = again.into_iter().map(|one| one.run).collect();
+        assert!(again == runs || format!("{again:?}") == format!("{runs:?}"));
+        true
     },
 };
 

@@ -31,7 +31,8 @@ pub const FTRACE: Target = Target {
         ])
     },
     run: |bytes| {
-        let _ = ftrace::read(&text(bytes));
+        let trace = ftrace::read(&text(bytes));
+        !trace.events.is_empty() || trace.longest.is_some()
     },
 };
 
@@ -73,26 +74,33 @@ pub const FORMATS: Target = Target {
     },
     run: |bytes| {
         let text = &text(bytes);
-        if let Ok(columns) = cyclictest_histogram::read(text) {
-            cyclictest_histogram::write(&columns, cyclictest_histogram::Bins::Recorded, true);
-        }
-        if let Ok(results) = cyclictest_json::read(text) {
-            cyclictest_json::write(&results);
-        }
-        for line in text.lines() {
-            if let Ok(line) = cyclictest_lines::ThreadLine::read(1, line) {
-                line.write(false);
-            }
-            let _ = cyclictest_lines::ValueLine::read(1, line);
-        }
-        let _ = foreign::read(text);
-        let _ = hackbench::read_time(text);
-        if let Ok(gaps) = hwlat::read(text) {
-            gaps.iter().for_each(|gap| drop(hwlat::write(gap)));
-        }
-        let _ = realfeel::read(text);
-        let _ = realfeel::read_jitters(text);
-        let _ = sendme::read(text).map(|travel| sendme::write(&travel));
+        let recorded = cyclictest_histogram::Bins::Recorded;
+        let lines = text.lines().map(|line| {
+            let thread = cyclictest_lines::ThreadLine::read(1, line);
+            let thread = thread.map(|line| drop(line.write(false)));
+            let value = cyclictest_lines::ValueLine::read(1, line);
+            thread.is_ok() || value.is_ok()
+        });
+        let accepted = [
+            cyclictest_histogram::read(text)
+                .map(|columns| drop(cyclictest_histogram::write(&columns, recorded, true)))
+                .is_ok(),
+            cyclictest_json::read(text)
+                .map(|results| drop(cyclictest_json::write(&results)))
+                .is_ok(),
+            lines.fold(false, |any, line| any | line),
+            foreign::read(text).is_ok(),
+            hackbench::read_time(text).is_ok(),
+            hwlat::read(text)
+                .map(|gaps| gaps.iter().for_each(|gap| drop(hwlat::write(gap))))
+                .is_ok(),
+            realfeel::read(text).is_ok(),
+            realfeel::read_jitters(text).is_ok(),
+            sendme::read(text)
+                .map(|travel| drop(sendme::write(&travel)))
+                .is_ok(),
+        ];
+        accepted.contains(&true)
     },
 };
 

@@ -7,7 +7,7 @@ use punctual_model::record::{Finished, Started, Unsupported};
 use punctual_model::suite::Suite;
 use punctual_model::{Nanos, Plan, Progress, Record, Recording};
 
-use super::{fixtures, text, texts};
+use super::{fixtures, text};
 use crate::Target;
 
 /// What a board answers, and what it is asked, in a frame whose checksum is right.
@@ -47,10 +47,11 @@ pub const BOARD: Target = Target {
     run: |bytes| {
         let mut decoder = Decoder::default();
         decoder.feed(&frame(bytes));
-        let _ = decoder.next_message::<Answer>();
+        let answer = decoder.next_message::<Answer>();
         let mut decoder = Decoder::default();
         decoder.feed(&frame(bytes));
-        let _ = decoder.next_message::<Request>();
+        let request = decoder.next_message::<Request>();
+        matches!(answer, Ok(Some(_))) || matches!(request, Ok(Some(_)))
     },
 };
 
@@ -62,6 +63,7 @@ pub const FRAMES: Target = Target {
         let whole = decode(&[bytes]);
         let (first, second) = bytes.split_at(bytes.len() / 2);
         assert_eq!(whole, decode(&[first, second]), "pieces of another size");
+        whole.0 > 0
     },
 };
 
@@ -70,11 +72,13 @@ pub const PLAN: Target = Target {
     name: "plan",
     seeds: || plans().map(|plan| plan.to_toml().into_bytes()).collect(),
     run: |bytes| {
-        if let Ok(plan) = toml::from_str::<Plan>(&text(bytes)) {
-            let again = toml::from_str::<Plan>(&plan.to_toml()).expect("what was written is read");
-            // NaN is not equal to itself.
-            assert!(again == plan || format!("{again:?}") == format!("{plan:?}"));
-        }
+        let Ok(plan) = toml::from_str::<Plan>(&text(bytes)) else {
+            return false;
+        };
+        let again = toml::from_str::<Plan>(&plan.to_toml()).expect("what was written is read");
+        // NaN is not equal to itself.
+        assert!(again == plan || format!("{again:?}") == format!("{plan:?}"));
+        true
     },
 };
 
@@ -89,7 +93,7 @@ pub const RECORD: Target = Target {
         let mut decoder = Decoder::default();
         decoder.feed(&frame(bytes));
         let record = decoder.next_record();
-        if let Ok(Some(Record::Recording(recording) | Record::SoFar(recording))) = record {
+        if let Ok(Some(Record::Recording(recording) | Record::SoFar(recording))) = &record {
             let interval = recording.interval.unwrap_or(Nanos(1));
             let _ = recording.histogram.corrected_for(interval);
             let _ = (recording.mean(), recording.title(), recording.key.label());
@@ -98,6 +102,7 @@ pub const RECORD: Target = Target {
                 recording.samples.iter().last(),
             );
         }
+        matches!(record, Ok(Some(_)))
     },
 };
 
@@ -111,13 +116,19 @@ pub const SUITE: Target = Target {
             STALLS,
         ];
         let mut seeds: Vec<_> = suites.iter().copied().flat_map(small_suites).collect();
-        seeds.extend(texts(&[include_str!("../../../loads/stress.toml")]));
+        let load = include_str!("../../../loads/stress.toml")
+            .replace("summary", "[load.own]\nsummary")
+            .replace("[[worker]]", "[[load.own.worker]]");
+        let step = "name = \"s\"\nsummary = \"\"\n[[step]]\nprobe = \"timer\"\nload = \"own\"\n";
+        seeds.push(format!("{step}{load}").into_bytes());
         seeds
     },
     run: |bytes| {
-        if let Ok(suite) = Suite::parse(&text(bytes)) {
-            let _ = suite.plan(&suite.steps, &suite.loads, 1);
-        }
+        let Ok(suite) = Suite::parse(&text(bytes)) else {
+            return false;
+        };
+        let _ = suite.plan(&suite.steps, &suite.loads, 1);
+        true
     },
 };
 
@@ -197,7 +208,14 @@ const STALLS: &str = include_str!("../../../suites/stalls.toml");
 fn small_suites(suite: &str) -> impl Iterator<Item = Vec<u8>> {
     let mut tables = suite.split("\n[[");
     let head = tables.next().unwrap_or_default();
-    tables.map(move |table| format!("{head}\n[[{table}").into_bytes())
+    tables.map(move |table| {
+        let step = if table.starts_with("step") {
+            ""
+        } else {
+            "\n[[step]]\nprobe = \"timer\"\n"
+        };
+        format!("{head}\n[[{table}{step}").into_bytes()
+    })
 }
 
 /// A plan for each step of a suite.

@@ -20,11 +20,12 @@ pub const REPORT: Target = Target {
     },
     run: |bytes| {
         let Ok(mut run) = serde_json::from_slice::<Run>(bytes) else {
-            return;
+            return false;
         };
         // The store and the stream refuse what contradicts itself.
         run.recordings.retain(|one| one.contradiction().is_none());
         show(run);
+        true
     },
 };
 
@@ -44,7 +45,7 @@ pub const EXTREMES: Target = Target {
             .map(|bytes| i64::from_le_bytes(bytes.try_into().expect("eight bytes")))
             .collect();
         let Some(([interval, missed, sum], samples)) = numbers.split_first_chunk() else {
-            return;
+            return false;
         };
         let mut run = fixtures::run_without_samples("rt", 1);
         let probes = [
@@ -70,6 +71,7 @@ pub const EXTREMES: Target = Target {
             assert_eq!(recording.contradiction(), None);
         }
         show(run);
+        true
     },
 };
 

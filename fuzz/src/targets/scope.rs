@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the scope takes from a guest.
 
-use punctual_model::Nanos;
+use std::sync::LazyLock;
+
+use punctual_model::{Nanos, Run};
 use punctual_scope::guest_clock::GuestClock;
 use punctual_scope::symbols::{Symbols, unpacked};
 
 use super::{fixtures, text, texts};
 use crate::Target;
+
+/// A run of which nothing was read back: only its console tells the rate.
+static SILENT: LazyLock<Run> = LazyLock::new(|| Run {
+    provenance: None,
+    recordings: Vec::new(),
+    ..fixtures::run_without_samples("rt", 1)
+});
 
 /// The rate of the time stamp counter, as a console says it.
 pub const CLOCK: Target = Target {
@@ -15,18 +24,22 @@ pub const CLOCK: Target = Target {
         texts(&[
             "[    0.000000] tsc: Detected 999.993 MHz processor\n\
              [    1.8] tsc: Refined TSC clocksource calibration: 999.999 MHz\n",
-            "[    0.0] tsc: Detected 0.000 MHz processor\n",
+            "[    0.0] tsc: Detected 0.001 MHz processor\n",
         ])
     },
     run: |bytes| {
-        let mut run = fixtures::run_without_samples("rt", 1);
-        run.console = text(bytes).into_owned();
-        if let Ok(clock) = GuestClock::of_run(&run) {
-            for number in [0, 1, 1_000_000, u64::MAX] {
-                clock.time(number);
-                clock.instructions(Nanos(number as i64));
-            }
+        let run = Run {
+            console: text(bytes).into_owned(),
+            ..SILENT.clone()
+        };
+        let Ok(clock) = GuestClock::of_run(&run) else {
+            return false;
+        };
+        for number in [0, 1, 1_000_000, u64::MAX] {
+            clock.time(number);
+            clock.instructions(Nanos(number as i64));
         }
+        true
     },
 };
 
@@ -40,13 +53,15 @@ pub const KALLSYMS: Target = Target {
     },
     run: |bytes| {
         let _ = unpacked(&text(bytes));
-        if let Ok(symbols) = Symbols::parse(&text(bytes)) {
-            for address in [0, 0xffff_ffff_8100_1abc, u64::MAX] {
-                let _ = symbols
-                    .at(address)
-                    .map(|(symbol, _)| symbols.range(&symbol.name));
-            }
-            let _ = symbols.preempt_count();
+        let Ok(symbols) = Symbols::parse(&text(bytes)) else {
+            return false;
+        };
+        for address in [0, 0xffff_ffff_8100_1abc, u64::MAX] {
+            let _ = symbols
+                .at(address)
+                .map(|(symbol, _)| symbols.range(&symbol.name));
         }
+        let _ = symbols.preempt_count();
+        true
     },
 };

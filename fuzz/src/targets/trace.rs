@@ -10,9 +10,13 @@ pub const TRACE: Target = Target {
     name: "trace",
     seeds: || vec![trace()],
     run: |bytes| {
-        if let Ok(mut reader) = Reader::new(bytes) {
-            while let Ok(Some(item)) = reader.next_item() {
-                std::hint::black_box(item);
+        let Ok(mut reader) = Reader::new(bytes) else {
+            return false;
+        };
+        loop {
+            match reader.next_item() {
+                Ok(Some(item)) => drop(std::hint::black_box(item)),
+                ended => return ended.is_ok(),
             }
         }
     },
