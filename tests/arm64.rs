@@ -44,9 +44,12 @@ fn the_host_has_no_influence_on_an_arm64_guest_either() {
     }
     let scratch = Scratch::new();
     let suite = &scratch.file("small.toml", SUITE);
-    let kernels = KERNELS.iter().flat_map(|kernel| ["--kernel", kernel]);
-    let words: Vec<&str> = [suite.as_str()].into_iter().chain(kernels).collect();
-    let measure = |more: &[&str]| scratch.measure(&[&words, more].concat());
+    let measure_on = |kernels: &[&str], more: &[&str]| {
+        let kernels = kernels.iter().flat_map(|kernel| ["--kernel", kernel]);
+        let words: Vec<&str> = [suite.as_str()].into_iter().chain(kernels).collect();
+        scratch.measure(&[&words, more].concat())
+    };
+    let measure = |more: &[&str]| measure_on(&KERNELS, more);
     let runs = measure(&[]);
     for run in &runs {
         let machine = &run["machine"];
@@ -67,7 +70,8 @@ fn the_host_has_no_influence_on_an_arm64_guest_either() {
     for repeat in 0..number("PUNCTUAL_REPEATS", 0) {
         assert_eq!(digests(&measure(&[])), expected, "{repeat}, under load");
     }
-    assert_eq!(digests(&measure(&["--cold"])), expected, "cold, under load");
+    let cold = digests(&measure_on(&KERNELS[1..], &["--cold"]));
+    assert_eq!(cold, expected[1..], "cold, under load");
 }
 
 #[test]

@@ -242,7 +242,8 @@ fn timer_agrees_with_cyclictest() {
         ([ours.clone(), theirs.clone()], ours_first, 0),
         ([theirs, ours], theirs_first, 1),
     ];
-    for kernel in KERNELS {
+    // The programs are the same whatever kernel they run on.
+    for kernel in *sized(&&KERNELS[1..], &&KERNELS[..]) {
         let mut runs = Vec::new();
         for (order, seeds, at) in &orders {
             let suite = &scratch.suite("cyclictest", &[], &in_order(order));

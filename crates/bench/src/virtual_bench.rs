@@ -78,6 +78,17 @@ pub struct VirtualBench {
     pub cache_limit: u64,
     /// What this process needs of the cache, as long as it has a bench.
     in_use: Arc<Mutex<BTreeMap<PathBuf, Lock>>>,
+    /// The machines whose kernel failed while it booted, by the keys of their snapshots.
+    unbootable: Arc<Mutex<BTreeMap<String, Unbootable>>>,
+}
+
+/// A machine that does not boot: it will not with another seed either, as each boot is the same.
+#[derive(Clone, Debug)]
+struct Unbootable {
+    /// What its console means.
+    sign: &'static str,
+    /// What its console said.
+    console: Vec<u8>,
 }
 
 impl VirtualBench {
@@ -91,6 +102,7 @@ impl VirtualBench {
             plugin: None,
             cache_limit: cache::LIMIT,
             in_use: Arc::default(),
+            unbootable: Arc::default(),
         })
     }
 
@@ -289,20 +301,34 @@ impl Session<'_> {
     /// Links the files of this machine's snapshot, made if need be, into `work`; returns
     /// what the guest had said until then. Whoever prunes the cache meanwhile does no harm.
     fn take_snapshot(&mut self, work: &WorkDir) -> Result<Console, RunError> {
-        let directory = self
-            .bench
-            .snapshots()
-            .join(self.machine.key(&self.bench.qemu));
+        let key = self.bench.key(self.machine);
+        let directory = self.bench.snapshots().join(&key);
         let _lock = self.lock(&directory.with_extension("lock"))?;
         let snapshot = match Snapshot::open(&directory) {
             Some(snapshot) if snapshot.is_sound() => snapshot,
-            _ => self.make_snapshot(&directory)?,
+            _ => self.boot_once(key, &directory)?,
         };
         snapshot.touch().map_err(Error::Snapshot)?;
         snapshot.link(work.path()).map_err(Error::Snapshot)?;
         let mut console = Console::default();
         console.feed(&snapshot.console().map_err(Error::Snapshot)?);
         Ok(console)
+    }
+
+    /// Makes a snapshot, unless this machine has failed to boot before.
+    fn boot_once(&mut self, key: String, directory: &Path) -> Result<Snapshot, RunError> {
+        let unbootable = Arc::clone(&self.bench.unbootable);
+        let known = || unbootable.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Unbootable { sign, console }) = known().get(&key) {
+            self.console.feed(console);
+            return Err(RunError::Guest(sign));
+        }
+        let made = self.make_snapshot(directory);
+        if let Err(RunError::Guest(sign)) = made {
+            let console = self.console.bytes().to_owned();
+            known().insert(key, Unbootable { sign, console });
+        }
+        made
     }
 
     /// Boots this machine up to the point where it stops itself, and keeps it.

@@ -2,6 +2,7 @@
 //! Progress on standard error: bars on a terminal, a line for each step elsewhere.
 
 mod estimate;
+mod steps;
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, IsTerminal as _, Write as _};
@@ -53,11 +54,13 @@ enum Form {
 /// Progress on one run.
 struct Line {
     name: String,
+    /// What its steps are called.
+    names: Vec<String>,
     /// What each step is expected to take.
     expected: Vec<Duration>,
     /// What is counted as done of it.
     done: Duration,
-    /// The probe and load of the step that runs.
+    /// The number and the name of the step that runs.
     step: String,
     spinner: Option<ProgressBar>,
 }
@@ -121,6 +124,7 @@ impl Progress {
         let spinner = self.form.spinner(&name);
         let line = Line {
             name,
+            names: steps::names(plan),
             expected: expected(plan, is_virtual),
             done: Duration::ZERO,
             step: String::new(),
@@ -162,7 +166,7 @@ impl Progress {
         if number > all {
             return;
         }
-        line.step = format!("{number}/{all}  {} / {}", started.probe, started.load);
+        line.step = format!("{number}/{all}  {}", line.names[step]);
         self.at(line, &line.step);
         self.advance(line, line.up_to(step));
     }

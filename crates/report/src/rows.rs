@@ -308,17 +308,24 @@ pub fn places(matrix: &Matrix<'_>) -> Vec<String> {
     places
 }
 
-/// Which releases of Linux the virtual subjects were, as read back: digests depend on them.
+/// Which releases of Linux the virtual subjects were, as read back: digests depend on them; and
+/// the preemption model of those whose names do not tell it.
 fn kernels(matrix: &Matrix<'_>) -> Option<String> {
     let columns = matrix.columns.iter().filter(|column| column.is_virtual());
     let pairs = columns.flat_map(|column| {
         let read_back = column.runs.iter().filter_map(|run| run.provenance.as_ref());
-        read_back.map(|read_back| (&read_back.release, &column.name))
+        read_back.map(|read_back| {
+            let (name, model) = (&column.name, read_back.preemption.to_string());
+            if name.contains(&model) {
+                return (&read_back.release, name.clone());
+            }
+            (&read_back.release, format!("{name}: preemption {model}"))
+        })
     });
     let pairs = distinct(pairs);
     let one = |release: &String| {
         let of_release = pairs.iter().filter(|(other, _)| *other == release);
-        let names: Vec<String> = of_release.map(|(_, name)| (*name).clone()).collect();
+        let names: Vec<String> = of_release.map(|(_, name)| name.clone()).collect();
         format!("{release} ({})", list(&names))
     };
     let releases = distinct(pairs.iter().map(|(release, _)| *release));
