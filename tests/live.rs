@@ -78,12 +78,12 @@ fn what_is_measured_is_seen_and_costs_not_an_instruction() {
     let what = [
         "run", "--probe", "timer", "--load", "stress", "--kernel", KERNELS[1],
     ];
-    let plain = scratch.measure(&[&what[1..], &["-p", "samples=700"]].concat());
+    let plain = scratch.measure(&[&what[1..], &["-p", "samples=400"]].concat());
     for size in [(24, 80), (50, 200)] {
-        let words = [&what[..], &["-p", "samples=700", "--live"]].concat();
+        let words = [&what[..], &["-p", "samples=400", "--live"]].concat();
         let mut run = OnTerminal::begin(&scratch, size, &words);
         run.shows("timer, stress");
-        run.shows("of 700 samples");
+        run.shows("of 400 samples");
         run.shows("MISSED");
         run.shows(" rounds, ");
         run.shows(" messages: punctual-target hackbench");
