@@ -80,6 +80,7 @@ fn a_guest_that_panics_ends_its_run_at_once_with_its_last_words() {
     );
     // It would do so with each seed.
     assert_eq!(said.matches(": boots").count(), 1, "{said}");
+    assert_eq!(said.matches("Call Trace").count(), 1, "{said}");
     for id in ["r1", "r5"] {
         let runs = runs(&scratch.run(&["show", id, "--json"]).stdout);
         assert_eq!(runs[0]["state"], "failed");

@@ -39,6 +39,8 @@ pub struct Progress {
     lines: Mutex<HashMap<String, Line>>,
     /// The runs of other processes that are waited for, by id.
     elsewhere: Mutex<HashSet<String>>,
+    /// The failures that were told.
+    failures: Mutex<HashSet<String>>,
 }
 
 enum Form {
@@ -87,6 +89,7 @@ impl Progress {
             estimate: Mutex::new(estimate),
             lines: Mutex::default(),
             elsewhere: Mutex::default(),
+            failures: Mutex::default(),
         }
     }
 
@@ -227,12 +230,27 @@ impl Progress {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Shows why a run has failed; in short where another one has failed in the same way.
+    fn complain_once(&self, run: &Run, failure: &str) {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = failures.insert(failure.to_owned());
+        drop(failures);
+        if is_new {
+            self.complain(failure);
+        } else {
+            self.complain(&format!("punctual: {}: failed as before", name(run)));
+        }
+    }
+
     /// How many runs have ended, and when the others may, if there are many.
     fn so_far(&self) -> String {
         let made = self.made.fetch_add(1, Ordering::SeqCst) + 1;
         let ended = made + self.kept.load(Ordering::SeqCst);
         if self.runs < MANY {
             return String::new();
+        }
+        if ended == self.runs {
+            return format!("; all {ended} runs");
         }
         let estimate = self.estimate.lock().unwrap_or_else(PoisonError::into_inner);
         let left = HumanDuration(estimate.left(self.begun.elapsed()));
@@ -262,7 +280,7 @@ impl Observer for Progress {
             ),
         );
         if run.state == State::Failed {
-            self.complain(&failure(run, ending));
+            self.complain_once(run, &failure(run, ending));
         }
     }
 
