@@ -135,10 +135,23 @@ fn document(path: &Path, mode: Mode) -> Result<bool> {
         is_equal = false;
         match mode {
             Mode::Replace => fs::write(file, bytes)?,
-            _ => println!("{name}: {}: not what is printed any more", file.display()),
+            Mode::Check | Mode::List => {
+                println!("{name}: {}: not what is printed any more", file.display());
+                tell_first_difference(&fs::read_to_string(file)?, &String::from_utf8_lossy(&bytes));
+            }
         }
     }
     Ok(is_equal)
+}
+
+/// The first lines that are not the same.
+fn tell_first_difference(there: &str, printed: &str) {
+    let pairs = (1..).zip(there.lines().zip(printed.lines()));
+    let first = pairs.into_iter().find(|(_, (one, other))| one != other);
+    match first {
+        Some((line, (one, other))) => println!("  line {line}: {one}\n  printed: {other}"),
+        None => println!("  one of the two goes on"),
+    }
 }
 
 /// What the comments of a document ask for, in its order.
