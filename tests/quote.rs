@@ -137,7 +137,9 @@ fn document(path: &Path, mode: Mode) -> Result<bool> {
             Mode::Replace => fs::write(file, bytes)?,
             Mode::Check | Mode::List => {
                 println!("{name}: {}: not what is printed any more", file.display());
-                tell_first_difference(&fs::read_to_string(file)?, &String::from_utf8_lossy(&bytes));
+                let there = fs::read(file).unwrap_or_default();
+                let texts = [&there, &bytes].map(|bytes| String::from_utf8_lossy(bytes));
+                tell_first_difference(&texts[0], &texts[1]);
             }
         }
     }
