@@ -110,7 +110,7 @@ impl Work {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use crate::key::RecordingKey;
     use crate::machine::MachineRecord;
     use crate::recording::Recorder;
@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
 
-    fn run(seed: u64, values: &[i64]) -> Run {
+    pub(crate) fn run(seed: u64, values: &[i64]) -> Run {
         let mut recorder = Recorder::new(100);
         for value in values {
             recorder.record(Nanos(*value), Nanos(*value));

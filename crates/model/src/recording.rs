@@ -122,6 +122,13 @@ impl Recording {
         self.findings.get(OBSERVED)?.nanos()
     }
 
+    /// Whether a digest covers something that was measured in it: samples, missed periods, or
+    /// that it looked out for events and saw none.
+    pub fn is_hashed(&self) -> bool {
+        let observed = self.observed().is_some_and(|time| time > Nanos::ZERO);
+        self.count > 0 || self.missed > 0 || observed
+    }
+
     /// How many page faults the measuring threads had; `None` where that is not known.
     pub fn page_faults(&self) -> Option<i64> {
         let count = |name: &&str| self.settings.get(*name)?.number();

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::digest;
 use crate::machine::{MachineRecord, VirtualClock};
+use crate::plan::Plan;
 use crate::record::{Provenance, StepRecord, Unsupported};
 use crate::recording::{Recording, Work};
 
@@ -69,6 +70,29 @@ impl FromStr for State {
         .into_iter()
         .find(|state| state.name() == name)
         .ok_or_else(|| format!("\"{name}\" is no state of a run"))
+    }
+}
+
+/// Why a run has no digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoDigest {
+    /// It did not finish.
+    Unfinished(State),
+    /// There is no recording: none of its steps could be carried out.
+    NothingMeasured,
+    /// There are recordings, and nothing in them that a digest covers.
+    NoSample,
+}
+
+impl fmt::Display for NoDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unfinished(State::Running) => f.write_str("the run has not ended"),
+            Self::Unfinished(State::Interrupted) => f.write_str("the run was interrupted"),
+            Self::Unfinished(_) => f.write_str("the run did not finish"),
+            Self::NothingMeasured => f.write_str("nothing was measured"),
+            Self::NoSample => f.write_str("no sample was taken"),
+        }
     }
 }
 
@@ -134,11 +158,42 @@ pub struct Run {
 }
 
 impl Run {
-    /// The digest over what was measured; `None` unless the run finished: half a run
-    /// has no identity.
+    /// The digest over what was measured; `None` where [`Self::no_digest`] says why.
     pub fn digest(&self) -> Option<String> {
-        (self.state == State::Finished)
-            .then(|| digest(&self.recordings, &self.steps, &self.unsupported))
+        let has_none = self.no_digest().is_some();
+        (!has_none).then(|| digest(&self.recordings, &self.steps, &self.unsupported))
+    }
+
+    /// Why there is no digest, where there is none: half a run has no identity, and two runs in
+    /// which nothing was measured have nothing in common.
+    pub fn no_digest(&self) -> Option<NoDigest> {
+        if self.state != State::Finished {
+            return Some(NoDigest::Unfinished(self.state));
+        }
+        if self.recordings.is_empty() {
+            return Some(NoDigest::NothingMeasured);
+        }
+        let is_any = self.recordings.iter().any(Recording::is_hashed);
+        (!is_any).then_some(NoDigest::NoSample)
+    }
+
+    /// The digest, or why there is none, for people: `none: nothing was measured`.
+    pub fn digest_or_why(&self) -> String {
+        match self.no_digest() {
+            Some(why) => format!("none: {why}"),
+            None => self.digest().unwrap_or_default(),
+        }
+    }
+
+    /// What it was told to measure.
+    ///
+    /// # Errors
+    /// Where that cannot be read: then nobody knows what is missing in it.
+    pub fn parsed_plan(&self) -> Result<Plan, String> {
+        toml::from_str(&self.plan).map_err(|error| {
+            let said = error.message().trim();
+            format!("its plan cannot be read: {said}")
+        })
     }
 
     /// What its time counts; `None` on a bench in real time.
@@ -173,4 +228,43 @@ pub(crate) fn work_of<'a>(steps: &'a [StepRecord], recording: &Recording) -> &'a
     let mut steps = steps.iter();
     let found = steps.find(|step| step.step == recording.key.step);
     found.map_or(&[], |step| &step.work)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Finding;
+    use crate::key::RecordingKey;
+    use crate::pool::tests::run;
+    use crate::recording::{OBSERVED, Recorder};
+    use crate::units::Nanos;
+
+    #[test]
+    fn what_was_not_measured_has_no_digest_and_says_why() {
+        let mut one = run(1, &[5]);
+        assert_eq!((one.digest().is_some(), one.no_digest()), (true, None));
+        one.state = State::Interrupted;
+        assert_eq!(one.digest(), None);
+        assert_eq!(one.digest_or_why(), "none: the run was interrupted");
+        one.state = State::Finished;
+        one.recordings = vec![Recorder::new(0).finish(RecordingKey::new("tick", "idle", ""))];
+        assert_eq!(one.digest_or_why(), "none: no sample was taken");
+        // That no event came while somebody looked out for one was measured.
+        let looked = Finding::Nanos(Nanos::from_millis(1));
+        one.recordings[0].findings.insert(OBSERVED.into(), looked);
+        assert!(one.digest().is_some());
+        one.recordings.clear();
+        assert_eq!(one.digest(), None);
+        assert_eq!(one.digest_or_why(), "none: nothing was measured");
+    }
+
+    #[test]
+    fn a_plan_that_cannot_be_read_is_no_empty_plan() {
+        let mut one = run(1, &[5]);
+        one.plan = "step = []".into();
+        assert_eq!(one.parsed_plan().unwrap().steps.len(), 0);
+        one.plan = "not a plan [[".into();
+        let why = one.parsed_plan().unwrap_err();
+        assert!(why.starts_with("its plan cannot be read: "), "{why}");
+    }
 }

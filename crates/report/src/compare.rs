@@ -120,6 +120,8 @@ pub enum Digests {
     OtherSeeds,
     /// In real time no two runs are equal.
     RealTime,
+    /// Nothing was measured in a run of either side: nothing is equal to nothing.
+    Unmeasured,
 }
 
 impl Digests {
@@ -131,6 +133,7 @@ impl Digests {
             Self::Different => "different",
             Self::OtherSeeds => "not compared: other seeds",
             Self::RealTime => "not compared: in real time no two runs are equal",
+            Self::Unmeasured => "none: nothing was measured",
         }
     }
 }
@@ -295,6 +298,8 @@ fn digests(first: &Column<'_>, column: &Column<'_>) -> Digests {
         Digests::RealTime
     } else if seeds(&base) != seeds(&own) {
         Digests::OtherSeeds
+    } else if base.iter().chain(&own).any(|(_, digest)| digest.is_none()) {
+        Digests::Unmeasured
     } else if base == own {
         Digests::Equal
     } else {

@@ -33,6 +33,7 @@ fn run_json(run: &Run, raw: bool) -> Value {
         "state": run.state.name(),
         "error": run.error,
         "digest": run.digest(),
+        "no_digest": run.no_digest().map(|why| why.to_string()),
         "seed": run.seed,
         "ns_per_insn": run.clock().map(|clock| clock.ns_per_insn),
         "shards": run.shards,

@@ -2,7 +2,7 @@
 //! The table for terminals.
 
 use comfy_table::{Attribute, Cell, CellAlignment, Color, Table};
-use punctual_model::run::Run;
+use punctual_model::run::{NoDigest, Run};
 use unicode_width::UnicodeWidthStr;
 
 use crate::matrix::{Column, Matrix};
@@ -190,9 +190,10 @@ fn digests(column: &Column<'_>, lines: &mut Lines) {
         } else {
             String::new()
         };
-        match run.digest() {
-            Some(digest) => format!("{seed}{digest:.12}"),
-            None => format!("{seed}no digest: {}", run.state),
+        match (run.digest(), run.no_digest()) {
+            (Some(digest), _) => format!("{seed}{digest:.12}"),
+            (None, Some(NoDigest::Unfinished(state))) => format!("{seed}none: {state}"),
+            (None, _) => format!("{seed}{}", run.digest_or_why()),
         }
     });
     let text = each.collect::<Vec<_>>().join("  ");
@@ -276,7 +277,7 @@ mod tests {
         assert_has(line(&text, "timer, stress, cpu0", "worst"), &["failed¹"]);
         assert_has(line(&text, "irq, idle", "worst"), &["unsupported²"]);
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let parts = [fixtures::NO_BOOT, fixtures::NO_MODULE, "no digest: failed"];
+        let parts = [fixtures::NO_BOOT, fixtures::NO_MODULE, "none: failed"];
         assert_has(&flat, &parts);
     }
 

@@ -2,8 +2,9 @@
 //! What others have measured, repeated here: equal, different, or not to be told.
 
 use punctual_judge::{Difference, fate};
-use punctual_model::Run;
+use punctual_model::recording::Work;
 use punctual_model::run::State;
+use punctual_model::{Nanos, Recording, Run};
 use serde_json::{Value, json};
 
 use crate::gate::differs;
@@ -39,6 +40,8 @@ pub struct Claim {
     pub why: Option<String>,
     /// What is not as it was there.
     pub changes: Vec<Change>,
+    /// Figures that a verdict reads and the digest does not cover, where they differ.
+    pub figures: Vec<Change>,
     /// The recordings that differ, each with how.
     pub differences: Vec<Differing>,
 }
@@ -113,6 +116,7 @@ pub fn claim(there: &Run, here: Result<(&Run, Vec<Change>), String>) -> Claim {
         outcome: Outcome::Undecided,
         why: None,
         changes: Vec::new(),
+        figures: Vec::new(),
         differences: Vec::new(),
     };
     let (here, changes) = match here {
@@ -128,8 +132,19 @@ pub fn claim(there: &Run, here: Result<(&Run, Vec<Change>), String>) -> Claim {
         claim.why = Some(format!("here, {}", fate(here)));
         return claim;
     }
-    if claim.digest.is_some() && claim.digest == here.digest() {
-        claim.outcome = Outcome::Equal;
+    let no_digest = [(there, "in the file"), (here, "here")];
+    let no_digest = no_digest.map(|(run, where_)| Some((run.no_digest()?, where_)));
+    if let Some((why, where_)) = no_digest.into_iter().flatten().next() {
+        claim.why = Some(format!("{where_} there is no digest: {why}"));
+        return claim;
+    }
+    let is_equal = claim.digest == here.digest();
+    claim.figures = figures(there, here);
+    if is_equal && claim.figures.is_empty() {
+        claim.why = unmeasured(there, here);
+        if claim.why.is_none() {
+            claim.outcome = Outcome::Equal;
+        }
         return claim;
     }
     claim.differences = differences(there, here);
@@ -138,12 +153,105 @@ pub fn claim(there: &Run, here: Result<(&Run, Vec<Change>), String>) -> Claim {
     } else {
         let what: Vec<String> = claim.changes.iter().map(|one| one.what.clone()).collect();
         let verb = if what.len() == 1 { "is" } else { "are" };
+        let differs = if is_equal {
+            "the digest is equal, and other figures differ"
+        } else {
+            "the digest differs"
+        };
         claim.why = Some(format!(
-            "the digest differs, and {} {verb} not the same: the same ones would tell",
+            "{differs}, and {} {verb} not the same: the same ones would tell",
             list(&what)
         ));
     }
     claim
+}
+
+/// The steps that were not measured on either side, where the rest is equal; `None` where all
+/// was measured.
+fn unmeasured(there: &Run, here: &Run) -> Option<String> {
+    let of = |run: &Run, where_: &str| -> Vec<String> {
+        let absent = run.unsupported.iter();
+        let told = absent.map(|one| {
+            let (step, probe, load) = (one.step + 1, &one.probe, &one.load);
+            format!("step {step} ({probe} / {load}) {where_}: {}", one.reason)
+        });
+        told.collect()
+    };
+    let mut all = of(there, "in the file");
+    all.extend(of(here, "here"));
+    let told = format!(
+        "what was measured is equal, and this was not: {}",
+        all.join("; ")
+    );
+    (!all.is_empty()).then_some(told)
+}
+
+/// What a verdict reads and the digest does not cover, where it is not the same.
+fn figures(there: &Run, here: &Run) -> Vec<Change> {
+    let mut changes = Vec::new();
+    let mut differ = |title: &str, figure: &str, then: String, now: String| {
+        if then != now {
+            let what = format!("{title}: {figure}");
+            changes.push(Change { what, then, now });
+        }
+    };
+    for one in &there.recordings {
+        let mut all = here.recordings.iter();
+        let Some(own) = all.find(|own| own.key == one.key) else {
+            continue;
+        };
+        let title = one.title();
+        for (figure, of) in FIGURES {
+            differ(&title, figure, of(one), of(own));
+        }
+        let (then, now) = (there.work(one), here.work(own));
+        differ(&title, "the load", work(then), work(now));
+    }
+    changes
+}
+
+/// A figure of a recording, for people: equal texts are equal figures.
+type Figure = (&'static str, fn(&Recording) -> String);
+
+const FIGURES: [Figure; 6] = [
+    ("smallest and largest sample", |one| {
+        one.extremes.map_or_else(
+            || "none".to_owned(),
+            |(min, max)| format!("{} ns and {} ns", min.0, max.0),
+        )
+    }),
+    ("interval", |one| nanos(one.interval)),
+    ("missed periods", |one| {
+        let missed = one.missed_periods();
+        missed.map_or_else(|| "not counted".to_owned(), |missed| missed.to_string())
+    }),
+    ("time of looking for events", |one| nanos(one.observed())),
+    ("samples before the first", |one| one.warmup.to_string()),
+    ("end", |one| {
+        let end = if one.interrupted {
+            "interrupted"
+        } else {
+            "as planned"
+        };
+        end.to_owned()
+    }),
+];
+
+fn nanos(time: Option<Nanos>) -> String {
+    time.map_or_else(|| "none".to_owned(), |time| format!("{} ns", time.0))
+}
+
+fn work(all: &[Work]) -> String {
+    let told = all.iter().map(|one| {
+        let (worker, amount, unit, cpu, span) =
+            (&one.worker, one.amount, &one.unit, one.cpu.0, one.span.0);
+        format!("{worker}: {amount} {unit}, {cpu} ns of CPU time in {span} ns")
+    });
+    let told: Vec<String> = told.collect();
+    if told.is_empty() {
+        return "none".to_owned();
+    }
+    told.join("; ")
 }
 
 fn differences(there: &Run, here: &Run) -> Vec<Differing> {
@@ -155,7 +263,7 @@ fn differences(there: &Run, here: &Run) -> Vec<Differing> {
     };
     for recording in &there.recordings {
         let mut own = here.recordings.iter();
-        match own.find(|one| one.key.is_same_measurement(&recording.key)) {
+        match own.find(|one| one.key == recording.key) {
             Some(own) => {
                 let how = Difference::of((there, recording), (here, own));
                 found.extend(how.map(|how| Differing {
@@ -220,7 +328,7 @@ fn told(claim: &Claim) -> Vec<(usize, String)> {
             format!("{}: {} there, {} here", one.what, one.then, one.now),
         )
     };
-    said.extend(claim.changes.iter().map(change));
+    said.extend(claim.changes.iter().chain(&claim.figures).map(change));
     said.extend(claim.differences.iter().map(|one| (1, differing(one))));
     said
 }
@@ -273,6 +381,7 @@ fn claim_json(claim: &Claim) -> Value {
         "digest": claim.digest,
         "here": claim.here.as_ref().map(|(run, digest)| json!({ "run": run, "digest": digest })),
         "changes": claim.changes.iter().map(change).collect::<Vec<_>>(),
+        "figures": claim.figures.iter().map(change).collect::<Vec<_>>(),
         "recordings": claim.differences.iter().map(differing_json).collect::<Vec<_>>(),
     })
 }
@@ -290,7 +399,8 @@ fn differing_json(one: &Differing) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::{Nanos, Recorder};
+    use punctual_model::Recorder;
+    use punctual_model::record::Unsupported;
 
     use super::*;
     use crate::fixtures::{self, assert_has};
@@ -367,6 +477,102 @@ mod tests {
             claim(&there, Ok((&here, Vec::new()))).outcome,
             Outcome::Equal
         );
+    }
+
+    fn absent(step: u32) -> Unsupported {
+        Unsupported {
+            step,
+            probe: "irq".into(),
+            load: "idle".into(),
+            reason: fixtures::NO_MODULE.into(),
+        }
+    }
+
+    #[test]
+    fn where_nothing_was_measured_nothing_is_confirmed() {
+        let mut empty = fixtures::run("rt", 1);
+        empty.recordings.clear();
+        empty.unsupported = vec![absent(0)];
+        assert_eq!(empty.digest(), None);
+        let found = claim(&empty, Ok((&empty, Vec::new())));
+        assert_eq!(found.outcome, Outcome::Undecided);
+        let why = found.why.unwrap();
+        assert_eq!(why, "in the file there is no digest: nothing was measured");
+        let whole = fixtures::run("rt", 1);
+        let found = claim(&whole, Ok((&empty, Vec::new())));
+        assert_eq!(found.outcome, Outcome::Undecided);
+        assert!(found.why.unwrap().starts_with("here there is no digest"));
+    }
+
+    #[test]
+    fn a_step_that_was_not_measured_is_not_confirmed_by_the_others() {
+        let mut part = fixtures::run("rt", 1);
+        part.unsupported = vec![absent(7)];
+        let found = claim(&part, Ok((&part.clone(), Vec::new())));
+        assert_eq!(found.outcome, Outcome::Undecided);
+        let why = found.why.unwrap();
+        let step = "step 8 (irq / idle) in the file: ";
+        assert!(
+            why.starts_with("what was measured is equal") && why.contains(step),
+            "{why}"
+        );
+        assert!(why.contains("step 8 (irq / idle) here: "), "{why}");
+    }
+
+    #[test]
+    fn figures_that_a_verdict_reads_and_no_digest_covers_are_compared_too() {
+        type Forgery = fn(&mut Run);
+        let forgeries: [(Forgery, &str); 6] = [
+            (
+                |run| run.recordings[0].extremes = Some((Nanos(1), Nanos(2))),
+                "largest sample",
+            ),
+            (
+                |run| run.recordings[0].interval = Some(Nanos(1 << 62)),
+                "interval",
+            ),
+            (|run| run.recordings[0].interrupted = true, "end"),
+            (
+                |run| {
+                    let unknown = punctual_model::Fact::Unknown { unknown: "".into() };
+                    let settings = &mut run.recordings[0].settings;
+                    settings.insert(punctual_model::recording::MISSED.into(), unknown);
+                },
+                "missed periods",
+            ),
+            (
+                |run| {
+                    let hour = punctual_model::Finding::Nanos(Nanos::from_millis(3_600_000));
+                    let findings = &mut run.recordings[0].findings;
+                    findings.insert(punctual_model::recording::OBSERVED.into(), hour);
+                },
+                "time of looking",
+            ),
+            (
+                |run| {
+                    run.steps
+                        .iter_mut()
+                        .flat_map(|step| &mut step.work)
+                        .for_each(|one| one.span = Nanos(1))
+                },
+                "the load",
+            ),
+        ];
+        let here = fixtures::run("rt", 1);
+        for (forgery, expected) in forgeries {
+            let mut there = here.clone();
+            forgery(&mut there);
+            assert_eq!(there.digest(), here.digest(), "{expected}");
+            let found = claim(&there, Ok((&here, Vec::new())));
+            assert_eq!(found.outcome, Outcome::Differs, "{expected}");
+            assert!(
+                found.figures[0].what.contains(expected),
+                "{:?}",
+                found.figures
+            );
+            let found = claim(&there, Ok((&here, vec![qemu()])));
+            assert_eq!(found.outcome, Outcome::Undecided, "{expected}");
+        }
     }
 
     #[test]

@@ -310,6 +310,7 @@ pub fn select_summaries(transaction: &Transaction) -> Result<Vec<Summary>, Fault
 /// What the list says of a run.
 pub fn summary(row: &Row) -> Result<Summary, Fault> {
     let (state, owner) = state_and_owner(row)?;
+    let recordings = row.get::<i64>("recordings")? as usize;
     Ok(Summary {
         id: id_of(row.get("number")?),
         suite: row.get("suite")?,
@@ -318,8 +319,11 @@ pub fn summary(row: &Row) -> Result<Summary, Fault> {
         state,
         started: row.get("started")?,
         finished: row.get("finished")?,
-        digest: row.get("digest")?,
-        recordings: row.get::<i64>("recordings")? as usize,
+        // Earlier versions gave one to runs in which nothing was measured.
+        digest: row
+            .get("digest")
+            .map(|digest: Option<String>| digest.filter(|_| recordings > 0))?,
+        recordings,
         host: owner.host,
     })
 }

@@ -80,9 +80,16 @@ impl Baseline {
             .iter()
             .map(|name| id(&store, name))
             .collect::<Result<_>>()?;
-        sound(runs(&store, &ids)?)?;
+        let runs = sound(runs(&store, &ids)?)?;
+        measured(&runs)?;
         store.set_baseline(name, &ids)?;
         say!("baseline {name}: {}", ids.join(" "));
+        for run in &runs {
+            for absent in &run.unsupported {
+                let (id, probe, load) = (&run.id, &absent.probe, &absent.load);
+                say!("{id} has no {probe} / {load}: every gate will be undecided there");
+            }
+        }
         Ok(())
     }
 
@@ -101,6 +108,19 @@ impl Baseline {
         }
         output::print(&output::columns(&rows, usize::MAX))
     }
+}
+
+/// A run in which nothing was measured is no baseline: whatever is compared with it is equal.
+fn measured(runs: &[Run]) -> Result<()> {
+    let Some(run) = runs.iter().find(|run| run.recordings.is_empty()) else {
+        return Ok(());
+    };
+    let id = &run.id;
+    let why = run.unsupported.first().map_or(String::new(), |absent| {
+        format!(": {} / {}: {}", absent.probe, absent.load, absent.reason)
+    });
+    let expected = format!("expected runs with measurements: nothing was measured in {id}{why}");
+    Err(UsageError(expected).into())
 }
 
 fn row(name: String, runs: &[Run]) -> Vec<String> {

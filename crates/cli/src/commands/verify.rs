@@ -171,8 +171,8 @@ impl Verify {
             repeats.prepare(&one.run, one.suite.as_deref(), say);
         }
         let machine = |run: &Run| -> Result<&Ready, String> {
-            if run.digest().is_none() {
-                return Err("it has not finished: there is no digest to compare".into());
+            if let Some(why) = run.no_digest() {
+                return Err(format!("there is no digest to compare: {why}"));
             }
             repeats.machine(run).map_err(str::to_owned)
         };

@@ -54,11 +54,9 @@ impl Work {
             anyhow::bail!("expected the machine {then:?}, found that this node makes {found:?}");
         }
         let (run, guest) = measured(&planned, &system)?;
-        say!(
-            "{own}: {}, {:.12}",
-            run.state,
-            run.digest().unwrap_or_default()
-        );
+        let digest = run.digest().map(|digest| format!("{digest:.12}"));
+        let digest = digest.unwrap_or_else(|| format!("digest {}", run.digest_or_why()));
+        say!("{own}: {}, {digest}", run.state);
         if run.state == State::Interrupted {
             return Ok(ExitStatus::Incomplete);
         }

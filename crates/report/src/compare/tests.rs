@@ -64,6 +64,19 @@ fn equal_digests_are_told_from_different_ones_and_from_other_seeds() {
 }
 
 #[test]
+fn nothing_is_not_equal_to_nothing() {
+    let mut runs = vec![fixtures::run("none", 1), fixtures::run("rt", 1)];
+    for run in &mut runs {
+        run.recordings.clear();
+    }
+    let comparison = compare(&Comparable::new(runs).unwrap());
+    assert_eq!(comparison.digests, [Digests::First, Digests::Unmeasured]);
+    let value = comparison_json(&comparison);
+    assert!(value["subjects"][1]["digest_equal"].is_null());
+    assert_eq!(value["subjects"][1]["digest"], "none: nothing was measured");
+}
+
+#[test]
 fn what_is_not_the_same_measurement_is_refused_and_named() {
     let with = |change: &dyn Fn(&mut Run)| {
         let mut runs = two();

@@ -44,8 +44,7 @@ pub fn run(run: &Run) -> String {
     };
     let texts = [&run.id, &run.suite, &run.subject.name, &run.started];
     let [id, suite, subject, started] = texts.map(|text| clean(text));
-    let (seed, state, digest) = (run.seed, run.state, run.digest());
-    let digest = digest.as_deref().unwrap_or("none: the run did not finish");
+    let (seed, state, digest) = (run.seed, run.state, run.digest_or_why());
     format!(
         "# run {id}: suite {suite}, subject {subject}, seed {seed}, {time}, {state}, {started}\n\
          # digest: {digest}\n"

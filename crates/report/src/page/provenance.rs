@@ -4,6 +4,7 @@
 use maud::{Markup, html};
 use punctual_judge::fate;
 use punctual_model::record::Provenance;
+use punctual_model::run::NoDigest;
 use punctual_model::{Recording, Run};
 use std::fmt::Write as _;
 
@@ -61,10 +62,13 @@ fn facts(run: &Run) -> Facts {
     let mut facts = Facts::new();
     let mut add = |key: &str, value: &str| facts.push((key.to_owned(), value.to_owned()));
     let (subject, finished) = (&run.subject, run.finished.as_deref());
-    let no_digest = || format!("none: {}", fate(run));
+    let digest = match run.no_digest() {
+        Some(NoDigest::Unfinished(_)) => format!("none: {}", fate(run)),
+        _ => run.digest_or_why(),
+    };
     add("run", &run.id);
     add("state", &fate(run));
-    add("digest", &run.digest().unwrap_or_else(no_digest));
+    add("digest", &digest);
     add("seed", &run.seed.to_string());
     match run.clock() {
         Some(clock) => add("time", &format!("virtual, {clock}")),

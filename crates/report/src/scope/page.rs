@@ -103,10 +103,11 @@ pub(super) fn to_repeat(runs: &[Run], command: &str) -> Chapter {
 
 fn facts(run: &Run) -> Markup {
     let subject = &run.subject;
-    let digest = run.digest().unwrap_or_default();
+    let digest = run.digest().map(|digest| format!("{digest:.12}"));
+    let digest = digest.unwrap_or_else(|| run.digest_or_why());
     html! { p.soft {
         (subject.kernel) " " (subject.boot) "; suite " (run.suite) ", seed " (run.seed)
-        "; digest " (format!("{digest:.12}")) ". Times are virtual nanoseconds: lengths of code "
+        "; digest " (digest) ". Times are virtual nanoseconds: lengths of code "
         "paths, not times of a certain CPU."
     } }
 }
