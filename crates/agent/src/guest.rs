@@ -4,6 +4,7 @@
 
 use std::io;
 
+use punctual_model::aim::Aim;
 use punctual_model::{Nanos, Plan};
 
 use crate::sys::arch::{self, FwCfg};
@@ -32,11 +33,14 @@ pub fn pause() -> io::Result<()> {
     arch::stop_watchdog()
 }
 
-/// The plan that the bench hands over.
+/// The plan that the bench hands over, with the aim behind it.
 pub fn plan() -> Result<Plan, String> {
-    let text = item(PLAN_ITEM).map_err(|error| format!("no plan from the bench: {error}"))?;
-    let text = String::from_utf8(text).map_err(|_| "the plan is no UTF-8 text".to_owned())?;
-    toml::from_str(&text).map_err(|error| format!("the plan cannot be read: {error}"))
+    let item = item(PLAN_ITEM).map_err(|error| format!("no plan from the bench: {error}"))?;
+    let (text, aim) = Aim::split(&item).ok_or("the plan has no aim behind it")?;
+    let text = str::from_utf8(text).map_err(|_| "the plan is no UTF-8 text".to_owned())?;
+    let plan: Plan =
+        toml::from_str(text).map_err(|error| format!("the plan cannot be read: {error}"))?;
+    Ok(Plan { aim, ..plan })
 }
 
 /// The content of a `fw_cfg` item.

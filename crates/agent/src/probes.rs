@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use punctual_model::aim::Aim;
 use punctual_model::probe::ProbeInfo;
 use punctual_model::{CpuId, Nanos, Reason, Recording};
 use serde::de::DeserializeOwned;
@@ -129,13 +130,18 @@ pub struct Context {
     /// What is done about samples above a limit, for a probe that has a
     /// [priority](Measurement::watched_priority) for it.
     pub watcher: Option<Arc<Watcher>>,
+    /// The sample that is due at a moment of its own.
+    pub aim: Aim,
 }
 
 impl Context {
     /// One in which nobody watches.
     pub fn new(phases: Phases) -> Self {
-        let watcher = None;
-        Self { phases, watcher }
+        Self {
+            phases,
+            watcher: None,
+            aim: Aim::NONE,
+        }
     }
 }
 

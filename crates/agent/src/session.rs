@@ -196,6 +196,7 @@ fn measure(
     let result = measurement.run(&mut Context {
         phases,
         watcher: watcher.clone(),
+        aim: plan.aim.within(number),
     });
     let work = running.map(RunningLoad::finish).transpose();
     let (mut recordings, work) = (result?, work?.unwrap_or_default());

@@ -42,6 +42,7 @@ use crate::workdir::WorkDir;
 use punctual_kernels::checksum;
 use punctual_kernels::initramfs::Initramfs;
 use punctual_kernels::paths::{Lock, write_atomically};
+use punctual_model::aim::Aim;
 use punctual_model::machine::VirtualMachine;
 use punctual_model::{Architecture, MachineRecord};
 use qemu::{Process, Qemu};
@@ -74,6 +75,8 @@ pub struct VirtualBench {
     pub silence: Duration,
     /// What watches the guests while they carry out their plans.
     pub plugin: Option<Plugin>,
+    /// The sample that is due at a moment of its own.
+    pub aim: Aim,
     /// The space that booted guests may take in the cache, in bytes.
     pub cache_limit: u64,
     /// What this process needs of the cache, as long as it has a bench.
@@ -100,6 +103,7 @@ impl VirtualBench {
             cache: cache.to_owned(),
             silence: SILENCE,
             plugin: None,
+            aim: Aim::NONE,
             cache_limit: cache::LIMIT,
             in_use: Arc::default(),
             unbootable: Arc::default(),
@@ -390,8 +394,7 @@ impl Session<'_> {
         let cache = &self.bench.cache;
         let work = WorkDir::new(cache).map_err(Error::at(cache))?;
         let path = work.path().join("plan");
-        // QEMU does not take an empty file; white space is no plan either.
-        let plan = if plan.is_empty() { "\n" } else { plan };
+        let plan = plan.to_owned() + &self.bench.aim.line();
         fs::write(&path, plan).map_err(Error::at(&path))?;
         Ok(work)
     }

@@ -35,6 +35,7 @@ mod series;
 mod serve;
 mod show;
 mod survey;
+mod arrivals;
 mod trace_args;
 mod tracers;
 mod verify;
@@ -134,6 +135,7 @@ enum Command {
     Ablate(ablate::Ablate),
     Campaign(campaign::Campaign),
     Survey(survey::Survey),
+    Arrivals(arrivals::Arrivals),
     Audit(audit::Audit),
     Bound(bound::Bound),
     Extremes(extremes::Extremes),
@@ -172,6 +174,7 @@ impl Cli {
             Command::Ablate(command) => command.run(),
             Command::Campaign(command) => command.run(),
             Command::Survey(command) => command.run(),
+            Command::Arrivals(command) => command.run(),
             Command::Audit(command) => command.run(),
             Command::Bound(command) => command.run(),
             Command::Extremes(command) => command.run(),

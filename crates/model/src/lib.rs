@@ -7,6 +7,7 @@
 //! [`record::Record`]; the workstation gathers them into a [`run::Run`].
 #![forbid(unsafe_code)]
 
+pub mod aim;
 pub mod architecture;
 pub mod board;
 pub mod campaign;

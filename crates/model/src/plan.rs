@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 
 use serde::{Deserialize, Serialize};
 
+use crate::aim::Aim;
 use crate::capture::Tracing;
 use crate::cpus::Placement;
 use crate::units::Nanos;
@@ -50,6 +51,14 @@ pub struct Plan {
     /// What to measure, in this order.
     #[serde(rename = "step")]
     pub steps: Vec<Step>,
+    /// The sample that is due at a moment of its own. It is no part of the text that travels: it
+    /// follows in a line of its own.
+    #[serde(skip, default = "unaimed")]
+    pub aim: Aim,
+}
+
+fn unaimed() -> Aim {
+    Aim::NONE
 }
 
 impl Plan {

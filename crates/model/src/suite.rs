@@ -7,6 +7,7 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::aim::Aim;
 use crate::limit::Limit;
 use crate::plan::{IDLE, Load, Plan, Step};
 
@@ -134,6 +135,7 @@ impl Suite {
             loads,
             absent: BTreeMap::new(),
             steps: steps.to_vec(),
+            aim: Aim::NONE,
         })
     }
 }

@@ -246,18 +246,18 @@ pub fn survey(
     Ok((tracer.finish(clock), digest))
 }
 
-fn programs(machine: &Machine) -> Result<UserSymbols, ScopeError> {
+pub(crate) fn programs(machine: &Machine) -> Result<UserSymbols, ScopeError> {
     UserSymbols::of_initramfs(&machine.initramfs).map_err(|error| ScopeError::Io {
         path: machine.initramfs.clone(),
         error,
     })
 }
 
-fn clock(run: &Run) -> Result<GuestClock, ScopeError> {
+pub(crate) fn clock(run: &Run) -> Result<GuestClock, ScopeError> {
     GuestClock::of_run(run).map_err(|why| ScopeError::Unreadable(run.id.clone(), why))
 }
 
-fn about(run: &Run, clock: GuestClock, chosen: &Chosen) -> SampleContext {
+pub(crate) fn about(run: &Run, clock: GuestClock, chosen: &Chosen) -> SampleContext {
     SampleContext {
         clock,
         span: chosen.span,

@@ -7,6 +7,7 @@
 //! [`breakdown`].
 #![forbid(unsafe_code)]
 
+pub mod arrivals;
 pub mod audit;
 mod blocks;
 pub mod bound;

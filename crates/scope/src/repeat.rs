@@ -15,6 +15,7 @@ use punctual_bench::system::Event;
 use punctual_bench::virtual_bench::{self, Machine, Plugin, Start, TURN, VirtualBench, cmdline};
 use punctual_kernels::Kernel;
 use punctual_kernels::paths;
+use punctual_model::aim::Aim;
 use punctual_model::digest::digest;
 use punctual_model::{Architecture, MachineRecord, Nanos, Record, Recording, Run};
 use punctual_trace::{Block, Item, Orders, ReadError, Reader, Window, Word};
@@ -135,6 +136,94 @@ impl Repeater {
         cancel: &AtomicBool,
         on: OnEvent,
     ) -> Result<Trace, ScopeError> {
+        let last = windows.iter().map(|window| window.step).max();
+        let follow = &mut |bench: &VirtualBench| {
+            repeat(bench, run, machine, (self.start, last), cancel, on).map(drop)
+        };
+        self.watch_windows(machine, windows, symbols, follow)
+    }
+
+    /// Repeats a run up to the sample at which it is aimed, and hands over what was seen of that
+    /// one, with its step's recording. All samples before it are those of the run, or there is
+    /// nothing.
+    pub fn watch_aimed(
+        &self,
+        run: &Run,
+        machine: &Machine,
+        aim: Aim,
+        symbols: &Symbols,
+        cancel: &AtomicBool,
+        on: OnEvent,
+    ) -> Result<(Trace, Recording), ScopeError> {
+        let (step, index) = (u32::try_from(aim.step).unwrap_or(u32::MAX), aim.sample);
+        let cpu = None;
+        let mut found = None;
+        let follow = &mut |bench: &VirtualBench| {
+            let mut bench = bench.clone();
+            bench.aim = aim;
+            found = Some(self.aimed(&bench, run, machine, (step, cancel), on)?);
+            Ok(())
+        };
+        let windows = [Window { step, index, cpu }];
+        let trace = self.watch_windows(machine, &windows, symbols, follow)?;
+        let unmarked = ScopeError::Unmarked(1);
+        Ok((trace, found.ok_or(unmarked)?))
+    }
+
+    /// The recording of the step that is aimed at, when all before was as in the run.
+    fn aimed(
+        &self,
+        bench: &VirtualBench,
+        run: &Run,
+        machine: &Machine,
+        (step, cancel): (u32, &AtomicBool),
+        on: OnEvent,
+    ) -> Result<Recording, ScopeError> {
+        let (mut number, mut differs, mut found) = (0, None, None);
+        let take = &mut |event: Event| {
+            on(&event);
+            let Event::Record(record) = event else {
+                return ControlFlow::Continue(());
+            };
+            if let Record::Recording(recording) = *record {
+                let then = run.recordings.get(number);
+                number += 1;
+                let is_aimed = recording.key.step == step;
+                let is_as_it_was = match then {
+                    Some(then) if is_aimed => is_same_up_to_the_last(then, &recording),
+                    then => is_same(then, &recording),
+                };
+                differs = (!is_as_it_was).then(|| recording.title());
+                found = is_aimed.then_some(*recording);
+            }
+            if found.is_some() || differs.is_some() {
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        };
+        let outcome = bench.run(machine, &run.plan, self.start, take, cancel);
+        if cancel.load(Ordering::SeqCst) {
+            return Err(RunError::Interrupted.into());
+        }
+        if let Some(what) = differs {
+            let run = run.id.clone();
+            return Err(ScopeError::Differs { run, what });
+        }
+        match (found, outcome.result) {
+            (Some(found), _) => Ok(found),
+            (None, Err(error)) => Err(error.into()),
+            (None, Ok(())) => Err(ScopeError::Unmarked(1)),
+        }
+    }
+
+    /// What the plugin writes of these windows, while `follow` has the bench.
+    fn watch_windows(
+        &self,
+        machine: &Machine,
+        windows: &[Window],
+        symbols: &Symbols,
+        follow: &mut dyn FnMut(&VirtualBench) -> Result<(), ScopeError>,
+    ) -> Result<Trace, ScopeError> {
         let directory = self.directory()?;
         let trace = directory.path().join("trace");
         File::create(&trace).map_err(at(&trace))?;
@@ -149,9 +238,7 @@ impl Repeater {
             memory: memory.collect(),
             cpus: (machine.cpus > 1).then_some(machine.cpus),
         };
-        let bench = self.watched(&directory, &orders)?;
-        let last = windows.iter().map(|window| window.step).max();
-        repeat(&bench, run, machine, (self.start, last), cancel, on)?;
+        follow(&self.watched(&directory, &orders)?)?;
         let file = File::open(&trace).map_err(at(&trace))?;
         Ok(Trace {
             reader: Reader::new(BufReader::new(file))?,
@@ -299,6 +386,14 @@ fn repeat(
 fn is_same(then: Option<&Recording>, now: &Recording) -> bool {
     let identity = |recording: &Recording| digest(std::slice::from_ref(recording), &[], &[]);
     then.is_some_and(|then| identity(then) == identity(now))
+}
+
+/// Whether all samples but the last are those of the run.
+fn is_same_up_to_the_last(then: &Recording, now: &Recording) -> bool {
+    let before = now.samples.len().saturating_sub(1);
+    let is_longer = then.samples.len() > before && then.key == now.key;
+    let mut pairs = then.samples.iter().zip(now.samples.iter()).take(before);
+    is_longer && now.is_complete() && pairs.all(|(then, now)| then == now)
 }
 
 /// What the plugin wrote.

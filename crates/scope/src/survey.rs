@@ -18,6 +18,7 @@ mod tracer;
 
 pub use delays::{Delay, DelayKind, Delays, Interrupt};
 pub use run_tracer::RunTracer;
+pub(crate) use tracer::SectionTracer;
 pub use section::{Hotspot, SectionKind, Survey};
 
 #[cfg(test)]

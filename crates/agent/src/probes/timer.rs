@@ -4,6 +4,7 @@
 use std::sync::{Arc, Barrier};
 use std::thread;
 
+use punctual_model::aim::Aim;
 use punctual_model::probe::{ProbeInfo, Shape, View, Watched};
 use punctual_model::recording::KEEP_MOST;
 use punctual_model::{CpuId, Nanos, Reason, Recording, RecordingKey};
@@ -138,7 +139,7 @@ impl Timer {
         phase: Nanos,
         start: &Barrier,
         stall: Option<&stall::Device>,
-        watcher: Option<&Watcher>,
+        (watcher, aim): (Option<&Watcher>, Aim),
     ) -> Result<Recording, Reason> {
         let kept = self.samples.min(self.keep.into()) as usize;
         let mut recorder = SeenRecorder::new(kept, self.samples).of_cpu(cpu);
@@ -157,10 +158,10 @@ impl Timer {
         let faults = Faults::of_thread();
         let (mut captures, mut of_reading) = (Vec::new(), Faults::default());
         match watcher {
-            None => sample(&mut recorder, due, self.interval(), self.samples),
+            None => sample(&mut recorder, due, self.interval(), self.samples, aim),
             Some(watcher) => {
                 let mut watch = watcher.watch(recorder, cpu, due);
-                sample(&mut watch, due, self.interval(), self.samples);
+                sample(&mut watch, due, self.interval(), self.samples, aim);
                 (recorder, captures, of_reading) = watch.finish();
             }
         }
@@ -236,9 +237,11 @@ impl Measurement for Timer {
         let begin = |(cpu, number): (CpuId, usize)| {
             let (probe, start) = (self.clone(), Arc::clone(&start));
             let (stall, watcher) = (stall.take(), context.watcher.clone());
+            let aim = context.aim;
             let life = move || match probe.policy {
                 Scheduling::Fifo => {
-                    probe.measure(cpu, phase, &start, stall.as_ref(), watcher.as_deref())
+                    let with = (watcher.as_deref(), aim);
+                    probe.measure(cpu, phase, &start, stall.as_ref(), with)
                 }
                 Scheduling::Deadline => probe.measure_periods(number, phase, &start),
             };
@@ -273,19 +276,35 @@ fn warm_up(first: Nanos, interval: Nanos, periods: u32) -> Nanos {
 ///
 /// Where a sample comes so late that whole periods have gone by, these are counted as
 /// missed, and the next sample is due at the next period to come.
+///
+/// The sample that `aim` names is due so long after the clock was read for the one before, and is
+/// the last. Up to there a run with an aim executes the same instructions as one without.
 #[inline(never)]
-pub(crate) fn sample(sink: &mut impl Sink, first: Nanos, interval: Nanos, samples: u64) {
-    let mut due = first;
-    for _ in 0..samples {
+pub(crate) fn sample(
+    sink: &mut impl Sink,
+    first: Nanos,
+    interval: Nanos,
+    samples: u64,
+    aim: Aim,
+) {
+    let (mut due, mut read) = (first, first);
+    for number in 0..samples {
         // Also before the first one: a warm-up that was cut short is followed by no sample.
         if sink.is_over() {
             break;
         }
+        let aimed = number == aim.sample;
+        // By a product: a branch would take another time.
+        due += (read + aim.after - due) * i64::from(aimed);
         marker::armed();
         sleep_until(due);
-        let late = now() - due;
+        read = now();
+        let late = read - due;
         marker::taken();
         sink.record(due - first, late);
+        if aimed {
+            break;
+        }
         let missed = late.0 / interval.0;
         sink.miss(missed as u64);
         due += interval * (missed + 1);
@@ -364,7 +383,7 @@ mod tests {
         let interval = Nanos::from_micros(200);
         let mut recorder = Recorder::new(100);
         let first = time::now();
-        sample(&mut recorder, first, interval, 100);
+        sample(&mut recorder, first, interval, 100, Aim::NONE);
         let recording = recorder.finish(RecordingKey::new("timer", "idle", "cpu0"));
         assert_eq!(recording.count, 100);
         assert!(recording.min() >= Some(Nanos::ZERO));
@@ -386,10 +405,31 @@ mod tests {
             time::now() - Nanos::from_millis(50),
             interval,
             1,
+            Aim::NONE,
         );
         let recording = recorder.finish(RecordingKey::new("timer", "idle", "cpu0"));
         assert_eq!(recording.count, 1);
         assert!(recording.missed >= 50, "{}", recording.missed);
+    }
+
+    #[test]
+    fn an_aimed_sample_is_due_at_its_moment_and_the_last() {
+        let aim = Aim {
+            step: 0,
+            sample: 3,
+            after: Nanos::from_micros(700),
+        };
+        let interval = Nanos::from_millis(50);
+        let mut recorder = Recorder::new(10);
+        // The first periods are over: their samples are taken at once.
+        let first = time::now() - interval * 3 + Nanos::from_millis(1);
+        sample(&mut recorder, first, interval, 10, aim);
+        let recording = recorder.finish(RecordingKey::new("timer", "idle", "cpu0"));
+        let samples: Vec<_> = recording.samples.iter().collect();
+        // What was late by whole periods has missed them.
+        assert_eq!((samples.len(), recording.missed), (4, 2));
+        let read = samples[2].at + samples[2].value;
+        assert_eq!(samples[3].at - read, aim.after);
     }
 
     #[test]
@@ -398,7 +438,7 @@ mod tests {
         let first = time::now();
         let before = crate::sys::counting_allocator::allocations();
         // Twice as many as are kept raw, so that the loop is seen on both sides of the limit.
-        sample(&mut recorder, first, Nanos::from_micros(100), 100);
+        sample(&mut recorder, first, Nanos::from_micros(100), 100, Aim::NONE);
         assert_eq!(crate::sys::counting_allocator::allocations(), before);
         drop(std::hint::black_box(Box::new(first)));
         assert_ne!(

@@ -17,6 +17,7 @@ use std::thread;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use lexopt::Parser;
+use punctual_model::aim::Aim;
 use punctual_model::{CpuId, Nanos};
 
 use super::live::{Common, Limit, Live, Shared, Table};
@@ -224,7 +225,7 @@ fn take(options: &Options, part: &Part, live: &mut Live<'_>, begin: Nanos) -> Re
     live.origin = (part.index, first);
     let (clock, relative) = (options.clock, options.relative);
     if options.wait == Wait::Clock && !relative && clock == Clock::Monotonic {
-        timer::sample(live, first, interval, samples);
+        timer::sample(live, first, interval, samples, Aim::NONE);
         return Ok(());
     }
     let way = Way::of(options.wait, clock, relative, first, interval)?;

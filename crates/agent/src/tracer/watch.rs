@@ -169,6 +169,7 @@ impl<S: Sink> Sink for Watch<'_, S> {
 #[cfg(test)]
 mod tests {
     use punctual_model::capture::{Context, Task, Tracer, Tracing};
+    use punctual_model::aim::Aim;
     use punctual_model::{Recorder, RecordingKey};
 
     use super::*;
@@ -223,7 +224,7 @@ mod tests {
     fn no_sample_is_due_while_a_trace_is_read() {
         let mut sink = Holding(Vec::new());
         let interval = Nanos::from_millis(1);
-        timer::sample(&mut sink, now(), interval, 3);
+        timer::sample(&mut sink, now(), interval, 3, Aim::NONE);
         assert!(sink.0[2] - sink.0[1] > Nanos::from_millis(20));
         assert_eq!(sink.0[2].0 % interval.0, 0);
     }

@@ -8,12 +8,16 @@ use punctual_trace::marker::Marker;
 use punctual_trace::{Block, Word};
 
 use super::delays::{DelayTracer, Delays};
+use crate::arrivals::timeline::{self, Period, Timeline};
 use super::section::{Hotspot, SectionKind};
 use crate::blocks::Blocks;
 use crate::decode::{ALL_BITS, Op, PREEMPT_BITS, Transfer, local_bh_enable};
 use crate::guest_clock::GuestClock;
 use crate::names::{CodeKind, Func, KERNEL, Names};
 use crate::preemptibility::Preemptibility;
+
+/// Where the CPU goes when its timer is due.
+const TIMER: &str = "asm_sysvec_apic_timer_interrupt";
 
 /// What is remembered of each block in an open section, at most.
 const LOG: usize = 1 << 20;
@@ -40,6 +44,10 @@ struct Shape {
     /// Whether its function works for others, as those of locks do.
     helps: bool,
     turn: Turn,
+    /// Whether its function carries out the tick.
+    ticks: bool,
+    /// Whether its function asks whether another thread is to run.
+    asks: bool,
 }
 
 /// Where a block takes the CPU, as far as delays end or begin there.
@@ -118,6 +126,12 @@ pub struct SectionTracer<'a> {
     awaited: Option<(u32, Func)>,
     /// What it executed last that is no helper.
     plain: Func,
+    /// What is off from one sample to the next, where that is asked for.
+    timeline: Option<Timeline>,
+    /// The periods that are over and not yet taken away.
+    periods: Vec<Period>,
+    /// Whether the scheduler was called, and has not yet switched preemption on again.
+    in_scheduler: bool,
 }
 
 impl<'a> SectionTracer<'a> {
@@ -151,7 +165,65 @@ impl<'a> SectionTracer<'a> {
             left: 0,
             awaited: None,
             plain: Func::default(),
+            timeline: None,
+            periods: Vec::new(),
+            in_scheduler: false,
         }
+    }
+
+    /// One that also tells what is off from one sample to the next.
+    pub fn with_periods(names: Names<'a>, preemption: Preemptibility) -> Self {
+        Self {
+            timeline: Some(Timeline::default()),
+            ..Self::new(names, preemption, 0, false)
+        }
+    }
+
+    /// The periods that are over since this was asked last.
+    pub fn take_periods(&mut self) -> Vec<Period> {
+        std::mem::take(&mut self.periods)
+    }
+
+    /// The names of what ran.
+    pub fn names(&self) -> &Names<'a> {
+        &self.library.names
+    }
+
+    /// What is off now, for the timeline.
+    fn note(&mut self, func: Func, scheduled: bool) {
+        let Some(timeline) = &mut self.timeline else {
+            return;
+        };
+        let name = self.library.names.name(func);
+        let is_user = name.kind == CodeKind::User;
+        let preempt = self.count & PREEMPT_BITS != 0;
+        let softirq = self.count & ALL_BITS & 0xff00 != 0;
+        let asked = self.preemption == Preemptibility::Asked;
+        let mut separate = scheduled;
+        if scheduled {
+            self.in_scheduler = true;
+        } else if self.in_scheduler && !preempt {
+            (self.in_scheduler, separate) = (false, true);
+        }
+        let stuck = asked && !is_user && !self.in_scheduler;
+        let irqs = self.open[SectionKind::IrqsOff as usize].is_some();
+        let bits = [
+            (irqs, timeline::IRQS),
+            (preempt, timeline::PREEMPT),
+            (softirq, timeline::SOFTIRQ),
+            (stuck, timeline::STUCK),
+            (is_user, timeline::USER),
+        ];
+        let state = bits
+            .iter()
+            .filter(|(is, _)| *is)
+            .fold(0, |sum, (_, bit)| sum | bit);
+        let helps = name.kind.is_helper();
+        // The scheduler looks which thread is to run, whatever is off around it.
+        if separate && asked {
+            timeline.note(self.position, timeline::OPEN, func, helps, scheduled);
+        }
+        timeline.note(self.position, state, func, helps, false);
     }
 
     /// Takes note of a further block.
@@ -193,9 +265,12 @@ impl<'a> SectionTracer<'a> {
         let turn = Turn::of(self.library.names.text(func), first);
         let kind = self.library.names.name(func).kind;
         let waits = self.in_turn && decoded.pauses && decoded.start >= KERNEL;
+        let text = self.library.names.text(func);
         Shape {
             func,
             turn,
+            ticks: matches!(text, "tick_nohz_handler" | "tick_sched_timer"),
+            asks: first && text == "__cond_resched",
             length: decoded.insns.len() as u32,
             waits,
             helps: kind.is_helper(),
@@ -242,6 +317,9 @@ impl<'a> SectionTracer<'a> {
                     let executed = self.position - self.waited;
                     self.begun.get_or_insert(executed);
                     self.step = Some(self.step.map_or(0, |step| step + 1));
+                    if let Some(timeline) = &mut self.timeline {
+                        timeline.step();
+                    }
                 }
             }
         }
@@ -261,6 +339,7 @@ impl<'a> SectionTracer<'a> {
             self.plain = func;
         }
         self.turn(shape.turn);
+        self.mark(shape, func, first);
         self.delays.run(block, ran);
         let mut done = 0;
         for (number, op) in ops.into_iter().filter(|(number, _)| *number < ran) {
@@ -271,6 +350,27 @@ impl<'a> SectionTracer<'a> {
         self.run(func, ran - done);
         self.opened = self.open.iter().any(Option::is_some);
         self.previous = Some((block, whole));
+    }
+
+    /// What of a block the timeline has to know.
+    fn mark(&mut self, shape: Shape, func: Func, first: bool) {
+        let Some(timeline) = &mut self.timeline else {
+            return;
+        };
+        if matches!(shape.turn, Turn::Schedule | Turn::PreemptIrq) {
+            timeline.over(self.position);
+        }
+        if first && shape.ticks {
+            timeline.tick(self.position);
+        }
+        if !shape.helps {
+            timeline.name(func);
+        }
+        let (asks, asked) = (shape.asks, self.preemption == Preemptibility::Asked);
+        if let (true, true, Some(timeline)) = (asks, asked, &mut self.timeline) {
+            timeline.note(self.position, timeline::OPEN, func, false, false);
+        }
+        self.note(func, shape.turn == Turn::Schedule);
     }
 
     /// A function spins from its first pause to where the CPU goes on in another one.
@@ -287,6 +387,9 @@ impl<'a> SectionTracer<'a> {
 
     #[inline]
     fn run(&mut self, func: Func, ran: u32) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.ran(self.position, func);
+        }
         self.position += u64::from(ran);
         if self.opened {
             if self.log.len() < LOG {
@@ -325,6 +428,10 @@ impl<'a> SectionTracer<'a> {
                 self.closed_entries -= 1;
             } else {
                 self.close(SectionKind::IrqsOff, func);
+                if let Some(timeline) = &mut self.timeline {
+                    timeline.over(self.position);
+                }
+                self.note(func, false);
             }
             self.delays.leave(self.position);
         }
@@ -333,6 +440,10 @@ impl<'a> SectionTracer<'a> {
         if kind.is_entry() && first && !from_table {
             self.enter(func, kind);
             if kind == CodeKind::Interrupt {
+                if let Some(timeline) = &mut self.timeline {
+                    let text = self.library.names.text(func);
+                    timeline.interrupt(self.position, text == TIMER);
+                }
                 self.delays.interrupt(func, start, self.position);
             } else {
                 self.delays.enter();
@@ -448,16 +559,40 @@ impl<'a> SectionTracer<'a> {
                     open.log = self.log.len();
                 }
                 self.delays.sleep(self.position);
+                if let Some(timeline) = &mut self.timeline {
+                    timeline.halt(self.position, func);
+                }
             }
             Op::TakeStack(_) if self.preemption == Preemptibility::Asked => {
                 self.close(SectionKind::NotPreemptible, func);
                 self.open(SectionKind::NotPreemptible, None);
             }
-            Op::Marker(Marker::Armed) => self.delays.armed(),
-            Op::Marker(Marker::Taken) => self.delays.taken(self.position),
+            Op::Marker(Marker::Armed) => {
+                self.delays.armed();
+                if let Some(timeline) = &mut self.timeline {
+                    timeline.armed();
+                }
+            }
+            Op::Marker(Marker::Taken) => {
+                self.delays.taken(self.position);
+                let position = self.position;
+                let taken = |timeline: &mut Timeline| timeline.taken(position);
+                let period = self.timeline.as_mut().and_then(taken);
+                self.periods.extend(period.filter(|_| self.known));
+            }
             Op::ReadClock | Op::LeaveStack(_) | Op::TakeStack(_) | Op::Marker(_) => {}
         }
+        if let Some(timeline) = &mut self.timeline {
+            match op {
+                Op::TakeStack(_) => timeline.switch(self.position),
+                Op::ReadClock if self.library.names.name(func).kind == CodeKind::User => {
+                    timeline.clock(self.position);
+                }
+                _ => {}
+            }
+        }
         self.settle();
+        self.note(func, false);
     }
 
     /// Interrupts are masked or opened.

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! One sample whose deadline is moved to a chosen moment.
+//!
+//! A run that is aimed must be equal to the one that is not, to the last bit, up to the moment at
+//! which the moved timer is armed. So each guest gets a line of one and the same length behind its
+//! plan, and handles it by the same instructions whatever its digits are.
+
+use crate::units::Nanos;
+
+/// Which sample of the probe `timer` is due when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Aim {
+    /// The step, from 0.
+    pub step: u64,
+    /// The sample's number in its step, from 1: the deadline is counted from the one before.
+    pub sample: u64,
+    /// How long after the reading of the clock that ended the sample before.
+    pub after: Nanos,
+}
+
+/// How many digits each number has: all that fit into 63 bits.
+const DIGITS: usize = 18;
+/// What precedes each number.
+const WORDS: [&str; 3] = ["# aim step ", " sample ", " after "];
+/// How long the line is.
+pub const LINE: usize = WORDS[0].len() + WORDS[1].len() + WORDS[2].len() + 3 * DIGITS + 1;
+/// No plan has such a number.
+const NOWHERE: u64 = 999_999_999_999_999_999;
+/// More than a step has samples.
+const STEPS_APART: u32 = 42;
+
+impl Aim {
+    /// No sample is aimed.
+    pub const NONE: Self = Self {
+        step: NOWHERE,
+        sample: NOWHERE,
+        after: Nanos::ZERO,
+    };
+
+    /// The line behind a plan.
+    pub fn line(self) -> String {
+        let numbers = [self.step, self.sample, self.after.0.max(0).cast_unsigned()];
+        let words = WORDS.into_iter().zip(numbers);
+        let words = words.map(|(word, number)| format!("{word}{:018}", number.min(NOWHERE)));
+        words.collect::<String>() + "\n"
+    }
+
+    /// A plan that came with such a line, without it, and what the line says; nothing where there
+    /// is none.
+    pub fn split(text: &[u8]) -> Option<(&[u8], Self)> {
+        let (plan, line) = text.split_at(text.len().checked_sub(LINE)?);
+        let mut at = 0;
+        let mut number = |word: &str| {
+            let (begin, digits) = (line.get(at..)?, at + word.len());
+            at = digits + DIGITS;
+            let number = line.get(digits..at)?.iter();
+            let is_word = begin.starts_with(word.as_bytes());
+            is_word.then(|| number.fold(0, |sum, digit| sum * 10 + u64::from(digit & 0xf)))
+        };
+        let [step, sample, after] = WORDS.map(&mut number);
+        let after = Nanos(after?.cast_signed());
+        let (step, sample) = (step?, sample?);
+        Some((plan, Self { step, sample, after }))
+    }
+
+    /// What it says of this step: of another one, a sample that there is not.
+    #[must_use]
+    pub fn within(self, step: u32) -> Self {
+        let other = (self.step ^ u64::from(step)) << STEPS_APART;
+        let sample = self.sample ^ other;
+        Self { sample, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_has_one_length_and_survives_its_travel() {
+        let aim = Aim {
+            step: 3,
+            sample: 793,
+            after: Nanos(412_345),
+        };
+        for aim in [Aim::NONE, aim] {
+            let text = format!("seed = 1\n{}", aim.line());
+            assert_eq!(aim.line().len(), LINE);
+            assert_eq!(Aim::split(text.as_bytes()), Some((&b"seed = 1\n"[..], aim)));
+        }
+        assert_eq!(Aim::split(b"seed = 1\n"), None);
+        assert_eq!(Aim::split(&[b' '; 200]), None);
+    }
+
+    #[test]
+    fn only_its_own_step_has_the_sample() {
+        let aim = Aim {
+            step: 3,
+            sample: 793,
+            after: Nanos(1),
+        };
+        assert_eq!(aim.within(3), aim);
+        for (aim, step) in [(aim, 2), (aim, 0), (Aim::NONE, 0), (Aim::NONE, 7)] {
+            assert!(aim.within(step).sample > 1_000_000_000_000, "{step}");
+        }
+    }
+}

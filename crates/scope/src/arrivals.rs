@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every arrival: how late a thread of the highest priority would have run, had its timer been
+//! due at any moment of a run; and the aimed sample, which proves it.
+//!
+//! A run is repeated, watched, and each change of what is off is noted ([`timeline`]). Of each
+//! moment at which the probe's thread waits it is then known how long it takes until a thread may
+//! be switched to. What follows is the path, as the run's own samples went it from such a state
+//! ([`path`]). Both together are how late an arrival would be ([`tail`]).
+
+pub mod aim;
+pub mod analysis;
+pub mod path;
+pub mod tail;
+pub mod timeline;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+use punctual_bench::virtual_bench::Machine;
+use punctual_model::{Nanos, Recording, Run};
+use punctual_trace::{Item, Word};
+
+use crate::error::ScopeError;
+use crate::explain::{Wanted, clock, programs};
+use crate::guest_clock::GuestClock;
+use crate::names::Names;
+use crate::preemptibility::Preemptibility;
+use crate::repeat::{OnEvent, Repeater};
+use crate::survey::SectionTracer;
+use analysis::{Analysis, Ends, Off};
+use path::From;
+
+/// The quantiles that are told.
+pub const QUANTILES: [f64; 7] = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999_999_9];
+
+/// All arrivals of a recording.
+#[derive(Clone, Debug)]
+pub struct Arrivals {
+    /// The recording's number in the run.
+    pub recording: usize,
+    /// How much time was looked at: from where the probe's thread sleeps to where it is due.
+    pub time: Nanos,
+    /// In how many periods.
+    pub periods: u64,
+    /// Periods in which the count of instructions and the guest's clock do not agree; nothing of
+    /// them counts.
+    pub strange: u64,
+    /// Samples from which the path behind was learnt.
+    pub learnt: usize,
+    /// Of each of [`QUANTILES`], how late: in that share of the time it is no later.
+    pub quantiles: Vec<(f64, Nanos)>,
+    /// In which share of the time it is later than so much.
+    pub later: Vec<(Nanos, f64)>,
+    /// The latest of all.
+    pub worst: Nanos,
+    /// Where it is latest, the worst first; each place once.
+    pub places: Vec<Place>,
+    /// Whether an arrival may change what follows, as soft interrupts run where interrupts end.
+    pub is_forecast: bool,
+}
+
+/// A place at which threads wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// What is off.
+    pub off: Off,
+    /// The function that switched it off.
+    pub function: String,
+    /// The function that ran most of it, and for how long.
+    pub most: (String, Nanos),
+    /// How many such stretches there were.
+    pub count: u64,
+    /// How long the longest is.
+    pub length: Nanos,
+    /// The interrupts that come into the path behind it.
+    pub falls_in: Nanos,
+    /// From where the path goes on.
+    pub from: From,
+    /// The path behind it.
+    pub path: Nanos,
+    /// How late an arrival at its begin would be.
+    pub foretold: Nanos,
+    /// The sample in whose period it is: so many had been taken before in its step.
+    pub sample: u64,
+    /// How long after the reading of the clock for the sample before; none where the CPU slept
+    /// before and after.
+    pub after: Option<Nanos>,
+    /// Beginnings of sections within it, from its own begin on.
+    pub starts: Vec<Nanos>,
+}
+
+/// Whether arrivals of a recording can be told: an error is the reason why not.
+pub fn can_tell(recording: &Recording) -> Result<(), String> {
+    let title = recording.title();
+    if recording.key.probe != "timer" {
+        return Err(format!("{title}: only arrivals of timers are told, those of the probe timer"));
+    }
+    if recording.settings.get("policy").and_then(|policy| policy.text()) == Some("SCHED_DEADLINE")
+        || recording.key.variant.starts_with("thread")
+    {
+        return Err(format!("{title}: periods of SCHED_DEADLINE are not those of a timer"));
+    }
+    if !recording.is_complete() {
+        return Err(format!("{title}: not all of its samples were kept"));
+    }
+    if recording.samples.len() < 2 {
+        return Err(format!("{title}: arrivals are told between two samples, and it has fewer"));
+    }
+    Ok(())
+}
+
+/// The recordings of a run whose arrivals are wanted and can be told; an error where there is
+/// none.
+pub fn chosen(run: &Run, wanted: &Wanted) -> Result<Vec<usize>, ScopeError> {
+    let numbered = run.recordings.iter().enumerate();
+    let meant = numbered.filter(|(_, recording)| wanted.wants(recording));
+    let (mut found, mut why) = (Vec::new(), None);
+    for (number, recording) in meant {
+        match can_tell(recording) {
+            Ok(()) => found.push(number),
+            Err(reason) => drop(why.get_or_insert(reason)),
+        }
+    }
+    if found.is_empty() {
+        let why = why.unwrap_or_else(|| "no such recording".to_owned());
+        return Err(ScopeError::Unreadable(run.id.clone(), why));
+    }
+    Ok(found)
+}
+
+/// Follows a run, and takes each of its periods to the step's analysis.
+struct Follower<'a> {
+    tracer: SectionTracer<'a>,
+    clock: GuestClock,
+    /// By step: how each sample's period ends, and what is known of it.
+    steps: BTreeMap<u32, (usize, Vec<Ends>, Analysis)>,
+}
+
+impl Follower<'_> {
+    fn take(&mut self, item: &Item) {
+        match item {
+            Item::Block(block) => self.tracer.learn(block),
+            Item::Words(words) => words.iter().for_each(|word| self.word(*word)),
+            Item::Whole(blocks) => {
+                for block in blocks {
+                    self.tracer.whole(*block);
+                }
+            }
+            Item::Window { .. } | Item::End => {}
+        }
+        for period in self.tracer.take_periods() {
+            let Some((_, ends, analysis)) = self.steps.get_mut(&period.step) else {
+                continue;
+            };
+            if let Some(ends) = ends.get(period.sample as usize) {
+                analysis.take(&period, *ends, self.clock);
+            }
+        }
+    }
+
+    fn word(&mut self, word: Word) {
+        self.tracer.word(word);
+    }
+}
+
+/// How the period of each sample ends.
+fn ends(recording: &Recording) -> Vec<Ends> {
+    let mut read = Nanos::ZERO;
+    let samples = recording.samples.iter();
+    let ends = samples.map(|sample| {
+        let (after, late) = (sample.at - read, sample.value);
+        read = sample.at + late;
+        Ends { after, late }
+    });
+    ends.collect()
+}
+
+/// Looks at every arrival of these recordings of a run, which is repeated, watched. Also returns
+/// the digest of what came out.
+pub fn arrivals(
+    repeater: &Repeater,
+    run: &Run,
+    machine: &Machine,
+    recordings: &[usize],
+    cancel: &AtomicBool,
+    on: OnEvent,
+) -> Result<(Vec<Arrivals>, String), ScopeError> {
+    if machine.cpus > 1 {
+        return Err(ScopeError::ManyCpus(run.id.clone(), machine.cpus));
+    }
+    let clock = clock(run)?;
+    let symbols = repeater.symbols(machine, cancel)?;
+    let programs = programs(machine)?;
+    let preemption = Preemptibility::of(run);
+    let of_step = recordings.iter().map(|number| {
+        let recording = &run.recordings[*number];
+        (recording.key.step, (*number, ends(recording), Analysis::default()))
+    });
+    let mut follower = Follower {
+        tracer: SectionTracer::with_periods(Names::new(&symbols, &programs), preemption),
+        clock,
+        steps: of_step.collect(),
+    };
+    let take = &mut |item: &Item| follower.take(item);
+    let digest = repeater.watch_everything(run, machine, take, cancel, on)?;
+    let Follower { tracer, steps, .. } = follower;
+    let told = steps.into_values().map(|(number, _, analysis)| {
+        let mut told = tell(analysis, tracer.names(), clock);
+        (told.recording, told.is_forecast) = (number, preemption != Preemptibility::Rt);
+        told
+    });
+    Ok((told.collect(), digest))
+}
+
+fn tell(analysis: Analysis, names: &Names, clock: GuestClock) -> Arrivals {
+    let (periods, strange) = (analysis.periods, analysis.strange);
+    let (tail, paths, found) = analysis.finish();
+    let text = |func| names.text(func).to_owned();
+    let place = |((off, by, most), found): (analysis::Key, analysis::Found)| {
+        let path = paths.typical(found.state).unwrap_or(0);
+        Place {
+            off,
+            function: text(by),
+            most: (text(most), clock.time(found.most)),
+            count: found.count,
+            length: clock.time(found.length),
+            falls_in: clock.time(found.falls_in),
+            from: found.state.0,
+            path: clock.time(path),
+            foretold: clock.time(found.length + path + found.falls_in),
+            sample: found.sample,
+            after: found.after,
+            starts: found.starts.iter().map(|start| clock.time(*start)).collect(),
+        }
+    };
+    let mut places: Vec<Place> = found.into_iter().map(place).collect();
+    places.sort_by(|a, b| {
+        let order = |of: &Place| (of.off, of.function.clone(), of.most.0.clone());
+        (b.foretold, order(a)).cmp(&(a.foretold, order(b)))
+    });
+    let quantile = |share: f64| (share, clock.time(tail.quantile(1.0 - share)));
+    let worst = clock.time(tail.most());
+    let later = steps(worst).map(|late| (late, tail.later(clock.instructions(late))));
+    Arrivals {
+        recording: 0,
+        time: clock.time(tail.time),
+        periods,
+        strange,
+        learnt: paths.count(),
+        quantiles: QUANTILES.into_iter().map(quantile).collect(),
+        later: later.collect(),
+        worst,
+        places,
+        is_forecast: true,
+    }
+}
+
+/// Round latenesses up to the worst: 1, 2, 5, 10 µs and so on.
+fn steps(worst: Nanos) -> impl Iterator<Item = Nanos> {
+    let tens = (0..7).map(|power| 10_i64.pow(power));
+    let all = tens.flat_map(|ten| [1, 2, 5].map(|step| Nanos::from_micros(ten * step)));
+    all.take_while(move |late| *late < worst)
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The aimed sample: a run whose one deadline is moved to a place.
+
+use std::sync::atomic::AtomicBool;
+
+use punctual_bench::virtual_bench::Machine;
+use punctual_model::aim::Aim;
+use punctual_model::{Nanos, Run};
+
+use super::Place;
+use crate::blocks::Blocks;
+use crate::breakdown::{Breakdown, breakdown};
+use crate::error::ScopeError;
+use crate::explain::{about, clock, programs};
+use crate::names::Names;
+use crate::probes::{Chosen, choose};
+use crate::repeat::{OnEvent, Repeater};
+use crate::walk::Walker;
+
+/// What came of an aim.
+#[derive(Clone, Debug)]
+pub struct Reached {
+    /// The moment that was aimed at, after the reading of the clock for the sample before.
+    pub after: Nanos,
+    /// How late the sample was.
+    pub late: Nanos,
+    /// The sample.
+    pub chosen: Chosen,
+    /// What stood in its way, or why that is not told.
+    pub breakdown: Result<Breakdown, String>,
+}
+
+/// Aims a sample of a recording so long after the reading of the clock for the one before.
+pub fn aimed(
+    repeater: &Repeater,
+    run: &Run,
+    machine: &Machine,
+    (recording, sample, after): (usize, u64, Nanos),
+    cancel: &AtomicBool,
+    on: OnEvent,
+) -> Result<Reached, ScopeError> {
+    let clock = clock(run)?;
+    let symbols = repeater.symbols(machine, cancel)?;
+    let programs = programs(machine)?;
+    let step = u64::from(run.recordings[recording].key.step);
+    let aim = Aim { step, sample, after };
+    let (mut trace, found) = repeater.watch_aimed(run, machine, aim, &symbols, cancel, on)?;
+    let last = found.samples.iter().last();
+    let last = last.filter(|last| last.seq == sample).ok_or(ScopeError::Unmarked(1))?;
+    let mut aimed = run.clone();
+    aimed.recordings[recording] = found;
+    let chosen = choose(&aimed, recording, last)?;
+    let mut library = Blocks::new(Names::new(&symbols, &programs));
+    let window = trace.next_window(|block| library.learn(block))?;
+    let (_, words) = window.ok_or(ScopeError::Unmarked(1))?;
+    let walk = Walker::new(&library).window(&words);
+    let told = breakdown(&walk, library.names.all(), about(run, clock, &chosen));
+    Ok(Reached {
+        after,
+        late: last.value,
+        chosen,
+        breakdown: told.map_err(|why| why.to_string()),
+    })
+}
+
+/// What is foretold and what was reached may differ by so much, or by a fiftieth, and it is a hit.
+pub const NEAR: Nanos = Nanos(100);
+
+/// Whether what was reached is as foretold.
+pub fn is_hit(foretold: Nanos, reached: Nanos) -> bool {
+    (foretold - reached).0.abs() <= NEAR.0.max(foretold.0 / 50)
+}
+
+/// So many moments of a place are aimed at.
+const TRIES: usize = 3;
+
+/// The places that are aimed at, so many at most: the worst first, those of different functions
+/// before others.
+pub fn worth_aiming(places: &[Place], most: usize) -> Vec<usize> {
+    let mut seen = Vec::new();
+    let can = |number: &usize| places[*number].after.is_some();
+    let (first, rest): (Vec<usize>, Vec<usize>) =
+        (0..places.len()).filter(can).partition(|number| {
+            let function = &places[*number].most.0;
+            let is_new = !seen.contains(&function);
+            seen.push(function);
+            is_new
+        });
+    let mut chosen: Vec<usize> = first.into_iter().chain(rest).take(most).collect();
+    chosen.sort_unstable();
+    chosen
+}
+
+/// Aims at a place, at one moment after the other until one is as late as foretold. What was
+/// reached is the latest of them.
+pub fn reach(
+    repeater: &Repeater,
+    run: &Run,
+    machine: &Machine,
+    (recording, place): (usize, &Place),
+    cancel: &AtomicBool,
+    on: OnEvent,
+) -> Result<Reached, ScopeError> {
+    let mut latest: Option<Reached> = None;
+    for after in candidates(place).into_iter().take(TRIES) {
+        let at = (recording, place.sample, after);
+        let found = aimed(repeater, run, machine, at, cancel, on)?;
+        let hit = is_hit(place.foretold, found.late) || found.late > place.foretold;
+        if latest.as_ref().is_none_or(|latest| latest.late < found.late) {
+            latest = Some(found);
+        }
+        if hit {
+            break;
+        }
+    }
+    latest.ok_or(ScopeError::Unmarked(1))
+}
+
+/// How long behind a place's begin its first candidate lies: the timer's own grain.
+const MARGIN: Nanos = Nanos(20);
+
+/// The moments at which a place is aimed, the most promising first.
+pub fn candidates(place: &Place) -> Vec<Nanos> {
+    let Some(after) = place.after else {
+        return Vec::new();
+    };
+    let starts = [Nanos::ZERO].into_iter().chain(place.starts.iter().copied());
+    starts.map(|start| after + start + MARGIN).collect()
+}

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! From periods to how late each arrival would have been, and where the worst of them are.
+
+use std::collections::HashMap;
+
+use punctual_model::Nanos;
+
+use super::path::{From, Paths, State};
+use super::tail::{Slope, Tail};
+use super::timeline::{Change, IRQS, OFF, PREEMPT, Period, SOFTIRQ, USER};
+use crate::guest_clock::GuestClock;
+use crate::names::Func;
+
+/// No function: states that do not end in one.
+const NOWHERE: Func = Func::MAX;
+/// Shorter than this nothing is a place.
+const PLACE: u64 = 500;
+/// So many beginnings of nested sections are kept of a place.
+const STARTS: usize = 8;
+
+/// A sample that ends a period, by the guest's clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends {
+    /// From the reading of the clock for the sample before to when this one was due.
+    pub after: Nanos,
+    /// How late it was.
+    pub late: Nanos,
+}
+
+/// What is off at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Off {
+    /// Interrupts, for most of it.
+    Interrupts,
+    /// Soft interrupts, or one is served.
+    SoftInterrupts,
+    /// Preemption.
+    Preemption,
+    /// The kernel does not ask whether another thread is to run.
+    NoPreemptionPoint,
+}
+
+impl Off {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Interrupts => "interrupts off",
+            Self::SoftInterrupts => "soft interrupts off or served",
+            Self::Preemption => "preemption off",
+            Self::NoPreemptionPoint => "no preemption point",
+        }
+    }
+}
+
+/// Which place: what is off, who switched it off, and who ran most.
+pub type Key = (Off, Func, Func);
+
+/// The longest stretch of a place.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// How many such stretches there were.
+    pub count: u64,
+    /// Its length, in instructions.
+    pub length: u64,
+    /// How long the function ran that ran most.
+    pub most: u64,
+    /// The sample that its period ends.
+    pub sample: u64,
+    /// How long after the clock was read for the sample before; none where the CPU slept in
+    /// between and after.
+    pub after: Option<Nanos>,
+    /// Where sections begin within it, after its begin: in instructions.
+    pub starts: Vec<u64>,
+    /// The state that the path behind it begins in.
+    pub state: State,
+    /// Interrupts that come into the path: how long they take.
+    pub falls_in: u64,
+}
+
+/// A stretch of arrivals that end in one way.
+struct Piece {
+    from: u64,
+    to: u64,
+    /// Where what is off is over; `to`, or each moment itself where nothing is.
+    until: Option<u64>,
+    state: State,
+    key: Option<Key>,
+}
+
+/// All that is known of a step.
+#[derive(Default)]
+pub struct Analysis {
+    pieces: Vec<Piece>,
+    /// The timer's interrupts, each with its length.
+    timers: Vec<(u64, u64)>,
+    /// Sleep in instructions' time; how often one was ended by the timer, and what that took.
+    sleep: u64,
+    woken: Vec<u64>,
+    paths: Paths,
+    found: HashMap<Key, Found>,
+    /// How many periods there were.
+    pub periods: u64,
+    /// Samples whose path is not learnt from, as another interrupt was in it.
+    pub crossed: u64,
+    /// Periods in which instructions and the guest's clock do not agree.
+    pub strange: u64,
+}
+
+/// Where a sample was due, in instructions, and whether the CPU slept.
+struct Due {
+    at: u64,
+    slept: bool,
+    sleep: u64,
+}
+
+fn due(period: &Period, ends: Ends, clock: GuestClock) -> Option<Due> {
+    let late = clock.instructions(ends.late);
+    let at = period.taken.checked_sub(late)?;
+    let halt = period.halts.iter().rev().find(|halt| **halt > at);
+    let at = halt.copied().unwrap_or(at);
+    let executed = at.checked_sub(period.read)?;
+    let sleep = clock.instructions(ends.after).checked_sub(executed);
+    let slept = halt.is_some();
+    // The guest's clock and the count of instructions round.
+    let sleep = sleep.or_else(|| (executed - clock.instructions(ends.after) < 10).then_some(0))?;
+    let fits = sleep < 10 || !period.halts.is_empty();
+    fits.then_some(Due { at, slept, sleep })
+}
+
+impl Analysis {
+    /// Takes a period with the sample that ends it.
+    pub fn take(&mut self, period: &Period, ends: Ends, clock: GuestClock) {
+        self.periods += 1;
+        let (Some(due), Some(left)) = (due(period, ends, clock), period.left) else {
+            self.strange += 1;
+            return;
+        };
+        self.learn(period, &due, clock.instructions(ends.late));
+        let timers = period.interrupts.iter().filter(|came| came.is_timer);
+        let timers = timers.filter(|came| came.from < due.at);
+        self.timers
+            .extend(timers.clone().map(|came| (came.from, came.to - came.from)));
+        self.sleep += due.sleep;
+        let woken = timers.filter(|came| period.halts.contains(&came.from));
+        self.woken.extend(woken.map(|came| came.to - came.from));
+        let range = (left, due.at);
+        for run in runs(&period.changes, due.at) {
+            self.run(period, &run, range, &due, ends, clock);
+        }
+    }
+
+    /// A stretch in which something is off, or nothing is.
+    fn run(
+        &mut self,
+        period: &Period,
+        run: &RunOf,
+        range: (u64, u64),
+        due: &Due,
+        ends: Ends,
+        clock: GuestClock,
+    ) {
+        let (from, to) = (run.from.max(range.0), run.to.min(range.1));
+        if from >= to {
+            return;
+        }
+        let Some(end) = run.end else {
+            let kind = if run.user { From::User } else { From::Kernel };
+            self.pieces.push(Piece {
+                from,
+                to,
+                until: None,
+                state: (kind, NOWHERE),
+                key: None,
+            });
+            return;
+        };
+        let (deferred, direct) = states(period, &end);
+        let key = self.place(period, run, from, (due, ends), deferred, clock);
+        let split = run.masked.clamp(from, to);
+        for (from, to, state) in [(from, split, deferred), (split, to, direct)] {
+            if from < to {
+                self.pieces.push(Piece {
+                    from,
+                    to,
+                    until: Some(run.to),
+                    state,
+                    key,
+                });
+            }
+        }
+    }
+
+    fn place(
+        &mut self,
+        period: &Period,
+        run: &RunOf,
+        from: u64,
+        (due, ends): (&Due, Ends),
+        state: State,
+        clock: GuestClock,
+    ) -> Option<Key> {
+        let length = run.to - from;
+        if length < PLACE {
+            return None;
+        }
+        let (most, ran) = period.longest(from, run.to)?;
+        let key = (run.off(from), run.by, most);
+        let found = self.found.entry(key).or_insert_with(|| Found {
+            count: 0,
+            length: 0,
+            most: 0,
+            sample: 0,
+            after: None,
+            starts: Vec::new(),
+            state,
+            falls_in: 0,
+        });
+        found.count += 1;
+        if length > found.length {
+            let starts = run.starts.iter().filter(|start| **start > from);
+            *found = Found {
+                count: found.count,
+                length,
+                most: ran,
+                sample: period.sample,
+                after: moment(period, from, due, ends, clock),
+                starts: starts.map(|start| start - from).take(STARTS).collect(),
+                state: if run.masked <= from { (From::Kernel, state.1) } else { state },
+                falls_in: 0,
+            };
+        }
+        Some(key)
+    }
+
+    /// The path of the sample that ends a period.
+    fn learn(&mut self, period: &Period, due: &Due, late: u64) {
+        let mut after = period.interrupts.iter().filter(|came| came.from >= due.at);
+        let own = after.find(|came| came.is_timer);
+        let Some(own) = own else {
+            self.crossed += 1;
+            return;
+        };
+        let ticks = period.ticks.iter().any(|tick| *tick >= due.at);
+        if ticks || after.next().is_some() {
+            self.crossed += 1;
+            return;
+        }
+        if due.slept {
+            self.paths.learn((From::Idle, NOWHERE), late);
+            return;
+        }
+        let all = runs(&period.changes, period.taken);
+        let Some(run) = all.iter().find(|run| run.from <= due.at && due.at < run.to) else {
+            return;
+        };
+        let Some(end) = run.end else {
+            let kind = if run.user { From::User } else { From::Kernel };
+            self.paths.learn((kind, NOWHERE), late);
+            return;
+        };
+        let (deferred, direct) = states(period, &end);
+        let off = run.to - due.at;
+        let (state, path) = if own.from >= run.to {
+            (direct, late.checked_sub(off))
+        } else {
+            let path = (late + (own.to - own.from)).checked_sub(off);
+            (deferred, path)
+        };
+        if let Some(path) = path {
+            self.paths.learn(state, path);
+        }
+    }
+
+    /// All is known: how late each arrival would be, and where the worst are.
+    pub fn finish(mut self) -> (Tail, Paths, Vec<(Key, Found)>) {
+        self.paths.sort();
+        self.timers.sort_unstable();
+        let mut tail = Tail::default();
+        let mut found = std::mem::take(&mut self.found);
+        for piece in &self.pieces {
+            let path = self.paths.typical(piece.state).unwrap_or(0);
+            match piece.until {
+                None => self.open(piece, path, &mut tail),
+                Some(until) => {
+                    let falls_in = self.falls_in(until, until + path);
+                    let slope = Slope {
+                        most: until - piece.from + falls_in,
+                        least: until - piece.to + falls_in,
+                    };
+                    tail.slope(piece.state, slope);
+                    let place = piece.key.and_then(|key| found.get_mut(&key));
+                    if let Some(place) = place.filter(|place| place.length == until - piece.from) {
+                        (place.falls_in, place.state) = (falls_in, piece.state);
+                    }
+                }
+            }
+        }
+        let idle = (From::Idle, NOWHERE);
+        let path = self.paths.typical(idle).unwrap_or(0);
+        let mut slept = self.sleep;
+        for length in &self.woken {
+            let before = path.min(slept);
+            slept -= before;
+            tail.flat(idle, *length, before);
+        }
+        tail.flat(idle, 0, slept);
+        tail.sort(&self.paths);
+        (tail, self.paths, found.into_iter().collect())
+    }
+
+    /// Nothing is off, but the timer's interrupt may come into the path.
+    fn open(&self, piece: &Piece, path: u64, tail: &mut Tail) {
+        let next = self.timers.partition_point(|(from, _)| *from < piece.from);
+        let next = self.timers.get(next);
+        let crossed = next.filter(|(from, _)| *from < piece.to + path);
+        let Some((from, length)) = crossed else {
+            tail.flat(piece.state, 0, piece.to - piece.from);
+            return;
+        };
+        let split = from.saturating_sub(path).clamp(piece.from, piece.to);
+        tail.flat(piece.state, 0, split - piece.from);
+        tail.flat(piece.state, *length, piece.to - split);
+    }
+
+    fn falls_in(&self, from: u64, to: u64) -> u64 {
+        let first = self.timers.partition_point(|(at, _)| *at < from);
+        let within = self.timers[first..].iter().take_while(|(at, _)| *at < to);
+        within.map(|(_, length)| length).sum()
+    }
+}
+
+/// When a place begins, after the clock was read for the sample before.
+fn moment(period: &Period, at: u64, due: &Due, ends: Ends, clock: GuestClock) -> Option<Nanos> {
+    let slept_before = period.halts.iter().any(|halt| *halt <= at);
+    let sleeps_after = period.halts.iter().any(|halt| at < *halt && *halt <= due.at);
+    if !slept_before {
+        Some(clock.time(at - period.read))
+    } else if !sleeps_after && !due.slept {
+        Some(ends.after - clock.time(due.at - at))
+    } else {
+        None
+    }
+}
+
+/// From which states the path goes on: of arrivals whose interrupt comes before the end, and at it.
+fn states(period: &Period, end: &Change) -> (State, State) {
+    let kinds = if period.halts.contains(&end.at) {
+        (From::Idle, From::Idle)
+    } else if end.state & USER != 0 {
+        (From::Leave, From::User)
+    } else if end.scheduled {
+        (From::Schedule, From::Schedule)
+    } else {
+        (From::Preempt, From::Kernel)
+    };
+    ((kinds.0, end.func), (kinds.1, end.func))
+}
+
+/// A stretch in which something is off, or nothing is.
+struct RunOf {
+    from: u64,
+    to: u64,
+    /// The change that ends it, where something is off.
+    end: Option<Change>,
+    user: bool,
+    by: Func,
+    /// Since when interrupts are off at its end; its end where they are not.
+    masked: u64,
+    /// Where sections begin.
+    starts: Vec<u64>,
+    /// What is off, and for how long.
+    off: Vec<(u64, u8)>,
+}
+
+impl RunOf {
+    /// What is off for most of it.
+    fn off(&self, from: u64) -> Off {
+        let ends = self.off.iter().skip(1).map(|(at, _)| *at).chain([self.to]);
+        let mut sums = [0; 4];
+        for ((at, state), end) in self.off.iter().zip(ends) {
+            let length = end.saturating_sub(from.max(*at));
+            let kind = match state {
+                state if state & IRQS != 0 => 0,
+                state if state & SOFTIRQ != 0 => 1,
+                state if state & PREEMPT != 0 => 2,
+                _ => 3,
+            };
+            sums[kind] += length;
+        }
+        let kinds = [
+            Off::Interrupts,
+            Off::SoftInterrupts,
+            Off::Preemption,
+            Off::NoPreemptionPoint,
+        ];
+        let most = sums.iter().zip(kinds).max_by_key(|(sum, _)| **sum);
+        most.map_or(Off::Preemption, |(_, kind)| kind)
+    }
+}
+
+/// The stretches of a period, in order, up to a position.
+fn runs(changes: &[Change], until: u64) -> Vec<RunOf> {
+    let mut found = Vec::new();
+    let mut now: Option<RunOf> = None;
+    let mut masked = None;
+    for change in changes.iter().filter(|change| change.at <= until) {
+        let off = change.state & OFF;
+        match &mut now {
+            Some(run) if off != 0 => {
+                run.starts.push(change.at);
+                run.off.push((change.at, off));
+            }
+            _ => {}
+        }
+        let ends = off == 0 && now.is_some();
+        if let Some(mut run) = now.take_if(|_| ends) {
+            run.to = change.at;
+            run.masked = masked.unwrap_or(change.at);
+            run.end = Some(*change);
+            found.push(run);
+        }
+        if off & IRQS != 0 {
+            masked.get_or_insert(change.at);
+        } else {
+            masked = None;
+        }
+        if off == 0 {
+            open(&mut found, change, changes, until);
+        } else {
+            now.get_or_insert_with(|| RunOf {
+                from: change.at,
+                to: until,
+                end: None,
+                user: false,
+                by: change.by,
+                masked: until,
+                starts: Vec::new(),
+                off: vec![(change.at, off)],
+            });
+        }
+    }
+    // What is not over is followed to its end.
+    if let Some(mut run) = now {
+        let rest = changes.iter().skip_while(|change| change.at <= until);
+        let rest: Vec<&Change> = rest.collect();
+        let end = rest.iter().find(|change| change.state & OFF == 0);
+        if let Some(end) = end {
+            run.to = end.at;
+            let mut masked = masked;
+            for change in rest.iter().take_while(|change| change.at < end.at) {
+                let is_masked = change.state & IRQS != 0;
+                masked = masked.or(Some(change.at)).filter(|_| is_masked);
+            }
+            run.masked = masked.unwrap_or(end.at);
+            run.end = Some(**end);
+            found.push(run);
+        }
+    }
+    found
+}
+
+fn open(found: &mut Vec<RunOf>, change: &Change, changes: &[Change], until: u64) {
+    let next = changes.partition_point(|other| other.at <= change.at);
+    let to = changes.get(next).map_or(until, |next| next.at).min(until);
+    found.push(RunOf {
+        from: change.at,
+        to,
+        end: None,
+        user: change.state & USER != 0,
+        by: change.by,
+        masked: to,
+        starts: Vec::new(),
+        off: Vec::new(),
+    });
+}
+
+impl Period {
+    /// Which function ran longest, and for how long.
+    fn longest(&self, from: u64, to: u64) -> Option<(Func, u64)> {
+        let first = self.ran.partition_point(|(at, _)| *at <= from).saturating_sub(1);
+        let mut own: HashMap<Func, u64> = HashMap::new();
+        let all = &self.ran[first.min(self.ran.len())..];
+        let ends = all.iter().skip(1).map(|(at, _)| *at).chain([to]);
+        let pieces = all.iter().zip(ends).take_while(|((at, _), _)| *at < to);
+        for ((at, func), end) in pieces {
+            let length = end.min(to).saturating_sub((*at).max(from));
+            *own.entry(*func).or_default() += length;
+        }
+        own.into_iter().max_by_key(|(func, ran)| (*ran, *func))
+    }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is off, and since when: the moments at which that changes, from one sample to the next.
+
+use crate::names::Func;
+
+/// Nothing is off, and the kernel runs.
+pub const OPEN: u8 = 0;
+/// Interrupts are off.
+pub const IRQS: u8 = 1;
+/// Preemption is off.
+pub const PREEMPT: u8 = 2;
+/// Soft interrupts are off, or one is served; that keeps threads away as well.
+pub const SOFTIRQ: u8 = 4;
+/// The kernel asks only here and there whether another thread is to run.
+pub const STUCK: u8 = 8;
+/// What keeps a thread away.
+pub const OFF: u8 = IRQS | PREEMPT | SOFTIRQ | STUCK;
+/// User space runs.
+pub const USER: u8 = 16;
+
+/// A change of what is off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Where, in instructions.
+    pub at: u64,
+    /// What is off from there on.
+    pub state: u8,
+    /// The function that changes it; helpers do so for whoever comes next.
+    pub by: Func,
+    /// The function that runs there, helpers included.
+    pub func: Func,
+    /// Whether the scheduler was called.
+    pub scheduled: bool,
+}
+
+/// An interrupt, from its entry to where what it interrupted goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Came {
+    /// Where it came.
+    pub from: u64,
+    /// Where it was over.
+    pub to: u64,
+    /// Whether it is the timer's, which comes at a moment of its own whatever runs.
+    pub is_timer: bool,
+}
+
+/// All that happened from one reading of the clock to the next.
+#[derive(Clone, Debug, Default)]
+pub struct Period {
+    /// The step, from 0.
+    pub step: u32,
+    /// The number of the sample that ends it.
+    pub sample: u64,
+    /// Where the clock was read for the sample before.
+    pub read: u64,
+    /// Where the probe's thread gave up the CPU.
+    pub left: Option<u64>,
+    /// Where the clock was read for its own.
+    pub taken: u64,
+    /// The changes, in order.
+    pub changes: Vec<Change>,
+    /// Where the CPU was put to sleep.
+    pub halts: Vec<u64>,
+    /// The interrupts, in order.
+    pub interrupts: Vec<Came>,
+    /// Where the kernel's tick was carried out.
+    pub ticks: Vec<u64>,
+    /// Which functions ran where something was off: from where on.
+    pub ran: Vec<(u64, Func)>,
+}
+
+/// Follows what is off.
+#[derive(Debug, Default)]
+pub struct Timeline {
+    now: Period,
+    state: u8,
+    step: Option<u32>,
+    unnamed: bool,
+    armed: bool,
+    read: Option<u64>,
+    came: Option<(u64, bool)>,
+    samples: u64,
+}
+
+impl Timeline {
+    /// A step begins.
+    pub fn step(&mut self) {
+        self.step = Some(self.step.map_or(0, |step| step + 1));
+        self.now = Period::default();
+        self.samples = 0;
+        self.armed = false;
+    }
+
+    /// Whether anything is off.
+    pub fn is_off(&self) -> bool {
+        self.state & OFF != 0
+    }
+
+    /// What is off at a position; nothing happens where that is as it was.
+    pub fn note(&mut self, at: u64, state: u8, func: Func, is_helper: bool, scheduled: bool) {
+        if self.state == state && !scheduled {
+            return;
+        }
+        self.state = state;
+        self.unnamed = is_helper;
+        self.now.changes.push(Change {
+            at,
+            state,
+            by: func,
+            func,
+            scheduled,
+        });
+    }
+
+    /// A function that is no helper runs.
+    #[inline]
+    pub fn name(&mut self, func: Func) {
+        if self.unnamed {
+            self.unnamed = false;
+            if let Some(last) = self.now.changes.last_mut() {
+                last.by = func;
+            }
+        }
+    }
+
+    /// A function runs from here on.
+    #[inline]
+    pub fn ran(&mut self, at: u64, func: Func) {
+        if self.state & OFF != 0 && self.now.ran.last().is_none_or(|(_, last)| *last != func) {
+            self.now.ran.push((at, func));
+        }
+    }
+
+    /// The kernel's tick is carried out.
+    pub fn tick(&mut self, at: u64) {
+        self.now.ticks.push(at);
+    }
+
+    /// The CPU is put to sleep.
+    pub fn halt(&mut self, at: u64, func: Func) {
+        self.now.halts.push(at);
+        let state = self.state;
+        self.note(at, OPEN, func, false, true);
+        self.note(at, state, func, false, true);
+    }
+
+    /// An interrupt comes.
+    pub fn interrupt(&mut self, at: u64, is_timer: bool) {
+        self.over(at);
+        self.came = Some((at, is_timer));
+    }
+
+    /// What was interrupted goes on, or the scheduler.
+    pub fn over(&mut self, to: u64) {
+        if let Some((from, is_timer)) = self.came.take() {
+            self.now.interrupts.push(Came { from, to, is_timer });
+        }
+    }
+
+    /// A thread gets the CPU.
+    pub fn switch(&mut self, at: u64) {
+        if self.armed {
+            self.now.left.get_or_insert(at);
+        }
+    }
+
+    /// The clock is read in user space.
+    pub fn clock(&mut self, at: u64) {
+        self.read = Some(at);
+    }
+
+    /// A sample is armed.
+    pub fn armed(&mut self) {
+        self.armed = true;
+        self.now.left = None;
+    }
+
+    /// A sample is taken: the period that it ends, if one before it was taken in its step.
+    pub fn taken(&mut self, at: u64) -> Option<Period> {
+        let step = self.step.filter(|_| self.armed)?;
+        self.armed = false;
+        let taken = self.read.take().unwrap_or(at);
+        self.over(at);
+        let next = Period {
+            step,
+            sample: self.samples + 1,
+            read: taken,
+            ..Period::default()
+        };
+        let mut ended = std::mem::replace(&mut self.now, next);
+        // What is off goes on from one to the next.
+        if let Some(last) = ended.changes.last() {
+            self.now.changes.push(*last);
+        }
+        self.samples += 1;
+        ended.taken = taken;
+        (ended.sample > 0).then_some(ended)
+    }
+}
