@@ -85,6 +85,9 @@ pub struct Place {
     /// How long after the reading of the clock for the sample before; none where the CPU slept
     /// before and after.
     pub after: Option<Nanos>,
+    /// From where its sample was armed to where the probe's thread gave up the CPU, in
+    /// instructions.
+    pub arming: u64,
     /// Beginnings of sections within it, from its own begin on.
     pub starts: Vec<Nanos>,
 }
@@ -153,7 +156,7 @@ impl Follower<'_> {
                 continue;
             };
             if let Some(ends) = ends.get(period.sample as usize) {
-                analysis.take(&period, *ends, self.clock);
+                analysis.take(&period, *ends, self.clock, self.tracer.names());
             }
         }
     }
@@ -230,6 +233,7 @@ fn tell(analysis: Analysis, names: &Names, clock: GuestClock) -> Arrivals {
             foretold: clock.time(found.length + path + found.falls_in),
             sample: found.sample,
             after: found.after,
+            arming: found.arming,
             starts: found.starts.iter().map(|start| clock.time(*start)).collect(),
         }
     };

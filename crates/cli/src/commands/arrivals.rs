@@ -77,7 +77,7 @@ impl Arrivals {
                 let Some(reached) = self.repeat.repeat(&run, Some(step), body)? else {
                     return Ok(ExitStatus::Incomplete);
                 };
-                println!("AIM {number} foretold {} reached {} diff {} after {} of {:?} path {} from {:?} {} {}", one.foretold.0, reached.late.0, reached.late.0 - one.foretold.0, reached.after.0, one.after, one.path.0, one.from, one.function, one.most.0);
+                println!("AIM {number} foretold {} reached {} shift {} diff {} after {} of {:?} path {} from {:?} {} {}", one.foretold.0, reached.late.0, reached.shift.0, reached.late.0 - one.foretold.0, reached.after.0, one.after, one.path.0, one.from, one.function, one.most.0);
                 match &reached.breakdown { Ok(b) => { println!("  {}", punctual_report::scope::text::sentence(b)); for p in &b.parts { println!("    {:?} {:?} {} {:?}", p.stage, p.cause, p.length.0, p.main.as_ref().map(|m| m.function.clone())); } }, Err(e) => println!("  {e}") }
             }
         }

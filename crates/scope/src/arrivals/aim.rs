@@ -22,6 +22,9 @@ use crate::walk::Walker;
 pub struct Reached {
     /// The moment that was aimed at, after the reading of the clock for the sample before.
     pub after: Nanos,
+    /// By how much later the thread was asleep than in the run: arming another deadline can take
+    /// another time, and what follows is so much later.
+    pub shift: Nanos,
     /// How late the sample was.
     pub late: Nanos,
     /// The sample.
@@ -35,13 +38,14 @@ pub fn aimed(
     repeater: &Repeater,
     run: &Run,
     machine: &Machine,
-    (recording, sample, after): (usize, u64, Nanos),
+    (recording, place, after): (usize, &Place, Nanos),
     cancel: &AtomicBool,
     on: OnEvent,
 ) -> Result<Reached, ScopeError> {
     let clock = clock(run)?;
     let symbols = repeater.symbols(machine, cancel)?;
     let programs = programs(machine)?;
+    let sample = place.sample;
     let step = u64::from(run.recordings[recording].key.step);
     let aim = Aim { step, sample, after };
     let (mut trace, found) = repeater.watch_aimed(run, machine, aim, &symbols, cancel, on)?;
@@ -54,9 +58,11 @@ pub fn aimed(
     let window = trace.next_window(|block| library.learn(block))?;
     let (_, words) = window.ok_or(ScopeError::Unmarked(1))?;
     let walk = Walker::new(&library).window(&words);
+    let left = walk.switches.first().map_or(0, |switch| switch.at);
     let told = breakdown(&walk, library.names.all(), about(run, clock, &chosen));
     Ok(Reached {
         after,
+        shift: clock.time(left) - clock.time(place.arming),
         late: last.value,
         chosen,
         breakdown: told.map_err(|why| why.to_string()),
@@ -102,10 +108,20 @@ pub fn reach(
     on: OnEvent,
 ) -> Result<Reached, ScopeError> {
     let mut latest: Option<Reached> = None;
-    for after in candidates(place).into_iter().take(TRIES) {
-        let at = (recording, place.sample, after);
-        let found = aimed(repeater, run, machine, at, cancel, on)?;
+    let mut shift = Nanos::ZERO;
+    let mut candidates = candidates(place).into_iter();
+    let mut next = candidates.next();
+    for _ in 0..TRIES {
+        let Some(after) = next else {
+            break;
+        };
+        let found = aimed(repeater, run, machine, (recording, place, after + shift), cancel, on)?;
         let hit = is_hit(place.foretold, found.late) || found.late > place.foretold;
+        // What is aimed at comes later where arming takes longer.
+        if found.shift == shift {
+            next = candidates.next();
+        }
+        shift = found.shift;
         if latest.as_ref().is_none_or(|latest| latest.late < found.late) {
             latest = Some(found);
         }

@@ -9,7 +9,7 @@ use super::path::{From, Paths, State};
 use super::tail::{Slope, Tail};
 use super::timeline::{Change, IRQS, OFF, PREEMPT, Period, SOFTIRQ, USER};
 use crate::guest_clock::GuestClock;
-use crate::names::Func;
+use crate::names::{CodeKind, Func, Names};
 
 /// No function: states that do not end in one.
 const NOWHERE: Func = Func::MAX;
@@ -69,6 +69,9 @@ pub struct Found {
     /// How long after the clock was read for the sample before; none where the CPU slept in
     /// between and after.
     pub after: Option<Nanos>,
+    /// From where its sample was armed to where the probe's thread gave up the CPU, in
+    /// instructions.
+    pub arming: u64,
     /// Where sections begin within it, after its begin: in instructions.
     pub starts: Vec<u64>,
     /// The state that the path behind it begins in.
@@ -129,13 +132,13 @@ fn due(period: &Period, ends: Ends, clock: GuestClock) -> Option<Due> {
 
 impl Analysis {
     /// Takes a period with the sample that ends it.
-    pub fn take(&mut self, period: &Period, ends: Ends, clock: GuestClock) {
+    pub fn take(&mut self, period: &Period, ends: Ends, clock: GuestClock, names: &Names) {
         self.periods += 1;
         let (Some(due), Some(left)) = (due(period, ends, clock), period.left) else {
             self.strange += 1;
             return;
         };
-        self.learn(period, &due, clock.instructions(ends.late));
+        self.learn(period, &due, clock.instructions(ends.late), names);
         let timers = period.interrupts.iter().filter(|came| came.is_timer);
         let timers = timers.filter(|came| came.from < due.at);
         self.timers
@@ -144,7 +147,15 @@ impl Analysis {
         let woken = timers.filter(|came| period.halts.contains(&came.from));
         self.woken.extend(woken.map(|came| came.to - came.from));
         let range = (left, due.at);
-        for run in runs(&period.changes, due.at) {
+        let mut after = period.interrupts.iter().filter(|came| came.from >= due.at);
+        let own = after.find(|came| came.is_timer).copied();
+        for mut run in runs(&period.changes, due.at, names) {
+            // The sample's own interrupt does not come where another moment is due.
+            if let Some(own) = own.filter(|own| own.to <= run.to) {
+                let length = own.to - own.from;
+                (run.own, run.to) = (length, run.to - length);
+                run.masked = run.masked.saturating_sub(length);
+            }
             self.run(period, &run, range, &due, ends, clock);
         }
     }
@@ -174,7 +185,7 @@ impl Analysis {
             });
             return;
         };
-        let (deferred, direct) = states(period, &end);
+        let (deferred, direct) = states(period, &end, run.is_switch);
         let key = self.place(period, run, from, (due, ends), deferred, clock);
         let split = run.masked.clamp(from, to);
         for (from, to, state) in [(from, split, deferred), (split, to, direct)] {
@@ -211,6 +222,7 @@ impl Analysis {
             most: 0,
             sample: 0,
             after: None,
+            arming: 0,
             starts: Vec::new(),
             state,
             falls_in: 0,
@@ -224,6 +236,7 @@ impl Analysis {
                 most: ran,
                 sample: period.sample,
                 after: moment(period, from, due, ends, clock),
+                arming: period.left.unwrap_or(period.armed) - period.armed,
                 starts: starts.map(|start| start - from).take(STARTS).collect(),
                 state: if run.masked <= from { (From::Kernel, state.1) } else { state },
                 falls_in: 0,
@@ -233,7 +246,7 @@ impl Analysis {
     }
 
     /// The path of the sample that ends a period.
-    fn learn(&mut self, period: &Period, due: &Due, late: u64) {
+    fn learn(&mut self, period: &Period, due: &Due, late: u64, names: &Names) {
         let mut after = period.interrupts.iter().filter(|came| came.from >= due.at);
         let own = after.find(|came| came.is_timer);
         let Some(own) = own else {
@@ -249,7 +262,7 @@ impl Analysis {
             self.paths.learn((From::Idle, NOWHERE), late);
             return;
         }
-        let all = runs(&period.changes, period.taken);
+        let all = runs(&period.changes, period.taken, names);
         let Some(run) = all.iter().find(|run| run.from <= due.at && due.at < run.to) else {
             return;
         };
@@ -258,7 +271,7 @@ impl Analysis {
             self.paths.learn((kind, NOWHERE), late);
             return;
         };
-        let (deferred, direct) = states(period, &end);
+        let (deferred, direct) = states(period, &end, run.is_switch);
         let off = run.to - due.at;
         let (state, path) = if own.from >= run.to {
             (direct, late.checked_sub(off))
@@ -343,13 +356,15 @@ fn moment(period: &Period, at: u64, due: &Due, ends: Ends, clock: GuestClock) ->
 }
 
 /// From which states the path goes on: of arrivals whose interrupt comes before the end, and at it.
-fn states(period: &Period, end: &Change) -> (State, State) {
+fn states(period: &Period, end: &Change, is_switch: bool) -> (State, State) {
     let kinds = if period.halts.contains(&end.at) {
         (From::Idle, From::Idle)
     } else if end.state & USER != 0 {
         (From::Leave, From::User)
     } else if end.scheduled {
         (From::Schedule, From::Schedule)
+    } else if is_switch {
+        (From::Switched, From::Kernel)
     } else {
         (From::Preempt, From::Kernel)
     };
@@ -364,6 +379,10 @@ struct RunOf {
     end: Option<Change>,
     user: bool,
     by: Func,
+    /// Whether the scheduler ends it.
+    is_switch: bool,
+    /// How long the sample's own interrupt took in it, which is left out.
+    own: u64,
     /// Since when interrupts are off at its end; its end where they are not.
     masked: u64,
     /// Where sections begin.
@@ -393,13 +412,18 @@ impl RunOf {
             Off::Preemption,
             Off::NoPreemptionPoint,
         ];
-        let most = sums.iter().zip(kinds).max_by_key(|(sum, _)| **sum);
-        most.map_or(Off::Preemption, |(_, kind)| kind)
+        // Interrupts off keep a thread away as preemption off does, and so on.
+        let (all, mut sum): (u64, _) = (sums.iter().sum(), 0);
+        let most = sums.iter().zip(kinds).find(|(own, _)| {
+            sum += **own;
+            2 * sum >= all
+        });
+        most.map_or(Off::NoPreemptionPoint, |(_, kind)| kind)
     }
 }
 
 /// The stretches of a period, in order, up to a position.
-fn runs(changes: &[Change], until: u64) -> Vec<RunOf> {
+fn runs(changes: &[Change], until: u64, names: &Names) -> Vec<RunOf> {
     let mut found = Vec::new();
     let mut now: Option<RunOf> = None;
     let mut masked = None;
@@ -417,6 +441,7 @@ fn runs(changes: &[Change], until: u64) -> Vec<RunOf> {
             run.to = change.at;
             run.masked = masked.unwrap_or(change.at);
             run.end = Some(*change);
+            run.is_switch = is_switch(change, names);
             found.push(run);
         }
         if off & IRQS != 0 {
@@ -433,6 +458,8 @@ fn runs(changes: &[Change], until: u64) -> Vec<RunOf> {
                 end: None,
                 user: false,
                 by: change.by,
+                is_switch: false,
+                own: 0,
                 masked: until,
                 starts: Vec::new(),
                 off: vec![(change.at, off)],
@@ -453,10 +480,15 @@ fn runs(changes: &[Change], until: u64) -> Vec<RunOf> {
             }
             run.masked = masked.unwrap_or(end.at);
             run.end = Some(**end);
+            run.is_switch = is_switch(end, names);
             found.push(run);
         }
     }
     found
+}
+
+fn is_switch(end: &Change, names: &Names) -> bool {
+    names.name(end.func).kind == CodeKind::Scheduler
 }
 
 fn open(found: &mut Vec<RunOf>, change: &Change, changes: &[Change], until: u64) {
@@ -468,6 +500,8 @@ fn open(found: &mut Vec<RunOf>, change: &Change, changes: &[Change], until: u64)
         end: None,
         user: change.state & USER != 0,
         by: change.by,
+        is_switch: false,
+        own: 0,
         masked: to,
         starts: Vec::new(),
         off: Vec::new(),

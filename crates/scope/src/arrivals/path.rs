@@ -16,6 +16,8 @@ pub enum From {
     Kernel,
     /// The interrupt has come, and preemption is switched on.
     Preempt,
+    /// The interrupt has come, and a switch of threads is over.
+    Switched,
     /// The interrupt has come, and the kernel is left for user space.
     Leave,
     /// The interrupt has come, and the scheduler is called, or asked for.
@@ -30,6 +32,7 @@ impl From {
             Self::User => "user space runs",
             Self::Kernel => "the kernel runs",
             Self::Preempt => "preemption is switched on",
+            Self::Switched => "a switch of threads is over",
             Self::Leave => "the kernel is left",
             Self::Schedule => "the scheduler is called",
         }
@@ -37,7 +40,10 @@ impl From {
 
     /// Whether the interrupt has come before.
     fn is_behind(self) -> bool {
-        matches!(self, Self::Preempt | Self::Leave | Self::Schedule)
+        matches!(
+            self,
+            Self::Preempt | Self::Switched | Self::Leave | Self::Schedule
+        )
     }
 }
 
@@ -45,7 +51,7 @@ impl From {
 pub type State = (From, Func);
 
 /// As few samples of a state are not taken for all.
-const ENOUGH: usize = 5;
+const ENOUGH: usize = 3;
 /// So many of a distribution's values are kept.
 const KEPT: usize = 200;
 

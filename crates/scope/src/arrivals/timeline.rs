@@ -53,6 +53,8 @@ pub struct Period {
     pub sample: u64,
     /// Where the clock was read for the sample before.
     pub read: u64,
+    /// Where the first block behind the arming marker began.
+    pub armed: u64,
     /// Where the probe's thread gave up the CPU.
     pub left: Option<u64>,
     /// Where the clock was read for its own.
@@ -77,6 +79,8 @@ pub struct Timeline {
     step: Option<u32>,
     unnamed: bool,
     armed: bool,
+    /// Whether the first block behind the arming marker is still to come.
+    arming: bool,
     read: Option<u64>,
     came: Option<(u64, bool)>,
     samples: u64,
@@ -171,8 +175,17 @@ impl Timeline {
 
     /// A sample is armed.
     pub fn armed(&mut self) {
-        self.armed = true;
+        (self.armed, self.arming) = (true, true);
         self.now.left = None;
+    }
+
+    /// A block begins.
+    #[inline]
+    pub fn block(&mut self, at: u64) {
+        if self.arming {
+            self.arming = false;
+            self.now.armed = at;
+        }
     }
 
     /// A sample is taken: the period that it ends, if one before it was taken in its step.

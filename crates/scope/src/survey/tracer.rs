@@ -357,6 +357,7 @@ impl<'a> SectionTracer<'a> {
         let Some(timeline) = &mut self.timeline else {
             return;
         };
+        timeline.block(self.position);
         if matches!(shape.turn, Turn::Schedule | Turn::PreemptIrq) {
             timeline.over(self.position);
         }
