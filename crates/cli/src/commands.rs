@@ -35,7 +35,6 @@ mod series;
 mod serve;
 mod show;
 mod survey;
-mod arrivals;
 mod trace_args;
 mod tracers;
 mod verify;
@@ -135,7 +134,6 @@ enum Command {
     Ablate(ablate::Ablate),
     Campaign(campaign::Campaign),
     Survey(survey::Survey),
-    Arrivals(arrivals::Arrivals),
     Audit(audit::Audit),
     Bound(bound::Bound),
     Extremes(extremes::Extremes),
@@ -174,7 +172,6 @@ impl Cli {
             Command::Ablate(command) => command.run(),
             Command::Campaign(command) => command.run(),
             Command::Survey(command) => command.run(),
-            Command::Arrivals(command) => command.run(),
             Command::Audit(command) => command.run(),
             Command::Bound(command) => command.run(),
             Command::Extremes(command) => command.run(),

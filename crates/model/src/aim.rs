@@ -60,7 +60,14 @@ impl Aim {
         let [step, sample, after] = WORDS.map(&mut number);
         let after = Nanos(after?.cast_signed());
         let (step, sample) = (step?, sample?);
-        Some((plan, Self { step, sample, after }))
+        Some((
+            plan,
+            Self {
+                step,
+                sample,
+                after,
+            },
+        ))
     }
 
     /// What it says of this step: of another one, a sample that there is not.

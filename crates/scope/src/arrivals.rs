@@ -96,18 +96,28 @@ pub struct Place {
 pub fn can_tell(recording: &Recording) -> Result<(), String> {
     let title = recording.title();
     if recording.key.probe != "timer" {
-        return Err(format!("{title}: only arrivals of timers are told, those of the probe timer"));
+        return Err(format!(
+            "{title}: only arrivals of timers are told, those of the probe timer"
+        ));
     }
-    if recording.settings.get("policy").and_then(|policy| policy.text()) == Some("SCHED_DEADLINE")
+    if recording
+        .settings
+        .get("policy")
+        .and_then(|policy| policy.text())
+        == Some("SCHED_DEADLINE")
         || recording.key.variant.starts_with("thread")
     {
-        return Err(format!("{title}: periods of SCHED_DEADLINE are not those of a timer"));
+        return Err(format!(
+            "{title}: periods of SCHED_DEADLINE are not those of a timer"
+        ));
     }
     if !recording.is_complete() {
         return Err(format!("{title}: not all of its samples were kept"));
     }
     if recording.samples.len() < 2 {
-        return Err(format!("{title}: arrivals are told between two samples, and it has fewer"));
+        return Err(format!(
+            "{title}: arrivals are told between two samples, and it has fewer"
+        ));
     }
     Ok(())
 }
@@ -197,7 +207,10 @@ pub fn arrivals(
     let preemption = Preemptibility::of(run);
     let of_step = recordings.iter().map(|number| {
         let recording = &run.recordings[*number];
-        (recording.key.step, (*number, ends(recording), Analysis::default()))
+        (
+            recording.key.step,
+            (*number, ends(recording), Analysis::default()),
+        )
     });
     let mut follower = Follower {
         tracer: SectionTracer::with_periods(Names::new(&symbols, &programs), preemption),
@@ -234,7 +247,11 @@ fn tell(analysis: Analysis, names: &Names, clock: GuestClock) -> Arrivals {
             sample: found.sample,
             after: found.after,
             arming: found.arming,
-            starts: found.starts.iter().map(|start| clock.time(*start)).collect(),
+            starts: found
+                .starts
+                .iter()
+                .map(|start| clock.time(*start))
+                .collect(),
         }
     };
     let mut places: Vec<Place> = found.into_iter().map(place).collect();

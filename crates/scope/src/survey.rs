@@ -18,8 +18,8 @@ mod tracer;
 
 pub use delays::{Delay, DelayKind, Delays, Interrupt};
 pub use run_tracer::RunTracer;
-pub(crate) use tracer::SectionTracer;
 pub use section::{Hotspot, SectionKind, Survey};
+pub(crate) use tracer::SectionTracer;
 
 #[cfg(test)]
 mod tests;

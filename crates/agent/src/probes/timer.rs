@@ -280,13 +280,7 @@ fn warm_up(first: Nanos, interval: Nanos, periods: u32) -> Nanos {
 /// The sample that `aim` names is due so long after the clock was read for the one before, and is
 /// the last. Up to there a run with an aim executes the same instructions as one without.
 #[inline(never)]
-pub(crate) fn sample(
-    sink: &mut impl Sink,
-    first: Nanos,
-    interval: Nanos,
-    samples: u64,
-    aim: Aim,
-) {
+pub(crate) fn sample(sink: &mut impl Sink, first: Nanos, interval: Nanos, samples: u64, aim: Aim) {
     let (mut due, mut read) = (first, first);
     for number in 0..samples {
         // Also before the first one: a warm-up that was cut short is followed by no sample.
@@ -438,7 +432,13 @@ mod tests {
         let first = time::now();
         let before = crate::sys::counting_allocator::allocations();
         // Twice as many as are kept raw, so that the loop is seen on both sides of the limit.
-        sample(&mut recorder, first, Nanos::from_micros(100), 100, Aim::NONE);
+        sample(
+            &mut recorder,
+            first,
+            Nanos::from_micros(100),
+            100,
+            Aim::NONE,
+        );
         assert_eq!(crate::sys::counting_allocator::allocations(), before);
         drop(std::hint::black_box(Box::new(first)));
         assert_ne!(

@@ -168,8 +168,8 @@ impl<S: Sink> Sink for Watch<'_, S> {
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::capture::{Context, Task, Tracer, Tracing};
     use punctual_model::aim::Aim;
+    use punctual_model::capture::{Context, Task, Tracer, Tracing};
     use punctual_model::{Recorder, RecordingKey};
 
     use super::*;

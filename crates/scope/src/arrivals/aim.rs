@@ -47,10 +47,16 @@ pub fn aimed(
     let programs = programs(machine)?;
     let sample = place.sample;
     let step = u64::from(run.recordings[recording].key.step);
-    let aim = Aim { step, sample, after };
+    let aim = Aim {
+        step,
+        sample,
+        after,
+    };
     let (mut trace, found) = repeater.watch_aimed(run, machine, aim, &symbols, cancel, on)?;
     let last = found.samples.iter().last();
-    let last = last.filter(|last| last.seq == sample).ok_or(ScopeError::Unmarked(1))?;
+    let last = last
+        .filter(|last| last.seq == sample)
+        .ok_or(ScopeError::Unmarked(1))?;
     let mut aimed = run.clone();
     aimed.recordings[recording] = found;
     let chosen = choose(&aimed, recording, last)?;
@@ -115,14 +121,24 @@ pub fn reach(
         let Some(after) = next else {
             break;
         };
-        let found = aimed(repeater, run, machine, (recording, place, after + shift), cancel, on)?;
+        let found = aimed(
+            repeater,
+            run,
+            machine,
+            (recording, place, after + shift),
+            cancel,
+            on,
+        )?;
         let hit = is_hit(place.foretold, found.late) || found.late > place.foretold;
         // What is aimed at comes later where arming takes longer.
         if found.shift == shift {
             next = candidates.next();
         }
         shift = found.shift;
-        if latest.as_ref().is_none_or(|latest| latest.late < found.late) {
+        if latest
+            .as_ref()
+            .is_none_or(|latest| latest.late < found.late)
+        {
             latest = Some(found);
         }
         if hit {
@@ -140,6 +156,8 @@ pub fn candidates(place: &Place) -> Vec<Nanos> {
     let Some(after) = place.after else {
         return Vec::new();
     };
-    let starts = [Nanos::ZERO].into_iter().chain(place.starts.iter().copied());
+    let starts = [Nanos::ZERO]
+        .into_iter()
+        .chain(place.starts.iter().copied());
     starts.map(|start| after + start + MARGIN).collect()
 }

@@ -238,7 +238,11 @@ impl Analysis {
                 after: moment(period, from, due, ends, clock),
                 arming: period.left.unwrap_or(period.armed) - period.armed,
                 starts: starts.map(|start| start - from).take(STARTS).collect(),
-                state: if run.masked <= from { (From::Kernel, state.1) } else { state },
+                state: if run.masked <= from {
+                    (From::Kernel, state.1)
+                } else {
+                    state
+                },
                 falls_in: 0,
             };
         }
@@ -345,7 +349,10 @@ impl Analysis {
 /// When a place begins, after the clock was read for the sample before.
 fn moment(period: &Period, at: u64, due: &Due, ends: Ends, clock: GuestClock) -> Option<Nanos> {
     let slept_before = period.halts.iter().any(|halt| *halt <= at);
-    let sleeps_after = period.halts.iter().any(|halt| at < *halt && *halt <= due.at);
+    let sleeps_after = period
+        .halts
+        .iter()
+        .any(|halt| at < *halt && *halt <= due.at);
     if !slept_before {
         Some(clock.time(at - period.read))
     } else if !sleeps_after && !due.slept {
@@ -511,7 +518,10 @@ fn open(found: &mut Vec<RunOf>, change: &Change, changes: &[Change], until: u64)
 impl Period {
     /// Which function ran longest, and for how long.
     fn longest(&self, from: u64, to: u64) -> Option<(Func, u64)> {
-        let first = self.ran.partition_point(|(at, _)| *at <= from).saturating_sub(1);
+        let first = self
+            .ran
+            .partition_point(|(at, _)| *at <= from)
+            .saturating_sub(1);
         let mut own: HashMap<Func, u64> = HashMap::new();
         let all = &self.ran[first.min(self.ran.len())..];
         let ends = all.iter().skip(1).map(|(at, _)| *at).chain([to]);

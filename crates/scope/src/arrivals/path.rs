@@ -94,7 +94,9 @@ impl Paths {
             same
         } else {
             let longest = alike.clone().max_by_key(|kind| like(**kind).len());
-            longest.or_else(|| alike.next()).map_or(same, |kind| like(*kind))
+            longest
+                .or_else(|| alike.next())
+                .map_or(same, |kind| like(*kind))
         }
     }
 

@@ -38,15 +38,22 @@ impl Sums {
     fn sort(&mut self) {
         self.values.sort_unstable();
         let mut sum = 0;
-        self.sums = self.values.iter().rev().map(|value| {
-            sum += u128::from(*value);
-            sum
-        }).collect();
+        self.sums = self
+            .values
+            .iter()
+            .rev()
+            .map(|value| {
+                sum += u128::from(*value);
+                sum
+            })
+            .collect();
     }
 
     /// The sum of what is above `x`, over all values.
     fn above(&self, x: i64) -> f64 {
-        let below = self.values.partition_point(|value| (*value).cast_signed() <= x);
+        let below = self
+            .values
+            .partition_point(|value| (*value).cast_signed() <= x);
         let above = self.values.len() - below;
         let sum = above.checked_sub(1).map_or(0, |last| self.sums[last]);
         sum as f64 - above as f64 * x as f64
@@ -135,12 +142,20 @@ mod tests {
 
     fn tail(paths: &[u64]) -> Tail {
         let mut known = Paths::default();
-        paths.iter().for_each(|path| known.learn((From::Preempt, 0), *path));
+        paths
+            .iter()
+            .for_each(|path| known.learn((From::Preempt, 0), *path));
         known.sort();
         let mut tail = Tail::default();
         // 1,000 ns from 100 down to 0 in ten sections, 9,000 ns in which nothing is off.
         for _ in 0..10 {
-            tail.slope((From::Preempt, 0), Slope { most: 100, least: 0 });
+            tail.slope(
+                (From::Preempt, 0),
+                Slope {
+                    most: 100,
+                    least: 0,
+                },
+            );
         }
         tail.flat((From::Preempt, 0), 0, 9_000);
         tail.sort(&known);
@@ -151,16 +166,38 @@ mod tests {
     fn each_nanosecond_of_a_section_is_one_less_late_than_the_one_before() {
         let tail = tail(&[50; 7]);
         assert_eq!(tail.time, 10_000);
-        for (x, later) in [(0, 1.0), (49, 1.0), (50, 0.1), (100, 0.05), (149, 0.001), (150, 0.0)] {
-            assert!((tail.later(x) - later).abs() < 1e-12, "{x}: {}", tail.later(x));
+        for (x, later) in [
+            (0, 1.0),
+            (49, 1.0),
+            (50, 0.1),
+            (100, 0.05),
+            (149, 0.001),
+            (150, 0.0),
+        ] {
+            assert!(
+                (tail.later(x) - later).abs() < 1e-12,
+                "{x}: {}",
+                tail.later(x)
+            );
         }
-        assert_eq!((tail.quantile(0.05), tail.quantile(0.001), tail.most()), (100, 149, 150));
+        assert_eq!(
+            (tail.quantile(0.05), tail.quantile(0.001), tail.most()),
+            (100, 149, 150)
+        );
     }
 
     #[test]
     fn each_path_is_as_likely_as_the_others() {
         let tail = tail(&[50, 50, 50, 50, 150, 150, 150, 150]);
-        assert!((tail.later(100) - 0.525).abs() < 1e-12, "{}", tail.later(100));
-        assert!((tail.later(200) - 0.025).abs() < 1e-12, "{}", tail.later(200));
+        assert!(
+            (tail.later(100) - 0.525).abs() < 1e-12,
+            "{}",
+            tail.later(100)
+        );
+        assert!(
+            (tail.later(200) - 0.025).abs() < 1e-12,
+            "{}",
+            tail.later(200)
+        );
     }
 }

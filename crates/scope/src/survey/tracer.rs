@@ -8,8 +8,8 @@ use punctual_trace::marker::Marker;
 use punctual_trace::{Block, Word};
 
 use super::delays::{DelayTracer, Delays};
-use crate::arrivals::timeline::{self, Period, Timeline};
 use super::section::{Hotspot, SectionKind};
+use crate::arrivals::timeline::{self, Period, Timeline};
 use crate::blocks::Blocks;
 use crate::decode::{ALL_BITS, Op, PREEMPT_BITS, Transfer, local_bh_enable};
 use crate::guest_clock::GuestClock;
