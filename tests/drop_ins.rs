@@ -120,10 +120,208 @@ fn hackbench_prints_what_that_of_rt_tests_prints() {
             assert!(hackbench::read_time(&ended.stdout).is_ok());
         }
     }
-    // As in the days before there were options: 80,000 messages.
-    let old = run_ours("hackbench", &["2"]).stdout;
-    assert_has(&old, &["with 2 groups using 40 file"]);
-    assert!(hackbench::read_time(&old).unwrap() > 0.0);
+}
+
+/// Command lines of other people's scripts, and what both programs print of them.
+const LINES: &[(&str, &[&str], &str)] = &[
+    (
+        "hackbench",
+        &["-s 100 -l 10 -g 3 -f 5", "-g1"],
+        "with 1 groups using 40 file",
+    ),
+    (
+        "hackbench",
+        &["-g", "2", "-T", "25", "-l", "3"],
+        "threaded mode with 2 groups",
+    ),
+    (
+        "hackbench",
+        &["-g", "2", "-l", "3", "7"],
+        "with 2 groups using 40 file",
+    ),
+    (
+        "hackbench",
+        &["-l1", "2", "process", "10"],
+        "with 10 groups using 40 file",
+    ),
+    (
+        "hackbench",
+        &["--thr", "--pip", "-g", "1", "-l", "3"],
+        "threaded mode with 1 groups",
+    ),
+    (
+        "hackbench",
+        &["-g", "2x", "-l3"],
+        "with 2 groups using 40 file",
+    ),
+    ("cyclictest", &["-q", "--int=500", "-l", "20"], "I:500 C:"),
+    ("cyclictest", &["-q", "-l", "20", "--dur=1"], "T: 0 ("),
+    (
+        "cyclictest",
+        &["-q", "-l", "20", "-i", "1000us"],
+        "I:1000 C:",
+    ),
+    (
+        "cyclictest",
+        &["-q", "-l", "20", "--latency=PM_QOS"],
+        "T: 0 (",
+    ),
+    (
+        "cyclictest",
+        &["-q", "-l", "20", "-c", "1", "-A", "500"],
+        "T: 0 (",
+    ),
+    (
+        "cyclictest",
+        &["-D", "1", "-q", "-r", "-R", "--secaligned", "-s"],
+        "T: 0 (",
+    ),
+    (
+        "cyclictest",
+        &["-D", "1", "-q", "--dbg_cyclictest"],
+        "T: 0 (",
+    ),
+    ("cyclictest", &["-q", "-l", "20", "-D", "1m0s"], "T: 0 ("),
+    ("cyclictest", &["-q", "-D", "1S"], "T: 0 ("),
+    (
+        "cyclictest",
+        &["-S", "-a", "65535", "-l", "20", "-q"],
+        "T: 0 (",
+    ),
+    (
+        "cyclictest",
+        &["-l", "20"],
+        "policy: other/other: loadavg: ",
+    ),
+    (
+        "cyclictest",
+        &["-smp", "-p", "80", "-l", "20", "-q"],
+        "P: 2 I:1000",
+    ),
+    (
+        "cyclictest",
+        &["-p", "80x", "-l", "20", "-q"],
+        "P:80 I:1000",
+    ),
+    (
+        "oslat",
+        &["--dur", "1", "--cpu-list", "0"],
+        "CPU list: \t\t0\n",
+    ),
+    ("oslat", &["-D", "1x"], "CPU list: \t\tall\n"),
+];
+
+#[test]
+fn lines_of_other_peoples_scripts_do_what_they_do_with_the_originals() {
+    if !punctual_skip::root() {
+        return;
+    }
+    for (name, options, has) in LINES {
+        for (whose, run) in [
+            ("ours", run_ours as fn(&str, &[&str]) -> Ended),
+            ("theirs", run_theirs),
+        ] {
+            let ended = run(name, options);
+            assert_eq!(
+                ended.status,
+                Some(0),
+                "{whose}: {name} {options:?}: {}",
+                ended.stderr
+            );
+            assert!(
+                ended.stdout.contains(has),
+                "{whose}: {name} {options:?}: {}",
+                ended.stdout
+            );
+        }
+    }
+    // What is not read as it stands is said.
+    let told = |name: &str, options: &[&str]| run_ours(name, options).stderr;
+    assert_has(
+        &told(
+            "cyclictest",
+            &["-S", "-a", "1", "-t", "3", "-l5", "-q", "-i", "1000us"],
+        ),
+        &[
+            "WARN: -a ignored due to smp mode",
+            "WARN: -t ignored due to smp mode",
+            "WARN: -i: \"1000us\" is read as 1000",
+        ],
+    );
+    assert_has(
+        &told("hackbench", &["-g1", "-l1", "20"]),
+        &["WARN: \"20\" belongs to no option"],
+    );
+    // Both refuse these.
+    for (name, option) in [("hackbench", "--p"), ("oslat", "-b4"), ("hackbench", "-g0")] {
+        assert_eq!(run_ours(name, &[option]).status, Some(1), "{name} {option}");
+        assert_eq!(
+            run_theirs(name, &[option]).status,
+            Some(1),
+            "{name} {option}"
+        );
+    }
+}
+
+/// A drop-in by an ordinary user whose limits are these; ended by force after a minute, which
+/// the status then says (137).
+fn limited(name: &str, limits: &[&str], options: &[&str]) -> Ended {
+    // The program must be where anybody may read it.
+    let copy = Scratch::new();
+    let program = copy.path(name);
+    fs::copy(ours(name), &program).unwrap();
+    let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(program.parent().unwrap(), all).unwrap();
+    let mut command = Command::new("timeout");
+    // A user that nobody else is, for RLIMIT_NPROC counts all of a user's.
+    command.args([
+        "-s",
+        "KILL",
+        "60",
+        "setpriv",
+        "--reuid=64999",
+        "--regid=64999",
+    ]);
+    command.args(["--clear-groups", "prlimit"]).args(limits);
+    Ended::of(command.arg(program).args(options))
+}
+
+#[test]
+fn where_threads_cannot_be_made_a_program_ends_and_says_so() {
+    if !punctual_skip::root() {
+        return;
+    }
+    let few: &[&str] = &["--nproc=2:2"];
+    let small: &[&str] = &["--memlock=8388608:8388608"];
+    let cases: &[(&str, &[&str], &[&str])] = &[
+        ("oslat", small, &["-D1"]),
+        ("oslat", &["--nproc=1:1"], &["-D1"]),
+        ("cyclictest", few, &["-q", "-t8", "-D1"]),
+        ("cyclictest", small, &["-q", "-m", "-t64", "-D1"]),
+        ("cyclicdeadline", few, &["-q", "-t8", "-D1"]),
+        ("hackbench", few, &["-T", "-g1", "-l1"]),
+        ("hackbench", few, &["-g1", "-l1"]),
+        (
+            "realfeel",
+            &["--nproc=1:1"],
+            &["--samples", "5", "--hertz", "64"],
+        ),
+        ("sendme", &["--nproc=1:1"], &["-l3"]),
+    ];
+    for (name, limits, options) in cases {
+        let ended = limited(name, limits, options);
+        assert_eq!(
+            ended.status,
+            Some(1),
+            "{name} {limits:?} {options:?}: {}",
+            ended.stderr
+        );
+        assert!(
+            ended.stderr.contains(&format!("{name}: ")),
+            "{name}: {}",
+            ended.stderr
+        );
+    }
 }
 
 #[test]
@@ -245,7 +443,7 @@ fn what_cannot_be_done_is_said_with_what_to_do() {
     assert!(error("cyclictest", &["-U"]).contains("use -S"));
     assert!(error("cyclictest", &["-F", "/dev/null"]).contains("Error creating fifo /dev/null"));
     assert!(error("cyclicdeadline", &["-a0"]).contains("cpuset"));
-    assert!(error("oslat", &["-b", "3"]).contains("4 to 1024"));
+    assert!(error("oslat", &["-b", "3"]).contains("5 to 1024"));
     assert!(error("realfeel", &["--hertz", "1000"]).contains("power of two"));
     assert!(error("realfeel", &["/no/such/directory/file"]).contains("/no/such"));
     if is_root() && !PathBuf::from("/dev/backfire").exists() {

@@ -404,6 +404,23 @@ fn settings_are_restored_after_a_signal_and_after_a_kill() {
     send(*target, Signal::KILL);
     child.wait().unwrap();
     assert_gone(&below);
+    assert_eq!(
+        settings(),
+        before,
+        "the target alone was killed, and punctual, which saw it, has restored"
+    );
+
+    let (mut child, below) = begin(&scratch, setting_is_changed);
+    let (target, _) = below
+        .iter()
+        .find(|(_, name)| name == "punctual-target")
+        .unwrap();
+    // Stopped, so that it does not heed the signal that its parent's death sends.
+    send(*target, Signal::STOP);
+    send(child.id(), Signal::KILL);
+    child.wait().unwrap();
+    send(*target, Signal::KILL);
+    assert_gone(&below);
     let suite = &scratch.suite("host", &[], SUITE);
     let next = scratch.run(&["run", suite, "--bench", "host", "--json", "--quiet"]);
     let facts = &runs(&next.stdout)[0]["provenance"]["facts"];
@@ -412,6 +429,6 @@ fn settings_are_restored_after_a_signal_and_after_a_kill() {
     assert_eq!(
         settings(),
         before,
-        "the target was killed, and the next one restored"
+        "both were killed, and the next target restored"
     );
 }

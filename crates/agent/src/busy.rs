@@ -11,6 +11,7 @@ use punctual_model::{CpuId, Finding, Nanos, Reason};
 use crate::rt;
 use crate::sys::sched::Policy;
 use crate::sys::time::{self, now};
+use crate::threads::{self, Over};
 
 /// Does `body` while a `SCHED_OTHER` thread computes on `cpu`. Also returns which part of the
 /// time that thread had. An error is the reason why it could not run there, or that of `body`.
@@ -20,7 +21,7 @@ pub fn beside<T>(
 ) -> Result<(T, Option<Finding>), Reason> {
     let (runs, over) = (AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {
-        let busy = scope.spawn(|| compute(cpu, &runs, &over));
+        let busy = threads::start(scope, || compute(cpu, &runs, &over))?;
         // Whatever becomes of `body`: a scope waits for its threads.
         let over = Over(&over);
         while !runs.load(Relaxed) && !busy.is_finished() {
@@ -32,19 +33,10 @@ pub fn beside<T>(
             Some(body())
         };
         drop(over);
-        let share = busy.join().map_err(|_| "the busy thread has panicked")??;
+        let share = busy.join()??;
         let done = done.ok_or("the busy thread has ended by itself")?;
         Ok((done?, Some(share)))
     })
-}
-
-/// Ends the busy thread when it is dropped.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Relaxed);
-    }
 }
 
 /// The busy thread's whole life; returns its part of the CPU's time.

@@ -54,7 +54,7 @@ pub fn bring_up() -> Result<(), String> {
 /// `SCHED_IDLE`; it gives up its turn often, so that it takes no time from other CPUs.
 fn keep_awake() -> Result<(), String> {
     let (send, receive) = mpsc::channel();
-    thread::spawn(move || {
+    let awake = move || {
         let prepared = rt::pin(BOOT_CPU).and_then(|()| rt::schedule(Policy::Idle, 0));
         if prepared.is_err() {
             _ = send.send(prepared);
@@ -64,8 +64,10 @@ fn keep_awake() -> Result<(), String> {
         loop {
             arch::turn();
         }
-    });
+    };
     let failed = |why: String| format!("{BOOT_CPU} cannot be kept awake: {why}");
+    let started = thread::Builder::new().spawn(awake);
+    started.map_err(|error| failed(error.to_string()))?;
     receive
         .recv()
         .map_err(|error| failed(error.to_string()))?

@@ -18,6 +18,10 @@ use punctual_model::Nanos;
 use serde::Deserialize;
 
 use crate::sys::{pipe, process, sched, signal, time};
+use crate::threads;
+
+/// The stack of a worker that is a thread: small, for there may be thousands.
+const STACK: usize = 64 * 1024;
 
 /// How messages travel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -232,8 +236,10 @@ fn end_with(parent: u32) -> io::Result<()> {
     }
 }
 
-fn or_die<T>(result: io::Result<T>) -> T {
-    result.unwrap_or_else(|_| std::process::exit(1))
+/// A thread of a group.
+enum Worker<'a> {
+    Receiver(&'a File),
+    Sender(&'a [File]),
 }
 
 fn run_threads(job: &Job, gate: &Gate, counter: &AtomicU64) -> io::Result<Option<Nanos>> {
@@ -244,28 +250,25 @@ fn run_threads(job: &Job, gate: &Gate, counter: &AtomicU64) -> io::Result<Option
             .collect::<io::Result<Vec<_>>>()?;
         groups.push(pairs.into_iter().unzip::<_, _, Vec<_>, Vec<_>>());
     }
-    let small = || thread::Builder::new().stack_size(64 * 1024);
+    let work = |worker: Worker<'_>| match worker {
+        Worker::Receiver(input) => receive(job, gate, input),
+        Worker::Sender(outputs) => send(job, gate, outputs, counter),
+    };
+    let work = &work;
     thread::scope(|scope| {
-        let mut workers = Vec::new();
-        for (inputs, outputs) in &groups {
-            for input in inputs {
-                // Without one of its workers the job cannot end: neither may the process go on.
-                workers.push(or_die(
-                    small().spawn_scoped(scope, move || receive(job, gate, input)),
-                ));
-            }
-            for _ in 0..job.fds {
-                let sender = move || send(job, gate, outputs, counter);
-                workers.push(or_die(small().spawn_scoped(scope, sender)));
-            }
-        }
+        let workers = groups.iter().flat_map(|(inputs, outputs)| {
+            let senders = (0..job.fds).map(move |_| Worker::Sender(outputs));
+            inputs.iter().map(Worker::Receiver).chain(senders)
+        });
+        // Without one of its workers the job could not end.
+        let workers = threads::start_all(scope, Some(STACK), workers, work);
+        let workers = workers.map_err(|why| io::Error::other(why.to_string()))?;
         gate.wait_for(job.workers())?;
         take_priority(job)?;
         let start = gate.open()?;
         for worker in workers {
-            worker
-                .join()
-                .map_err(|_| io::Error::other("a worker has panicked"))??;
+            let done = worker.join();
+            done.map_err(|why| io::Error::other(why.to_string()))??;
         }
         Ok(Some(time::now() - start))
     })

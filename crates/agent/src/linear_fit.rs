@@ -8,6 +8,27 @@ pub struct LinearFit {
     pub slope: f64,
     /// The slope's standard error.
     pub error: f64,
+    /// The degrees of freedom of what is left: two fewer than points.
+    pub freedom: usize,
+}
+
+/// Student's 97.5 % quantiles for 1 to 10 degrees of freedom.
+const STUDENT: [f64; 10] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+];
+
+/// Student's 97.5 % quantile, to 0.003: above ten degrees of freedom the normal one with
+/// the first two corrections of Cornish and Fisher (Abramowitz and Stegun, 26.7.5).
+fn student(freedom: usize) -> f64 {
+    const NORMAL: f64 = 1.959_964;
+    if let Some(known) = freedom.checked_sub(1).and_then(|at| STUDENT.get(at)) {
+        return *known;
+    }
+    let n = freedom as f64;
+    let power = |exponent| NORMAL.powi(exponent);
+    NORMAL
+        + (power(3) + NORMAL) / (4.0 * n)
+        + (5.0 * power(5) + 16.0 * power(3) + 3.0 * NORMAL) / (96.0 * n * n)
 }
 
 impl LinearFit {
@@ -26,12 +47,17 @@ impl LinearFit {
         let residual = |(x, y): &(f64, f64)| y - mean_y - slope * (x - mean_x);
         let rest: f64 = points.iter().map(|point| residual(point).powi(2)).sum();
         let error = (rest / (count - 2.0) / spread).sqrt();
-        Some(Self { slope, error })
+        let freedom = points.len() - 2;
+        Some(Self {
+            slope,
+            error,
+            freedom,
+        })
     }
 
-    /// The slope's 95 % interval: ±1.96 standard errors, as for many points.
+    /// The slope's 95 % interval, by Student's quantile: of few points it is wide.
     pub fn interval_95(self) -> (f64, f64) {
-        let half = 1.96 * self.error;
+        let half = student(self.freedom) * self.error;
         (self.slope - half, self.slope + half)
     }
 }
@@ -47,7 +73,24 @@ mod tests {
         assert!((line.slope - 1.4).abs() < 1e-12);
         assert!((line.error - 0.42_f64.sqrt()).abs() < 1e-12);
         let (low, high) = line.interval_95();
-        assert!((low - 0.130).abs() < 1e-3 && (high - 2.670).abs() < 1e-3);
+        // Two degrees of freedom: 4.303 standard errors, not 1.96.
+        assert!((low + 1.389).abs() < 1e-3 && (high - 4.189).abs() < 1e-3);
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_tables() {
+        let known = [
+            (1, 12.706),
+            (3, 3.182),
+            (10, 2.228),
+            (11, 2.201),
+            (20, 2.086),
+            (88, 1.987),
+        ];
+        for (freedom, quantile) in known {
+            let found = student(freedom);
+            assert!((found - quantile).abs() < 3e-3, "{freedom}: {found}");
+        }
     }
 
     #[test]

@@ -5,10 +5,12 @@
 //! before the setting is changed, so that it can also be restored when the target was killed:
 //! by the next one, when it starts. The notes lie where a reboot clears them, as it clears the
 //! settings. A note is locked for as long as its owner lives, so that nobody takes it for
-//! one that was left behind, and no two targets change the same setting.
+//! one that was left behind, and no two targets change the same setting. Who has locked a note
+//! that is not there any more, because its owner has removed it meanwhile, takes another.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -64,26 +66,58 @@ impl Drop for SettingGuard {
     }
 }
 
+/// A note that nobody else has locked, and that is there.
+fn lock(note: &Path, create: bool) -> io::Result<File> {
+    loop {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(create)
+            .truncate(false)
+            .open(note)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        // Its owner may have removed it between the two.
+        if file.metadata()?.nlink() > 0 {
+            return Ok(file);
+        }
+    }
+}
+
 /// Takes a note of what a setting says, or takes over the note that was left behind.
 fn note(notes: &Path, path: &Path) -> io::Result<SettingGuard> {
-    let found = fs::read_to_string(path)?;
     fs::create_dir_all(notes)?;
     let note = notes.join(path.to_string_lossy().replace('/', "!"));
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&note)?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    // A setting that there is not leaves no note.
+    fs::metadata(path)?;
+    let mut file = lock(&note, true)?;
     let mut before = String::new();
     file.read_to_string(&mut before)?;
     if before.is_empty() {
-        before = found;
+        // Under the lock: before it was taken the setting may have been another target's.
+        before = fs::read_to_string(path)?;
         file.write_all(before.as_bytes())?;
     }
     Ok(SettingGuard {
         path: path.to_owned(),
+        before,
+        note,
+        _lock: file,
+    })
+}
+
+/// Takes over a note that was left behind; `None` where there is none, or its owner lives.
+fn left_behind(notes: &Path, name: &str) -> Option<SettingGuard> {
+    let note = notes.join(name);
+    let mut file = lock(&note, false).ok()?;
+    let mut before = String::new();
+    file.read_to_string(&mut before).ok()?;
+    if before.is_empty() {
+        // Its owner has died before it changed anything.
+        let _ = fs::remove_file(&note);
+        return None;
+    }
+    Some(SettingGuard {
+        path: name.replace('!', "/").into(),
         before,
         note,
         _lock: file,
@@ -110,10 +144,9 @@ fn restore(notes: &Path) -> Vec<String> {
         .collect();
     names.sort();
     let restore = |name: String| {
-        let path = name.replace('!', "/");
         // Dropping it is what restores it.
-        let setting = note(notes, Path::new(&path)).ok()?;
-        Some(format!("{path} = {}", setting.before()))
+        let setting = left_behind(notes, &name)?;
+        Some(format!("{} = {}", setting.path.display(), setting.before()))
     };
     names.into_iter().filter_map(restore).collect()
 }
@@ -172,6 +205,41 @@ mod tests {
         assert!(refused.contains("another target"), "{refused}");
         assert_eq!(says(&path), "100000");
         drop(setting);
+        assert_eq!(says(&path), "950000");
+    }
+
+    #[test]
+    fn a_note_that_its_owner_removes_meanwhile_is_nobodys() {
+        let (_directory, notes, path) = scratch();
+        let setting = SettingGuard::set_noted(&notes, &path, "100000").unwrap();
+        // Who had opened the note before it was removed holds a file without a name. That it
+        // can be locked says nothing.
+        let opened = File::open(&setting.note).unwrap();
+        drop(setting);
+        flock(&opened, FlockOperation::NonBlockingLockExclusive).unwrap();
+        assert_eq!(opened.metadata().unwrap().nlink(), 0);
+        let next = SettingGuard::set_noted(&notes, &path, "200000").unwrap();
+        assert!(next.note.exists());
+        assert_eq!(next.before(), "950000");
+    }
+
+    #[test]
+    fn many_at_once_leave_what_was_there_before_and_always_with_a_note() {
+        let (_directory, notes, path) = scratch();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..500 {
+                        let Ok(setting) = SettingGuard::set_noted(&notes, &path, "100000") else {
+                            continue;
+                        };
+                        assert_eq!(setting.before(), "950000");
+                        let note = fs::read_to_string(&setting.note).unwrap();
+                        assert_eq!(note, "950000");
+                    }
+                });
+            }
+        });
         assert_eq!(says(&path), "950000");
     }
 

@@ -6,7 +6,8 @@
 //! the second, or where the first has not helped for a while, that thread kills the loads and
 //! becomes another program (`punctual-target restore`): then no thread measures any more, and
 //! no lock on the note of a setting is held. What nobody can take, `SIGKILL`, ends the loads
-//! with the threads that started them, and leaves the settings to the next target.
+//! with the threads that started them, and leaves the settings to whoever sees it die: the bench
+//! or the board's supervisor, or else the next target.
 
 use std::ffi::OsString;
 use std::io;

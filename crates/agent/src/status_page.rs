@@ -9,10 +9,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use punctual_model::status_page::{
-    AMOUNT_WORD, BYTES, COUNT_WORD, CPU_WORD, HAND_OVER, LEAST_WORD, MAGIC, MAGIC_WORD,
-    MISSED_WORD, NO_LEAST, NO_WORST, OF_WORD, PAGE_WORDS, RING_COUNT_WORD, RING_FIRST_WORD,
-    RING_MAGIC, RING_SAMPLES, RING_SLOT_WORD, ROUNDS_WORD, SLOT, SLOTS, SLOTS_WORD, STEP_WORD,
-    STOP, STOP_WORD, SUM_WORD, WORDS, WORKERS_WORD, WORST_WORD, ring_of, slot_of, worker_slot_of,
+    AMOUNT_WORD, COUNT_WORD, CPU_WORD, HAND_OVER, LEAST_WORD, MAGIC, MAGIC_WORD, MISSED_WORD,
+    NO_LEAST, NO_WORST, OF_WORD, PAGE_WORDS, RING_COUNT_WORD, RING_FIRST_WORD, RING_MAGIC,
+    RING_SAMPLES, RING_SLOT_WORD, ROUNDS_WORD, SLOT, SLOTS, SLOTS_WORD, STEP_WORD, STOP, STOP_WORD,
+    SUM_WORD, WORDS, WORKERS_WORD, WORST_WORD, ring_of, slot_of, worker_slot_of,
 };
 use punctual_model::{CpuId, Nanos, Recorder, Recording, RecordingKey};
 
@@ -42,11 +42,6 @@ pub fn map(path: &Path) -> io::Result<()> {
     MAPPED
         .set(words)
         .map_err(|_| io::Error::other("it is mapped already"))
-}
-
-/// Where the page of this process's own is, and how long it is.
-pub fn own_page() -> (usize, usize) {
-    (OWN.0.as_ptr().addr(), BYTES)
 }
 
 /// A step begins: no thread has done anything of it.
@@ -321,7 +316,7 @@ impl Sink for SeenRecorder {
 mod tests {
     use std::os::unix::fs::FileExt as _;
 
-    use punctual_model::status_page::Reader;
+    use punctual_model::status_page::{BYTES, Reader};
 
     use super::*;
 

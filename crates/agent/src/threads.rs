@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The threads of a probe that needs several: on one CPU unless one is elsewhere, each with a
-//! priority of its own.
+//! The threads of probes and programs: how they are started, and those of a probe that needs
+//! several: on one CPU unless one is elsewhere, each with a priority of its own.
+//!
+//! No thread of the target is started in another way: where one cannot be made
+//! (`RLIMIT_NPROC`, `RLIMIT_MEMLOCK`), those that there are end, and the reason comes back.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Barrier, OnceLock, PoisonError, RwLock};
-use std::thread;
+use std::sync::{Arc, Barrier, OnceLock, PoisonError, RwLock};
+use std::thread::{self, Scope, ScopedJoinHandle};
 
 use punctual_model::recording::TRACING_OVERHEAD;
 use punctual_model::{CpuId, Nanos, Reason};
@@ -23,6 +26,82 @@ const STACK: usize = 64 * 1024;
 /// What threads leave behind the kernel frees after a delay, in softirq and for 150 µs at
 /// a stretch if they were a thousand. It is done before anything else is measured.
 const AFTERMATH: Nanos = Nanos::from_millis(100);
+
+/// A thread that was started.
+#[derive(Debug)]
+pub struct Started<'scope, T>(ScopedJoinHandle<'scope, Option<T>>);
+
+impl<T> Started<'_, T> {
+    /// Whether it has ended.
+    pub fn is_finished(&self) -> bool {
+        self.0.is_finished()
+    }
+
+    /// Waits for its end. Returns what it came to; an error where it has panicked.
+    pub fn join(self) -> Result<T, Reason> {
+        let joined = self.0.join().ok().flatten();
+        joined.ok_or_else(|| "a measuring thread has panicked".into())
+    }
+}
+
+/// Starts one thread; an error is the reason why it cannot be started.
+pub fn start<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    body: impl FnOnce() -> T + Send + 'scope,
+) -> Result<Started<'scope, T>, Reason> {
+    let started = thread::Builder::new().spawn_scoped(scope, || Some(body()));
+    started.map(Started).map_err(|error| refused(1, &error))
+}
+
+/// Starts a thread for each member, with a stack of `stack` bytes, or of the default size. None
+/// of them does anything before all are there; where one cannot be started none ever does, and
+/// the reason comes back.
+pub fn start_all<'scope, M: Send + 'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    stack: Option<usize>,
+    members: impl IntoIterator<Item = M>,
+    body: impl Fn(M) -> T + Copy + Send + 'scope,
+) -> Result<Vec<Started<'scope, T>>, Reason> {
+    let members: Vec<M> = members.into_iter().collect();
+    let wanted = members.len();
+    let all_started = Arc::new(RwLock::new(false));
+    let mut gate = all_started.write().unwrap_or_else(PoisonError::into_inner);
+    let start = |member| {
+        let all_started = Arc::clone(&all_started);
+        let life = move || {
+            let goes = *all_started.read().unwrap_or_else(PoisonError::into_inner);
+            goes.then(|| body(member))
+        };
+        let builder = stack.map_or_else(thread::Builder::new, |stack| {
+            thread::Builder::new().stack_size(stack)
+        });
+        builder.spawn_scoped(scope, life).map(Started)
+    };
+    let started: Result<Vec<_>, _> = members.into_iter().map(start).collect();
+    *gate = started.is_ok();
+    drop(gate);
+    started.map_err(|error| refused(wanted, &error))
+}
+
+fn refused(wanted: usize, error: &std::io::Error) -> Reason {
+    let what = match wanted {
+        1 => "a thread".to_owned(),
+        wanted => format!("{wanted} threads"),
+    };
+    format!("cannot start {what}: {error}; RLIMIT_NPROC, RLIMIT_MEMLOCK or memory is too low")
+        .into()
+}
+
+/// Says that all is over when it is dropped: on each way out of a scope, which waits for its
+/// threads.
+#[derive(Debug)]
+pub struct Over<'a>(pub &'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
 
 /// One thread.
 pub struct ThreadSpec<'a> {
@@ -59,15 +138,10 @@ impl<'a> ThreadSpec<'a> {
 /// [`EventLog`]: crate::event_log::EventLog
 /// If one cannot be started or prepared, none of them does anything, and the reason comes back.
 pub fn run(cpu: CpuId, members: Vec<ThreadSpec<'_>>) -> Result<Vec<Settings>, Reason> {
-    let all_started = RwLock::new(false);
     let prepared = Barrier::new(members.len());
     let failed = AtomicBool::new(false);
     let overhead = OnceLock::new();
     let live = |member: ThreadSpec<'_>| {
-        // Held back until it is known that all can be started: the barrier waits for all.
-        if !*all_started.read().unwrap_or_else(PoisonError::into_inner) {
-            return Err("not all threads could be started".into());
-        }
         let settings = rt::prepare_thread(member.cpu.unwrap_or(cpu), member.priority);
         failed.fetch_or(settings.is_err(), Ordering::SeqCst);
         if settings.is_ok() {
@@ -82,24 +156,10 @@ pub fn run(cpu: CpuId, members: Vec<ThreadSpec<'_>>) -> Result<Vec<Settings>, Re
     };
     let live = &live;
     let lived: Result<Vec<(Settings, Faults)>, Reason> = thread::scope(|scope| {
-        let mut gate = all_started.write().unwrap_or_else(PoisonError::into_inner);
-        let start = |member| {
-            let small = thread::Builder::new().stack_size(STACK);
-            small.spawn_scoped(scope, move || live(member))
-        };
-        let wanted = members.len();
-        let started: Result<Vec<_>, _> = members.into_iter().map(start).collect();
-        *gate = started.is_ok();
-        drop(gate);
-        started
-            .map_err(|error| format!("cannot start {wanted} threads: {error}"))?
-            .into_iter()
-            .map(|thread| {
-                thread
-                    .join()
-                    .map_err(|_| "a measuring thread has panicked")?
-            })
-            .collect()
+        // The barrier waits for all: none comes to it before all are there.
+        let threads = start_all(scope, Some(STACK), members, live)?;
+        let join = |thread: Started<'_, Result<_, Reason>>| thread.join()?;
+        threads.into_iter().map(join).collect()
     });
     time::sleep(AFTERMATH);
     let (mut settings, faults): (Vec<Settings>, Vec<Faults>) = lived?.into_iter().unzip();
@@ -118,8 +178,7 @@ pub fn run(cpu: CpuId, members: Vec<ThreadSpec<'_>>) -> Result<Vec<Settings>, Re
 
 /// Runs the body in a thread of its own, whose scheduling then ends with it.
 pub fn alone<T: Send>(body: impl FnOnce() -> Result<T, Reason> + Send) -> Result<T, Reason> {
-    let joined = thread::scope(|scope| scope.spawn(body).join());
-    joined.map_err(|_| "a measuring thread has panicked")?
+    thread::scope(|scope| start(scope, body)?.join())?
 }
 
 /// Goes through a probe's rounds, in the thread that leads them: each begins after a pause,

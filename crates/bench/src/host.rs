@@ -3,7 +3,8 @@
 //!
 //! The kernel that is judged is the one that runs. What the target says goes through a file,
 //! as on the virtual bench, so that nothing of it is lost with either side; what it complains
-//! of takes the place of a console.
+//! of takes the place of a console. A target that is killed restores no setting: then the bench
+//! has it done.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,7 +13,7 @@ use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -140,6 +141,8 @@ impl HostSystem {
             begun,
             status_page,
             reader: Reader::default(),
+            target: self.target.clone(),
+            restored: None,
             _alone: alone,
         };
         Ok((work, process))
@@ -182,6 +185,10 @@ struct Process {
     /// Where it leaves how far it is.
     status_page: File,
     reader: Reader,
+    /// The target program.
+    target: PathBuf,
+    /// What was restored in its place, once that was tried.
+    restored: Option<String>,
     /// Held until the target has ended.
     _alone: UnixListener,
 }
@@ -204,13 +211,50 @@ impl Process {
             thread::sleep(Duration::from_millis(10));
         }
         let _ = self.child.kill();
-        let _ = self.child.wait();
+        if let Ok(status) = self.child.wait() {
+            self.restore_after(status);
+        }
+    }
+
+    /// Restores what a target that was killed left changed, once; says what that was.
+    fn restore_after(&mut self, status: ExitStatus) -> &str {
+        let target = &self.target;
+        self.restored.get_or_insert_with(|| {
+            if status.code().is_some() {
+                return String::new();
+            }
+            restore(target)
+        })
+    }
+}
+
+/// Has `punctual-target restore` done; says what it has restored, or why it could not.
+fn restore(target: &Path) -> String {
+    let output = Command::new(target)
+        .arg("restore")
+        .stdin(Stdio::null())
+        .output();
+    match output {
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let lines = said.lines();
+            let lines = lines.map(|line| line.trim_start_matches("punctual-target: "));
+            lines.map(|line| format!("; {line}")).collect()
+        }
+        Err(error) => format!(
+            "; its settings are not restored: {} restore: {error}",
+            target.display()
+        ),
     }
 }
 
 impl Watched for Process {
     fn status(&mut self) -> Result<Option<String>, RunError> {
-        Ok(self.child.try_wait()?.map(describe))
+        let Some(status) = self.child.try_wait()? else {
+            return Ok(None);
+        };
+        let restored = self.restore_after(status);
+        Ok(Some(describe(status) + restored))
     }
 
     fn ask_to_end(&mut self) -> Option<Duration> {

@@ -44,15 +44,7 @@ fn status(error: &anyhow::Error) -> ExitStatus {
         let of_runner = cause.downcast_ref().is_some_and(runner::Error::is_request);
         let of_kernels = cause.downcast_ref().is_some_and(KernelError::is_request);
         let of_builds = cause.downcast_ref().is_some_and(BuildError::is_request);
-        let of_store = matches!(
-            cause.downcast_ref(),
-            Some(
-                StoreError::Unknown { .. }
-                    | StoreError::UnknownBaseline { .. }
-                    | StoreError::Needed { .. }
-                    | StoreError::Url { .. }
-            )
-        );
+        let of_store = cause.downcast_ref().is_some_and(StoreError::is_request);
         cause.is::<UsageError>() || of_runner || of_kernels || of_builds || of_store
     });
     let is_interrupted = error

@@ -103,6 +103,15 @@ pub enum StoreError {
         /// What `SQLite` was told by the system.
         source: rusqlite::Error,
     },
+    /// The file of this name is another one by now, or there is none.
+    #[error(
+        "the store {} was deleted or replaced while it was open: what was written since then is          lost; move it only while nothing measures and nothing is served",
+        path.display()
+    )]
+    Replaced {
+        /// The file.
+        path: PathBuf,
+    },
     /// Another process kept the file locked for too long.
     #[error(
         "{} was locked by another process for more than {waited_s} s: end that process",
@@ -115,7 +124,7 @@ pub enum StoreError {
         waited_s: u64,
     },
     /// Anything else that `SQLite` says: no permission, for instance.
-    #[error("cannot use the store {}: repair the cause", path.display())]
+    #[error("cannot use the store {}", path.display())]
     Sqlite {
         /// The file.
         path: PathBuf,
@@ -176,7 +185,7 @@ pub enum StoreError {
     #[error("there are no runs in {0} yet, or none of this version: `punctual runs` brings it up")]
     NoStore(Place),
     /// Anything else that a server says.
-    #[error("cannot use the store {place}: repair the cause")]
+    #[error("cannot use the store {place}")]
     Server {
         /// The server's database.
         place: Place,
@@ -325,6 +334,20 @@ impl Fault {
             Self::Sqlite(source) => of_sqlite(source, place),
             Self::Server(source) => of_server(source, place),
         }
+    }
+}
+
+impl StoreError {
+    /// Whether what was asked for is wrong, and not the store.
+    pub fn is_request(&self) -> bool {
+        matches!(
+            self,
+            Self::Unknown { .. }
+                | Self::UnknownBaseline { .. }
+                | Self::UnknownCampaign { .. }
+                | Self::Needed { .. }
+                | Self::Url { .. }
+        )
     }
 }
 

@@ -38,6 +38,7 @@ pub mod fuzzing {
 }
 
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -52,7 +53,7 @@ use rusqlite::{Connection, TransactionBehavior, named_params};
 
 pub use crate::campaigns::{Campaign, CampaignSummary, PlannedRun, RunAt};
 use crate::connect::{Sharing, connect};
-use crate::database::{Kind, Transaction};
+use crate::database::{Kind, Row, Transaction};
 use crate::error::Fault;
 pub use crate::error::StoreError;
 pub use crate::filter::Filter;
@@ -67,6 +68,8 @@ pub struct Store {
     place: Place,
     earlier: Option<PathBuf>,
     database: Database,
+    /// The file's device and inode, as it was opened.
+    file: Option<(u64, u64)>,
     /// Dropped, it ends the thread that says that this process is alive.
     alive: OnceLock<Sender<()>>,
 }
@@ -196,6 +199,7 @@ impl Store {
         });
         let (connection, earlier) = opened?;
         Ok(Self {
+            file: identity(path),
             place: path.to_owned().into(),
             earlier,
             database: Database::File(Mutex::new(connection)),
@@ -233,6 +237,7 @@ impl Store {
     fn on(address: &Address, read_only: bool) -> Result<Self, StoreError> {
         Ok(Self {
             place: address.clone().into(),
+            file: None,
             earlier: None,
             database: Database::Server(Arc::new(Server::open(address, read_only)?)),
             alive: OnceLock::new(),
@@ -242,6 +247,28 @@ impl Store {
     /// Where it is.
     pub fn place(&self) -> &Place {
         &self.place
+    }
+
+    /// An error where the file that was opened is no longer the one of its name: it was deleted,
+    /// or another one was put in its place. What is written to it nobody will read.
+    pub fn check_in_place(&self) -> Result<(), StoreError> {
+        match (&self.place, self.file) {
+            (Place::File(path), Some(_)) if identity(path) != self.file => {
+                Err(StoreError::Replaced { path: path.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// How many bytes a run's parts take as they are stored: what loading it will cost, in
+    /// proportion.
+    pub fn weight(&self, id: &str) -> Result<u64, StoreError> {
+        self.transact(Kind::Read, |transaction| {
+            let of_run = named_params! { ":run": rows::find(transaction, id)? };
+            let bytes = |row: &Row| row.get::<i64>("bytes");
+            let bytes = transaction.first(sql::SELECT_WEIGHT, of_run, bytes)?;
+            Ok(bytes.unwrap_or_default().unsigned_abs())
+        })
     }
 
     /// The copy of the store as it was, where opening it has migrated it from an earlier version.
@@ -558,6 +585,9 @@ impl Store {
             Database::Server(server) => return server.transact(kind, work),
             Database::File(connection) => connection,
         };
+        if kind == Kind::Write {
+            self.check_in_place()?;
+        }
         // A thread that panicked has had its transaction rolled back: nothing is half done.
         let mut connection = connection.lock().unwrap_or_else(PoisonError::into_inner);
         // One that will write says so at its beginning, because SQLite waits for other writers
@@ -573,7 +603,11 @@ impl Store {
             transaction.commit()?;
             Ok(value)
         };
-        attempt().map_err(|fault: Fault| fault.at(&self.place))
+        let value = attempt().map_err(|fault: Fault| fault.at(&self.place))?;
+        if kind == Kind::Write {
+            self.check_in_place()?;
+        }
+        Ok(value)
     }
 
     /// On a server, has others know from now on that this process is alive: they may be on
@@ -632,6 +666,12 @@ fn insert(transaction: &Transaction, run: &Run, uid: &str, owner: &Owner) -> Res
 /// Whether a run's owner was gone before it ended the run.
 fn is_orphan(state: State, finished: Option<&str>) -> bool {
     state == State::Interrupted && finished.is_none()
+}
+
+/// A file's device and inode; `None` where there is none.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let file = std::fs::metadata(path).ok()?;
+    Some((file.dev(), file.ino()))
 }
 
 fn make_parent(path: &Path) -> Result<(), StoreError> {

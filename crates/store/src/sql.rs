@@ -276,6 +276,15 @@ ON CONFLICT (writer) DO UPDATE SET number = excluded.number, at = excluded.at
 /// Writers that have written nothing for days.
 pub const FORGET_COMMITS: &str = "DELETE FROM commits WHERE at < unixepoch() - 864000";
 
+/// How many bytes the parts of a run take.
+pub const SELECT_WEIGHT: &str = "
+SELECT CAST(
+    (SELECT coalesce(sum(length(body)), 0) FROM recordings WHERE run = :run)
+    + (SELECT coalesce(sum(length(body)), 0) FROM steps WHERE run = :run)
+    + (SELECT coalesce(sum(length(body) + length(told)), 0) FROM stories WHERE run = :run)
+    + (SELECT length(console) + length(plan) FROM runs WHERE number = :run)
+    AS BIGINT) AS bytes";
+
 /// A run's recordings, in the order in which they came.
 pub const SELECT_RECORDINGS: &str = "
 SELECT probe, load, variant, crc, body FROM recordings WHERE run = :run ORDER BY number";

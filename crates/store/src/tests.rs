@@ -515,3 +515,57 @@ fn runs_are_kept_where_xdg_says() {
     assert_eq!(place("", ""), None);
     assert_eq!(resolve(None, None), None);
 }
+
+/// What follows a run that begins in a store whose file is then treated so.
+fn after(treat: impl Fn(&std::path::Path)) -> (TempDir, Store, String) {
+    let (directory, store) = fresh();
+    let id = store.begin(&begun()).unwrap();
+    treat(&file(&store));
+    (directory, store, id)
+}
+
+#[test]
+fn a_store_that_was_deleted_or_replaced_takes_nothing_more_and_says_so() {
+    let delete = |path: &std::path::Path| std::fs::remove_file(path).unwrap();
+    let replace = |path: &std::path::Path| {
+        let other = path.with_file_name("other.db");
+        drop(Store::open(&other).unwrap());
+        std::fs::rename(other, path).unwrap();
+    };
+    let treatments: [&dyn Fn(&std::path::Path); 2] = [&delete, &replace];
+    for treat in treatments {
+        let (_directory, store, id) = after(treat);
+        let recording = Recorder::new(1).finish(RecordingKey::new("timer", "idle", "cpu0"));
+        let refused = store.put_recording(&id, &recording).unwrap_err();
+        assert!(matches!(refused, StoreError::Replaced { .. }), "{refused}");
+        let end = End {
+            state: State::Finished,
+            error: None,
+            finished: FINISHED,
+            console: "",
+            digest: None,
+        };
+        let refused = store.end(&id, &end).unwrap_err().to_string();
+        assert!(refused.contains("was deleted or replaced"), "{refused}");
+        assert!(store.check_in_place().is_err());
+    }
+    let (_directory, store, _) = after(|_| {});
+    store.check_in_place().unwrap();
+}
+
+#[test]
+fn a_runs_weight_grows_with_its_samples_and_is_known_without_loading_it() {
+    let (_directory, store) = fresh();
+    let id = store.begin(&begun()).unwrap();
+    let before = store.weight(&id).unwrap();
+    let mut recorder = Recorder::new(10_000);
+    for at in 0..10_000 {
+        recorder.record(Nanos(at * 1_000_000), Nanos(at));
+    }
+    let recording = recorder.finish(RecordingKey::new("timer", "idle", "cpu0"));
+    store.put_recording(&id, &recording).unwrap();
+    let grown = store.weight(&id).unwrap() - before;
+    // In CBOR each sample has a head, a time and a value: never less than eight bytes.
+    assert!((80_000..400_000).contains(&grown), "{grown}");
+    assert!(matches!(store.weight("r99"), Err(StoreError::Unknown { .. })));
+}

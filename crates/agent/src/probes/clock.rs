@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `clock`: the cost and the grain of taking a time stamp, the bias of every other probe.
 
-use std::thread;
-
 use punctual_model::probe::{ProbeInfo, Shape, View};
 use punctual_model::recording::{KEEP_MOST, TRACING_OVERHEAD};
 use punctual_model::{CpuId, Nanos, Reason, Recording, RecordingKey};
@@ -15,6 +13,7 @@ use crate::sink::Sink as _;
 use crate::status_page::SeenRecorder;
 use crate::sys::instructions;
 use crate::sys::time::{self, now};
+use crate::threads;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -80,17 +79,14 @@ impl Clock {
     ) -> Result<(SeenRecorder, Settings), Reason> {
         let (cpu, priority, samples) = (self.cpu, self.priority, self.samples as usize);
         let kept = self.samples.min(self.keep) as usize;
-        let thread = thread::spawn(move || {
+        threads::alone(move || {
             let mut settings = rt::prepare_thread(cpu, priority)?;
             let recorder = SeenRecorder::new(kept, samples as u64);
             time::sleep(phase);
             let (recorder, faults) = body(samples, recorder);
             settings.extend(faults.facts());
             Ok((recorder, settings))
-        });
-        thread
-            .join()
-            .map_err(|_| "the measuring thread has panicked".to_owned())?
+        })
     }
 }
 

@@ -234,13 +234,12 @@ impl Irq {
         let failed = |error| format!("{DEVICE}: {error}");
         pulse.start().map_err(failed)?;
         thread::scope(|scope| {
-            let trigger =
-                (self.source != Source::Hpet).then(|| scope.spawn(|| self.trigger(pulse)));
+            let triggered = self.source != Source::Hpet;
+            let trigger = triggered.then(|| threads::start(scope, || self.trigger(pulse)));
+            let trigger = trigger.transpose()?;
             let found = self.listen(pulse, stall, recorders);
             if let Some(trigger) = trigger {
-                trigger
-                    .join()
-                    .map_err(|_| "the triggering thread has panicked")??;
+                trigger.join()??;
             }
             found
         })

@@ -9,7 +9,6 @@
 use std::fmt::Write;
 use std::mem;
 use std::path::Path;
-use std::thread;
 
 use punctual_model::probe::{FindingView, Form, ProbeInfo, Shape, View};
 use punctual_model::{CpuId, Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
@@ -21,6 +20,7 @@ use crate::rt::{self, Faults, Settings};
 use crate::status_page;
 use crate::sys::pulse::{BURST_MAX, Burst, INTERVAL_FREE, Pulse, Source};
 use crate::sys::time;
+use crate::threads;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -286,9 +286,7 @@ impl Measurement for Irqrate {
     }
 
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
-        let measure = || self.measure(&mut context.phases);
-        let joined = thread::scope(|scope| scope.spawn(measure).join());
-        joined.map_err(|_| "the measuring thread has panicked")?
+        threads::alone(|| self.measure(&mut context.phases))
     }
 }
 

@@ -25,6 +25,7 @@ use crate::status_page::SeenRecorder;
 use crate::sys::sched::{self, Policy};
 use crate::sys::time::{now, sleep};
 use crate::sys::{kernel_entry, marker};
+use crate::threads::{self, Started};
 use crate::tracer::Watcher;
 
 /// This probe.
@@ -312,16 +313,9 @@ impl Measurement for Noise {
         let observe = &observe;
         let seen = thread::scope(|scope| {
             let stalls = std::iter::once(stall.as_ref()).chain(std::iter::repeat(None));
-            let threads: Vec<_> = cpus
-                .iter()
-                .copied()
-                .zip(stalls)
-                .map(|one| scope.spawn(move || observe(one)))
-                .collect();
-            let join = |thread: thread::ScopedJoinHandle<'_, Result<_, Reason>>| {
-                let joined = thread.join();
-                joined.map_err(|_| Reason::from("a measuring thread has panicked"))?
-            };
+            let threads =
+                threads::start_all(scope, None, cpus.iter().copied().zip(stalls), observe)?;
+            let join = |thread: Started<'_, Result<_, Reason>>| thread.join()?;
             threads.into_iter().map(join).collect::<Result<Vec<_>, _>>()
         })?;
         let first = seen.first().map(|(begin, _)| *begin);

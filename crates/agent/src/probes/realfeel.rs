@@ -7,7 +7,6 @@
 //! next is in time again, a short one.
 
 use std::path::Path;
-use std::thread;
 
 use punctual_model::probe::{ProbeInfo, Shape, View, Watched};
 use punctual_model::recording::KEEP_MOST;
@@ -21,6 +20,7 @@ use crate::status_page::SeenRecorder;
 use crate::sys::periodic::Periodic;
 use crate::sys::time::{self, now};
 use crate::sys::{marker, sched};
+use crate::threads;
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -178,9 +178,7 @@ impl Realfeel {
         }
         time::sleep(phase);
         let (interrupts, source, why) = self.switch_on()?;
-        let reader = || thread::scope(|scope| scope.spawn(|| self.read(&interrupts, sink)).join());
-        let (sink, ended_by, mut settings) =
-            reader().map_err(|_| "the reading thread has panicked")??;
+        let (sink, ended_by, mut settings) = threads::alone(|| self.read(&interrupts, sink))?;
         drop(interrupts);
         let missing = why.map(|why| ("no_rtc".into(), why.into()));
         settings.extend(missing);
@@ -270,9 +268,7 @@ impl Measurement for Realfeel {
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let phase = context.phases.below(Nanos::from_millis(4));
         // A new thread inherits no real-time priority.
-        let start = || self.record(phase);
-        let joined = thread::scope(|scope| scope.spawn(start).join());
-        let recording = joined.map_err(|_| "the starting thread has panicked")??;
+        let recording = threads::alone(|| self.record(phase))?;
         Ok(vec![recording])
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Probe `timer`: wake-up latency, how late a thread runs after its timer was due.
 
-use std::sync::{Arc, Barrier};
+use std::sync::Barrier;
 use std::thread;
 
 use punctual_model::aim::Aim;
@@ -17,6 +17,7 @@ use crate::stall::{self, Stall};
 use crate::status_page::{self, SeenRecorder};
 use crate::sys::time::{now, sleep_until};
 use crate::sys::{marker, sched};
+use crate::threads::{self, Started};
 use crate::tracer::Watcher;
 
 /// This probe.
@@ -231,31 +232,23 @@ impl Measurement for Timer {
 
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
         let cpus = self.all_cpus()?;
-        let start = Arc::new(Barrier::new(cpus.len()));
+        let start = Barrier::new(cpus.len());
         let phase = context.phases.below(LONGEST_PHASE);
-        let mut stall = self.stall.map(Stall::open).transpose()?;
-        let begin = |(cpu, number): (CpuId, usize)| {
-            let (probe, start) = (self.clone(), Arc::clone(&start));
-            let (stall, watcher) = (stall.take(), context.watcher.clone());
-            let aim = context.aim;
-            let life = move || match probe.policy {
-                Scheduling::Fifo => {
-                    let with = (watcher.as_deref(), aim);
-                    probe.measure(cpu, phase, &start, stall.as_ref(), with)
-                }
-                Scheduling::Deadline => probe.measure_periods(number, phase, &start),
-            };
-            (cpu, thread::spawn(life))
+        let stall = self.stall.map(Stall::open).transpose()?;
+        // The first one's.
+        let stalls = std::iter::once(stall.as_ref()).chain(std::iter::repeat(None));
+        let with = (context.watcher.as_deref(), context.aim);
+        let live = |((cpu, number), stall): ((CpuId, usize), _)| match self.policy {
+            Scheduling::Fifo => self.measure(cpu, phase, &start, stall, with),
+            Scheduling::Deadline => self.measure_periods(number, phase, &start),
         };
-        let threads: Vec<_> = cpus.into_iter().zip(0..).map(begin).collect();
-        let mut recordings = Vec::new();
-        for (cpu, thread) in threads {
-            let recording = thread
-                .join()
-                .map_err(|_| format!("the thread on {cpu} has panicked"))??;
-            recordings.push(recording);
-        }
-        Ok(recordings)
+        let live = &live;
+        thread::scope(|scope| {
+            let members = cpus.into_iter().zip(0..).zip(stalls);
+            let threads = threads::start_all(scope, None, members, live)?;
+            let join = |thread: Started<'_, Result<_, Reason>>| thread.join()?;
+            threads.into_iter().map(join).collect()
+        })
     }
 }
 

@@ -10,17 +10,18 @@ use std::thread;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use jiff::Timestamp;
-use lexopt::{Arg, Parser, ValueExt as _};
+use lexopt::Parser;
 use punctual_formats::cyclicdeadline_json as json;
 use punctual_formats::cyclictest_json::{Results, Thread};
 use punctual_model::Nanos;
 
-use super::getopt::{self, Refused};
+use super::getopt::{self, Given, Known, Refused};
 use super::live::{Common, Limit, Live, Shared, Table, whole_micros};
 use super::{Program, cpus, results};
 use crate::probes::timer;
 use crate::rt;
 use crate::sys::signal;
+use crate::threads::{self, Over, Started};
 
 /// This program.
 pub const PROGRAM: Program = Program {
@@ -51,6 +52,22 @@ const REFUSED: &[Refused] = &[("-a", AFFINITY), ("-c", AFFINITY), ("--affinity",
 
 const AFFINITY: &str = "the kernel admits deadline threads to all CPUs of a cpuset: make one with \
     cpuset.cpus.partition = root, and start this in it";
+
+const KNOWN: Known = Known {
+    program: "cyclicdeadline",
+    longs: &[
+        "breaktrace",
+        "duration",
+        "help",
+        "interval",
+        "json",
+        "quiet",
+        "step",
+        "threads",
+        "tracemark",
+    ],
+    refused: REFUSED,
+};
 
 /// How often it is looked after the threads, and the screen shown anew.
 const PACE: Nanos = Nanos::from_millis(10);
@@ -86,29 +103,30 @@ fn parse(arguments: &mut Parser) -> Result<Option<Options>> {
         json: None,
         quiet: false,
     };
-    while let Some(argument) = arguments.next()? {
-        match argument {
-            Arg::Short('b') | Arg::Long("breaktrace") => {
+    while let Some(given) = KNOWN.next(arguments)? {
+        match given {
+            Given::Short('b') | Given::Long("breaktrace") => {
                 options.break_above = Some(getopt::within(arguments, "-b", 1, 1 << 40)?);
             }
-            Arg::Short('D') | Arg::Long("duration") => {
-                let seconds = getopt::seconds(&arguments.value()?.string()?)?;
-                options.duration = Some(Nanos(seconds as i64 * 1_000_000_000));
+            Given::Short('D') | Given::Long("duration") => {
+                options.duration = getopt::duration(arguments, "-D")?;
             }
-            Arg::Short('i') | Arg::Long("interval") => {
+            Given::Short('i') | Given::Long("interval") => {
                 options.interval_us = getopt::within(arguments, "-i", 100, 4_000_000)?;
             }
-            Arg::Short('s') | Arg::Long("step") => {
+            Given::Short('s') | Given::Long("step") => {
                 options.step_us = getopt::within(arguments, "-s", 0, 1_000_000)?;
             }
-            Arg::Short('t') | Arg::Long("threads") => {
+            Given::Short('t') | Given::Long("threads") => {
                 options.threads = getopt::within(arguments, "-t", 1, 1_024)? as usize;
             }
-            Arg::Short('q') | Arg::Long("quiet") => options.quiet = true,
-            Arg::Long("tracemark") => options.mark = true,
-            Arg::Long("json") => options.json = Some(arguments.value()?.into()),
-            Arg::Short('h') | Arg::Long("help") => return Ok(None),
-            other => return Err(getopt::unknown("cyclicdeadline", &other, REFUSED)),
+            Given::Short('q') | Given::Long("quiet") => options.quiet = true,
+            Given::Long("tracemark") => options.mark = true,
+            Given::Long("json") => options.json = Some(arguments.value()?.into()),
+            Given::Short('h') | Given::Long("help") => return Ok(None),
+            // The original passes over words that belong to no option.
+            Given::Operand(_) => {}
+            Given::Short(_) | Given::Long(_) => return Err(KNOWN.unexpected(&given)),
         }
     }
     let last = options.interval_us + options.step_us * (options.threads as u64 - 1);
@@ -146,6 +164,7 @@ fn run(arguments: &mut Parser) -> Result<()> {
         }
     };
     let parts: Vec<Part> = (0..options.threads).map(part).collect();
+    writeln!(out, "Using all CPUS")?;
     for part in &parts {
         let micros = |time: Nanos| time.0 / 1_000;
         writeln!(
@@ -163,10 +182,12 @@ fn run(arguments: &mut Parser) -> Result<()> {
     let barrier = Barrier::new(parts.len());
     thread::scope(|scope| -> Result<()> {
         let (options, common, barrier) = (&options, &common, &barrier);
-        let begin = |part| scope.spawn(move || measure(options, part, common, barrier));
-        let threads: Vec<_> = parts.iter().map(begin).collect();
+        let _over = Over(&common.over);
+        let live = move |part| measure(options, part, common, barrier);
+        let threads = threads::start_all(scope, None, &parts, live);
+        let threads = threads.map_err(|why| anyhow!("{why}"))?;
         let mut shown = false;
-        while !common.is_over() && !threads.iter().any(thread::ScopedJoinHandle::is_finished) {
+        while !common.is_over() && !threads.iter().any(Started::is_finished) {
             if signal::wait_for(&signal::ENDING, PACE)?.is_some() {
                 common.end();
             } else if !options.quiet {
@@ -176,8 +197,7 @@ fn run(arguments: &mut Parser) -> Result<()> {
         }
         common.end();
         for thread in threads {
-            let joined = thread.join();
-            joined.map_err(|_| anyhow!("a measuring thread has panicked"))??;
+            thread.join().map_err(|why| anyhow!("{why}"))??;
         }
         show(&parts, shown, &mut out)
     })?;

@@ -27,9 +27,10 @@ use crate::dma_latency::{DEVICE, DmaLatency};
 use crate::probes::timer;
 use crate::real_machine::{self, SmiCounter};
 use crate::rt;
+use crate::sys::memory;
 use crate::sys::signal::{self, SNAPSHOT, STATUS};
 use crate::sys::time::Clock;
-use crate::sys::{memory, time};
+use crate::threads::{self, Over, Started};
 use options::{Options, Wait};
 use otherwise::Way;
 use output::Screen;
@@ -93,11 +94,13 @@ fn run(arguments: &mut Parser) -> Result<()> {
     thread::scope(|scope| {
         let (options, common) = (&options, &common);
         let (barrier, base) = (&barrier, &base);
-        let begin = |part| scope.spawn(move || measure(options, part, common, barrier, base));
-        let threads: Vec<_> = parts.iter().map(begin).collect();
+        let _over = Over(&common.over);
+        let live = move |part| measure(options, part, common, barrier, base);
+        let threads = threads::start_all(scope, None, &parts, live);
+        let threads = threads.map_err(|why| anyhow!("{why}"))?;
         let watch = |screen: &mut Screen| -> Result<()> {
             // As in the original the first to be ready ends all.
-            while !common.is_over() && !threads.iter().any(thread::ScopedJoinHandle::is_finished) {
+            while !common.is_over() && !threads.iter().any(Started::is_finished) {
                 match signal::wait_for(&signals, PACE)? {
                     Some(STATUS) => screen.status(),
                     Some(SNAPSHOT) => screen.snapshot(),
@@ -112,8 +115,7 @@ fn run(arguments: &mut Parser) -> Result<()> {
         common.end();
         let mut tables = Vec::new();
         for thread in threads {
-            let joined = thread.join();
-            tables.push(joined.map_err(|_| anyhow!("a measuring thread has panicked"))??);
+            tables.push(thread.join().map_err(|why| anyhow!("{why}"))??);
         }
         watched?;
         screen.finish(&tables, common)
@@ -173,11 +175,13 @@ fn measure(
     let mut live = Live::new(common, &part.shared, table, options.duration);
     let prepared = prepare(options, part);
     // Also a thread that cannot measure comes to the barriers, so that the others go on.
+    let now = options.clock.now();
     if barrier.wait().is_leader() {
-        base.store(time::now().0, SeqCst);
+        base.store(now.as_ref().map_or(0, |now| now.0), SeqCst);
     }
     barrier.wait();
     live.smis = prepared?;
+    now?;
     let begin = begin(options, part, Nanos(base.load(SeqCst)))?;
     take(options, part, &mut live, begin)?;
     match live.unread {
@@ -204,9 +208,11 @@ fn prepare(options: &Options, part: &Part) -> Result<Option<SmiCounter>> {
     Ok(Some(counter))
 }
 
-/// When a thread begins, by its clock. All threads were there at `base`.
+/// When a thread begins, by its clock. All threads were there at `base`. Who sleeps for an
+/// interval is aligned with nobody, as in the original.
 fn begin(options: &Options, part: &Part, base: Nanos) -> io::Result<Nanos> {
-    let Some(aligned) = options.aligned else {
+    let relative = options.relative || options.wait == Wait::System;
+    let Some(aligned) = options.aligned.filter(|_| !relative) else {
         return options.clock.now();
     };
     let second = Nanos((base.0 / 1_000_000_000 + 2) * 1_000_000_000);

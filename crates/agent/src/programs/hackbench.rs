@@ -3,12 +3,12 @@
 
 use std::io::{self, Write as _};
 
-use anyhow::{Context as _, Result, anyhow, bail};
-use lexopt::{Arg, Parser, ValueExt as _};
+use anyhow::{Context as _, Result, anyhow};
+use lexopt::Parser;
 use punctual_formats::hackbench::{self as format, Work};
 
 use super::Program;
-use super::getopt;
+use super::getopt::{self, Given, Known};
 use crate::hackbench_workers::{self, Ipc, Job, Mode};
 use crate::loads;
 
@@ -21,11 +21,11 @@ pub const PROGRAM: Program = Program {
 const HELP: &str = "\
 hackbench of Punctual, with the options and the output of rt-tests'.
 
-Usage: hackbench [OPTIONS] [GROUPS [process|thread [LOOPS]]]
+Usage: hackbench [OPTIONS]
 
   -i, --inet          TCP connections instead of Unix sockets
   -p, --pipe          pipes instead of sockets
-  -P, --process       processes as workers (default)
+  -P, --processes     processes as workers (default)
   -T, --threads       threads as workers
   -g, --groups N      groups of senders and receivers (default 10)
   -f, --fds N         senders, and receivers, in a group (default 20)
@@ -35,6 +35,24 @@ Usage: hackbench [OPTIONS] [GROUPS [process|thread [LOOPS]]]
       --nanoseconds   print the time in nanoseconds too
   -h, --help          this text
 ";
+
+const KNOWN: Known = Known {
+    program: "hackbench",
+    longs: &[
+        "datasize",
+        "fds",
+        "fifo",
+        "groups",
+        "help",
+        "inet",
+        "loops",
+        "nanoseconds",
+        "pipe",
+        "processes",
+        "threads",
+    ],
+    refused: &[],
+};
 
 /// What the command line asks for.
 #[derive(Debug, Default)]
@@ -73,25 +91,26 @@ fn run(arguments: &mut Parser) -> Result<()> {
 fn parse(arguments: &mut Parser) -> Result<Options> {
     let mut options = Options::default();
     let job = &mut options.job;
-    let mut words = 0;
-    while let Some(argument) = arguments.next()? {
-        match argument {
-            Arg::Short('i') | Arg::Long("inet") => job.ipc = Ipc::Inet,
-            Arg::Short('p') | Arg::Long("pipe") => job.ipc = Ipc::Pipe,
-            Arg::Short('P') | Arg::Long("process" | "processes") => job.mode = Mode::Process,
-            Arg::Short('T') | Arg::Long("threads") => job.mode = Mode::Thread,
-            Arg::Short('g') | Arg::Long("groups") => job.groups = count(arguments, "--groups")?,
-            Arg::Short('f') | Arg::Long("fds") => job.fds = count(arguments, "--fds")?,
-            Arg::Short('l') | Arg::Long("loops") => job.loops = count(arguments, "--loops")?,
-            Arg::Short('s') | Arg::Long("datasize") => job.size = count(arguments, "--datasize")?,
-            Arg::Short('F') | Arg::Long("fifo") => job.fifo = true,
-            Arg::Short('h') | Arg::Long("help") => options.help = true,
-            Arg::Long("nanoseconds") => options.nanoseconds = true,
-            Arg::Value(word) => {
-                positional(job, words, &word.string()?)?;
-                words += 1;
+    while let Some(given) = KNOWN.next(arguments)? {
+        match given {
+            Given::Short('i') | Given::Long("inet") => job.ipc = Ipc::Inet,
+            Given::Short('p') | Given::Long("pipe") => job.ipc = Ipc::Pipe,
+            Given::Short('P') | Given::Long("processes") => job.mode = Mode::Process,
+            Given::Short('T') | Given::Long("threads") => job.mode = Mode::Thread,
+            Given::Short('g') | Given::Long("groups") => job.groups = count(arguments, "--groups")?,
+            Given::Short('f') | Given::Long("fds") => job.fds = count(arguments, "--fds")?,
+            Given::Short('l') | Given::Long("loops") => job.loops = count(arguments, "--loops")?,
+            Given::Short('s') | Given::Long("datasize") => {
+                job.size = count(arguments, "--datasize")?
             }
-            other => return Err(getopt::unknown("hackbench", &other, &[])),
+            Given::Short('F') | Given::Long("fifo") => job.fifo = true,
+            Given::Short('h') | Given::Long("help") => options.help = true,
+            Given::Long("nanoseconds") => options.nanoseconds = true,
+            // The original passes over words that belong to no option.
+            Given::Operand(word) => {
+                eprintln!("WARN: \"{word}\" belongs to no option: passed over (-g N: groups)");
+            }
+            Given::Short(_) | Given::Long(_) => return Err(KNOWN.unexpected(&given)),
         }
     }
     Ok(options)
@@ -103,23 +122,6 @@ fn count<T: TryFrom<u64>>(arguments: &mut Parser, name: &str) -> Result<T> {
     T::try_from(number).map_err(|_| anyhow!("{name} {number}: too many"))
 }
 
-/// `hackbench 2 process 100`, as before there were options: groups, mode, loops.
-fn positional(job: &mut Job, index: usize, word: &str) -> Result<()> {
-    let number = || {
-        let number = word.parse().ok().filter(|number| *number > 0);
-        number.with_context(|| format!("\"{word}\": expected a whole number from 1"))
-    };
-    match (index, word) {
-        (0, _) => job.groups = number()?,
-        (1, "process") => job.mode = Mode::Process,
-        (1, "thread") => job.mode = Mode::Thread,
-        (1, _) => bail!("\"{word}\": expected process or thread"),
-        (2, _) => job.loops = number()?,
-        _ => bail!("\"{word}\": expected no more than groups, mode and loops"),
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,27 +131,35 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_told_by_an_option_or_alone() {
-        assert_eq!(job(&["25"]).unwrap().groups, 25);
+    fn groups_are_told_by_an_option_and_other_words_change_nothing() {
         assert_eq!(job(&["-g25", "-T"]).unwrap().groups, 25);
         assert_eq!(job(&["-pl", "7"]).unwrap().loops, 7);
-        let old = job(&["2", "process", "100"]).unwrap();
-        assert_eq!((old.groups, old.mode, old.loops), (2, Mode::Process, 100));
-        assert_eq!(job(&["2", "thread"]).unwrap().mode, Mode::Thread);
+        let told = |words: &[&str]| {
+            let job = job(words).unwrap();
+            (job.groups, job.mode, job.loops)
+        };
+        assert_eq!(told(&["25"]), (10, Mode::Process, 100));
+        assert_eq!(told(&["2", "process", "10"]), (10, Mode::Process, 100));
+        assert_eq!(told(&["-g", "20", "-T", "256"]), (20, Mode::Thread, 100));
+        assert_eq!(told(&["-g", "3", "-l", "10", "7"]), (3, Mode::Process, 10));
+        assert_eq!(told(&["--thr", "--gro=2"]), (2, Mode::Thread, 100));
+    }
+
+    #[test]
+    fn options_in_one_word_are_the_first_ones_value() {
+        let job = job(&["-s 100 -l 10 -g 3 -f 5"]).unwrap();
+        assert_eq!(
+            (job.size, job.loops, job.groups, job.fds),
+            (100, 100, 10, 20)
+        );
     }
 
     #[test]
     fn what_is_wrong_is_said_once() {
         let said = |words: &[&str]| format!("{:#}", job(words).unwrap_err());
-        assert!(
-            said(&["-g", "0"]).contains("-groups 0: must be from 1"),
-            "{}",
-            said(&["-g", "0"])
-        );
+        assert!(said(&["-g", "0"]).contains("--groups 0: must be from 1"));
         let number = said(&["-g", "abc"]);
         assert_eq!(number.matches("abc").count(), 1, "{number}");
-        assert_eq!(said(&["x"]), "\"x\": expected a whole number from 1");
-        assert_eq!(said(&["2", "x"]), "\"x\": expected process or thread");
     }
 
     #[test]

@@ -6,11 +6,11 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use lexopt::{Arg, Parser, ValueExt as _};
+use lexopt::{Parser, ValueExt as _};
 use punctual_formats::hwlat::{self as format, Gap};
 use punctual_model::{CpuId, Nanos, Reason};
 
-use super::getopt;
+use super::getopt::{self, Given, Known};
 use super::{Program, cpus};
 use crate::hwlat::{Detector, Look};
 use crate::sys::signal;
@@ -43,6 +43,24 @@ A number alone is microseconds. The exit status is 1 where a latency is above
 the hard limit. Settings of the tracer are turned back at the end.
 ";
 
+const KNOWN: Known = Known {
+    program: "hwlatdetect",
+    longs: &[
+        "cpu-list",
+        "debug",
+        "duration",
+        "hardlimit",
+        "help",
+        "quiet",
+        "report",
+        "threshold",
+        "watch",
+        "width",
+        "window",
+    ],
+    refused: &[],
+};
+
 /// Between two looks at what the tracer has noted.
 const PACE: Nanos = Nanos::from_millis(100);
 
@@ -73,29 +91,33 @@ fn parse(arguments: &mut Parser) -> Result<Option<Options>> {
         quiet: false,
     };
     let (mut window, mut width) = (None, None);
-    while let Some(argument) = arguments.next()? {
-        match argument {
-            Arg::Long("duration") => {
-                options.seconds = getopt::seconds(&arguments.value()?.string()?)?;
+    while let Some(given) = KNOWN.next(arguments)? {
+        match given {
+            Given::Long("duration") => {
+                let text = arguments.value()?.string()?;
+                options.seconds = getopt::seconds("--duration", &text)?;
+                if options.seconds == 0 {
+                    bail!("--duration {text}: expected 1 s or more");
+                }
             }
-            Arg::Long("threshold") => {
+            Given::Long("threshold") => {
                 options.threshold_us = micros(&arguments.value()?.string()?)?;
             }
-            Arg::Long("hardlimit") => {
+            Given::Long("hardlimit") => {
                 options.hard_us = Some(micros(&arguments.value()?.string()?)?);
             }
-            Arg::Long("window") => window = Some(micros(&arguments.value()?.string()?)?),
-            Arg::Long("width") => width = Some(micros(&arguments.value()?.string()?)?),
-            Arg::Long("report") => options.report = Some(arguments.value()?.into()),
-            Arg::Long("cpu-list") => {
+            Given::Long("window") => window = Some(micros(&arguments.value()?.string()?)?),
+            Given::Long("width") => width = Some(micros(&arguments.value()?.string()?)?),
+            Given::Long("report") => options.report = Some(arguments.value()?.into()),
+            Given::Long("cpu-list") => {
                 let list = arguments.value()?.string()?;
                 options.cpus = Some((list.clone(), cpus::online_among(&list)?));
             }
-            Arg::Long("watch") => options.watch = true,
-            Arg::Long("quiet") => options.quiet = true,
-            Arg::Long("debug") => {}
-            Arg::Short('h') | Arg::Long("help") => return Ok(None),
-            other => return Err(getopt::unknown("hwlatdetect", &other, &[])),
+            Given::Long("watch") => options.watch = true,
+            Given::Long("quiet") => options.quiet = true,
+            Given::Long("debug") => {}
+            Given::Short('h') | Given::Long("help") => return Ok(None),
+            other => return Err(KNOWN.unexpected(&other)),
         }
     }
     // As in the original, what was not said gives way.
@@ -141,7 +163,7 @@ fn micros(text: &str) -> Result<u64> {
     let number = digits.parse::<u64>().ok();
     let micros = number.and_then(|number| number.checked_mul(factor));
     micros
-        .filter(|micros| (1..=3_600_000_000).contains(micros))
+        .filter(|micros| *micros <= 3_600_000_000)
         .with_context(|| format!("\"{text}\" is no time: 10us, 5ms, 1s"))
 }
 

@@ -12,18 +12,19 @@ use std::thread;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use jiff::Timestamp;
-use lexopt::{Arg, Parser, ValueExt as _};
+use lexopt::{Parser, ValueExt as _};
 use punctual_formats::cyclictest_json::Results;
 use punctual_formats::oslat_json::{self as json, Thread};
 use punctual_model::{CpuId, Nanos};
 
-use super::getopt;
+use super::getopt::{self, Given, Known};
 use super::tracing::Tracing;
 use super::{Program, cpus, results};
 use crate::rt;
 use crate::sys::sched::Policy;
 use crate::sys::time::now;
 use crate::sys::{memory, signal};
+use crate::threads::{self, Over, Started};
 
 /// This program.
 pub const PROGRAM: Program = Program { name: "oslat", run };
@@ -33,7 +34,7 @@ oslat of Punctual, with the options and the output of rt-tests'.
 
 Usage: oslat [OPTIONS]
 
-  -b, --bucket-size N         buckets of 1 us each (4 to 1024); default 32
+  -b, --bucket-size N         buckets of 1 us each (5 to 1024); default 32
   -B, --bias                  take the smallest gap of the pre-heat from each
   -c, --cpu-list CPUS         one thread on each of these: 1,3-5; default all
   -C, --cpu-main-thread CPU   where the main thread runs; default 0
@@ -53,6 +54,28 @@ With -f a thread on each CPU leaves the machine no other: a second later at most
 the kernel takes it away again (sched_rt_runtime_us), which shows as a gap.
 ";
 
+const KNOWN: Known = Known {
+    program: "oslat",
+    longs: &[
+        "bias",
+        "bucket-size",
+        "cpu-list",
+        "cpu-main-thread",
+        "duration",
+        "help",
+        "json",
+        "quiet",
+        "rtprio",
+        "single-preheat",
+        "trace-threshold",
+        "version",
+        "workload",
+        "workload-mem",
+        "zero-omit",
+    ],
+    refused: &[],
+};
+
 /// For so long is pre-heated.
 const PREHEAT: Nanos = Nanos::from_millis(1_000);
 
@@ -66,6 +89,8 @@ struct Options {
     buckets: usize,
     bias: bool,
     cpus: Vec<CpuId>,
+    /// The CPUs as the command line names them.
+    list: String,
     main: CpuId,
     duration: Nanos,
     priority: u8,
@@ -83,6 +108,7 @@ fn parse(arguments: &mut Parser) -> Result<Asked> {
         buckets: 32,
         bias: false,
         cpus: cpus::read("online")?,
+        list: "all".into(),
         main: CpuId(0),
         duration: Nanos::from_millis(1_000),
         priority: 0,
@@ -94,46 +120,49 @@ fn parse(arguments: &mut Parser) -> Result<Asked> {
         memmove: false,
         omit_zeros: false,
     };
-    while let Some(argument) = arguments.next()? {
-        match argument {
-            Arg::Short('b') | Arg::Long("bucket-size") => {
-                options.buckets = getopt::within(arguments, "-b", 4, 1_024)? as usize;
+    while let Some(given) = KNOWN.next(arguments)? {
+        match given {
+            Given::Short('b') | Given::Long("bucket-size") => {
+                options.buckets = getopt::within(arguments, "-b", 5, 1_024)? as usize;
             }
-            Arg::Short('B') | Arg::Long("bias") => options.bias = true,
-            Arg::Short('c') | Arg::Long("cpu-list") => {
-                options.cpus = cpus::online_among(&arguments.value()?.string()?)?;
+            Given::Short('B') | Given::Long("bias") => options.bias = true,
+            Given::Short('c') | Given::Long("cpu-list") => {
+                options.list = arguments.value()?.string()?;
+                options.cpus = cpus::online_among(&options.list)?;
             }
-            Arg::Short('C') | Arg::Long("cpu-main-thread") => {
+            Given::Short('C') | Given::Long("cpu-main-thread") => {
                 let cpus = cpus::online_among(&arguments.value()?.string()?)?;
                 options.main = cpus.first().copied().unwrap_or(CpuId(0));
             }
-            Arg::Short('D') | Arg::Long("duration") => {
-                let text = arguments.value()?.string()?.to_ascii_lowercase();
-                options.duration = Nanos(getopt::seconds(&text)? as i64 * 1_000_000_000);
+            Given::Short('D') | Given::Long("duration") => {
+                let duration = getopt::duration(arguments, "-D")?;
+                options.duration = duration.context("-D: expected a duration of 1 s or more")?;
             }
-            Arg::Short('f') | Arg::Long("rtprio") => {
+            Given::Short('f') | Given::Long("rtprio") => {
                 options.priority = getopt::within(arguments, "-f", 1, 99)? as u8;
             }
-            Arg::Long("json") => options.json = Some(arguments.value()?.into()),
-            Arg::Short('m') | Arg::Long("workload-mem") => {
+            Given::Long("json") => options.json = Some(arguments.value()?.into()),
+            Given::Short('m') | Given::Long("workload-mem") => {
                 options.bytes = size(&arguments.value()?.string()?)?;
             }
-            Arg::Short('q') | Arg::Long("quiet") => options.quiet = true,
-            Arg::Short('s') | Arg::Long("single-preheat") => options.single_preheat = true,
-            Arg::Short('T') | Arg::Long("trace-threshold") => {
+            Given::Short('q') | Given::Long("quiet") => options.quiet = true,
+            Given::Short('s') | Given::Long("single-preheat") => options.single_preheat = true,
+            Given::Short('T') | Given::Long("trace-threshold") => {
                 options.trace_above_us = Some(getopt::within(arguments, "-T", 1, 1 << 30)?);
             }
-            Arg::Short('w') | Arg::Long("workload") => {
+            Given::Short('w') | Given::Long("workload") => {
                 options.memmove = match arguments.value()?.string()?.as_str() {
                     "no" => false,
                     "memmove" => true,
                     other => bail!("-w {other}: must be no or memmove"),
                 }
             }
-            Arg::Short('z') | Arg::Long("zero-omit") => options.omit_zeros = true,
-            Arg::Short('v') | Arg::Long("version") => return Ok(Asked::Version),
-            Arg::Short('h') | Arg::Long("help") => return Ok(Asked::Help),
-            other => return Err(getopt::unknown("oslat", &other, &[])),
+            Given::Short('z') | Given::Long("zero-omit") => options.omit_zeros = true,
+            Given::Short('v') | Given::Long("version") => return Ok(Asked::Version),
+            Given::Short('h') | Given::Long("help") => return Ok(Asked::Help),
+            // The original passes over words that belong to no option.
+            Given::Operand(_) => {}
+            Given::Short(_) | Given::Long(_) => return Err(KNOWN.unexpected(&given)),
         }
     }
     Ok(Asked::Measurement(options))
@@ -240,13 +269,13 @@ fn experiment(options: &Options, bias_us: u64, tracing: Option<&Tracing>) -> Res
     let (over, gathered) = (AtomicBool::new(false), AtomicUsize::new(0));
     let (over, gathered) = (&over, &gathered);
     thread::scope(|scope| {
-        let begin = |cpu: &CpuId| {
-            let cpu = *cpu;
-            scope.spawn(move || watch(options, bias_us, cpu, tracing, over, gathered))
-        };
-        let threads: Vec<_> = options.cpus.iter().map(begin).collect();
+        // On each way out: they spin until somebody says so.
+        let _over = Over(over);
+        let live = move |cpu| watch(options, bias_us, cpu, tracing, over, gathered);
+        let threads = threads::start_all(scope, None, options.cpus.iter().copied(), live);
+        let threads = threads.map_err(|why| anyhow!("{why}"))?;
         let mut is_ended = false;
-        while !threads.iter().all(thread::ScopedJoinHandle::is_finished) {
+        while !threads.iter().all(Started::is_finished) {
             if signal::wait_for(&signal::ENDING, PACE)?.is_some() {
                 is_ended = true;
                 over.store(true, Ordering::Relaxed);
@@ -258,9 +287,7 @@ fn experiment(options: &Options, bias_us: u64, tracing: Option<&Tracing>) -> Res
             broken: None,
         };
         for thread in threads {
-            let joined = thread.join();
-            let (counts, broken) =
-                joined.map_err(|_| anyhow!("a measuring thread has panicked"))??;
+            let (counts, broken) = thread.join().map_err(|why| anyhow!("{why}"))??;
             done.broken = done.broken.or(broken.map(|micros| (counts.cpu, micros)));
             done.counts.push(counts);
         }
@@ -406,7 +433,6 @@ fn version() -> String {
 }
 
 fn head(options: &Options, preheated: usize) -> String {
-    let list: Vec<String> = options.cpus.iter().map(|cpu| cpu.0.to_string()).collect();
     let priority = match options.priority {
         0 => "default".to_owned(),
         priority => format!("SCHED_FIFO:{priority}"),
@@ -421,7 +447,7 @@ fn head(options: &Options, preheated: usize) -> String {
          CPU list: \t\t{}\nCPU for main thread: \t{}\nWorkload: \t\t{work}\n\
          Workload mem: \t\t{kib} (KiB)\nPreheat cores: \t\t{preheated}\n\n",
         options.duration.0 / 1_000_000_000,
-        list.join(","),
+        options.list,
         options.main.0
     )
 }
@@ -517,7 +543,7 @@ mod tests {
         assert_eq!(found.duration, Nanos(120_000_000_000));
         assert!(found.bias && found.omit_zeros && found.memmove && found.single_preheat);
         let error = |words: &[&str]| options(words).unwrap_err().to_string();
-        assert!(error(&["-b", "3"]).contains("4 to 1024"));
+        assert!(error(&["-b", "3"]).contains("5 to 1024"));
         assert!(error(&["-m", "2000M"]).contains("1024M"));
         assert!(error(&["-m", "é"]).contains("4K"));
         assert!(error(&["-c", "65535"]).contains("cpu65535"));

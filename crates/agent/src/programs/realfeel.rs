@@ -10,16 +10,17 @@ use std::path::PathBuf;
 use std::thread;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use lexopt::{Arg, Parser, ValueExt as _};
+use lexopt::{Parser, ValueExt as _};
 use punctual_formats::realfeel::{self as format, Unit};
 use punctual_model::Nanos;
 
 use super::Program;
-use super::getopt::{self, Refused};
+use super::getopt::{Given, Known, Refused};
 use super::live::{Common, Live, Shared, Table};
 use crate::probes::realfeel::{Measured, Realfeel};
 use crate::sink::Sink;
 use crate::sys::{signal, tsc};
+use crate::threads::{self, Over};
 
 /// This program.
 pub const PROGRAM: Program = Program {
@@ -61,23 +62,29 @@ struct Options {
     file: Option<PathBuf>,
 }
 
+const KNOWN: Known = Known {
+    program: "realfeel",
+    longs: &["help", "hertz", "samples", "unit"],
+    refused: REFUSED,
+};
+
 fn parse(arguments: &mut Parser) -> Result<Option<Options>> {
     let mut measurement = Realfeel::default();
     let (mut unit, mut file, mut samples) = (Unit::default(), None, None);
-    while let Some(argument) = arguments.next()? {
-        match argument {
-            Arg::Long("samples") => samples = Some(arguments.value()?.parse()?),
-            Arg::Long("hertz") => measurement.hertz = arguments.value()?.parse()?,
-            Arg::Long("unit") => {
+    while let Some(given) = KNOWN.next(arguments)? {
+        match given {
+            Given::Long("samples") => samples = Some(arguments.value()?.parse()?),
+            Given::Long("hertz") => measurement.hertz = arguments.value()?.parse()?,
+            Given::Long("unit") => {
                 unit = match arguments.value()?.string()?.as_str() {
                     "ms" => Unit::Milliseconds,
                     "us" => Unit::Microseconds,
                     other => bail!("--unit {other}: must be ms or us"),
                 }
             }
-            Arg::Long("help") => return Ok(None),
-            Arg::Value(word) if file.is_none() => file = Some(PathBuf::from(word)),
-            other => return Err(getopt::unknown("realfeel", &other, REFUSED)),
+            Given::Long("help") => return Ok(None),
+            Given::Operand(word) if file.is_none() => file = Some(PathBuf::from(word)),
+            other => return Err(KNOWN.unexpected(&other)),
         }
     }
     measurement.samples = samples.unwrap_or(MINUTE * u64::from(measurement.hertz));
@@ -130,7 +137,9 @@ fn measure(options: &Options, out: &mut impl io::Write) -> Result<(Counts, Measu
         lost: 0,
     };
     let measured = thread::scope(|scope| {
-        let measuring = scope.spawn(|| options.measurement.measure_into(Nanos::ZERO, sink));
+        let _over = Over(&common.over);
+        let measure = || options.measurement.measure_into(Nanos::ZERO, sink);
+        let measuring = threads::start(scope, measure).map_err(|why| anyhow!("{why}"))?;
         let mut output = Ok(());
         while !measuring.is_finished() {
             if signal::wait_for(&signal::ENDING, PACE)?.is_some() || output.is_err() {
@@ -140,7 +149,7 @@ fn measure(options: &Options, out: &mut impl io::Write) -> Result<(Counts, Measu
         }
         let joined = measuring.join();
         output.and_then(|()| printer.print(&shared, out))?;
-        joined.map_err(|_| anyhow!("the starting thread has panicked"))
+        joined.map_err(|why| anyhow!("{why}"))
     })?;
     let (sink, measured) = measured.map_err(|why| anyhow!("{why}"))?;
     let mut counts = sink.counts;

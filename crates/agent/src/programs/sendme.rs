@@ -6,17 +6,19 @@ use std::io::{self, Write as _};
 use std::thread;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use lexopt::{Arg, Parser};
+use lexopt::Parser;
 use punctual_formats::sendme::{self as format, Travel, Way};
 use punctual_model::{CpuId, Nanos};
 
+use super::getopt::{self, Given, Known};
 use super::live::{Common, Limit, Live, Seen, Shared, Table};
 use super::tracing::Tracing;
-use super::{Program, cpus, getopt};
+use super::{Program, cpus};
 use crate::probes::signal::{self as probe, Backfire};
 use crate::rt;
 use crate::sys::sched::{self, Policy};
 use crate::sys::{memory, signal, time};
+use crate::threads::{self, Over};
 
 /// This program.
 pub const PROGRAM: Program = Program {
@@ -38,6 +40,19 @@ Usage: sendme [OPTIONS]
   -p, --priority PRIO    SCHED_FIFO with this priority; default 0, SCHED_OTHER
       --help             this text
 ";
+
+const KNOWN: Known = Known {
+    program: "sendme",
+    longs: &[
+        "affinity",
+        "breaktrace",
+        "help",
+        "interval",
+        "loops",
+        "priority",
+    ],
+    refused: &[],
+};
 
 /// How often the lines are shown anew.
 const PACE: Nanos = Nanos::from_millis(100);
@@ -61,30 +76,30 @@ fn parse(arguments: &mut Parser) -> Result<Options> {
         priority: 0,
         help: false,
     };
-    while let Some(argument) = arguments.next()? {
-        match argument {
-            Arg::Short('a') | Arg::Long("affinity") => {
+    while let Some(given) = KNOWN.next(arguments)? {
+        match given {
+            Given::Short('a') | Given::Long("affinity") => {
                 options.cpu = Some(match getopt::optional(arguments)? {
                     Some(cpu) => one_cpu(&cpu)?,
                     None => sched::current_cpu(),
                 });
             }
-            Arg::Short('b') | Arg::Long("breaktrace") => {
+            Given::Short('b') | Given::Long("breaktrace") => {
                 let micros = getopt::within(arguments, "-b", 1, 1_000_000_000)?;
                 options.break_above = Some(Nanos::from_micros(micros as i64));
             }
-            Arg::Short('i') | Arg::Long("interval") => {
+            Given::Short('i') | Given::Long("interval") => {
                 let micros = getopt::within(arguments, "-i", 50, 1_000_000_000)?;
                 options.interval = Nanos::from_micros(micros as i64);
             }
-            Arg::Short('l') | Arg::Long("loops") => {
+            Given::Short('l') | Given::Long("loops") => {
                 options.loops = getopt::number(arguments, "-l")?;
             }
-            Arg::Short('p') | Arg::Long("priority" | "prio") => {
+            Given::Short('p') | Given::Long("priority") => {
                 options.priority = getopt::within(arguments, "-p", 0, 99)? as u8;
             }
-            Arg::Short('h' | '?') | Arg::Long("help") => options.help = true,
-            other => return Err(getopt::unknown("sendme", &other, &[])),
+            Given::Short('h' | '?') | Given::Long("help") => options.help = true,
+            other => return Err(KNOWN.unexpected(&other)),
         }
     }
     Ok(options)
@@ -121,7 +136,9 @@ fn run(arguments: &mut Parser) -> Result<()> {
     ];
     let ways = [Shared::new(false), Shared::new(false)];
     thread::scope(|scope| {
-        let measuring = scope.spawn(|| measure(&options, &commons, &ways));
+        let _over = Over(&commons[1].over);
+        let measuring = threads::start(scope, || measure(&options, &commons, &ways));
+        let measuring = measuring.map_err(|why| anyhow!("{why}"))?;
         let mut out = io::stdout().lock();
         let mut shown = Ok(());
         while shown.is_ok() && !measuring.is_finished() {
@@ -133,8 +150,7 @@ fn run(arguments: &mut Parser) -> Result<()> {
             }
         }
         commons[1].end();
-        let joined = measuring.join();
-        joined.map_err(|_| anyhow!("the measuring thread has panicked"))??;
+        measuring.join().map_err(|why| anyhow!("{why}"))??;
         shown?;
         out.write_all(lines(&ways).as_bytes())?;
         Ok(())

@@ -4,12 +4,12 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use lexopt::{Arg, Parser, ValueExt as _};
+use lexopt::{Parser, ValueExt as _};
 use punctual_formats::cyclictest_histogram::Bins;
 use punctual_model::{CpuId, Nanos};
 
 use crate::programs::cpus;
-use crate::programs::getopt::{self, Refused};
+use crate::programs::getopt::{self, Given, Known};
 use crate::programs::live::whole_micros;
 use crate::sys::sched::Policy;
 use crate::sys::time::Clock;
@@ -68,11 +68,57 @@ Usage: cyclictest [OPTIONS]
 ";
 
 /// What the original has and this program has not.
-const REFUSED: &[Refused] = &[
-    ("-U", "use -S"),
-    ("--deepest-idle-state", "use --latency US"),
-    ("--dbg_cyclictest", "there is nothing to debug"),
-];
+const KNOWN: Known = Known {
+    program: "cyclictest",
+    longs: &[
+        "affinity",
+        "aligned",
+        "bins",
+        "breaktrace",
+        "clock",
+        "dbg_cyclictest",
+        "default-system",
+        "distance",
+        "duration",
+        "fifo",
+        "help",
+        "histfile",
+        "histofall",
+        "histogram",
+        "interval",
+        "json",
+        "laptop",
+        "latency",
+        "loops",
+        "mainaffinity",
+        "mlockall",
+        "nanosleep",
+        "nsecs",
+        "oscope",
+        "policy",
+        "posix_timers",
+        "priority",
+        "priospread",
+        "quiet",
+        "refresh_on_max",
+        "relative",
+        "resolution",
+        "secaligned",
+        "smi",
+        "smp",
+        "spike",
+        "spike-nodes",
+        "system",
+        "threads",
+        "tracemark",
+        "unbuffered",
+        "verbose",
+    ],
+    refused: &[
+        ("-U", "use -S"),
+        ("--deepest-idle-state", "use --latency US"),
+    ],
+};
 
 /// What is to be done.
 #[derive(Debug)]
@@ -188,25 +234,25 @@ pub fn parse(parser: &mut Parser) -> Result<Options> {
         spikes_kept: 1_024,
     };
     let mut smp = false;
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Arg::Short('S') | Arg::Long("smp") => smp = true,
-            Arg::Long("help") => options.help = true,
-            Arg::Short(letter) => {
-                let long = long_name(letter);
-                let known = !long.is_empty() && option(&mut options, parser, long)?;
-                if !known {
-                    return Err(getopt::unknown("cyclictest", &Arg::Short(letter), REFUSED));
-                }
-            }
-            Arg::Long(name) => {
-                let name = name.to_owned();
-                if !option(&mut options, parser, &name)? {
-                    return Err(getopt::unknown("cyclictest", &Arg::Long(&name), REFUSED));
-                }
-            }
+    while let Some(given) = KNOWN.next(parser)? {
+        let name = match given {
+            Given::Short(letter) => long_name(letter),
+            Given::Long(name) => name,
             // The original passes over words that belong to no option.
-            Arg::Value(_) => {}
+            Given::Operand(_) => continue,
+        };
+        match name {
+            "smp" => smp = true,
+            "help" => options.help = true,
+            "affinity" | "threads" if smp => {
+                getopt::optional(parser)?;
+                eprintln!("WARN: -{} ignored due to smp mode", &name[..1]);
+            }
+            name => {
+                if name.is_empty() || !option(&mut options, parser, name)? {
+                    return Err(KNOWN.unexpected(&given));
+                }
+            }
         }
     }
     if smp {
@@ -240,6 +286,7 @@ fn long_name(letter: char) -> &'static str {
         'r' => "relative",
         'R' => "resolution",
         's' => "system",
+        'S' => "smp",
         't' => "threads",
         'u' => "unbuffered",
         'v' => "verbose",
@@ -258,16 +305,10 @@ fn option(options: &mut Options, parser: &mut Parser, name: &str) -> Result<bool
         }
         "aligned" | "secaligned" => {
             let micros = getopt::optional(parser)?.unwrap_or_else(|| "0".into());
-            let micros = micros
-                .parse()
-                .ok()
-                .filter(|micros| (0..=1_000_000).contains(micros));
-            let Some(micros) = micros else {
-                bail!("--{name}: the offset must be from 0 to 1000000 us");
-            };
+            let micros = getopt::among(&format!("--{name}"), &micros, 0, 1_000_000)?;
             options.aligned = Some(Aligned {
                 second: name == "secaligned",
-                offset: Nanos::from_micros(micros),
+                offset: Nanos::from_micros(micros as i64),
             });
         }
         "breaktrace" => options.break_above = Some(getopt::within(parser, "-b", 1, 1 << 40)?),
@@ -279,8 +320,7 @@ fn option(options: &mut Options, parser: &mut Parser, name: &str) -> Result<bool
         }
         "distance" => options.distance_us = getopt::within(parser, "-d", 0, 1_000_000_000)?,
         "duration" => {
-            let seconds = getopt::seconds(&parser.value()?.string()?)?;
-            options.duration = Some(Nanos(seconds as i64 * 1_000_000_000));
+            options.duration = getopt::duration(parser, "-D")?;
         }
         "fifo" => options.fifo = Some(parser.value()?.into()),
         "histogram" | "histofall" => {
@@ -329,17 +369,15 @@ fn option(options: &mut Options, parser: &mut Parser, name: &str) -> Result<bool
         }
         "system" => options.wait = both(options.wait, Wait::System),
         "threads" => {
-            let count = getopt::optional(parser)?.map(|count| count.parse::<usize>());
-            options.threads = match count {
+            options.threads = match getopt::optional(parser)? {
                 None => cpus::read("online")?.len(),
-                Some(Ok(count @ 1..=4096)) => count,
-                Some(_) => bail!("-t: the number of threads must be from 1 to 4096"),
+                Some(count) => getopt::among("-t", &count, 1, 4_096)? as usize,
             };
         }
         "tracemark" => options.mark = true,
         "relative" => options.relative = true,
-        // What is always done.
-        "nanosleep" | "unbuffered" => {}
+        // What is always done, and what the original tells those who work on it.
+        "nanosleep" | "unbuffered" | "dbg_cyclictest" => {}
         "verbose" => options.verbose = true,
         _ => return Ok(false),
     }
@@ -393,10 +431,6 @@ fn settle(options: &mut Options) -> Result<()> {
     if options.reduction > 1 && !options.verbose {
         bail!("-o is of use only with -v");
     }
-    let relative = options.relative || options.wait == Wait::System;
-    if options.aligned.is_some() && (relative || options.clock != Clock::Monotonic) {
-        bail!("-A and --secaligned are for deadlines of CLOCK_MONOTONIC");
-    }
     if options.mark && options.break_above.is_none() {
         bail!("--tracemark needs -b USEC");
     }
@@ -434,7 +468,7 @@ mod tests {
 
     #[test]
     fn what_the_original_has_and_this_has_not_is_refused_by_name() {
-        for (name, instead) in REFUSED {
+        for (name, instead) in KNOWN.refused {
             let error = error(&[name]);
             assert!(error.contains(name) && error.contains(instead), "{error}");
         }
@@ -470,13 +504,43 @@ mod tests {
     }
 
     #[test]
+    fn lines_of_other_peoples_scripts_are_read_as_the_original_reads_them() {
+        let read = |line: &str| options(&line.split(' ').collect::<Vec<_>>()).unwrap();
+        assert_eq!(read("-q --int=500 -l 20").interval_us, 500);
+        assert_eq!(read("-q -l 20 -i 1000us").interval_us, 1_000);
+        assert_eq!(read("-q -l 20 --latency=PM_QOS").pm_qos_us, Some(0));
+        assert_eq!(read("-p 80x -q").priority, 80);
+        assert_eq!(read("-smp -p 80").priority, 2);
+        assert_eq!(read("-q -b 1000x").break_above, Some(1_000));
+        let aligned = read("-q -l 20 -c 1 -A 500").aligned.unwrap();
+        assert_eq!(
+            (aligned.second, aligned.offset),
+            (false, Nanos::from_micros(500))
+        );
+        let second = read("-D 1 -q -r -R --secaligned -s");
+        assert!(second.aligned.unwrap().second && second.relative);
+        let seconds = |line| {
+            read(line)
+                .duration
+                .map(|duration| duration.0 / 1_000_000_000)
+        };
+        assert_eq!(seconds("-D 1 -q --dbg_cyclictest"), Some(1));
+        assert_eq!(seconds("-q -l 20 --dur=1"), Some(1));
+        assert_eq!(
+            (seconds("-q -D 1m0s"), seconds("-q -D 1S")),
+            (Some(60), Some(1))
+        );
+        assert_eq!((seconds("-D 1h0m0s"), seconds("-D 0")), (Some(3_600), None));
+        // A CPU that there is not, and threads that are not wanted: -S has the word.
+        let smp = read("-S -a 65535 -t 4096 -D 1 -q");
+        assert_eq!(smp.threads, smp.cpus.len());
+        assert!(error(&["-a", "65535", "-S"]).contains("cpu65535"));
+    }
+
+    #[test]
     fn what_contradicts_itself_is_an_error() {
         assert!(error(&["-o", "5"]).contains("-v"));
         assert!(error(&["--tracemark"]).contains("-b"));
-        for relative in ["-r", "-s"] {
-            assert!(error(&["-A", relative]).contains("CLOCK_MONOTONIC"));
-        }
-        assert!(options(&["-A", "-x"]).is_ok());
         assert!(error(&["-t", "3", "--priospread", "-p", "2"]).contains("priospread"));
         assert!(error(&["-p", "100"]).contains("0 to 99"));
         assert!(error(&["--policy", "edf"]).contains("fifo"));

@@ -139,7 +139,13 @@ impl<'a> Screen<'a> {
             .name()
             .trim_start_matches("SCHED_")
             .to_lowercase();
-        let head = screen_head(&policy, load.trim());
+        // The last thread's, where that is not of real time, is told as the original tells it.
+        let of_last = if self.options.policy.is_real_time() {
+            ""
+        } else {
+            "/other"
+        };
+        let head = screen_head(&format!("{policy}{of_last}"), load.trim());
         let text = again + &head + &self.lines();
         self.out.write_all(text.as_bytes())?;
         self.out.flush()
