@@ -180,7 +180,10 @@ fn run_processes(job: &Job, gate: &Gate, counter: &AtomicU64) -> io::Result<Opti
             for worker in workers {
                 process::kill(worker);
             }
-            return Err(error);
+            let workers = job.workers();
+            return Err(io::Error::other(format!(
+                "cannot start {workers} workers: {error}"
+            )));
         }
     }
     gate.wait_for(job.workers())?;
