@@ -10,6 +10,7 @@ mod build_args;
 mod cache;
 mod campaign;
 mod compare;
+#[cfg(feature = "manuals")]
 mod completions;
 mod db;
 mod doctor;
@@ -20,7 +21,10 @@ mod gate;
 mod import;
 mod judge;
 mod kernel;
+#[cfg(not(all(feature = "manuals", feature = "serve")))]
+mod left_out;
 mod list;
+#[cfg(feature = "manuals")]
 mod man;
 mod measure;
 mod output_args;
@@ -32,6 +36,7 @@ mod run;
 mod runs;
 mod sample_args;
 mod series;
+#[cfg(feature = "serve")]
 mod serve;
 mod show;
 mod survey;
@@ -143,15 +148,24 @@ enum Command {
     Doctor(doctor::Doctor),
     Remove(remove::Remove),
     Db(db::Db),
+    #[cfg(feature = "serve")]
     Serve(serve::Serve),
+    #[cfg(not(feature = "serve"))]
+    Serve(left_out::Serve),
     Explain(explain::Explain),
     Tracers(tracers::Tracers),
     List(list::List),
     Published(published::Published),
     Kernel(kernel::Kernel),
     Cache(cache::Cache),
+    #[cfg(feature = "manuals")]
     Completions(completions::Completions),
+    #[cfg(not(feature = "manuals"))]
+    Completions(left_out::Completions),
+    #[cfg(feature = "manuals")]
     Man(man::Man),
+    #[cfg(not(feature = "manuals"))]
+    Man(left_out::Man),
     #[command(hide = true)]
     Work(work::Work),
 }

@@ -5,6 +5,7 @@
 mod commands;
 mod hints;
 mod interrupt;
+#[cfg_attr(not(feature = "live"), path = "no_live.rs")]
 mod live;
 mod output;
 mod progress;

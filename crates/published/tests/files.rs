@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The files in `published/`: their form, their errors, and their documents' own text.
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -111,15 +110,10 @@ fn the_page_of_sources_has_every_claim_and_no_other() {
 
 #[test]
 fn every_quotation_is_in_its_document() {
-    let directory = env::var_os("PUNCTUAL_SEEDS").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/seeds"),
-        PathBuf::from,
-    );
-    if !directory.is_dir() {
-        let directory = directory.display();
-        let reason = format!("no documents in {directory}: PUNCTUAL_SEEDS names their directory");
-        return punctual_skip::skip(&reason);
-    }
+    let Some(directory) = punctual_skip::beside("PUNCTUAL_SEEDS", "directory of documents") else {
+        return;
+    };
+    let directory = PathBuf::from(directory);
     for document in documents().unwrap() {
         let path = directory.join(&document.file);
         let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

@@ -62,6 +62,22 @@ pub fn long(variable: &str) -> bool {
     is_asked_for
 }
 
+/// What a variable names that is no part of the repository, such as a directory of documents. A
+/// test without it is listed as not run, which is a failure of nothing.
+///
+/// # Panics
+/// If it cannot be listed.
+pub fn beside(variable: &str, what: &str) -> Option<OsString> {
+    let named = std::env::var_os(variable).filter(|value| !value.is_empty());
+    if named.is_none() {
+        let file = std::env::var_os("PUNCTUAL_SKIPPED_LOG");
+        let test = std::thread::current().name().unwrap_or("a test").to_owned();
+        let line = format!("{test}: {variable} names no {what}\n");
+        log(file.as_ref(), &line).expect("the list of what is not run");
+    }
+    named
+}
+
 fn either(is_there: bool, reason: &str) -> bool {
     if !is_there {
         skip(reason);

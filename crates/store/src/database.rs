@@ -149,7 +149,7 @@ pub enum Row<'a> {
     /// Of an `SQLite` file.
     File(&'a rusqlite::Row<'a>),
     /// Of a `PostgreSQL` server.
-    Server(&'a postgres::Row),
+    Server(&'a postgresql::ServerRow),
 }
 
 impl Row<'_> {
@@ -177,10 +177,7 @@ impl Row<'_> {
                 let names = row.as_ref().column_names();
                 names.into_iter().map(str::to_owned).collect()
             }
-            Self::Server(row) => {
-                let columns = row.columns().iter();
-                columns.map(|column| column.name().to_owned()).collect()
-            }
+            Self::Server(row) => postgresql::columns(row),
         }
     }
 }

@@ -4,7 +4,6 @@
 use std::io;
 use std::path::PathBuf;
 
-use postgres::error::SqlState;
 use punctual_model::run::State;
 use rusqlite::ErrorCode;
 use rusqlite::ffi::{SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE, SQLITE_IOERR_WRITE};
@@ -12,6 +11,7 @@ use rusqlite::types::FromSqlError;
 use thiserror::Error;
 
 use crate::place::Place;
+use crate::postgresql;
 
 /// What can go wrong with a store.
 #[derive(Debug, Error)]
@@ -137,6 +137,9 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A server was named, and this build reaches none.
+    #[error("expected a file: this build of Punctual has no PostgreSQL; `./build` makes one that has")]
+    NoServers,
     /// The certificates cannot be read by which a server proves who it is.
     #[error("cannot read the certificates that this machine trusts")]
     Roots(#[source] io::Error),
@@ -146,7 +149,7 @@ pub enum StoreError {
         /// The server's database.
         place: Place,
         /// What was found.
-        source: postgres::Error,
+        source: postgresql::Error,
     },
     /// A server that answered before has not come back.
     #[error(
@@ -159,7 +162,7 @@ pub enum StoreError {
         /// How long was waited, in seconds.
         waited_s: u64,
         /// What was found at last.
-        source: postgres::Error,
+        source: postgresql::Error,
     },
     /// The server does not let this user in.
     #[error(
@@ -170,7 +173,7 @@ pub enum StoreError {
         /// The server's database.
         place: Place,
         /// What the server says.
-        source: postgres::Error,
+        source: postgresql::Error,
     },
     /// The server has no such database.
     #[error("there is no database of that name at {place}: `createdb` makes one")]
@@ -190,7 +193,7 @@ pub enum StoreError {
         /// The server's database.
         place: Place,
         /// What the server says.
-        source: postgres::Error,
+        source: postgresql::Error,
     },
     /// A column holds something else than this program stores there.
     #[error("column {column} of the store {place} is damaged: restore the store from a copy")]
@@ -291,7 +294,7 @@ pub enum Fault {
     /// What `SQLite` said.
     Sqlite(rusqlite::Error),
     /// What a server, or the connection to it, said.
-    Server(postgres::Error),
+    Server(postgresql::Error),
     /// A column holds what this program does not store there.
     Value {
         /// The column.
@@ -309,8 +312,8 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
-impl From<postgres::Error> for Fault {
-    fn from(error: postgres::Error) -> Self {
+impl From<postgresql::Error> for Fault {
+    fn from(error: postgresql::Error) -> Self {
         Self::Server(error)
     }
 }
@@ -332,7 +335,7 @@ impl Fault {
                 source,
             },
             Self::Sqlite(source) => of_sqlite(source, place),
-            Self::Server(source) => of_server(source, place),
+            Self::Server(source) => postgresql::error(source, place),
         }
     }
 }
@@ -365,28 +368,6 @@ fn of_sqlite(source: rusqlite::Error, place: &Place) -> StoreError {
             waited_s: PATIENCE_S,
         },
         _ => StoreError::Sqlite { path, source },
-    }
-}
-
-fn of_server(source: postgres::Error, place: &Place) -> StoreError {
-    let place = place.clone();
-    let Some(code) = source.code() else {
-        // A password is asked for, and none is known.
-        let has_none = source.to_string().starts_with("invalid configuration");
-        return if has_none {
-            StoreError::Login { place, source }
-        } else {
-            StoreError::Unreachable { place, source }
-        };
-    };
-    let refused = [
-        SqlState::INVALID_PASSWORD,
-        SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
-    ];
-    match code {
-        code if refused.contains(code) => StoreError::Login { place, source },
-        code if *code == SqlState::UNDEFINED_DATABASE => StoreError::NoDatabase { place },
-        _ => StoreError::Server { place, source },
     }
 }
 

@@ -8,7 +8,11 @@
 //!
 //! Any number of threads and processes may use a store at the same time.
 #![forbid(unsafe_code)]
+// What only servers need stays, unused.
+#![cfg_attr(not(feature = "postgresql"), allow(dead_code))]
 
+#[cfg(feature = "postgresql")]
+mod address;
 mod baselines;
 mod body;
 mod campaigns;
@@ -19,14 +23,17 @@ mod error;
 mod filter;
 mod migrate;
 mod owner;
+#[cfg(feature = "postgresql")]
 mod password;
 mod place;
+#[cfg_attr(not(feature = "postgresql"), path = "no_postgresql.rs")]
 mod postgresql;
 mod rows;
 mod sql;
 mod stories;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "postgresql")]
 mod tls;
 mod transfer;
 mod version_1;
@@ -58,7 +65,8 @@ use crate::error::Fault;
 pub use crate::error::StoreError;
 pub use crate::filter::Filter;
 use crate::owner::Owner;
-pub use crate::place::{Address, Place};
+pub use crate::place::Place;
+pub use crate::postgresql::Address;
 use crate::postgresql::Server;
 pub use crate::stories::Story;
 pub use crate::transfer::Transferred;
@@ -235,11 +243,12 @@ impl Store {
     }
 
     fn on(address: &Address, read_only: bool) -> Result<Self, StoreError> {
-        Ok(Self {
+        let server = Server::open(address, read_only);
+        server.map(|server| Self {
             place: address.clone().into(),
             file: None,
             earlier: None,
-            database: Database::Server(Arc::new(Server::open(address, read_only)?)),
+            database: Database::Server(Arc::new(server)),
             alive: OnceLock::new(),
         })
     }

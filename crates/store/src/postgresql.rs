@@ -26,8 +26,11 @@ use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 
 use crate::database::{self, Cell, Kind, Parameters, Row};
 use crate::error::{Fault, PATIENCE_S, StoreError};
-use crate::place::Address;
+use crate::place::Place;
 use crate::{migrate, owner, sql, tls};
+
+pub use crate::address::Address;
+pub use postgres::{Error, Row as ServerRow};
 
 const PATIENCE: Duration = Duration::from_secs(PATIENCE_S);
 
@@ -507,7 +510,7 @@ fn put_text(bytes: &[u8], out: &mut BytesMut) {
 }
 
 /// The value in a column of a row.
-pub fn cell<'r>(row: &'r postgres::Row, column: &str) -> Result<Cell<'r>, Fault> {
+pub fn cell<'r>(row: &'r ServerRow, column: &str) -> Result<Cell<'r>, Fault> {
     let kinds = row.columns().iter();
     let mut places = kinds
         .enumerate()
@@ -533,6 +536,35 @@ pub fn cell<'r>(row: &'r postgres::Row, column: &str) -> Result<Cell<'r>, Fault>
             text => plain(text.map(|text| ValueRef::Text(text.as_bytes()))),
         },
     })
+}
+
+/// The names of a row's columns.
+pub fn columns(row: &ServerRow) -> Vec<String> {
+    let columns = row.columns().iter();
+    columns.map(|column| column.name().to_owned()).collect()
+}
+
+/// What a server, or the connection to it, said, with the store in which it was found.
+pub fn error(source: Error, place: &Place) -> StoreError {
+    let place = place.clone();
+    let Some(code) = source.code() else {
+        // A password is asked for, and none is known.
+        let has_none = source.to_string().starts_with("invalid configuration");
+        return if has_none {
+            StoreError::Login { place, source }
+        } else {
+            StoreError::Unreachable { place, source }
+        };
+    };
+    let refused = [
+        SqlState::INVALID_PASSWORD,
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+    ];
+    match code {
+        code if refused.contains(code) => StoreError::Login { place, source },
+        code if *code == SqlState::UNDEFINED_DATABASE => StoreError::NoDatabase { place },
+        _ => StoreError::Server { place, source },
+    }
 }
 
 impl Fault {

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Commands that this build has no code for: `./demo` builds what measures, `./build` builds all.
+
+use std::ffi::OsString;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::{ExitStatus, UsageError};
+
+/// A command of this name, which says where it is to be had.
+macro_rules! left_out {
+    ($command:ident, $name:literal, $feature:literal, $about:literal) => {
+        #[cfg(not(feature = $feature))]
+        #[doc = $about]
+        #[derive(Debug, Args)]
+        pub struct $command {
+            /// Whatever it would be given
+            #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+            words: Vec<OsString>,
+        }
+
+        #[cfg(not(feature = $feature))]
+        impl $command {
+            /// # Errors
+            /// Always.
+            pub fn run(self) -> Result<ExitStatus> {
+                Err(left_out(concat!("`punctual ", $name, "`")))
+            }
+        }
+    };
+}
+
+left_out!(
+    Serve,
+    "serve",
+    "serve",
+    "Show runs to a team: not in this build, which `./build` completes"
+);
+left_out!(
+    Completions,
+    "completions",
+    "manuals",
+    "Print a completion script: not in this build, which `./build` completes"
+);
+left_out!(
+    Man,
+    "man",
+    "manuals",
+    "Print the manual page: not in this build, which `./build` completes"
+);
+
+/// What is missing, and how to get it.
+fn left_out(what: &str) -> anyhow::Error {
+    UsageError(format!(
+        "{what} is not in this build, which has what ./demo needs: `./build` makes \
+         target/release/punctual, which has all"
+    ))
+    .into()
+}
