@@ -392,6 +392,21 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn the_document_on_security_has_the_limits_of_what_a_subject_may_say() {
+        let document = include_str!("../../../SECURITY.md");
+        let (console, stream) = (LIMITS.console >> 20, LIMITS.stream >> 30);
+        let records = LIMITS.records.to_string();
+        let (thousands, rest) = records.split_at(records.len() - 3);
+        let limits = format!(
+            "{console} MiB on its console, {stream} GiB and {thousands},{rest} records on its stream"
+        );
+        assert!(
+            document.contains(&limits),
+            "expected in SECURITY.md: {limits}"
+        );
+    }
+
     /// A process that lives as long as it is watched, and does nothing.
     struct Idle;
 

@@ -61,29 +61,19 @@ use crate::{ExitStatus, UsageError};
 
 const EXAMPLES: &str = "\
 Examples:
-  punctual run demo                        four preemption models, side by side
-  punctual run demo --subject rt           only one of them
-  punctual kernel add --id mine ./bzImage  a kernel of your own …
-  punctual run demo --kernel mine          … judged in the same way
-  punctual kernel build --source ~/linux   … built from source
-  punctual runs                            what has been measured so far
-  punctual show r3 --report r3.html        a run again, as a page
-  punctual compare r1 r4                   one run against another
-  punctual judge r1 r4 --limits mine.toml  fit, unfit or undecided, and why
-  punctual baseline set stable r4          what others are compared with
-  punctual gate demo --baseline stable --kernel mine    did it get worse?
-  punctual series debian-6.12-rt           a line of kernels, release by release
-  punctual bisect debian-6.12-rt --limits mine.toml     which release broke it?
-  punctual ablate --kernel mine --options advice        which option does anything?
-  punctual campaign nightly.toml           a matrix of kernels, options and seeds
-  punctual bound r4                        how late at most, on RT
-  punctual audit r6                        what still reaches an isolated CPU
-  punctual tracers                         what the kernel's tracers cost
-  punctual export r1 r4 -o mine.punctual   runs as one file, which others verify
-  punctual doctor                          what stands in the way on this machine
-  punctual db copy runs.db postgres://ann@db.example/punctual     a team's store
-  punctual serve                           runs as web pages, for a team
-  punctual published celf                  what a suite's document says
+  punctual run demo                        # four preemption models, side by side
+  punctual run demo --subject rt           # only one of them
+  punctual kernel add --id mine ./bzImage  # a kernel of your own …
+  punctual run demo --kernel mine          # … measured in the same way
+  punctual judge r1 r4 --limits mine.toml  # fit, unfit or undecided, and why
+  punctual explain r3 --load stress        # why its latest sample was late
+  punctual show r3 --report r3.html        # a run again, as a page
+  punctual compare r1 r4                   # one run against another
+  punctual baseline set stable r4          # what others are compared with
+  punctual gate demo --baseline stable --kernel mine    # did it get worse?
+  punctual doctor                          # what stands in the way here
+  punctual export r1 r4 -o mine.punctual   # runs as one file, for others
+`punctual COMMAND --help` has examples of each.
 
 A run is named r3 or 3; `last` is the newest one.
 
@@ -119,6 +109,7 @@ Environment:
 /// How late can this Linux kernel be? Real-time measurements with evidence.
 #[derive(Debug, Parser)]
 #[command(name = "punctual", version, after_help = EXAMPLES)]
+#[command(help_template = help_template())]
 #[command(arg_required_else_help = true, max_term_width = 80)]
 pub struct Cli {
     #[command(subcommand)]
@@ -168,6 +159,91 @@ enum Command {
     Man(left_out::Man),
     #[command(hide = true)]
     Work(work::Work),
+}
+
+/// The commands by what they are for; the ten that most people need come first.
+const GROUPS: [(&str, &[&str]); 6] = [
+    (
+        "What most people need",
+        &[
+            "run", "judge", "explain", "doctor", "kernel", "runs", "show", "compare", "baseline",
+            "gate",
+        ],
+    ),
+    (
+        "Measure more",
+        &[
+            "series",
+            "bisect",
+            "ablate",
+            "campaign",
+            "tracers",
+            "published",
+        ],
+    ),
+    ("Judge more", &["extremes", "verify"]),
+    ("Explain more", &["survey", "audit", "bound"]),
+    ("Share", &["export", "import", "serve"]),
+    (
+        "Manage",
+        &["list", "remove", "cache", "db", "completions", "man"],
+    ),
+];
+
+/// The commands that `--help` shows, with what each does.
+fn shown() -> Vec<(String, String)> {
+    let all = Command::augment_subcommands(clap::Command::new("punctual"));
+    let seen = all
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set());
+    let about = |command: &clap::Command| command.get_about().map(ToString::to_string);
+    seen.map(|command| {
+        let about = about(command).unwrap_or_default();
+        (command.get_name().to_owned(), about)
+    })
+    .collect()
+}
+
+/// How `punctual --help` looks: [`GROUPS`] in place of one long list.
+fn help_template() -> String {
+    let shown = shown();
+    let mut groups = String::new();
+    for (title, names) in GROUPS {
+        groups += &format!("{title}:\n");
+        for name in names {
+            for (_, about) in shown.iter().filter(|(shown, _)| shown == name) {
+                let about = about.lines().next().unwrap_or_default();
+                groups += &folded(name, about);
+            }
+        }
+        groups += "\n";
+    }
+    format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}{{after-help}}"
+    )
+}
+
+/// How wide `--help` is, in columns.
+const HELP_WIDTH: usize = 80;
+
+/// A command and what it does, in lines of [`HELP_WIDTH`] columns.
+fn folded(name: &str, about: &str) -> String {
+    const INDENT: usize = 14;
+    let mut text = format!("  {name:<width$}", width = INDENT - 2);
+    let mut column = INDENT;
+    for (number, word) in about.split_whitespace().enumerate() {
+        let width = word.chars().count();
+        if number > 0 && column + 1 + width > HELP_WIDTH {
+            text += &format!("\n{:INDENT$}", "");
+            column = INDENT;
+        } else if number > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text += word;
+        column += width;
+    }
+    text + "\n"
 }
 
 impl Cli {
@@ -328,4 +404,40 @@ fn virtual_bench(cache: &Path, cpus: u32) -> Result<VirtualBench> {
 
 fn catalog() -> Result<Catalog> {
     Ok(Catalog::open(&paths::cache_dir()?)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_command_is_in_one_group_of_the_help() {
+        let grouped: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| *names)
+            .copied()
+            .collect();
+        assert_eq!(GROUPS[0].1.len(), 10);
+        for (name, _) in shown() {
+            let found = grouped.iter().filter(|grouped| **grouped == name).count();
+            assert_eq!(
+                found, 1,
+                "{name}: GROUPS of commands.rs has it {found} times"
+            );
+        }
+        assert_eq!(grouped.len(), shown().len());
+    }
+
+    #[test]
+    fn the_help_is_no_wider_than_a_terminal() {
+        let help = <Cli as clap::CommandFactory>::command()
+            .render_help()
+            .to_string();
+        let wide: Vec<&str> = help
+            .lines()
+            .filter(|line| line.chars().count() > HELP_WIDTH)
+            .collect();
+        assert!(wide.is_empty(), "{wide:#?}");
+        assert!(help.contains("What most people need:\n  run "), "{help}");
+    }
 }

@@ -138,7 +138,9 @@ pub enum StoreError {
         reason: String,
     },
     /// A server was named, and this build reaches none.
-    #[error("expected a file: this build of Punctual has no PostgreSQL; `./build` makes one that has")]
+    #[error(
+        "expected a file: this build of Punctual has no PostgreSQL; `./build` makes one that has"
+    )]
     NoServers,
     /// The certificates cannot be read by which a server proves who it is.
     #[error("cannot read the certificates that this machine trusts")]
