@@ -364,6 +364,35 @@ fn every_quoted_output_has_a_block_and_a_command() {
     );
 }
 
+/// A reader sees what to type: the comment that `tools/quote` reads is not on a rendered page. The
+/// tutorial has its commands in blocks of their own, with the path that they have after `./build`;
+/// CONTRIBUTING shows such a comment.
+#[test]
+fn every_quoted_output_shows_its_command() {
+    let mut hidden = Vec::new();
+    let others = ["TUTORIAL.md", "CONTRIBUTING.md"];
+    let is_other = |path: &Path| others.iter().any(|other| path.ends_with(other));
+    for path in files("md").into_iter().filter(|path| !is_other(path)) {
+        let text = fs::read_to_string(&path).unwrap();
+        for rest in text.split("\n<!-- output of: ").skip(1) {
+            let (command, rest) = rest.split_once(" -->\n").unwrap();
+            let block = rest.split("```").nth(1).unwrap_or_default();
+            let mut shown = block
+                .lines()
+                .skip(1)
+                .take_while(|line| line.starts_with("$ "));
+            if !shown.any(|line| line.strip_prefix("$ ") == Some(command)) {
+                hidden.push(format!("{}: {command}", path.display()));
+            }
+        }
+    }
+    assert!(
+        hidden.is_empty(),
+        "no line `$ COMMAND`:\n{}",
+        hidden.join("\n")
+    );
+}
+
 #[test]
 fn each_file_of_tests_is_run() {
     let tests = root().join("tests");

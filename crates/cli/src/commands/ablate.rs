@@ -45,7 +45,7 @@ Each is measured with the same seeds as the base, and compared as `punctual comp
 does. What changes most comes first, with the path that it takes away or adds. What
 the store holds is not measured again: the same command goes on after Ctrl-C.
 
-Exit status: 0 all was measured; 3 not all; 1 and 2 as ever.";
+Exit status: 0 all was measured; 3 not all; 1 an error; 2 a wrong request.";
 
 /// Tell which of many options does anything: one at a time, against a base
 #[derive(Debug, Args)]

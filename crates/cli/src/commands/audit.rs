@@ -25,8 +25,8 @@ Examples:
 docs/method/isolation.md has what came of it.";
 
 /// List all that interrupted threads which were to be left alone (probes noise
-/// and tick), and which CPU and thread sent it: runs are lived through again,
-/// every instruction watched
+/// and tick), and which CPU and thread sent it: Punctual repeats the runs
+/// and watches each instruction
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Audit {

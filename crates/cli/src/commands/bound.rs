@@ -23,8 +23,8 @@ Examples:
 
 docs/method/bound.md says what is bounded, and by what.";
 
-/// Bound the scheduling latency of runs on PREEMPT_RT: they are lived through
-/// again, every instruction watched
+/// Bound the scheduling latency of runs on PREEMPT_RT: Punctual
+/// repeats them and watches each instruction
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Bound {

@@ -58,7 +58,7 @@ What the store holds is not measured again: after Ctrl-C, a crash or the end of
 the budget the same command goes on.
 
 Exit status: 0 all is measured, and fit where there are limits; 4 unfit;
-5 undecided; 3 something is missing; 1 a run has failed; 2 as ever.";
+5 undecided; 3 something is missing; 1 a run has failed; 2 a wrong request.";
 
 /// How wide the lines are that the store keeps of what was said.
 const TOLD_WIDTH: usize = 100;

@@ -30,8 +30,8 @@ Examples:
   punctual explain r7 --captured --trace     what the kernel's tracer had noted
   punctual explain r3 --probe mutex --variant release";
 
-/// Tell why a sample was late, or where its time went: the run is lived through
-/// again, watched
+/// Tell why a sample was late, or where its time went: Punctual
+/// repeats the run and watches each instruction
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Explain {
@@ -49,8 +49,8 @@ pub struct Explain {
     /// Compare with the same sample, or the worst one, of this run
     #[arg(long, value_name = "OTHER")]
     compare: Option<String>,
-    /// Tell what the kernel's own tracer has caught (`punctual run --trace-above`); so it is
-    /// with each run in real time, which cannot be lived through again
+    /// Tell what the kernel's own tracer has caught (`punctual run --trace-above`): the only way
+    /// for a run in real time, which cannot be repeated
     #[arg(long)]
     captured: bool,
     /// Print JSON

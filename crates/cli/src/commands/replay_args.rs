@@ -134,10 +134,7 @@ impl ReplayArgs {
                 break;
             }
             if !self.quiet {
-                say!(
-                    "{} is lived through again, to tell why it broke a limit",
-                    run.id
-                );
+                say!("Repeating {}, to find out why it broke a limit", run.id);
             }
             let Some(told) = self.stories(run, &own, cancel) else {
                 break;
@@ -167,8 +164,8 @@ impl ReplayArgs {
     pub fn machine(&self, run: &Run) -> Result<(Repeater, Machine)> {
         if !run.is_virtual() {
             return Err(UsageError(format!(
-                "{id} was measured in real time: only runs of the virtual bench can be lived \
-                 through again. `punctual explain {id}` tells what the kernel's tracer has caught",
+                "{id} was measured in real time: only runs of the virtual bench can be \
+                 repeated. `punctual explain {id}` tells what the kernel's tracer has caught",
                 id = run.id,
             ))
             .into());

@@ -63,15 +63,12 @@ fn share(work: &Work) -> f64 {
 fn line(load: &str, work: &Work) -> String {
     let (span, worker) = (seconds(work.span), short(&work.worker));
     let Some(periods) = work.periods() else {
-        return format!(
-            "Load {load}: in {span} `{worker}` was done {} ({} {}).",
-            match work.rounds {
-                0 => "not once to its end".to_owned(),
-                rounds => format!("{rounds} time"),
-            },
-            thousands(work.amount),
-            work.unit,
-        );
+        let times = match work.rounds {
+            0 => "did not finish once".to_owned(),
+            rounds => format!("finished {rounds} time"),
+        };
+        let (amount, unit) = (thousands(work.amount), &work.unit);
+        return format!("Load {load}: in {span} `{worker}` {times} ({amount} {unit}).");
     };
     let (period, percent) = (seconds(work.period), periods * 100.0);
     format!(
@@ -108,12 +105,12 @@ mod tests {
         let rounds = told(|work| work.rounds = 1);
         assert_eq!(rounds.len(), 2);
         assert!(
-            rounds[0].contains("`hackbench -g 1 -l 100` was done 1 time"),
+            rounds[0].contains("`hackbench -g 1 -l 100` finished 1 time"),
             "{rounds:?}"
         );
         let none = told(|work| work.rounds = 0);
         assert!(
-            none[1].contains("not once to its end (88,150 lines)"),
+            none[1].contains("did not finish once (88,150 lines)"),
             "{none:?}"
         );
         assert!(told(|work| (work.rounds, work.endless) = (0, true)).is_empty());
