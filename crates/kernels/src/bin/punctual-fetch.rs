@@ -3,22 +3,30 @@
 //! `./demo` fetches them while the rest is compiled.
 #![forbid(unsafe_code)]
 
+use std::error::Error;
 use std::process::ExitCode;
 
-use punctual_kernels::{Catalog, KernelError, paths};
+use punctual_kernels::{Catalog, paths};
 
 fn main() -> ExitCode {
     let ids: Vec<String> = std::env::args().skip(1).collect();
     match fetch(&ids) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("punctual-fetch: {error}");
+            // The whole chain on one line, as `punctual` prints it.
+            let mut said = error.to_string();
+            let mut cause = error.source();
+            while let Some(error) = cause {
+                said += &format!(": {error}");
+                cause = error.source();
+            }
+            eprintln!("punctual-fetch: {said}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn fetch(ids: &[String]) -> Result<(), KernelError> {
+fn fetch(ids: &[String]) -> Result<(), Box<dyn Error>> {
     let catalog = Catalog::open(&paths::cache_dir()?)?;
     for id in ids {
         let kernel = catalog.fetch(id, false, &mut |message| eprintln!("{message}"))?;
