@@ -9,7 +9,7 @@
 //! Any number of threads and processes may use a store at the same time.
 #![forbid(unsafe_code)]
 // What only servers need stays, unused.
-#![cfg_attr(not(feature = "postgresql"), allow(dead_code))]
+#![cfg_attr(not(feature = "postgresql"), allow(dead_code, unused_variables))]
 
 #[cfg(feature = "postgresql")]
 mod address;
