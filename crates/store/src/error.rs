@@ -352,6 +352,7 @@ impl StoreError {
                 | Self::UnknownCampaign { .. }
                 | Self::Needed { .. }
                 | Self::Url { .. }
+                | Self::NoServers
         )
     }
 }
