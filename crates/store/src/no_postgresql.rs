@@ -108,6 +108,7 @@ pub fn columns(row: &ServerRow) -> Vec<String> {
 }
 
 /// What a server said, with the store in which it was found.
+#[allow(clippy::needless_pass_by_value)] // As the other one is.
 pub fn error(source: Error, _: &Place) -> StoreError {
     match source {}
 }

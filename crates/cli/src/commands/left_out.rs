@@ -15,7 +15,7 @@ macro_rules! left_out {
         #[doc = $about]
         #[derive(Debug, Args)]
         pub struct $command {
-            /// Whatever it would be given
+            /// What it would be given
             #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
             words: Vec<OsString>,
         }
@@ -25,7 +25,7 @@ macro_rules! left_out {
             /// # Errors
             /// Always.
             pub fn run(self) -> Result<ExitStatus> {
-                Err(left_out(concat!("`punctual ", $name, "`")))
+                Err(left_out($name, &self.words))
             }
         }
     };
@@ -50,11 +50,13 @@ left_out!(
     "Print the manual page: not in this build, which `./build` completes"
 );
 
-/// What is missing, and how to get it.
-fn left_out(what: &str) -> anyhow::Error {
+/// What is missing, as it was asked for, and how to get it.
+fn left_out(name: &str, words: &[OsString]) -> anyhow::Error {
+    let words = words.iter().map(|word| format!(" {}", word.to_string_lossy()));
+    let words: String = words.collect();
     UsageError(format!(
-        "{what} is not in this build, which has what ./demo needs: `./build` makes \
-         target/release/punctual, which has all"
+        "`punctual {name}{words}` is not in this build, which has what ./demo needs: `./build` \
+         makes target/release/punctual, which has all"
     ))
     .into()
 }
