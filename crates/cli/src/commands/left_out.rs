@@ -52,7 +52,9 @@ left_out!(
 
 /// What is missing, as it was asked for, and how to get it.
 fn left_out(name: &str, words: &[OsString]) -> anyhow::Error {
-    let words = words.iter().map(|word| format!(" {}", word.to_string_lossy()));
+    let words = words
+        .iter()
+        .map(|word| format!(" {}", word.to_string_lossy()));
     let words: String = words.collect();
     UsageError(format!(
         "`punctual {name}{words}` is not in this build, which has what ./demo needs: `./build` \
