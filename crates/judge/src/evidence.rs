@@ -74,7 +74,7 @@ impl<'a> Evidence<'a> {
         };
         let gap = |run: &&Run| {
             let gap = gap(run, key)?;
-            Some(format!("{} (seed {}): {gap}", run.id, run.seed))
+            Some(format!("{}: {gap}", named(run)))
         };
         Self {
             found: subject.runs.iter().filter_map(of_run).collect(),
@@ -111,12 +111,43 @@ impl<'a> Evidence<'a> {
     }
 
     /// A figure of each run; an error where a run has none.
-    pub fn figures(&self, figure: &Figure) -> Result<Vec<f64>, String> {
+    pub fn figures(&self, figure: &Figure) -> Result<Figures, String> {
         let of_run = |(run, recording): &(&Run, &Recording)| {
-            figure_of(run, recording, figure)
-                .map_err(|why| format!("{} (seed {}): {why}", run.id, run.seed))
+            figure_of(run, recording, figure).map_err(|why| format!("{}: {why}", named(run)))
         };
-        self.found.iter().map(of_run).collect()
+        let both: Result<Vec<(f64, f64)>, String> = self.found.iter().map(of_run).collect();
+        let (low, high) = both?.into_iter().unzip();
+        Ok(Figures { low, high })
+    }
+
+    /// Whether all runs that have it were measured by other programs: these have no seeds.
+    pub fn is_imported(&self) -> bool {
+        !self.found.is_empty() && self.found.iter().all(|(run, _)| run.is_imported())
+    }
+
+    /// Why a figure is not known more closely than it is, and how it would be.
+    pub fn distribution_gap(&self) -> String {
+        let mut all = self.found.iter();
+        let gap = all.find_map(|(_, one)| one.distribution_gap());
+        gap.map_or(String::new(), |gap| format!(": {gap}"))
+    }
+}
+
+/// A figure of each run: the least and the most that it may be, where samples were only counted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// The least, run by run.
+    pub low: Vec<f64>,
+    /// The most, run by run.
+    pub high: Vec<f64>,
+}
+
+/// How a run is named in a reason: with its seed, where it has one.
+pub fn named(run: &Run) -> String {
+    if run.is_imported() {
+        run.id.clone()
+    } else {
+        format!("{} (seed {})", run.id, run.seed)
     }
 }
 
@@ -236,20 +267,25 @@ fn above(recording: &Recording, bound: Nanos) -> (u64, u64) {
     (least, bins(&|_, high| high > bound.0))
 }
 
-fn figure_of(run: &Run, recording: &Recording, figure: &Figure) -> Result<f64, String> {
-    let known = |value: Option<Nanos>| value.map(|value| value.0 as f64);
+/// The least and the most that a figure may be.
+fn figure_of(run: &Run, recording: &Recording, figure: &Figure) -> Result<(f64, f64), String> {
+    let known = |value: Option<Nanos>| value.map(|value| (value.0 as f64, value.0 as f64));
     let none = || "there is no sample".to_owned();
     match figure {
         Figure::Worst => known(recording.max()).ok_or_else(none),
         Figure::Mean | Figure::Quantile(_) if recording.count == 0 => Err(none()),
-        Figure::Mean => Ok(recording.sum.0 as f64 / recording.count as f64),
+        Figure::Mean => recording.mean_between().ok_or_else(none),
         Figure::Quantile(share) if recording.count > 1 && !supports(recording.count, *share) => {
             let count = recording.count;
             Err(format!("{count} samples are too few for {figure}"))
         }
-        Figure::Quantile(share) => known(Quantiles::of(std::iter::once(recording)).at(*share))
+        Figure::Quantile(share) => Quantiles::of(std::iter::once(recording))
+            .between(*share)
+            .map(|(low, high)| (low.0 as f64, high.0 as f64))
             .ok_or_else(|| format!("{figure} is among samples above the histogram's range")),
-        Figure::Cpu | Figure::Work(_) => work_of(run, recording, figure),
+        Figure::Cpu | Figure::Work(_) => {
+            work_of(run, recording, figure).map(|amount| (amount, amount))
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::compare::{Pair, Verdict, compare_rows};
 use crate::difference::is_identical;
-use crate::evidence::{Evidence, Subject, subjects};
+use crate::evidence::{Evidence, Subject, named, subjects};
 use crate::rule::Rule;
 use crate::typical::{Typical, runs_for_typical, typical};
 use crate::verdict::{Answer, Decisive, Fitness, Judgement, More, Why, upright};
@@ -223,7 +223,10 @@ impl Case<'_> {
             samples: evidence.samples(),
             time: evidence.time(),
             excluded: excluded.map(|bounds| bounds.upper),
-            more: found.more,
+            more: found.more.map(|more| match more {
+                More::Runs(runs) if evidence.is_imported() => More::Imports(runs),
+                more => more,
+            }),
         }
     }
 
@@ -253,10 +256,7 @@ impl Case<'_> {
         // answer, too.
         let is_empty = |(_, one): &&(&Run, &Recording)| one.count == 0 && one.observed().is_none();
         if let Some((run, _)) = evidence.found.iter().find(is_empty) {
-            return Found::gap(format!(
-                "{} (seed {}): there is no sample",
-                run.id, run.seed
-            ));
+            return Found::gap(format!("{}: there is no sample", named(run)));
         }
         if evidence.found.is_empty() {
             return Found::gap("there is no sample".to_owned());
@@ -286,7 +286,12 @@ impl Case<'_> {
     fn rare(&self, evidence: &Evidence<'_>, above: Nanos, once_in: Nanos) -> Found {
         let (least, most) = evidence.above(above);
         let (Some(lower), Some(upper)) = (least.rate(self.level), most.rate(self.level)) else {
-            return Found::gap("the measured time is not known".to_owned());
+            let how = if evidence.is_imported() {
+                ": import says it with --interval"
+            } else {
+                ""
+            };
+            return Found::gap(format!("the measured time is not known{how}"));
         };
         let limit = once_in.as_secs_f64();
         let per_limit = (lower.lower * limit, upper.upper * limit);
@@ -304,6 +309,16 @@ impl Case<'_> {
                 more => Found::new(Fitness::Undecided, why, Some(More::Runs(more))),
             };
         }
+        if lower.upper * limit < 1.0 || upper.lower * limit >= 1.0 {
+            // No further time decides it: the bound falls into a bin.
+            return Found::gap(format!(
+                "at least {} and at most {} of {} samples are above {above}{}",
+                least.count(),
+                most.count(),
+                evidence.samples(),
+                evidence.distribution_gap()
+            ));
+        }
         let time = most.time().as_secs_f64();
         let more = Nanos(((per_limit.1 - 1.0) * time * 1e9).ceil() as i64);
         Found::new(Fitness::Undecided, why, Some(More::Time(more)))
@@ -314,15 +329,26 @@ impl Case<'_> {
             Ok(figures) => figures,
             Err(why) => return Found::gap(why),
         };
-        if figures.is_empty() {
+        if figures.low.is_empty() {
             return Found::gap("it was not measured".to_owned());
         }
-        let (limit, values) = upright(bound, &figures);
-        let why = Why::Typical {
-            within: values.iter().filter(|one| **one <= limit).count(),
-            middle: middle(&figures),
+        let judged = |figures: &[f64]| {
+            let (limit, values) = upright(bound, figures);
+            let within = values.iter().filter(|one| **one <= limit).count();
+            (typical(&values, limit, self.level), within)
         };
-        match typical(&values, limit, self.level) {
+        let ((found, within), (other, _)) = (judged(&figures.high), judged(&figures.low));
+        if found != other {
+            // The bound falls into a bin: nothing is told by how it was rounded.
+            let [low, high] = [&figures.low, &figures.high].map(|all| figure.shown(middle(all)));
+            let gap = evidence.distribution_gap();
+            return Found::gap(format!("{figure} is somewhere from {low} to {high}{gap}"));
+        }
+        let why = Why::Typical {
+            within,
+            middle: middle(&figures.high),
+        };
+        match found {
             Typical::Within => self.fit(evidence, why),
             Typical::Above => Found::new(Fitness::Unfit, why, None),
             Typical::Undecided { more } => {
@@ -344,15 +370,35 @@ impl Case<'_> {
         if let Some(gap) = &than.gap {
             return Found::gap(gap.clone());
         }
-        let pair = match (evidence.figures(figure), than.figures(figure)) {
-            (Ok(of), Ok(figures)) => Pair {
-                is_identical: of == figures && is_identical(&evidence.found, &than.found),
-                of,
-                than: figures,
-                runs: Vec::new(),
-            },
+        let (of, reference) = match (evidence.figures(figure), than.figures(figure)) {
+            (Ok(of), Ok(reference)) => (of, reference),
             (Err(why), _) | (_, Err(why)) => return Found::gap(why),
         };
+        let is_identical = of == reference && is_identical(&evidence.found, &than.found);
+        let judged = |of: &[f64], than: &[f64]| {
+            let pair = Pair {
+                is_identical,
+                of: of.to_vec(),
+                than: than.to_vec(),
+                runs: Vec::new(),
+            };
+            self.ratio(pair, bound)
+        };
+        // The largest ratio that the bins allow, and the least.
+        let found = judged(&of.high, &reference.low);
+        if is_identical || (of.low == of.high && reference.low == reference.high) {
+            return found;
+        }
+        let other = judged(&of.low, &reference.high);
+        if found.fitness == other.fitness {
+            return found;
+        }
+        let gap = evidence.distribution_gap() + &than.distribution_gap();
+        Found::gap(format!("{figure} is not known closely enough{gap}"))
+    }
+
+    /// The ratio of two subjects against a bound.
+    fn ratio(&self, pair: Pair, bound: Bound) -> Found {
         let fewest = pair.of.len().min(pair.than.len());
         // Each bound by itself at the level: both together at twice of it.
         let rule = Rule {
@@ -416,6 +462,7 @@ fn worst(evidence: &Evidence<'_>) -> Option<Decisive> {
         Some(Decisive {
             run: run.id.clone(),
             seed: run.seed,
+            is_imported: run.is_imported(),
             value,
             seq: sample.map(|one| one.seq),
             at: sample.map(|one| one.at),

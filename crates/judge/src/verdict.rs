@@ -91,6 +91,8 @@ pub struct Decisive {
     pub run: String,
     /// The run's seed.
     pub seed: u64,
+    /// Whether another program has measured it, which has no seed.
+    pub is_imported: bool,
     /// What it was.
     pub value: Nanos,
     /// Its number; `None` where samples were only counted.
@@ -151,6 +153,8 @@ pub enum Why {
 pub enum More {
     /// At least so many further runs with seeds of their own.
     Runs(usize),
+    /// At least so many further runs of a program that knows no seeds.
+    Imports(usize),
     /// At least so much more measured time without a further sample above the bound.
     Time(Nanos),
     /// A measurement without the gap.
@@ -162,6 +166,8 @@ impl fmt::Display for More {
         match self {
             Self::Runs(1) => f.write_str("at least 1 more run with a seed of its own"),
             Self::Runs(runs) => write!(f, "at least {runs} more runs with seeds of their own"),
+            Self::Imports(1) => f.write_str("at least 1 more run"),
+            Self::Imports(runs) => write!(f, "at least {runs} more runs"),
             Self::Time(time) => {
                 write!(
                     f,
@@ -232,8 +238,12 @@ impl Answer {
                 || "the worst sample".to_owned(),
                 |seq| format!("sample {seq}"),
             );
-            let (run, seed, value) = (&one.run, one.seed, one.value);
-            format!("{which} of {run} (seed {seed}) was {value}, {times:.1} times {bound}")
+            let (run, value) = (&one.run, one.value);
+            let seed = match one.is_imported {
+                true => String::new(),
+                false => format!(" (seed {})", one.seed),
+            };
+            format!("{which} of {run}{seed} was {value}, {times:.1} times {bound}")
         });
         match self.runs {
             1 => worst,

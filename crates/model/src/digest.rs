@@ -69,17 +69,36 @@ impl Hasher {
         for sample in recording.samples.iter() {
             self.sample(sample);
         }
-        for bin in recording.histogram.bins() {
+        for bin in recording.histogram.own() {
             self.number(bin.low.0);
             self.number(bin.count as i64);
         }
         self.number(recording.histogram.overflow() as i64);
         self.number(recording.histogram.negative() as i64);
+        self.foreign(recording);
         for sample in &recording.worst {
             self.sample(*sample);
         }
         for work in work {
             self.work(work);
+        }
+    }
+
+    /// Bins of another program's, where there are any, with what alone tells the extremes.
+    fn foreign(&mut self, recording: &Recording) {
+        let bins: Vec<_> = recording.histogram.foreign().collect();
+        if bins.is_empty() {
+            return;
+        }
+        self.text("foreign bins");
+        self.number(bins.len() as i64);
+        for bin in bins {
+            self.number(bin.low.0);
+            self.number(bin.high.0);
+            self.number(bin.count as i64);
+        }
+        for extreme in [recording.min(), recording.max()].into_iter().flatten() {
+            self.number(extreme.0);
         }
     }
 
@@ -124,6 +143,18 @@ mod tests {
         assert_eq!(digest_of(&first), digest_of(&same));
         assert_ne!(digest_of(&first), digest_of(&recording(&[1, 2, 4])));
         assert_eq!(digest_of(&first).len(), 64);
+    }
+
+    #[test]
+    fn an_edge_of_a_foreign_bin_changes_the_digest() {
+        let with = |high| {
+            let mut recording = recording(&[1]);
+            let (low, high) = (Nanos(0), Nanos(high));
+            recording.histogram.record_between(low, high, 1);
+            digest(&[recording], &[], &[])
+        };
+        assert_eq!(with(9), with(9));
+        assert_ne!(with(9), with(8));
     }
 
     #[test]

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A histogram of nanoseconds that loses nothing in silence.
 
+use std::collections::BTreeMap;
+use std::iter;
+
 use hdrhistogram::Histogram as Hdr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -21,11 +24,17 @@ pub const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// Counts of samples by value: log-linear bins, fixed range, no allocation when recording.
 ///
+/// What another program has counted has bins of its own: [`record_between`](Self::record_between)
+/// keeps their edges as they are, down to a single value and up to "somewhere between the
+/// smallest and the largest".
+///
 /// The sum of all bins, plus [`overflow`](Self::overflow), plus
 /// [`negative`](Self::negative) is always the number of values recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histogram {
     bins: Hdr<u64>,
+    /// Bins with edges of their own, both included.
+    foreign: BTreeMap<(i64, i64), u64>,
     overflow: u64,
     negative: u64,
 }
@@ -40,6 +49,7 @@ impl Histogram {
             .expect("the constants above are valid bounds");
         Self {
             bins,
+            foreign: BTreeMap::new(),
             overflow: 0,
             negative: 0,
         }
@@ -59,9 +69,38 @@ impl Histogram {
         }
     }
 
+    /// Counts `n` values of which no more is known than that each is from `low` to `high`.
+    pub fn record_between(&mut self, low: Nanos, high: Nanos, n: u64) {
+        let (low, high) = (low.min(high), low.max(high));
+        if n > 0 {
+            let count = self.foreign.entry((low.0, high.0)).or_default();
+            *count = count.saturating_add(n);
+        }
+    }
+
+    /// The bins with the edges that all histograms have, lowest first.
+    pub fn own(&self) -> impl Iterator<Item = Bin> + '_ {
+        self.bins.iter_recorded().map(|bin| Bin {
+            low: Nanos(self.bins.lowest_equivalent(bin.value_iterated_to()) as i64),
+            high: Nanos(self.bins.highest_equivalent(bin.value_iterated_to()) as i64),
+            count: bin.count_at_value(),
+        })
+    }
+
+    /// The bins with edges of their own, lowest first.
+    pub fn foreign(&self) -> impl Iterator<Item = Bin> + '_ {
+        let bins = self.foreign.iter();
+        bins.map(|(&(low, high), &count)| Bin {
+            low: Nanos(low),
+            high: Nanos(high),
+            count,
+        })
+    }
+
     /// Forgets all values, and keeps its memory.
     pub fn clear(&mut self) {
         self.bins.reset();
+        self.foreign.clear();
         (self.overflow, self.negative) = (0, 0);
     }
 
@@ -73,6 +112,9 @@ impl Histogram {
         self.bins
             .add(&other.bins)
             .expect("all histograms have the same bounds");
+        for bin in other.foreign() {
+            self.record_between(bin.low, bin.high, bin.count);
+        }
         self.overflow = self.overflow.saturating_add(other.overflow);
         self.negative = self.negative.saturating_add(other.negative);
     }
@@ -80,7 +122,13 @@ impl Histogram {
     /// How many values were recorded, those outside of the bins included.
     pub fn count(&self) -> u64 {
         let outside = self.overflow.saturating_add(self.negative);
-        self.bins.len().saturating_add(outside)
+        self.inside().saturating_add(outside)
+    }
+
+    /// How many values have a bin.
+    fn inside(&self) -> u64 {
+        let foreign = self.foreign.values().copied();
+        foreign.fold(self.bins.len(), u64::saturating_add)
     }
 
     /// How many values were above [`HIGHEST`].
@@ -93,25 +141,43 @@ impl Histogram {
         self.negative
     }
 
-    /// The value that a share `q` (0 to 1) of all values does not exceed, to the
-    /// precision of a bin. `None` where the histogram cannot tell: it is empty, or
-    /// the rank falls among the values outside of its bins.
+    /// The value that a share `q` (0 to 1) of all values does not exceed, as the upper edge of
+    /// a bin. `None` where the histogram cannot tell: it is empty, the rank falls among the
+    /// values outside of its bins, or the bin is wider than one of its own would be.
     pub fn quantile(&self, q: f64) -> Option<Nanos> {
-        let rank = ((q * self.count() as f64).ceil() as u64).max(1);
-        let inside = rank.checked_sub(self.negative)?;
-        if inside == 0 || inside > self.bins.len() {
-            return None;
-        }
-        let inside_q = inside as f64 / self.bins.len() as f64;
-        Some(Nanos(self.bins.value_at_quantile(inside_q) as i64))
+        let (low, high) = self.quantile_between(q)?;
+        is_close(low, high).then_some(high)
     }
 
-    /// The bins that are not empty, lowest first.
+    /// The lowest and the highest value that the same may be; `None` where it is empty, or the
+    /// rank falls among the values outside of its bins.
+    pub fn quantile_between(&self, q: f64) -> Option<(Nanos, Nanos)> {
+        let rank = ((q * self.count() as f64).ceil() as u64).max(1);
+        let rank = rank.checked_sub(self.negative)?;
+        if rank == 0 || rank > self.inside() {
+            return None;
+        }
+        if self.foreign.is_empty() {
+            let inside_q = rank as f64 / self.bins.len() as f64;
+            let high = self.bins.value_at_quantile(inside_q);
+            let low = self.bins.lowest_equivalent(high);
+            return Some((Nanos(low as i64), Nanos(high as i64)));
+        }
+        // Bins may overlap: as low as if each value were at its bin's lower edge.
+        let mut highs: Vec<(Nanos, u64)> = self.bins().map(|bin| (bin.high, bin.count)).collect();
+        highs.sort_unstable();
+        let low = at_rank(self.bins().map(|bin| (bin.low, bin.count)), rank)?;
+        Some((low, at_rank(highs.into_iter(), rank)?))
+    }
+
+    /// The bins that are not empty, lowest first. Those that another program has made may
+    /// overlap.
     pub fn bins(&self) -> impl Iterator<Item = Bin> + '_ {
-        self.bins.iter_recorded().map(|bin| Bin {
-            low: Nanos(self.bins.lowest_equivalent(bin.value_iterated_to()) as i64),
-            high: Nanos(self.bins.highest_equivalent(bin.value_iterated_to()) as i64),
-            count: bin.count_at_value(),
+        let (mut own, mut foreign) = (self.own().peekable(), self.foreign().peekable());
+        iter::from_fn(move || match (own.peek(), foreign.peek()) {
+            (Some(one), Some(other)) if other.low < one.low => foreign.next(),
+            (None, _) => foreign.next(),
+            _ => own.next(),
         })
     }
 
@@ -121,10 +187,11 @@ impl Histogram {
     ///
     /// This is the correction for coordinated omission of Gil Tene's `HdrHistogram`
     /// (`recordValueWithExpectedInterval`), made from the bins after the fact. `None` where
-    /// there is no interval, or where more than [`CORRECTIONS_MAX`] samples would have to be
+    /// there is no interval, where bins are too wide to tell by how much a value was late, or
+    /// where more than [`CORRECTIONS_MAX`] samples would have to be
     /// added: such values are no latencies of that interval.
     pub fn corrected_for(&self, interval: Nanos) -> Option<Self> {
-        if interval <= Nanos::ZERO {
+        if interval <= Nanos::ZERO || !self.foreign().all(|bin| is_close(bin.low, bin.high)) {
             return None;
         }
         let steps = |bin: Bin| ((bin.high.0 - 1) / interval.0).unsigned_abs();
@@ -141,6 +208,22 @@ impl Histogram {
         }
         Some(corrected)
     }
+}
+
+/// Whether a bin with these edges is no wider than one of a histogram's own may be.
+pub fn is_close(low: Nanos, high: Nanos) -> bool {
+    let width = high.0.abs_diff(low.0);
+    width <= low.0.unsigned_abs().max(high.0.unsigned_abs()) / 1_000
+}
+
+/// The value of that rank, from 1.
+fn at_rank(sorted: impl Iterator<Item = (Nanos, u64)>, rank: u64) -> Option<Nanos> {
+    let mut seen = 0_u64;
+    let mut found = sorted.filter(|(_, count)| {
+        seen = seen.saturating_add(*count);
+        seen >= rank
+    });
+    found.next().map(|(value, _)| value)
 }
 
 impl Default for Histogram {
@@ -166,13 +249,20 @@ struct Sparse {
     bins: Vec<(i64, u64)>,
     overflow: u64,
     negative: u64,
+    /// Bins with edges of their own: lowest value, highest value, count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    foreign: Vec<(i64, i64, u64)>,
 }
 
 impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let bins = self.bins().map(|bin| (bin.low.0, bin.count)).collect();
+        let own = self.own().map(|bin| (bin.low.0, bin.count));
+        let foreign = self.foreign();
         Sparse {
-            bins,
+            bins: own.collect(),
+            foreign: foreign
+                .map(|one| (one.low.0, one.high.0, one.count))
+                .collect(),
             overflow: self.overflow,
             negative: self.negative,
         }
@@ -190,6 +280,13 @@ impl<'de> Deserialize<'de> for Histogram {
                 return Err(serde::de::Error::custom(found));
             }
             histogram.record_n(Nanos(low), count);
+        }
+        for (low, high, count) in sparse.foreign {
+            if low > high {
+                let found = format!("a histogram bin from {low} to {high} ns");
+                return Err(serde::de::Error::custom(found));
+            }
+            histogram.record_between(Nanos(low), Nanos(high), count);
         }
         histogram.overflow = histogram.overflow.saturating_add(sparse.overflow);
         histogram.negative = sparse.negative;
@@ -245,6 +342,39 @@ mod tests {
         assert_eq!(histogram.quantile(0.5), Some(Nanos(500)));
         assert_eq!(histogram.quantile(1.0), Some(Nanos(1000)));
         assert_eq!(Histogram::new().quantile(0.5), None);
+    }
+
+    #[test]
+    fn a_quantile_lies_between_the_edges_of_a_bin_of_any_width() {
+        let mut counted = Histogram::new();
+        let between = |low, high| Some((Nanos(low), Nanos(high)));
+        // Whole microseconds, as they are written.
+        counted.record_between(Nanos(5_000), Nanos(5_000), 9);
+        counted.record_between(Nanos(9_000), Nanos(9_000), 1);
+        assert_eq!(counted.quantile(0.5), Some(Nanos(5_000)));
+        assert_eq!(counted.quantile_between(1.0), between(9_000, 9_000));
+        // Somewhere between the smallest and the largest.
+        let mut unknown = Histogram::new();
+        unknown.record_between(Nanos(1), Nanos(1), 1);
+        unknown.record_between(Nanos(1), Nanos(99), 98);
+        unknown.record_between(Nanos(99), Nanos(99), 1);
+        assert_eq!(unknown.quantile_between(0.01), between(1, 1));
+        assert_eq!(unknown.quantile_between(0.5), between(1, 99));
+        assert_eq!((unknown.quantile(0.5), unknown.count()), (None, 100));
+        assert_eq!(unknown.corrected_for(Nanos(10)), None);
+        // Bins of both kinds, and such that overlap.
+        counted.record_n(Nanos(7_000), 5);
+        counted.record_between(Nanos(4_000), Nanos(8_000), 5);
+        let lows: Vec<i64> = counted.bins().map(|bin| bin.low.0).collect();
+        assert_eq!(lows, [4_000, 5_000, 7_000, 9_000]);
+        assert_eq!(counted.quantile_between(0.5), between(5_000, 7_003));
+        let mut bytes = Vec::new();
+        ciborium::into_writer(&counted, &mut bytes).unwrap();
+        let back: Histogram = ciborium::from_reader(bytes.as_slice()).unwrap();
+        assert_eq!(back, counted);
+        let mut twice = counted.clone();
+        twice.add(&back);
+        assert_eq!(twice.count(), 40);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Quantiles of samples: exact where every sample was kept, else as fine as the histogram.
 
-use crate::histogram::Histogram;
+use crate::histogram::{Histogram, is_close};
 use crate::recording::Recording;
 use crate::units::Nanos;
 
@@ -11,7 +11,12 @@ pub enum Quantiles {
     /// Every sample was kept; smallest first.
     Exact(Vec<Nanos>),
     /// Some were only counted.
-    Counted(Box<Histogram>),
+    Counted {
+        /// All of them.
+        histogram: Box<Histogram>,
+        /// The smallest and the largest, which are known exactly.
+        reach: Option<(Nanos, Nanos)>,
+    },
 }
 
 impl Quantiles {
@@ -23,22 +28,40 @@ impl Quantiles {
             values.sort_unstable();
             return Self::Exact(values);
         }
-        let mut gathered = Histogram::new();
+        let mut histogram = Box::new(Histogram::new());
+        let lowest = recordings.clone().filter_map(Recording::min).min();
+        let highest = recordings.clone().filter_map(Recording::max).max();
         for recording in recordings {
-            gathered.add(&recording.histogram);
+            histogram.add(&recording.histogram);
         }
-        Self::Counted(Box::new(gathered))
+        let reach = lowest.zip(highest);
+        Self::Counted { histogram, reach }
     }
 
     /// The value that a share `q` of all samples does not exceed; `None` where there is no
-    /// sample, or where that sample was not placed in a bin.
+    /// sample, where that sample was not placed in a bin, or where its bin is too wide to name
+    /// one value.
     pub fn at(&self, q: f64) -> Option<Nanos> {
+        let (low, high) = self.between(q)?;
+        is_close(low, high).then_some(high)
+    }
+
+    /// The lowest and the highest value that the same may be: equal where samples were kept,
+    /// else the edges of a bin. `None` where there is no sample, or where that sample was not
+    /// placed in a bin.
+    pub fn between(&self, q: f64) -> Option<(Nanos, Nanos)> {
         match self {
             Self::Exact(sorted) => {
                 let rank = (q * sorted.len() as f64).ceil() as usize;
-                sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied()
+                let found = sorted.get(rank.clamp(1, sorted.len().max(1)) - 1)?;
+                Some((*found, *found))
             }
-            Self::Counted(histogram) => histogram.quantile(q),
+            Self::Counted { histogram, reach } => {
+                let (low, high) = histogram.quantile_between(q)?;
+                let within =
+                    |value: Nanos| reach.map_or(value, |(least, most)| value.max(least).min(most));
+                Some((within(low), within(high)))
+            }
         }
     }
 }
@@ -93,6 +116,14 @@ mod tests {
         assert_eq!(quantile(&record(&[-5, 1 << 41], 0), 1.0), None);
         let both = [record(&[1, 2], 0), record(&[3, 4], 2)];
         assert_eq!(Quantiles::of(both.iter()).at(0.75), Some(Nanos(3)));
+    }
+
+    #[test]
+    fn a_bin_reaches_no_farther_than_the_samples_do() {
+        let counted = record(&[5_000, 9_000], 0);
+        let all = Quantiles::of(iter::once(&counted));
+        assert_eq!(all.at(1.0), Some(Nanos(9_000)));
+        assert_eq!(all.between(0.5), Some((Nanos(5_000), Nanos(5_003))));
     }
 
     #[test]

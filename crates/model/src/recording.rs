@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::capture::{CAPTURES_MOST, Capture};
 use crate::finding::{Fact, Facts, Findings};
-use crate::histogram::Histogram;
+use crate::histogram::{Histogram, is_close};
 use crate::key::RecordingKey;
+use crate::reason::Reason;
 use crate::units::Nanos;
 
 /// How many of the worst samples a recording keeps.
@@ -24,6 +25,14 @@ pub const TRACING_OVERHEAD: &str = "tracing_overhead_ns";
 
 /// The setting that says that nobody counted missed periods, and why.
 pub const MISSED: &str = "missed";
+
+/// The setting of a recording whose sum is not known exactly: how much larger than its sum says
+/// the mean may be, in ns.
+pub const MEAN_WITHIN: &str = "mean_within_ns";
+
+/// The setting that says why the distribution of samples is known only in part, and how it is
+/// to be had.
+pub const DISTRIBUTION: &str = "distribution";
 
 /// The finding of a probe whose samples are events: for how long it looked out for them.
 pub const OBSERVED: &str = "observed";
@@ -98,10 +107,28 @@ impl Recording {
         self.extremes.map(|(_, max)| max)
     }
 
-    /// The mean, rounded to a nanosecond.
+    /// The mean, rounded to a nanosecond; `None` where it is not known as closely as a
+    /// histogram would tell it.
     pub fn mean(&self) -> Option<Nanos> {
-        let count = i64::try_from(self.count).ok().filter(|count| *count > 0)?;
-        Some(Nanos((self.sum.0 as f64 / count as f64).round() as i64))
+        let (low, high) = self.mean_between()?;
+        let mean = Nanos(low.round() as i64);
+        is_close(mean, Nanos(high.round() as i64)).then_some(mean)
+    }
+
+    /// The least and the most that the mean may be, in nanoseconds: the same, where samples
+    /// were summed up. `None` where there is no sample.
+    pub fn mean_between(&self) -> Option<(f64, f64)> {
+        let within = self.settings.get(MEAN_WITHIN).and_then(Fact::number);
+        let low = (self.count > 0).then(|| self.sum.0 as f64 / self.count as f64)?;
+        Some((low, low + within.unwrap_or(0) as f64))
+    }
+
+    /// Why the distribution of samples is known only in part, and how it is to be had.
+    pub fn distribution_gap(&self) -> Option<&Reason> {
+        match self.settings.get(DISTRIBUTION) {
+            Some(Fact::Unknown { unknown }) => Some(unknown),
+            _ => None,
+        }
     }
 
     /// How many periods were missed; `None` where nobody counted them.

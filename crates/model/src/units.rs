@@ -20,14 +20,14 @@ impl Nanos {
     /// No time at all.
     pub const ZERO: Self = Self(0);
 
-    /// That many whole microseconds.
+    /// That many whole microseconds; at the end of the range no more than that.
     pub const fn from_micros(micros: i64) -> Self {
-        Self(micros * 1_000)
+        Self(micros.saturating_mul(1_000))
     }
 
-    /// That many whole milliseconds.
+    /// That many whole milliseconds; at the end of the range no more than that.
     pub const fn from_millis(millis: i64) -> Self {
-        Self(millis * 1_000_000)
+        Self(millis.saturating_mul(1_000_000))
     }
 
     /// The span in seconds, for drawing and printing only.
@@ -114,5 +114,11 @@ mod tests {
         assert_eq!(shown(-12_300), "-12.3 µs");
         assert_eq!(shown(4_000_000), "4.00 ms");
         assert_eq!(shown(1_250_000_000), "1.25 s");
+    }
+
+    #[test]
+    fn a_span_beyond_the_range_ends_at_it() {
+        assert_eq!(Nanos::from_micros(9_223_372_036_854_776), Nanos(i64::MAX));
+        assert_eq!(Nanos::from_millis(i64::MIN), Nanos(i64::MIN));
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The figures of one cell, over all of its seeds.
 
+use punctual_model::histogram::is_close;
 pub use punctual_model::quantiles::supports;
 use punctual_model::{Nanos, Quantiles, Recording};
 
@@ -11,8 +12,10 @@ use crate::matrix::Measured;
 pub struct Stats {
     /// How many samples there are, over all seeds.
     pub count: u64,
-    /// The mean of all samples.
+    /// The mean of all samples, where it is known as closely as a histogram tells a value.
     pub mean: Option<Nanos>,
+    /// The least and the most that it may be: the same, but for files of other programs.
+    pub mean_between: Option<(Nanos, Nanos)>,
     /// The smallest and the largest sample of all seeds.
     pub extremes: Option<(Nanos, Nanos)>,
     /// Periods in which no sample could be taken.
@@ -35,14 +38,15 @@ impl Stats {
     pub fn of(found: &[Measured<'_>]) -> Self {
         let all = || found.iter().map(|measured| measured.recording);
         let count: u64 = all().map(|recording| recording.count).sum();
-        let sum: i128 = all().map(|recording| i128::from(recording.sum.0)).sum();
-        let mean = (count > 0).then(|| Nanos((sum as f64 / count as f64).round() as i64));
+        let mean_between = mean_between(all(), count);
+        let mean = mean_between.filter(|(low, high)| is_close(*low, *high));
         let lowest = all().filter_map(Recording::min).min();
         let highest = all().filter_map(Recording::max).max();
         let worst = |one: &Measured<'_>| Some((one.run.seed, one.recording.max()?));
         Self {
             count,
-            mean,
+            mean: mean.map(|(mean, _)| mean),
+            mean_between,
             extremes: lowest.zip(highest),
             missed: all().map(|recording| recording.missed).sum(),
             counts_missed: all().all(|recording| recording.missed_periods().is_some()),
@@ -83,6 +87,12 @@ impl Stats {
         supports(self.count, q).then(|| self.quantiles.at(q))?
     }
 
+    /// The lowest and the highest value that the same may be: the edges of a bin, where another
+    /// program has counted samples in wide ones.
+    pub fn quantile_between(&self, q: f64) -> Option<(Nanos, Nanos)> {
+        supports(self.count, q).then(|| self.quantiles.between(q))?
+    }
+
     /// The middle sample, of however few.
     pub fn median(&self) -> Option<Nanos> {
         match self.count {
@@ -91,6 +101,21 @@ impl Stats {
             _ => self.quantile(0.5),
         }
     }
+}
+
+/// The least and the most that the mean of `count` samples may be.
+fn mean_between<'a>(
+    all: impl Iterator<Item = &'a Recording> + Clone,
+    count: u64,
+) -> Option<(Nanos, Nanos)> {
+    let sum: i128 = all.clone().map(|one| i128::from(one.sum.0)).sum();
+    let within = all.filter_map(|one| {
+        let (low, high) = one.mean_between()?;
+        Some((high - low) * one.count as f64)
+    });
+    let within: f64 = within.sum();
+    let mean = |sum: f64| Nanos((sum / count as f64).round() as i64);
+    (count > 0).then(|| (mean(sum as f64), mean(sum as f64 + within)))
 }
 
 #[cfg(test)]

@@ -104,7 +104,7 @@ fn why(why: &Why) -> Value {
 
 fn more(more: &More) -> Value {
     match more {
-        More::Runs(runs) => json!({ "kind": "runs", "runs": runs }),
+        More::Runs(runs) | More::Imports(runs) => json!({ "kind": "runs", "runs": runs }),
         More::Time(time) => json!({ "kind": "time", "time_ns": time.0 }),
         More::Whole => json!({ "kind": "whole" }),
     }

@@ -144,9 +144,13 @@ fn latency_lines(label: &str, entries: &[Entry<'_>], range: Range) -> Vec<Line> 
             range.unwrap_or_else(|| "one seed".to_owned())
         }));
     }
-    lines.push(line("mean", entries, |stats| or_unknown(stats.mean)));
+    lines.push(line("mean", entries, |stats| {
+        one_or_between(stats.mean, stats.mean_between)
+    }));
     if let Some((q, name)) = best_quantile(entries) {
-        lines.push(line(name, entries, |stats| or_unknown(stats.quantile(q))));
+        lines.push(line(name, entries, |stats| {
+            one_or_between(stats.quantile(q), stats.quantile_between(q))
+        }));
     }
     lines.extend(corrected_lines(label, entries));
     lines.push(line("missed", entries, |stats| {
@@ -154,6 +158,14 @@ fn latency_lines(label: &str, entries: &[Entry<'_>], range: Range) -> Vec<Line> 
     }));
     lines.push(samples(entries));
     lines
+}
+
+/// A figure; of one that is known less closely, between what it is.
+fn one_or_between(one: Option<Nanos>, between: Option<(Nanos, Nanos)>) -> String {
+    match (one, between) {
+        (None, Some((low, high))) => span(low, high),
+        (one, _) => or_unknown(one),
+    }
 }
 
 fn knows_tracing(entry: &Entry<'_>) -> bool {
