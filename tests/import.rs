@@ -106,7 +106,7 @@ fn damaged_files_are_named_with_their_lines_and_nothing_is_stored() {
         ),
         (
             sound.replace("Overflows: 00000", "Overflows: 00007"),
-            "found 7 without a bin",
+            "its largest sample is 7, and 7 are said to be 8 or more",
         ),
         (
             "{\n  \"version\": 3\n}\n".to_owned(),

@@ -82,6 +82,7 @@ pub fn write(columns: &[Column], which: Bins, sum: bool) -> String {
     text + "\n"
 }
 
+/// What the column of sums has of all threads.
 #[derive(Clone, Copy)]
 enum Together {
     Sum,
@@ -121,78 +122,202 @@ fn overflow_line(index: usize, column: &Column) -> String {
     text + "\n"
 }
 
+/// The line that a histogram begins with.
+pub const TITLE: &str = "# Histogram";
+
 /// Reads a histogram of either form, without the column of sums; what stands around it (the
-/// threads' lines, other comments) is passed over.
+/// threads' lines, other comments) is passed over. What it says twice must agree.
 pub fn read(text: &str) -> Result<Vec<Column>, FormatError> {
-    let mut columns = Vec::new();
-    for (number, line) in (1..).zip(text.lines()) {
+    let mut table = Table::default();
+    let title = text.lines().position(|line| line.trim_end() == TITLE);
+    let lines = (1..)
+        .zip(text.lines())
+        .skip(title.map_or(0, |line| line + 1));
+    for (number, line) in lines {
         let wrong = |expected| FormatError::new(number, expected, line);
-        if let Some(rest) = line.strip_prefix("# ") {
-            let Some((name, values)) = rest.split_once(':') else {
+        if line.starts_with('#') {
+            let comment = line.trim_start_matches('#').trim_start();
+            let Some((name, values)) = comment.split_once(':') else {
                 continue;
             };
-            read_comment(&mut columns, name, values).ok_or_else(|| wrong("numbers"))?;
-        } else if line.starts_with(|c: char| c.is_ascii_digit()) {
+            table.read_comment(number, name, values).map_err(wrong)?;
+        } else if line.starts_with(|c: char| c.is_ascii_digit()) && !table.is_over {
             let row = crate::numbers(line.split_whitespace());
             let row = row.filter(|row| row.len() > 1);
             let row = row.ok_or_else(|| wrong("a bin and its counts"))?;
             let largest = largest_bin(row.len() - 1, text.len());
-            read_bin(&mut columns, &row, largest).map_err(wrong)?;
+            table.read_bin(&row, largest).map_err(wrong)?;
+        } else if crate::numbers(line.split_whitespace()).is_some_and(|row| row.len() > 1) {
+            return Err(wrong("the end: a file holds one histogram"));
+        } else if title.is_some() && !table.is_over && !line.trim().is_empty() {
+            // Rows that were left out, as where a result is quoted.
+            return Err(wrong("a bin and its counts"));
         }
     }
-    Ok(columns)
+    table.finish()
 }
 
-fn read_bin(columns: &mut Vec<Column>, row: &[u64], largest: usize) -> Result<(), &'static str> {
-    let (bin, counts) = row.split_first().ok_or("a bin and its counts")?;
-    if columns.is_empty() {
-        columns.resize(counts.len(), Column::default());
-    }
-    if counts.len() != columns.len() {
-        return Err("as many counts as before");
-    }
-    let bin = usize::try_from(*bin).ok().filter(|bin| *bin <= largest);
-    let bin = bin.ok_or("a bin below 1000000, and no more bins than a file of this size has")?;
-    for (column, count) in columns.iter_mut().zip(counts) {
-        if column.bins.len() <= bin {
-            column.bins.resize(bin + 1, 0);
+/// What was read so far.
+#[derive(Default)]
+struct Table {
+    /// The columns, with that of sums where there is one.
+    columns: Vec<Column>,
+    last_bin: Option<usize>,
+    /// Whether the bins are over.
+    is_over: bool,
+    /// The lines behind the bins: number, name, values.
+    foot: Vec<(usize, &'static str, Vec<u64>)>,
+}
+
+/// The lines behind the bins, and what the column of sums has there.
+const FOOT: [(&str, Option<Together>); 5] = [
+    ("Total", Some(Together::Sum)),
+    ("Min Latencies", None),
+    ("Avg Latencies", None),
+    ("Max Latencies", Some(Together::Max)),
+    ("Histogram Overflows", Some(Together::Sum)),
+];
+
+impl Table {
+    fn read_bin(&mut self, row: &[u64], largest: usize) -> Result<(), &'static str> {
+        let (bin, counts) = row.split_first().ok_or("a bin and its counts")?;
+        if self.columns.is_empty() {
+            self.columns.resize(counts.len(), Column::default());
         }
-        column.bins[bin] = *count;
+        if counts.len() != self.columns.len() {
+            return Err("as many counts as before");
+        }
+        let bin = usize::try_from(*bin).ok().filter(|bin| *bin <= largest);
+        let bin =
+            bin.ok_or("a bin below 1000000, and no more bins than a file of this size has")?;
+        if self.last_bin.is_some_and(|last| bin <= last) {
+            return Err("bins in their order, each once");
+        }
+        self.last_bin = Some(bin);
+        for (column, count) in self.columns.iter_mut().zip(counts) {
+            column.bins.resize(bin + 1, 0);
+            column.bins[bin] = *count;
+        }
+        Ok(())
     }
-    Ok(())
+
+    fn read_comment(
+        &mut self,
+        number: usize,
+        name: &str,
+        values: &str,
+    ) -> Result<(), &'static str> {
+        if let Some(index) = name.strip_prefix("Thread ") {
+            let column = index.parse::<usize>().ok();
+            if let Some(column) = column.and_then(|index| self.columns.get_mut(index)) {
+                let cycles = values.split('#').next().unwrap_or_default();
+                let cycles = crate::numbers(cycles.split_whitespace());
+                column.overflow_cycles = cycles.ok_or("numbers")?;
+            }
+            return Ok(());
+        }
+        let Some((name, _)) = FOOT.iter().find(|(own, _)| *own == name) else {
+            return Ok(());
+        };
+        self.is_over = true;
+        let values = crate::numbers(values.split_whitespace()).ok_or("numbers")?;
+        if self.foot.iter().any(|(_, known, _)| known == name) {
+            return Err("each of these lines once: a file holds one histogram");
+        }
+        self.foot.push((number, name, values));
+        Ok(())
+    }
+
+    /// The threads' columns, with what the foot says of them.
+    fn finish(mut self) -> Result<Vec<Column>, FormatError> {
+        let minima = self.foot.iter().find(|line| line.1 == "Min Latencies");
+        let columns = self.columns.len();
+        // The smallest have no sum: they tell how many threads there are.
+        let threads = minima.map_or(columns, |(.., values)| values.len());
+        let sum = match columns.checked_sub(threads) {
+            Some(0) => None,
+            Some(1) if threads > 1 => self.columns.pop(),
+            _ => {
+                let number = minima.map_or(1, |(number, ..)| *number);
+                let (expected, found) = (format!("{columns} columns"), format!("{threads}"));
+                return Err(FormatError::new(number, expected, &found));
+            }
+        };
+        if let Some(sum) = &sum {
+            self.check_sums(sum)?;
+        }
+        for (number, name, values) in std::mem::take(&mut self.foot) {
+            self.take(number, name, &values, sum.is_some())?;
+        }
+        Ok(self.columns)
+    }
+
+    fn check_sums(&self, sum: &Column) -> Result<(), FormatError> {
+        for (bin, count) in sum.bins.iter().enumerate() {
+            let counts = self.columns.iter().map(|column| column.bins[bin]);
+            let all = counts.fold(0, u64::saturating_add);
+            if all != *count {
+                let expected = format!("a sum of {all} in bin {bin}");
+                return Err(FormatError::new(1, expected, &count.to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a line of the foot.
+    fn take(
+        &mut self,
+        number: usize,
+        name: &str,
+        values: &[u64],
+        has_sum: bool,
+    ) -> Result<(), FormatError> {
+        let together = FOOT.iter().find(|(own, _)| *own == name);
+        let together = together.and_then(|(_, together)| *together);
+        let together = together.filter(|_| has_sum);
+        let wrong = |expected: String, found: u64| {
+            Err(FormatError::new(
+                number,
+                format!("# {name}: {expected}"),
+                &found.to_string(),
+            ))
+        };
+        let threads = self.columns.len();
+        let (own, rest) = values.split_at(threads.min(values.len()));
+        if own.len() != threads || rest.len() > usize::from(together.is_some()) {
+            return wrong(format!("{threads} numbers"), values.len() as u64);
+        }
+        if let (Some(together), [last]) = (together, rest) {
+            let of_all = match together {
+                Together::Sum => own.iter().copied().fold(0, u64::saturating_add),
+                Together::Max => own.iter().copied().max().unwrap_or(0),
+            };
+            if of_all != *last {
+                return wrong(format!("{of_all} of all threads"), *last);
+            }
+        }
+        for (column, value) in self.columns.iter_mut().zip(own) {
+            match name {
+                "Min Latencies" => column.min = *value,
+                "Avg Latencies" => column.avg = *value,
+                "Max Latencies" => column.max = *value,
+                "Histogram Overflows" => column.overflows = *value,
+                _ => {
+                    let all = column.bins.iter().copied().fold(0, u64::saturating_add);
+                    if all != *value {
+                        return wrong(format!("{all}, as all bins hold"), *value);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The largest bin that a file of `length` bytes with so many columns is believed to have:
 /// memory is taken for each bin up to it, whether the file names it or not.
 fn largest_bin(columns: usize, length: usize) -> usize {
     (FREE_CELLS.saturating_add(length) / columns.max(1)).min(BINS_MAX)
-}
-
-fn read_comment(columns: &mut Vec<Column>, name: &str, values: &str) -> Option<()> {
-    if let Some(index) = name.strip_prefix("Thread ") {
-        let column = index.parse::<usize>().ok();
-        if let Some(column) = column.and_then(|index| columns.get_mut(index)) {
-            let cycles = values.split('#').next().unwrap_or_default();
-            column.overflow_cycles = crate::numbers(cycles.split_whitespace())?;
-        }
-        return Some(());
-    }
-    let field: fn(&mut Column) -> &mut u64 = match name {
-        "Min Latencies" => |column| &mut column.min,
-        "Avg Latencies" => |column| &mut column.avg,
-        "Max Latencies" => |column| &mut column.max,
-        "Histogram Overflows" => |column| &mut column.overflows,
-        _ => return Some(()),
-    };
-    let values = crate::numbers(values.split_whitespace())?;
-    if name == "Min Latencies" {
-        // It has no sum: it tells how many threads there are.
-        columns.resize(values.len(), Column::default());
-    }
-    for (column, value) in columns.iter_mut().zip(values) {
-        *field(column) = value;
-    }
-    Some(())
 }
 
 #[cfg(test)]
@@ -246,6 +371,58 @@ mod tests {
         }
         let with_sums = read(&write(&columns(), Bins::All, true)).unwrap();
         assert_eq!((with_sums.len(), with_sums[1].overflows), (2, 0));
+    }
+
+    #[test]
+    fn what_is_said_twice_must_agree() {
+        let sums = write(&columns(), Bins::All, true);
+        let error = |from: &str, to: &str| {
+            assert!(sums.contains(from), "{from}: {sums}");
+            read(&sums.replace(from, to)).unwrap_err().to_string()
+        };
+        for (from, to, expected) in [
+            (
+                "# Total: 000000004 000000007 000000011",
+                "# Total: 000060000 000000007",
+                "# Total: 4, as all bins hold, found \"60000\"",
+            ),
+            ("000000011", "000000012", "# Total: 11 of all threads"),
+            (
+                "000003\t000000\t000003",
+                "000003\t000000\t000004",
+                "a sum of 3 in bin 1",
+            ),
+            (
+                "# Min Latencies: 00001 00001",
+                "# Min Latencies: 00001",
+                "3 columns, found \"1\"",
+            ),
+            (
+                "# Max Latencies: 00822 00822 00822",
+                "# Max Latencies: 00822",
+                "2 numbers",
+            ),
+            ("00003 00000 00003", "00003 00000 00004", "3 of all threads"),
+            (
+                "000002 000000\t000000\t000000\n",
+                "...\n",
+                "a bin and its counts, found \"...\"",
+            ),
+            ("000002 ", "000001 ", "in their order"),
+        ] {
+            let error = error(from, to);
+            assert!(error.contains(expected), "{expected}: {error}");
+        }
+        let twice = sums.clone() + &sums;
+        assert!(
+            read(&twice)
+                .unwrap_err()
+                .to_string()
+                .contains("one histogram")
+        );
+        // One thread has no column of sums.
+        let one = "# Histogram\n1 2\t2\n# Min Latencies: 1\n# Avg Latencies: 1\n";
+        assert!(read(one).unwrap_err().to_string().contains("2 columns"));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::{FormatError, from_json};
@@ -43,12 +43,37 @@ pub struct Thread {
     pub min: u64,
     /// The largest value.
     pub max: u64,
-    /// The mean.
+    /// The mean; 0 where there is no value.
+    #[serde(deserialize_with = "number_or_none")]
     pub avg: f64,
-    /// The CPU that the thread is bound to.
+    /// The CPU that the thread is bound to; [`UNKNOWN`] where it is not known.
+    #[serde(deserialize_with = "known_or_minus_one")]
     pub cpu: u32,
-    /// That CPU's node.
+    /// That CPU's node; [`UNKNOWN`] where it is not known: a kernel without NUMA has none.
+    #[serde(deserialize_with = "known_or_minus_one")]
     pub node: u32,
+}
+
+/// A CPU or node that is not known; it is written as -1.
+pub const UNKNOWN: u32 = u32::MAX;
+
+fn known_or_minus_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let number = i64::deserialize(deserializer)?;
+    if number == -1 {
+        return Ok(UNKNOWN);
+    }
+    u32::try_from(number).map_err(|_| serde::de::Error::custom(format!("{number}")))
+}
+
+fn number_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+fn written(number: u32) -> i64 {
+    match number {
+        UNKNOWN => -1,
+        known => i64::from(known),
+    }
 }
 
 const SYSTEM: [&str; 5] = ["sysname", "nodename", "release", "version", "machine"];
@@ -110,14 +135,21 @@ fn thread(index: usize, thread: &Thread) -> String {
         thread.min,
         thread.max,
         thread.avg,
-        thread.cpu,
-        thread.node
+        written(thread.cpu),
+        written(thread.node)
     )
 }
 
 /// Reads such a file.
 pub fn read(text: &str) -> Result<Results, FormatError> {
+    // Of a thread without a value printf writes no number.
+    let text = &text.replace(": -nan", ": null").replace(": nan", ": null");
     let file: File = from_json(text, "the results of cyclictest --json")?;
+    if let Some(index) = file.thread.keys().find(|index| **index >= file.num_threads) {
+        let expected = format!("{} threads, as num_threads says", file.num_threads);
+        let found = format!("a thread \"{index}\"");
+        return Err(FormatError::new(1, expected, &found));
+    }
     let system = file.sysinfo;
     let threads = (0..file.num_threads).map(|index| {
         let missing = || {
@@ -148,9 +180,9 @@ pub fn read(text: &str) -> Result<Results, FormatError> {
 /// The file as it is written.
 #[derive(Deserialize)]
 struct File {
-    #[serde(rename = "cmdline:")]
+    #[serde(rename = "cmdline:", alias = "cmdline")]
     command: String,
-    #[serde(rename = "rt_test_version:")]
+    #[serde(rename = "rt_test_version:", alias = "rt_test_version")]
     version: String,
     start_time: String,
     end_time: String,
@@ -232,6 +264,27 @@ mod tests {
         let mut results = read(FILE).unwrap();
         results.command = "cyclictest --json=\"a\\b\".json".into();
         assert_eq!(read(&write(&results)).unwrap(), results);
+    }
+
+    #[test]
+    fn what_is_not_known_is_written_as_minus_one() {
+        let text = FILE.replacen("\"node\": 0", "\"node\": -1", 1);
+        let results = read(&text).unwrap();
+        assert_eq!(
+            (results.threads[0].cpu, results.threads[0].node),
+            (0, UNKNOWN)
+        );
+        assert_eq!(write(&results), text);
+        assert!(read(&FILE.replacen("\"node\": 0", "\"node\": -2", 1)).is_err());
+        let plain = FILE
+            .replace("cmdline:\"", "cmdline\"")
+            .replace("version:\"", "version\"");
+        assert_eq!(read(&plain).unwrap(), read(FILE).unwrap());
+        let none = FILE.replace("\"avg\": 243.00", "\"avg\": -nan");
+        assert!(read(&none).unwrap().threads[1].avg.abs() < 1e-9);
+        let fewer = FILE.replace("\"num_threads\": 2", "\"num_threads\": 1");
+        let error = read(&fewer).unwrap_err().to_string();
+        assert!(error.contains("1 threads, as num_threads says"), "{error}");
     }
 
     #[test]

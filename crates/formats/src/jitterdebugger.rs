@@ -27,6 +27,9 @@ pub struct SysInfo {
     pub release: String,
     /// The kernel's version.
     pub version: String,
+    /// The machine's architecture.
+    #[serde(default)]
+    pub machine: String,
     /// How many nanoseconds a value's unit has.
     pub resolution_in_ns: u64,
 }
@@ -38,8 +41,12 @@ pub struct Cpu {
     pub histogram: BTreeMap<u64, u64>,
     /// How many values there are.
     pub count: u64,
+    /// The smallest value.
+    pub min: Option<u64>,
     /// The largest value.
     pub max: u64,
+    /// The mean.
+    pub avg: Option<f64>,
 }
 
 /// Reads such a file.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The histogram that EVL's `latmus -g FILE` writes for gnuplot (libevl, benchmarks/latmus.c).
 
+use crate::foreign::counted::printed_mean;
 use crate::{FormatError, hours_minutes_seconds, thousandths};
 
 /// What it wrote.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
     /// What the kernel says of itself: `Linux version 5.5.0-rc7+ (…) #45 SMP PREEMPT …`.
     pub kernel: String,
@@ -22,6 +23,10 @@ pub struct Results {
     pub overruns: u64,
     /// How often the thread left real time by mistake.
     pub switches: u64,
+    /// The smallest latency, in nanoseconds, where it is told.
+    pub min_ns: Option<i64>,
+    /// Between what the mean is, in nanoseconds, where it is told.
+    pub mean_ns: Option<(f64, f64)>,
     /// The largest latency, in nanoseconds.
     pub max_ns: u64,
     /// How many latencies were counted; older versions do not say it.
@@ -101,6 +106,11 @@ fn read_comment(results: &mut Results, comment: &str) -> Option<()> {
         "duration (hhmmss)" => results.seconds = hours_minutes_seconds(value)?,
         "OVERRUNS" => results.overruns = value.parse().ok()?,
         "IN-BAND SWITCHES" => results.switches = value.parse().ok()?,
+        "min latency" => results.min_ns = Some(thousandths(value)?),
+        "avg latency" => {
+            let (low, high) = printed_mean(value)?;
+            results.mean_ns = Some((low * 1e3, high * 1e3));
+        }
         "max latency" => results.max_ns = u64::try_from(thousandths(value)?).ok()?,
         "sample count" => results.samples = Some(value.parse().ok()?),
         _ => {}
@@ -130,7 +140,7 @@ RTD|      1.158|      1.275|      2.974|       0|     0|      1.135|      4.188
 # peak (hhmmss): 00:00:47
 # OVERRUNS: 2
 # min latency: 0.205
-# avg latency: 3.097
+# avg latency: 2.097
 # max latency: 4.510
 # sample count: 71975
 0 95

@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 
 pub mod cyclicdeadline_json;
+pub mod cyclictest_command;
 pub mod cyclictest_histogram;
 pub mod cyclictest_json;
 pub mod cyclictest_lines;
@@ -26,11 +27,11 @@ pub mod xenomai_latency;
 
 /// A text that is not of the form that was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: expected {expected}, found \"{found}\"")]
+#[error("{}", self.told())]
 pub struct FormatError {
-    /// The line's number, from 1.
+    /// The line's number, from 1; 0 where several lines contradict each other.
     pub line: usize,
-    /// What should have been there.
+    /// What should have been there; which numbers contradict each other.
     pub expected: Cow<'static, str>,
     /// What was there.
     pub found: String,
@@ -43,6 +44,27 @@ impl FormatError {
             line,
             expected,
             found,
+        }
+    }
+
+    /// Numbers of a text contradict each other.
+    fn contradiction(what: String) -> Self {
+        Self {
+            line: 0,
+            expected: what.into(),
+            found: String::new(),
+        }
+    }
+
+    fn told(&self) -> String {
+        let Self {
+            line,
+            expected,
+            found,
+        } = self;
+        match line {
+            0 => expected.clone().into_owned(),
+            line => format!("line {line}: expected {expected}, found \"{found}\""),
         }
     }
 }

@@ -4,7 +4,7 @@
 use crate::{FormatError, hours_minutes_seconds, thousandths};
 
 /// What it printed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
     /// Who was woken: `periodic user-mode task`.
     pub mode: String,
@@ -18,10 +18,16 @@ pub struct Results {
     pub switches: u64,
     /// The smallest latency, in nanoseconds; below zero where a timer was set too early.
     pub min_ns: i64,
+    /// The mean, of the means of each second.
+    pub mean_ns: i64,
     /// The largest.
     pub max_ns: i64,
-    /// Counts of the absolute values of all latencies, by their whole microseconds.
+    /// Counts of the absolute values of all latencies, by the numbers of their bins.
     pub bins: Vec<(u64, u64)>,
+    /// How wide a bin is, in nanoseconds: 1,000, if no command line above says otherwise (`-B`).
+    pub bin_ns: u64,
+    /// How many bins there are: 200, if no command line above says otherwise (`-H`).
+    pub size: u64,
 }
 
 /// How each line with the figures of a second begins.
@@ -33,34 +39,50 @@ pub fn is_one(text: &str) -> bool {
     lines.any(|line| line.starts_with(SECOND) || line.starts_with("HSD|"))
 }
 
-/// Reads it; needs the histogram of all samples (`-h`), in bins of 1 µs (without `-B`), and the
-/// summary at the end.
+/// Reads it; needs the histogram of all samples (`-h`) and the summary at the end. What it says
+/// twice must agree.
 pub fn read(text: &str) -> Result<Results, FormatError> {
-    let mut results = Results::default();
+    let mut results = Results {
+        bin_ns: 1_000,
+        size: 200,
+        ..Results::default()
+    };
     let (mut counted, mut is_summed) = (None, false);
+    let mut seconds: Vec<(usize, i64, i64)> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let wrong = |expected: &'static str| FormatError::new(number, expected, line);
         let Some((kind, rest)) = line.split_once('|') else {
+            command(&mut results, line);
             continue;
         };
+        // Who pastes it into a table has bars at the ends of lines.
+        let rest = rest.trim_end_matches(|c: char| c == '|' || c.is_whitespace());
         let fields: Vec<&str> = rest.split('|').map(str::trim).collect();
         match (kind, &fields[..]) {
             ("RTT", _) => {
                 (results.mode, results.period_us) =
                     settings(rest).ok_or_else(|| wrong("(…, 100 us period, …)"))?;
             }
+            ("RTD", [min, _, max, ..]) => {
+                let both = thousandths(min).zip(thousandths(max));
+                let (min, max) = both.ok_or_else(|| wrong("microseconds with three decimals"))?;
+                seconds.push((number, min, max));
+            }
             ("HSD", ["avg", range, count]) => {
                 let bin = range
                     .split('-')
                     .next()
                     .and_then(|low| low.trim().parse().ok());
-                let bin = bin.zip(count.parse().ok());
-                results
-                    .bins
-                    .push(bin.ok_or_else(|| wrong("a range and its count"))?);
+                let bin: Option<(u64, u64)> = bin.zip(count.parse().ok());
+                let bin = bin.ok_or_else(|| wrong("a range and its count"))?;
+                if results.bins.last().is_some_and(|last| last.0 >= bin.0) {
+                    return Err(wrong("ranges in their order, each once"));
+                }
+                results.bins.push(bin);
             }
-            ("HSS", ["avg", count, ..]) => {
-                counted = Some(count.parse::<u64>().map_err(|_| wrong("a count"))?);
+            ("HSS", ["avg", count, mean, ..]) => {
+                let both = count.parse::<u64>().ok().zip(mean.parse::<f64>().ok());
+                counted = Some(both.ok_or_else(|| wrong("a count and a mean"))?);
             }
             ("RTS", fields) => {
                 summary(&mut results, fields)
@@ -77,11 +99,71 @@ pub fn read(text: &str) -> Result<Results, FormatError> {
     if !is_summed {
         return Err(end("a line RTS with the summary"));
     }
-    let bins = results.bins.iter().map(|(_, count)| *count);
-    if counted != Some(bins.fold(0, u64::saturating_add)) {
-        return Err(end("a line HSS with as many samples as all bins have"));
-    }
+    check(&results, counted, &seconds)?;
     Ok(results)
+}
+
+/// What a command line says of the bins: `latency -h -B 10000 -H 500`.
+fn command(results: &mut Results, line: &str) {
+    let mut words = line.split_whitespace();
+    if !words.any(|word| word.rsplit('/').next() == Some("latency")) {
+        return;
+    }
+    while let Some(word) = words.next() {
+        for (letter, own) in [("-B", &mut results.bin_ns), ("-H", &mut results.size)] {
+            let Some(rest) = word.strip_prefix(letter) else {
+                continue;
+            };
+            let value = if rest.is_empty() {
+                words.next()
+            } else {
+                Some(rest)
+            };
+            let value = value.and_then(|value| value.parse().ok());
+            *own = value.filter(|value| *value > 0).unwrap_or(*own);
+        }
+    }
+}
+
+/// Holds against each other what it says twice.
+fn check(
+    results: &Results,
+    counted: Option<(u64, f64)>,
+    seconds: &[(usize, i64, i64)],
+) -> Result<(), FormatError> {
+    let differ = |what: String| Err(FormatError::contradiction(what));
+    let bins = results.bins.iter();
+    let all = bins.clone().map(|(_, count)| *count);
+    let all = all.fold(0, u64::saturating_add);
+    let Some((count, mean)) = counted.filter(|(count, _)| *count == all) else {
+        let told = counted.map_or_else(|| "none".to_owned(), |(count, _)| count.to_string());
+        return differ(format!(
+            "expected a line HSS with as many samples as all bins have, {all}, found {told}"
+        ));
+    };
+    let sum: f64 = bins.map(|(bin, count)| *bin as f64 * *count as f64).sum();
+    let own = sum / count.max(1) as f64;
+    // Three decimals, rounded or cut off.
+    if (own - mean).abs() > 0.0011 + own * 1e-6 {
+        return differ(format!(
+            "expected a mean of {own:.3} bins in HSS, found {mean:.3}"
+        ));
+    }
+    let (least, most) = (results.min_ns, results.max_ns);
+    let odd = seconds
+        .iter()
+        .find(|(_, min, max)| *min < least || *max > most);
+    match odd {
+        Some((number, min, max)) => {
+            let expected = format!("a second within {least} to {most} ns, as RTS says");
+            Err(FormatError::new(
+                *number,
+                expected,
+                &format!("{min} to {max}"),
+            ))
+        }
+        None => Ok(()),
+    }
 }
 
 /// `  00:00:01  (periodic user-mode task, 100 us period, priority 99)`.
@@ -97,7 +179,7 @@ fn summary(results: &mut Results, fields: &[&str]) -> Option<()> {
     let [min, avg, max, overruns, switches, duration] = fields else {
         return None;
     };
-    thousandths(avg)?;
+    results.mean_ns = thousandths(avg)?;
     results.min_ns = thousandths(min)?;
     results.max_ns = thousandths(max)?;
     results.overruns = overruns.parse().ok()?;
@@ -147,6 +229,43 @@ RTS|     -0.343|      2.865|     52.299|       3|     0|    00:00:02/00:00:02
         assert_eq!((results.overruns, results.switches), (3, 0));
         assert_eq!(results.mode, "periodic user-mode task");
         assert!(is_one(PRINTED) && !is_one("T: 0 ( 1234) P:80\n"));
+    }
+
+    #[test]
+    fn a_command_line_tells_how_wide_bins_are() {
+        let with = |line: &str| read(&(line.to_owned() + "\n" + PRINTED)).unwrap();
+        let of = |line: &str| (with(line).bin_ns, with(line).size);
+        assert_eq!(
+            of("root@board:~# latency -h -B 10000 -H 500"),
+            (10_000, 500)
+        );
+        assert_eq!(
+            of("# /usr/xenomai/bin/latency -h -B5000 -T 2"),
+            (5_000, 200)
+        );
+        assert_eq!(of("a latency of -5 us"), (1_000, 200));
+    }
+
+    #[test]
+    fn what_is_said_twice_must_agree() {
+        let error = |from: &str, to: &str| {
+            assert!(PRINTED.contains(from), "{from}");
+            read(&PRINTED.replacen(from, to, 1))
+                .unwrap_err()
+                .to_string()
+        };
+        let told = error("      1.102|", "      2.102|");
+        assert!(
+            told.contains("a mean of 1.102 bins") || told.contains("1.103"),
+            "{told}"
+        );
+        let told = error(
+            "RTD|     -0.343|      2.866|     52.299",
+            "RTD|     -0.343|      2.866|     52.300",
+        );
+        assert!(told.contains("line 8") && told.contains("52299"), "{told}");
+        let bars = PRINTED.replace('\n', "||\n");
+        assert_eq!(read(&bars).unwrap(), read(PRINTED).unwrap());
     }
 
     #[test]

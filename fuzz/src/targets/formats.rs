@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What other programs print.
 
-use punctual_formats::{cyclictest_histogram, cyclictest_json, cyclictest_lines};
+use punctual_formats::{
+    cyclictest_command, cyclictest_histogram, cyclictest_json, cyclictest_lines,
+};
 use punctual_formats::{foreign, ftrace, hackbench, hwlat, realfeel, sendme};
 
 use super::{text, texts};
@@ -60,9 +62,12 @@ pub const FORMATS: Target = Target {
              # sampling period: 1000 microseconds\n# context: user\n# thread affinity: CPU1\n\
              # duration (hhmmss): 00:01:12\n# max latency: 4.510\n0 95\n1 900\n4+ 9\n",
             "RTT|  00:00:01  (periodic user-mode task, 100 us period, priority 99)\n\
-             RTD|  1.269|  2.865|  9.891|  0|  0|  1.269|  9.891\n\
-             HSD|    avg|   0 -  1 |     9000\nHSS|    avg|      9000|  0.102|  1.054\n\
+             RTD|  0.269|  0.865|  0.891|  0|  0|  0.269|  0.891\n\
+             HSD|    avg|   0 -  1 |     9000\nHSS|    avg|      9000|  0.000|  1.054\n\
              RTS|  -0.343|  0.865|  0.899|  3|  0|    00:00:02/00:00:02\n",
+            "\u{feff}> # Histogram\r\n> 000005 000009\r\n> 000009 000001\r\n> # Min Latencies: 00005\r\n\
+             > # Avg Latencies: 00005\r\n> # Max Latencies: 00012\r\n> # Histogram Overflows: 00002\r\n",
+            "cyclictest -qmSi200 -p 80 --int=200 -t 4 -a 0-3 -h 100 --json=c.json",
             &hackbench::write_time(1_234_567_890),
             &realfeel::write(&[0, 4, 7, 0, 1]),
             &(realfeel::write_head(Some(1_400_038), 64, true)
@@ -89,7 +94,10 @@ pub const FORMATS: Target = Target {
                 .map(|results| drop(cyclictest_json::write(&results)))
                 .is_ok(),
             lines.fold(false, |any, line| any | line),
-            foreign::read(text).is_ok(),
+            foreign::decode(bytes)
+                .and_then(|text| foreign::read(&text))
+                .is_ok(),
+            cyclictest_command::read(text).is_ok_and(|command| command.is_some()),
             hackbench::read_time(text).is_ok(),
             hwlat::read(text)
                 .map(|gaps| gaps.iter().for_each(|gap| drop(hwlat::write(gap))))

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use punctual_exchange::{Reader, is_export};
+use punctual_exchange::{ExchangeError, Reader, is_export};
 use punctual_model::run::State;
 use punctual_model::{Nanos, Run};
 use punctual_report::text::counted;
-use punctual_runner::import::{Told, import};
+use punctual_runner::import::{Told, import, machine_of};
 use punctual_store::{Added, End, Store};
 
 use super::StoreArgs;
@@ -33,26 +33,29 @@ Runs of `punctual export` are stored as they are, under new ids, and each once.
 
 What another program has written becomes a run with the probe timer, so limits
 and comparisons meet it. Values are as they are written: in whole microseconds,
-rounded down. What a file does not say stands in the run's provenance as not
-known.";
+rounded down. Where bins are wider, a quantile is known between two edges, and a
+limit between them is undecided. Of cyclictest's lines T: the worst case is
+known, and no quantile. What a file does not say stands in the run's provenance
+as not known.";
 
-/// Store the runs of `punctual export`, or make runs of what cyclictest (JSON, or
-/// the histogram of -h), rtla timerlat hist, jitterdebugger (results.json), EVL's
-/// latmus (-g) or Xenomai's latency (-h) have written
+/// Store the runs of `punctual export`, or make runs of what cyclictest (JSON, the
+/// histogram of -h, or lines T:), rtla timerlat hist, jitterdebugger
+/// (results.json), EVL's latmus (-g) or Xenomai's latency (-h) have written
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Import {
     /// Their files; each of another program becomes a run
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// What tables call the subject; else the kernel's release
+    /// What tables call the subject; else the kernel's release and the machine's
+    /// name. Files that name no machine are of one subject only by this
     #[arg(long, value_name = "NAME")]
     subject: Option<String>,
     /// The load that was under way; else unknown
     #[arg(long, value_name = "NAME")]
     load: Option<String>,
-    /// The time between two samples, where the file does not say it (1ms)
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    /// The time between two samples, where the file does not say it: 200us, 1ms
+    #[arg(long, value_name = "TIME", value_parser = parse_interval)]
     interval: Option<Nanos>,
     /// The histogram's values are nanoseconds (cyclictest -N)
     #[arg(short = 'N', long)]
@@ -77,20 +80,24 @@ impl Import {
             each_run(path, &mut |_| Ok(()))?;
         }
         let read = |path: &PathBuf| -> Result<_> {
-            let text = fs::read_to_string(path)?;
+            let content = fs::read(path)?;
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            Ok(import(&name, &text, &told)?)
+            Ok(import(&name, &content, &told)?)
         };
         let mut runs = Vec::new();
         for path in files {
             let run = read(path).with_context(|| path.display().to_string())?;
-            runs.push((path.display(), run));
+            runs.push((path, run));
         }
+        self.check_machines(&runs)?;
+        let is_nameless =
+            self.subject.is_none() && runs.iter().any(|(_, run)| machine_of(run).is_none());
         let store = self.store.open_or_make()?;
         for path in exports {
             add_runs(&store, path)?;
         }
         for (path, run) in runs {
+            let path = path.display();
             if let Some(known) = store.find_equal(&run)? {
                 let known = known.id;
                 let wrong = format!("{path}: expected a new file, found that of {known}");
@@ -107,9 +114,38 @@ impl Import {
             };
             store.end(&id, &end)?;
             let count = counted(run.recordings.len(), "recording");
-            say!("{id} is {path}, {}: {count}", run.suite);
+            let subject = &run.subject.name;
+            say!("{id} is {path}, {}: {count}, subject {subject}", run.suite);
+        }
+        if is_nameless {
+            say!(
+                "A file that names no machine is a subject by itself: files of one machine are \
+                 imported with --subject NAME."
+            );
         }
         Ok(ExitStatus::Done)
+    }
+
+    /// One name is of one machine.
+    fn check_machines(&self, runs: &[(&PathBuf, Run)]) -> Result<(), UsageError> {
+        let Some(subject) = &self.subject else {
+            return Ok(());
+        };
+        let mut known = runs
+            .iter()
+            .filter_map(|(path, run)| Some((path, machine_of(run)?)));
+        let Some((first, machine)) = known.next() else {
+            return Ok(());
+        };
+        match known.find(|(_, other)| *other != machine) {
+            Some((path, other)) => Err(UsageError(format!(
+                "{} is of {machine} and {} of {other}: expected files of one machine for \
+                 --subject {subject}",
+                first.display(),
+                path.display()
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// What a file of runs says itself cannot be told otherwise.
@@ -129,11 +165,21 @@ impl Import {
     }
 }
 
-/// Whether a file is one of `punctual export`. What cannot be read is told when it is read.
+/// The time between two samples.
+fn parse_interval(text: &str) -> Result<Nanos, String> {
+    parse_duration(text).map_err(|_| "expected a time with its unit, such as 200us or 1ms".into())
+}
+
+/// Whether a file is one of `punctual export`, damaged or not. What cannot be read is told when it
+/// is read.
 fn starts_as_export(path: &Path) -> bool {
     let mut start = [0; 2];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    read.is_ok() && is_export(&start)
+    let is_compressed = File::open(path)
+        .and_then(|mut file| file.read_exact(&mut start))
+        .is_ok_and(|()| is_export(&start));
+    is_compressed
+        && File::open(path)
+            .is_ok_and(|file| !matches!(Reader::new(file), Err(ExchangeError::Foreign)))
 }
 
 /// Hands over each run of a file.

@@ -1,0 +1,557 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Files of other programs, as people post and send them: each is taken for what it is, or
+//! refused with what is wrong.
+
+use std::fs;
+use std::path::Path;
+
+use punctual_model::finding::Fact;
+use punctual_model::{Nanos, Preemption, Quantiles, Recording, Run};
+use punctual_runner::import::{Told, import};
+
+fn content(name: &str) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../formats/tests/field");
+    fs::read(folder.join(name)).unwrap()
+}
+
+fn text(name: &str) -> String {
+    String::from_utf8(content(name)).unwrap()
+}
+
+fn read(name: &str, content: &[u8]) -> Result<Run, String> {
+    import(name, content, &Told::default()).map_err(|error| error.to_string())
+}
+
+fn taken(name: &str) -> Run {
+    read(name, &content(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn refused(name: &str) -> String {
+    read(name, &content(name)).expect_err(name)
+}
+
+/// A file with one thing in it replaced.
+fn changed(name: &str, from: &str, to: &str) -> Result<Run, String> {
+    let text = text(name);
+    assert!(text.contains(from), "{name}: {from}");
+    read(name, text.replacen(from, to, 1).as_bytes())
+}
+
+#[track_caller]
+fn has(error: &str, words: &[&str]) {
+    for word in words {
+        assert!(error.contains(word), "no \"{word}\": {error}");
+    }
+}
+
+fn micros(us: i64) -> Option<Nanos> {
+    Some(Nanos::from_micros(us))
+}
+
+/// Between what a quantile is, in microseconds.
+fn between(recording: &Recording, q: f64) -> (f64, f64) {
+    let all = Quantiles::of(std::iter::once(recording));
+    let (low, high) = all.between(q).unwrap();
+    (low.as_micros_f64(), high.as_micros_f64())
+}
+
+fn counts(run: &Run) -> Vec<u64> {
+    run.recordings.iter().map(|one| one.count).collect()
+}
+
+fn worst_us(run: &Run) -> Vec<i64> {
+    let all = run.recordings.iter().filter_map(Recording::max);
+    all.map(|max| max.0 / 1_000).collect()
+}
+
+#[test]
+fn a_node_or_cpu_of_minus_one_is_not_known_and_no_error() {
+    let run = taken("01-node-minus-one.json");
+    let own = &run.recordings[0];
+    assert_eq!(
+        (own.count, own.min(), own.max()),
+        (10_000, micros(5), micros(6))
+    );
+    assert_eq!(
+        (own.sum, own.key.variant.as_str()),
+        (Nanos(55_000_000), "cpu0")
+    );
+    let run = changed("01-node-minus-one.json", "\"cpu\": 0", "\"cpu\": -1").unwrap();
+    assert_eq!(run.recordings[0].key.variant, "thread 0");
+    // Keys have a colon or have none.
+    let plain = taken("01d-keys-without-colon.json");
+    assert_eq!(plain.recordings[0].histogram, own.histogram);
+    assert_eq!(plain.recordings[0].interval, micros(1_000));
+}
+
+#[test]
+fn a_kernel_that_is_not_real_time_is_known_to_be_none() {
+    let of = |run: &Run| run.provenance.as_ref().unwrap().preemption.clone();
+    let run = taken("01c-realtime-0-is-said.json");
+    assert_eq!(of(&run), Preemption::Full);
+    let name = "01c-realtime-0-is-said.json";
+    let run = changed(name, "#1 SMP PREEMPT\"", "#1 SMP PREEMPT_DYNAMIC\"").unwrap();
+    let Preemption::Unknown(why) = of(&run) else {
+        panic!("{:?}", of(&run));
+    };
+    assert!(why.to_string().contains("not PREEMPT_RT"), "{why}");
+    assert_eq!(of(&taken("01-node-minus-one.json")), Preemption::Rt);
+}
+
+#[test]
+fn samples_without_a_bin_are_above_the_last_one_and_the_largest_is_known() {
+    let run = taken("03-seven-without-a-bin.json");
+    let own = &run.recordings[0];
+    assert_eq!((own.count, own.max()), (299_989, micros(3_030)));
+    // Seven of 299,989 are from 1,000 to 3,030 µs.
+    let above = |from: i64| {
+        let bins = own.histogram.bins();
+        let above = bins.filter(|bin| bin.low.0 >= from * 1_000);
+        above.map(|bin| bin.count).sum::<u64>()
+    };
+    assert_eq!((above(1_000), above(999), above(998)), (7, 7, 15));
+    assert_eq!(between(own, 0.5), (25.0, 25.0));
+    assert_eq!(between(own, 0.9999), (150.0, 150.0));
+    assert_eq!(between(own, 0.99998), (1_000.0, 3_030.0));
+    let gap = own.distribution_gap().unwrap().to_string();
+    has(&gap, &["7 samples are above the last bin", "-h 10000"]);
+    // Its mean is told: 41.54.
+    assert_eq!(own.mean().unwrap().0 / 100, 415);
+    // 299,989 periods of 1 ms do not fit into the half minute that it took.
+    assert_eq!(own.interval, None);
+    // A value that would have a bin is none without one.
+    let name = "03-seven-without-a-bin.json";
+    has(
+        &changed(name, "\"max\": 3030", "\"max\": 998").unwrap_err(),
+        &["998", "1000"],
+    );
+    has(
+        &changed(name, "\"avg\": 41.54", "\"avg\": 99.54").unwrap_err(),
+        &["mean is 99.5", "41.5"],
+    );
+    has(
+        &changed(name, "\"min\": 25", "\"min\": 24").unwrap_err(),
+        &["24", "25"],
+    );
+    has(
+        &changed(name, "299989", "299981").unwrap_err(),
+        &["299981", "299982"],
+    );
+    has(
+        &changed(name, "-h 1000", "-h 500").unwrap_err(),
+        &["998", "-h 500"],
+    );
+}
+
+#[test]
+fn an_interval_is_of_a_command_line_that_is_understood() {
+    let run = taken("04-interval-bundled-Si200.json");
+    assert_eq!(run.recordings[0].interval, micros(200));
+    let name = "04-interval-bundled-Si200.json";
+    let with = |options: &str| {
+        let run = changed(name, "-qmSi200 -p 80", options);
+        run.map(|run| run.recordings[0].interval)
+    };
+    for (options, us) in [
+        ("--interv=200", 200),
+        ("-Sp99 --int 200", 200),
+        ("-mqp80 -i 250", 250),
+        ("-D 1h -S", 1_000),
+        ("-i 1000us", 1_000),
+    ] {
+        assert_eq!(with(options).unwrap(), micros(us), "{options}");
+    }
+    for unknown in ["--some-option -i 200", "-Z 5", "-i200 a file"] {
+        assert_eq!(with(unknown).unwrap(), None, "{unknown}");
+    }
+    for wrong in ["-i 0", "-i -5", "-i 9223372036854776"] {
+        has(&with(wrong).unwrap_err(), &["--interval"]);
+    }
+    has(&with("-l 500").unwrap_err(), &["10000 cycles", "-l 500"]);
+}
+
+#[test]
+fn what_is_told_never_overrides_what_a_file_says() {
+    let told = |name: &str, interval: Nanos| {
+        let told = Told {
+            interval: Some(interval),
+            ..Told::default()
+        };
+        import(name, &content(name), &told).map_err(|error| error.to_string())
+    };
+    let hour = Nanos::from_millis(3_600_000);
+    let bundled = "04-interval-bundled-Si200.json";
+    let error = told(bundled, hour).unwrap_err();
+    has(&error, &["--interval 3600 s", "200 µs in the file"]);
+    assert!(told(bundled, Nanos::from_micros(200)).is_ok());
+    has(
+        &told("16-rtla-bucket-10.txt", hour).unwrap_err(),
+        &["in the file"],
+    );
+    has(
+        &told("10-plain-lines.txt", hour).unwrap_err(),
+        &["1.00 ms in the file"],
+    );
+    // A file that says nothing of it takes what is told; one that says when it ended, what fits.
+    assert!(told("05-p99-is-9us-1.hist", hour).is_ok());
+    let unknown = text(bundled).replace("-qmSi200", "--what -q");
+    let of = |interval| {
+        let told = Told {
+            interval: Some(interval),
+            ..Told::default()
+        };
+        import("c.json", unknown.as_bytes(), &told).map_err(|error| error.to_string())
+    };
+    assert!(of(Nanos::from_micros(200)).is_ok());
+    has(&of(hour).unwrap_err(), &["10000 samples in 30.0 s"]);
+}
+
+#[test]
+fn a_value_of_whole_microseconds_is_what_is_written() {
+    for number in 1..=5 {
+        let run = taken(&format!("05-p99-is-9us-{number}.hist"));
+        let own = &run.recordings[0];
+        assert_eq!(between(own, 0.99), (9.0, 9.0));
+        assert_eq!(between(own, 0.5), (5.0, 5.0));
+        assert_eq!((own.sum, own.distribution_gap()), (Nanos(54_000_000), None));
+    }
+}
+
+#[test]
+fn rows_that_were_left_out_are_missed() {
+    has(&refused("08-rows-left-out.hist"), &["line 5", "..."]);
+    let without = |line: &str| changed("08-rows-left-out.hist", line, "").unwrap_err();
+    has(&without("...\n"), &["# Total: 4103", "60000"]);
+    // Neither is said how many there are: the mean tells.
+    let text = text("08-rows-left-out.hist").replace("...\n", "");
+    let text = text.replace("# Total: 000060000\n", "");
+    let error = read("x", text.as_bytes()).unwrap_err();
+    has(&error, &["mean is 17", "5.04"]);
+    let five = "05-p99-is-9us-1.hist";
+    has(
+        &changed(five, "Min Latencies: 00005", "Min Latencies: 00004").unwrap_err(),
+        &["4", "5"],
+    );
+    has(
+        &changed(five, "Max Latencies: 00009", "Max Latencies: 00010").unwrap_err(),
+        &["10", "9"],
+    );
+    has(
+        &changed(five, "Avg Latencies: 00005", "Avg Latencies: 00006").unwrap_err(),
+        &["6", "5.40"],
+    );
+    has(
+        &changed(five, "Overflows: 00000", "Overflows: 00001").unwrap_err(),
+        &["9", "10"],
+    );
+    has(
+        &changed(five, "005 009000", "005 009000 009000").unwrap_err(),
+        &["as many counts"],
+    );
+    has(
+        &changed(five, "# Max Latencies: 00009\n", "").unwrap_err(),
+        &["# Max Latencies"],
+    );
+    has(
+        &changed(five, "000009 001000\n", "000009 001000\n12\n").unwrap_err(),
+        &["bin"],
+    );
+}
+
+#[test]
+fn several_results_in_a_file_are_never_mixed() {
+    has(
+        &refused("09-two-results-appended.hist"),
+        &["line 12", "one result in a file"],
+    );
+    for name in [
+        "01-node-minus-one.json",
+        "16-rtla-bucket-10.txt",
+        "17-rtla-stopped-old.txt",
+        "10-plain-lines.txt",
+        "05-p99-is-9us-1.hist",
+    ] {
+        let text = text(name);
+        // The same again, by other threads.
+        let again = text.replace("( 45", "( 99");
+        let error = read(name, (text + &again).as_bytes()).unwrap_err();
+        has(&error, &["one result in a file"]);
+    }
+    // Without the title of the second.
+    let text = text("09-two-results-appended.hist");
+    let (first, second) = text.split_once("\n\n").unwrap();
+    let second = second.replace("# Histogram\n", "");
+    let error = read("x", format!("{first}\n{second}").as_bytes()).unwrap_err();
+    has(&error, &["one histogram"]);
+    // Each by itself is sound.
+    assert_eq!(counts(&read("x", first.as_bytes()).unwrap()), [1_500]);
+}
+
+#[test]
+fn a_file_is_read_whatever_way_it_came() {
+    let mut others = ["09d-latin1-comment.hist", "09e-quoted-in-mail.hist"].map(taken);
+    let run = taken("09c-byte-order-mark.hist");
+    assert_eq!(
+        (counts(&run), worst_us(&run)),
+        (vec![60_000; 2], vec![27, 31])
+    );
+    for other in &mut others {
+        // These have the threads' lines, too, which say the interval.
+        assert_eq!(other.recordings[0].interval, micros(1_000));
+        for (own, other) in run.recordings.iter().zip(&other.recordings) {
+            assert_eq!(own.histogram, other.histogram);
+        }
+    }
+    // PowerShell, Windows, and a code block in a forum.
+    let text = text("09e-quoted-in-mail.hist").replace("> ", "");
+    let utf16: Vec<u8> = [0xff, 0xfe]
+        .into_iter()
+        .chain(text.encode_utf16().flat_map(u16::to_le_bytes))
+        .collect();
+    let windows = text.replace('\n', "\r\n").into_bytes();
+    let indented = text.replace('\n', "\n    ").into_bytes();
+    for bytes in [utf16, windows, indented] {
+        assert_eq!(worst_us(&read("x", &bytes).unwrap()), [27, 31]);
+    }
+    // The threads' lines agree with the bins, or the file is refused.
+    let name = "09e-quoted-in-mail.hist";
+    has(
+        &changed(name, "C:  59998", "C:  60001").unwrap_err(),
+        &["C:60001", "60000"],
+    );
+    has(
+        &changed(name, "Max:      27", "Max:      28").unwrap_err(),
+        &["Max:28", "27"],
+    );
+    has(
+        &changed(name, "Min:     10", "Min:      9").unwrap_err(),
+        &["Min:9", "10"],
+    );
+}
+
+#[test]
+fn lines_of_threads_have_a_worst_case_and_no_distribution() {
+    let run = taken("10-plain-lines.txt");
+    assert_eq!(run.recordings.len(), 7);
+    let own = &run.recordings[1];
+    assert_eq!((own.count, own.key.variant.as_str()), (515_381, "thread 1"));
+    assert_eq!((own.min(), own.max()), (micros(1), micros(60_119)));
+    assert_eq!(own.interval, micros(1_500));
+    assert_eq!(between(own, 0.5), (1.0, 60_119.0));
+    let all = Quantiles::of(std::iter::once(own));
+    assert_eq!((all.at(0.5), own.mean()), (None, None));
+    let (low, high) = own.mean_between().unwrap();
+    assert!(
+        (low - 3_000.0).abs() < 1.0 && (high - 4_000.0).abs() < 1.0,
+        "{low} {high}"
+    );
+    has(
+        &own.distribution_gap().unwrap().to_string(),
+        &["no distribution", "-h 100000"],
+    );
+    // As a screen shows them again and again, the last is what counts.
+    let line = "T: 0 ( 4541) P:99 I:1000 C:   1000 Min:      1 Act:    6 Avg:    3 Max:      12\n";
+    let screens = format!("\x1b[9A{line}{}", text("10-plain-lines.txt"));
+    assert_eq!(
+        read("x", screens.as_bytes()).unwrap().recordings[0].max(),
+        micros(53_381)
+    );
+    let name = "10-plain-lines.txt";
+    has(
+        &changed(name, "Avg:    3 Max:   53381", "Avg:    3 Max:       2").unwrap_err(),
+        &["Max:2"],
+    );
+    has(
+        &changed(name, "Act:    6 Avg:    3", "Act:    1 Avg:60000").unwrap_err(),
+        &["60000"],
+    );
+    has(&changed(name, "T: 1 ", "T: 9 ").unwrap_err(), &["thread 1"]);
+}
+
+#[test]
+fn bins_are_as_wide_as_they_are() {
+    let run = taken("16-rtla-bucket-10.txt");
+    assert_eq!(worst_us(&run), [7, 21, 24, 3, 11, 15]);
+    // IRQ: all in the first bin. Thread: 944, 55, 1.
+    assert_eq!(between(&run.recordings[0], 0.5), (0.0, 7.0));
+    assert_eq!(between(&run.recordings[1], 0.5), (3.0, 9.0));
+    assert_eq!(between(&run.recordings[1], 0.99), (10.0, 19.0));
+    let gap = run.recordings[1].distribution_gap().unwrap().to_string();
+    has(&gap, &["10 µs wide", "-b 1"]);
+    let run = taken("16b-rtla-bucket-10-largest-on-a-boundary.txt");
+    let own = &run.recordings[1];
+    assert_eq!(between(own, 0.5), (10.0, 19.0));
+    let (low, high) = own.mean_between().unwrap();
+    assert!(
+        (low, high) >= (15_000.0, 15_000.0) && high <= 16_001.0,
+        "{low} {high}"
+    );
+    assert_eq!(own.settings["bin_width_ns"], Fact::Number(10_000));
+    // A command line above says how wide bins are.
+    let name = "16b-rtla-bucket-10-largest-on-a-boundary.txt";
+    let with = |line: &str| read(name, format!("{line}\n{}", text(name)).as_bytes());
+    assert!(with("# rtla timerlat hist -b 10 -d 10").is_ok());
+    let error = with("# rtla timerlat hist -d 10").unwrap_err();
+    has(&error, &["smallest sample is 1", "first bin is 0"]);
+    has(
+        &with("# rtla timerlat hist -b 7").unwrap_err(),
+        &["bins of 7"],
+    );
+    // What is said twice agrees.
+    for (from, to, words) in [
+        ("avg:          5", "avg:         99", &["99"][..]),
+        ("max:         60", "max:         70", &["70", "60"]),
+        ("min:          1", "min:         10", &["10"]),
+        ("over:         0", "over:         1", &["10000"]),
+        (
+            "count:    10000     10000\n",
+            "count:    10000      9999\n",
+            &["9999", "10000"],
+        ),
+    ] {
+        let error = changed(name, from, to).unwrap_err();
+        has(&error, words);
+    }
+    let name = "16-rtla-bucket-10.txt";
+    let last = "count:     1999      1999      1999\n";
+    let error = changed(name, last, "count:     1999      3999      1999\n").unwrap_err();
+    has(&error, &["ALL:", "1999", "3999"]);
+}
+
+#[test]
+fn xenomais_bins_are_held_against_its_summary() {
+    let name = "21b-xenomai-latency-B-10us.txt";
+    has(&refused(name), &["latency -B", "largest sample is 52299"]);
+    // Where the command line is there, too, it says how wide they are.
+    let text = format!("root@board:~# latency -h -B 10000 -T 2\n{}", text(name));
+    let run = read(name, text.as_bytes()).unwrap();
+    let own = &run.recordings[0];
+    assert_eq!((own.count, own.max()), (20_000, Some(Nanos(52_299))));
+    assert_eq!(between(own, 0.4), (1.269, 9.999));
+    assert_eq!(between(own, 0.9), (10.0, 19.999));
+    let bins = own.histogram.bins();
+    let above: u64 = bins
+        .filter(|bin| bin.low.0 > 5_000)
+        .map(|bin| bin.count)
+        .sum();
+    assert_eq!(above, 11_000);
+    has(
+        &refused("21-xenomai-bars-at-line-ends.txt"),
+        &["latency -h"],
+    );
+}
+
+#[test]
+fn what_follows_rtlas_summary_is_no_data() {
+    let run = taken("17-rtla-stopped-old.txt");
+    assert_eq!(counts(&run), [1, 1, 1, 1, 1, 0]);
+    assert_eq!(worst_us(&run), [2, 33, 36, 49, 52]);
+    assert_eq!(run.recordings[5].extremes, None);
+}
+
+#[test]
+fn what_is_known_and_holds_no_latencies_is_named() {
+    for (name, words) in [
+        ("13-verbose.txt", &["cyclictest -v", "-h 1000"][..]),
+        (
+            "18-json-without-h.json",
+            &["without -h", "measure with -h 1000"],
+        ),
+        ("18b-rtla-no-header.txt", &["--no-header"]),
+        ("19-osnoise.txt", &["rtla osnoise", "rtla timerlat hist"]),
+        ("23-rtai-ns.txt", &["RTAI", "nanoseconds"]),
+    ] {
+        has(&refused(name), words);
+    }
+    for (text, words) in [
+        ("oslat V 2.60\nTotal runtime: \t\t60 seconds\n", "oslat"),
+        (
+            "hwlatdetect:  test duration 120 seconds\n   detector: tracer\n",
+            "hwlatdetect",
+        ),
+        (
+            "rtla timerlat hit stop tracing\n  IRQ latency: 49.11 us\n",
+            "analysis of rtla",
+        ),
+        (
+            "                                     Timer Latency                     \n",
+            "timerlat hist",
+        ),
+        (
+            "       0:       0:       6\n       1:       0:       7\n",
+            "cyclictest -v",
+        ),
+        (
+            "T: 0 ( 1234) P:80 C:   1000 Min:  1 Act:  2 Avg:  2 Max:  9\n",
+            "signaltest",
+        ),
+        (
+            "#1: ID10, P80, CPU0, I1000; #2: ID11, P80, CPU0, TO 0, Cycles 1000\n",
+            "pmqtest",
+        ),
+        ("# tracer: timerlat\n", "punctual explain"),
+        (
+            "0   100   200\n5   1   2\nover:  0  0\ncount: 1 1\n",
+            "--no-header",
+        ),
+    ] {
+        has(&read("x", text.as_bytes()).unwrap_err(), &[words]);
+    }
+    has(&read("x", b"\x1f\x8b\x08\0\0").unwrap_err(), &["gunzip"]);
+    for program in ["oslat", "signaltest", "pmqtest", "cyclicdeadline"] {
+        let name = "18-json-without-h.json";
+        let error = changed(name, "cyclictest -S", &format!("/usr/bin/{program} -S")).unwrap_err();
+        has(
+            &error,
+            &[&format!("the results of {program}"), "cyclictest -h 1000"],
+        );
+    }
+}
+
+#[test]
+fn other_machines_and_kernels_are_other_subjects() {
+    let boards = ["a", "b", "c", "d", "e"].map(|host| format!("04c-same-release-host-{host}.json"));
+    let subjects: Vec<_> = boards.iter().map(|name| taken(name).subject).collect();
+    for (number, subject) in subjects.iter().enumerate() {
+        assert!(
+            subject.name.starts_with("6.12.1-rt1 on board-"),
+            "{}",
+            subject.name
+        );
+        assert!(!subjects[..number].contains(subject));
+    }
+    // Nor are they one by a name that was told.
+    let named = |content: &[u8]| {
+        let told = Told {
+            subject: Some("mine".into()),
+            ..Told::default()
+        };
+        import("x", content, &told).unwrap().subject
+    };
+    assert_ne!(named(&content(&boards[0])), named(&content(&boards[1])));
+    assert_eq!(named(&content(&boards[0])), named(&content(&boards[0])));
+    // The same name of another kind of machine, and of another kernel.
+    let [arm, x86, build] = ["", "x86_64", "#2 SMP"].map(|what| {
+        let text = text(&boards[0]);
+        match what {
+            "x86_64" => text.replace("aarch64", what),
+            "#2 SMP" => text.replace("#1 SMP", what),
+            _ => text,
+        }
+    });
+    let of = |text: &str| named(text.as_bytes());
+    assert!(of(&arm) != of(&x86) && of(&arm) != of(&build));
+    // Of a machine without a name of its own, a file is a subject by itself; a name makes it one.
+    let histograms = [1, 2].map(|number| content(&format!("05-p99-is-9us-{number}.hist")));
+    let alone = histograms
+        .each_ref()
+        .map(|own| read("x", own).unwrap().subject);
+    assert_ne!(alone[0], alone[1]);
+    assert_eq!(named(&histograms[0]), named(&histograms[1]));
+    let local = text(&boards[0]).replace("board-a", "localhost");
+    let again = local
+        .replace("\"5\": 5000", "\"5\": 4999")
+        .replace("\"6\": 5000", "\"6\": 5001");
+    let own = [&local, &again].map(|text| read("x", text.as_bytes()).unwrap().subject);
+    assert_ne!(own[0], own[1]);
+}
