@@ -135,3 +135,138 @@ fn damaged_files_are_named_with_their_lines_and_nothing_is_stored() {
     let none = scratch.run(&["runs"]);
     assert!(!none.stdout.contains("cyclictest"), "{}", none.stdout);
 }
+
+/// A file of another program, as somebody has posted or sent it.
+fn field(name: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/formats/tests/field");
+    format!("{folder}/{name}")
+}
+
+#[test]
+fn five_files_are_five_runs_of_a_machine_only_where_that_is_said() {
+    let scratch = Scratch::new();
+    let limits = field("05-limits.toml");
+    let files = [1, 2, 3, 4, 5].map(|number| field(&format!("05-p99-is-9us-{number}.hist")));
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let ended = scratch.run(&[&["import"], &files[..]].concat());
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let told = "files of one machine are imported with --subject NAME";
+    assert!(ended.stdout.contains(told), "{}", ended.stdout);
+    let judged = scratch.run(&["judge", "r1", "r2", "r3", "r4", "r5", "--limits", &limits]);
+    assert_eq!(judged.status, Some(5), "{}", judged.stdout);
+    assert!(
+        judged.stdout.contains("at least 4 more runs"),
+        "{}",
+        judged.stdout
+    );
+    assert!(!judged.stdout.contains("seed"), "{}", judged.stdout);
+
+    // By one name they are: no value is above 9 µs, and the median is 5 µs.
+    let one = Scratch::new();
+    let named = ["--subject", "mine", "--interval", "1000us"];
+    let ended = one.run(&[&["import"], &files[..], &named[..]].concat());
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let judged = one.run(&["judge", "r1", "r2", "r3", "r4", "r5", "--limits", &limits]);
+    assert_eq!(judged.status, Some(0), "{}", judged.stdout);
+    let recording = &shown(&one, "r1")["recordings"][0];
+    assert_eq!(recording["quantiles"]["0.99"], 9_000, "{recording:#}");
+    assert_eq!(recording["interval_ns"], 1_000_000);
+    let table = one.run(&["show", "r1"]).stdout;
+    assert!(
+        table.contains("9.00 µs") && !table.contains("9.01"),
+        "{table}"
+    );
+
+    // Boards with names of their own are never one.
+    let boards = ["a", "b", "c", "d", "e"];
+    let boards = boards.map(|host| field(&format!("04c-same-release-host-{host}.json")));
+    let boards: Vec<&str> = boards.iter().map(String::as_str).collect();
+    let refused = one.run(&[&["import"], &boards[..], &named[..2]].concat());
+    assert_eq!(refused.status, Some(2), "{}", refused.stdout);
+    assert!(refused.stderr.contains("of board-b"), "{}", refused.stderr);
+    for board in &boards {
+        let ended = one.run(&["import", board, "--subject", "boards"]);
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    }
+    let judged = one.run(&["judge", "r6", "r7", "r8", "r9", "r10", "--limits", &limits]);
+    assert_eq!(judged.status, Some(5), "{}", judged.stdout);
+}
+
+#[test]
+fn what_a_file_does_not_tell_is_undecided_and_what_it_tells_is_judged() {
+    let scratch = Scratch::new();
+    let files = [
+        "03-seven-without-a-bin.json",
+        "10-plain-lines.txt",
+        "16-rtla-bucket-10.txt",
+    ];
+    for name in files {
+        let ended = scratch.run(&["import", &field(name), "--subject", name]);
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    }
+    let judged = |run: &str, limit: &str| {
+        let text = format!("[[limit]]\nprobe = \"timer\"\n{limit}\n");
+        let path = scratch.file("limits.toml", text);
+        let ended = scratch.run(&["judge", run, "--limits", &path]);
+        (ended.status, ended.stdout)
+    };
+    let worst = "what = \"worst\"\nat_most = \"100 us\"";
+    assert_eq!(judged("r1", worst).0, Some(4));
+    assert_eq!(judged("r2", worst).0, Some(4));
+    let median = "what = \"median\"\nat_most = \"9 us\"";
+    for (run, words) in [("r2", "measure with -h"), ("r3", "measure with -b 1")] {
+        let (status, text) = judged(run, median);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(status, Some(5), "{text}");
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let table = scratch.run(&["show", "r2"]).stdout;
+    assert!(table.contains("1.00 µs–53.4 ms"), "{table}");
+    let recording = &shown(&scratch, "r3")["recordings"][1];
+    assert_eq!(recording["quantiles"]["0.5"], Value::Null);
+    let between = &recording["between"]["quantiles"]["0.5"];
+    assert_eq!(between, &serde_json::json!([3_000, 9_000]));
+
+    // What is told beside it never overrides a file, and what is no file of theirs is named.
+    for (arguments, status, words) in [
+        (
+            vec!["04-interval-bundled-Si200.json", "--interval", "1h"],
+            Some(1),
+            "200 µs in the file",
+        ),
+        (
+            vec!["05-p99-is-9us-1.hist", "--interval", "1000"],
+            Some(2),
+            "such as 200us or 1ms",
+        ),
+        (
+            vec!["21b-xenomai-latency-B-10us.txt"],
+            Some(1),
+            "latency -B",
+        ),
+        (
+            vec!["18-json-without-h.json"],
+            Some(1),
+            "measure with -h 1000",
+        ),
+        (
+            vec!["09-two-results-appended.hist"],
+            Some(1),
+            "one result in a file",
+        ),
+    ] {
+        let file = field(arguments[0]);
+        let ended = scratch.run(&[&["import", &file], &arguments[1..]].concat());
+        assert_eq!(ended.status, status, "{}", ended.stderr);
+        let told = ended
+            .stderr
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let path = scratch.path("c.json.gz");
+    std::fs::write(&path, b"\x1f\x8b\x08\0\0\0\0\0\0\x03").unwrap();
+    let ended = scratch.run(&["import", &path.display().to_string(), "--load", "idle"]);
+    assert!(ended.stderr.contains("gunzip"), "{}", ended.stderr);
+}

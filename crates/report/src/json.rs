@@ -111,6 +111,9 @@ fn recording_json(run: &Run, recording: &Recording, raw: bool) -> Value {
         "findings": recording.findings,
         "output": recording.output,
     });
+    if let Some(between) = between(recording, &all) {
+        value["between"] = between;
+    }
     if !recording.maxima.is_empty() {
         value["maxima"] = json!(recording.maxima.iter().map(worst).collect::<Vec<_>>());
     }
@@ -147,6 +150,27 @@ fn quantiles(count: u64, quantile: impl Fn(f64) -> Option<Nanos>) -> Value {
         (q.to_string(), json!(ns(value)))
     });
     Value::Object(Map::from_iter(values))
+}
+
+/// The figures that are known only between two edges, where another program has counted samples
+/// in wide bins, or in none.
+fn between(recording: &Recording, all: &Quantiles) -> Option<Value> {
+    let why = recording.distribution_gap()?;
+    let edges = |(low, high): (Nanos, Nanos)| [low.0, high.0];
+    let quantiles = QUANTILES.iter().filter_map(|q| {
+        let own = all.between(*q).filter(|_| all.at(*q).is_none());
+        let own = own.filter(|_| supports(recording.count, *q))?;
+        Some((q.to_string(), json!(edges(own))))
+    });
+    let mean = recording
+        .mean_between()
+        .filter(|_| recording.mean().is_none());
+    let mean = mean.map(|(low, high)| [low.floor() as i64, high.ceil() as i64]);
+    Some(json!({
+        "mean": mean,
+        "quantiles": Map::from_iter(quantiles),
+        "why": why,
+    }))
 }
 
 /// The view that accounts for the samples which a late one displaced. A jitter is no lateness:
