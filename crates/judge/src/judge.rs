@@ -337,8 +337,9 @@ impl Case<'_> {
             let within = values.iter().filter(|one| **one <= limit).count();
             (typical(&values, limit, self.level), within)
         };
-        let ((found, within), (other, _)) = (judged(&figures.high), judged(&figures.low));
-        if found != other {
+        let ((found, within), other) = (judged(&figures.high), judged(&figures.low));
+        let is_open = matches!(found, Typical::Undecided { .. });
+        if found != other.0 || (is_open && within != other.1) {
             // The bound falls into a bin: nothing is told by how it was rounded.
             let [low, high] = [&figures.low, &figures.high].map(|all| figure.shown(middle(all)));
             let gap = evidence.distribution_gap();
