@@ -478,10 +478,8 @@ fn of_rtla(results: rtla_timerlat::Results) -> Result<Foreign, FormatError> {
             mean: column.mean.filter(|_| column.count > 0),
             ..Counted::default()
         };
-        let wide = match is_told {
-            true => format!("its bins are {width} {unit} wide: measure with -b 1"),
-            false => format!("its bins may be {width} {unit} wide: measure with -b 1"),
-        };
+        let are = if is_told { "are" } else { "may be" };
+        let wide = format!("its bins {are} {width} {unit} wide: measure with -b 1");
         let over = format!(
             "{} samples are above the last bin: measure with -E",
             one.over

@@ -239,9 +239,10 @@ impl Answer {
                 |seq| format!("sample {seq}"),
             );
             let (run, value) = (&one.run, one.value);
-            let seed = match one.is_imported {
-                true => String::new(),
-                false => format!(" (seed {})", one.seed),
+            let seed = if one.is_imported {
+                String::new()
+            } else {
+                format!(" (seed {})", one.seed)
             };
             format!("{which} of {run}{seed} was {value}, {times:.1} times {bound}")
         });

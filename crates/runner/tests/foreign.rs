@@ -44,8 +44,8 @@ fn has(error: &str, words: &[&str]) {
     }
 }
 
-fn micros(us: i64) -> Option<Nanos> {
-    Some(Nanos::from_micros(us))
+const fn micros(us: i64) -> Nanos {
+    Nanos::from_micros(us)
 }
 
 /// Between what a quantile is, in microseconds.
@@ -70,7 +70,7 @@ fn a_node_or_cpu_of_minus_one_is_not_known_and_no_error() {
     let own = &run.recordings[0];
     assert_eq!(
         (own.count, own.min(), own.max()),
-        (10_000, micros(5), micros(6))
+        (10_000, Some(micros(5)), Some(micros(6)))
     );
     assert_eq!(
         (own.sum, own.key.variant.as_str()),
@@ -81,7 +81,7 @@ fn a_node_or_cpu_of_minus_one_is_not_known_and_no_error() {
     // Keys have a colon or have none.
     let plain = taken("01d-keys-without-colon.json");
     assert_eq!(plain.recordings[0].histogram, own.histogram);
-    assert_eq!(plain.recordings[0].interval, micros(1_000));
+    assert_eq!(plain.recordings[0].interval, Some(micros(1_000)));
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_kernel_that_is_not_real_time_is_known_to_be_none() {
 fn samples_without_a_bin_are_above_the_last_one_and_the_largest_is_known() {
     let run = taken("03-seven-without-a-bin.json");
     let own = &run.recordings[0];
-    assert_eq!((own.count, own.max()), (299_989, micros(3_030)));
+    assert_eq!((own.count, own.max()), (299_989, Some(micros(3_030))));
     // Seven of 299,989 are from 1,000 to 3,030 µs.
     let above = |from: i64| {
         let bins = own.histogram.bins();
@@ -146,7 +146,7 @@ fn samples_without_a_bin_are_above_the_last_one_and_the_largest_is_known() {
 #[test]
 fn an_interval_is_of_a_command_line_that_is_understood() {
     let run = taken("04-interval-bundled-Si200.json");
-    assert_eq!(run.recordings[0].interval, micros(200));
+    assert_eq!(run.recordings[0].interval, Some(micros(200)));
     let name = "04-interval-bundled-Si200.json";
     let with = |options: &str| {
         let run = changed(name, "-qmSi200 -p 80", options);
@@ -159,7 +159,7 @@ fn an_interval_is_of_a_command_line_that_is_understood() {
         ("-D 1h -S", 1_000),
         ("-i 1000us", 1_000),
     ] {
-        assert_eq!(with(options).unwrap(), micros(us), "{options}");
+        assert_eq!(with(options).unwrap(), Some(micros(us)), "{options}");
     }
     for unknown in ["--some-option -i 200", "-Z 5", "-i200 a file"] {
         assert_eq!(with(unknown).unwrap(), None, "{unknown}");
@@ -297,7 +297,7 @@ fn a_file_is_read_whatever_way_it_came() {
     );
     for other in &mut others {
         // These have the threads' lines, too, which say the interval.
-        assert_eq!(other.recordings[0].interval, micros(1_000));
+        assert_eq!(other.recordings[0].interval, Some(micros(1_000)));
         for (own, other) in run.recordings.iter().zip(&other.recordings) {
             assert_eq!(own.histogram, other.histogram);
         }
@@ -335,8 +335,11 @@ fn lines_of_threads_have_a_worst_case_and_no_distribution() {
     assert_eq!(run.recordings.len(), 7);
     let own = &run.recordings[1];
     assert_eq!((own.count, own.key.variant.as_str()), (515_381, "thread 1"));
-    assert_eq!((own.min(), own.max()), (micros(1), micros(60_119)));
-    assert_eq!(own.interval, micros(1_500));
+    assert_eq!(
+        (own.min(), own.max()),
+        (Some(micros(1)), Some(micros(60_119)))
+    );
+    assert_eq!(own.interval, Some(micros(1_500)));
     assert_eq!(between(own, 0.5), (1.0, 60_119.0));
     let all = Quantiles::of(std::iter::once(own));
     assert_eq!((all.at(0.5), own.mean()), (None, None));
@@ -354,7 +357,7 @@ fn lines_of_threads_have_a_worst_case_and_no_distribution() {
     let screens = format!("\x1b[9A{line}{}", text("10-plain-lines.txt"));
     assert_eq!(
         read("x", screens.as_bytes()).unwrap().recordings[0].max(),
-        micros(53_381)
+        Some(micros(53_381))
     );
     let name = "10-plain-lines.txt";
     has(
