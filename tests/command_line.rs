@@ -321,6 +321,48 @@ fn nothing_panics_where_standard_error_is_closed() {
     }
 }
 
+/// A trace from elsewhere needs no store, and its status says whether it tells.
+#[test]
+fn a_trace_from_elsewhere_is_explained() {
+    let scratch = Scratch::new();
+    let write = |name: &str, text: &str| {
+        std::fs::write(scratch.path(name), text).unwrap();
+        scratch.path(name).to_str().unwrap().to_owned()
+    };
+    let told = write(
+        "told.txt",
+        include_str!("../crates/scope/src/pasted/tests/trace-cmd-higher.txt"),
+    );
+    let open = write(
+        "open.txt",
+        include_str!("../crates/scope/src/pasted/tests/nothing-late.txt"),
+    );
+    let none = write("none.txt", "T: 0 ( 1234) P:80 I:1000 C: 10000\n");
+    let ended = scratch.run(&["explain", &told]);
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let first = "450 µs of my thread [x]-812 on CPU 3: the thread my rt [1]-900, of higher or";
+    assert!(ended.stdout.starts_with(first), "{}", ended.stdout);
+    assert_has(&ended.stdout, &["- 17 events were lost"]);
+    let ended = scratch.run(&["explain", &open]);
+    assert_eq!(ended.status, Some(5), "{}", ended.stderr);
+    assert_has(
+        &ended.stdout,
+        &["undecided: nothing in it says", "rtla timerlat top -a"],
+    );
+    for (words, why) in [
+        (vec!["explain", &none], "found no event in it"),
+        (vec!["explain", "./nowhere"], "./nowhere: No such file"),
+        (
+            vec!["explain", &told, "--captured"],
+            "--captured is for runs",
+        ),
+    ] {
+        let ended = scratch.run(&words);
+        assert_eq!(ended.status, Some(2), "{words:?}: {}", ended.stderr);
+        assert_has(&ended.stderr, &[why]);
+    }
+}
+
 /// A machine that tells little, and one thing that weighs.
 #[test]
 fn the_doctors_status_is_what_weighs() {

@@ -6,6 +6,10 @@ use std::fs;
 use punctual_tests::{Scratch, assert_has};
 use serde_json::Value;
 
+/// A whole configuration, as far as its head and its end go.
+const CONFIG: &str = "#\n# Automatically generated file; DO NOT EDIT.\n#\n\
+                      CONFIG_RT_GROUP_SCHED=y\n# Kernel hacking\n# end of Kernel hacking\n";
+
 /// The files of a machine without PREEMPT_RT, and without the boot argument threadirqs.
 fn machine(scratch: &Scratch) -> String {
     let root = scratch.path("machine");
@@ -18,7 +22,7 @@ fn machine(scratch: &Scratch) -> String {
         ("proc/sys/kernel/osrelease", "6.12.1"),
         ("proc/sys/kernel/sched_rt_runtime_us", "950000"),
         ("proc/sys/kernel/sched_rt_period_us", "1000000"),
-        ("boot/config-6.12.1", "CONFIG_RT_GROUP_SCHED=y"),
+        ("boot/config-6.12.1", CONFIG),
     ] {
         let path = root.join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

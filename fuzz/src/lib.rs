@@ -48,6 +48,7 @@ pub const TARGETS: &[Target] = &[
     targets::doctor::MACHINE,
     targets::scope::CLOCK,
     targets::scope::KALLSYMS,
+    targets::scope::PASTED,
     targets::published::PUBLISHED,
     targets::report::EXTREMES,
     targets::report::REPORT,

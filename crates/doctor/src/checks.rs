@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! All checks: a table for each kind of thing that is looked at.
 
+mod arguments;
 mod hardware;
 mod isolation;
 mod kernel;
@@ -14,8 +15,9 @@ use crate::check::{Check, Diagnosis, Finding, Verdict};
 use crate::machine::Machine;
 
 /// All checks, by what they look at.
-pub const ALL: [&[Check]; 5] = [
+pub const ALL: [&[Check]; 6] = [
     kernel::CHECKS,
+    arguments::CHECKS,
     settings::CHECKS,
     isolation::CHECKS,
     process::CHECKS,

@@ -150,17 +150,29 @@ impl Machine {
         .into())
     }
 
+    /// All boot arguments with their values, in their order; what follows `--` is for process 1.
+    /// The kernel takes `-` for `_` in their names, and names have it so here.
+    pub(crate) fn command_line(&self) -> Result<Vec<(String, String)>, Reason> {
+        let line = self.text("/proc/cmdline")?;
+        let words = line.split_whitespace().take_while(|word| *word != "--");
+        let pair = |word: &str| {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            (name.replace('-', "_"), value.to_owned())
+        };
+        Ok(words.map(pair).collect())
+    }
+
+    /// The values of the boot arguments of this name: empty where one has none.
+    pub(crate) fn arguments(&self, name: &str) -> Result<Vec<String>, Reason> {
+        let name = name.replace('-', "_");
+        let own = self.command_line()?.into_iter();
+        let own = own.filter(|(own, _)| *own == name);
+        Ok(own.map(|(_, value)| value).collect())
+    }
+
     /// The boot argument of this name, the last one: `Some("")` where it has no value.
     pub(crate) fn argument(&self, name: &str) -> Result<Option<String>, Reason> {
-        let line = self.text("/proc/cmdline")?;
-        // The kernel takes both signs for one; what follows `--` is for process 1.
-        let plain = |text: &str| text.replace('-', "_");
-        let words = line.split_whitespace().take_while(|word| *word != "--");
-        let value = |word: &str| {
-            let (own, value) = word.split_once('=').unwrap_or((word, ""));
-            (plain(own) == plain(name)).then(|| value.to_owned())
-        };
-        Ok(words.filter_map(value).last())
+        Ok(self.arguments(name)?.pop())
     }
 
     /// The CPUs that a file lists; none where it is empty.

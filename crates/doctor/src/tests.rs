@@ -37,7 +37,7 @@ const DEFECTS: &[Defect] = &[
         ],
         VERSION,
     ),
-    ("preempt-argument", &[Argument("preempt=none")], CONFIG),
+    ("preempt-argument", &[Argument("preempt=none")], CMDLINE),
     ("cpu-freq", &[NoOption("CPU_FREQ")], CONFIG),
     ("governors", &[Option("CPU_FREQ_GOV_ONDEMAND")], CONFIG),
     ("irqsoff-tracer", &[Option("IRQSOFF_TRACER")], CONFIG),
@@ -278,6 +278,13 @@ const DEFECTS: &[Defect] = &[
         "/sys/devices/system/clocksource/clocksource0/current_clocksource",
     ),
     ("tsc-reliable", &[NoOption("tsc")], CMDLINE),
+    ("harmful-arguments", &[Argument("irqpoll")], CMDLINE),
+    (
+        "contradicting-arguments",
+        &[Argument("isolcpus=domain,2-5")],
+        CMDLINE,
+    ),
+    ("unknown-arguments", &[Argument("noirqbalance")], CMDLINE),
     (
         "shared-interrupts",
         &[File(
@@ -487,6 +494,144 @@ fn older_kernels_are_asked_what_they_have() {
     assert_eq!(of("rt-throttling", &with(&since)).name(), "moot");
 }
 
+/// A machine of these files.
+fn made(files: &[(&'static str, &'static str)]) -> Tree {
+    let files: Vec<Edit> = files.iter().map(|(path, text)| File(path, text)).collect();
+    Tree::empty().edited(&files)
+}
+
+fn found(id: &str, tree: &Tree) -> String {
+    match of(id, tree) {
+        Verdict::Fine(found) => format!("fine: {found}"),
+        Verdict::Wrong(found) => format!("wrong: {found}"),
+        Verdict::Unknown(reason) => format!("unknown: {reason}"),
+        Verdict::Moot(why) => format!("moot: {why}"),
+    }
+}
+
+/// A copy of a machine of which somebody has posted the arguments alone.
+#[test]
+fn arguments_decide_without_other_files_and_those_that_harm_are_named() {
+    let tree = made(&[
+        (
+            CMDLINE,
+            "isolcpus=domain,managed_irq,2-3 nohz_full=2-3 rcu_nocbs=2-3 preempt=full \
+             workqueue.cpumask=1 mitigations=off tsc=reliable skew_tick=1 irqpoll noirqbalance",
+        ),
+        ("/proc/sys/kernel/osrelease", "6.12.40-rt10"),
+        (VERSION, "Linux version 6.12.40-rt10 (x) #1 SMP PREEMPT_RT"),
+        ("/sys/devices/system/cpu/online", "0-3"),
+        (ISOLATED, "2-3"),
+    ]);
+    for (id, expected) in [
+        ("isolcpus", "fine: isolated CPUs: 2-3"),
+        (
+            "nohz-full",
+            "fine: isolated CPUs that are not in nohz_full: none",
+        ),
+        ("skew-tick", "fine: boot argument skew_tick: 1"),
+        ("harmful-arguments", "wrong: boot arguments: irqpoll"),
+        ("contradicting-arguments", "fine: boot arguments: none"),
+        (
+            "unknown-arguments",
+            "wrong: boot arguments: workqueue.cpumask=1, noirqbalance",
+        ),
+        (
+            "preempt-argument",
+            "wrong: boot argument preempt, on PREEMPT_RT: full",
+        ),
+        ("tsc-reliable", "fine: boot argument tsc: reliable"),
+        ("mitigations", "fine: boot argument mitigations: off"),
+    ] {
+        assert_eq!(found(id, &tree), expected, "{id}");
+    }
+}
+
+/// A configuration that somebody has cut.
+#[test]
+fn a_cut_configuration_tells_nothing_of_what_it_does_not_name() {
+    let tree = made(&[
+        (
+            "/boot/config-6.12.1-rt1",
+            "CONFIG_X86_64=y\nCONFIG_SMP=y\nCONFIG_PREEMPT_RT=y\n\
+             CONFIG_CPU_FREQ_GOV_POWERSAVE=m\nCONFIG_CPU_FREQ_GOV_ONDEMAND=m\n\
+             CONFIG_CPU_FREQ_GOV_SCHEDUTIL=y\n",
+        ),
+        ("/proc/sys/kernel/osrelease", "6.12.1-rt1"),
+        (CMDLINE, "quiet"),
+        (VERSION, "Linux version 6.12.1-rt1 (x) #1 SMP PREEMPT_RT"),
+        ("/proc/sys/kernel/sched_rt_runtime_us", "-1"),
+        ("/sys/devices/system/cpu/online", "0"),
+    ]);
+    let cut = [
+        "irqsoff-tracer",
+        "preempt-tracer",
+        "prove-locking",
+        "lockup-detector",
+        "rt-group-sched",
+        "soft-watchdog",
+        "nmi-watchdog",
+        "cpu-freq",
+        "high-resolution-timers",
+        "tracing",
+        "hwlat-tracer",
+        "no-hz",
+    ];
+    for id in cut {
+        let found = found(id, &tree);
+        assert!(found.contains("is an excerpt, or was cut"), "{id}: {found}");
+    }
+    assert_eq!(
+        found("governors", &tree),
+        "wrong: options that are built in: CONFIG_CPU_FREQ_GOV_SCHEDUTIL"
+    );
+    assert_eq!(
+        found("rt-throttling", &tree),
+        "fine: kernel.sched_rt_runtime_us: -1"
+    );
+}
+
+/// With `tsc_adjust` a timer visits all CPUs, whether or not the watchdog watches.
+#[test]
+fn only_a_reliable_counter_is_left_alone() {
+    let told = |line: &'static str, flags: &'static str| {
+        found(
+            "tsc-reliable",
+            &made(&[
+                (CMDLINE, line),
+                (CPUINFO, flags),
+                ("/proc/sys/kernel/osrelease", "6.12.1"),
+            ]),
+        )
+    };
+    let adjusted = tree::cpuinfo!("constant_tsc nonstop_tsc tsc_adjust");
+    let plain = tree::cpuinfo!("constant_tsc nonstop_tsc");
+    assert!(told("quiet tsc=nowatchdog", adjusted).starts_with("wrong: "));
+    assert!(told("quiet", adjusted).starts_with("wrong: "));
+    assert!(told("quiet tsc=nowatchdog", plain).starts_with("fine: "));
+    assert!(told("tsc=nowatchdog tsc=reliable", adjusted).starts_with("fine: "));
+    assert!(told("tsc=reliable", "Features : fp asimd\n").starts_with("moot: "));
+}
+
+#[test]
+fn lists_of_cpus_that_are_not_there_or_leave_none_are_named() {
+    let told = |line: &'static str| {
+        found(
+            "contradicting-arguments",
+            &made(&[(CMDLINE, line), ("/sys/devices/system/cpu/online", "0-3")]),
+        )
+    };
+    assert_eq!(
+        told("isolcpus=managed_irq,domain,2-7"),
+        "wrong: boot arguments: isolcpus=managed_irq,domain,2-7: there is no CPU 4-7"
+    );
+    assert_eq!(
+        told("nohz_full=0-3 nohz=off"),
+        "wrong: boot arguments: nohz=off and nohz_full, nohz_full=0-3: no CPU is left for the rest"
+    );
+    assert_eq!(told("isolcpus=2-3 idle=poll"), "fine: boot arguments: none");
+}
+
 #[test]
 fn arguments_for_process_1_are_not_the_kernels() {
     let line = "skew_tick=1 rcupdate.rcu-normal-after-boot=1 quiet -- skew_tick=0";
@@ -503,7 +648,9 @@ fn arguments_for_process_1_are_not_the_kernels() {
 
 #[test]
 fn a_packed_configuration_counts_and_a_torn_one_tells_nothing() {
-    let tree = with(&[Gone(CONFIG)]).packed_config("CONFIG_TRACING=y\n");
+    let packed = "# Automatically generated file; DO NOT EDIT.\nCONFIG_TRACING=y\n\
+                  # Kernel hacking\n# end of Kernel hacking\n";
+    let tree = with(&[Gone(CONFIG)]).packed_config(packed);
     assert_eq!(of("tracing", &tree).name(), "fine");
     assert_eq!(of("cpu-freq", &tree).name(), "wrong");
     for torn in ["", "not packed", "# nothing\n"] {

@@ -10,6 +10,8 @@
 //! Lines that are of no known form are counted as lost: a trace is foreign text, and what can
 //! be read of it is still worth having.
 
+use std::collections::BTreeMap;
+
 use punctual_model::Nanos;
 use punctual_model::capture::{
     Context, Happened, Longest, NoiseKind, STACK_MOST, Task, TraceEvent,
@@ -23,10 +25,31 @@ const DETAIL_MOST: usize = 200;
 pub struct Trace {
     /// The events in the order of the text; `at` is the clock's time.
     pub events: Vec<TraceEvent>,
-    /// How many events the ring had no room for, and lines that could not be read.
+    /// The CPU of each event.
+    pub cpus: Vec<u32>,
+    /// What the times are.
+    pub clock: Clock,
+    /// How many events the ring had no room for.
     pub lost: u64,
+    /// How many lines are of no known form.
+    pub unread: u64,
     /// What a latency tracer says of the longest that it has seen.
     pub longest: Option<Longest>,
+    /// The priority of each thread as the kernel counts it, where an event says it: below 100
+    /// it is one of real time, and a lower number is a higher priority.
+    pub priorities: BTreeMap<u32, i32>,
+}
+
+/// What the times of a trace are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clock {
+    /// Moments of a clock.
+    #[default]
+    Time,
+    /// Time since the beginning of what a latency tracer notes.
+    Since,
+    /// Numbers that tell the order alone: `counter`, or cycles (`x86-tsc`).
+    Order,
 }
 
 /// Reads a trace.
@@ -35,71 +58,174 @@ pub fn read(text: &str) -> Trace {
         longest: read_longest(text),
         ..Trace::default()
     };
+    let columns = Columns::of(text);
     // The place of the event that functions are read for.
     let mut stack_of = None;
     for line in text.lines() {
         if let Some(function) = line.trim_start().strip_prefix("=> ") {
             let event = stack_of.and_then(|place: usize| trace.events.get_mut(place));
             if let Some(event) = event.filter(|event| event.stack.len() < STACK_MOST) {
-                event.stack.push(bounded(function));
+                event.stack.push(bounded(symbol(function)));
             }
-        } else if let Some((event, text)) = head(line) {
-            if text == "<stack trace>" {
-                let own = |other: &TraceEvent| other.task.pid == event.task.pid;
+        } else if let Some(head) = head(line, &columns) {
+            let text = head.text;
+            if text.ends_with("<stack trace>") || text.ends_with("<stack trace >") {
+                let own = |other: &TraceEvent| other.task.pid == head.task.pid;
                 stack_of = trace.events.iter().rposition(own);
             } else {
                 stack_of = None;
-                let what = happened(text);
-                trace.events.push(TraceEvent { what, ..event });
+                trace.clock = head.clock;
+                trace.push(head);
             }
         } else if let Some(lost) = lost(line) {
             trace.lost += lost;
-        } else if !line.starts_with('#') && !line.trim().is_empty() {
-            trace.lost += 1;
+        } else if !line.trim_start().starts_with('#') && !line.trim().is_empty() {
+            trace.unread += 1;
         }
     }
     align(&mut trace.events);
     trace
 }
 
-/// An event without what happened, and the text that says it.
-fn head(line: &str) -> Option<(TraceEvent, &str)> {
+impl Trace {
+    fn push(&mut self, head: Head<'_>) {
+        let of_wakeup = wakeup(head.text, &head.task);
+        let priorities = of_wakeup.as_ref().map(|(_, priorities)| *priorities);
+        self.priorities.extend(
+            priorities
+                .into_iter()
+                .flatten()
+                .chain(priorities_of(head.text)),
+        );
+        self.cpus.push(head.cpu);
+        self.events.push(TraceEvent {
+            at: head.at,
+            what: of_wakeup.map_or_else(|| happened(head.text), |(what, _)| what),
+            task: head.task,
+            context: head.context,
+            stack: Vec::new(),
+        });
+    }
+}
+
+/// What stands in each line before what happened.
+struct Head<'a> {
+    task: Task,
+    cpu: u32,
+    context: Context,
+    at: Nanos,
+    clock: Clock,
+    text: &'a str,
+}
+
+/// A line of a trace, of `trace-cmd report`, or of a latency tracer.
+fn head<'a>(line: &'a str, columns: &Columns) -> Option<Head<'a>> {
+    bracketed(line, columns)
+        .or_else(|| since(line, columns))
+        .or_else(|| joined(line, columns))
+}
+
+/// `bash-14846 (14840) [000] d.h2. 840.061208: …`; the thread's group and the flags may be
+/// missing.
+fn bracketed<'a>(line: &'a str, columns: &Columns) -> Option<Head<'a>> {
     // A command's name may hold anything, brackets too.
     line.match_indices(" [").find_map(|(place, _)| {
-        let (task, rest) = (&line[..place], &line[place + 2..]);
-        let (cpu, rest) = rest.split_once("] ")?;
-        cpu.parse::<u32>().ok()?;
-        let (comm, pid) = task.trim().rsplit_once('-')?;
-        let (flags, rest) = rest.trim_start().split_once(' ')?;
-        let (time, text) = rest.trim_start().split_once(": ")?;
-        let task = Task {
-            comm: bounded(comm),
-            pid: pid.parse().ok()?,
+        let (cpu, rest) = line[place + 2..].split_once("] ")?;
+        let cpu = cpu.trim().parse().ok()?;
+        let rest = rest.trim_start();
+        let (flags, timed) = match rest.split_once(' ') {
+            Some((word, _)) if word.ends_with(':') => ("....", rest),
+            Some((flags, timed)) => (flags, timed.trim_start()),
+            None => ("....", rest),
         };
-        let event = TraceEvent {
-            at: seconds(time)?,
-            task,
-            context: context(flags)?,
-            what: Happened::Mark(String::new()),
-            stack: Vec::new(),
-        };
-        Some((event, text.trim()))
+        let (time, text) = timed.split_once(':')?;
+        let (at, clock) = moment(time)?;
+        Some(Head {
+            task: thread(&line[..place])?,
+            cpu,
+            context: columns.context(flags)?,
+            at,
+            clock,
+            text: text.trim(),
+        })
     })
 }
 
-/// `840.061208`, or with nine decimals, in nanoseconds.
+/// `bash-14846 0d.h2. 12us+: …`, as latency tracers have it.
+fn since<'a>(line: &'a str, columns: &Columns) -> Option<Head<'a>> {
+    line.match_indices("us").find_map(|(place, _)| {
+        let rest = &line[place + 2..];
+        let rest = rest.strip_prefix(['+', '!', '#', '*', '@', '$', ' ']);
+        let text = rest.unwrap_or(&line[place + 2..]).strip_prefix(':')?;
+        let (before, time) = line[..place].rsplit_once(' ')?;
+        let micros: i64 = time.parse().ok()?;
+        let (task, flags) = before.trim_end().rsplit_once(' ')?;
+        let (cpu, context) = columns.with_cpu(flags)?;
+        Some(Head {
+            task: thread(task)?,
+            cpu,
+            context,
+            at: Nanos(micros.checked_mul(1_000)?),
+            clock: Clock::Since,
+            text: text.trim(),
+        })
+    })
+}
+
+/// `bash-14846 0d.h2. 840.061208: …`, as `trace-cmd report -l` has it.
+fn joined<'a>(line: &'a str, columns: &Columns) -> Option<Head<'a>> {
+    let (before, text) = line.split_once(": ")?;
+    let (before, time) = before.rsplit_once(' ')?;
+    let (task, flags) = before.trim_end().rsplit_once(' ')?;
+    let (cpu, context) = columns.with_cpu(flags)?;
+    let (at, clock) = moment(time)?;
+    Some(Head {
+        task: thread(task)?,
+        cpu,
+        context,
+        at,
+        clock,
+        text: text.trim(),
+    })
+}
+
+/// `kworker/0:1-77`, with its group behind it or without.
+fn thread(text: &str) -> Option<Task> {
+    let text = text.trim();
+    let group = text
+        .strip_suffix(')')
+        .and_then(|text| text.rsplit_once('('));
+    let text = group.map_or(text, |(text, _)| text.trim_end());
+    let (comm, pid) = text.rsplit_once('-')?;
+    Some(Task {
+        comm: bounded(comm.trim()),
+        pid: pid.parse().ok()?,
+    })
+}
+
+/// A moment, and what its clock tells: `840.061208`, `77123`.
+fn moment(text: &str) -> Option<(Nanos, Clock)> {
+    let text = text.trim();
+    let at = seconds(text).map(|at| (at, Clock::Time));
+    let is_count = !text.is_empty() && text.bytes().all(|one| one.is_ascii_digit());
+    let count = || text.parse().ok().filter(|_| is_count);
+    at.or_else(|| count().map(|count| (Nanos(count), Clock::Order)))
+}
+
+/// `840.061208`, or with three or nine decimals, in nanoseconds.
 fn seconds(text: &str) -> Option<Nanos> {
     let (whole, decimals) = text.split_once('.')?;
     let is_digits = |text: &str| text.bytes().all(|one| one.is_ascii_digit());
-    if !is_digits(whole) || !is_digits(decimals) || !matches!(decimals.len(), 6 | 9) {
+    if !is_digits(whole) || !is_digits(decimals) {
         return None;
     }
-    let part: i64 = decimals.parse().ok()?;
-    let part = if decimals.len() == 6 {
-        part * 1_000
-    } else {
-        part
+    let scale = match decimals.len() {
+        3 => 1_000_000,
+        6 => 1_000,
+        9 => 1,
+        _ => return None,
     };
+    let part = decimals.parse::<i64>().ok()? * scale;
     let whole: i64 = whole.parse().ok()?;
     whole
         .checked_mul(1_000_000_000)?
@@ -107,29 +233,169 @@ fn seconds(text: &str) -> Option<Nanos> {
         .map(Nanos)
 }
 
-/// `dNh2.`: interrupts, need-resched, interrupt or soft interrupt, preempt-depth, and since 5.11
-/// migrate-disable.
-fn context(flags: &str) -> Option<Context> {
-    let flags: Vec<char> = flags.chars().collect();
-    let [irqs, resched, context, depth, ..] = flags[..] else {
-        return None;
-    };
-    if flags.len() > 5 {
-        return None;
+/// Which of the flags is which.
+///
+/// Linux has four: interrupts, need-resched, interrupt or soft interrupt, preempt-depth; since
+/// 5.11 also migrate-disable. The patches for `PREEMPT_RT` have had need-resched-lazy and
+/// preempt-lazy-depth between them, so that there are up to eight. The head of a trace says it.
+#[derive(Clone, Copy, Debug)]
+struct Columns(Option<[usize; 3]>);
+
+impl Columns {
+    /// By a trace's own head: `# || / _---=> hardirq/softirq`.
+    fn of(text: &str) -> Self {
+        let mut names = text.lines().filter_map(|line| {
+            let line = line.trim_start();
+            let (drawn, name) = line.split_once("=> ")?;
+            let is_drawn = drawn.starts_with('#') && drawn.contains("_-") && drawn.ends_with('-');
+            is_drawn.then(|| name.trim())
+        });
+        let named: Vec<&str> = (&mut names).take(9).collect();
+        let own = named.iter().filter(|name| **name != "CPU#");
+        // A file may hold several traces: the first head counts.
+        let mut own: Vec<&str> = own.copied().collect();
+        if let Some(second) = own
+            .iter()
+            .skip(1)
+            .position(|name| Some(name) == own.first())
+        {
+            own.truncate(second + 1);
+        }
+        let at = |wanted: &str| own.iter().position(|name| *name == wanted);
+        let found = (
+            at("need-resched"),
+            at("hardirq/softirq"),
+            at("preempt-depth"),
+        );
+        Self(match found {
+            (Some(resched), Some(context), Some(depth)) => Some([resched, context, depth]),
+            _ => None,
+        })
     }
-    Some(Context {
-        irqs_off: matches!(irqs, 'd' | 'D'),
-        hard_irq: matches!(context, 'h' | 'H' | 'z' | 'Z'),
-        soft_irq: matches!(context, 's' | 'H'),
-        need_resched: matches!(resched, 'N' | 'n' | 'L' | 'l' | 'B' | 'b'),
-        preempt_depth: depth.to_digit(16).unwrap_or(0) as u8,
-    })
+
+    fn context(&self, flags: &str) -> Option<Context> {
+        let flags: Vec<char> = flags.chars().collect();
+        if !(4..=8).contains(&flags.len()) {
+            return None;
+        }
+        let is_context = |at: usize| "hHsSzZ".contains(flags[at]);
+        // By their number where there is no head.
+        let by_number = match flags.len() {
+            4 | 5 => [1, 2, 3],
+            6 if is_context(2) || flags[3].is_ascii_digit() => [1, 2, 3],
+            _ => [1, 3, 4],
+        };
+        let of_head = self.0.filter(|at| at.iter().all(|at| *at < flags.len()));
+        let [resched, context, depth] = of_head.unwrap_or(by_number);
+        let is_flag = |flag: &char| flag.is_ascii_alphanumeric() || *flag == '.' || *flag == '#';
+        if !flags.iter().all(is_flag) {
+            return None;
+        }
+        let is_due = |at: usize| "NnLlBb".contains(flags[at]);
+        Some(Context {
+            irqs_off: matches!(flags[0], 'd' | 'D'),
+            hard_irq: matches!(flags[context], 'h' | 'H' | 'z' | 'Z'),
+            soft_irq: matches!(flags[context], 's' | 'S' | 'H'),
+            need_resched: (resched..context).any(is_due),
+            preempt_depth: flags[depth].to_digit(16).unwrap_or(0) as u8,
+        })
+    }
+
+    /// `128d.h2.`: the CPU and the flags.
+    fn with_cpu(&self, text: &str) -> Option<(u32, Context)> {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let (cpu, flags) = text.split_at(digits);
+        Some((cpu.parse().ok()?, self.context(flags)?))
+    }
 }
 
-/// `CPU:0 [LOST 123 EVENTS]`
+/// `CPU:0 [LOST 123 EVENTS]`; `CPU:0 [123 EVENTS DROPPED]` of trace-cmd.
 fn lost(line: &str) -> Option<u64> {
-    let (_, rest) = line.split_once("[LOST ")?;
-    rest.strip_suffix(" EVENTS]")?.trim().parse().ok()
+    let (head, rest) = line.split_once('[')?;
+    let rest = rest.trim_end();
+    let of_kernel = || rest.strip_prefix("LOST ")?.strip_suffix(" EVENTS]");
+    let count = of_kernel().or_else(|| rest.strip_suffix(" EVENTS DROPPED]"));
+    let is_head = head.trim_start().starts_with("CPU:");
+    count.filter(|_| is_head)?.trim().parse().ok()
+}
+
+/// A function without the address in it, or behind it: `schedule+0x2f/0x80 [x]`.
+fn symbol(text: &str) -> &str {
+    let text = text.trim();
+    let text = text.split_once("+0x").map_or(text, |(name, _)| name);
+    text.split_once(" (").map_or(text, |(name, _)| name)
+}
+
+/// What tracers of wake-ups note: `0:120:R + [003] 2312: 94:R dd`, where the first thread has
+/// the CPU and the second is woken (`+`) or gets it (`==>`); and their priorities.
+fn wakeup(text: &str, current: &Task) -> Option<(Happened, [(u32, i32); 2])> {
+    let split = |sign| text.split_once(sign);
+    let (is_switch, (left, right)) = match (split(" + ["), split(" ==> [")) {
+        (Some(parts), _) => (false, parts),
+        (_, Some(parts)) => (true, parts),
+        _ => return None,
+    };
+    let mut left = left.trim().split(':');
+    let (pid, prio) = (left.next()?.trim(), left.next()?.trim());
+    let of_current = (pid.parse().ok()?, prio.parse().ok()?);
+    let state = left.next()?.trim();
+    let (_, right) = right.split_once(']')?;
+    let (pid, right) = right.trim().split_once(':')?;
+    let (prio, right) = right.trim().split_once(':')?;
+    let (_, comm) = right.split_once(' ')?;
+    let task = Task {
+        comm: bounded(comm.trim().split("  ").next()?),
+        pid: pid.trim().parse().ok()?,
+    };
+    let of_task = (task.pid, prio.trim().parse().ok()?);
+    let what = if is_switch {
+        Happened::Switch {
+            prev: current.clone(),
+            state: bounded(state),
+            next: task,
+        }
+    } else {
+        Happened::Waking { task }
+    };
+    Some((what, [of_current, of_task]))
+}
+
+/// The priorities that the text of an event of the scheduler says.
+fn priorities_of(text: &str) -> impl Iterator<Item = (u32, i32)> {
+    let number = |key: &str| word(text, key).and_then(|word| word.parse().ok());
+    let is_sched = text.starts_with("sched_");
+    let pair = |pid: &str, prio: &str| {
+        let pid = number(pid).filter(|_| is_sched);
+        Some((u32::try_from(pid?).ok()?, number(prio)?))
+    };
+    let named = [
+        pair(" pid=", " prio="),
+        pair(" prev_pid=", " prev_prio="),
+        pair(" next_pid=", " next_prio="),
+    ];
+    let short = text.strip_prefix("sched_switch:").and_then(short_switch);
+    let of_short = short.map(|(prev, _, next)| [(prev.0.pid, prev.1), (next.0.pid, next.1)]);
+    named
+        .into_iter()
+        .flatten()
+        .chain(of_short.into_iter().flatten())
+}
+
+/// `swapper/0:0 [120] R ==> sshd:1234 [98]`, as trace-cmd prints a switch.
+fn short_switch(detail: &str) -> Option<((Task, i32), String, (Task, i32))> {
+    let (prev, next) = detail.split_once(" ==> ")?;
+    let one = |text: &str| {
+        let (task, rest) = text.rsplit_once(" [")?;
+        let (prio, rest) = rest.split_once(']')?;
+        let (comm, pid) = task.trim().rsplit_once(':')?;
+        let task = Task {
+            comm: bounded(comm),
+            pid: pid.parse().ok()?,
+        };
+        Some(((task, prio.parse().ok()?), bounded(rest.trim())))
+    };
+    let ((prev, state), (next, _)) = (one(prev)?, one(next)?);
+    Some((prev, state, next))
 }
 
 fn happened(text: &str) -> Happened {
@@ -137,8 +403,9 @@ fn happened(text: &str) -> Happened {
         let detail = detail.trim();
         match name {
             "sched_switch" => switch(detail),
-            "sched_waking" => Some(Happened::Waking {
-                task: task(detail, "comm=", " pid=")?,
+            // Where both are noted, the last one before the thread runs counts.
+            "sched_waking" | "sched_wakeup" | "sched_wakeup_new" => Some(Happened::Waking {
+                task: task(detail, "comm=", " pid=").or_else(|| short_task(detail))?,
             }),
             "irq_handler_entry" => Some(Happened::IrqEntry {
                 name: bounded(detail.split_once("name=")?.1),
@@ -174,7 +441,11 @@ fn other(text: &str) -> Happened {
 
 /// `try_to_wake_up <-hrtimer_wakeup`
 fn function(text: &str) -> Option<Happened> {
+    // trace-cmd prints `function: schedule <-- do_idle`.
+    let text = text.strip_prefix("function:").unwrap_or(text).trim();
     let (name, caller) = text.split_once(" <-")?;
+    let (name, caller) = (symbol(name), caller.trim_start_matches('-').trim());
+    let caller = symbol(caller.split(' ').next()?);
     let is_name = |name: &str| !name.is_empty() && !name.contains(' ');
     (is_name(name) && is_name(caller)).then(|| Happened::Function {
         name: bounded(name),
@@ -198,6 +469,9 @@ fn vector(name: &str, detail: &str) -> Option<Happened> {
 }
 
 fn switch(detail: &str) -> Option<Happened> {
+    if let Some(((prev, _), state, (next, _))) = short_switch(detail) {
+        return Some(Happened::Switch { prev, state, next });
+    }
     let (prev, next) = detail.split_once(" ==> ")?;
     Some(Happened::Switch {
         prev: task(prev, "prev_comm=", " prev_pid=")?,
@@ -213,6 +487,16 @@ fn task(text: &str, comm: &str, pid: &str) -> Option<Task> {
     let pid = rest.split(' ').next()?.parse().ok()?;
     let comm = bounded(comm);
     Some(Task { comm, pid })
+}
+
+/// `sshd:1234 [98] success=1 CPU:000`, as trace-cmd prints a wake-up.
+fn short_task(detail: &str) -> Option<Task> {
+    let (task, _) = detail.split_once(" [")?;
+    let (comm, pid) = task.rsplit_once(':')?;
+    Some(Task {
+        comm: bounded(comm),
+        pid: pid.parse().ok()?,
+    })
 }
 
 /// The word behind a key.
@@ -272,11 +556,15 @@ fn align(events: &mut [TraceEvent]) {
 
 /// Reads the head that latency tracers write, if there is one.
 pub fn read_longest(text: &str) -> Option<Longest> {
-    let head = || text.lines().take_while(|line| line.starts_with('#'));
+    let heads = || text.lines().map(str::trim_start);
+    let head = || {
+        let begun = heads().skip_while(|line| !line.starts_with('#'));
+        begun.take_while(|line| line.starts_with('#'))
+    };
     let behind = |key: &str| head().find_map(|line| line.split_once(key).map(|(_, rest)| rest));
     let micros: i64 = behind("# latency: ")?.split(' ').next()?.parse().ok()?;
     let (comm, pid) = behind("| task: ")?.split_once(" (")?.0.rsplit_once('-')?;
-    let place = |key| bounded(behind(key).unwrap_or_default().trim());
+    let place = |key| bounded(symbol(behind(key).unwrap_or_default()));
     Some(Longest {
         latency: Nanos(micros.checked_mul(1_000)?),
         task: Task {
@@ -406,7 +694,7 @@ CPU:0 [LOST 296 EVENTS]
     #[test]
     fn what_cannot_be_read_is_lost_and_counted() {
         let trace = read("nonsense\n a-b [000] d..1. 1.5: x\n a-1 [000] d..1. 1.000005: x\n");
-        assert_eq!((trace.events.len(), trace.lost), (1, 2));
+        assert_eq!((trace.events.len(), trace.lost, trace.unread), (1, 0, 2));
         let long = format!(" a-1 [000] d..1. 1.000005: {}\n", "é".repeat(999));
         let Happened::Other { name, .. } = &read(&long).events[0].what else {
             panic!();

@@ -8,6 +8,7 @@ pub mod compare;
 mod flame;
 pub mod json;
 pub mod page;
+pub mod pasted;
 pub mod text;
 
 use punctual_model::Run;

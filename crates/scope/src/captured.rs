@@ -5,7 +5,7 @@
 //! sample: from who had the CPU, in what context the kernel noted the events, and from the
 //! stacks at the wake-up and at the switch. `docs/method/tracers.md` says where that misleads.
 
-mod stack;
+pub(crate) mod stack;
 mod timeline;
 
 use punctual_model::capture::{Capture, Tracer};

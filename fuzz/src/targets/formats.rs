@@ -28,6 +28,10 @@ pub const FTRACE: Target = Target {
             " a-7  [000] d.h1.    50.000010: irq_noise: local_timer:236 start 40.000001000 \
              duration 9000 ns\n a-7  [000] d..2.    50.002020: thread_noise:  a:7 start \
              40.001500000 duration 500000 ns\n a-7 [000] ..s1. 84.064300: f <-g\n",
+            include_str!("../../../crates/scope/src/pasted/tests/wakeup-riscv-rt.txt"),
+            include_str!("../../../crates/scope/src/pasted/tests/timerlat-seven-flags.txt"),
+            include_str!("../../../crates/scope/src/pasted/tests/trace-cmd-higher.txt"),
+            include_str!("../../../crates/scope/src/pasted/tests/counter.txt"),
             "# latency: 16 us, #4/4, CPU#0 | (M:preempt VP:0)\n#    | task: swapper/0-0 (uid:0)\n\
              #  => started at: run_timer_softirq\n#  => ended at:   run_timer_softirq\n",
         ])

@@ -17,6 +17,31 @@ static SILENT: LazyLock<Run> = LazyLock::new(|| Run {
     ..fixtures::run_without_samples("rt", 1)
 });
 
+/// Traces from elsewhere, and rtla's analysis.
+pub const PASTED: Target = Target {
+    name: "pasted",
+    seeds: || {
+        texts(&[
+            include_str!("../../../crates/scope/src/pasted/tests/wakeup-mail-encoded.txt"),
+            include_str!("../../../crates/scope/src/pasted/tests/wakeup-flowed.txt"),
+            include_str!("../../../crates/scope/src/pasted/tests/preemptirqsoff-cpu128.txt"),
+            include_str!("../../../crates/scope/src/pasted/tests/timerlat-seven-flags.txt"),
+            include_str!("../../../crates/scope/src/pasted/tests/osnoise-kworker.txt"),
+            include_str!("../../../crates/scope/src/pasted/tests/osnoise-table.txt"),
+            include_str!("../../../crates/scope/src/pasted/tests/hwlat.txt"),
+            include_str!("../../../crates/scope/src/pasted/tests/cyclictest-mark.txt"),
+            include_str!("../../../crates/scope/src/pasted/tests/two-causes.txt"),
+            include_str!("../../../crates/scope/src/pasted/tests/rtla-new.txt"),
+            include_str!("../../../crates/scope/src/pasted/tests/rtla-2022.txt"),
+        ])
+    },
+    run: |bytes| {
+        let told = punctual_scope::pasted::explain(&text(bytes));
+        drop(punctual_report::scope::pasted::text(&told, 80));
+        !told.is_empty()
+    },
+};
+
 /// The rate of the time stamp counter, as a console says it.
 pub const CLOCK: Target = Target {
     name: "clock",

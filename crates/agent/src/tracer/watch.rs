@@ -104,7 +104,7 @@ impl<'a, S> Watch<'a, S> {
         events.retain(|event| (Nanos::ZERO - BEFORE..=sample.value + AFTER).contains(&event.at));
         let noted = events.len();
         keep_last(&mut events);
-        let lost = trace.lost + (noted - events.len()) as u64;
+        let lost = trace.lost + trace.unread + (noted - events.len()) as u64;
         Capture {
             sample,
             cpu: self.cpu,

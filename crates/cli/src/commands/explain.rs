@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual explain`: why was this sample late?
 
+mod elsewhere;
+
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -10,7 +12,7 @@ use clap::Args;
 use punctual_model::capture::TRACER;
 use punctual_model::{Fact, Run};
 use punctual_report::scope::page::{Other, page};
-use punctual_report::scope::{chrome, json, text};
+use punctual_report::scope::{chrome, json, pasted, text};
 use punctual_report::text::WIDTH;
 use punctual_scope::explain::{Explained, Wanted};
 use punctual_store::{Store, Story};
@@ -28,15 +30,26 @@ Examples:
   punctual explain r3 --probe timer --sample 370 --report late.html
   punctual explain r3 --load stress --compare r4
   punctual explain r7 --captured --trace     what the kernel's tracer had noted
-  punctual explain r3 --probe mutex --variant release";
+  punctual explain r3 --probe mutex --variant release
+  punctual explain trace.txt                 a trace from elsewhere, or rtla's analysis
+  trace-cmd report | punctual explain -
+
+A trace from elsewhere is the text of the kernel's `trace` file (any tracer), of
+`trace-cmd report`, or what `rtla timerlat -a` prints; a mail that quotes it will do.
+
+Exit status:
+  0    explained
+  2    there is no such run, or no trace in the file
+  3    not explained, or interrupted
+  5    the trace does not tell it; the commands that do are printed";
 
 /// Tell why a sample was late, or where its time went: Punctual
 /// repeats the run and watches each instruction
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Explain {
-    /// The run
-    #[arg(value_name = "RUN")]
+    /// The run; or a file with a trace from elsewhere (`-`: standard input)
+    #[arg(value_name = "RUN|FILE")]
     run: String,
     #[command(flatten)]
     samples: SampleArgs,
@@ -74,6 +87,9 @@ pub struct Explain {
 impl Explain {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
+        if elsewhere::is_file(&self.run) {
+            return self.elsewhere();
+        }
         let store = self.store.open()?;
         let run = load(&store, &self.run)?;
         let other = self
@@ -103,6 +119,35 @@ impl Explain {
             ExitStatus::Incomplete
         } else {
             status(&all)
+        })
+    }
+
+    /// What a trace from elsewhere tells.
+    fn elsewhere(&self) -> Result<ExitStatus> {
+        let of_runs = [
+            ("--compare", self.compare.is_some()),
+            ("--captured", self.captured),
+            ("--trace", self.trace),
+            ("--report", self.report.is_some()),
+            ("--perfetto", self.perfetto.is_some()),
+            ("--sample", self.sample.is_some()),
+            ("--worst", self.worst.is_some()),
+        ];
+        if let Some((option, _)) = of_runs.into_iter().find(|(_, is_given)| *is_given) {
+            let why = format!("{option} is for runs, and {} is a file", self.run);
+            return Err(UsageError(why).into());
+        }
+        let told = elsewhere::explain(&self.run)?;
+        if self.json {
+            output::print_json(&pasted::json(&told))?;
+        } else {
+            output::print(&pasted::text(&told, output::text_width()))?;
+        }
+        let is_told = told.iter().all(|one| one.culprit.is_some());
+        Ok(if is_told {
+            ExitStatus::Done
+        } else {
+            ExitStatus::Undecided
         })
     }
 

@@ -31,7 +31,9 @@ pub const CHECKS: &[Check] = &[
         wanted: "firmware does not take the CPU away (SMIs)",
         advice: "look for it before anything else: `echo hwlat > \
                  /sys/kernel/tracing/current_tracer`, `rtla hwnoise` or `hwlatdetect`; turn off \
-                 in the firmware's settings what causes it; --skip smi once it is known",
+                 in the firmware's settings what causes it, such as USB legacy support, power and \
+                 fan control, and `systemctl disable --now fwupd-refresh.timer`; --skip smi once \
+                 it is known",
         source: source::HWLAT,
         needs_root: true,
         trial: NO_HARDWARE,
@@ -95,7 +97,7 @@ pub const CHECKS: &[Check] = &[
         id: "tsc-reliable",
         severity: Severity::Low,
         wanted: "no timer watches the time stamp counter (tsc=reliable)",
-        advice: "boot with tsc=reliable",
+        advice: "boot with tsc=reliable; nowatchdog leaves the timer that checks tsc_adjust",
         source: source::TUNED_NETWORK_LATENCY,
         needs_root: false,
         trial: Trial::None("all guests have it: their counter is virtual time itself"),
@@ -350,25 +352,40 @@ fn clocksource(machine: &Machine) -> Result<Verdict, Reason> {
     ))
 }
 
-/// From Linux 5.17 on a counter with these three flags is not watched
-/// (`check_system_tsc_reliable` in `arch/x86/kernel/tsc.c`).
-const TRUSTED: [&str; 3] = ["constant_tsc", "nonstop_tsc", "tsc_adjust"];
-
+/// A counter with `tsc_adjust` is visited on each CPU in turn by a timer of its own, since Linux
+/// 5.17 (`start_sync_check_timer` in `arch/x86/kernel/tsc_sync.c`), unless it is called reliable.
+/// Any other counter is watched by the clocksource watchdog, unless that is switched off.
 fn tsc_reliable(machine: &Machine) -> Result<Verdict, Reason> {
-    let Some(flags) = flags(machine)? else {
+    let flags = flags(machine);
+    if flags == Ok(None) || is_other_architecture(machine) {
         return Ok(Verdict::Moot("it is for x86".into()));
-    };
-    if let Some(value) = machine.argument("tsc")? {
-        let is_fine = value == "reliable" || value == "nowatchdog";
-        return Ok(Verdict::of(is_fine, "boot argument tsc", value.as_str()));
     }
-    let is_trusted = TRUSTED.iter().all(|flag| flags.contains(*flag)) && machine.is_since(5, 17)?;
-    let told = if is_trusted {
-        "not given, and not needed: the kernel trusts this counter"
+    let asked = machine.arguments("tsc")?;
+    let name = "boot argument tsc";
+    if asked.iter().any(|value| value == "reliable") {
+        return Ok(Verdict::of(true, name, "reliable"));
+    }
+    let is_unwatched = asked.iter().any(|value| value == "nowatchdog");
+    if !is_unwatched {
+        let told = asked.last().map_or("not given", String::as_str);
+        flags?;
+        return Ok(Verdict::of(false, name, told));
+    }
+    let has_timer =
+        flags?.is_some_and(|flags| flags.contains("tsc_adjust")) && machine.is_since(5, 17)?;
+    let told = if has_timer {
+        "nowatchdog; a timer checks tsc_adjust all the same"
     } else {
-        "not given"
+        "nowatchdog"
     };
-    Ok(Verdict::of(is_trusted, "boot argument tsc", told))
+    Ok(Verdict::of(!has_timer, name, told))
+}
+
+/// Whether the kernel's configuration says that it is for no x86.
+fn is_other_architecture(machine: &Machine) -> bool {
+    let others = ["ARM64", "ARM", "RISCV", "PPC", "S390", "LOONGARCH"];
+    let config = machine.config();
+    config.is_ok_and(|config| others.iter().any(|name| config.has(name) == Ok(true)))
 }
 
 fn shared_interrupts(machine: &Machine) -> Result<Verdict, Reason> {

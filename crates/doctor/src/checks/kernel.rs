@@ -192,15 +192,19 @@ pub const CHECKS: &[Check] = &[
 
 /// Whether an option is on.
 fn on(machine: &Machine, option: &str) -> Result<Verdict, Reason> {
-    let has = machine.config()?.has(option);
+    let has = machine.config()?.has(option)?;
     let value = if has { "on" } else { "off" };
     Ok(Verdict::of(has, &format!("CONFIG_{option}"), value))
 }
 
-/// Whether all of these options are off.
+/// Whether none of these options is built in.
 fn off(machine: &Machine, options: &[&str]) -> Result<Verdict, Reason> {
-    let found = machine.config()?.which(options);
-    Ok(Verdict::of(found.is_empty(), "options that are on", found))
+    let found = machine.config()?.built_in(options)?;
+    Ok(Verdict::of(
+        found.is_empty(),
+        "options that are built in",
+        found,
+    ))
 }
 
 /// The words of preemption in `/proc/version`: `PREEMPT_DYNAMIC`, `PREEMPT RT`.
@@ -271,29 +275,44 @@ fn preemption_model(machine: &Machine) -> Result<Verdict, Reason> {
         ("PREEMPT_LAZY", "lazy"),
         ("PREEMPT", "full"),
     ];
-    let model = built.into_iter().find(|(option, _)| config.has(option));
-    let (option, model) = model.ok_or("the configuration names no model of preemption")?;
-    Ok(of(model, &format!("CONFIG_{option}")))
+    let mut unknown = None;
+    for (option, model) in built {
+        match config.has(option) {
+            Ok(true) => return Ok(of(model, &format!("CONFIG_{option}"))),
+            Ok(false) => {}
+            Err(reason) => unknown = Some(reason),
+        }
+    }
+    let none = || "the configuration names no model of preemption".into();
+    Err(unknown.unwrap_or_else(none))
 }
 
 /// Whether the boot argument `preempt=` can choose a model (`sched_dynamic_mode` in
 /// `kernel/sched/core.c`).
 fn offered(machine: &Machine, model: &str) -> Result<bool, Reason> {
     let config = machine.config()?;
-    let lazy = config.has("ARCH_HAS_PREEMPT_LAZY");
-    let is_old = !lazy || !machine.is_since(7, 0)?;
-    Ok(config.has("PREEMPT_DYNAMIC")
-        && match model {
-            "full" => true,
-            "lazy" => lazy,
-            "none" | "voluntary" => is_old && !is_rt(machine)?,
-            _ => false,
-        })
+    if !config.has("PREEMPT_DYNAMIC")? {
+        return Ok(false);
+    }
+    let lazy = || config.has("ARCH_HAS_PREEMPT_LAZY");
+    match model {
+        "full" => Ok(true),
+        "lazy" => lazy(),
+        "none" | "voluntary" if is_rt(machine)? => Ok(false),
+        "none" | "voluntary" => Ok(!machine.is_since(7, 0)? || !lazy()?),
+        _ => Ok(false),
+    }
 }
 
 fn preempt_argument(machine: &Machine) -> Result<Verdict, Reason> {
     match machine.argument("preempt")? {
         None => Ok(Verdict::Moot("there is no boot argument preempt=".into())),
+        // It is what PREEMPT_RT does anyway; `none` and `voluntary` it does not have.
+        Some(model) if is_rt(machine)? && model != "lazy" => Ok(Verdict::of(
+            false,
+            "boot argument preempt, on PREEMPT_RT",
+            model.as_str(),
+        )),
         Some(model) => Ok(Verdict::of(
             offered(machine, &model)?,
             "boot argument preempt",

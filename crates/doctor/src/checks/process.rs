@@ -69,13 +69,13 @@ fn rt_permission(machine: &Machine) -> Result<Verdict, Reason> {
 fn rt_group_sched(machine: &Machine) -> Result<Verdict, Reason> {
     let option = "RT_GROUP_SCHED";
     let config = machine.config()?;
-    if !config.has(option) {
+    if !config.has(option)? {
         return Ok(Verdict::of(true, &format!("CONFIG_{option}"), "off"));
     }
     let asked = machine.argument("rt_group_sched")?;
     let is_off = match asked.as_deref() {
         Some(value) => value == "0",
-        None => config.has("RT_GROUP_SCHED_DEFAULT_DISABLED"),
+        None => config.has("RT_GROUP_SCHED_DEFAULT_DISABLED")?,
     };
     if is_off {
         return Ok(Verdict::of(true, "rt_group_sched", "off at boot"));

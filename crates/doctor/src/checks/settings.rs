@@ -92,7 +92,9 @@ pub const CHECKS: &[Check] = &[
         id: "timer-migration",
         severity: Severity::Low,
         wanted: "timers stay on the CPU that set them",
-        advice: "`sysctl kernel.timer_migration=0`",
+        advice: "`sysctl kernel.timer_migration=0`, where threads of real time share CPUs with \
+                 others; where CPUs are isolated leave it at 1: it takes other threads' timers \
+                 away from them",
         source: source::TUNED_NETWORK_LATENCY,
         needs_root: false,
         trial: Trial::Beside("sysctl.kernel.timer_migration=0"),
@@ -162,7 +164,7 @@ fn is(
     if let Some(value) = machine.find_sysctl(name)? {
         return Ok(Verdict::of(is_fine(value), name, value));
     }
-    if machine.config()?.has(option) {
+    if machine.config()?.has(option)? {
         let expected = format!("there is no such sysctl, though CONFIG_{option} is on");
         return Err(Reason::unreadable(name, expected));
     }
@@ -182,13 +184,15 @@ fn chosen(machine: &Machine, path: &str) -> Result<String, Reason> {
 fn rt_throttling(machine: &Machine) -> Result<Verdict, Reason> {
     let name = "kernel.sched_rt_runtime_us";
     let runtime = machine.sysctl(name)?;
+    if runtime < 0 {
+        return Ok(Verdict::of(true, name, runtime));
+    }
     let is_whole = runtime >= machine.sysctl("kernel.sched_rt_period_us")?;
-    let is_fine = runtime < 0 || is_whole;
-    if !is_fine && machine.is_since(6, 12)? && !machine.config()?.has("RT_GROUP_SCHED") {
+    if !is_whole && machine.is_since(6, 12)? && !machine.config()?.has("RT_GROUP_SCHED")? {
         let moot = "from Linux 6.12 on it stops no thread; see fair-server";
         return Ok(Verdict::Moot(moot.into()));
     }
-    Ok(Verdict::of(is_fine, name, runtime))
+    Ok(Verdict::of(is_whole, name, runtime))
 }
 
 fn fair_server(machine: &Machine) -> Result<Verdict, Reason> {
@@ -208,7 +212,7 @@ fn fair_server(machine: &Machine) -> Result<Verdict, Reason> {
 
 fn transparent_huge_pages(machine: &Machine) -> Result<Verdict, Reason> {
     let path = "/sys/kernel/mm/transparent_hugepage/enabled";
-    if machine.find(path)?.is_none() && !machine.config()?.has("TRANSPARENT_HUGEPAGE") {
+    if machine.find(path)?.is_none() && !machine.config()?.has("TRANSPARENT_HUGEPAGE")? {
         let moot = "CONFIG_TRANSPARENT_HUGEPAGE is off";
         return Ok(Verdict::Moot(moot.into()));
     }
@@ -271,7 +275,13 @@ fn rcu_normal(machine: &Machine) -> Result<Verdict, Reason> {
 fn mitigations(machine: &Machine) -> Result<Verdict, Reason> {
     let directory = "/sys/devices/system/cpu/vulnerabilities";
     let mut mitigated = Vec::new();
-    for name in machine.names(directory)? {
+    let names = match machine.names(directory) {
+        Err(_) if machine.argument("mitigations")?.as_deref() == Some("off") => {
+            return Ok(Verdict::of(true, "boot argument mitigations", "off"));
+        }
+        names => names?,
+    };
+    for name in names {
         let state = machine.text(&format!("{directory}/{name}"))?;
         if state.contains("Mitigation") {
             mitigated.push(name);
@@ -289,7 +299,7 @@ fn pcie_aspm(machine: &Machine) -> Result<Verdict, Reason> {
         return Ok(Verdict::of(true, "boot argument pcie_aspm", "off"));
     }
     let path = "/sys/module/pcie_aspm/parameters/policy";
-    if machine.find(path)?.is_none() && !machine.config()?.has("PCIEASPM") {
+    if machine.find(path)?.is_none() && !machine.config()?.has("PCIEASPM")? {
         return Ok(Verdict::Moot("CONFIG_PCIEASPM is off".into()));
     }
     let policy = chosen(machine, path)?;

@@ -68,7 +68,7 @@ fn a_summary_comes_first_then_what_is_wrong_by_weight() {
     let text = doctor_text(&several(), PLAIN);
     let expected = "\
 Unfit for real-time work: found 1 fatal and 3 medium.
-Checks: 1 fine, 4 wrong, 1 unknown, 1 not for this machine; 44 not asked for.
+Checks: 1 fine, 4 wrong, 1 unknown, 1 not for this machine; 47 not asked for.
 
 fatal   preempt-rt
         wanted   the kernel has PREEMPT_RT

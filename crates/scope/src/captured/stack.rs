@@ -5,6 +5,9 @@
 fn is_scheduler(function: &str) -> bool {
     let starts = [
         "trace_event_raw_event_",
+        "__ftrace_trace_stack",
+        "__trace_stack",
+        "probe_wakeup",
         "__traceiter_",
         "__schedule",
         "schedule",
@@ -41,6 +44,21 @@ fn is_release(function: &str) -> bool {
             "trace_hardirqs_on",
         ]
         .contains(&function)
+}
+
+/// Whether a function only takes or gives back a lock, or turns interrupts or preemption on or
+/// off, so that its caller is the place.
+pub fn is_release_or_lock(function: &str) -> bool {
+    let starts = [
+        "_raw_spin_",
+        "_raw_read_",
+        "_raw_write_",
+        "__local_bh_",
+        "trace_",
+        "tracer_",
+        "irq_enter",
+    ];
+    is_release(function) || starts.iter().any(|start| function.starts_with(start))
 }
 
 /// What gives back a spinning lock.

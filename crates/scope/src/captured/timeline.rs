@@ -58,7 +58,12 @@ impl<'a> Timeline<'a> {
         preemption: Preemptibility,
     ) -> Result<Self, String> {
         if capture.events.is_empty() {
-            return Err("the tracer's ring held nothing of it".into());
+            return Err(match capture.lost {
+                0 => "the tracer's ring held nothing of it".into(),
+                lost => {
+                    format!("{lost} events of it were lost or could not be read, and none is left")
+                }
+            });
         }
         match capture.tracer {
             _ if span == SampleSpan::Gap => Self::of_gap(capture, preemption),

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A trace from elsewhere, in a file or on standard input.
+
+use std::fs::File;
+use std::io::{Read as _, stdin};
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use punctual_scope::pasted::{self, Told};
+
+use crate::UsageError;
+
+/// No more of a text is read, in bytes.
+const TEXT_MOST: u64 = 64 << 20;
+
+/// Whether this names a file and no run: `-`, a path, or a file that is there.
+pub fn is_file(name: &str) -> bool {
+    name == "-" || name.contains('/') || Path::new(name).is_file()
+}
+
+/// What the traces in a file tell.
+pub fn explain(name: &str) -> Result<Vec<Told>> {
+    let mut bytes = Vec::new();
+    if name == "-" {
+        stdin().take(TEXT_MOST + 1).read_to_end(&mut bytes)?;
+    } else {
+        let file = File::open(name).map_err(|error| UsageError(format!("{name}: {error}")))?;
+        let read = file.take(TEXT_MOST + 1).read_to_end(&mut bytes);
+        read.with_context(|| name.to_owned())?;
+    }
+    if bytes.len() as u64 > TEXT_MOST {
+        let most = TEXT_MOST >> 20;
+        let why =
+            format!("{name}: expected at most {most} MiB of text: cut what is late out of it");
+        return Err(UsageError(why).into());
+    }
+    let told = pasted::explain(&String::from_utf8_lossy(&bytes));
+    if told.is_empty() {
+        return Err(UsageError(no_trace(name, &bytes)).into());
+    }
+    Ok(told)
+}
+
+/// What was expected, and what to do with what is no text.
+fn no_trace(name: &str, bytes: &[u8]) -> String {
+    let is_of_trace_cmd = bytes.starts_with(b"\x17\x08\x44tracing");
+    if is_of_trace_cmd {
+        return format!(
+            "{name}: it is trace-cmd's own form: `trace-cmd report {name} | punctual explain -`"
+        );
+    }
+    format!(
+        "{name}: expected the text of the kernel's trace, of `trace-cmd report` or of `rtla \
+         timerlat -a`, found no event in it"
+    )
+}

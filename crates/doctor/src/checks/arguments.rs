@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Boot arguments that harm, contradict each other, or that nobody takes.
+
+use punctual_model::Reason;
+use punctual_model::cpus::show_list;
+use punctual_model::units::CpuId;
+
+use super::source;
+use crate::check::{Check, Severity, Trial, Verdict};
+use crate::machine::{Machine, cpu_list};
+
+pub const CHECKS: &[Check] = &[
+    Check {
+        id: "harmful-arguments",
+        severity: Severity::High,
+        wanted: "no boot argument makes the kernel slower, or its clock worse",
+        advice: "take them away: they are for machines that do not boot, and for finding faults",
+        source: source::KERNEL_PARAMETERS,
+        needs_root: false,
+        trial: Trial::None("they change what the guest does not have, or are for tests"),
+        look: harmful,
+    },
+    Check {
+        id: "contradicting-arguments",
+        severity: Severity::Medium,
+        wanted: "boot arguments do not contradict each other or the machine",
+        advice: "keep one of the two; name only CPUs that are there, and leave one for the rest",
+        source: source::KERNEL_PARAMETERS,
+        needs_root: false,
+        trial: Trial::None("it is told from the arguments themselves"),
+        look: contradicting,
+    },
+    Check {
+        id: "unknown-arguments",
+        severity: Severity::Low,
+        wanted: "the kernel takes each boot argument that is meant for it",
+        advice: "write it as the kernel's documentation does, or take it away; `dmesg | grep \
+                 Unknown` names all that the kernel did not take",
+        source: source::KERNEL_PARAMETERS,
+        needs_root: false,
+        trial: Trial::None("an argument that is ignored costs nothing"),
+        look: unknown,
+    },
+];
+
+/// Arguments that harm, with the values that do; any, where there are none.
+const HARMFUL: [(&str, &[&str]); 14] = [
+    // Each timer interrupt, or each that nobody wanted, polls all handlers.
+    ("irqpoll", &[]),
+    ("irqfixup", &[]),
+    ("noapic", &[]),
+    ("nolapic", &[]),
+    ("nolapic_timer", &[]),
+    ("acpi", &["off"]),
+    ("notsc", &[]),
+    ("tsc", &["unstable"]),
+    ("clocksource", &["hpet", "acpi_pm", "jiffies", "pit"]),
+    ("slub_debug", &[]),
+    ("slab_debug", &[]),
+    ("debug_pagealloc", &["on", "1"]),
+    ("kmemleak", &["on"]),
+    ("ftrace", &[]),
+];
+
+fn harmful(machine: &Machine) -> Result<Verdict, Reason> {
+    let given = machine.command_line()?;
+    let is_harmful = |(name, value): &&(String, String)| {
+        let known = HARMFUL.iter().find(|(own, _)| own == name);
+        known.is_some_and(|(_, values)| values.is_empty() || values.contains(&value.as_str()))
+    };
+    let found: Vec<String> = given.iter().filter(is_harmful).map(shown).collect();
+    Ok(Verdict::of(found.is_empty(), "boot arguments", found))
+}
+
+fn shown((name, value): &(String, String)) -> String {
+    if value.is_empty() {
+        name.clone()
+    } else {
+        format!("{name}={value}")
+    }
+}
+
+/// Arguments of which both are given for nothing: name and value of each.
+const PAIRS: [((&str, &str), (&str, &str)); 5] = [
+    (("nohz", "off"), ("nohz_full", "")),
+    (("nowatchdog", ""), ("nmi_watchdog", "1")),
+    (("nosoftlockup", ""), ("softlockup_panic", "1")),
+    (("tsc", "reliable"), ("tsc", "unstable")),
+    (("highres", "off"), ("skew_tick", "1")),
+];
+
+fn contradicting(machine: &Machine) -> Result<Verdict, Reason> {
+    let given = machine.command_line()?;
+    let has = |(name, value): (&str, &str)| {
+        given
+            .iter()
+            .any(|(own, own_value)| own == name && (value.is_empty() || own_value == value))
+    };
+    let is_contradiction = |(one, other): &&((&str, &str), (&str, &str))| has(*one) && has(*other);
+    let name = |(name, value): (&str, &str)| match value {
+        "" => name.to_owned(),
+        value => format!("{name}={value}"),
+    };
+    let pairs = PAIRS.iter().filter(is_contradiction);
+    let mut found: Vec<String> = pairs
+        .map(|(one, other)| format!("{} and {}", name(*one), name(*other)))
+        .collect();
+    found.extend(absent_cpus(machine, &given)?);
+    Ok(Verdict::of(found.is_empty(), "boot arguments", found))
+}
+
+/// Lists of CPUs that name CPUs which are not there, or all of them.
+fn absent_cpus(machine: &Machine, given: &[(String, String)]) -> Result<Vec<String>, Reason> {
+    let lists = ["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity"];
+    let lists: Vec<_> = given
+        .iter()
+        .filter(|(name, value)| lists.contains(&name.as_str()) && !value.is_empty())
+        .collect();
+    if lists.is_empty() {
+        return Ok(Vec::new());
+    }
+    let there = machine
+        .cpus("/sys/devices/system/cpu/present")
+        .or_else(|_| machine.online())?;
+    let mut found = Vec::new();
+    for (name, value) in lists {
+        // Flags come before the list: `isolcpus=managed_irq,domain,2-3`.
+        let is_cpu = |part: &&str| part.starts_with(|first: char| first.is_ascii_digit());
+        let list: Vec<&str> = value.split(',').filter(is_cpu).collect();
+        let Ok(cpus) = cpu_list(&list.join(",")) else {
+            continue;
+        };
+        let absent: Vec<CpuId> = cpus
+            .iter()
+            .filter(|cpu| !there.contains(cpu))
+            .copied()
+            .collect();
+        if !absent.is_empty() {
+            let absent = show_list(&absent);
+            found.push(format!("{name}={value}: there is no CPU {absent}"));
+        } else if name != "rcu_nocbs" && name != "irqaffinity" && cpus.len() == there.len() {
+            found.push(format!("{name}={value}: no CPU is left for the rest"));
+        }
+    }
+    Ok(found)
+}
+
+/// Arguments that people give and no kernel takes.
+const NOBODYS: [&str; 7] = [
+    "workqueue.cpumask",
+    "noirqbalance",
+    "irqbalance",
+    "nohz_idle",
+    "rt",
+    "realtime",
+    "nortthrottle",
+];
+
+/// Arguments of real-time work, to tell those that are misspelt.
+const KNOWN: [&str; 37] = [
+    "isolcpus",
+    "nohz_full",
+    "rcu_nocbs",
+    "rcu_nocb_poll",
+    "irqaffinity",
+    "kthread_cpus",
+    "skew_tick",
+    "threadirqs",
+    "preempt",
+    "nosmt",
+    "nohz",
+    "highres",
+    "idle",
+    "mitigations",
+    "nowatchdog",
+    "nosoftlockup",
+    "nmi_watchdog",
+    "tsc",
+    "clocksource",
+    "transparent_hugepage",
+    "rcupdate.rcu_expedited",
+    "rcupdate.rcu_normal",
+    "rcupdate.rcu_normal_after_boot",
+    "processor.max_cstate",
+    "intel_idle.max_cstate",
+    "intel_pstate",
+    "amd_pstate",
+    "cpufreq.default_governor",
+    "cpuidle.off",
+    "pcie_aspm",
+    "pcie_aspm.policy",
+    "efi",
+    "numa_balancing",
+    "rt_group_sched",
+    "irqpoll",
+    "irqfixup",
+    "workqueue.unbound_cpus",
+];
+
+fn unknown(machine: &Machine) -> Result<Verdict, Reason> {
+    let given = machine.command_line()?;
+    let told = |(name, value): &(String, String)| {
+        if NOBODYS.contains(&name.as_str()) {
+            return Some(shown(&(name.clone(), value.clone())));
+        }
+        let meant = KNOWN.iter().find(|known| is_misspelt(name, known))?;
+        Some(format!("{name} (is {meant} meant?)"))
+    };
+    let found: Vec<String> = given.iter().filter_map(told).collect();
+    Ok(Verdict::of(found.is_empty(), "boot arguments", found))
+}
+
+/// Whether a name of six letters or more is a known one with one letter too many, too few or
+/// wrong, or two changed round.
+fn is_misspelt(name: &str, known: &str) -> bool {
+    if name.len() < 6 || name == known || KNOWN.contains(&name) || OTHERS.contains(&name) {
+        return false;
+    }
+    let (one, other) = (name.as_bytes(), known.as_bytes());
+    let same = one.iter().zip(other).take_while(|(a, b)| a == b).count();
+    let (one, other) = (&one[same..], &other[same..]);
+    let same = one.iter().rev().zip(other.iter().rev());
+    let same = same.take_while(|(a, b)| a == b).count();
+    match (&one[..one.len() - same], &other[..other.len() - same]) {
+        ([], [_]) | ([_], [] | [_]) => true,
+        ([a, b], [c, d]) => (a, b) == (d, c),
+        _ => false,
+    }
+}
+
+/// Arguments of the kernel that are one letter from others.
+const OTHERS: [&str; 2] = ["nosmap", "nosmep"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_misspelt_is_told_from_what_is_another_word() {
+        assert!(is_misspelt("isolcpu", "isolcpus"));
+        assert!(is_misspelt("ioslcpus", "isolcpus"));
+        assert!(is_misspelt("nohz_ful", "nohz_full"));
+        assert!(is_misspelt("threadirq", "threadirqs"));
+        assert!(!is_misspelt("nohz", "nohz_full"));
+        assert!(!is_misspelt("rcu_nocbs", "rcu_nocb_poll"));
+        let known = KNOWN
+            .iter()
+            .any(|one| KNOWN.iter().any(|other| is_misspelt(one, other)));
+        assert!(!known);
+    }
+}

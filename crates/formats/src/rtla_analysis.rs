@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The automatic analysis of `rtla timerlat`, printed where it has hit its limit.
+//!
+//! ```text
+//! ## CPU 23 hit stop tracing, analyzing it ##
+//! IRQ handler delay:                                        27.49 us (65.52 %)
+//! IRQ latency:                                              28.13 us
+//! Timerlat IRQ duration:                                     9.59 us (22.85 %)
+//! Blocking thread:                                           3.79 us (9.03 %)
+//!                        objtool:49256                       3.79 us
+//!   Blocking thread stacktrace
+//!               -> timerlat_irq
+//! ------------------------------------------------------------------------
+//!   Thread latency:                                          41.96 us (100%)
+//! ```
+
+use punctual_model::Nanos;
+use punctual_model::capture::STACK_MOST;
+
+/// What `rtla timerlat` says of one late thread. Times are zero where it does not name them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Analysis {
+    /// The CPU, where it is named.
+    pub cpu: Option<u32>,
+    /// From the moment at which the timer was due to its interrupt.
+    pub irq_delay: Nanos,
+    /// Whether the CPU came from idle.
+    pub from_idle: bool,
+    /// How much of that delay another interrupt took, at most.
+    pub previous_irq: Nanos,
+    /// How long the timer's interrupt took.
+    pub irq_duration: Nanos,
+    /// The thread that went on behind the interrupt, with how long it did.
+    pub blocking: Vec<(String, Nanos)>,
+    /// Where the interrupt came to it, the innermost first.
+    pub stack: Vec<String>,
+    /// Threads that ran before the measuring one.
+    pub threads: Vec<(String, Nanos)>,
+    /// Interrupts in between.
+    pub irqs: Vec<(String, Nanos)>,
+    /// Soft interrupts in between.
+    pub softirqs: Vec<(String, Nanos)>,
+    /// Interrupts that cannot be masked, in between.
+    pub nmis: Nanos,
+    /// How late the thread was, or its interrupt where rtla was stopped by that.
+    pub latency: Nanos,
+}
+
+/// What the lines behind a head are of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    None,
+    Blocking,
+    Stack,
+    Threads,
+    Irqs,
+    Softirqs,
+}
+
+/// Reads each analysis in a text; none where there is none.
+pub fn read(text: &str) -> Vec<Analysis> {
+    let mut all = Vec::new();
+    let mut own = Analysis::default();
+    let mut of = Of::None;
+    for line in text.lines() {
+        // The old one wrote no end of line behind its last.
+        let line = line
+            .split_once("Max timerlat")
+            .map_or(line, |(line, _)| line);
+        if let Some(rest) = line.trim().strip_prefix("## CPU ") {
+            own = Analysis {
+                cpu: rest.split(' ').next().and_then(|cpu| cpu.parse().ok()),
+                ..Analysis::default()
+            };
+        } else if let Some(function) = line.trim().strip_prefix("-> ") {
+            if of == Of::Stack && own.stack.len() < STACK_MOST {
+                own.stack.push(function.trim().to_owned());
+            }
+        } else if line.contains("hread stack trace") || line.contains("hread stacktrace") {
+            of = Of::Stack;
+        } else if let Some(time) = time(line) {
+            of = own.take(line, time, of);
+            if of == Of::None && own.latency > Nanos::ZERO {
+                all.push(std::mem::take(&mut own));
+            }
+        }
+    }
+    all.extend(Some(own).filter(|own| own.irq_delay > Nanos::ZERO));
+    all
+}
+
+impl Analysis {
+    /// Takes a line with a time; what the lines behind it are of. The last line of an analysis
+    /// is that of nothing.
+    fn take(&mut self, line: &str, time: Nanos, of: Of) -> Of {
+        let key = line.trim().split_once(':').map_or("", |(key, _)| key);
+        let key = key.trim().to_ascii_lowercase();
+        match key.as_str() {
+            "irq handler delay" => {
+                self.irq_delay = time;
+                self.from_idle = line.contains("exit from idle");
+                return Of::Blocking;
+            }
+            "irq latency" if line.contains("(100%)") => {
+                self.latency = time;
+                return Of::None;
+            }
+            "thread latency" | "user latency" => {
+                self.latency = time;
+                return Of::None;
+            }
+            // The delay, and what the handler took until it read the clock.
+            "irq latency" => {}
+            "previous irq interference" => self.previous_irq = time,
+            "timerlat irq duration" => self.irq_duration = time,
+            "nmi interference" => self.nmis = time,
+            "blocking thread" => return Of::Blocking,
+            "thread interference" => return Of::Threads,
+            "irq interference" => return Of::Irqs,
+            "softirq interference" => return Of::Softirqs,
+            _ => {
+                let list = match of {
+                    Of::Blocking => &mut self.blocking,
+                    Of::Threads => &mut self.threads,
+                    Of::Irqs => &mut self.irqs,
+                    Of::Softirqs => &mut self.softirqs,
+                    Of::None | Of::Stack => return of,
+                };
+                if let Some(name) = named(line) {
+                    list.push((name, time));
+                }
+            }
+        }
+        if of == Of::None { Of::Blocking } else { of }
+    }
+}
+
+/// `objtool:49256   3.79 us`: the name.
+fn named(line: &str) -> Option<String> {
+    let (name, _) = line
+        .trim()
+        .strip_suffix("us")?
+        .trim_end()
+        .rsplit_once([' ', '\t'])?;
+    let name = name.trim();
+    let is_name = name.contains(':') && !name.ends_with(':');
+    is_name.then(|| name.to_owned())
+}
+
+/// The time of a line: `27.49 us`.
+fn time(line: &str) -> Option<Nanos> {
+    line.match_indices(" us").find_map(|(place, _)| {
+        let number = line[..place].rsplit([' ', '\t']).next()?;
+        let (whole, decimals) = number.split_once('.')?;
+        let is_two = decimals.len() == 2 && decimals.bytes().all(|one| one.is_ascii_digit());
+        let hundredths: i64 = decimals.parse().ok().filter(|_| is_two)?;
+        let whole: i64 = whole.parse().ok()?;
+        Some(Nanos(
+            whole.checked_mul(1_000)?.checked_add(hundredths * 10)?,
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From `Documentation/tools/rtla/rtla-timerlat-top.rst` of Linux, cut.
+    const NEW: &str = "\
+  rtla timerlat hit stop tracing
+  ## CPU 23 hit stop tracing, analyzing it ##
+  IRQ handler delay:                                        27.49 us (65.52 %)
+  IRQ latency:                                              28.13 us
+  Timerlat IRQ duration:                                     9.59 us (22.85 %)
+  Blocking thread:                                           3.79 us (9.03 %)
+                         objtool:49256                       3.79 us
+    Blocking thread stacktrace
+                -> timerlat_irq
+                -> asm_sysvec_apic_timer_interrupt
+                -> _raw_spin_unlock_irqrestore
+                -> cgroup_rstat_flush_locked
+  ------------------------------------------------------------------------
+    Thread latency:                                          41.96 us (100%)
+
+  The system has exit from idle latency!
+    Max timerlat IRQ latency from idle: 17.48 us in cpu 4
+";
+
+    #[test]
+    fn each_part_of_an_analysis_is_read() {
+        let [told] = &read(NEW)[..] else { panic!() };
+        assert_eq!((told.cpu, told.from_idle), (Some(23), false));
+        assert_eq!(
+            (told.irq_delay, told.irq_duration),
+            (Nanos(27_490), Nanos(9_590))
+        );
+        assert_eq!(told.blocking, [("objtool:49256".to_owned(), Nanos(3_790))]);
+        assert_eq!(told.stack.last().unwrap(), "cgroup_rstat_flush_locked");
+        assert_eq!(told.latency, Nanos(41_960));
+        assert_eq!(read("Thread 4 ran 5 us\n"), []);
+    }
+}

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A trace from elsewhere: what stood in the way, by the text that somebody has pasted.
+//!
+//! Taken is the text of the kernel's `trace` file, of `trace-cmd report`, and the automatic
+//! analysis of `rtla timerlat`. Such a text names no limit and no thread of its own: which
+//! thread was late, and since when, is looked for in it. What it does not tell is unknown, and
+//! then the commands are named that would tell it. `docs/method/tracers.md` has the rules.
+
+mod analysis;
+mod noise;
+mod notes;
+mod walk;
+
+use punctual_formats::{ftrace, pasted, rtla_analysis};
+use punctual_model::Nanos;
+use punctual_model::capture::{Happened, Task, TraceEvent};
+use serde::Serialize;
+
+use walk::Window;
+
+/// What kind of thing stood in the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A thread of higher or equal priority had the CPU.
+    HigherThread,
+    /// Another thread had the CPU; the text does not say its priority.
+    Thread,
+    /// An interrupt was handled.
+    Interrupt,
+    /// A soft interrupt was handled.
+    SoftInterrupt,
+    /// Code had interrupts off.
+    InterruptsOff,
+    /// Code had preemption off, or held a spinning lock.
+    PreemptionOff,
+    /// Code of a kernel that gives the CPU away only where it asks.
+    NotPreemptible,
+    /// Hardware, firmware or a hypervisor had the CPU, or an interrupt that cannot be masked.
+    Hardware,
+    /// The CPU was idle, and came out of that.
+    Idle,
+    /// The scheduler itself.
+    Scheduler,
+    /// Nothing: this is the way itself.
+    Path,
+    /// The text does not tell it.
+    Unknown,
+}
+
+/// A part of the time that somebody waited.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Piece {
+    /// What it was.
+    pub kind: Kind,
+    /// When it began, from the moment when the waiting did.
+    #[serde(rename = "from_ns")]
+    pub from: Nanos,
+    /// How long it took.
+    #[serde(rename = "length_ns")]
+    pub length: Nanos,
+    /// The thread that had the CPU.
+    pub thread: Option<String>,
+    /// The interrupt, or the function of the kernel.
+    pub what: Option<String>,
+    /// What called that function.
+    pub caller: Option<String>,
+}
+
+/// What one trace tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Told {
+    /// What was read: `wakeup_rt`, `rtla timerlat`.
+    pub source: String,
+    /// Whose waiting, or whose section it is: `cyclictest-217`.
+    pub whose: Option<String>,
+    /// The CPU on which it was.
+    pub cpu: Option<u32>,
+    /// How long it was in all.
+    #[serde(rename = "whole_ns")]
+    pub whole: Option<Nanos>,
+    /// Its parts, in the order of time.
+    pub pieces: Vec<Piece>,
+    /// The place of the part that stood in the way for longest; none where it is not told.
+    pub culprit: Option<usize>,
+    /// The place of another part that took at least a quarter.
+    pub also: Option<usize>,
+    /// How many events were read.
+    pub events: usize,
+    /// How many events the kernel had no room for.
+    pub lost: u64,
+    /// How many lines are of no known form.
+    pub unread: u64,
+    /// What is to be known of it, and what the text does not show.
+    pub notes: Vec<String>,
+    /// Why it is undecided, where it is.
+    pub undecided: Option<String>,
+    /// Commands that would decide it.
+    pub decide: Vec<String>,
+}
+
+/// What comes of each trace in a text; none where there is no trace in it.
+pub fn explain(text: &str) -> Vec<Told> {
+    let text = pasted::clean(text);
+    let mut all: Vec<Told> = rtla_analysis::read(&text)
+        .iter()
+        .map(analysis::told)
+        .collect();
+    let sections = pasted::sections(&text);
+    let told = sections.into_iter().filter_map(of_section);
+    // rtla prints its own trace's summary: the analysis says more of it.
+    all.extend(told);
+    all
+}
+
+/// What one trace tells; none where the text holds none.
+fn of_section(text: &str) -> Option<Told> {
+    let trace = ftrace::read(text);
+    let is_trace = !trace.events.is_empty() || trace.longest.is_some() || trace.lost > 0;
+    if !is_trace {
+        return None;
+    }
+    let tracer = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("# tracer:"));
+    let tracer = tracer.map(str::trim).last().unwrap_or("events").to_owned();
+    let page = Page {
+        trace: &trace,
+        tracer,
+        text,
+    };
+    let mut told = page.told();
+    told.events = trace.events.len();
+    (told.lost, told.unread) = (trace.lost, trace.unread);
+    told.notes.extend(notes::of(&page, &told));
+    told.settle();
+    Some(told)
+}
+
+/// A trace that is being told.
+struct Page<'a> {
+    trace: &'a ftrace::Trace,
+    tracer: String,
+    text: &'a str,
+}
+
+impl Page<'_> {
+    fn told(&self) -> Told {
+        let strategies = [
+            Self::of_timerlat,
+            Self::of_section_off,
+            Self::of_wakeup,
+            Self::of_hardware,
+            Self::of_osnoise,
+            Self::of_mark,
+            Self::of_longest_wakeup,
+        ];
+        let mut tried = strategies.into_iter().filter_map(|strategy| strategy(self));
+        tried.next().unwrap_or_else(|| self.of_nothing())
+    }
+
+    fn base(&self) -> Told {
+        let source = match self.tracer.as_str() {
+            "nop" => "events".to_owned(),
+            name => name.to_ascii_lowercase(),
+        };
+        Told {
+            source,
+            ..Told::default()
+        }
+    }
+
+    /// The events of a CPU, in the order of time.
+    fn of_cpu(&self, cpu: u32) -> Vec<&TraceEvent> {
+        let all = self.trace.events.iter().zip(&self.trace.cpus);
+        let mut own: Vec<_> = all
+            .filter(|(_, own)| **own == cpu)
+            .map(|(one, _)| one)
+            .collect();
+        own.sort_by_key(|event| event.at);
+        own
+    }
+
+    /// The CPU and the kernel's model of preemption, by the head of a latency tracer.
+    fn head(&self) -> (Option<u32>, bool) {
+        let mut lines = self.text.lines();
+        let head = lines.find_map(|line| line.split_once("# latency: "));
+        let head = head.map(|(_, head)| head).unwrap_or_default();
+        let cpu = head.split_once("CPU#").and_then(|(_, rest)| {
+            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            rest[..digits].parse().ok()
+        });
+        let is_asked = ["M:desktop", "M:server", "M:voluntary", "M:none"];
+        (cpu, is_asked.iter().any(|model| head.contains(model)))
+    }
+
+    fn window(&self, cpu: u32, from: Nanos, to: Nanos, victim: Option<&Task>) -> Window<'_> {
+        Window {
+            events: self.of_cpu(cpu),
+            from,
+            to,
+            victim: victim.map(|task| task.pid),
+            priorities: &self.trace.priorities,
+            is_asked: self.head().1,
+            is_since: self.trace.clock == ftrace::Clock::Since,
+        }
+    }
+
+    /// `irqsoff`, `preemptoff`, `preemptirqsoff`: the longest section.
+    fn of_section_off(&self) -> Option<Told> {
+        let tracer = self.tracer.as_str();
+        let is_own = ["irqsoff", "preemptoff", "preemptirqsoff"].contains(&tracer);
+        let longest = self.trace.longest.as_ref().filter(|_| is_own)?;
+        let cpu = self.head().0.or(self.trace.cpus.first().copied());
+        let window = self.window(cpu.unwrap_or(0), Nanos::ZERO, longest.latency, None);
+        let section = window.section(tracer, longest);
+        Some(Told {
+            whose: Some(name(&longest.task)),
+            cpu,
+            whole: Some(longest.latency),
+            pieces: vec![section],
+            notes: window.gaps(longest),
+            ..self.base()
+        })
+    }
+
+    /// `wakeup`, `wakeup_rt`, `wakeup_dl`: the longest way from a wake-up to the thread.
+    fn of_wakeup(&self) -> Option<Told> {
+        let longest = self.trace.longest.as_ref()?;
+        let cpu = self.head().0.or(self.trace.cpus.last().copied());
+        let window = self.window(
+            cpu.unwrap_or(0),
+            Nanos::ZERO,
+            longest.latency,
+            Some(&longest.task),
+        );
+        Some(Told {
+            whose: Some(name(&longest.task)),
+            cpu,
+            whole: Some(longest.latency),
+            pieces: window.pieces(),
+            ..self.base()
+        })
+    }
+
+    /// What a program has written when it was late: cyclictest's `hit latency threshold`.
+    fn of_mark(&self) -> Option<Told> {
+        let late = |text: &str| -> Option<i64> {
+            let (_, rest) = text.split_once("hit latency threshold (")?;
+            rest.split(' ').next()?.parse().ok()
+        };
+        let marks = self.trace.events.iter().zip(&self.trace.cpus);
+        let mut marks = marks.filter_map(|(event, cpu)| match &event.what {
+            Happened::Mark(text) => Some((event, *cpu, late(text)?)),
+            Happened::Other { name, detail } => {
+                Some((event, *cpu, late(name).or_else(|| late(detail))?))
+            }
+            _ => None,
+        });
+        let (event, cpu, micros) = marks.next()?;
+        if self.trace.clock == ftrace::Clock::Order {
+            return None;
+        }
+        let whole = Nanos(micros.checked_mul(1_000)?);
+        let window = self.window(cpu, event.at - whole, event.at, Some(&event.task));
+        Some(Told {
+            whose: Some(name(&event.task)),
+            cpu: Some(cpu),
+            whole: Some(whole),
+            pieces: window.pieces(),
+            notes: vec![
+                "the mark is written a few µs after the clock was read, so that all \
+                         moments are late by as much"
+                    .into(),
+            ],
+            ..self.base()
+        })
+    }
+
+    /// The thread that waited longest from its wake-up to the CPU, those of real time first.
+    fn of_longest_wakeup(&self) -> Option<Told> {
+        if self.trace.clock == ftrace::Clock::Order {
+            return None;
+        }
+        let (from, to, cpu, task) = self.longest_wakeup()?;
+        let window = self.window(cpu, from, to, Some(task));
+        Some(Told {
+            whose: Some(name(task)),
+            cpu: Some(cpu),
+            whole: Some(to - from),
+            pieces: window.pieces(),
+            notes: vec![
+                "no limit is named in it: told is the longest wait of a thread from its \
+                         wake-up to the CPU"
+                    .into(),
+            ],
+            ..self.base()
+        })
+    }
+
+    fn longest_wakeup(&self) -> Option<(Nanos, Nanos, u32, &Task)> {
+        let is_of_rt = |task: &Task| {
+            let priority = self.trace.priorities.get(&task.pid);
+            priority.is_some_and(|priority| *priority < 100)
+        };
+        let mut woken: std::collections::BTreeMap<u32, Nanos> = std::collections::BTreeMap::new();
+        let mut waits = Vec::new();
+        let mut events: Vec<_> = self.trace.events.iter().zip(&self.trace.cpus).collect();
+        events.sort_by_key(|(event, _)| event.at);
+        for (event, cpu) in events {
+            match &event.what {
+                Happened::Waking { task } => {
+                    woken.entry(task.pid).or_insert(event.at);
+                }
+                Happened::Switch { next, .. } => {
+                    if let Some(from) = woken.remove(&next.pid) {
+                        waits.push((from, event.at, *cpu, next));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let key = |(from, to, _, task): &(Nanos, Nanos, u32, &Task)| (is_of_rt(task), *to - *from);
+        waits.into_iter().max_by_key(key)
+    }
+
+    /// Nothing in it says that anything was late.
+    fn of_nothing(&self) -> Told {
+        let longest = self.longest_handler();
+        let told = longest.map(|(kind, what, length, cpu)| {
+            format!(
+                "the longest that it shows is {} {what}, {length} on CPU {cpu}",
+                match kind {
+                    Kind::SoftInterrupt => "the soft interrupt",
+                    _ => "the interrupt",
+                }
+            )
+        });
+        let why = match self.trace.clock {
+            ftrace::Clock::Order => "its clock counts, and tells no time",
+            _ if self.trace.events.is_empty() => "all of its events were lost",
+            _ => "nothing in it says which thread was late, or when",
+        };
+        Told {
+            undecided: Some(why.to_owned()),
+            notes: told.into_iter().collect(),
+            ..self.base()
+        }
+    }
+
+    /// The longest handler of an interrupt or a soft interrupt.
+    fn longest_handler(&self) -> Option<(Kind, String, Nanos, u32)> {
+        if self.trace.clock == ftrace::Clock::Order {
+            return None;
+        }
+        let mut cpus = self.trace.cpus.clone();
+        cpus.sort_unstable();
+        cpus.dedup();
+        let mut found = Vec::new();
+        for cpu in cpus {
+            let mut begun: Vec<(Kind, &str, Nanos)> = Vec::new();
+            for event in self.of_cpu(cpu) {
+                match &event.what {
+                    Happened::IrqEntry { name } => begun.push((Kind::Interrupt, name, event.at)),
+                    Happened::SoftirqEntry { name } => {
+                        begun.push((Kind::SoftInterrupt, name, event.at));
+                    }
+                    Happened::IrqExit { .. } | Happened::SoftirqExit { .. } => {
+                        if let Some((kind, name, at)) = begun.pop() {
+                            found.push((kind, name.to_owned(), event.at - at, cpu));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        found.into_iter().max_by_key(|(_, _, length, _)| *length)
+    }
+}
+
+impl Told {
+    /// Finds who is to blame, or says that it cannot be told.
+    fn settle(&mut self) {
+        let whole = self.whole.unwrap_or_default();
+        let culprit = self.longest(None);
+        let is_told = culprit.is_some_and(|place| self.pieces[place].kind != Kind::Unknown);
+        self.culprit = culprit.filter(|_| is_told && self.undecided.is_none());
+        if self.culprit.is_none() {
+            let why = || "for the longest part of it the text shows nothing".to_owned();
+            self.undecided.get_or_insert_with(why);
+            self.decide = notes::commands(whole);
+            return;
+        }
+        let other = self.longest(self.culprit);
+        self.also = other.filter(|place| {
+            let piece = &self.pieces[*place];
+            let is_cause = !matches!(piece.kind, Kind::Path | Kind::Unknown);
+            is_cause && self.held(*place) * 4 >= whole
+        });
+    }
+
+    /// The place of the longest part, with those that are alike; not alike one that is known.
+    fn longest(&self, known: Option<usize>) -> Option<usize> {
+        let places = 0..self.pieces.len();
+        let key = |place: usize| self.pieces[place].key();
+        let places = places.filter(|place| known.is_none_or(|known| key(known) != key(*place)));
+        places.max_by_key(|place| {
+            let is_way = self.pieces[*place].kind == Kind::Path;
+            (self.held(*place), !is_way, self.pieces[*place].length)
+        })
+    }
+
+    /// How long a part and those like it are together.
+    pub fn held(&self, place: usize) -> Nanos {
+        let key = self.pieces[place].key();
+        let alike = self.pieces.iter().filter(|piece| piece.key() == key);
+        alike.fold(Nanos::ZERO, |sum, piece| sum + piece.length)
+    }
+}
+
+impl Piece {
+    fn new(kind: Kind, from: Nanos, length: Nanos) -> Self {
+        Self {
+            kind,
+            from,
+            length,
+            thread: None,
+            what: None,
+            caller: None,
+        }
+    }
+
+    /// What makes parts alike.
+    fn key(&self) -> (Kind, Option<&str>) {
+        let of = match self.kind {
+            Kind::Interrupt | Kind::SoftInterrupt => self.what.as_deref(),
+            Kind::Scheduler | Kind::Path | Kind::Unknown | Kind::Idle => None,
+            _ => self.thread.as_deref(),
+        };
+        (self.kind, of)
+    }
+}
+
+/// `cyclictest-217`
+fn name(task: &Task) -> String {
+    format!("{}-{}", task.comm, task.pid)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Events of one CPU, as parts of the time between two moments.
+
+use std::collections::BTreeMap;
+
+use punctual_model::Nanos;
+use punctual_model::capture::{Happened, Longest, Task, TraceEvent};
+
+use super::{Kind, Piece, name};
+use crate::captured::stack;
+
+/// What is shorter is the way itself, as in captures.
+const GRAIN: Nanos = Nanos::from_micros(3);
+
+/// What is looked at of a trace.
+pub struct Window<'a> {
+    /// The CPU's events, in the order of time.
+    pub events: Vec<&'a TraceEvent>,
+    pub from: Nanos,
+    pub to: Nanos,
+    /// Who waits.
+    pub victim: Option<u32>,
+    pub priorities: &'a BTreeMap<u32, i32>,
+    /// Whether the kernel gives the CPU away only where it asks.
+    pub is_asked: bool,
+    /// Whether the times are of a latency tracer, which notes nothing before its section.
+    pub is_since: bool,
+}
+
+/// What is known of the CPU between two events.
+#[derive(Default)]
+struct State {
+    task: Task,
+    irqs: Vec<String>,
+    softirq: Option<String>,
+    /// The thread that a switch takes the CPU from, until another is seen.
+    leaving: Option<u32>,
+}
+
+impl State {
+    fn take(&mut self, event: &TraceEvent) {
+        if self.leaving.is_none_or(|pid| pid != event.task.pid) {
+            self.leaving = None;
+            self.task = event.task.clone();
+        }
+        match &event.what {
+            Happened::Switch { next, .. } => {
+                self.leaving = Some(event.task.pid);
+                self.task = next.clone();
+            }
+            Happened::IrqEntry { name } => self.irqs.push(name.clone()),
+            Happened::IrqExit { .. } => drop(self.irqs.pop()),
+            Happened::SoftirqEntry { name } => self.softirq = Some(name.clone()),
+            Happened::SoftirqExit { .. } => self.softirq = None,
+            _ => {}
+        }
+    }
+}
+
+impl Window<'_> {
+    /// The parts, without gaps.
+    pub fn pieces(&self) -> Vec<Piece> {
+        let mut state = State::default();
+        let mut before: Option<&TraceEvent> = None;
+        let mut begin = self.from;
+        let mut pieces = Pieces::default();
+        for event in &self.events {
+            if event.at > self.to {
+                break;
+            }
+            if event.at > begin {
+                let last = before.or(self.is_since.then_some(event));
+                let piece = match last {
+                    Some(last) => self.piece(last, Some(event), &state, (begin, event.at)),
+                    None => Piece::new(Kind::Unknown, begin - self.from, event.at - begin),
+                };
+                pieces.push(piece);
+                begin = event.at;
+            }
+            state.take(event);
+            before = Some(event);
+        }
+        if begin < self.to {
+            let piece = match before {
+                Some(last) => self.piece(last, None, &state, (begin, self.to)),
+                None => Piece::new(Kind::Unknown, begin - self.from, self.to - begin),
+            };
+            pieces.push(piece);
+        }
+        pieces.done()
+    }
+
+    /// What the CPU did from one event to the next.
+    fn piece(
+        &self,
+        last: &TraceEvent,
+        next: Option<&TraceEvent>,
+        state: &State,
+        (from, to): (Nanos, Nanos),
+    ) -> Piece {
+        let kind = self.kind(last, next, state, to - from);
+        let mut piece = Piece::new(kind, from - self.from, to - from);
+        let idle = if state.task.comm.is_empty() {
+            &last.task
+        } else {
+            &state.task
+        };
+        piece.thread = Some(name(idle));
+        let function = |event: &TraceEvent| match &event.what {
+            Happened::Function { name, caller } => Some((name.clone(), Some(caller.clone()))),
+            Happened::Other { name, detail } if detail.is_empty() && is_symbol(name) => {
+                Some((name.clone(), None))
+            }
+            _ => None,
+        };
+        let of_stack = |stack: &[String]| {
+            let place = stack::switched(stack)?;
+            Some((place.function.to_owned(), place.caller.map(str::to_owned)))
+        };
+        let what = match kind {
+            Kind::Interrupt => state.irqs.last().map(|name| (name.clone(), None)),
+            Kind::SoftInterrupt => state.softirq.as_ref().map(|name| (name.clone(), None)),
+            Kind::PreemptionOff | Kind::NotPreemptible => self
+                .switch()
+                .and_then(|event| of_stack(&event.stack).filter(|_| !event.stack.is_empty())),
+            Kind::HigherThread | Kind::Thread | Kind::Path | Kind::Unknown => return piece,
+            _ => None,
+        };
+        if let Some((what, caller)) = what.or_else(|| function(last)) {
+            (piece.what, piece.caller) = (Some(what), caller);
+        }
+        piece
+    }
+
+    fn kind(
+        &self,
+        last: &TraceEvent,
+        next: Option<&TraceEvent>,
+        state: &State,
+        length: Nanos,
+    ) -> Kind {
+        let (one, other) = (last.context, next.unwrap_or(last).context);
+        if !state.irqs.is_empty() || (one.hard_irq && other.hard_irq) {
+            return Kind::Interrupt;
+        }
+        if state.softirq.is_some() || (one.soft_irq && other.soft_irq) {
+            return Kind::SoftInterrupt;
+        }
+        if state.leaving.is_some() || is_of_scheduler(last) {
+            return Kind::Scheduler;
+        }
+        let task = if state.task.comm.is_empty() {
+            &last.task
+        } else {
+            &state.task
+        };
+        if Some(task.pid) == self.victim {
+            return Kind::Path;
+        }
+        if one.hard_irq && next.is_some_and(|next| self.is_end_of_interrupt(next)) {
+            return Kind::Interrupt;
+        }
+        if task.pid == 0 {
+            return Kind::Idle;
+        }
+        if one.irqs_off && other.irqs_off && !one.hard_irq {
+            return Kind::InterruptsOff;
+        }
+        if length <= GRAIN {
+            return Kind::Scheduler;
+        }
+        self.kind_of_thread(task.pid, one.preempt_depth > 0 && other.preempt_depth > 0)
+    }
+
+    /// What keeps a thread from the CPU that another one has.
+    fn kind_of_thread(&self, pid: u32, is_off: bool) -> Kind {
+        let own = self.victim.and_then(|pid| self.priorities.get(&pid));
+        match (self.priorities.get(&pid), own) {
+            (Some(other), Some(own)) if other <= own => Kind::HigherThread,
+            (Some(_), Some(_)) if self.is_asked || self.has_asked() => Kind::NotPreemptible,
+            (Some(_), Some(_)) => Kind::PreemptionOff,
+            _ if is_off => Kind::PreemptionOff,
+            _ => Kind::Thread,
+        }
+    }
+
+    /// The switch to the thread that waits.
+    fn switch(&self) -> Option<&TraceEvent> {
+        let is_it = |event: &&&TraceEvent| match &event.what {
+            Happened::Switch { next, .. } => Some(next.pid) == self.victim,
+            _ => false,
+        };
+        self.events.iter().rfind(is_it).copied()
+    }
+
+    /// Whether the CPU was given away where the kernel asks whether it is to.
+    fn has_asked(&self) -> bool {
+        let stack = self
+            .switch()
+            .map(|event| &event.stack[..])
+            .unwrap_or_default();
+        stack.iter().any(|one| one.contains("cond_resched"))
+    }
+
+    /// Whether a thread is preempted at the end of an interrupt, behind its soft interrupts.
+    fn is_end_of_interrupt(&self, next: &TraceEvent) -> bool {
+        let ends = ["preempt_schedule_irq", "irqentry_exit", "raw_irqentry_exit"];
+        let is_end = |text: &str| ends.iter().any(|end| text.starts_with(end));
+        let by_caller = matches!(&next.what, Happened::Function { caller, .. } if is_end(caller));
+        let stack = self
+            .switch()
+            .map(|event| &event.stack[..])
+            .unwrap_or_default();
+        by_caller || stack.iter().take(5).any(|one| is_end(one))
+    }
+
+    /// The longest section of a tracer, by what was handled meanwhile.
+    pub fn section(&self, tracer: &str, longest: &Longest) -> Piece {
+        let mut hard = Nanos::ZERO;
+        let mut soft = Nanos::ZERO;
+        let mut masked = Nanos::ZERO;
+        for pair in self.events.windows(2) {
+            let length = pair[1].at - pair[0].at;
+            let [one, other] = [pair[0].context, pair[1].context];
+            let all = |is: fn(&punctual_model::capture::Context) -> bool| is(&one) && is(&other);
+            let is_to_exit = matches!(&pair[1].what, Happened::Function { name, .. } if name.starts_with("irq_exit"));
+            if all(|context| context.hard_irq) || (one.hard_irq && is_to_exit) {
+                hard = hard + length;
+            } else if all(|context| context.soft_irq) {
+                soft = soft + length;
+            }
+            if all(|context| context.irqs_off) {
+                masked = masked + length;
+            }
+        }
+        let most = |time: Nanos| time * 2 > longest.latency;
+        let kind = match tracer {
+            _ if most(hard) => Kind::Interrupt,
+            "irqsoff" => Kind::InterruptsOff,
+            _ if most(soft) => Kind::SoftInterrupt,
+            "preemptirqsoff" if most(masked) => Kind::InterruptsOff,
+            _ => Kind::PreemptionOff,
+        };
+        let mut piece = Piece::new(kind, Nanos::ZERO, longest.latency);
+        piece.thread = Some(name(&longest.task));
+        let long = self.longest_gap().filter(|(_, length)| most(*length));
+        let long = long.and_then(|(event, _)| match &event.what {
+            Happened::Function { name, caller } => Some((name.clone(), Some(caller.clone()))),
+            _ => None,
+        });
+        let place = if stack::is_release_or_lock(&longest.started) {
+            longest.ended.clone()
+        } else {
+            longest.started.clone()
+        };
+        let caller = None;
+        let of_head = (!place.is_empty()).then_some((place, caller));
+        let is_lock = |(name, _): &(String, Option<String>)| !stack::is_release_or_lock(name);
+        if let Some((what, caller)) = long.filter(is_lock).or(of_head) {
+            (piece.what, piece.caller) = (Some(what), caller);
+        }
+        piece
+    }
+
+    fn longest_gap(&self) -> Option<(&TraceEvent, Nanos)> {
+        let gaps = self.events.windows(2);
+        let gaps = gaps.map(|pair| (pair[0], pair[1].at - pair[0].at));
+        gaps.max_by_key(|(_, length)| *length)
+    }
+
+    /// What is to be known of where a section began and ended.
+    pub fn gaps(&self, longest: &Longest) -> Vec<String> {
+        let mut notes = vec![format!(
+            "from {} to {}: it is the longest section since the tracer began, and need not have \
+             made anybody late",
+            or_unnamed(&longest.started),
+            or_unnamed(&longest.ended)
+        )];
+        if let Some((event, length)) = self.longest_gap().filter(|(_, length)| *length > GRAIN) {
+            let behind = match &event.what {
+                Happened::Function { name, .. } => format!(" behind {name}"),
+                _ => String::new(),
+            };
+            notes.push(format!("nothing is noted for {length} of it{behind}"));
+        }
+        notes
+    }
+}
+
+fn or_unnamed(place: &str) -> &str {
+    if place.is_empty() {
+        "a place that is not named"
+    } else {
+        place
+    }
+}
+
+/// Whether an event without details is a function's name, as latency tracers note it.
+fn is_symbol(text: &str) -> bool {
+    let is_part = |one: u8| one.is_ascii_alphanumeric() || one == b'_' || one == b'.';
+    text.len() > 1 && !text.as_bytes()[0].is_ascii_digit() && text.bytes().all(is_part)
+}
+
+/// Whether what was noted is the scheduler's own.
+fn is_of_scheduler(event: &TraceEvent) -> bool {
+    let is_own = |name: &str| {
+        let starts = [
+            "__schedule",
+            "schedule",
+            "pick_next_",
+            "put_prev_",
+            "rcu_note_context",
+        ];
+        starts.iter().any(|start| name.starts_with(start))
+    };
+    match &event.what {
+        Happened::Function { name, caller } => is_own(name) || is_own(caller),
+        Happened::Other { name, .. } => is_own(name),
+        _ => false,
+    }
+}
+
+/// Parts of which neighbours that are alike are made one, told by the longest of them.
+#[derive(Default)]
+struct Pieces {
+    all: Vec<Piece>,
+    longest: Nanos,
+}
+
+impl Pieces {
+    fn push(&mut self, piece: Piece) {
+        let Some(last) = self.all.last_mut() else {
+            self.longest = piece.length;
+            self.all.push(piece);
+            return;
+        };
+        // Interrupts that the trace names are each their own.
+        let is_named = last.caller.is_none() && piece.caller.is_none();
+        let is_same = (last.kind, &last.thread) == (piece.kind, &piece.thread)
+            && (!is_named || last.what == piece.what);
+        if !is_same {
+            self.longest = piece.length;
+            self.all.push(piece);
+            return;
+        }
+        last.length = last.length + piece.length;
+        if piece.length > self.longest || last.what.is_none() {
+            self.longest = piece.length.max(self.longest);
+            (last.what, last.caller) = (piece.what, piece.caller);
+        }
+    }
+
+    fn done(self) -> Vec<Piece> {
+        self.all
+    }
+}
