@@ -250,8 +250,8 @@ impl Columns {
             let is_drawn = drawn.starts_with('#') && drawn.contains("_-") && drawn.ends_with('-');
             is_drawn.then(|| name.trim())
         });
-        let named: Vec<&str> = (&mut names).take(9).collect();
-        let own = named.iter().filter(|name| **name != "CPU#");
+        let heads: Vec<&str> = names.by_ref().take(9).collect();
+        let own = heads.iter().filter(|name| **name != "CPU#");
         // A file may hold several traces: the first head counts.
         let mut own: Vec<&str> = own.copied().collect();
         if let Some(second) = own
@@ -381,8 +381,11 @@ fn priorities_of(text: &str) -> impl Iterator<Item = (u32, i32)> {
         .chain(of_short.into_iter().flatten())
 }
 
+/// A thread, and its priority as the kernel counts it.
+type Ranked = (Task, i32);
+
 /// `swapper/0:0 [120] R ==> sshd:1234 [98]`, as trace-cmd prints a switch.
-fn short_switch(detail: &str) -> Option<((Task, i32), String, (Task, i32))> {
+fn short_switch(detail: &str) -> Option<(Ranked, String, Ranked)> {
     let (prev, next) = detail.split_once(" ==> ")?;
     let one = |text: &str| {
         let (task, rest) = text.rsplit_once(" [")?;

@@ -123,7 +123,11 @@ fn of_section(text: &str) -> Option<Told> {
     let tracer = text
         .lines()
         .filter_map(|line| line.trim().strip_prefix("# tracer:"));
-    let tracer = tracer.map(str::trim).last().unwrap_or("events").to_owned();
+    let tracer = tracer
+        .map(str::trim)
+        .next_back()
+        .unwrap_or("events")
+        .to_owned();
     let page = Page {
         trace: &trace,
         tracer,

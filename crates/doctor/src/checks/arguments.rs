@@ -80,8 +80,11 @@ fn shown((name, value): &(String, String)) -> String {
     }
 }
 
-/// Arguments of which both are given for nothing: name and value of each.
-const PAIRS: [((&str, &str), (&str, &str)); 5] = [
+/// An argument's name and value; any value, where there is none.
+type Argument = (&'static str, &'static str);
+
+/// Arguments of which both are given for nothing.
+const PAIRS: [(Argument, Argument); 5] = [
     (("nohz", "off"), ("nohz_full", "")),
     (("nowatchdog", ""), ("nmi_watchdog", "1")),
     (("nosoftlockup", ""), ("softlockup_panic", "1")),
@@ -91,13 +94,13 @@ const PAIRS: [((&str, &str), (&str, &str)); 5] = [
 
 fn contradicting(machine: &Machine) -> Result<Verdict, Reason> {
     let given = machine.command_line()?;
-    let has = |(name, value): (&str, &str)| {
+    let has = |(name, value): Argument| {
         given
             .iter()
             .any(|(own, own_value)| own == name && (value.is_empty() || own_value == value))
     };
-    let is_contradiction = |(one, other): &&((&str, &str), (&str, &str))| has(*one) && has(*other);
-    let name = |(name, value): (&str, &str)| match value {
+    let is_contradiction = |(one, other): &&(Argument, Argument)| has(*one) && has(*other);
+    let name = |(name, value): Argument| match value {
         "" => name.to_owned(),
         value => format!("{name}={value}"),
     };

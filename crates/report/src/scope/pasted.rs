@@ -90,7 +90,7 @@ pub fn sentence(told: &Told) -> String {
         .cpu
         .map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
     let of = match told.whole {
-        Some(whole) => format!("{whole} of {whose}{on}"),
+        Some(time) => format!("{time} of {whose}{on}"),
         None => format!("{} trace", told.source),
     };
     let Some(culprit) = told.culprit else {

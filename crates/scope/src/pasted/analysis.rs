@@ -49,7 +49,7 @@ fn of(analysis: &Analysis) -> Told {
                 piece.what = Some(what.to_owned());
             }
             pieces.push(piece);
-            at = at + length;
+            at += length;
         }
     };
     let blocking = analysis.blocking.first().map(|(name, _)| name.as_str());
@@ -98,13 +98,15 @@ fn of(analysis: &Analysis) -> Told {
 /// Why the timer's interrupt came late.
 fn cause_of_delay(analysis: &Analysis) -> Kind {
     let delay = analysis.irq_delay;
-    match stack::interrupted(&analysis.stack) {
-        _ if delay <= GRAIN => Kind::Path,
-        _ if analysis.previous_irq * 2 >= delay => Kind::Interrupt,
-        _ if analysis.from_idle => Kind::Idle,
-        Some(_) => Kind::InterruptsOff,
-        None if stack::has_entry(&analysis.stack) => Kind::Hardware,
-        None => Kind::InterruptsOff,
+    let is_in_user =
+        || stack::has_entry(&analysis.stack) && stack::interrupted(&analysis.stack).is_none();
+    match () {
+        () if delay <= GRAIN => Kind::Path,
+        () if analysis.previous_irq * 2 >= delay => Kind::Interrupt,
+        () if analysis.from_idle => Kind::Idle,
+        // Nothing masks an interrupt there.
+        () if is_in_user() => Kind::Hardware,
+        () => Kind::InterruptsOff,
     }
 }
 
@@ -240,14 +242,14 @@ impl Page<'_> {
             let (name, ran) = (name.clone(), (*ran).min(worst.event.at - due));
             match kind {
                 NoiseKind::Irq if event.at <= at_irq && !name.contains("timer") => {
-                    analysis.previous_irq = analysis.previous_irq + ran;
+                    analysis.previous_irq += ran;
                 }
                 NoiseKind::Irq if name.contains("timer") && !is_timer_seen => {
                     is_timer_seen = true;
                     analysis.irq_duration = ran;
                 }
                 NoiseKind::Irq => analysis.irqs.push((name, ran)),
-                NoiseKind::Nmi => analysis.nmis = analysis.nmis + ran,
+                NoiseKind::Nmi => analysis.nmis += ran,
                 NoiseKind::Softirq => analysis.softirqs.push((name, ran)),
                 NoiseKind::Thread if event.at < at_irq => {}
                 NoiseKind::Thread if analysis.blocking.is_empty() => {

@@ -171,7 +171,7 @@ fn mails_and_other_ends_of_lines_change_nothing() {
     for (text, source, ..) in KNOWN {
         let crlf = text.replace('\n', "\r\n");
         assert_eq!(one(&crlf), one(text), "{source}");
-        let quoted: String = text.lines().map(|line| format!("> {line}\n")).collect();
+        let quoted: String = ["> ", &text.trim_end().replace('\n', "\n> ")].concat();
         assert_eq!(one(&quoted), one(text), "{source}");
     }
 }

@@ -225,12 +225,12 @@ impl Window<'_> {
             let all = |is: fn(&punctual_model::capture::Context) -> bool| is(&one) && is(&other);
             let is_to_exit = matches!(&pair[1].what, Happened::Function { name, .. } if name.starts_with("irq_exit"));
             if all(|context| context.hard_irq) || (one.hard_irq && is_to_exit) {
-                hard = hard + length;
+                hard += length;
             } else if all(|context| context.soft_irq) {
-                soft = soft + length;
+                soft += length;
             }
             if all(|context| context.irqs_off) {
-                masked = masked + length;
+                masked += length;
             }
         }
         let most = |time: Nanos| time * 2 > longest.latency;
@@ -343,7 +343,7 @@ impl Pieces {
             self.all.push(piece);
             return;
         }
-        last.length = last.length + piece.length;
+        last.length += piece.length;
         if piece.length > self.longest || last.what.is_none() {
             self.longest = piece.length.max(self.longest);
             (last.what, last.caller) = (piece.what, piece.caller);
