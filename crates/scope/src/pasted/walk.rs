@@ -146,7 +146,9 @@ impl Window<'_> {
         if state.softirq.is_some() || (one.soft_irq && other.soft_irq) {
             return Kind::SoftInterrupt;
         }
-        if state.leaving.is_some() || is_of_scheduler(last) {
+        // Until the next thread is seen the one before is being left.
+        let is_leaving = |pid| next.is_none_or(|next| next.task.pid == pid);
+        if state.leaving.is_some_and(is_leaving) || is_of_scheduler(last) {
             return Kind::Scheduler;
         }
         let task = if state.task.comm.is_empty() {
