@@ -360,7 +360,9 @@ impl Session<'_> {
     /// A guest that ends before its kernel has said its name has another reason than others.
     fn silent_from_the_first(&self, error: RunError) -> RunError {
         match error {
-            RunError::Ended(_) if !self.console.has_kernel_spoken() => Error::Mute.into(),
+            RunError::Ended(_) if !self.console.has_kernel_spoken() => {
+                Error::mute(&self.bench.cache, self.machine.memory_mib.into()).into()
+            }
             error => error,
         }
     }

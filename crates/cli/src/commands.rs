@@ -46,6 +46,8 @@ mod verify;
 mod work;
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::Result;
@@ -61,7 +63,7 @@ use crate::{ExitStatus, UsageError};
 
 const EXAMPLES: &str = "\
 Examples:
-  punctual run demo                        # four preemption models, side by side
+  punctual run demo  # four preemption models, side by side
   punctual run demo --subject rt           # only one of them
   punctual kernel add --id mine ./bzImage  # a kernel of your own …
   punctual run demo --kernel mine          # … measured in the same way
@@ -70,9 +72,10 @@ Examples:
   punctual show r3 --report r3.html        # a run again, as a page
   punctual compare r1 r4                   # one run against another
   punctual baseline set stable r4          # what others are compared with
-  punctual gate demo --baseline stable --kernel mine    # did it get worse?
+  punctual gate demo --baseline stable --kernel mine  # did it get worse?
   punctual doctor                          # what stands in the way here
   punctual export r1 r4 -o mine.punctual   # runs as one file, for others
+
 `punctual COMMAND --help` has examples of each.
 
 A run is named r3 or 3; `last` is the newest one.
@@ -110,10 +113,20 @@ Environment:
 #[derive(Debug, Parser)]
 #[command(name = "punctual", version, after_help = EXAMPLES)]
 #[command(help_template = help_template())]
-#[command(arg_required_else_help = true, max_term_width = 80)]
+// Not the terminal's width: a line that is broken by spaces cannot be pasted.
+#[command(arg_required_else_help = true, term_width = 80)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// Taken everywhere, also by commands that need no store.
+    #[arg(
+        id = "db",
+        long = "db",
+        value_name = "FILE|URL",
+        global = true,
+        hide = true
+    )]
+    _db: Option<OsString>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -342,6 +355,17 @@ impl StoreArgs {
     }
 }
 
+/// A file that the command line names.
+fn open_named(path: &Path) -> Result<File> {
+    File::open(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            let path = path.display();
+            UsageError(format!("{path}: expected a file, found none of this name")).into()
+        }
+        _ => anyhow::Error::new(error).context(path.display().to_string()),
+    })
+}
+
 /// An error where a store is a file that is not there.
 fn check_file(place: &Place) -> Result<(), UsageError> {
     match place.file() {
@@ -408,7 +432,139 @@ fn catalog() -> Result<Catalog> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+    use clap::error::ErrorKind::{DisplayHelp, DisplayVersion};
+
     use super::*;
+
+    /// Each command, by its words.
+    fn all(command: &clap::Command, words: &str, of_each: &mut dyn FnMut(&str, &str)) {
+        let help = command.get_after_help().map(ToString::to_string);
+        of_each(words, &help.unwrap_or_default());
+        for own in command.get_subcommands() {
+            all(own, &format!("{words} {}", own.get_name()), of_each);
+        }
+    }
+
+    /// The examples of a help text, each on one line, as a shell reads them.
+    fn examples(help: &str) -> Vec<String> {
+        let paragraphs = help.split("\n\n");
+        let of_examples = paragraphs.filter(|one| one.starts_with("Example"));
+        let mut examples = Vec::new();
+        for paragraph in of_examples {
+            let text = paragraph.replace("\\\n", " ");
+            examples.extend(text.lines().skip(1).map(|line| line.trim().to_owned()));
+        }
+        examples
+    }
+
+    /// The words of a shell's command up to where another one begins, or its output goes.
+    fn words(line: &str) -> Vec<String> {
+        let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
+        let mut depth = 0;
+        for c in line.chars() {
+            depth += match c {
+                '(' => 1,
+                ')' => -1,
+                _ => 0,
+            };
+            match (quote, c) {
+                // Within `$(…)` a space ends no word.
+                (None, ' ') if depth > 0 => word.push(c),
+                (None, '\'' | '"') => quote = Some(c),
+                (Some(open), c) if open == c => quote = None,
+                (None, '#') if word.is_empty() => break,
+                (None, '>' | '|' | ';') => break,
+                (None, ' ') => {
+                    words.extend(Some(std::mem::take(&mut word)).filter(|w| !w.is_empty()))
+                }
+                (_, c) => word.push(c),
+            }
+        }
+        words.extend(Some(word).filter(|word| !word.is_empty()));
+        words
+    }
+
+    #[test]
+    fn each_command_takes_a_store_also_where_it_needs_none() {
+        for words in [
+            "kernel list",
+            "published celf",
+            "list probes",
+            "man",
+            "runs",
+            "cache",
+        ] {
+            for line in [
+                format!("punctual {words} --db x.db"),
+                format!("punctual --db x.db {words}"),
+            ] {
+                let parsed = Cli::try_parse_from(line.split(' '));
+                assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+            }
+        }
+        let line = ["punctual", "--db", "x.db", "runs"];
+        let found = Cli::command().get_matches_from(line);
+        let (_, found) = found.subcommand().unwrap();
+        let db: Option<&OsString> = found.get_one("db");
+        assert_eq!(db.map(OsString::as_os_str), Some("x.db".as_ref()));
+    }
+
+    #[test]
+    fn examples_can_be_pasted_as_they_stand() {
+        // Other programs that examples begin with.
+        const OTHERS: [&str; 11] = [
+            "trace-cmd",
+            "curl",
+            "rtla",
+            "latmus",
+            "git",
+            "latency",
+            "sudo",
+            "punctual-target",
+            "gnuplot",
+            "make",
+            "cyclictest",
+        ];
+        let (mut seen, mut wrong) = (0, Vec::new());
+        all(&Cli::command(), "punctual", &mut |command, help| {
+            for line in help.lines().filter(|line| line.chars().count() > 80) {
+                wrong.push(format!("{command}: longer than 80 columns: {line}"));
+            }
+            for example in examples(help) {
+                if example.starts_with('#') {
+                    continue;
+                }
+                seen += 1;
+                // A remark without its sign would be arguments.
+                let bare = example.split(" #").next().unwrap_or_default().trim_end();
+                if bare.contains("  ") && !bare.contains('\'') && !example.contains(" \\") {
+                    let joined = bare.split("      ").count() > 1;
+                    if !joined {
+                        wrong.push(format!("{command}: a remark without #: {example}"));
+                    }
+                }
+                let mut words = words(&example).into_iter().peekable();
+                while words
+                    .next_if(|word| word == "sudo" || word.contains('='))
+                    .is_some()
+                {}
+                match words.peek().map(String::as_str) {
+                    Some("punctual") => {
+                        let parsed = Cli::try_parse_from(words);
+                        let failed = parsed
+                            .err()
+                            .filter(|error| !matches!(error.kind(), DisplayHelp | DisplayVersion));
+                        wrong.extend(failed.map(|error| format!("{command}: {example}: {error}")));
+                    }
+                    Some(other) if OTHERS.contains(&other) => {}
+                    _ => wrong.push(format!("{command}: begins with no command: {example}")),
+                }
+            }
+        });
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert!(seen > 60, "{seen}");
+    }
 
     #[test]
     fn each_command_is_in_one_group_of_the_help() {

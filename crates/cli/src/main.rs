@@ -18,7 +18,9 @@ use clap::Parser as _;
 use punctual_bench::ssh;
 use punctual_kernels::KernelError;
 use punctual_kernels::build::BuildError;
+use punctual_report::text::{clean, clean_lines};
 use punctual_runner as runner;
+use punctual_scope::error::ScopeError;
 use punctual_store::StoreError;
 
 use commands::Cli;
@@ -36,7 +38,14 @@ fn main() -> ExitCode {
 /// Says what went wrong, and what helps. Where standard error is closed nobody wants to know.
 fn tell(error: &anyhow::Error) {
     let hint = hints::of_command(error);
-    _ = writeln!(io::stderr(), "punctual: {error:#}{hint}");
+    // A stranger's file may be quoted in it. What a build has said has lines of its own.
+    let causes = error.chain().map(|cause| match cause.is::<BuildError>() {
+        true => clean_lines(&cause.to_string()),
+        false => clean(&cause.to_string()),
+    });
+    let causes: Vec<String> = causes.collect();
+    let said = causes.join(": ");
+    _ = writeln!(io::stderr(), "punctual: {said}{}", clean_lines(&hint));
 }
 
 /// An error in what was asked for is the user's, and so is Ctrl-C; all others are not.
@@ -46,7 +55,8 @@ fn status(error: &anyhow::Error) -> ExitStatus {
         let of_kernels = cause.downcast_ref().is_some_and(KernelError::is_request);
         let of_builds = cause.downcast_ref().is_some_and(BuildError::is_request);
         let of_store = cause.downcast_ref().is_some_and(StoreError::is_request);
-        cause.is::<UsageError>() || of_runner || of_kernels || of_builds || of_store
+        let of_scope = matches!(cause.downcast_ref(), Some(ScopeError::NoSuch(..)));
+        cause.is::<UsageError>() || of_scope || of_runner || of_kernels || of_builds || of_store
     });
     let is_interrupted = error
         .chain()

@@ -7,23 +7,28 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use punctual_model::Run;
-use punctual_report::text::{WIDTH, wrap};
+use punctual_report::text::{WIDTH, clean, clean_json, clean_lines, wrap};
 use punctual_runner::documents;
 use serde_json::Value;
 
-/// Writes a line to standard error. A reader that has gone, like `head`, is no error.
+/// Writes a line to standard error; nothing in it commands the terminal, whoever has written it. A reader that has gone, like `head`, is no error.
 macro_rules! say {
     ($($what:tt)*) => {
         _ = std::io::Write::write_fmt(
             &mut std::io::stderr(),
-            format_args!("{}\n", format_args!($($what)*)),
+            format_args!("{}\n", punctual_report::text::clean_lines(&format!($($what)*))),
         )
     };
 }
 pub(crate) use say;
 
-/// Writes text to standard output. A reader that has gone, like `head`, is no error.
+/// Writes text to standard output; nothing in it commands the terminal, whoever has written it.
 pub fn print(text: &str) -> Result<()> {
+    print_exactly(&clean_lines(text))
+}
+
+/// Writes text to standard output as it is. A reader that has gone, like `head`, is no error.
+pub fn print_exactly(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -35,7 +40,7 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Prints a JSON value, indented.
 pub fn print_json(value: &Value) -> Result<()> {
-    print(&format!("{value:#}\n"))
+    print_exactly(&clean_json(&format!("{value:#}\n")))
 }
 
 /// Prints a result in the form asked for: as JSON, or as text of the terminal's width.
@@ -80,7 +85,8 @@ pub fn print_table(runs: &[Run]) -> Result<()> {
     let width = width();
     let documents = documents::all()?;
     let table = punctual_report::table(runs, width, has_colour());
-    print(&(table + &punctual_report::directions_text(runs, &documents, width)))
+    // Its colours are ours.
+    print_exactly(&(table + &punctual_report::directions_text(runs, &documents, width)))
 }
 
 /// Whether standard output takes colours; see <https://no-color.org>.
@@ -152,6 +158,8 @@ pub fn check_directory(path: Option<&Path>) -> Result<()> {
 /// only `width` columns, the last column of a row goes on below itself, or, where little is left
 /// for it, stands below the row.
 pub fn columns(rows: &[Vec<String>], width: usize) -> String {
+    let cells = |row: &Vec<String>| row.iter().map(|cell| clean(cell)).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
@@ -159,7 +167,7 @@ pub fn columns(rows: &[Vec<String>], width: usize) -> String {
     };
     let widths: Vec<usize> = (0..count).map(widest).collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let Some((last, others)) = row.split_last() else {
             continue;
         };
@@ -199,6 +207,12 @@ mod tests {
         let row = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
         let text = columns(&[row(["a", "b"]), row(["µsec", "d"])], 80);
         assert_eq!(text, "a     b\nµsec  d\n");
+    }
+
+    #[test]
+    fn a_strangers_cell_is_one_line_and_commands_nothing() {
+        let row = ["a\nb\u{202e}c\0".to_owned(), "\x1b[31md".to_owned()];
+        assert_eq!(columns(&[row.to_vec()], 80), "a b c   [31md\n");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use punctual_bench::{RunError, tail};
 use punctual_model::record::Started;
 use punctual_model::run::State;
 use punctual_model::{Plan, Progress as Progressed, Record, Run};
+use punctual_report::text::clean_lines;
 use punctual_runner::Observer;
 
 use crate::hints;
@@ -103,6 +104,7 @@ impl Progress {
     /// Shows an error, which is never kept quiet.
     pub fn complain(&self, message: &str) {
         // A reader that has gone, like `head`, is no error.
+        let message = clean_lines(&message.to_string());
         let show = || _ = writeln!(io::stderr(), "{message}");
         match &self.form {
             Form::Bars { bars, .. } => bars.suspend(show),

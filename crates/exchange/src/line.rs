@@ -11,6 +11,19 @@ use serde::{Deserialize, Serialize};
 /// No line is longer, in bytes: the most samples that a recording may keep are half of it.
 pub const LINE_MOST: u64 = 256 << 20;
 
+/// No run takes more, all its lines together, in bytes: the raw samples of some eight recordings
+/// that keep as many as they may.
+pub const RUN_MOST: u64 = 1 << 30;
+
+/// What programs have printed in a run is no longer, all of it together, in bytes.
+pub const OUTPUT_MOST: u64 = 64 << 20;
+
+/// No suite is longer, in bytes.
+pub const SUITE_MOST: u64 = 1 << 20;
+
+/// All suites of a file together are no longer, in bytes: they are kept until its end.
+pub const ALL_SUITES_MOST: u64 = 16 << 20;
+
 /// No run has more recordings: each takes a quarter of a megabyte in memory, whatever it holds.
 pub const RECORDINGS_MOST: usize = 2_000;
 

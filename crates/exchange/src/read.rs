@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads a file of runs, whoever wrote it: what is not as it should be ends it, and a file
-//! that takes much more room than it has takes no more memory than one run may.
+//! that takes much more room than it has takes no more memory than one run may, and the suites of
+//! all: there is a most of both.
 
 use std::collections::HashSet;
 use std::io::{self, BufRead as _, BufReader, Read};
@@ -13,7 +14,10 @@ use punctual_model::suite::Suite;
 use punctual_model::{Plan, Run};
 use sha2::{Digest as _, Sha256};
 
-use crate::line::{Head, LINE_MOST, Line, RECORDINGS_MOST, STEPS_MOST, SUITES_MOST};
+use crate::line::{
+    ALL_SUITES_MOST, Head, LINE_MOST, Line, OUTPUT_MOST, RECORDINGS_MOST, RUN_MOST, STEPS_MOST,
+    SUITE_MOST, SUITES_MOST,
+};
 use crate::{ExchangeError, Exported, SCHEMA};
 
 /// What a compressed file begins with.
@@ -31,6 +35,10 @@ pub struct Reader<R: Read> {
     /// The line that was read last, from 1.
     number: u64,
     suites: Vec<Arc<Suite>>,
+    /// How many bytes the suites may still take.
+    suites_left: u64,
+    /// How many bytes the run that is read may still take.
+    run_left: u64,
     runs: u64,
     is_over: bool,
 }
@@ -47,6 +55,8 @@ impl<R: Read> Reader<R> {
             sum: Sha256::new(),
             number: 0,
             suites: Vec::new(),
+            suites_left: ALL_SUITES_MOST,
+            run_left: RUN_MOST,
             runs: 0,
             is_over: false,
         };
@@ -61,6 +71,7 @@ impl<R: Read> Reader<R> {
     pub fn next_run(&mut self) -> Result<Option<Exported>, ExchangeError> {
         while !self.is_over {
             let before = self.sum.clone();
+            self.run_left = RUN_MOST;
             match self.line()? {
                 Line::Suite(text) => self.suite(&text)?,
                 Line::Run(head) => return self.run(*head).map(Some),
@@ -100,6 +111,16 @@ impl<R: Read> Reader<R> {
         if self.suites.len() >= SUITES_MOST {
             return Err(self.wrong(&format!("expected {SUITES_MOST} suites at most")));
         }
+        let length = text.len() as u64;
+        if length > SUITE_MOST {
+            let most = format!("expected a suite of {SUITE_MOST} bytes at most, found {length}");
+            return Err(self.wrong(&most));
+        }
+        let Some(left) = self.suites_left.checked_sub(length) else {
+            let most = format!("expected suites of {ALL_SUITES_MOST} bytes at most, found more");
+            return Err(self.wrong(&most));
+        };
+        self.suites_left = left;
         let suite = Suite::parse(text);
         let suite = suite.map_err(|why| self.wrong(&format!("expected a suite: {why}")))?;
         self.suites.push(Arc::new(suite));
@@ -139,11 +160,21 @@ impl<R: Read> Reader<R> {
                 _ => return Err(self.wrong("expected a step")),
             }
         }
+        let mut output_left = OUTPUT_MOST;
         for _ in 0..head.recordings {
-            match self.line()? {
-                Line::Recording(recording) => run.recordings.push((*recording).into_owned()),
-                _ => return Err(self.wrong("expected a recording")),
-            }
+            let Line::Recording(recording) = self.line()? else {
+                return Err(self.wrong("expected a recording"));
+            };
+            let printed = recording
+                .output
+                .as_ref()
+                .map_or(0, |text| text.len() as u64);
+            let Some(left) = output_left.checked_sub(printed) else {
+                let most = format!("expected {OUTPUT_MOST} bytes of output at most, found more");
+                return Err(self.wrong(&most));
+            };
+            output_left = left;
+            run.recordings.push((*recording).into_owned());
         }
         for _ in 0..head.unsupported {
             match self.line()? {
@@ -195,8 +226,10 @@ impl<R: Read> Reader<R> {
     /// The next line, without what ends it.
     fn bytes(&mut self) -> Result<Vec<u8>, ExchangeError> {
         let mut bytes = Vec::new();
-        let most = LINE_MOST + 1;
-        let read = (&mut self.lines).take(most).read_until(b'\n', &mut bytes);
+        let most = LINE_MOST.min(self.run_left);
+        let read = (&mut self.lines)
+            .take(most + 1)
+            .read_until(b'\n', &mut bytes);
         match read {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 return Err(ExchangeError::Torn(self.number));
@@ -210,9 +243,14 @@ impl<R: Read> Reader<R> {
             }
             read => read?,
         };
-        if bytes.len() as u64 > LINE_MOST {
-            return Err(self.wrong(&format!("expected {LINE_MOST} bytes at most, found more")));
+        if bytes.len() as u64 > most {
+            let most = match most {
+                LINE_MOST => format!("expected {LINE_MOST} bytes at most, found more"),
+                _ => format!("expected a run of {RUN_MOST} bytes at most, found more"),
+            };
+            return Err(self.wrong(&most));
         }
+        self.run_left -= bytes.len() as u64;
         if bytes.last() != Some(&b'\n') {
             return Err(ExchangeError::Torn(self.number));
         }

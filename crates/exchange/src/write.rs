@@ -11,7 +11,9 @@ use punctual_model::run::State;
 use punctual_model::suite::Suite;
 use sha2::{Digest as _, Sha256};
 
-use crate::line::{End, Head, Header, LINE_MOST, Line, RECORDINGS_MOST};
+use crate::line::{
+    End, Head, Header, LINE_MOST, Line, OUTPUT_MOST, RECORDINGS_MOST, RUN_MOST, SUITE_MOST,
+};
 use crate::{ExchangeError, SCHEMA};
 
 /// Writes a file of runs: the same runs give the same bytes.
@@ -20,6 +22,8 @@ pub struct Writer<W: Write> {
     sum: Sha256,
     suites: Vec<String>,
     runs: u64,
+    /// How many bytes the run that is written may still take.
+    run_left: u64,
 }
 
 impl<W: Write> Writer<W> {
@@ -30,6 +34,7 @@ impl<W: Write> Writer<W> {
             sum: Sha256::new(),
             suites: Vec::new(),
             runs: 0,
+            run_left: RUN_MOST,
         };
         new.put(&Line::Header(Header {
             schema: SCHEMA.into(),
@@ -57,7 +62,14 @@ impl<W: Write> Writer<W> {
             let most = format!("expected {RECORDINGS_MOST} recordings at most, found {found}");
             return Err(wrong(most));
         }
+        let printed = run.recordings.iter().filter_map(|one| one.output.as_ref());
+        let printed: u64 = printed.map(|text| text.len() as u64).sum();
+        if printed > OUTPUT_MOST {
+            let most = format!("expected {OUTPUT_MOST} bytes of output at most, found {printed}");
+            return Err(wrong(most));
+        }
         let suite = suite.map(|suite| self.suite(suite)).transpose()?;
+        self.run_left = RUN_MOST;
         let digest = run.digest();
         self.put(&Line::Run(Box::new(Head {
             run: Cow::Owned(without_samples(run)),
@@ -82,6 +94,7 @@ impl<W: Write> Writer<W> {
 
     /// Ends the file.
     pub fn finish(mut self) -> Result<W, ExchangeError> {
+        self.run_left = RUN_MOST;
         let sha256 = format!("{:x}", self.sum.clone().finalize());
         self.put(&Line::End(End {
             runs: self.runs,
@@ -96,6 +109,12 @@ impl<W: Write> Writer<W> {
         if let Some(number) = self.suites.iter().position(|own| *own == text) {
             return Ok(number);
         }
+        if text.len() as u64 > SUITE_MOST {
+            let found = text.len();
+            let long = format!("a suite of {found} bytes, of which {SUITE_MOST} are the most");
+            return Err(std::io::Error::other(long).into());
+        }
+        self.run_left = RUN_MOST;
         self.put(&Line::Suite(Cow::Borrowed(&text)))?;
         self.suites.push(text);
         Ok(self.suites.len() - 1)
@@ -109,6 +128,11 @@ impl<W: Write> Writer<W> {
             let long = format!("a line of {found} bytes, of which {LINE_MOST} are the most");
             return Err(std::io::Error::other(long).into());
         }
+        let Some(left) = self.run_left.checked_sub(bytes.len() as u64) else {
+            let long = format!("a run of more than {RUN_MOST} bytes, which are the most");
+            return Err(std::io::Error::other(long).into());
+        };
+        self.run_left = left;
         self.sum.update(&bytes);
         Ok(self.out.write_all(&bytes)?)
     }

@@ -202,6 +202,63 @@ fn a_file_that_takes_much_more_room_than_it_has_is_refused() {
 }
 
 #[test]
+fn suites_and_outputs_that_are_small_each_and_many_are_refused() {
+    let head = "{\"header\":{\"schema\":\"punctual.export/1\",\"punctual\":\"0.1.0\"}}\n";
+    let suite = |length: usize| {
+        let text = SUITE.replace(
+            "summary = \"\"",
+            &format!("summary = \"{}\"", "a".repeat(length)),
+        );
+        format!("{{\"suite\":{}}}\n", serde_json::to_string(&text).unwrap())
+    };
+    // 40 suites of half a megabyte, each of which would be taken.
+    let many = compressed(format!("{head}{}", suite(500_000).repeat(40)).as_bytes());
+    assert!(many.len() < 200_000);
+    let refused = said(&many);
+    assert!(
+        refused.contains("expected suites of 16777216 bytes at most"),
+        "{refused}"
+    );
+    let refused = said(&compressed(format!("{head}{}", suite(2 << 20)).as_bytes()));
+    assert!(
+        refused.contains("expected a suite of 1048576 bytes at most"),
+        "{refused}"
+    );
+    // One run whose recordings have printed two megabytes each.
+    let mut run = runs().remove(0);
+    let mut printed = run.recordings[0].clone();
+    printed.output = Some("a".repeat(2 << 20));
+    run.recordings = (1..=33)
+        .map(|number| {
+            let mut one = printed.clone();
+            one.key.variant = format!("cpu{number}");
+            one
+        })
+        .collect();
+    let mut writer = Writer::new(Vec::new(), "0.1.0").unwrap();
+    let refused = writer.add(&run, None).unwrap_err().to_string();
+    assert!(
+        refused.contains("67108864 bytes of output at most"),
+        "{refused}"
+    );
+    // Somebody else's program has written it all the same.
+    run.recordings.truncate(1);
+    let one = lines(&written(&[run]));
+    let recording = one
+        .lines()
+        .find(|line| line.starts_with("{\"recording\""))
+        .unwrap();
+    let bomb = one.replace("\"recordings\":1,", "\"recordings\":40,");
+    assert_ne!(bomb, one);
+    let bomb = bomb.replace(recording, &[recording; 40].join("\n"));
+    let refused = said(&forged(&bomb, 1));
+    assert!(
+        refused.contains("67108864 bytes of output at most"),
+        "{refused}"
+    );
+}
+
+#[test]
 fn a_run_that_goes_on_is_not_written_and_each_is_stored_once() {
     let mut running = runs().remove(0);
     running.state = State::Running;

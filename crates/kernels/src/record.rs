@@ -363,7 +363,7 @@ pub(super) fn sum(path: &Path) -> Result<String, KernelError> {
 }
 
 fn now() -> String {
-    jiff::Timestamp::now()
-        .round(jiff::Unit::Second)
-        .map_or_else(|_| String::new(), |time| time.to_string())
+    let now = jiff::Timestamp::now();
+    // A moment that cannot be rounded is told as it is.
+    now.round(jiff::Unit::Second).unwrap_or(now).to_string()
 }

@@ -97,9 +97,6 @@ pub struct Turn {
     failed: bool,
 }
 
-// SAFETY: QEMU calls from one thread only.
-unsafe impl Send for Turn {}
-
 impl Turn {
     /// A block is translated.
     pub fn translated(&mut self, block: u32) {

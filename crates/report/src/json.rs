@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs as JSON, for programs. Every time is an integer number of nanoseconds.
 
-use std::iter;
+use std::{io, iter};
 
 use punctual_model::probe::Shape;
 use punctual_model::record::{Mark, StepRecord, Unsupported};
 use punctual_model::recording::Work;
 use punctual_model::{Capture, Nanos, Quantiles, Recording, Run, Sample};
 use punctual_scope::captured::breakdown;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::stats::supports;
@@ -23,6 +24,89 @@ const SCHEMA: &str = "punctual.run/2";
 pub fn runs_json(runs: &[Run], raw: bool) -> Value {
     let runs: Vec<Value> = runs.iter().map(|run| run_json(run, raw)).collect();
     json!({ "schema": SCHEMA, "runs": runs })
+}
+
+/// Writes the same, the samples one by one: they are never all in memory as JSON. Each sample is
+/// on no line of its own.
+///
+/// # Errors
+/// Those of the writer.
+pub fn write_runs_json(runs: &[Run], raw: bool, out: &mut dyn io::Write) -> io::Result<()> {
+    write!(out, "{{\"schema\":\"{SCHEMA}\",\"runs\":[")?;
+    for (run, number) in runs.iter().zip(0..) {
+        if number > 0 {
+            write!(out, ",")?;
+        }
+        let mut value = run_json(run, false);
+        if raw {
+            // Where they stand, each recording's samples take the place of this.
+            let recordings = value["recordings"].as_array_mut();
+            for recording in recordings.into_iter().flatten() {
+                recording["samples"] = Value::Null;
+            }
+        }
+        serde_json::to_writer(
+            &mut *out,
+            &Written {
+                run,
+                raw,
+                value: &value,
+            },
+        )?;
+    }
+    writeln!(out, "]}}")
+}
+
+/// A run as JSON, whose samples are written from where they are.
+struct Written<'a> {
+    run: &'a Run,
+    raw: bool,
+    value: &'a Value,
+}
+
+impl Serialize for Written<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let parts = self.value.as_object().into_iter().flatten();
+        serializer.collect_map(parts.map(|(key, value)| {
+            let recordings = value.as_array().filter(|_| self.raw && key == "recordings");
+            let part = match recordings {
+                Some(values) => Part::Recordings(&self.run.recordings, values),
+                None => Part::Value(value),
+            };
+            (key, part)
+        }))
+    }
+}
+
+/// A part of a run.
+enum Part<'a> {
+    Value(&'a Value),
+    Recordings(&'a [Recording], &'a [Value]),
+    Recording(&'a Recording, &'a Value),
+    Samples(&'a Recording),
+}
+
+impl Serialize for Part<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Value(value) => value.serialize(serializer),
+            Self::Recordings(recordings, values) => {
+                let each = recordings.iter().zip(*values);
+                serializer.collect_seq(each.map(|(one, value)| Part::Recording(one, value)))
+            }
+            Self::Recording(recording, value) => {
+                let parts = value.as_object().into_iter().flatten();
+                serializer.collect_map(parts.map(|(key, value)| match key.as_str() {
+                    "samples" => (key, Part::Samples(recording)),
+                    _ => (key, Part::Value(value)),
+                }))
+            }
+            Self::Samples(recording) => {
+                let samples = recording.samples.iter();
+                serializer.collect_seq(samples.map(|one| [one.at.0, one.value.0]))
+            }
+        }
+    }
 }
 
 fn run_json(run: &Run, raw: bool) -> Value {

@@ -38,7 +38,7 @@ mod fixtures;
 #[cfg(test)]
 mod schema;
 
-pub use json::runs_json;
+pub use json::{runs_json, write_runs_json};
 use matrix::Column;
 pub use page::{compared_page, comparison_page, page, runs_page};
 pub use published::{directions_text, documents_text};

@@ -4,6 +4,8 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::text::clean_lines;
+
 const STYLE: &str = include_str!("style.css");
 
 /// The style of all pages, between `<style>` and `</style>`: who serves them names its checksum.
@@ -70,7 +72,8 @@ pub fn page(title: &str, lead: &Markup, chapters: Vec<Chapter>) -> String {
             }
         }
     };
-    markup.into_string()
+    // Names of kernels, consoles and the like are a stranger's.
+    clean_lines(&markup.into_string())
 }
 
 /// Something that may be wider than the screen: it scrolls by itself.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How numbers and words are written, and how lines are broken: in terminals and on pages.
 
+use std::fmt::Write as _;
+
 use punctual_model::units::Nanos;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -87,10 +89,43 @@ pub fn list(words: &[String]) -> String {
     }
 }
 
-/// Text of foreign origin on one line, without control characters: they could make a
-/// terminal do things.
+/// Whether a character is none to be seen, but has a terminal or a page do things: a control
+/// character, or one that changes the direction in which the text around it is written.
+pub fn is_command(c: char) -> bool {
+    let turns = matches!(
+        c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
+    let breaks = matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}');
+    c.is_control() || turns || breaks
+}
+
+/// Text of foreign origin on one line, without what [commands](is_command).
 pub fn clean(text: &str) -> String {
-    text.replace(char::is_control, " ")
+    text.replace(is_command, " ")
+}
+
+/// A text of several lines, with tabs, in which nothing else [commands](is_command): whoever has
+/// written parts of it.
+pub fn clean_lines(text: &str) -> String {
+    text.replace(|c| is_command(c) && c != '\n' && c != '\t', " ")
+}
+
+/// JSON that says the same, in which what [commands](is_command) is escaped.
+pub fn clean_json(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    for c in text.chars() {
+        // Line ends are between values; within them they are escaped anyway.
+        if c == '\n' || !is_command(c) {
+            clean.push(c);
+        } else {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                let _ = write!(clean, "\\u{unit:04x}");
+            }
+        }
+    }
+    clean
 }
 
 /// Text of at most `width` columns, with a sign where something was cut out of its
@@ -214,6 +249,22 @@ pub fn unbroken(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_foreign_commands_a_terminal_or_turns_a_line() {
+        let evil = "a\x1b[2J\0b\u{202e}c\u{2066}d\u{9b}e\u{200f}f\r\ng\th\u{2028}i";
+        assert_eq!(clean(evil), "a [2J b c d e f  g h i");
+        assert_eq!(clean_lines(evil), "a [2J b c d e f \ng\th i");
+        // Who reads JSON gets every character.
+        let value = serde_json::json!({ "name": evil });
+        let text = clean_json(&format!("{value:#}\n"));
+        assert!(text.chars().all(|c| c == '\n' || !is_command(c)), "{text}");
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
+            value
+        );
+        assert_eq!(clean("µs × … é 中"), "µs × … é 中");
+    }
 
     #[test]
     fn times_are_written_shortly() {

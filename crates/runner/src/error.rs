@@ -70,6 +70,8 @@ impl Error {
     pub fn is_request(&self) -> bool {
         match self {
             Self::Request(_) | Self::UnknownKernel { .. } => true,
+            // Suites, limits, campaigns and loads are files that the user names.
+            Self::Io { error, .. } => error.kind() == io::ErrorKind::NotFound,
             Self::Kernel(error) => error.is_request(),
             _ => false,
         }

@@ -28,6 +28,12 @@ pub struct Figures {
 }
 
 impl Campaigns {
+    /// Forgets all figures: they are of another store.
+    pub fn forget(&self) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.clear();
+    }
+
     /// A campaign as it is now, and its figures so far, drawn by `draw`.
     pub fn now<T>(
         &self,

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod budget;
 mod campaigns;
 mod connections;
 mod pages;
@@ -20,10 +21,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use punctual_published::Document;
 use punctual_store::{Place, Store, StoreError};
 use thiserror::Error;
-use tokio::sync::Semaphore;
 use tokio::task;
 
 pub use access::Access;
+use budget::{BASE, Hold, Lanes, Limits};
 
 /// How many requests are worked on at once; more wait. Each has a connection to the store.
 const AT_ONCE: usize = 4;
@@ -68,9 +69,20 @@ pub fn serve(
     cancel: &AtomicBool,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), ServeError> {
+    serve_within(options, Limits::default(), cancel, ready)
+}
+
+fn serve_within(
+    options: Options,
+    limits: Limits,
+    cancel: &AtomicBool,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), ServeError> {
     let address = options.listen;
     let site = Arc::new(Site {
         stores: Stores::open(options.place)?,
+        lanes: Lanes::new(AT_ONCE, limits.clone()),
+        limits,
         access: options.access,
         documents: options.documents,
         campaigns: campaigns::Campaigns::default(),
@@ -93,6 +105,8 @@ pub fn serve(
 /// What requests are answered with.
 struct Site {
     stores: Stores,
+    lanes: Lanes,
+    limits: Limits,
     access: Access,
     documents: Vec<Document>,
     campaigns: campaigns::Campaigns,
@@ -102,7 +116,6 @@ struct Site {
 struct Stores {
     place: Place,
     idle: Mutex<Vec<Store>>,
-    turns: Semaphore,
 }
 
 impl Stores {
@@ -111,17 +124,19 @@ impl Stores {
         Ok(Self {
             place,
             idle: Mutex::new(vec![first]),
-            turns: Semaphore::new(AT_ONCE),
         })
     }
 
-    fn take(&self) -> Result<Store, StoreError> {
-        let idle = self
-            .idle
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop();
-        idle.map_or_else(|| Store::open_to_read(&self.place), Ok)
+    /// A connection to the store that is there now; and whether it is another store than before.
+    fn take(&self) -> Result<(Store, bool), StoreError> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let had = idle.len();
+        idle.retain(|store| store.check_in_place().is_ok());
+        let is_other = idle.len() < had;
+        let store = idle.pop();
+        drop(idle);
+        let store = store.map_or_else(|| Store::open_to_read(&self.place), Ok)?;
+        Ok((store, is_other))
     }
 
     fn give_back(&self, store: Store) {
@@ -133,19 +148,74 @@ impl Stores {
 }
 
 impl Site {
-    /// The answer to a request, made on a thread of its own, because it reads and draws.
-    async fn answer(self: &Arc<Self>, request: routes::Request) -> routes::Answer {
-        let _turn = self.stores.turns.acquire().await;
+    /// The answer to a request, with the memory that is reserved for it.
+    async fn answer(self: &Arc<Self>, request: routes::Request) -> (routes::Answer, Option<Hold>) {
+        let weighed = {
+            let request = request.clone();
+            self.on_a_thread(BASE, move |_, store| routes::cost(store, &request))
+        };
+        let cost = match weighed.await {
+            Ok(cost) => BASE.saturating_add(cost),
+            Err(why) => return (why.answer(&request), None),
+        };
+        let mut hold = match self.lanes.reserve(cost).await {
+            Ok(hold) => hold,
+            Err(why) => return (routes::no_room(&request, why, self.limits.request), None),
+        };
+        let made = {
+            let request = request.clone();
+            self.on_a_thread(cost, move |site, store| {
+                routes::answer(store, &site.campaigns, &site.documents, &request)
+            })
+        };
+        let answer = match made.await {
+            Ok(answer) => answer,
+            Err(why) => return (why.answer(&request), None),
+        };
+        // What its runs took is free again; but where it is written later they are still there.
+        if let routes::Content::Text(text) = &answer.content {
+            hold.shrink_to(text.len() as u64);
+        }
+        (answer, Some(hold))
+    }
+
+    /// Does `work` on a thread of its own, because it reads and draws, when it is its turn.
+    async fn on_a_thread<T: Send + 'static>(
+        self: &Arc<Self>,
+        cost: u64,
+        work: impl FnOnce(&Self, &Store) -> T + Send + 'static,
+    ) -> Result<T, NotDone> {
         let site = Arc::clone(self);
-        let made = task::spawn_blocking(move || {
-            let store = match site.stores.take() {
-                Ok(store) => store,
-                Err(error) => return routes::failed(&request, &error),
-            };
-            let answer = routes::answer(&store, &site.campaigns, &site.documents, &request);
+        let done = task::spawn_blocking(move || {
+            let (store, is_other) = site.stores.take().map_err(NotDone::Store)?;
+            if is_other {
+                site.campaigns.forget();
+            }
+            let done = work(&site, &store);
             site.stores.give_back(store);
-            answer
+            Ok(done)
         });
-        made.await.unwrap_or_else(|_| routes::broken())
+        let done = self.lanes.in_turn(cost, done).await;
+        done.unwrap_or(Err(NotDone::Broken))
     }
 }
+
+/// Why there is no answer.
+enum NotDone {
+    /// There is no store.
+    Store(StoreError),
+    /// A defect.
+    Broken,
+}
+
+impl NotDone {
+    fn answer(&self, request: &routes::Request) -> routes::Answer {
+        match self {
+            Self::Store(error) => routes::failed(request, error),
+            Self::Broken => routes::broken(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 //! What is answered to which request. `docs/serve.md` lists the paths.
 
 use std::collections::BTreeSet;
+use std::io;
 
 use punctual_model::Run;
 use punctual_model::run::State;
@@ -9,11 +10,12 @@ use punctual_published::Document;
 use punctual_report::campaign::campaign_json;
 use punctual_report::compare::{Comparable, compare, comparison_json};
 use punctual_report::gate::{Gate, gate_json, gated, gated_page, is_unchanged, rule_of_each};
-use punctual_report::{compared_page, runs_json, runs_page};
+use punctual_report::{compared_page, runs_json, runs_page, write_runs_json};
 use punctual_store::{Campaign, CampaignSummary, RunAt, Store, StoreError, Summary};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::budget::Refused;
 use crate::campaigns::{Campaigns, Figures};
 use crate::pages;
 use crate::query::Query;
@@ -34,15 +36,25 @@ impl Request {
     }
 }
 
+/// Writes a body.
+pub type Writer = Box<dyn FnOnce(&mut dyn io::Write) -> io::Result<()> + Send>;
+
+/// The body of an answer.
+pub enum Content {
+    /// All of it.
+    Text(String),
+    /// What is made while it is sent, because it may be very long.
+    Written(Writer),
+}
+
 /// What is answered.
-#[derive(Debug)]
 pub struct Answer {
     /// The status.
     pub status: u16,
     /// The type of the body.
     pub kind: &'static str,
     /// The body.
-    pub body: String,
+    pub content: Content,
     /// After so many seconds a browser is to ask again.
     pub refresh_s: Option<u32>,
 }
@@ -52,7 +64,7 @@ impl Answer {
         Self {
             status: 200,
             kind: "text/html; charset=utf-8",
-            body,
+            content: Content::Text(body),
             refresh_s: None,
         }
     }
@@ -61,16 +73,29 @@ impl Answer {
         Self {
             status: 200,
             kind: "application/json",
-            body: format!("{value:#}\n"),
+            content: Content::Text(format!("{value:#}\n")),
             refresh_s: None,
         }
     }
 
-    /// The same for the same body.
-    pub fn tag(&self) -> String {
-        let digest = Sha256::digest(&self.body);
+    /// Runs with all their samples, which are written one by one.
+    fn raw(runs: Vec<Run>) -> Self {
+        Self {
+            status: 200,
+            kind: "application/json",
+            content: Content::Written(Box::new(move |out| write_runs_json(&runs, true, out))),
+            refresh_s: None,
+        }
+    }
+
+    /// The same for the same body; none for one that is not made yet.
+    pub fn tag(&self) -> Option<String> {
+        let Content::Text(text) = &self.content else {
+            return None;
+        };
+        let digest = Sha256::digest(text);
         let hex = digest[..16].iter().map(|byte| format!("{byte:02x}"));
-        format!("\"{}\"", hex.collect::<String>())
+        Some(format!("\"{}\"", hex.collect::<String>()))
     }
 }
 
@@ -137,10 +162,70 @@ pub fn wrong_method(request: &Request) -> Answer {
 /// A store that cannot be read.
 pub fn failed(request: &Request, error: &StoreError) -> Answer {
     let status = match error {
-        StoreError::Lost { .. } | StoreError::Unreachable { .. } | StoreError::Busy { .. } => 503,
+        StoreError::Lost { .. }
+        | StoreError::Unreachable { .. }
+        | StoreError::Busy { .. }
+        | StoreError::NoStore(_)
+        | StoreError::Replaced { .. } => 503,
         _ => 500,
     };
     failure(request, status, &error.to_string())
+}
+
+/// An answer that would take too much memory, or that there is none for just now.
+pub fn no_room(request: &Request, why: Refused, most: u64) -> Answer {
+    match why {
+        Refused::TooLarge => {
+            let most = most >> 20;
+            let what = format!(
+                "expected runs whose answer takes {most} MiB of memory at most, found more: ask \
+                 for fewer of them, or use `punctual show` where the store is"
+            );
+            failure(request, 413, &what)
+        }
+        Refused::Busy => {
+            let what = "others are reading long answers, and there is no memory for another one: \
+                        ask again in a moment";
+            failure(request, 503, what)
+        }
+    }
+}
+
+/// How much memory a byte of the store takes while a page is made of it: a sample is some 4 bytes
+/// or more there, and 64 where it is drawn.
+const OF_PAGE: u64 = 16;
+
+/// The same where all samples are written as they are.
+const OF_RAW: u64 = 8;
+
+/// The same of a gate, which sets each run beside others.
+const OF_GATE: u64 = 24;
+
+/// How many bytes the runs take that a request names, while it is answered. What is wrong with a
+/// request is said by its answer.
+pub fn cost(store: &Store, request: &Request) -> u64 {
+    let query = Query::parse(&request.query);
+    let parts: Vec<&str> = request.path.trim_matches('/').split('/').collect();
+    let named = || query.runs().unwrap_or_default();
+    let is_raw = is_raw(&query);
+    let (runs, factor) = match parts[..] {
+        ["runs", id] => (vec![id.to_owned()], OF_PAGE),
+        ["api", "runs", id] => (vec![id.to_owned()], if is_raw { OF_RAW } else { OF_PAGE }),
+        ["api", "show"] => (named(), if is_raw { OF_RAW } else { OF_PAGE }),
+        ["show" | "compare"] | ["api", "compare"] => (named(), OF_PAGE),
+        ["gate"] | ["api", "gate"] => {
+            let baseline = query.value("baseline").map(|name| store.baseline(name));
+            let there = baseline.and_then(Result::ok).unwrap_or_default();
+            ([named(), there].concat(), OF_GATE)
+        }
+        _ => return 0,
+    };
+    let weights = runs.iter().filter_map(|id| store.weight(id).ok());
+    weights.sum::<u64>().saturating_mul(factor)
+}
+
+fn is_raw(query: &Query) -> bool {
+    query.value("raw").is_some_and(|value| value != "false")
 }
 
 /// A defect.
@@ -240,7 +325,7 @@ impl Routes<'_> {
 
     fn run_json(&self, id: &str) -> Result<Answer, Failure> {
         let run = self.store.load(id)?;
-        Ok(Answer::json(&runs_json(&[run], self.is_raw())))
+        Ok(self.runs_json(vec![run]))
     }
 
     fn stories_json(&self, id: &str) -> Result<Answer, Failure> {
@@ -254,10 +339,11 @@ impl Routes<'_> {
         ))
     }
 
-    fn is_raw(&self) -> bool {
-        self.query
-            .value("raw")
-            .is_some_and(|value| value != "false")
+    fn runs_json(&self, runs: Vec<Run>) -> Answer {
+        if is_raw(self.query) {
+            return Answer::raw(runs);
+        }
+        Answer::json(&runs_json(&runs, false))
     }
 
     /// The runs that are named, of which there must be some.
@@ -279,7 +365,7 @@ impl Routes<'_> {
     }
 
     fn show_json(&self) -> Result<Answer, Failure> {
-        Ok(Answer::json(&runs_json(&self.named(1)?, self.is_raw())))
+        Ok(self.runs_json(self.named(1)?))
     }
 
     fn comparable(&self) -> Result<Comparable, Failure> {

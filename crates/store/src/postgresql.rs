@@ -257,7 +257,8 @@ impl Connection {
         Ok(transaction.commit()?)
     }
 
-    /// Tries a transaction, known by its writer and number. Where it fails in its very last step, nobody but the server knows
+    /// Tries a transaction, known by its writer and number. Where it fails in its very last step,
+    /// nobody but the server knows
     /// whether it was committed: `uncertain` has then what it came to, and the next attempt,
     /// which waits for the lost one where that still ends, does the work only if it was not.
     fn attempt<T>(

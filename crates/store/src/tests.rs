@@ -565,8 +565,8 @@ fn a_runs_weight_grows_with_its_samples_and_is_known_without_loading_it() {
     let recording = recorder.finish(RecordingKey::new("timer", "idle", "cpu0"));
     store.put_recording(&id, &recording).unwrap();
     let grown = store.weight(&id).unwrap() - before;
-    // In CBOR each sample has a head, a time and a value: never less than eight bytes.
-    assert!((80_000..400_000).contains(&grown), "{grown}");
+    // Each sample is some bytes, be its time and value kept as differences.
+    assert!((20_000..400_000).contains(&grown), "{grown}");
     assert!(matches!(
         store.weight("r99"),
         Err(StoreError::Unknown { .. })

@@ -8,6 +8,7 @@ use std::process::ExitStatus;
 
 use punctual_kernels::initramfs::InitramfsError;
 use punctual_model::Architecture;
+use rustix::fs::statvfs;
 
 use super::qmp::QmpError;
 use crate::error::{RunError, describe};
@@ -71,6 +72,19 @@ pub enum Error {
         "the kernel has reset its machine before it said a word: has the guest enough memory, and is the kernel made for any CPU of its architecture?"
     )]
     Mute,
+    /// The same, where the guest's memory may have found no room.
+    #[error(
+        "the kernel has not said a word, and in {}, where the guest's memory of {needed_mib} MiB is kept, only {free_mib} MiB are free: free space, or set XDG_CACHE_HOME",
+        path.display()
+    )]
+    NoRoom {
+        /// The cache.
+        path: PathBuf,
+        /// How much a guest may need there, in MiB.
+        needed_mib: u64,
+        /// How much is free, in MiB.
+        free_mib: u64,
+    },
     /// QEMU does not do as it is told.
     #[error("{0}")]
     Qmp(#[from] QmpError),
@@ -83,6 +97,19 @@ pub enum Error {
 }
 
 impl Error {
+    /// Why a kernel has not said a word: its memory has no room in the cache, or something else.
+    pub(super) fn mute(cache: &Path, needed_mib: u64) -> Self {
+        let free = statvfs(cache).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) >> 20);
+        match free {
+            Ok(free_mib) if free_mib < needed_mib => Self::NoRoom {
+                path: cache.to_owned(),
+                needed_mib,
+                free_mib,
+            },
+            _ => Self::Mute,
+        }
+    }
+
     /// Makes an error of an [`io::Error`] that names the path.
     pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
@@ -142,5 +169,22 @@ mod tests {
         assert_eq!(without_warnings(&said), reason);
         assert_eq!(without_warnings(&format!("{warning}\n")), warning);
         assert_eq!(without_warnings(""), "");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_named_where_a_guest_has_not_said_a_word() {
+        let cache = std::env::temp_dir();
+        let told = |needed| Error::mute(&cache, needed).to_string();
+        assert!(
+            told(u64::MAX).contains("MiB are free: free space"),
+            "{}",
+            told(u64::MAX)
+        );
+        assert!(told(0).contains("before it said a word"), "{}", told(0));
     }
 }

@@ -41,9 +41,10 @@ A file of options has as many of these as it takes:
   name = \"RT\"
   kernel = \"debian-6.12-rt\"   # instead of the base's
 
-Each is measured with the same seeds as the base, and compared as `punctual compare`
-does. What changes most comes first, with the path that it takes away or adds. What
-the store holds is not measured again: the same command goes on after Ctrl-C.
+Each is measured with the same seeds as the base, and compared as `punctual
+compare` does. What changes most comes first, with the path that it takes away
+or adds. What the store holds is not measured again: the same command goes on
+after Ctrl-C.
 
 Exit status: 0 all was measured; 3 not all; 1 an error; 2 a wrong request.";
 

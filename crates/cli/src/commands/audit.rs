@@ -18,8 +18,8 @@ use crate::{ExitStatus, UsageError, interrupt, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  punctual run isolation --seeds 1           says which runs it has made
-  punctual audit r1 r6                       not isolated, and isolated
+  punctual run isolation --seeds 1  # says which runs it has made
+  punctual audit r1 r6              # not isolated, and isolated
   punctual audit r6 --load idle --json
 
 docs/method/isolation.md has what came of it.";
@@ -49,7 +49,7 @@ impl Audit {
         self.output.check()?;
         let runs = self.store.load(&self.runs)?;
         let wanted = self.samples.wanted(None, usize::MAX);
-        // Before any of them is lived through again.
+        // Before any of them is repeated.
         for run in &runs {
             check(run, &wanted)?;
         }

@@ -25,24 +25,27 @@ use crate::{ExitStatus, UsageError, interrupt, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  punctual kernel series debian-6.12-rt    the releases that there are
-  punctual bisect debian-6.12-rt --good 6.12.43 --bad 6.12.117 --limits mine.toml
-  punctual bisect debian-6.12-rt --good 6.12.117 --bad 6.12.43 --limits mine.toml
-                                           which release mended it?
-  punctual bisect v1 v2 v3 v4 --limits mine.toml   kernels of your own, in order
+  punctual kernel series debian-6.12-rt  # the releases that there are
+  punctual bisect debian-6.12-rt --good 6.12.43 --bad 6.12.117 \\
+      --limits mine.toml
+  # which release mended it?
+  punctual bisect debian-6.12-rt --good 6.12.117 --bad 6.12.43 \\
+      --limits mine.toml
+  # kernels of your own, in order
+  punctual bisect v1 v2 v3 v4 --limits mine.toml
   punctual bisect debian-6.1-rt --suite ./mine.toml --report bisect.html
 
-First it is confirmed that the good one is fit and the bad one is unfit; then the
-middle one of those between is judged, and so on. Each kernel gets as many seeds as
-its verdict needs. One that cannot be had, does not boot, or stays undecided is
-skipped, and said. What the store holds is not measured again: the same command goes
-on where Ctrl-C has ended it.
+First it is confirmed that the good one is fit and the bad one is unfit; then
+the middle one of those between is judged, and so on. Each kernel gets as many
+seeds as its verdict needs. One that cannot be had, does not boot, or stays
+undecided is skipped, and said. What the store holds is not measured again: the
+same command goes on where Ctrl-C has ended it.
 
 A commit of a source tree is found by `git bisect run` with `punctual judge
 --git-bisect`: docs/method/bisection.md has the script.
 
-Exit status: 0 found; 3 one of several, as some were skipped, or interrupted; 2 the
-good one is unfit, or the bad one fit; 5 that cannot be told; 1 an error.";
+Exit status: 0 found; 3 one of several, as some were skipped, or interrupted; 2
+the good one is unfit, or the bad one fit; 5 that cannot be told; 1 an error.";
 
 /// Find the release that broke a limit, by judging as few as can be
 #[derive(Debug, Args)]

@@ -18,7 +18,7 @@ use crate::{ExitStatus, UsageError, interrupt, output};
 const EXAMPLES: &str = "\
 Examples:
   punctual bound r4
-  punctual bound r4 r8 r12 --report bound.html   several seeds as one
+  punctual bound r4 r8 r12 --report bound.html  # several seeds as one
   punctual bound r4 --json
 
 docs/method/bound.md says what is bounded, and by what.";

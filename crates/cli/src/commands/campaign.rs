@@ -37,9 +37,9 @@ use crate::{ExitStatus, interrupt, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  punctual campaign nightly.toml --plan        what it measures, and for how long
+  punctual campaign nightly.toml --plan  # what it measures, and for how long
   punctual campaign nightly.toml --report nightly.html
-  punctual campaign nightly.toml --budget 8h   the same again goes on
+  punctual campaign nightly.toml --budget 8h  # the same again goes on
   punctual campaign nightly.toml --executor slurm --shared /nfs/nightly
 
 A file is a matrix; each combination is a run, and is what `punctual run` makes:

@@ -13,9 +13,9 @@ use crate::{ExitStatus, UsageError, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  punctual compare r1 r4                 one subject against another
+  punctual compare r1 r4  # one subject against another
   punctual compare r1 r2 r3 r4 --report four.html
-  punctual compare r1 r9                 the same again: are the digests equal?
+  punctual compare r1 r9  # the same again: are the digests equal?
 
 Runs of other suites, benches, clocks or numbers of samples are refused.";
 

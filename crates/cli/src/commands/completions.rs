@@ -10,7 +10,8 @@ use crate::{ExitStatus, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  punctual completions bash > ~/.local/share/bash-completion/completions/punctual
+  punctual completions bash > \\
+      ~/.local/share/bash-completion/completions/punctual
   punctual completions zsh > ~/.zfunc/_punctual";
 
 /// Print a completion script for a shell
@@ -26,7 +27,7 @@ impl Completions {
     pub fn run(self) -> Result<ExitStatus> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "punctual", &mut script);
-        output::print(&String::from_utf8_lossy(&script))?;
+        output::print_exactly(&String::from_utf8_lossy(&script))?;
         Ok(ExitStatus::Done)
     }
 }

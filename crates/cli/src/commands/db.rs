@@ -14,7 +14,8 @@ use crate::{ExitStatus, UsageError, interrupt, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  punctual db copy ~/.local/share/punctual/runs.db postgres://ann@db.example/punctual
+  punctual db copy ~/.local/share/punctual/runs.db \\
+      postgres://ann@db.example/punctual
   punctual db copy postgres://ann@db.example/punctual backup.db
   punctual db copy node1.db runs.db";
 

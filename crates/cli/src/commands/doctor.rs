@@ -15,12 +15,12 @@ use trials::TrialArgs;
 
 const EXAMPLES: &str = "\
 Examples:
-  punctual doctor                    what stands in the way on this machine
-  sudo punctual doctor --all         what only root sees, and what is fine, too
-  punctual doctor --skip smi         it was looked for by hwlatdetect
+  punctual doctor                 # what stands in the way on this machine
+  sudo punctual doctor --all      # what only root sees, and what is fine, too
+  punctual doctor --skip smi      # it was looked for by hwlatdetect
   punctual doctor --only preempt-rt --only governor --json
-  punctual doctor --root ./board     a copy of another machine's files
-  punctual doctor --measure          what boot options would buy
+  punctual doctor --root ./board  # a copy of another machine's files
+  punctual doctor --measure       # what boot options would buy
 
 docs/DOCTOR.md has all checks, with their sources. Nothing is changed.
 
@@ -28,7 +28,9 @@ Exit status:
   0    nothing of weight (fatal or high) stands in the way
   4    something of weight does
   5    nothing of weight was found, and something of weight cannot be told
-  1, 2 as ever; 3 where Ctrl-C has ended --measure";
+  1    an error
+  2    a wrong request
+  3    where Ctrl-C has ended --measure";
 
 /// Tell what stands in the way of real-time work on a machine, and what to do
 #[derive(Debug, Args)]

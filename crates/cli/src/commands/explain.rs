@@ -25,13 +25,13 @@ use crate::{ExitStatus, UsageError, interrupt, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  punctual explain r3                        the worst sample of the run
+  punctual explain r3         # the worst sample of the run
   punctual explain r3 --load stress --worst 100
   punctual explain r3 --probe timer --sample 370 --report late.html
   punctual explain r3 --load stress --compare r4
-  punctual explain r7 --captured --trace     what the kernel's tracer had noted
+  punctual explain r7 --captured --trace  # what the kernel's tracer had noted
   punctual explain r3 --probe mutex --variant release
-  punctual explain trace.txt                 a trace from elsewhere, or rtla's analysis
+  punctual explain trace.txt  # a trace from elsewhere, or rtla's analysis
   trace-cmd report | punctual explain -
 
 A trace from elsewhere is the text of the kernel's `trace` file (any tracer), of

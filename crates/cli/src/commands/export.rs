@@ -2,7 +2,8 @@
 //! `punctual export`: runs as one file.
 
 use std::collections::HashMap;
-use std::io::{BufWriter, IntoInnerError};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, IntoInnerError};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -12,6 +13,7 @@ use punctual_model::suite::Suite;
 use punctual_model::{Plan, Run};
 use punctual_runner::loads;
 use punctual_store::Store;
+use rustix::fs::{FlockOperation, flock};
 use tempfile::NamedTempFile;
 
 use super::measure::what::WhatArgs;
@@ -22,10 +24,10 @@ use crate::{ExitStatus, UsageError, output};
 const EXAMPLES: &str = "\
 Examples:
   punctual export r1 r2 r3 -o rt.punctual
-  punctual export stable -o stable.punctual     the runs of a baseline
+  punctual export stable -o stable.punctual  # the runs of a baseline
   punctual export --all -o everything.punctual
-  punctual import rt.punctual                   … elsewhere: runs like any others
-  punctual verify rt.punctual                   … repeated there, digest by digest
+  punctual import rt.punctual  # … elsewhere: runs like any others
+  punctual verify rt.punctual  # … repeated there, digest by digest
 
 The file holds all that the runs hold: every sample, provenance, machine, plan,
 and the suite as it was measured. Kernels are named in it by their checksum and
@@ -98,7 +100,7 @@ pub fn write(path: &Path, runs: impl Iterator<Item = Result<Run>>) -> Result<u64
     let named = || format!("cannot write {}", path.display());
     let directory = path.parent().filter(|path| !path.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
-    let file = NamedTempFile::new_in(directory).with_context(named)?;
+    let file = partial(directory, path).with_context(named)?;
     let mut writer = Writer::new(BufWriter::new(file), env!("CARGO_PKG_VERSION"))?;
     let mut suites = Suites::default();
     for run in runs {
@@ -117,6 +119,35 @@ pub fn write(path: &Path, runs: impl Iterator<Item = Result<Run>>) -> Result<u64
     let size = file.as_file().metadata().with_context(named)?.len();
     file.persist(path).with_context(named)?;
     Ok(size)
+}
+
+/// What the name of a file ends with that is not whole yet.
+const PARTIAL: &str = ".punctual-partial";
+
+/// A file beside `path` that becomes it. What a killed export has left there is removed first:
+/// one that lives has its file locked.
+fn partial(directory: &Path, path: &Path) -> io::Result<NamedTempFile> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let begin = format!(".{name}.");
+    for entry in fs::read_dir(directory)?.flatten() {
+        let other = entry.file_name().to_string_lossy().into_owned();
+        if other.starts_with(&begin) && other.ends_with(PARTIAL) {
+            let file = File::open(entry.path());
+            if file.is_ok_and(|file| lock(&file).is_ok()) {
+                _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+    let file = tempfile::Builder::new()
+        .prefix(&begin)
+        .suffix(PARTIAL)
+        .tempfile_in(directory)?;
+    lock(file.as_file())?;
+    Ok(file)
+}
+
+fn lock(file: &File) -> io::Result<()> {
+    Ok(flock(file, FlockOperation::NonBlockingLockExclusive)?)
 }
 
 /// The suites that runs were asked for, by the words that asked.
@@ -159,4 +190,39 @@ fn is_measured(suite: &Suite, run: &Run) -> bool {
         .iter()
         .all(|(name, load)| loads.get(name) == Some(load));
     suite.name == run.suite && same_steps && same_loads
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_export_left_is_removed_by_the_next_and_nothing_else_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mine.punctual");
+        let names = || {
+            let entries = fs::read_dir(directory.path()).unwrap().flatten();
+            let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+            let mut names: Vec<String> = names.collect();
+            names.sort();
+            names
+        };
+        // As a killed one leaves it: a file that nobody has locked.
+        let (_, left) = partial(directory.path(), &path).unwrap().keep().unwrap();
+        let left = left.file_name().unwrap().to_string_lossy().into_owned();
+        assert!(
+            left.starts_with(".mine.punctual.") && left.ends_with(PARTIAL),
+            "{left}"
+        );
+        let other = ".other.punctual.x.punctual-partial";
+        fs::write(directory.path().join(other), "").unwrap();
+        let alive = partial(directory.path(), &path).unwrap();
+        assert!(!names().contains(&left));
+        let beside = partial(directory.path(), &path).unwrap();
+        assert_eq!(names().len(), 3, "{:?}", names());
+        drop((alive, beside));
+        assert_eq!(names(), [other]);
+        write(&path, std::iter::empty()).unwrap();
+        assert_eq!(names(), [other, "mine.punctual"]);
+    }
 }

@@ -37,10 +37,11 @@ Examples:
 
 Equal digests are the same behaviour to the last sample. On the machine of the
 baseline, to the last byte, one seed shows it; on another, all seeds of the
-baseline are measured. Where one differs, runs are compared as `punctual compare`
-does, and the worst of what got worse is explained, here and there.
+baseline are measured. Where one differs, runs are compared as `punctual
+compare` does, and the worst of what got worse is explained, here and there.
 
-Exit status: 0 unchanged or not worse; 4 worse; 5 undecided; 1, 2 and 3 as ever.";
+Exit status: 0 unchanged or not worse; 4 worse; 5 undecided; 1 an
+error; 2 a wrong request; 3 measured in part.";
 
 /// Tell whether a kernel got worse than its baseline, first by digest
 #[derive(Debug, Args)]

@@ -10,9 +10,9 @@ use clap::Args;
 use punctual_exchange::{ExchangeError, Reader, is_export};
 use punctual_model::run::State;
 use punctual_model::{Nanos, Run};
-use punctual_report::text::counted;
+use punctual_report::text::{clean, counted};
 use punctual_runner::import::{Told, import, machine_of};
-use punctual_store::{Added, End, Store};
+use punctual_store::{Added, Store};
 
 use super::StoreArgs;
 use crate::output::say;
@@ -26,8 +26,9 @@ Examples:
   punctual judge last --limits limits.toml
   rtla timerlat hist -d 1h > t.txt; punctual import t.txt
   latmus -T 1h -g evl.txt; punctual import evl.txt --subject evl
-  latency -h -T 3600 > latency.txt; punctual import latency.txt --subject xenomai
-  punctual import rt.punctual          what `punctual export` has written
+  latency -h -T 3600 > latency.txt; punctual import latency.txt \\
+      --subject xenomai
+  punctual import rt.punctual  # what `punctual export` has written
 
 Runs of `punctual export` are stored as they are, under new ids, and each once.
 
@@ -80,6 +81,7 @@ impl Import {
             each_run(path, &mut |_| Ok(()))?;
         }
         let read = |path: &PathBuf| -> Result<_> {
+            super::open_named(path)?;
             let content = fs::read(path)?;
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             Ok(import(&name, &content, &told)?)
@@ -103,16 +105,18 @@ impl Import {
                 let wrong = format!("{path}: expected a new file, found that of {known}");
                 return Err(UsageError(wrong).into());
             }
-            let id = store.begin(&run)?;
-            let digest = run.digest();
-            let end = End {
+            // As a whole or not at all: a kill in between leaves nothing.
+            let run = Run {
                 state: State::Finished,
-                error: None,
-                finished: run.finished.as_deref().unwrap_or_default(),
-                console: "",
-                digest: digest.as_deref(),
+                ..run
             };
-            store.end(&id, &end)?;
+            let id = match store.add(&run)? {
+                Added::New(id) => id,
+                Added::Known(known) => {
+                    let wrong = format!("{path}: expected a new file, found that of {known}");
+                    return Err(UsageError(wrong).into());
+                }
+            };
             let count = counted(run.recordings.len(), "recording");
             let subject = &run.subject.name;
             say!("{id} is {path}, {}: {count}, subject {subject}", run.suite);
@@ -185,7 +189,7 @@ fn starts_as_export(path: &Path) -> bool {
 /// Hands over each run of a file.
 fn each_run(path: &Path, take: &mut dyn FnMut(Run) -> Result<()>) -> Result<()> {
     let named = || path.display().to_string();
-    let mut reader = Reader::new(File::open(path).with_context(named)?).with_context(named)?;
+    let mut reader = Reader::new(super::open_named(path)?).with_context(named)?;
     while let Some(exported) = reader.next_run().with_context(named)? {
         take(exported.run)?;
     }
@@ -202,14 +206,14 @@ fn add_runs(store: &Store, path: &Path) -> Result<()> {
                 new += 1;
                 say!(
                     "{id} is {} of {shown}: {}, {}",
-                    run.id,
-                    run.suite,
-                    run.subject.name
+                    clean(&run.id),
+                    clean(&run.suite),
+                    clean(&run.subject.name)
                 );
             }
             Added::Known(id) => {
                 known += 1;
-                say!("{} of {shown} is here already: {id}", run.id);
+                say!("{} of {shown} is here already: {id}", clean(&run.id));
             }
         }
         Ok(())

@@ -31,7 +31,7 @@ const EXAMPLES: &str = "\
 Examples:
   punctual judge r1 r2 r3 r4 r5 --limits mine.toml
   punctual judge demo --subject rt --limits mine.toml
-  punctual judge ./mine.toml               the suite's own [[limit]]
+  punctual judge ./mine.toml  # the suite's own [[limit]]
   punctual judge demo --kernel mine --limits mine.toml --seeds 1..20 --json
   punctual judge ./mine.toml --budget 20m --junit verdict.xml
   punctual judge latest-stable --report certificate.html
@@ -41,7 +41,7 @@ Examples:
 A file of limits, or a suite, has as many of these as it takes:
   [[limit]]
   probe = \"timer\"
-  load = \"stress\"      # each by itself, where none is named; so variant, subject
+  load = \"stress\"      # none named: each by itself; so variant, subject
   what = \"worst\"       # mean, median, p99.9, missed, cpu, work with its unit
   at_most = \"100 us\"   # or at_least; \"115 %\" with of = \"none\", or
                          # of = \"baseline\" (--baseline), of = \"baseline:stable\"
@@ -50,9 +50,10 @@ A file of limits, or a suite, has as many of these as it takes:
   above = \"50 us\"      # such samples come …
   once_in = \"10 min\"   # … less than once in so much measured time
 
-Exit status: 0 fit; 4 unfit; 5 undecided; 1 and 2 as ever. With --git-bisect, for
-`git bisect run`: 0 fit (good); 4 unfit (bad); 125 undecided, or not to be built
-(skip); 128 an error (end). docs/method/bisection.md has more.";
+Exit status: 0 fit; 4 unfit; 5 undecided; 1 an error; 2 a wrong request. With
+--git-bisect, for `git bisect run`: 0 fit (good); 4 unfit (bad); 125 undecided,
+or not to be built (skip); 128 an error (end). docs/method/bisection.md has
+more.";
 
 /// Judge runs by limits: fit, unfit or undecided, with reason and confidence
 #[derive(Debug, Args)]

@@ -21,9 +21,11 @@ Examples:
   punctual kernel series debian-6.12-rt
   punctual kernel fetch debian-6.12-rt@6.12.43
   punctual kernel add --id mine ~/linux/arch/x86/boot/bzImage
-  punctual kernel add --id mine --boot 'preempt=full' --module ./mine.ko ./bzImage
+  punctual kernel add --id mine --boot 'preempt=full' --module ./mine.ko \\
+      ./bzImage
   punctual kernel build --source linux-source-6.12 --id base
-  punctual kernel build --source ~/linux --config debian-6.12-rt --id mine --replace";
+  punctual kernel build --source ~/linux --config debian-6.12-rt --id mine \\
+      --replace";
 
 const BUILD_EXAMPLES: &str = "\
 Examples:

@@ -31,7 +31,7 @@ impl Man {
                 .with_context(|| directory.display().to_string())?;
         } else {
             let (_, page) = page(&command)?;
-            output::print(&String::from_utf8_lossy(&page))?;
+            output::print_exactly(&String::from_utf8_lossy(&page))?;
         }
         Ok(ExitStatus::Done)
     }

@@ -37,8 +37,9 @@ A suite is a TOML file: copy one of `punctual list suites`. A load is one, too:
   run = [\"make\", \"-C\", \"/usr/src/linux\"]
   unit = \"lines\"
   count = \"lines\"
-A step names it by `load = \"./mine.toml\"`, from the suite's directory, or a suite
-has it as [load.mine]. Files in ~/.config/punctual/loads are known by name.
+A step names it by `load = \"./mine.toml\"`, from the suite's directory, or a
+suite has it as [load.mine]. Files in ~/.config/punctual/loads are known by
+name.
 
 Exit status: 0 all was measured; 1 a run has failed; 2 the command line is
 wrong; 3 something was unsupported, or interrupted by Ctrl-C.";

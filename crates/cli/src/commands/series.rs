@@ -23,16 +23,16 @@ use crate::{ExitStatus, UsageError, interrupt, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  punctual kernel series debian-6.12-rt    the releases that there are
+  punctual kernel series debian-6.12-rt  # the releases that there are
   punctual series debian-6.12-rt --since 6.12.90
   punctual series debian-6.12 debian-6.12-rt --report 6.12.html --csv 6.12.csv
   punctual series debian-backports-rt --suite ./mine.toml --seeds 1..5
 
-Each release is fetched, booted and measured with each seed; what the store holds
-of that very measurement is not measured again, so that the same command goes on
-where Ctrl-C or a fault has ended it. A change is told where the runs before and
-behind it are apart by more than chance makes them, over all figures of the line;
-the largest are explained, on both sides.";
+Each release is fetched, booted and measured with each seed; what the store
+holds of that very measurement is not measured again, so that the same command
+goes on where Ctrl-C or a fault has ended it. A change is told where the runs
+before and behind it are apart by more than chance makes them, over all figures
+of the line; the largest are explained, on both sides.";
 
 /// Lines of kernels, release by release: where they change, and why
 #[derive(Debug, Args)]

@@ -15,10 +15,11 @@ use crate::{ExitStatus, UsageError, interrupt};
 
 const EXAMPLES: &str = "\
 Examples:
-  punctual serve                               http://127.0.0.1:8128/, for this machine
+  punctual serve  # http://127.0.0.1:8128/, for this machine
   punctual serve --db postgres://ann@db.example/punctual
   PUNCTUAL_TOKEN=$(cat token) punctual serve --listen 0.0.0.0:8128
-  curl -H \"Authorization: Bearer $(cat token)\" http://lab:8128/api/runs?state=failed
+  curl -H \"Authorization: Bearer $(cat token)\" \\
+      http://lab:8128/api/runs?state=failed
 
 Nothing can be changed through it. On a loopback address whoever is on this
 machine may read; beyond it a token is asked for: a browser takes it as the

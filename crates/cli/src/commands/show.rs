@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual show`: runs again, in any form.
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -11,7 +12,7 @@ use crate::{ExitStatus, output};
 
 const EXAMPLES: &str = "\
 Examples:
-  punctual show                          the newest run
+  punctual show  # the newest run
   punctual show r3
   punctual show r1 r2 r3 r4 --report four.html
   punctual show r3 --json --raw | jq '.runs[0].recordings[0].samples'
@@ -53,7 +54,13 @@ impl Show {
             output::print_json(&punctual_report::runs_json(&runs, self.raw))?;
         } else if self.console {
             let consoles: Vec<&str> = runs.iter().map(|run| run.console.as_str()).collect();
-            output::print(&consoles.join("\n"))?;
+            let consoles = consoles.join("\n");
+            // A file gets the console as it was, a terminal nothing that commands it.
+            if std::io::stdout().is_terminal() {
+                output::print(&consoles)?;
+            } else {
+                output::print_exactly(&consoles)?;
+            }
         } else {
             output::print_table(&runs)?;
         }

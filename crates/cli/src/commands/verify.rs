@@ -30,17 +30,17 @@ Examples:
   punctual verify rt.punctual
   punctual verify rt.punctual --only r3 --json
 
-Each run is repeated in virtual time: its kernel by the very bytes (fetched where
-its package is still to be had), its plan with its seed. Equal digests are the
-same behaviour to the last sample. Another digest on the same machine refutes the
-claim; on another QEMU, or with another target, it cannot be told. The repeats are
-kept like all runs: `punctual compare` tells more of them.
+Each run is repeated in virtual time: its kernel by the very bytes (fetched
+where its package is still to be had), its plan with its seed. Equal digests are
+the same behaviour to the last sample. Another digest on the same machine
+refutes the claim; on another QEMU, or with another target, it cannot be told.
+The repeats are kept like all runs: `punctual compare` tells more of them.
 
 A file of others is a stranger's: its guests have no network and no disk, and of
 this machine's files they get those that its suite names.
 
 Exit status: 0 all are equal; 4 one differs; 5 one cannot be told; 3 Ctrl-C has
-ended it; 1 and 2 as ever.";
+ended it; 1 an error; 2 a wrong request.";
 
 /// How many runs are in memory at a time.
 const AT_ONCE: usize = 32;
@@ -109,8 +109,7 @@ impl Verify {
 
     fn reader(&self) -> Result<Reader<File>> {
         let named = || self.file.display().to_string();
-        let file = File::open(&self.file).with_context(named)?;
-        Reader::new(file).with_context(named)
+        Reader::new(super::open_named(&self.file)?).with_context(named)
     }
 
     /// Reads the whole file; returns how many of its runs are asked for.

@@ -82,8 +82,9 @@ fn each_file<T>(
         .map_err(|error| not_started("dpkg-deb", error))?;
     let stdout = child.stdout.take().expect("standard output is piped");
     let taken = take(stdout);
-    // The hundreds of megabytes that follow are of no interest. The package's checksum was
-    // verified before, so how the program ends tells nothing more.
+    // The hundreds of megabytes that follow are of no interest. Of a package of Debian's the
+    // checksum was verified before, so how the program ends tells nothing more; one that a user
+    // names is taken as it is, and an image that is torn is refused where it is read.
     let _ = child.kill();
     let _ = child.wait();
     taken
@@ -160,6 +161,9 @@ fn take_kernel_files(
             Some(KernelFile::Config) => (directory.join("config"), &mut unpacked.config),
             None => continue,
         };
+        if !entry.header().entry_type().is_file() {
+            continue;
+        }
         let mut file = fs::File::create(&target).map_err(describe)?;
         io::copy(&mut entry, &mut file).map_err(describe)?;
         *slot = Some(target);

@@ -7,6 +7,7 @@ use punctual_judge::{Answer, Fitness, Judgement};
 
 use super::names::{measured, parts};
 use super::{about, title};
+use crate::text::is_command;
 
 /// A suite for each subject, a case for each answer. What is undecided is an error, not
 /// skipped: most readers take what was skipped for good.
@@ -90,7 +91,7 @@ fn escaped(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            c if c.is_control() => escaped.push(' '),
+            c if is_command(c) => escaped.push(' '),
             c => escaped.push(c),
         }
     }

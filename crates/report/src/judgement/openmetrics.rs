@@ -8,6 +8,7 @@ use punctual_model::{Histogram, Run};
 
 use super::names::parts;
 use crate::matrix::{Availability, Matrix};
+use crate::text::clean;
 
 /// The upper ends of buckets, in nanoseconds: 1, 2 and 5 of each decade.
 const ENDS: [i64; 19] = [
@@ -109,7 +110,8 @@ fn histogram(labels: &str, histogram: &Histogram, sum: f64) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\")
+    clean(text)
+        .replace('\\', "\\\\")
         .replace('"', "\\\"")
         .replace('\n', "\\n")
 }

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What requests may cost: time, connections, and memory. What an answer takes is reserved before
+//! its runs are read, and given back when the last byte of it is sent; so memory is bounded
+//! whatever the runs' size, however many ask, and however slowly they read.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+/// How much may be asked, by whom, and for how long.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// How many connections there are at most. One that has not said what it wants gives way to
+    /// the next.
+    pub connections: usize,
+    /// How long a request's head may take to arrive.
+    pub head: Duration,
+    /// How long a request may take from its first byte to the last one of its answer.
+    pub whole: Duration,
+    /// How long a client may read nothing while there is something to be read.
+    pub stall: Duration,
+    /// How long a request waits until the memory for its answer is there.
+    pub patience: Duration,
+    /// The most memory that one answer may take, in bytes.
+    pub request: u64,
+    /// What takes no more than this, in bytes, never waits for what takes more.
+    pub ordinary: u64,
+    /// The memory of all answers that take no more than that, in bytes.
+    pub ordinary_memory: u64,
+    /// The memory of all answers that take more, in bytes; at least that of one.
+    pub large_memory: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 256,
+            head: Duration::from_secs(10),
+            whole: Duration::from_secs(300),
+            stall: Duration::from_secs(20),
+            patience: Duration::from_secs(60),
+            request: 512 << 20,
+            ordinary: 16 << 20,
+            ordinary_memory: 256 << 20,
+            large_memory: 768 << 20,
+        }
+    }
+}
+
+/// What the head and the lists of an answer take at least, in bytes.
+pub const BASE: u64 = 256 << 10;
+
+/// The unit in which memory is reserved, in bytes.
+const UNIT: u64 = 1 << 10;
+
+/// Requests that are worked on at once, and the memory that they share.
+struct Lane {
+    turns: Semaphore,
+    memory: Arc<Semaphore>,
+}
+
+impl Lane {
+    fn new(turns: usize, memory: u64) -> Self {
+        Self {
+            turns: Semaphore::new(turns),
+            memory: Arc::new(Semaphore::new(units(memory) as usize)),
+        }
+    }
+}
+
+/// Who may go on.
+pub struct Lanes {
+    limits: Limits,
+    ordinary: Lane,
+    large: Lane,
+}
+
+/// Why somebody may not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Nobody may have so much at once.
+    TooLarge,
+    /// Others have what there is.
+    Busy,
+}
+
+/// Memory that is reserved for as long as this lives.
+#[derive(Debug)]
+pub struct Hold(OwnedSemaphorePermit);
+
+impl Hold {
+    /// From now on only so many bytes are wanted, if that is less.
+    pub fn shrink_to(&mut self, bytes: u64) {
+        let more = self.0.num_permits().saturating_sub(units(bytes) as usize);
+        drop(self.0.split(more));
+    }
+}
+
+impl Lanes {
+    /// Those of a site: with so many requests that are worked on at once, and two that are large.
+    pub fn new(at_once: usize, limits: Limits) -> Self {
+        Self {
+            ordinary: Lane::new(at_once, limits.ordinary_memory),
+            large: Lane::new(2, limits.large_memory.max(limits.request)),
+            limits,
+        }
+    }
+
+    fn of(&self, bytes: u64) -> &Lane {
+        if bytes > self.limits.ordinary {
+            &self.large
+        } else {
+            &self.ordinary
+        }
+    }
+
+    /// Waits until there is room for an answer that takes so many bytes.
+    pub async fn reserve(&self, bytes: u64) -> Result<Hold, Refused> {
+        if bytes > self.limits.request {
+            return Err(Refused::TooLarge);
+        }
+        let memory = Arc::clone(&self.of(bytes).memory);
+        let units = u32::try_from(units(bytes)).map_err(|_| Refused::TooLarge)?;
+        match timeout(self.limits.patience, memory.acquire_many_owned(units)).await {
+            Ok(Ok(permit)) => Ok(Hold(permit)),
+            _ => Err(Refused::Busy),
+        }
+    }
+
+    /// Does `work` when it is its turn.
+    pub async fn in_turn<T>(&self, bytes: u64, work: impl Future<Output = T>) -> T {
+        let _turn = self.of(bytes).turns.acquire().await;
+        work.await
+    }
+}
+
+fn units(bytes: u64) -> u64 {
+    bytes.div_ceil(UNIT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits() -> Limits {
+        Limits {
+            patience: Duration::ZERO,
+            request: 100 << 10,
+            ordinary: 10 << 10,
+            ordinary_memory: 20 << 10,
+            large_memory: 150 << 10,
+            ..Limits::default()
+        }
+    }
+
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build();
+        runtime.unwrap().block_on(future)
+    }
+
+    #[test]
+    fn what_all_answers_take_is_bounded_and_large_ones_keep_no_ordinary_one_waiting() {
+        let lanes = Lanes::new(1, limits());
+        block_on(async {
+            let reserve = |kib: u64| lanes.reserve(kib << 10);
+            assert_eq!(reserve(101).await.unwrap_err(), Refused::TooLarge);
+            let mut large = reserve(100).await.unwrap();
+            assert_eq!(reserve(60).await.unwrap_err(), Refused::Busy);
+            let ordinary = [reserve(10).await.unwrap(), reserve(10).await.unwrap()];
+            assert_eq!(reserve(1).await.unwrap_err(), Refused::Busy);
+            drop(ordinary);
+            reserve(1).await.unwrap();
+            // What its runs took is free once the answer is made.
+            large.shrink_to(90 << 10);
+            let other = reserve(60).await.unwrap();
+            large.shrink_to(200 << 10);
+            assert_eq!(reserve(11).await.unwrap_err(), Refused::Busy);
+            drop((large, other));
+            reserve(100).await.unwrap();
+        });
+    }
+}

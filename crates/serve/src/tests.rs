@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What nobody may do to others: take the memory, or keep them waiting.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use punctual_model::run::{Request, State};
+use punctual_model::{MachineRecord, Nanos, Recorder, RecordingKey, Run, Subject};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::*;
+
+/// Longer than any test: who is waited for so long is waited for in vain.
+const NEVER: Duration = Duration::from_secs(3_600);
+
+/// Limits by which nothing ends by itself.
+fn limits() -> Limits {
+    Limits {
+        head: NEVER,
+        whole: NEVER,
+        stall: NEVER,
+        patience: Duration::from_millis(50),
+        ..Limits::default()
+    }
+}
+
+fn run_of(samples: i64) -> Run {
+    let mut recorder = Recorder::new(samples as usize);
+    for at in 0..samples {
+        recorder.record(Nanos(at * 1_000_000), Nanos(3_000 + at % 977));
+    }
+    Run {
+        request: Request::default(),
+        id: String::new(),
+        suite: "demo".into(),
+        plan: "seed = 1\n[[step]]\nprobe = \"timer\"\n".into(),
+        seed: 1,
+        subject: Subject {
+            name: "rt".into(),
+            kernel: "6.12-rt".into(),
+            boot: String::new(),
+            bench: "virtual".into(),
+        },
+        state: State::Finished,
+        error: None,
+        started: "2026-01-01T00:00:00Z".into(),
+        finished: Some("2026-01-01T00:01:00Z".into()),
+        punctual: "0.1.0".into(),
+        machine: MachineRecord::default(),
+        shards: 1,
+        provenance: None,
+        steps: Vec::new(),
+        recordings: vec![recorder.finish(RecordingKey::new("timer", "idle", "cpu0"))],
+        unsupported: Vec::new(),
+        console: String::new(),
+    }
+}
+
+/// A store with a run of each of these numbers of samples.
+fn fill(path: &Path, samples: &[i64]) {
+    let store = Store::open(path).unwrap();
+    for count in samples {
+        store.add(&run_of(*count)).unwrap();
+    }
+}
+
+/// Does `work` while a site of these runs is served.
+fn served(samples: &[i64], limits: Limits, work: impl FnOnce(SocketAddr, &Path)) {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("runs.db");
+    fill(&path, samples);
+    let options = Options {
+        place: Place::File(path.clone()),
+        listen: "127.0.0.1:0".parse().unwrap(),
+        access: Access::Local,
+        documents: Vec::new(),
+    };
+    let cancel = AtomicBool::new(false);
+    let (send, receive) = std::sync::mpsc::channel();
+    thread::scope(|scope| {
+        let serving = scope.spawn(|| {
+            serve_within(options, limits, &cancel, |address| {
+                send.send(address).unwrap();
+            })
+        });
+        struct Ends<'a>(&'a AtomicBool);
+        impl Drop for Ends<'_> {
+            fn drop(&mut self) {
+                self.0.store(true, Ordering::SeqCst);
+            }
+        }
+        // Also where an assertion fails.
+        let ends = Ends(&cancel);
+        work(receive.recv().unwrap(), &path);
+        drop(ends);
+        serving.join().unwrap().unwrap();
+    });
+}
+
+fn ask(address: SocketAddr, target: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let request = format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    stream
+}
+
+/// The status and the body of an answer.
+fn get(address: SocketAddr, target: &str) -> (u16, String) {
+    let mut text = Vec::new();
+    ask(address, target).read_to_end(&mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let is_chunked = head.contains("transfer-encoding: chunked");
+    (
+        status,
+        if is_chunked {
+            unchunked(body)
+        } else {
+            body.to_owned()
+        },
+    )
+}
+
+fn unchunked(mut body: &str) -> String {
+    let mut text = String::new();
+    loop {
+        let (length, rest) = body.split_once("\r\n").unwrap();
+        let length = usize::from_str_radix(length, 16).unwrap();
+        if length == 0 {
+            return text;
+        }
+        text.push_str(&rest[..length]);
+        body = rest[length..].strip_prefix("\r\n").unwrap();
+    }
+}
+
+#[test]
+fn what_takes_too_much_memory_is_refused_and_what_is_left_is_answered() {
+    let limits = Limits {
+        request: 4 << 20,
+        ..limits()
+    };
+    // 100,000 samples are half a megabyte or more in the store, and many times that on a page.
+    served(&[100_000, 100], limits, |address, _| {
+        for target in [
+            "/runs/r1",
+            "/api/runs/r1",
+            "/show?run=r1",
+            "/compare?run=r2&run=r1",
+            "/api/compare?run=r2&run=r1",
+            "/api/show?run=r1&run=r2&raw=true",
+        ] {
+            let (status, body) = get(address, target);
+            let begin = body.get(..200).unwrap_or(&body);
+            assert_eq!(status, 413, "{target}: {begin}");
+            assert!(body.contains("4 MiB of memory at most"), "{body}");
+        }
+        assert_eq!(get(address, "/runs/r2").0, 200);
+        assert_eq!(get(address, "/").0, 200);
+    });
+}
+
+#[test]
+fn raw_samples_are_written_one_by_one_and_are_all_there() {
+    served(&[5_000, 100], limits(), |address, path| {
+        let (status, body) = get(address, "/api/show?run=r1&run=r2&raw=true");
+        assert_eq!(status, 200, "{body}");
+        let found: Value = serde_json::from_str(&body).unwrap();
+        let store = Store::open(path).unwrap();
+        let runs = ["r1", "r2"].map(|id| store.load(id).unwrap());
+        assert_eq!(found, punctual_report::runs_json(&runs, true));
+        let samples = &found["runs"][0]["recordings"][0]["samples"];
+        assert_eq!(samples.as_array().map(Vec::len), Some(5_000));
+        // Nothing of it is laid out on lines.
+        assert!(body.len() < 5_100 * 30, "{}", body.len());
+        let bare: Value = serde_json::from_str(&get(address, "/api/runs/r1").1).unwrap();
+        assert_eq!(bare, punctual_report::runs_json(&runs[..1], false));
+    });
+}
+
+#[test]
+fn who_reads_nothing_keeps_no_memory_from_others_but_his_own() {
+    let limits = Limits {
+        request: 64 << 20,
+        ordinary: 4 << 20,
+        ordinary_memory: 8 << 20,
+        large_memory: 64 << 20,
+        ..limits()
+    };
+    served(&[400_000, 100], limits, |address, _| {
+        // Far more than the sockets hold: each waits for its reader, with what it has reserved.
+        let target = "/api/runs/r1?raw=true";
+        let mut silent = Vec::new();
+        let refused = loop {
+            assert!(silent.len() < 16, "each of them was taken");
+            let mut stream = ask(address, target);
+            let mut begin = [0; 12];
+            stream.read_exact(&mut begin).unwrap();
+            let begin = String::from_utf8_lossy(&begin).into_owned();
+            silent.push(stream);
+            if !begin.ends_with("200") {
+                break begin;
+            }
+        };
+        assert_eq!(refused, "HTTP/1.1 503");
+        // Others have their answers all the same.
+        assert_eq!(get(address, "/runs/r2").0, 200);
+        assert_eq!(get(address, "/").0, 200);
+    });
+}
+
+#[test]
+fn half_requests_give_way_to_whole_ones() {
+    let limits = Limits {
+        connections: 8,
+        ..limits()
+    };
+    served(&[100], limits, |address, _| {
+        let half = || {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(b"GET / HTTP/1.1\r\nHost: local").unwrap();
+            stream
+        };
+        let _waiting: Vec<TcpStream> = (0..40).map(|_| half()).collect();
+        assert_eq!(get(address, "/runs/r1").0, 200);
+    });
+}
+
+#[test]
+fn a_store_that_was_replaced_is_the_new_one_and_a_deleted_one_is_none() {
+    served(&[100, 200], limits(), |address, path| {
+        assert_eq!(get(address, "/runs/r2").0, 200);
+        let other = path.with_file_name("other.db");
+        fill(&other, &[300]);
+        for name in ["runs.db-wal", "runs.db-shm"] {
+            _ = std::fs::remove_file(path.with_file_name(name));
+        }
+        std::fs::rename(&other, path).unwrap();
+        assert_eq!(get(address, "/runs/r2").0, 404);
+        let one: Value = serde_json::from_str(&get(address, "/api/runs/r1").1).unwrap();
+        assert_eq!(one["runs"][0]["recordings"][0]["count"], 300);
+        std::fs::remove_file(path).unwrap();
+        let (status, body) = get(address, "/");
+        assert_eq!(status, 503, "{body}");
+    });
+}
