@@ -170,11 +170,6 @@ mod tests {
         assert_eq!(without_warnings(&format!("{warning}\n")), warning);
         assert_eq!(without_warnings(""), "");
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     #[test]
     fn a_full_disk_is_named_where_a_guest_has_not_said_a_word() {
