@@ -88,7 +88,7 @@ pub struct Place {
     /// From where its sample was armed to where the probe's thread gave up the CPU, in
     /// instructions.
     pub arming: u64,
-    /// Beginnings of sections within it, from its own begin on.
+    /// Where the longest sections with interrupts off begin within it, from its own begin on.
     pub starts: Vec<Nanos>,
 }
 
@@ -243,7 +243,8 @@ fn tell(analysis: Analysis, names: &Names, clock: GuestClock) -> Arrivals {
             falls_in: clock.time(found.falls_in),
             from: found.state.0,
             path: clock.time(path),
-            foretold: clock.time(found.length + path + found.falls_in),
+            foretold: clock
+                .time((found.length + path + found.falls_in).saturating_sub(found.saved)),
             sample: found.sample,
             after: found.after,
             arming: found.arming,

@@ -15,7 +15,7 @@ use crate::explain::{about, clock, programs};
 use crate::names::Names;
 use crate::probes::{Chosen, choose};
 use crate::repeat::{OnEvent, Repeater};
-use crate::walk::Walker;
+use crate::walk::{Span, Walk, Walker};
 
 /// What came of an aim.
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub struct Reached {
     /// By how much later the thread was asleep than in the run: arming another deadline can take
     /// another time, and what follows is so much later.
     pub shift: Nanos,
+    /// How far within the section that was then off it was due; none where nothing was.
+    pub into: Option<Nanos>,
     /// How late the sample was.
     pub late: Nanos,
     /// The sample.
@@ -66,13 +68,24 @@ pub fn aimed(
     let walk = Walker::new(&library).window(&words);
     let left = walk.switches.first().map_or(0, |switch| switch.at);
     let told = breakdown(&walk, library.names.all(), about(run, clock, &chosen));
+    let into = into(&walk, clock.instructions(last.value));
     Ok(Reached {
         after,
+        into: into.map(|into| clock.time(into)),
         shift: clock.time(left) - clock.time(place.arming),
         late: last.value,
         chosen,
         breakdown: told.map_err(|why| why.to_string()),
     })
+}
+
+/// How far within a section with interrupts or preemption off the sample was due.
+fn into(walk: &Walk, late: u64) -> Option<u64> {
+    let due = walk.clocks.last()?.at.checked_sub(late)?;
+    let behind = walk.spans.partition_point(|span| span.from <= due);
+    let off = |span: &&Span| span.irqs_off.is_some() || span.preempt_off.is_some();
+    let spans = walk.spans[..behind].iter().rev().take_while(off);
+    Some(due - spans.last()?.from)
 }
 
 /// What is foretold and what was reached may differ by so much, or by a fiftieth, and it is a hit.
@@ -84,7 +97,7 @@ pub fn is_hit(foretold: Nanos, reached: Nanos) -> bool {
 }
 
 /// So many moments of a place are aimed at.
-const TRIES: usize = 3;
+const TRIES: usize = 5;
 
 /// The places that are aimed at, so many at most: the worst first, those of different functions
 /// before others.
@@ -113,51 +126,50 @@ pub fn reach(
     cancel: &AtomicBool,
     on: OnEvent,
 ) -> Result<Reached, ScopeError> {
-    let mut latest: Option<Reached> = None;
-    let mut shift = Nanos::ZERO;
-    let mut candidates = candidates(place).into_iter();
-    let mut next = candidates.next();
+    let Some(begin) = place.after else {
+        return Err(ScopeError::Unmarked(1));
+    };
+    let mut nested = place.starts.iter().copied();
+    let (mut latest, mut shift, mut offset) = (None::<Reached>, Nanos::ZERO, Nanos::ZERO);
+    let mut located = false;
     for _ in 0..TRIES {
-        let Some(after) = next else {
-            break;
-        };
+        let after = begin + shift + offset + MARGIN;
         let found = aimed(
             repeater,
             run,
             machine,
-            (recording, place, after + shift),
+            (recording, place, after),
             cancel,
             on,
         )?;
-        let hit = is_hit(place.foretold, found.late) || found.late > place.foretold;
-        // What is aimed at comes later where arming takes longer.
-        if found.shift == shift {
-            next = candidates.next();
-        }
+        let (late, is_shifted, into) = (found.late, found.shift != shift, found.into);
         shift = found.shift;
-        if latest
-            .as_ref()
-            .is_none_or(|latest| latest.late < found.late)
-        {
+        if latest.as_ref().is_none_or(|latest| latest.late < late) {
             latest = Some(found);
         }
-        if hit {
+        if is_hit(place.foretold, late) || late > place.foretold {
             break;
         }
+        let half = Nanos(place.length.0 / 2);
+        offset = if is_shifted {
+            // What is aimed at comes later where arming takes longer.
+            offset
+        } else if located {
+            match into.filter(|_| offset == half) {
+                // From the middle of a section its begin is seen.
+                Some(into) => half - into,
+                None => match nested.next() {
+                    Some(start) => start,
+                    None => break,
+                },
+            }
+        } else {
+            located = true;
+            half
+        };
     }
     latest.ok_or(ScopeError::Unmarked(1))
 }
 
 /// How long behind a place's begin its first candidate lies: the timer's own grain.
 const MARGIN: Nanos = Nanos(20);
-
-/// The moments at which a place is aimed, the most promising first.
-pub fn candidates(place: &Place) -> Vec<Nanos> {
-    let Some(after) = place.after else {
-        return Vec::new();
-    };
-    let starts = [Nanos::ZERO]
-        .into_iter()
-        .chain(place.starts.iter().copied());
-    starts.map(|start| after + start + MARGIN).collect()
-}

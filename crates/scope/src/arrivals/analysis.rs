@@ -7,7 +7,7 @@ use punctual_model::Nanos;
 
 use super::path::{From, Paths, State};
 use super::tail::{Slope, Tail};
-use super::timeline::{Change, IRQS, OFF, PREEMPT, Period, SOFTIRQ, USER};
+use super::timeline::{Came, Change, IRQS, OFF, PREEMPT, Period, SOFTIRQ, USER};
 use crate::guest_clock::GuestClock;
 use crate::names::{CodeKind, Func, Names};
 
@@ -16,7 +16,9 @@ const NOWHERE: Func = Func::MAX;
 /// Shorter than this nothing is a place.
 const PLACE: u64 = 500;
 /// So many beginnings of nested sections are kept of a place.
-const STARTS: usize = 8;
+const STARTS: usize = 3;
+/// The guest's clock and the count of instructions round, and differ by a millionth.
+const ROUNDING: u64 = 100;
 
 /// A sample that ends a period, by the guest's clock.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +80,8 @@ pub struct Found {
     pub state: State,
     /// Interrupts that come into the path: how long they take.
     pub falls_in: u64,
+    /// What is saved, as one interrupt serves two timers.
+    pub saved: u64,
 }
 
 /// A stretch of arrivals that end in one way.
@@ -88,6 +92,34 @@ struct Piece {
     until: Option<u64>,
     state: State,
     key: Option<Key>,
+    /// Whether one interrupt serves both the arrival and a timer's that waits with it.
+    merges: bool,
+}
+
+/// How long the timer's interrupts take: with the tick, for a sample alone, for both at once.
+#[derive(Default)]
+struct Handling {
+    tick: Vec<u64>,
+    alone: Vec<u64>,
+    both: Vec<u64>,
+}
+
+impl Handling {
+    /// What one interrupt for two timers saves.
+    fn saved(&mut self) -> u64 {
+        let mut median = |of: fn(&mut Self) -> &mut Vec<u64>| {
+            let all = of(self);
+            all.sort_unstable();
+            all.get(all.len() / 2).copied()
+        };
+        let tick = median(|all| &mut all.tick);
+        let alone = median(|all| &mut all.alone);
+        let both = median(|all| &mut all.both);
+        let apart = tick.zip(alone).map(|(tick, alone)| tick + alone);
+        apart
+            .zip(both)
+            .map_or(0, |(apart, both)| apart.saturating_sub(both))
+    }
 }
 
 /// All that is known of a step.
@@ -100,6 +132,7 @@ pub struct Analysis {
     sleep: u64,
     woken: Vec<u64>,
     paths: Paths,
+    handling: Handling,
     found: HashMap<Key, Found>,
     /// How many periods there were.
     pub periods: u64,
@@ -124,9 +157,9 @@ fn due(period: &Period, ends: Ends, clock: GuestClock) -> Option<Due> {
     let executed = at.checked_sub(period.read)?;
     let sleep = clock.instructions(ends.after).checked_sub(executed);
     let slept = halt.is_some();
-    // The guest's clock and the count of instructions round.
-    let sleep = sleep.or_else(|| (executed - clock.instructions(ends.after) < 10).then_some(0))?;
-    let fits = sleep < 10 || !period.halts.is_empty();
+    let over = || executed.saturating_sub(clock.instructions(ends.after));
+    let sleep = sleep.or_else(|| (over() < ROUNDING).then_some(0))?;
+    let fits = sleep < ROUNDING || !period.halts.is_empty();
     fits.then_some(Due { at, slept, sleep })
 }
 
@@ -144,6 +177,9 @@ impl Analysis {
         self.timers
             .extend(timers.clone().map(|came| (came.from, came.to - came.from)));
         self.sleep += due.sleep;
+        let with_tick = timers.clone().filter(|came| period.ticks_in(came));
+        let lengths = with_tick.map(|came| came.to - came.from);
+        self.handling.tick.extend(lengths);
         let woken = timers.filter(|came| period.halts.contains(&came.from));
         self.woken.extend(woken.map(|came| came.to - came.from));
         let range = (left, due.at);
@@ -156,7 +192,9 @@ impl Analysis {
                 (run.own, run.to) = (length, run.to - length);
                 run.masked = run.masked.saturating_sub(length);
             }
-            self.run(period, &run, range, &due, ends, clock);
+            for run in apart(run, period) {
+                self.run(period, &run, range, (&due, ends), clock);
+            }
         }
     }
 
@@ -166,8 +204,7 @@ impl Analysis {
         period: &Period,
         run: &RunOf,
         range: (u64, u64),
-        due: &Due,
-        ends: Ends,
+        (due, ends): (&Due, Ends),
         clock: GuestClock,
     ) {
         let (from, to) = (run.from.max(range.0), run.to.min(range.1));
@@ -182,22 +219,31 @@ impl Analysis {
                 until: None,
                 state: (kind, NOWHERE),
                 key: None,
+                merges: false,
             });
             return;
         };
         let (deferred, direct) = states(period, &end, run.is_switch);
+        let (deferred, direct) = run
+            .within
+            .map_or((deferred, direct), |state| (state, state));
         let key = self.place(period, run, from, (due, ends), deferred, clock);
         let split = run.masked.clamp(from, to);
-        for (from, to, state) in [(from, split, deferred), (split, to, direct)] {
-            if from < to {
-                self.pieces.push(Piece {
-                    from,
-                    to,
-                    until: Some(run.to),
-                    state,
-                    key,
-                });
-            }
+        let waiting = run.waiting(period);
+        let mut cuts = vec![from, split, to];
+        cuts.extend(waiting.iter().flat_map(|(from, to)| [*from, *to]));
+        cuts.retain(|cut| (from..=to).contains(cut));
+        cuts.sort_unstable();
+        for pair in cuts.windows(2).filter(|pair| pair[0] < pair[1]) {
+            let (from, to) = (pair[0], pair[1]);
+            self.pieces.push(Piece {
+                from,
+                to,
+                until: Some(run.to),
+                state: if from < split { deferred } else { direct },
+                key,
+                merges: waiting.iter().any(|one| one.0 <= from && to <= one.1),
+            });
         }
     }
 
@@ -226,10 +272,10 @@ impl Analysis {
             starts: Vec::new(),
             state,
             falls_in: 0,
+            saved: 0,
         });
         found.count += 1;
         if length > found.length {
-            let starts = run.starts.iter().filter(|start| **start > from);
             *found = Found {
                 count: found.count,
                 length,
@@ -237,13 +283,14 @@ impl Analysis {
                 sample: period.sample,
                 after: moment(period, from, due, ends, clock),
                 arming: period.left.unwrap_or(period.armed) - period.armed,
-                starts: starts.map(|start| start - from).take(STARTS).collect(),
+                starts: run.nested(from),
                 state: if run.masked <= from {
                     (From::Kernel, state.1)
                 } else {
                     state
                 },
                 falls_in: 0,
+                saved: 0,
             };
         }
         Some(key)
@@ -257,6 +304,12 @@ impl Analysis {
             self.crossed += 1;
             return;
         };
+        let length = own.to - own.from;
+        if period.ticks_in(own) {
+            self.handling.both.push(length);
+        } else {
+            self.handling.alone.push(length);
+        }
         let ticks = period.ticks.iter().any(|tick| *tick >= due.at);
         if ticks || after.next().is_some() {
             self.crossed += 1;
@@ -292,6 +345,7 @@ impl Analysis {
     pub fn finish(mut self) -> (Tail, Paths, Vec<(Key, Found)>) {
         self.paths.sort();
         self.timers.sort_unstable();
+        let saved = self.handling.saved();
         let mut tail = Tail::default();
         let mut found = std::mem::take(&mut self.found);
         for piece in &self.pieces {
@@ -300,14 +354,16 @@ impl Analysis {
                 None => self.open(piece, path, &mut tail),
                 Some(until) => {
                     let falls_in = self.falls_in(until, until + path);
-                    let slope = Slope {
-                        most: until - piece.from + falls_in,
-                        least: until - piece.to + falls_in,
-                    };
+                    let saved = if piece.merges { saved } else { 0 };
+                    let late = |at: u64| (until - at + falls_in).saturating_sub(saved);
+                    let (most, least) = (late(piece.from), late(piece.to));
+                    let least = least.min(most);
+                    let slope = Slope { most, least };
                     tail.slope(piece.state, slope);
                     let place = piece.key.and_then(|key| found.get_mut(&key));
                     if let Some(place) = place.filter(|place| place.length == until - piece.from) {
                         (place.falls_in, place.state) = (falls_in, piece.state);
+                        place.saved = saved;
                     }
                 }
             }
@@ -390,15 +446,53 @@ struct RunOf {
     is_switch: bool,
     /// How long the sample's own interrupt took in it, which is left out.
     own: u64,
+    /// The state that the path begins in, where that is not told by the change at its end.
+    within: Option<State>,
     /// Since when interrupts are off at its end; its end where they are not.
     masked: u64,
-    /// Where sections begin.
-    starts: Vec<u64>,
     /// What is off, and for how long.
     off: Vec<(u64, u8)>,
 }
 
 impl RunOf {
+    /// The stretches in which interrupts are off.
+    fn all_masked(&self) -> Vec<(u64, u64)> {
+        let ends = self.off.iter().skip(1).map(|(at, _)| *at).chain([self.to]);
+        let mut found: Vec<(u64, u64)> = Vec::new();
+        for ((at, state), end) in self.off.iter().zip(ends) {
+            if state & IRQS == 0 || *at >= end {
+                continue;
+            }
+            match found.last_mut().filter(|last| last.1 == *at) {
+                Some(last) => last.1 = end,
+                None => found.push((*at, end)),
+            }
+        }
+        found
+    }
+
+    /// The stretches at whose end an interrupt of the timer's is served that has waited.
+    fn waiting(&self, period: &Period) -> Vec<(u64, u64)> {
+        let timers = || period.interrupts.iter().filter(|came| came.is_timer);
+        let waited = |(_, end): &(u64, u64)| {
+            let came = |came: &Came| (*end..=*end + 2).contains(&came.from);
+            timers().any(came)
+        };
+        let mut found = self.all_masked();
+        found.retain(waited);
+        found
+    }
+
+    /// Where the longest sections with interrupts off begin within it, after its begin.
+    fn nested(&self, from: u64) -> Vec<u64> {
+        let mut all = self.all_masked();
+        all.retain(|(at, _)| *at > from + ROUNDING);
+        all.sort_by_key(|(at, end)| (*at, *end));
+        all.sort_by_key(|(at, end)| std::cmp::Reverse(end - at));
+        let starts = all.into_iter().take(STARTS);
+        starts.map(|(at, _)| at - from).collect()
+    }
+
     /// What is off for most of it.
     fn off(&self, from: u64) -> Off {
         let ends = self.off.iter().skip(1).map(|(at, _)| *at).chain([self.to]);
@@ -438,7 +532,6 @@ fn runs(changes: &[Change], until: u64, names: &Names) -> Vec<RunOf> {
         let off = change.state & OFF;
         match &mut now {
             Some(run) if off != 0 => {
-                run.starts.push(change.at);
                 run.off.push((change.at, off));
             }
             _ => {}
@@ -467,8 +560,8 @@ fn runs(changes: &[Change], until: u64, names: &Names) -> Vec<RunOf> {
                 by: change.by,
                 is_switch: false,
                 own: 0,
+                within: None,
                 masked: until,
-                starts: Vec::new(),
                 off: vec![(change.at, off)],
             });
         }
@@ -494,6 +587,42 @@ fn runs(changes: &[Change], until: u64, names: &Names) -> Vec<RunOf> {
     found
 }
 
+/// An interrupt that goes over into the scheduler has it look for a thread: who is ready by then
+/// gets the CPU.
+fn apart(run: RunOf, period: &Period) -> Vec<RunOf> {
+    let within = |came: &&Came| run.from <= came.from && came.to < run.to;
+    let came = period.interrupts.iter().filter(within);
+    let last = came
+        .filter_map(|came| Some((came.to, came.scheduled?)))
+        .last();
+    let Some((at, from_user)) = last.filter(|_| run.end.is_some()) else {
+        return vec![run];
+    };
+    let kind = if from_user { From::User } else { From::Kernel };
+    let before = run.off.iter().copied().filter(|(from, _)| *from < at);
+    let state = run.off.iter().rev().find(|(from, _)| *from <= at);
+    let state = state.map_or(IRQS, |(_, state)| *state);
+    let behind = run.off.iter().copied().filter(|(from, _)| *from > at);
+    let behind = [(at, state)].into_iter().chain(behind);
+    let changes = period.changes.iter();
+    let by = changes.take_while(|change| change.at <= at).last();
+    let first = RunOf {
+        to: at,
+        within: Some((kind, NOWHERE)),
+        masked: at,
+        off: before.collect(),
+        ..run
+    };
+    let second = RunOf {
+        from: at,
+        by: by.map_or(run.by, |change| change.by),
+        masked: run.masked.max(at),
+        off: behind.collect(),
+        ..run
+    };
+    vec![first, second]
+}
+
 fn is_switch(end: &Change, names: &Names) -> bool {
     names.name(end.func).kind == CodeKind::Scheduler
 }
@@ -509,13 +638,20 @@ fn open(found: &mut Vec<RunOf>, change: &Change, changes: &[Change], until: u64)
         by: change.by,
         is_switch: false,
         own: 0,
+        within: None,
         masked: to,
-        starts: Vec::new(),
         off: Vec::new(),
     });
 }
 
 impl Period {
+    /// Whether the tick is carried out in an interrupt.
+    fn ticks_in(&self, came: &Came) -> bool {
+        self.ticks
+            .iter()
+            .any(|tick| (came.from..came.to).contains(tick))
+    }
+
     /// Which function ran longest, and for how long.
     fn longest(&self, from: u64, to: u64) -> Option<(Func, u64)> {
         let first = self

@@ -42,6 +42,8 @@ pub struct Came {
     pub to: u64,
     /// Whether it is the timer's, which comes at a moment of its own whatever runs.
     pub is_timer: bool,
+    /// Whether it went over into the scheduler: out of user space, or not.
+    pub scheduled: Option<bool>,
 }
 
 /// All that happened from one reading of the clock to the next.
@@ -150,14 +152,19 @@ impl Timeline {
 
     /// An interrupt comes.
     pub fn interrupt(&mut self, at: u64, is_timer: bool) {
-        self.over(at);
+        self.over(at, None);
         self.came = Some((at, is_timer));
     }
 
     /// What was interrupted goes on, or the scheduler.
-    pub fn over(&mut self, to: u64) {
+    pub fn over(&mut self, to: u64, scheduled: Option<bool>) {
         if let Some((from, is_timer)) = self.came.take() {
-            self.now.interrupts.push(Came { from, to, is_timer });
+            self.now.interrupts.push(Came {
+                from,
+                to,
+                is_timer,
+                scheduled,
+            });
         }
     }
 
@@ -193,7 +200,7 @@ impl Timeline {
         let step = self.step.filter(|_| self.armed)?;
         self.armed = false;
         let taken = self.read.take().unwrap_or(at);
-        self.over(at);
+        self.over(at, None);
         let next = Period {
             step,
             sample: self.samples + 1,

@@ -359,7 +359,8 @@ impl<'a> SectionTracer<'a> {
         };
         timeline.block(self.position);
         if matches!(shape.turn, Turn::Schedule | Turn::PreemptIrq) {
-            timeline.over(self.position);
+            let from_user = shape.turn == Turn::Schedule;
+            timeline.over(self.position, Some(from_user));
         }
         if first && shape.ticks {
             timeline.tick(self.position);
@@ -430,7 +431,7 @@ impl<'a> SectionTracer<'a> {
             } else {
                 self.close(SectionKind::IrqsOff, func);
                 if let Some(timeline) = &mut self.timeline {
-                    timeline.over(self.position);
+                    timeline.over(self.position, None);
                 }
                 self.note(func, false);
             }
