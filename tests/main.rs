@@ -4,6 +4,7 @@
 
 mod ablation;
 mod arm64;
+mod arrivals;
 mod audit;
 mod bisect;
 mod board_guests;

@@ -37,7 +37,7 @@ pub fn pause() -> io::Result<()> {
 pub fn plan() -> Result<Plan, String> {
     let item = item(PLAN_ITEM).map_err(|error| format!("no plan from the bench: {error}"))?;
     let (text, aim) = Aim::split(&item).ok_or("the plan has no aim behind it")?;
-    let text = str::from_utf8(text).map_err(|_| "the plan is no UTF-8 text".to_owned())?;
+    let text = std::str::from_utf8(text).map_err(|_| "the plan is no UTF-8 text".to_owned())?;
     let plan: Plan =
         toml::from_str(text).map_err(|error| format!("the plan cannot be read: {error}"))?;
     Ok(Plan { aim, ..plan })

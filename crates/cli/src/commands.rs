@@ -2,6 +2,7 @@
 //! The command line: one file for each subcommand.
 
 mod ablate;
+mod arrivals;
 mod audit;
 mod baseline;
 mod bisect;
@@ -143,6 +144,7 @@ enum Command {
     Ablate(ablate::Ablate),
     Campaign(campaign::Campaign),
     Survey(survey::Survey),
+    Arrivals(arrivals::Arrivals),
     Audit(audit::Audit),
     Bound(bound::Bound),
     Extremes(extremes::Extremes),
@@ -275,6 +277,7 @@ impl Cli {
             Command::Ablate(command) => command.run(),
             Command::Campaign(command) => command.run(),
             Command::Survey(command) => command.run(),
+            Command::Arrivals(command) => command.run(),
             Command::Audit(command) => command.run(),
             Command::Bound(command) => command.run(),
             Command::Extremes(command) => command.run(),

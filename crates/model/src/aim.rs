@@ -39,7 +39,7 @@ impl Aim {
 
     /// The line behind a plan.
     pub fn line(self) -> String {
-        let numbers = [self.step, self.sample, self.after.0.max(0).cast_unsigned()];
+        let numbers = [self.step, self.sample, self.after.0.max(0) as u64];
         let words = WORDS.into_iter().zip(numbers);
         let words = words.map(|(word, number)| format!("{word}{:018}", number.min(NOWHERE)));
         words.collect::<String>() + "\n"
@@ -58,7 +58,7 @@ impl Aim {
             is_word.then(|| number.fold(0, |sum, digit| sum * 10 + u64::from(digit & 0xf)))
         };
         let [step, sample, after] = WORDS.map(&mut number);
-        let after = Nanos(after?.cast_signed());
+        let after = Nanos(after? as i64);
         let (step, sample) = (step?, sample?);
         Some((
             plan,

@@ -8,6 +8,7 @@
 pub mod ablate;
 pub mod asked;
 pub mod bisect;
+pub mod block;
 pub mod campaign;
 pub mod compare;
 pub mod doctor;

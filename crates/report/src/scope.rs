@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What the scope found, as people and programs see it: text, page, JSON, a viewer's trace.
 
+pub mod arrivals;
 pub mod audit;
 pub mod bound;
 pub mod chrome;

@@ -181,6 +181,10 @@ impl Repeater {
     ) -> Result<Recording, ScopeError> {
         let (mut number, mut differs, mut found) = (0, None, None);
         let take = &mut |event: Event| {
+            // What follows the aimed sample is another run, of which some may have come already.
+            if found.is_some() || differs.is_some() {
+                return ControlFlow::Break(());
+            }
             on(&event);
             let Event::Record(record) = event else {
                 return ControlFlow::Continue(());

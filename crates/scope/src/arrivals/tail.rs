@@ -51,9 +51,7 @@ impl Sums {
 
     /// The sum of what is above `x`, over all values.
     fn above(&self, x: i64) -> f64 {
-        let below = self
-            .values
-            .partition_point(|value| (*value).cast_signed() <= x);
+        let below = self.values.partition_point(|value| *value as i64 <= x);
         let above = self.values.len() - below;
         let sum = above.checked_sub(1).map_or(0, |last| self.sums[last]);
         sum as f64 - above as f64 * x as f64
@@ -97,11 +95,11 @@ impl Tail {
     pub fn later(&self, x: u64) -> f64 {
         let of = |part: &Part| {
             let one = |path: &u64| {
-                let off = x.cast_signed() - path.cast_signed();
+                let off = x as i64 - *path as i64;
                 // Below nothing all of a slope is later.
                 let slopes = part.most.above(off) - part.least.above(off);
                 let flat = part.flat.iter();
-                let flat = flat.filter(|(besides, _)| besides.cast_signed() > off);
+                let flat = flat.filter(|(besides, _)| **besides as i64 > off);
                 slopes + flat.map(|(_, time)| *time as f64).sum::<f64>()
             };
             let paths = &part.paths;

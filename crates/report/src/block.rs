@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a command says, block by block: written once, shown as text and as a page.
+
+use maud::{Markup, html};
+
+use crate::shell::{Chapter, folded, wide};
+use crate::text::wrap;
+
+/// A piece of a document.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Block {
+    /// A heading.
+    Head(String),
+    /// A paragraph.
+    Para(String),
+    /// Rows of cells under the names of their columns.
+    Table {
+        /// The names.
+        head: Vec<String>,
+        /// The rows.
+        rows: Vec<Vec<String>>,
+        /// How many columns, from the first on, are numbers.
+        numbers: usize,
+    },
+    /// Details that a page opens on demand: a title, and what is in it. Text has them indented.
+    Fold(String, Vec<Block>),
+}
+
+/// The blocks as text, no line of a paragraph longer than `width`.
+pub fn text(blocks: &[Block], width: usize) -> String {
+    let mut lines = Vec::new();
+    for block in blocks {
+        put(block, "", width, &mut lines);
+    }
+    lines.join("\n") + "\n"
+}
+
+fn put(block: &Block, indent: &str, width: usize, lines: &mut Vec<String>) {
+    if !lines.is_empty() && indent.is_empty() {
+        lines.push(String::new());
+    }
+    match block {
+        Block::Head(text) | Block::Para(text) => lines.extend(wrap(text, indent, indent, width)),
+        Block::Table {
+            head,
+            rows,
+            numbers,
+        } => {
+            let rows: Vec<&Vec<String>> = [head].into_iter().chain(rows).collect();
+            lines.extend(aligned(&rows, *numbers).map(|line| format!("{indent}{line}")));
+        }
+        Block::Fold(title, inner) => {
+            lines.extend(wrap(title, indent, indent, width));
+            let indent = &format!("{indent}  ");
+            inner.iter().for_each(|one| put(one, indent, width, lines));
+        }
+    }
+}
+
+/// Columns of numbers end one below the other, others begin so.
+fn aligned<'a>(rows: &'a [&Vec<String>], numbers: usize) -> impl Iterator<Item = String> + 'a {
+    let length = |cell: &String| cell.chars().count();
+    let width = move |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(length).max().unwrap_or(0)
+    };
+    rows.iter().map(move |row| {
+        let cells = row.iter().enumerate().map(|(column, cell)| {
+            let width = width(column);
+            if column < numbers {
+                format!("{cell:>width$}")
+            } else {
+                format!("{cell:<width$}")
+            }
+        });
+        let cells: Vec<String> = cells.collect();
+        cells.join("  ").trim_end().to_owned()
+    })
+}
+
+/// The blocks as a page's lead, up to the first heading, and its chapters, of which each heading
+/// begins one.
+pub fn page(blocks: &[Block]) -> (Markup, Vec<Chapter>) {
+    let is_head = |block: &Block| matches!(block, Block::Head(_));
+    let mut parts = blocks.chunk_by(|_, next| !is_head(next)).peekable();
+    let lead = parts.next_if(|part| !part.first().is_some_and(is_head));
+    let chapter = |part: &[Block]| match part.split_first() {
+        Some((Block::Head(title), rest)) => Chapter::new(title, markup(rest)),
+        _ => Chapter::new("", markup(part)),
+    };
+    (
+        lead.map_or_else(|| html! {}, markup),
+        parts.map(chapter).collect(),
+    )
+}
+
+fn markup(blocks: &[Block]) -> Markup {
+    html! { @for block in blocks { (one(block)) } }
+}
+
+fn one(block: &Block) -> Markup {
+    match block {
+        Block::Head(title) => html! { h3 { (title) } },
+        Block::Para(text) => html! { p { (text) } },
+        Block::Table {
+            head,
+            rows,
+            numbers,
+        } => wide(&table(head, rows, *numbers)),
+        Block::Fold(title, inner) => folded(title, "", &markup(inner)),
+    }
+}
+
+fn table(head: &[String], rows: &[Vec<String>], numbers: usize) -> Markup {
+    let class = |column: usize| (column < numbers).then_some("number");
+    html! { table.text.kept {
+        thead { tr { @for (column, cell) in head.iter().enumerate() {
+            th class=[class(column)] { (cell) }
+        } } }
+        tbody { @for row in rows { tr { @for (column, cell) in row.iter().enumerate() {
+            td class=[class(column)] { (cell) }
+        } } } }
+    } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_page_say_the_same() {
+        let cells = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let blocks = [
+            Block::Para("The answer.".into()),
+            Block::Head("More".into()),
+            Block::Table {
+                head: cells(&["ns", "where"]),
+                rows: vec![cells(&["12", "here"]), cells(&["7", "there"])],
+                numbers: 1,
+            },
+            Block::Fold("Why".into(), vec![Block::Para("As <it> is.".into())]),
+        ];
+        let text = text(&blocks, 72);
+        let (lead, chapters) = page(&blocks);
+        assert_eq!((lead.0.as_str(), chapters.len()), ("<p>The answer.</p>", 1));
+        let body = &chapters[0].body.0;
+        for said in ["12", "here", "7", "there", "Why"] {
+            assert!(
+                text.contains(said) && body.contains(said),
+                "{said}: {text} {body}"
+            );
+        }
+        assert!(text.contains("\n  As <it> is.") && body.contains("As &lt;it&gt; is."));
+    }
+}

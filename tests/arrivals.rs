@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Every arrival: a stall of known length is foretold, reached, and named; without it nothing is.
+
+use punctual_tests::explained::number;
+use punctual_tests::{Scratch, schema};
+use serde_json::Value;
+
+/// How long interrupts are off, each 20 ms, in µs; the second load burns nothing.
+const BURNT_US: i64 = 20;
+
+fn load(name: &str, order: &str) -> String {
+    format!(
+        "[load.{name}]\nsummary = \"{order}\"\n[[load.{name}.worker]]\nendless = true\n\
+         unit = \"lines\"\ncount = \"lines\"\nrun = [\"sh\", \"-c\", \"exec 3>/dev/stall; \
+         echo {order} >&3; while :; do echo; done\"]\n"
+    )
+}
+
+fn place<'a>(step: &'a Value, function: &str) -> Option<&'a Value> {
+    let mut places = step["places"].as_array().unwrap().iter();
+    places.find(|place| place["most_in"] == function)
+}
+
+#[test]
+fn what_holds_the_cpu_is_foretold_and_reached_and_nothing_is_where_nothing_does() {
+    let scratch = Scratch::new();
+    let step =
+        |load: &str| format!("[[step]]\nprobe = \"timer\"\nload = \"{load}\"\nsamples = 60\n");
+    let loads = load("burn", &format!("irqs-off {BURNT_US} every=20011")) + &load("spare", "stop");
+    let steps = step("burn") + &step("spare");
+    let suite = &scratch.suite(
+        "mine",
+        &["rt"],
+        &format!("modules = [\"stall\"]\n{loads}{steps}"),
+    );
+    let run = scratch.measure(&[suite]).remove(0);
+    let id = run["id"].as_str().unwrap();
+    let ended = scratch.run(&["arrivals", id, "--aim", "1", "--quiet", "--json"]);
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let told: Value = serde_json::from_str(&ended.stdout).unwrap();
+    schema::check("arrivals", &told).unwrap();
+    assert_eq!(told["digest"], told["digest_watched"]);
+    let [burn, spare] = &told["steps"].as_array().unwrap()[..] else {
+        panic!("{told:#}");
+    };
+    let stall = place(burn, "stall_irqs_off [stall]")
+        .or_else(|| place(burn, "ktime_get"))
+        .unwrap_or_else(|| panic!("{burn:#}"));
+    let burnt = BURNT_US * 1_000;
+    assert!(
+        (burnt..burnt + 15_000).contains(&number(&stall["foretold_ns"])),
+        "{stall:#}"
+    );
+    // The aimed sample meets it at its begin, which no sample of the run did.
+    let reached = number(&burn["reached_ns"]);
+    assert!((burnt..burnt + 15_000).contains(&reached), "{burn:#}");
+    assert!(reached >= number(&burn["sampled_ns"]), "{burn:#}");
+    let cause = stall["cause"].as_str().unwrap_or_default();
+    assert!(
+        cause.contains("stall_irqs_off") || cause.contains("interrupt"),
+        "{stall:#}"
+    );
+    assert!(number(&spare["worst_ns"]) < burnt, "{spare:#}");
+    assert!(number(&spare["reached_ns"]) < burnt, "{spare:#}");
+    for step in [burn, spare] {
+        assert_eq!(step["periods_left_out"], 0, "{step:#}");
+        let quantiles = step["quantiles"].as_array().unwrap();
+        let late: Vec<i64> = quantiles
+            .iter()
+            .map(|one| number(&one["late_ns"]))
+            .collect();
+        assert!(
+            late.is_sorted() && late[6] <= number(&step["worst_ns"]),
+            "{step:#}"
+        );
+        // The samples of the run are some of all arrivals.
+        assert!(
+            number(&step["sampled_ns"]) <= number(&step["worst_ns"]) + 1_000,
+            "{step:#}"
+        );
+    }
+    // Nothing of an aimed sample is in the run.
+    let again = scratch.run(&["verify", id, "--quiet"]);
+    assert_eq!(again.status, Some(0), "{}", again.stderr);
+}
