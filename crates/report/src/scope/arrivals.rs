@@ -33,7 +33,8 @@ pub struct Told {
 /// One step: a load, and what arrivals beside it come to.
 #[derive(Clone, Debug, Serialize)]
 struct Step {
-    step: u32,
+    #[serde(rename = "step")]
+    number: u32,
     recording: String,
     load: String,
     time_ns: Nanos,
@@ -127,7 +128,7 @@ fn step(run: &Run, all: &Arrivals, aimed: &Aimed) -> Step {
         shown(place, reached.map(|(_, reached)| reached))
     });
     Step {
-        step: recording.key.step,
+        number: recording.key.step,
         recording: recording.title(),
         load: recording.key.load.clone(),
         time_ns: all.time,

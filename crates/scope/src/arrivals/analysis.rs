@@ -594,7 +594,7 @@ fn apart(run: RunOf, period: &Period) -> Vec<RunOf> {
     let came = period.interrupts.iter().filter(within);
     let last = came
         .filter_map(|came| Some((came.to, came.scheduled?)))
-        .last();
+        .next_back();
     let Some((at, from_user)) = last.filter(|_| run.end.is_some()) else {
         return vec![run];
     };

@@ -90,7 +90,7 @@ impl Paths {
         let same = like(state.0);
         if exact.len() >= ENOUGH {
             exact
-        } else if same.len() >= ENOUGH || (same.len() > 0 && alike.clone().count() == 1) {
+        } else if same.len() >= ENOUGH || (!same.is_empty() && alike.clone().count() == 1) {
             same
         } else {
             let longest = alike.clone().max_by_key(|kind| like(**kind).len());

@@ -33,6 +33,10 @@ struct Open {
 }
 
 /// What of a block matters most of the time.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a property of its own"
+)]
 #[derive(Clone, Copy)]
 struct Shape {
     func: Func,
