@@ -197,7 +197,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         ],
     ),
     ("Judge more", &["extremes", "verify"]),
-    ("Explain more", &["survey", "audit", "bound"]),
+    ("Explain more", &["arrivals", "survey", "audit", "bound"]),
     ("Share", &["export", "import", "serve"]),
     (
         "Manage",
