@@ -310,7 +310,8 @@ mod tests {
     #[test]
     fn rows_that_say_something_else_ask_for_more_runs_and_so_do_other_runs() {
         let apart = pair(&LOW[..4], &HIGH[..4]);
-        let mixed = pair(&[1.0, 3.0, 5.0, 7.0], &[2.0, 4.0, 6.0, 8.0]);
+        // Four of its runs are further from the others than those of the row above.
+        let mixed = pair(&[1.0, 1e6, 1.1, 1.2e6], &[1.05, 1.1e6, 1.15, 1.3e6]);
         let few = Verdict::Undecided(TooFewRuns {
             have: (4, 4),
             needed: 5,

@@ -15,6 +15,9 @@ const SEED: u64 = 1;
 /// Rank sums are doubled, so that ties, which have the mean of their ranks, have whole ones.
 #[derive(Debug)]
 pub struct RankSum {
+    /// The figure of each run, those of the first side first: its logarithm, where all are
+    /// above zero.
+    figures: Vec<f64>,
     /// The doubled rank of each run, those of the first side first.
     ranks: Vec<usize>,
     /// How many runs the first side has.
@@ -37,7 +40,10 @@ impl RankSum {
             drawn(ranks.clone(), one.len())
         };
         let sums = shares.iter().enumerate();
+        let is_positive = all.iter().all(|one| *one > 0.0);
+        let figure = |one: f64| if is_positive { one.ln() } else { one };
         Self {
+            figures: all.into_iter().map(figure).collect(),
             ranks,
             size: one.len(),
             mean: sums.map(|(sum, share)| sum as f64 * share).sum(),
@@ -54,6 +60,38 @@ impl RankSum {
     /// side.
     pub fn p_of(&self, chosen: &[usize]) -> f64 {
         self.ps[chosen.iter().map(|run| self.ranks[*run]).sum::<usize>()]
+    }
+
+    /// How far apart the two sides are: the distance of their means, in standard deviations
+    /// within the sides. Divisions of one p are told apart by it.
+    pub fn apart(&self) -> f64 {
+        let own: Vec<usize> = (0..self.size).collect();
+        self.apart_of(&own)
+    }
+
+    /// The same of another division.
+    pub fn apart_of(&self, chosen: &[usize]) -> f64 {
+        let sums = |runs: &mut dyn Iterator<Item = f64>| {
+            runs.fold((0.0, 0.0), |(sum, squares), one| {
+                (sum + one, squares + one * one)
+            })
+        };
+        let (all, all_squares) = sums(&mut self.figures.iter().copied());
+        let (own, _) = sums(&mut chosen.iter().map(|run| self.figures[*run]));
+        let (size, others) = (
+            chosen.len() as f64,
+            (self.figures.len() - chosen.len()) as f64,
+        );
+        let (mean, other) = (own / size, (all - own) / others);
+        let distance = (mean - other).abs();
+        let within = all_squares - size * mean * mean - others * other * other;
+        // What rounding leaves of nothing is nothing.
+        let least = all_squares * 1e-12;
+        match (distance * distance > least, within > least) {
+            (false, _) => 0.0,
+            (true, false) => f64::INFINITY,
+            (true, true) => distance / (within / (size + others)).sqrt(),
+        }
     }
 
     /// How many runs the first side has, and how many both have.

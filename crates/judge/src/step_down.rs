@@ -8,6 +8,8 @@
 //! Source: P. H. Westfall and S. S. Young, *Resampling-Based Multiple Testing* (1993),
 //! algorithm 2.8 (step-down, smallest p).
 
+use std::cmp::Ordering;
+
 use statrs::function::factorial::binomial;
 
 use crate::rank_sum::RankSum;
@@ -26,23 +28,69 @@ pub struct Family<'a> {
     pub rows: Vec<(usize, &'a RankSum)>,
 }
 
+/// How unlikely a division is in a row, the least likely first: its p; and of divisions with
+/// the same p, those the sides of which are further apart.
+///
+/// The p of few runs has few values, and in each row two divisions have the smallest. What
+/// parts a planted difference from the two by which a row without any happens to be sorted is
+/// how far apart its sides are. Any order may be taken, as it looks at one division like at
+/// any other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Unlikely {
+    p: f64,
+    apart: f64,
+}
+
+impl Unlikely {
+    const NOT: Self = Self { p: 1.0, apart: 0.0 };
+
+    fn of(sum: &RankSum) -> Self {
+        let (p, apart) = (sum.p(), sum.apart());
+        Self { p, apart }
+    }
+
+    /// The one of another division, where it may be less likely than this.
+    fn of_division(&self, sum: &RankSum, chosen: &[usize]) -> Option<Self> {
+        let p = sum.p_of(chosen);
+        let apart = || sum.apart_of(chosen);
+        let other = (p <= self.p).then(|| Self { p, apart: apart() });
+        other.filter(|other| other.order(self).is_lt())
+    }
+
+    /// The less likely first.
+    fn order(&self, other: &Self) -> Ordering {
+        let by_p = self.p.total_cmp(&other.p);
+        by_p.then(other.apart.total_cmp(&self.apart))
+    }
+
+    /// Whether this is as unlikely as another, or more.
+    fn is_as(&self, other: &Self) -> bool {
+        let is_same = (self.p - other.p).abs() <= other.p * ROUNDING;
+        if is_same {
+            self.apart >= other.apart * (1.0 - ROUNDING)
+        } else {
+            self.p < other.p
+        }
+    }
+}
+
 /// Each row's p, adjusted: where it is at most the level, the difference counts, and among all
 /// rows one is wrong no more often than the level says. Each of `rows` rows is in one family.
 /// Families are divided by themselves; their chances add up, as in Holm's procedure.
 pub fn adjusted(families: &[Family<'_>], rows: usize) -> Vec<f64> {
-    let mut ps = vec![1.0; rows];
+    let mut observed = vec![Unlikely::NOT; rows];
     for (row, sum) in families.iter().flat_map(|family| &family.rows) {
-        ps[*row] = sum.p();
+        observed[*row] = Unlikely::of(sum);
     }
     let mut order: Vec<usize> = (0..rows).collect();
-    order.sort_by(|one, other| ps[*one].total_cmp(&ps[*other]));
+    order.sort_by(|one, other| observed[*one].order(&observed[*other]));
     let mut chances = vec![0.0; rows];
     for family in families {
-        family.add_chances(&order, &ps, &mut chances);
+        family.add_chances(&order, &observed, &mut chances);
     }
     let (mut adjusted, mut least) = (vec![1.0; rows], 0.0_f64);
     for row in order {
-        least = least.max(chances[row].max(ps[row]).min(1.0));
+        least = least.max(chances[row].max(observed[row].p).min(1.0));
         adjusted[row] = least;
     }
     adjusted
@@ -50,8 +98,8 @@ pub fn adjusted(families: &[Family<'_>], rows: usize) -> Vec<f64> {
 
 impl Family<'_> {
     /// To the chance of each row: how often a division makes one of the family's rows that are
-    /// no less likely, by its p, as unlikely as that row.
-    fn add_chances(&self, order: &[usize], ps: &[f64], chances: &mut [f64]) {
+    /// no less likely as unlikely as that row.
+    fn add_chances(&self, order: &[usize], observed: &[Unlikely], chances: &mut [f64]) {
         let Some((_, first)) = self.rows.first() else {
             return;
         };
@@ -62,15 +110,17 @@ impl Family<'_> {
             .map(|row| (*row, own(row).map(|(_, sum)| *sum)))
             .collect();
         let (size, all) = first.sizes();
-        let mut counts = vec![0_u32; ps.len()];
+        let mut counts = vec![0_u32; observed.len()];
         let mut divisions = Divisions::new(size, all);
         let mut tried: u32 = 0;
         while let Some(chosen) = divisions.next() {
             tried += 1;
-            let mut least = 1.0_f64;
+            let mut least = Unlikely::NOT;
             for (row, sum) in &order {
-                least = sum.map_or(least, |sum| least.min(sum.p_of(chosen)));
-                counts[*row] += u32::from(least <= ps[*row] * (1.0 + ROUNDING));
+                least = sum
+                    .and_then(|sum| least.of_division(sum, chosen))
+                    .unwrap_or(least);
+                counts[*row] += u32::from(least.is_as(&observed[*row]));
             }
         }
         // A division that was drawn by chance: the observed one is one of them.
@@ -189,6 +239,17 @@ mod tests {
         let alone = RankSum::of(&mixed().0, &mixed().1).p();
         // Two divisions set the first row apart, two others the second; the last pays for none.
         close(&of_one_family(&[apart(), mixed()]), &[4.0 / 70.0, alone]);
+    }
+
+    #[test]
+    fn a_row_that_is_far_apart_does_not_pay_for_rows_that_are_sorted_by_chance() {
+        let far = (vec![1.0, 1.1, 1.2, 1.3], vec![7.0, 7.1, 7.2, 7.3]);
+        let alone = RankSum::of(&mixed().0, &mixed().1).p();
+        // No division of the second row sets its sides as far apart.
+        let expected = [2.0 / 70.0, alone];
+        close(&of_one_family(&[far.clone(), mixed()]), &expected);
+        // The order of rows is none of their figures.
+        close(&of_one_family(&[mixed(), far]), &[alone, 2.0 / 70.0]);
     }
 
     #[test]

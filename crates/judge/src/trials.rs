@@ -118,6 +118,30 @@ pub const ALL: &[Trial] = &[
         },
     },
     Trial {
+        name: "a gate's median, p99 and worst of 6 rows, one with the effect, 5 runs against 5",
+        level: LEVEL,
+        finds: |random, effect| is_any_found(&gate(random, effect, 6, 5), 0),
+    },
+    Trial {
+        name: "the same of 2 rows, looked at after 5 and 10 runs",
+        level: LEVEL,
+        finds: |random, effect| {
+            let rows = gate(random, effect, 2, 10);
+            let looks = [(5, 2.0), (10, 4.0)];
+            looks.iter().any(|(runs, price)| {
+                let first = |all: &Vec<f64>| all[..*runs].to_vec();
+                let of_look = |row: &Pair| Pair {
+                    of: first(&row.of),
+                    than: first(&row.than),
+                    ..Pair::default()
+                };
+                let rows: Vec<Pair> = rows.iter().map(of_look).collect();
+                let found = compare_rows(&rows, &rule(LEVEL / price));
+                found.iter().any(|one| is_found(one.verdict))
+            })
+        },
+    },
+    Trial {
         name: "the typical of 10 runs keeps to a bound",
         level: LEVEL,
         finds: |random, effect| {
@@ -368,6 +392,41 @@ fn figures(random: &mut Rng, scale: f64, runs: usize) -> Vec<f64> {
         scale * worst * (BETWEEN_RUNS * normal(random)).exp()
     };
     (0..runs).map(worst).collect()
+}
+
+/// Median, p99 and worst of some measurements of two subjects, so many runs of each; in the
+/// first of them the first subject takes `effect` times as long.
+fn gate(random: &mut Rng, effect: f64, rows: usize, runs: usize) -> Vec<Pair> {
+    let row = |number: usize| {
+        let scale = if number == 0 { effect } else { 1.0 };
+        let [of, than] = [scale, 1.0].map(|scale| {
+            let run = |_: usize| three_figures(random, scale);
+            (0..runs).map(run).collect::<Vec<_>>()
+        });
+        [0, 1, 2].map(|figure| Pair {
+            of: of.iter().map(|run| run[figure]).collect(),
+            than: than.iter().map(|run| run[figure]).collect(),
+            ..Pair::default()
+        })
+    };
+    (0..rows).flat_map(row).collect()
+}
+
+/// Median, p99 and worst of the samples of a run, as those of [`figures`] are made.
+fn three_figures(random: &mut Rng, scale: f64) -> [f64; 3] {
+    let scale = scale * (BETWEEN_RUNS * normal(random)).exp();
+    let mut samples: Vec<f64> = Vec::with_capacity(2 * SAMPLES);
+    let mut sample = 0.0;
+    for _ in 0..2 * SAMPLES {
+        sample = 0.5 * sample + exponential(random);
+        samples.push(scale * sample);
+    }
+    samples.sort_by(f64::total_cmp);
+    [
+        samples[SAMPLES],
+        samples[2 * SAMPLES - 2],
+        samples[2 * SAMPLES - 1],
+    ]
 }
 
 /// The bound that the typical run is below by the effect. The median of what [`figures`]
