@@ -123,11 +123,11 @@ pub const ALL: &[Trial] = &[
         finds: |random, effect| is_any_found(&gate(random, effect, 6, 5), 0),
     },
     Trial {
-        name: "the same of 2 rows, looked at after 5 and 10 runs",
+        name: "the same of 2 rows, looked at after 5 and 8 runs",
         level: LEVEL,
         finds: |random, effect| {
-            let rows = gate(random, effect, 2, 10);
-            let looks = [(5, 2.0), (10, 4.0)];
+            let rows = gate(random, effect, 2, 8);
+            let looks = [(5, 2.0), (8, 4.0)];
             looks.iter().any(|(runs, price)| {
                 let first = |all: &Vec<f64>| all[..*runs].to_vec();
                 let of_look = |row: &Pair| Pair {

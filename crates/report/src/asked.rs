@@ -34,6 +34,29 @@ impl Asked {
         })
     }
 
+    /// One that stands for this share of all samples: the worst of all runs, or the one of
+    /// their middle run.
+    pub fn of_share<'a>(
+        key: &RecordingKey,
+        share: f64,
+        sides: [&mut dyn Iterator<Item = &'a Run>; 2],
+    ) -> Option<Self> {
+        let [here, there] = sides.map(|runs| {
+            let mut found = with_values(runs, key, share);
+            found.sort_by_key(|(_, value)| *value);
+            // Of equal ones the first.
+            let most = found.last()?.1;
+            let worst = found.iter().position(|(_, value)| *value == most)?;
+            let at = if share >= 1.0 { worst } else { found.len() / 2 };
+            Some(found[at].0.id.clone())
+        });
+        Some(Self {
+            key: key.clone(),
+            share,
+            runs: [here?, there?],
+        })
+    }
+
     /// Its name: `worst`, `median`, `p99.9`.
     pub fn figure(&self) -> String {
         match self.share {
@@ -71,18 +94,22 @@ fn share_of(limit: &Limit) -> f64 {
 
 /// The run in which that sample is as long as in the middle one of all runs.
 pub fn middle_run<'a>(runs: &'a [Run], key: &RecordingKey, share: f64) -> Option<&'a Run> {
-    let mut found = with_values(runs, key, share);
+    let mut found = with_values(&mut runs.iter(), key, share);
     found.sort_by_key(|(_, value)| *value);
     found.get(found.len() / 2).map(|(run, _)| *run)
 }
 
 /// The run in which that sample is longest; of equals the first.
 fn worst_run<'a>(runs: &'a [Run], key: &RecordingKey, share: f64) -> Option<&'a Run> {
-    let found = with_values(runs, key, share).into_iter().rev();
+    let found = with_values(&mut runs.iter(), key, share).into_iter().rev();
     found.max_by_key(|(_, value)| *value).map(|(run, _)| run)
 }
 
-fn with_values<'a>(runs: &'a [Run], key: &RecordingKey, share: f64) -> Vec<(&'a Run, Nanos)> {
+fn with_values<'a>(
+    runs: &mut dyn Iterator<Item = &'a Run>,
+    key: &RecordingKey,
+    share: f64,
+) -> Vec<(&'a Run, Nanos)> {
     let of_run = |run: &'a Run| {
         let own = recording(run, key)?;
         let worst = || own.worst.first().map(|sample| sample.value);
@@ -93,7 +120,7 @@ fn with_values<'a>(runs: &'a [Run], key: &RecordingKey, share: f64) -> Vec<(&'a 
         };
         Some((run, value?))
     };
-    runs.iter().filter_map(of_run).collect()
+    runs.filter_map(of_run).collect()
 }
 
 fn recording<'a>(run: &'a Run, key: &RecordingKey) -> Option<&'a Recording> {

@@ -16,9 +16,10 @@ use crate::stats::{Stats, supports};
 use crate::views::{self, Tone};
 
 pub use json::{comparison_json, verdict as verdict_json};
+pub(crate) use refusal::of_two;
 pub use refusal::{Refusal, difference, plans as plan_difference};
 pub use text::comparison_text;
-pub(crate) use verdicts::{against_first, of_pair};
+pub(crate) use verdicts::{against_first, found, of_pair};
 pub use verdicts::{name as verdict_name, sentences as verdict_sentences, told as verdict_told};
 
 /// Runs that may be compared. Where one subject has two runs with one seed, each run is a
@@ -264,7 +265,8 @@ fn time(
     }
 }
 
-fn word(column: &Column<'_>, row: &Measurement, finding: &FindingView) -> Cell {
+/// What a probe told, if it did so in all runs of a subject alike.
+pub(crate) fn word(column: &Column<'_>, row: &Measurement, finding: &FindingView) -> Cell {
     let Found::Measured { found, .. } = column.cell(row) else {
         return Cell::Absent(stats(column, row).err().unwrap_or_default());
     };

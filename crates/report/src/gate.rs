@@ -2,22 +2,31 @@
 //! Whether kernels behave as the runs of a baseline did: by digest, and where that differs,
 //! what differs, and whether it is worse.
 
+mod figures;
+mod gaps;
 mod json;
 mod page;
+mod side;
 mod text;
 
-use punctual_judge::{Comparison as Judged, Difference, Rule, Verdict};
-use punctual_model::Run;
+use punctual_judge::{Difference, Rule};
+use punctual_model::{Nanos, Run};
 
-use crate::compare::{Cell, Comparable, Comparison, Digests, Refusal, Section, compare_by};
-use crate::matrix::{Matrix, Measurement};
+use crate::compare::{Cell, Refusal, found, of_two, word};
+use crate::matrix::{Column, Measurement, rows_of};
 use crate::scope::Story;
 
+pub use figures::Judged;
+pub use gaps::{Gap, gaps};
 pub use json::gate_json;
 pub(crate) use page::why_page;
-pub use page::{gate_page, gated_page};
-pub use text::gate_text;
+pub use page::{gate_page, gated_page, page_runs};
+pub use side::Side;
+pub use text::{Detail, gate_text, title};
 pub(crate) use text::{differs, why_text};
+
+/// The smallest change that matters, as a share of a median, where nobody says another.
+pub const TOLERANCE: f64 = 0.01;
 
 /// How something stands to its baseline; the worse, the greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,6 +35,8 @@ pub enum Standing {
     Unchanged,
     /// Lower, or not higher by as much as is worth finding.
     NotWorse,
+    /// Higher, by less than what matters.
+    Tolerated,
     /// It cannot be told.
     Undecided,
     /// Higher.
@@ -38,6 +49,7 @@ impl Standing {
         match self {
             Self::Unchanged => "unchanged",
             Self::NotWorse => "not worse",
+            Self::Tolerated => "changed, within tolerance",
             Self::Undecided => "undecided",
             Self::Worse => "worse",
         }
@@ -53,6 +65,12 @@ pub struct Gate {
     pub baseline: String,
     /// One for each subject; never none.
     pub subjects: Vec<Gated>,
+    /// The smallest change that matters, as a share of a median.
+    pub tolerance: f64,
+    /// The command that does the same again; `None` where nobody knows it.
+    pub again: Option<String>,
+    /// The command that decides what further seeds can decide.
+    pub decide: Option<String>,
 }
 
 impl Gate {
@@ -60,6 +78,18 @@ impl Gate {
     pub fn standing(&self) -> Standing {
         let all = self.subjects.iter().map(|one| one.standing);
         all.max().unwrap_or(Standing::Undecided)
+    }
+
+    /// The command that decides a row, where it is undecided and further seeds may decide it.
+    pub fn decides(&self, row: &Row) -> Option<&str> {
+        let command = self.decide.as_deref();
+        command.filter(|_| row.needs_runs())
+    }
+
+    /// Whether something is undecided that further runs could decide: a gap stays one.
+    pub fn needs_runs(&self) -> bool {
+        let rows = self.subjects.iter().flat_map(|one| &one.rows);
+        rows.into_iter().any(Row::needs_runs)
     }
 }
 
@@ -70,18 +100,20 @@ pub struct Gated {
     pub subject: String,
     /// How it stands.
     pub standing: Standing,
+    /// What was compared: the baseline's side, and this one.
+    pub sides: [Side; 2],
     /// Runs with one seed, there and here.
     pub pairs: Vec<Pair>,
     /// Seeds of the baseline that were not measured: the machine is the same, and so the same
     /// would come of them.
     pub implied: Vec<u64>,
-    /// Each measurement; none where all is unchanged.
+    /// Each measurement; where all is unchanged, those only that were not measured.
     pub rows: Vec<Row>,
     /// How sure the verdicts are.
     pub rule: Rule,
     /// What must be known to read it rightly.
     pub notes: Vec<String>,
-    /// The worst of what got worse, explained.
+    /// The sample that stands for what got worse, or may have, explained here and there.
     pub why: Option<Why>,
 }
 
@@ -103,98 +135,132 @@ pub struct Pair {
 pub struct Row {
     /// The measurement.
     pub row: Measurement,
-    /// How it stands.
+    /// How it stands: as the worst of its figures, or undecided where something is missing.
     pub standing: Standing,
-    /// Run by run: lower, higher, not separated; `None` where no figure leads.
-    pub judged: Option<Judged>,
+    /// Median, p99 and worst, as far as there are samples for them: the one that leads last.
+    pub figures: Vec<Judged>,
     /// Why it cannot be told, where no figure says so.
     pub gap: Option<String>,
     /// What differs, by seed.
     pub differences: Vec<(u64, Difference)>,
 }
 
-/// The worst samples of what got worse, here and there.
+impl Row {
+    /// The figure that tells why the row stands as it does: of several the most usual.
+    pub fn decisive(&self) -> Option<&Judged> {
+        let mut figures = self.figures.iter();
+        figures.find(|figure| figure.standing == self.standing)
+    }
+
+    /// Whether further seeds may decide it.
+    fn needs_runs(&self) -> bool {
+        let is_open = |figure: &Judged| figure.standing == Standing::Undecided;
+        self.gap.is_none() && self.standing == Standing::Undecided && {
+            self.figures.iter().any(is_open)
+        }
+    }
+}
+
+/// The samples that stand for a row, here and there.
 #[derive(Debug)]
 pub struct Why {
     /// The number of its row.
     pub row: usize,
-    /// The run, and the story of its worst sample.
+    /// The run, and the story of its sample.
     pub here: (Run, Story),
     /// The same of the baseline.
     pub there: (Run, Story),
 }
 
-/// The rule for each of several subjects that differ from their baselines: all together are
-/// told worse where they are not no more often than its level says.
-pub fn rule_of_each(subjects: usize) -> Rule {
-    let rule = Rule::default();
-    Rule {
-        level: rule.level / subjects.max(1) as f64,
-        ..rule
+/// By what is judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// How sure a verdict is to be.
+    pub rule: Rule,
+    /// The smallest change that matters, as a share of a median.
+    pub tolerance: f64,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self {
+            rule: Rule::default(),
+            tolerance: TOLERANCE,
+        }
     }
 }
 
+/// The rule for each of several subjects that differ from their baselines: all together are
+/// told worse where they are not no more often than its level says.
+pub fn rule_of_each(subjects: usize) -> Rule {
+    Rule::default().share(subjects)
+}
+
 /// Whether each run has the digest of the baseline's with its seed.
-pub fn is_unchanged(there: &[Run], here: &[Run]) -> bool {
+pub fn is_unchanged(there: &[&Run], here: &[&Run]) -> bool {
     let pairs = pairs(there, here);
     !pairs.is_empty() && pairs.len() == here.len() && pairs.iter().all(|pair| pair.is_equal)
 }
 
-/// Compares a subject's runs with those of its baseline by a rule. `implied` are the seeds of
-/// the baseline of which nothing else can come.
+/// Compares a subject's runs with those of its baseline. `implied` are the seeds of the
+/// baseline of which nothing else can come.
+///
+/// What was not measured on either side is undecided, also where all digests are equal: they
+/// are those of the rest.
 ///
 /// # Errors
 /// Where these runs did not measure the same.
-pub fn gated(there: &[Run], here: &[Run], implied: Vec<u64>, rule: Rule) -> Result<Gated, Refusal> {
-    let subject = here.first().map_or("", |run| &run.subject.name).to_owned();
-    let pairs = pairs(there, here);
-    let mut gated = Gated {
-        subject,
-        standing: Standing::Unchanged,
-        pairs,
-        implied,
-        rows: Vec::new(),
-        rule,
-        notes: Vec::new(),
-        why: None,
-    };
-    let comparable = Comparable::new([renamed(there, &gated.subject), here.to_vec()].concat())?;
-    if is_unchanged(there, here) {
-        return Ok(gated);
+pub fn gated(
+    there: &[&Run],
+    here: &[&Run],
+    implied: Vec<u64>,
+    terms: &Terms,
+) -> Result<Gated, Refusal> {
+    let all: Vec<&Run> = there.iter().chain(here).copied().collect();
+    for other in all.iter().skip(1) {
+        if let Some(what) = of_two(all[0], other) {
+            return Err(Refusal::of_two(all[0], other, &what));
+        }
     }
-    let comparison = compare_by(&comparable, rule);
-    let matrix = Matrix::new(comparable.runs());
-    let sections = comparison.sections.iter();
-    gated.rows = sections.map(|one| row(&comparison, one, &matrix)).collect();
-    gated.standing = gated
-        .rows
-        .iter()
-        .map(|row| row.standing)
-        .max()
-        .unwrap_or(Standing::Undecided);
-    if comparison.digests.get(1) == Some(&Digests::Equal) {
-        gated.standing = Standing::Unchanged;
+    let missing = gaps::of_sides(there, here);
+    let is_unchanged = is_unchanged(there, here);
+    let mut rows = Vec::new();
+    let mut notes = Vec::new();
+    if let (false, Some(own), Some(other)) = (
+        is_unchanged,
+        Column::of("here", here),
+        Column::of("baseline", there),
+    ) {
+        rows = figures::rows(&rows_of(&all), &own, &other, terms);
+        notes = side::notes(&all);
     }
-    gated.notes = comparison.notes;
-    Ok(gated)
-}
-
-/// The baseline's runs as a subject of their own.
-fn renamed(there: &[Run], subject: &str) -> Vec<Run> {
-    let name = if subject == "baseline" {
-        "the baseline"
+    gaps::put(&mut rows, &missing);
+    let least = if is_unchanged {
+        Standing::Unchanged
     } else {
-        "baseline"
+        // What differs, and is in no row.
+        Standing::NotWorse
     };
-    let mut runs = there.to_vec();
-    for run in &mut runs {
-        name.clone_into(&mut run.subject.name);
-    }
-    runs
+    let standing = rows.iter().map(|row| row.standing).max();
+    let standing = match (standing, is_unchanged) {
+        (None, false) => Standing::Undecided,
+        (standing, _) => standing.map_or(least, |standing| standing.max(least)),
+    };
+    Ok(Gated {
+        subject: here.first().map_or("", |run| &run.subject.name).to_owned(),
+        standing,
+        sides: [Side::of(there), Side::of(here)],
+        pairs: pairs(there, here),
+        implied,
+        rows,
+        rule: terms.rule,
+        notes,
+        why: None,
+    })
 }
 
-fn pairs(there: &[Run], here: &[Run]) -> Vec<Pair> {
-    let pair = |here: &Run| {
+fn pairs(there: &[&Run], here: &[&Run]) -> Vec<Pair> {
+    let pair = |here: &&Run| {
         let there = there.iter().find(|there| there.seed == here.seed)?;
         let both = (there.digest(), here.digest());
         Some(Pair {
@@ -207,72 +273,66 @@ fn pairs(there: &[Run], here: &[Run]) -> Vec<Pair> {
     here.iter().filter_map(pair).collect()
 }
 
-fn row(comparison: &Comparison, section: &Section, matrix: &Matrix<'_>) -> Row {
-    let [there, here] = [0, 1].map(|at| matrix.columns[at].found(&section.row));
+/// What differs of a measurement, by seed; of a probe that tells words, which of them do.
+fn differences(
+    row: &Measurement,
+    own: &Column<'_>,
+    other: &Column<'_>,
+) -> (Vec<(u64, Difference)>, Option<String>) {
+    let [there, here] = [other, own].map(|column| found(column, row));
     let mut differences = Vec::new();
     for here in &here {
-        let there = there.iter().find(|there| there.run.seed == here.run.seed);
-        let difference = there.and_then(|there| {
-            Difference::of((there.run, there.recording), (here.run, here.recording))
-        });
-        differences.extend(difference.map(|difference| (here.run.seed, difference)));
+        let there = there.iter().find(|there| there.0.seed == here.0.seed);
+        let difference = there.and_then(|there| Difference::of(*there, *here));
+        differences.extend(difference.map(|difference| (here.0.seed, difference)));
     }
-    let judged = section.verdicts[1];
-    let gap = gap(section);
-    let standing = match (&gap, judged) {
-        (Some(_), _) => Standing::Undecided,
-        (None, Some(judged)) => standing(&judged, &comparison.rule),
-        (None, None) if differences.is_empty() => Standing::Unchanged,
-        (None, None) => Standing::NotWorse,
-    };
-    Row {
-        row: section.row.clone(),
-        standing,
-        judged,
-        gap,
-        differences,
-    }
-}
-
-/// What is missing here, or told otherwise than there.
-fn gap(section: &Section) -> Option<String> {
-    let (there, here) = (&section.cells[0], &section.cells[1]);
-    let mut cells = section.figures.iter().zip(there.iter().zip(here));
-    cells.find_map(|(figure, (there, here))| match (there, here) {
-        (Cell::Absent(_), Cell::Absent(_)) => None,
-        (_, Cell::Absent(why)) => Some(format!("{figure}: {why}")),
-        (Cell::Absent(why), _) => Some(format!("{figure}: {why} in the baseline")),
-        (Cell::Word(there), Cell::Word(here)) if there != here => {
-            Some(format!("{figure}: {here}, where the baseline has {there}"))
+    let findings = row.view().findings(&row.variant);
+    let mut told = findings.filter_map(|finding| {
+        let [there, here] = [other, own].map(|column| word(column, row, finding));
+        let label = finding.label;
+        match (there, here) {
+            (Cell::Word(there), Cell::Word(here)) if there != here => {
+                Some(format!("{label}: {here}, where the baseline has {there}"))
+            }
+            (Cell::Absent(there), Cell::Word(_)) => {
+                Some(format!("{label}: {there} in the baseline"))
+            }
+            (Cell::Word(_), Cell::Absent(here)) => Some(format!("{label}: {here}")),
+            _ => None,
         }
-        _ => None,
-    })
-}
-
-/// *Not worse* is shown, not assumed: the ratio's upper bound is below the smallest effect
-/// worth finding.
-fn standing(judged: &Judged, rule: &Rule) -> Standing {
-    let bounds = judged.ratio.and_then(|ratio| ratio.bounds);
-    match judged.verdict {
-        Verdict::Identical => Standing::Unchanged,
-        Verdict::Higher => Standing::Worse,
-        Verdict::Lower => Standing::NotWorse,
-        _ if bounds.is_some_and(|(_, high)| high <= rule.effect) => Standing::NotWorse,
-        Verdict::NotSeparated { .. } | Verdict::Undecided(_) => Standing::Undecided,
-    }
+    });
+    let told = told.next();
+    (differences, told)
 }
 
 impl Gated {
-    /// The number of the row that got worse by most.
+    /// The number of the row that tells most: of those that got worse the one that did by
+    /// most; else of those that are undecided.
     pub fn worst(&self) -> Option<usize> {
-        let ratio = |row: &Row| row.judged.and_then(|judged| Some(judged.ratio?.estimate));
-        let worse = self.rows.iter().enumerate();
-        let worse = worse.filter(|(_, row)| row.standing == Standing::Worse);
-        let by_most = worse.max_by(|(_, one), (_, other)| {
-            let [one, other] = [one, other].map(|row| ratio(row).unwrap_or(f64::INFINITY));
-            one.total_cmp(&other)
+        if self.standing < Standing::Undecided {
+            return None;
+        }
+        let ratio = |row: &Row| {
+            let figures = row.figures.iter();
+            let own = figures.filter(|figure| figure.standing == row.standing);
+            own.filter_map(Judged::ratio).fold(0.0, f64::max)
+        };
+        let own = self.rows.iter().enumerate();
+        let own = own.filter(|(_, row)| row.standing == self.standing);
+        // Of equals the first: the order in which they were measured.
+        let by_most = own.rev().max_by(|(_, one), (_, other)| {
+            let is_measured = |row: &Row| row.gap.is_none();
+            (is_measured(one).cmp(&is_measured(other))).then(ratio(one).total_cmp(&ratio(other)))
         });
         by_most.map(|(number, _)| number)
+    }
+
+    /// The row and the share of its samples that is worth an explanation: the median where
+    /// that got worse, else p99 or the worst sample.
+    pub fn to_explain(&self) -> Option<(usize, f64)> {
+        let number = self.worst()?;
+        let figure = self.rows[number].decisive()?;
+        Some((number, figure.share))
     }
 
     /// What was found, in one sentence.
@@ -287,7 +347,7 @@ impl Gated {
             pairs.map(|pair| pair.seed).collect()
         };
         let (equal, other) = (of(true), of(false));
-        if self.standing == Standing::Unchanged {
+        if other.is_empty() && !equal.is_empty() {
             let implied = match self.implied.as_slice() {
                 [] => String::new(),
                 seeds => format!(
@@ -306,6 +366,13 @@ impl Gated {
         }
         parts.join("; ")
     }
+}
+
+/// The middle one of some times; of an even number the smaller of the two.
+fn middle(mut times: Vec<Nanos>) -> Option<Nanos> {
+    times.sort_unstable();
+    let at = times.len().checked_sub(1)? / 2;
+    times.get(at).copied()
 }
 
 #[cfg(test)]

@@ -137,6 +137,17 @@ impl Measurement {
 }
 
 impl<'a> Column<'a> {
+    /// Runs of one subject, under a name; `None` of no run.
+    pub fn of(name: &str, runs: &[&'a Run]) -> Option<Self> {
+        let first = *runs.first()?;
+        Some(Self {
+            name: name.to_owned(),
+            subject: &first.subject,
+            clock: first.clock(),
+            runs: runs.to_vec(),
+        })
+    }
+
     /// Whether its times are virtual.
     pub fn is_virtual(&self) -> bool {
         self.clock.is_some()
@@ -225,7 +236,7 @@ impl<'a> Matrix<'a> {
     pub fn new(runs: &'a [Run]) -> Self {
         Self {
             columns: columns(runs),
-            rows: rows(runs),
+            rows: rows_of(&runs.iter().collect::<Vec<_>>()),
         }
     }
 
@@ -338,7 +349,8 @@ fn turns(column: &Column<'_>) -> String {
     turn.map_or_else(String::new, |turn| format!("turns of {turn} µs"))
 }
 
-fn rows(runs: &[Run]) -> Vec<Measurement> {
+/// What some runs measured, or should have measured, in order of first appearance.
+pub fn rows_of(runs: &[&Run]) -> Vec<Measurement> {
     let recorded = runs.iter().flat_map(|run| &run.recordings);
     let mut rows = distinct(recorded.map(Measurement::of));
     gather_steps(&mut rows);

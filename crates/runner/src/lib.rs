@@ -54,6 +54,7 @@ mod companion;
 mod data_files;
 pub mod documents;
 mod error;
+pub mod gate;
 pub mod import;
 pub mod limits;
 pub mod loads;

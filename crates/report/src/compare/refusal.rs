@@ -20,6 +20,14 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
+impl Refusal {
+    /// Two runs that did not measure the same.
+    pub(crate) fn of_two(one: &Run, other: &Run, what: &str) -> Self {
+        let (one, other) = (&one.id, &other.id);
+        Self(format!("{one} and {other} cannot be compared: {what}"))
+    }
+}
+
 /// Every run must have finished, and measured what the first did, in the same kind of time.
 pub fn check(runs: &[Run]) -> Result<(), Refusal> {
     for run in runs {

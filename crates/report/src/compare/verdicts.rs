@@ -60,7 +60,7 @@ pub fn of_pair(
 
 /// What whole runs have of a measurement; of runs that are the same, being of one seed in
 /// virtual time, the first.
-fn found<'a>(column: &Column<'a>, row: &Measurement) -> Vec<(&'a Run, &'a Recording)> {
+pub fn found<'a>(column: &Column<'a>, row: &Measurement) -> Vec<(&'a Run, &'a Recording)> {
     let mut kept: Vec<(&Run, &Recording)> = Vec::new();
     for Measured { run, recording } in column.found(row) {
         let is_same = |(other, _): &(&Run, _)| run.is_virtual() && other.seed == run.seed;

@@ -5,33 +5,43 @@ use maud::{Markup, html};
 use punctual_model::Run;
 use punctual_published::Document;
 
-use super::text::{in_all, row_lines};
-use super::{Gate, Gated, Standing, Why};
+use super::text::{Detail, row_lines};
+use super::{Gate, Gated, Row, Standing, Why};
+use crate::compare::verdict_told;
 use crate::page::{beneath, untested};
 use crate::scope::page::{Other, compared};
 use crate::scope::told;
 use crate::shell::{Chapter, Page, wide};
 
-/// The page about a gate; `runs` are all that it compared.
+/// The page about a gate; `runs` are all that it compared, as [`page_runs`] names them.
 pub fn gate_page(gate: &Gate, runs: &[Run], documents: &[Document]) -> String {
     gated_page(gate, runs, documents).html()
 }
 
+/// The runs of both sides, those of the baseline under a name of their own.
+pub fn page_runs(there: Vec<Run>, here: Vec<Run>) -> Vec<Run> {
+    let mut runs = there;
+    for run in &mut runs {
+        run.subject.name = format!("baseline {}", run.subject.name);
+    }
+    runs.extend(here);
+    runs
+}
+
 /// The same, before it is text.
 pub fn gated_page(gate: &Gate, runs: &[Run], documents: &[Document]) -> Page {
-    let title = format!("Punctual: {}", in_all(gate).trim_end_matches('.'));
+    let title = format!("Punctual: {}", super::title(gate));
     let lead = html! { @for one in &gate.subjects {
         p.lead { (one.subject) ": " (one.standing.name()) "; " (one.sentence()) "." }
     } };
+    let whys = gate.subjects.iter().filter_map(|one| one.why.as_ref());
     let mut chapters = vec![
         Chapter::new("Verdicts", verdicts(gate)),
-        Chapter::new(
-            "Why",
-            html! { @for why in gate.subjects.iter().filter_map(|one| one.why.as_ref()) { (why_page(why)) } },
-        ),
+        Chapter::new("Why", html! { @for why in whys { (why_page(why)) } }),
         Chapter::new("What was not tested", untested::untested(runs, None)),
     ];
     chapters.extend(beneath(runs, documents));
+    chapters.push(Chapter::new("Which runs were compared", pairs(gate)));
     Page {
         title,
         lead,
@@ -41,38 +51,73 @@ pub fn gated_page(gate: &Gate, runs: &[Run], documents: &[Document]) -> Page {
 
 fn verdicts(gate: &Gate) -> Markup {
     html! {
-        (wide(&html! { table.text.kept {
-            thead { tr { th { "subject" } th { "seed" } th { "baseline" } th { "run" } th { "digests" } } }
-            tbody { @for one in &gate.subjects { @for pair in &one.pairs { tr {
-                td { (one.subject) } td.number { (pair.seed) } td { (pair.there) } td { (pair.here) }
-                td { @if pair.is_equal { "equal" } @else { "different" } }
-            } } } }
-        } }))
-        @for one in &gate.subjects { @if !one.rows.is_empty() { (rows(one)) } }
+        @for one in &gate.subjects {
+            h3 { (one.subject) }
+            @let [before, after] = &one.sides;
+            p.soft { "Before: " (before.told()) ". After: " (after.told()) ". " (after.machine) "." }
+            @if !one.rows.is_empty() { (rows(gate, one)) }
+        }
+        @if let Some(command) = gate.decide.as_ref().filter(|_| gate.needs_runs()) {
+            p { "To decide what is undecided:" }
+            pre { (command) }
+        }
+        @if let Some(command) = &gate.again { p { "To do it again:" } pre { (command) } }
     }
 }
 
-fn rows(one: &Gated) -> Markup {
+fn rows(gate: &Gate, one: &Gated) -> Markup {
     html! {
-        h3 { (one.subject) }
         p.soft {
-            "Run by run, at " (one.rule.confidence_percent()) " % over all rows; not worse is what "
-            "is less than " (one.rule.effect) " times the baseline's for certain."
+            "Figures of the middle run of each side, judged run by run at "
+            (one.rule.confidence_percent()) " % over all figures. Not worse is what is less than "
+            (one.rule.effect) " times the baseline's for certain; tolerated is what is higher by "
+            (gate.tolerance * 100.0) " % of the baseline's median at most."
         }
-        (wide(&html! { table.text.kept { tbody { @for row in &one.rows { tr {
-            td.free { @for (depth, line) in row_lines(one, row) {
-                @if depth == 1 { span class=(class(row.standing)) { (line) } }
-                @else { br; (line) }
-            } }
-        } } } } }))
+        (wide(&html! { table.text.kept {
+            thead { tr { th { "measurement" } th { "figure" } th { "before" } th { "after" }
+                th { "ratio" } th { "verdict" } } }
+            tbody { @for row in &one.rows { (figures(one, row)) } }
+        } }))
         ul.plain { @for note in &one.notes { li { (note) } } }
     }
+}
+
+/// A line for each figure; then what differs, or is missing.
+fn figures(one: &Gated, row: &Row) -> Markup {
+    let (title, told) = (row.row.title(), row_lines(row, Detail::Samples));
+    let told = told.into_iter().filter(|(depth, _)| *depth > 1);
+    html! {
+        @for (number, figure) in row.figures.iter().enumerate() { tr {
+            td.free { @if number == 0 { (title) } }
+            td { (figure.name) }
+            td.number { (figure.there) }
+            td.number { (figure.here) }
+            td.free { (verdict_told(&figure.compared, &one.rule)) }
+            td class=(class(figure.standing)) { (figure.standing.name()) }
+        } }
+        @if row.figures.is_empty() || row.gap.is_some() { tr {
+            td.free { @if row.figures.is_empty() { (title) } }
+            td.free colspan="4" { (row.gap.as_deref().unwrap_or_default()) }
+            td class=(class(row.standing)) { (row.standing.name()) }
+        } }
+        @for (_, line) in told { tr { td {} td.free.soft colspan="5" { (line) } } }
+    }
+}
+
+fn pairs(gate: &Gate) -> Markup {
+    wide(&html! { table.text.kept {
+        thead { tr { th { "subject" } th { "seed" } th { "baseline" } th { "run" } th { "digests" } } }
+        tbody { @for one in &gate.subjects { @for pair in &one.pairs { tr {
+            td { (one.subject) } td.number { (pair.seed) } td { (pair.there) } td { (pair.here) }
+            td { @if pair.is_equal { "equal" } @else { "different" } }
+        } } } }
+    } })
 }
 
 /// The class of the style sheet for a standing.
 fn class(standing: Standing) -> &'static str {
     match standing {
-        Standing::Unchanged | Standing::NotWorse => "low",
+        Standing::Unchanged | Standing::NotWorse | Standing::Tolerated => "low",
         Standing::Undecided => "gap",
         Standing::Worse => "high",
     }

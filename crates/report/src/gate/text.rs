@@ -1,87 +1,286 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! A gate's verdict for terminals.
+//! A gate's verdict for terminals, and for mail.
 
-use punctual_judge::Difference;
+use punctual_judge::{Difference, Verdict};
 use punctual_model::Nanos;
 
-use super::{Gate, Gated, Row, Standing, Why};
-use crate::compare::verdict_told;
+use super::{Gate, Gated, Judged, Row, Side, Standing, Why};
+use crate::repeat::quoted;
 use crate::scope::page::Other;
 use crate::scope::{self, told};
-use crate::text::{clean, thousands, wrap};
+use crate::text::{Lines, clean, thousands, times, wrap};
 
-/// Each subject with what differs, and the verdict of all; no line longer than `width`, but
-/// for tables of functions.
-pub fn gate_text(gate: &Gate, width: usize) -> String {
-    let mut lines = Vec::new();
+/// Lines that are to be mailed have no more columns.
+const MAIL: usize = 72;
+/// So few samples that differ are told one by one without being asked for.
+const FEW: u64 = 10;
+/// How many functions are named that take longer than in the baseline.
+const FUNCTIONS: usize = 3;
+
+/// A space at which no line is broken.
+pub(super) const KEPT: char = '\u{a0}';
+
+/// How much is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// What can be mailed: the verdict on each figure, and what is to blame.
+    Short,
+    /// Also which samples differ, with each seed, and all functions on the way of the sample
+    /// that is explained.
+    Samples,
+}
+
+/// What came of it in one line, what was compared, each figure before and after, what is to
+/// blame, and how to repeat it; no line longer than `width`, but for commands.
+pub fn gate_text(gate: &Gate, width: usize, detail: Detail) -> String {
+    let mut lines = Lines::new(width.min(MAIL));
+    lines.wrap(&clean(&title(gate)), "", "  ");
     for one in &gate.subjects {
-        let head = format!(
-            "{}: {}; {}.",
-            one.subject,
-            one.standing.name(),
-            one.sentence()
-        );
-        lines.extend(wrap(&clean(&head), "", "  ", width));
-        for row in &one.rows {
-            for (depth, text) in row_lines(one, row) {
-                let indent = "  ".repeat(depth);
-                lines.extend(wrap(
-                    &clean(&text),
-                    &indent,
-                    &(indent.clone() + "  "),
-                    width,
-                ));
-            }
-        }
-        for note in &one.notes {
-            lines.extend(wrap(&clean(note), "  ", "    ", width));
-        }
-        lines.push(String::new());
-        if let Some(why) = &one.why {
-            let head = format!(
-                "The worst of {}, here ({}) and in the baseline ({}):",
-                one.rows[why.row].row.title(),
-                why.here.0.id,
-                why.there.0.id
-            );
-            lines.extend(wrap(&clean(&head), "", "  ", width));
-            lines.extend(why_text(why, width).trim_end().lines().map(str::to_owned));
-            lines.push(String::new());
+        lines.line("");
+        put_subject(gate, one, detail, &mut lines);
+        if let (Detail::Samples, Some(why)) = (detail, &one.why) {
+            lines.line("");
+            lines.line(why_text(why, width).trim_end().to_owned());
         }
     }
-    lines.extend(wrap(&clean(&in_all(gate)), "", "  ", width));
-    lines.join("\n") + "\n"
+    lines.line("");
+    if let Some(command) = gate.decide.as_ref().filter(|_| gate.needs_runs()) {
+        lines.line("to decide what is undecided:");
+        lines.line(format!("  {}", clean(command)));
+    }
+    if let Some(command) = &gate.again {
+        lines.line(format!("repeat: {}", clean(command)));
+    }
+    lines.finish().replace(KEPT, " ")
 }
 
-/// `demo against baseline stable: worse.`
-pub fn in_all(gate: &Gate) -> String {
-    let standing = gate.standing().name();
-    format!(
-        "{} against baseline {}: {standing}.",
-        gate.suite, gate.baseline
-    )
-}
-
-/// A measurement's verdict, then what differs, each with its depth.
-pub fn row_lines(gated: &Gated, row: &Row) -> Vec<(usize, String)> {
-    let title = row.row.title();
-    let judged = row
-        .judged
-        .as_ref()
-        .map(|judged| verdict_told(judged, &gated.rule));
-    let said = [row.gap.clone(), judged].into_iter().flatten();
-    let said: Vec<String> = said.collect();
-    let standing = row.standing.name();
-    let mut lines = vec![match (row.standing, said.is_empty()) {
-        (Standing::Unchanged, _) | (_, true) => (1, format!("{title}: {standing}")),
-        _ => (1, format!("{title}: {standing}; {}", said.join("; "))),
-    }];
-    let of_seed = |(seed, found): &(u64, Difference)| {
-        let told = differs(found, "the baseline");
-        (2, format!("seed {seed}: {told}"))
+/// `worse: the typical wake-up of timer, stress, cpu0, 4.15 → 4.66 µs, 5 of 5 seeds`.
+pub fn title(gate: &Gate) -> String {
+    let against = format!("{} against baseline {}", gate.suite, gate.baseline);
+    let standing = gate.standing();
+    let subjects = gate.subjects.iter();
+    let worst = subjects
+        .filter(|one| one.standing == standing)
+        .find_map(|one| Some((one, one.worst()?)));
+    let Some((one, number)) = worst else {
+        return format!("{}: {against}", standing.name());
     };
-    lines.extend(row.differences.iter().map(of_seed));
+    let row = &one.rows[number];
+    let of = if gate.subjects.len() > 1 {
+        format!(" ({})", one.subject)
+    } else {
+        String::new()
+    };
+    let title = row.row.title();
+    match (&row.gap, row.decisive()) {
+        (Some(gap), _) if standing == Standing::Undecided => {
+            format!("{}: {title}: {gap}{of}", standing.name())
+        }
+        (_, Some(figure)) => format!(
+            "{}: {} of {title}, {}{}{of}",
+            standing.name(),
+            usual(figure, &row.row.probe),
+            arrow(figure),
+            seeds(figure)
+        ),
+        _ => format!("{}: {title}{of}", standing.name()),
+    }
+}
+
+/// `the typical wake-up`.
+fn usual(figure: &Judged, probe: &str) -> String {
+    let sample = if probe == "timer" {
+        "wake-up"
+    } else {
+        "sample"
+    };
+    match figure.name {
+        "median" => format!("the typical {sample}"),
+        "p99" => format!("the slowest {sample} of 100"),
+        "worst" | "longest" => format!("the worst {sample}"),
+        name => format!("the figure {name}"),
+    }
+}
+
+/// `4.15 → 4.66 µs`.
+pub(super) fn arrow(figure: &Judged) -> String {
+    let (there, here) = (figure.there.to_string(), figure.here.to_string());
+    match (there.split_once(' '), here.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} → {here}"),
+        _ => format!("{there} → {here}"),
+    }
+}
+
+/// `, 5 of 5 seeds`: of what is higher.
+fn seeds(figure: &Judged) -> String {
+    match figure.compared.verdict {
+        Verdict::Higher if figure.seeds > 0 => {
+            format!(", {} of {} seeds", figure.higher, figure.seeds)
+        }
+        _ => String::new(),
+    }
+}
+
+fn put_subject(gate: &Gate, one: &Gated, detail: Detail, lines: &mut Lines) {
+    let [there, here] = &one.sides;
+    for (head, side) in [("before", there), ("after ", here)] {
+        let runs = match side.runs.len() {
+            1 => "1 run".to_owned(),
+            count => format!("{count} runs"),
+        };
+        let text = format!("{} ({runs})", side.told());
+        lines.wrap(&clean(&text), &format!("{head}   "), "         ");
+    }
+    let machine = if there.machine == here.machine {
+        there.machine.clone()
+    } else {
+        format!("{}; before: {}", here.machine, there.machine)
+    };
+    lines.wrap(&clean(&machine), "machine  ", "         ");
+    lines.wrap(
+        &clean(&format!("{}; {}.", one.standing.name(), one.sentence())),
+        "verdict  ",
+        "         ",
+    );
+    for row in &one.rows {
+        put_row(row, detail, lines);
+    }
+    for note in &one.notes {
+        lines.wrap(&clean(note), "", "  ");
+    }
+    if let Some(why) = &one.why {
+        put_why(one, why, lines);
+    }
+    if !one.rows.is_empty() && one.rows.iter().any(|row| !row.figures.is_empty()) {
+        let text = format!(
+            "(middle runs; at {} % over all figures; tolerated: {} % of a median)",
+            one.rule.confidence_percent(),
+            gate.tolerance * 100.0
+        );
+        lines.wrap(&text, "", " ");
+    }
+    lines.wrap(&digests(there, here), "digests  ", "         ");
+}
+
+/// `83ada1550001 → 1c2d…`: those of the first run of each side; how many more there are.
+fn digests(there: &Side, here: &Side) -> String {
+    let told = |side: &Side| {
+        let first = side.digests.first().map_or("none", String::as_str);
+        let run = side.runs.first().map_or("", String::as_str);
+        match side.digests.len() {
+            0 | 1 => format!("{run} {first}"),
+            count => format!("{run} {first} and {} more", count - 1),
+        }
+    };
+    format!("{} → {}", told(there), told(here))
+}
+
+fn put_row(row: &Row, detail: Detail, lines: &mut Lines) {
+    for (depth, text) in row_lines(row, detail) {
+        let indent = "  ".repeat(depth);
+        lines.wrap(&clean(&text), &indent, &format!("{indent}  "));
+    }
+}
+
+/// A measurement's title, its figures, then what differs, each with its depth.
+pub(super) fn row_lines(row: &Row, detail: Detail) -> Vec<(usize, String)> {
+    let title = row.row.title();
+    let standing = row.standing.name();
+    let mut lines = vec![match &row.gap {
+        Some(gap) => (0, format!("{title}: {standing}: {gap}")),
+        None if row.figures.is_empty() || row.standing == Standing::Unchanged => {
+            (0, format!("{title}: {standing}"))
+        }
+        None => (0, title),
+    }];
+    if row.standing != Standing::Unchanged {
+        let figures = row.figures.iter();
+        lines.extend(figures.map(|figure| (1, figure_line(figure))));
+    }
+    let is_few = row
+        .differences
+        .iter()
+        .all(|(_, found)| found.differing < FEW);
+    if detail == Detail::Samples || is_few {
+        let of_seed = |(seed, found): &(u64, Difference)| {
+            let told = differs(found, "the baseline");
+            (2, format!("seed {seed}: {told}"))
+        };
+        lines.extend(row.differences.iter().map(of_seed));
+    }
     lines
+}
+
+/// `median    4.15 → 4.66 µs    worse      1.12× (1.11× to 1.16×), 5 of 5 seeds`.
+fn figure_line(figure: &Judged) -> String {
+    let ratio = figure.compared.ratio.map_or(String::new(), |ratio| {
+        let range = ratio.bounds.map_or(String::new(), |(low, high)| {
+            format!(" ({} to {})", times(low), times(high))
+        });
+        format!("{}{range}", times(ratio.estimate))
+    });
+    let more = match figure.compared.verdict {
+        _ if figure.standing != Standing::Undecided => seeds(figure),
+        Verdict::Undecided(few) => {
+            let (have, needed) = (few.have.0.min(few.have.1), few.needed);
+            format!(", {have} of {needed} seeds that it takes")
+        }
+        Verdict::NotSeparated { more: Some(more) } if more > 0 => format!(", {more} more seeds"),
+        Verdict::Higher => format!("{}, by more than is tolerated?", seeds(figure)),
+        _ => String::new(),
+    };
+    let head = format!(
+        "{:<8} {:<19} {:<9}",
+        figure.name,
+        arrow(figure),
+        figure.standing.name()
+    );
+    let head = head.replace(' ', &KEPT.to_string());
+    format!("{head} {ratio}{more}")
+}
+
+/// What stood in the way of the sample that is explained, here and there; which functions take
+/// longer; and the command that tells more.
+fn put_why(one: &Gated, why: &Why, lines: &mut Lines) {
+    let ((here, own), (there, other)) = (&why.here, &why.there);
+    let row = &one.rows[why.row];
+    let name = row.decisive().map_or("worst", |figure| figure.name);
+    let head = format!("{name} of it here, {}: {}", here.id, told(own));
+    lines.wrap(&clean(&head), "  ", "    ");
+    let head = format!("before, {}: {}", there.id, told(other));
+    lines.wrap(&clean(&head), "  ", "    ");
+    let longer = longer_functions(why);
+    if !longer.is_empty() {
+        let text = format!("longer than before: {}", longer.join(", "));
+        lines.wrap(&clean(&text), "  ", "    ");
+    }
+    if let Ok(explained) = own {
+        let key = row.row.key();
+        let words = [&key.probe, &key.load, &key.label()].map(|word| quoted(word));
+        let [probe, load, variant] = words;
+        lines.line(format!(
+            "  punctual explain {} --probe {probe} --load {load} \\",
+            here.id
+        ));
+        lines.line(format!(
+            "    --variant {variant} --sample {} --compare {}",
+            explained.chosen.sample.seq, there.id
+        ));
+    }
+}
+
+/// The functions that take longer here than in the baseline, those that do by most first.
+pub(super) fn longer_functions(why: &Why) -> Vec<String> {
+    let (Ok(own), Ok(other)) = (&why.here.1, &why.there.1) else {
+        return Vec::new();
+    };
+    let (Ok(own), Ok(other)) = (&own.breakdown, &other.breakdown) else {
+        return Vec::new();
+    };
+    let longer = scope::compare::differences(own, other);
+    let longer = longer.into_iter().filter(|(_, here, there)| here > there);
+    let told = |(name, here, there): (&str, Nanos, Nanos)| format!("`{name}` {here} (was {there})");
+    longer.take(FUNCTIONS).map(told).collect()
 }
 
 /// `12 of 2,000 samples differ, …`, from those of `other`.

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What was not measured: no digest tells of it, and no figure.
+
+use punctual_judge::fate;
+use punctual_model::run::State;
+use punctual_model::{Plan, Run};
+
+use super::{Row, Standing};
+use crate::matrix::Measurement;
+
+/// A step of which nothing was measured, or not all of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The step's number in the plan, from 0; `None` of a plan that cannot be read.
+    pub step: Option<u32>,
+    /// The probe.
+    pub probe: String,
+    /// The load.
+    pub load: String,
+    /// Why.
+    pub why: String,
+}
+
+/// What a run has not measured of its plan, each step answering for itself.
+pub fn gaps(run: &Run) -> Vec<Gap> {
+    let whole = |why: String| Gap {
+        step: None,
+        probe: "all steps".to_owned(),
+        load: String::new(),
+        why,
+    };
+    let plan: Plan = match toml::from_str(&run.plan) {
+        Ok(plan) => plan,
+        Err(_) => return vec![whole("its plan cannot be read".to_owned())],
+    };
+    let steps = plan.steps.iter().zip(0..).filter(|(step, _)| !step.skip);
+    let gap = |(step, number): (&punctual_model::plan::Step, u32)| {
+        let mut unsupported = run.unsupported.iter();
+        let unsupported = unsupported.find(|one| one.step == number);
+        let own = run.recordings.iter().filter(|one| one.key.step == number);
+        let mut own = own.map(|one| one.count > 0 || !one.findings.is_empty());
+        let why = match unsupported {
+            Some(one) => format!("unsupported: {}", one.reason),
+            None if run.state != State::Finished => fate(run),
+            None if !own.any(|is_measured| is_measured) => "nothing was measured".to_owned(),
+            None => return None,
+        };
+        Some(Gap {
+            step: Some(number),
+            probe: step.probe.clone(),
+            load: step.load.clone(),
+            why,
+        })
+    };
+    let mut gaps: Vec<Gap> = steps.filter_map(gap).collect();
+    let is_planned = |step: u32| (step as usize) < plan.steps.len();
+    let strangers = run.unsupported.iter().filter(|one| !is_planned(one.step));
+    gaps.extend(strangers.map(|one| Gap {
+        step: Some(one.step),
+        probe: one.probe.clone(),
+        load: one.load.clone(),
+        why: format!("unsupported: {}", one.reason),
+    }));
+    if plan.steps.iter().all(|step| step.skip) {
+        gaps.push(whole("its plan has no step".to_owned()));
+    }
+    gaps
+}
+
+/// The gaps of both sides, those of several runs once.
+pub(super) fn of_sides(there: &[&Run], here: &[&Run]) -> Vec<Gap> {
+    let mut all: Vec<(Gap, Vec<&str>)> = Vec::new();
+    for (runs, side) in [(here, ""), (there, " in the baseline")] {
+        for run in runs {
+            for mut gap in gaps(run) {
+                gap.why += side;
+                match all.iter_mut().find(|(known, _)| *known == gap) {
+                    Some((_, runs)) => runs.push(&run.id),
+                    None => all.push((gap, vec![&run.id])),
+                }
+            }
+        }
+    }
+    let told = |(gap, runs): (Gap, Vec<&str>)| Gap {
+        why: format!("{} ({})", gap.why, runs.join(", ")),
+        ..gap
+    };
+    all.into_iter().map(told).collect()
+}
+
+/// Has each row that lacks something say so; a step without a row gets one.
+pub(super) fn put(rows: &mut Vec<Row>, gaps: &[Gap]) {
+    for gap in gaps {
+        let is_of = |row: &Row| {
+            gap.step.is_none() || (&row.row.probe, &row.row.load) == (&gap.probe, &gap.load)
+        };
+        let mut is_told = false;
+        for row in rows.iter_mut().filter(|row| is_of(row)) {
+            is_told = true;
+            row.standing = row.standing.max(Standing::Undecided);
+            // The plan's reason says more than that there is no figure.
+            let before = row.gap.take().filter(|_| !row.figures.is_empty());
+            row.gap = Some(match before {
+                Some(before) => format!("{before}; {}", gap.why),
+                None => gap.why.clone(),
+            });
+        }
+        if !is_told {
+            rows.push(Row {
+                row: Measurement {
+                    probe: gap.probe.clone(),
+                    load: gap.load.clone(),
+                    variant: String::new(),
+                    repetition: 1,
+                },
+                standing: Standing::Undecided,
+                figures: Vec::new(),
+                gap: Some(gap.why.clone()),
+                differences: Vec::new(),
+            });
+        }
+    }
+}
