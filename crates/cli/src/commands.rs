@@ -18,6 +18,7 @@ mod doctor;
 mod explain;
 mod export;
 mod extremes;
+mod forms_args;
 mod gate;
 mod import;
 mod judge;

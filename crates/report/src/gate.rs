@@ -22,7 +22,7 @@ pub use json::gate_json;
 pub(crate) use page::why_page;
 pub use page::{gate_page, gated_page, page_runs};
 pub use side::Side;
-pub use text::{Detail, gate_text, title};
+pub use text::{Detail, gate_text, sentence_of, title};
 pub(crate) use text::{differs, why_text};
 
 /// The smallest change that matters, as a share of a median, where nobody says another.
@@ -78,6 +78,33 @@ impl Gate {
     pub fn standing(&self) -> Standing {
         let all = self.subjects.iter().map(|one| one.standing);
         all.max().unwrap_or(Standing::Undecided)
+    }
+
+    /// This look after an earlier one: what that has decided of a figure stands.
+    #[must_use]
+    pub fn after(mut self, before: Self) -> Self {
+        let is_decided = |figure: &Judged| figure.standing != Standing::Undecided;
+        for one in &mut self.subjects {
+            let earlier = before.subjects.iter();
+            let Some(earlier) = earlier.into_iter().find(|own| own.subject == one.subject) else {
+                continue;
+            };
+            for row in &mut one.rows {
+                let same = earlier.rows.iter().find(|own| own.row == row.row);
+                for figure in &mut row.figures {
+                    let known = same.and_then(|row| {
+                        let mut figures = row.figures.iter();
+                        figures.find(|own| own.name == figure.name)
+                    });
+                    if let Some(known) = known.filter(|known| is_decided(known)) {
+                        figure.clone_from(known);
+                    }
+                }
+                row.stand();
+            }
+            one.stand();
+        }
+        self
     }
 
     /// The command that decides a row, where it is undecided and further seeds may decide it.
@@ -143,6 +170,8 @@ pub struct Row {
     pub gap: Option<String>,
     /// What differs, by seed.
     pub differences: Vec<(u64, Difference)>,
+    /// How many samples there are here, of all runs.
+    pub samples: u64,
 }
 
 impl Row {
@@ -150,6 +179,17 @@ impl Row {
     pub fn decisive(&self) -> Option<&Judged> {
         let mut figures = self.figures.iter();
         figures.find(|figure| figure.standing == self.standing)
+    }
+
+    /// As the worst of its figures; where something is missing, undecided at least.
+    fn stand(&mut self) {
+        let least = match (&self.gap, self.differences.is_empty()) {
+            (Some(_), _) => Standing::Undecided,
+            (None, true) => Standing::Unchanged,
+            (None, false) => Standing::NotWorse,
+        };
+        let figures = self.figures.iter().map(|one| one.standing);
+        self.standing = figures.fold(least, Standing::max);
     }
 
     /// Whether further seeds may decide it.
@@ -235,20 +275,9 @@ pub fn gated(
         notes = side::notes(&all);
     }
     gaps::put(&mut rows, &missing);
-    let least = if is_unchanged {
-        Standing::Unchanged
-    } else {
-        // What differs, and is in no row.
-        Standing::NotWorse
-    };
-    let standing = rows.iter().map(|row| row.standing).max();
-    let standing = match (standing, is_unchanged) {
-        (None, false) => Standing::Undecided,
-        (standing, _) => standing.map_or(least, |standing| standing.max(least)),
-    };
-    Ok(Gated {
+    let mut gated = Gated {
         subject: here.first().map_or("", |run| &run.subject.name).to_owned(),
-        standing,
+        standing: Standing::Undecided,
         sides: [Side::of(there), Side::of(here)],
         pairs: pairs(there, here),
         implied,
@@ -256,7 +285,9 @@ pub fn gated(
         rule: terms.rule,
         notes,
         why: None,
-    })
+    };
+    gated.stand();
+    Ok(gated)
 }
 
 fn pairs(there: &[&Run], here: &[&Run]) -> Vec<Pair> {
@@ -306,6 +337,24 @@ fn differences(
 }
 
 impl Gated {
+    /// As the worst of its rows. Where no row is left, equal digests say all there is.
+    fn stand(&mut self) {
+        let is_equal = !self.pairs.is_empty()
+            && self.pairs.len() == self.sides[1].runs.len()
+            && self.pairs.iter().all(|pair| pair.is_equal);
+        let least = if is_equal {
+            Standing::Unchanged
+        } else {
+            Standing::NotWorse
+        };
+        let rows = self.rows.iter().map(|row| row.standing).max();
+        self.standing = match rows {
+            None if is_equal => Standing::Unchanged,
+            None => Standing::Undecided,
+            Some(worst) => worst.max(least),
+        };
+    }
+
     /// The number of the row that tells most: of those that got worse the one that did by
     /// most; else of those that are undecided.
     pub fn worst(&self) -> Option<usize> {

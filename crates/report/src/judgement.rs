@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Verdicts: for terminals, and in the forms that programs read.
 
+mod case;
 mod json;
 mod junit;
 mod kcidb;
@@ -18,6 +19,7 @@ use punctual_model::Limit;
 use crate::scope::{Story, told};
 use crate::text::{clean, list, wrap};
 
+pub use case::{Case, Outcome, cases, cases_of_gate};
 pub use json::judgement_json;
 pub use junit::junit;
 pub use kcidb::kcidb;

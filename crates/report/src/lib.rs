@@ -21,7 +21,7 @@ pub mod judgement;
 mod matrix;
 mod page;
 pub mod published;
-mod repeat;
+pub mod repeat;
 mod rows;
 pub mod scope;
 pub mod series;

@@ -37,7 +37,8 @@ pub fn sides<'a>(
     let side = |subject: &String| {
         let is_meant = |name: &&&str| {
             let added = subject.strip_prefix(**name);
-            names.len() == 1 || added.is_some_and(|added| added.is_empty() || added.starts_with(' '))
+            names.len() == 1
+                || added.is_some_and(|added| added.is_empty() || added.starts_with(' '))
         };
         // The longest: `rt threadirqs` before `rt`.
         let own = names.iter().filter(is_meant).max_by_key(|name| name.len());
@@ -49,8 +50,14 @@ pub fn sides<'a>(
         })?;
         Ok(Side {
             subject: subject.clone(),
-            there: there.iter().filter(|run| run.subject.name == *own).collect(),
-            here: here.iter().filter(|run| run.subject.name == *subject).collect(),
+            there: there
+                .iter()
+                .filter(|run| run.subject.name == *own)
+                .collect(),
+            here: here
+                .iter()
+                .filter(|run| run.subject.name == *subject)
+                .collect(),
         })
     };
     subjects.iter().map(side).collect()
@@ -116,7 +123,11 @@ pub fn seeds(runs: &[Run]) -> Vec<u64> {
 pub fn plan_with(run: &Run, seed: u64) -> Result<Plan, Error> {
     let plan: Result<Plan, _> = toml::from_str(&run.plan);
     let plan = plan.map_err(|error| {
-        Error::Request(format!("{}: its plan cannot be read: {}", run.id, error.message()))
+        Error::Request(format!(
+            "{}: its plan cannot be read: {}",
+            run.id,
+            error.message()
+        ))
     })?;
     Ok(Plan { seed, ..plan })
 }
@@ -155,7 +166,8 @@ impl Looks {
 
     /// Whether the time is over.
     pub fn is_over(&self) -> bool {
-        self.budget.is_none_or(|budget| self.begun.elapsed() >= budget)
+        self.budget
+            .is_none_or(|budget| self.begun.elapsed() >= budget)
     }
 
     /// The seeds that are to be measured for the next look: as many as there were, behind the
@@ -227,17 +239,24 @@ mod tests {
         assert_eq!(of("rt threadirqs").unwrap(), "rt threadirqs-1");
         assert_eq!(of("rt threadirqs nohz=off").unwrap(), "rt threadirqs-1");
         let wrong = of("rtx").unwrap_err().to_string();
-        assert!(wrong.contains("expected rtx among the subjects of baseline stable"), "{wrong}");
+        assert!(
+            wrong.contains("expected rtx among the subjects of baseline stable"),
+            "{wrong}"
+        );
         // Of one subject, that.
-        assert_eq!(sides(&names(&["mine"]), &there[..1], &[], "b").unwrap()[0].there.len(), 1);
+        assert_eq!(
+            sides(&names(&["mine"]), &there[..1], &[], "b").unwrap()[0]
+                .there
+                .len(),
+            1
+        );
     }
 
     #[test]
     fn seeds_are_implied_where_machine_and_digest_are_the_same_and_something_was_measured() {
         let there = [1, 2, 3].map(|seed| run("rt", seed, 5));
-        let implied = |here: &[Run]| {
-            sides(&names(&["rt"]), &there, here, "b").unwrap()[0].implied()
-        };
+        let implied =
+            |here: &[Run]| sides(&names(&["rt"]), &there, here, "b").unwrap()[0].implied();
         assert_eq!(implied(&[run("rt", 1, 5)]), [2, 3]);
         assert_eq!(implied(&[run("rt", 1, 6)]), [0; 0]);
         assert_eq!(implied(&[]), [0; 0]);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is answered to which request. `docs/serve.md` lists the paths.
 
-use std::collections::BTreeSet;
 use std::io;
 
 use punctual_model::Run;
@@ -9,8 +8,11 @@ use punctual_model::run::State;
 use punctual_published::Document;
 use punctual_report::campaign::campaign_json;
 use punctual_report::compare::{Comparable, compare, comparison_json};
-use punctual_report::gate::{Gate, gate_json, gated, gated_page, is_unchanged, rule_of_each};
+use punctual_report::gate::{
+    Gate, Terms, gate_json, gated, gated_page, is_unchanged, page_runs, rule_of_each,
+};
 use punctual_report::{compared_page, runs_json, runs_page, write_runs_json};
+use punctual_runner::gate as rules;
 use punctual_store::{Campaign, CampaignSummary, RunAt, Store, StoreError, Summary};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -415,43 +417,31 @@ impl Routes<'_> {
         let ids = self.store.baseline(baseline)?;
         let there = ids.iter().map(|id| self.store.load(id));
         let there: Vec<Run> = there.collect::<Result<_, _>>()?;
-        if let Some(run) = here.iter().find(|run| run.state != State::Finished) {
-            let (id, state) = (&run.id, run.state);
-            return Err(Failure::Wrong(format!(
-                "expected finished runs: {id} is {state}"
-            )));
-        }
-        let names = |runs: &[Run]| -> BTreeSet<String> {
-            runs.iter().map(|run| run.subject.name.clone()).collect()
-        };
-        let is_single = names(&there).len() == 1;
-        let of = |runs: &[Run], name: &str, any: bool| -> Vec<Run> {
-            let own = runs.iter().filter(|run| any || run.subject.name == name);
-            own.cloned().collect()
-        };
-        let sides: Vec<(Vec<Run>, Vec<Run>)> = names(&here)
-            .iter()
-            .map(|name| (of(&there, name, is_single), of(&here, name, false)))
-            .collect();
+        let wrong = |error: punctual_runner::Error| Failure::Wrong(error.to_string());
+        rules::finished(&here).map_err(wrong)?;
+        let sides = rules::sides(&rules::subjects(&here), &there, &here, baseline);
+        let sides = sides.map_err(wrong)?;
         let changed = sides
             .iter()
-            .filter(|(there, here)| !is_unchanged(there, here));
-        let rule = rule_of_each(changed.count());
+            .filter(|side| !is_unchanged(&side.there, &side.here));
+        let terms = Terms {
+            rule: rule_of_each(changed.count()),
+            ..Terms::default()
+        };
         let mut subjects = Vec::new();
-        for (there, here) in &sides {
-            if there.is_empty() {
-                let name = &here[0].subject.name;
-                return Err(Failure::Wrong(format!("baseline {baseline} has no {name}")));
-            }
-            let one = gated(there, here, Vec::new(), rule);
+        for side in &sides {
+            let one = gated(&side.there, &side.here, side.implied(), &terms);
             subjects.push(one.map_err(|refusal| refusal.to_string())?);
         }
         let gate = Gate {
             suite: here[0].suite.clone(),
             baseline: baseline.to_owned(),
             subjects,
+            tolerance: terms.tolerance,
+            again: None,
+            decide: None,
         };
-        Ok((gate, [there, here].concat()))
+        Ok((gate, page_runs(there, here)))
     }
 
     fn gate(&self) -> Result<Answer, Failure> {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual baseline`: names of runs that others are compared with.
 
+use std::path::Path;
+
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use punctual_model::Run;
@@ -8,7 +10,7 @@ use punctual_model::run::State;
 use punctual_store::Store;
 use serde_json::{Value, json};
 
-use super::{StoreArgs, id, is_run, load};
+use super::{StoreArgs, id, import, is_run, load};
 use crate::output::say;
 use crate::{ExitStatus, UsageError, output};
 
@@ -142,14 +144,23 @@ fn row(name: String, runs: &[Run]) -> Vec<String> {
     ]
 }
 
-/// The runs that are compared with: of a baseline of this name, or runs by their own names.
-pub fn named(store: &Store, names: &[String]) -> Result<Vec<Run>> {
+/// The runs that are compared with: of a baseline of this name, runs by their own names, or
+/// those of a file of `punctual export`, which are stored.
+pub fn named(place: &StoreArgs, names: &[String]) -> Result<Vec<Run>> {
+    let is_file = |name: &String| !is_run(name) && Path::new(name).is_file();
+    let store = if names.iter().any(is_file) {
+        place.open_or_make()?
+    } else {
+        place.open()?
+    };
     let mut all = Vec::new();
     for name in names {
         if is_run(name) {
-            all.push(load(store, name)?);
+            all.push(load(&store, name)?);
+        } else if is_file(name) && !store.baselines()?.iter().any(|(known, _)| known == name) {
+            all.extend(runs(&store, &import::of_file(&store, Path::new(name))?)?);
         } else {
-            all.extend(runs(store, &store.baseline(name)?)?);
+            all.extend(runs(&store, &store.baseline(name)?)?);
         }
     }
     sound(all)

@@ -1,158 +1,149 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual gate`: did it get worse than its baseline?
 
-use std::collections::BTreeSet;
+mod further;
+mod own_plan;
+
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use punctual_judge::Rule;
-use punctual_model::recording::Sample;
-use punctual_model::run::State;
 use punctual_model::suite::Suite;
-use punctual_model::{RecordingKey, Run};
+use punctual_model::{Nanos, Run};
+use punctual_report::asked::Asked;
 use punctual_report::compare::plan_difference;
 use punctual_report::gate::{
-    Gate as Verdict, Gated, Standing, Why, gate_json, gate_page, gate_text, gated, is_unchanged,
-    rule_of_each,
+    Detail, Gate as Verdict, Gated, Standing, TOLERANCE, Terms, gate_json, gate_page, gate_text,
+    gated, is_unchanged, page_runs, rule_of_each,
 };
-use punctual_report::scope::Story;
+use punctual_report::judgement::{Case, cases_of_gate};
+use punctual_report::repeat::quoted;
 use punctual_runner::documents;
+use punctual_runner::gate::{Looks, Side, sides};
 
 use super::baseline;
+use super::forms_args::FormsArgs;
 use super::measure::what::WhatArgs;
 use super::measure::{MeasureArgs, Prepared};
-use super::output_args::OutputArgs;
 use super::replay_args::ReplayArgs;
 use crate::output::say;
+use crate::scale_args::parse_duration;
 use crate::{ExitStatus, UsageError, interrupt, output};
 
 const EXAMPLES: &str = "\
 Examples:
   punctual run demo --subject rt --seeds 1..5
   punctual baseline set stable r1 r2 r3 r4 r5
-  punctual gate demo --baseline stable --kernel mine
+  punctual gate --baseline stable --kernel mine
   punctual gate demo --baseline stable --subject rt --boot threadirqs
+  punctual gate --baseline stable.punctual --kernel mine --budget 20m
+  punctual gate --probe timer --load stress --baseline r7 --kernel mine
   punctual gate latest-stable --baseline r7 --kernel mine --report gate.html
+  punctual gate --baseline stable --kernel mine --junit gate.xml
 
 Equal digests are the same behaviour to the last sample. On the machine of the
 baseline, to the last byte, one seed shows it; on another, all seeds of the
-baseline are measured. Where one differs, runs are compared as `punctual
-compare` does, and the worst of what got worse is explained, here and there.
+baseline are measured. Where one differs, median, p99 and worst sample of each
+measurement are compared run by run. The sample that stands for the worst of it
+is explained, here and there. With --budget, further seeds of both sides are
+measured while something is undecided.
 
-Exit status: 0 unchanged or not worse; 4 worse; 5 undecided; 1 an
-error; 2 a wrong request; 3 measured in part.";
+Exit status: 0 unchanged, not worse, or changed within tolerance; 4 worse;
+5 undecided; 1 an error; 2 a wrong request; 3 interrupted.";
 
 /// Tell whether a kernel got worse than its baseline, first by digest
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Gate {
-    /// The suite: a name that `punctual list suites` shows, or a TOML file
-    #[arg(value_name = "SUITE")]
-    suite: String,
-    /// What is compared with: a name that `punctual baseline list` shows, or a run
-    /// (may be repeated)
-    #[arg(long, required = true, value_name = "NAME|RUN")]
+    #[command(flatten)]
+    what: WhatArgs,
+    /// What is compared with: a name that `punctual baseline list` shows, a run, or a file of
+    /// `punctual export` (may be repeated). Without a suite, what it measured is measured
+    #[arg(long, required = true, value_name = "NAME|RUN|FILE")]
     baseline: Vec<String>,
-    /// Do not repeat runs to tell what the worst of what got worse comes from
+    /// While something is undecided, measure further seeds of both sides, for so long at most
+    /// (20m)
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    budget: Option<Nanos>,
+    /// The smallest change that matters, in per cent of a measurement's median: what is higher
+    /// by less is no reason to fail
+    #[arg(long, value_name = "PER CENT", default_value_t = 100.0 * TOLERANCE)]
+    #[arg(value_parser = parse_percent)]
+    tolerate: f64,
+    /// Tell which samples differ, with each seed, and all functions on the way of the sample
+    /// that is explained
+    #[arg(long)]
+    samples_differ: bool,
+    /// Do not repeat runs to tell what the worst of it comes from
     #[arg(long)]
     no_explain: bool,
     #[command(flatten)]
-    output: OutputArgs,
+    forms: FormsArgs,
     #[command(flatten)]
     measure: MeasureArgs,
 }
 
-/// A subject with the baseline's runs that it is compared with, and its own.
-struct Side {
-    subject: String,
+/// Runs of both sides, as they come.
+struct Runs {
     there: Vec<Run>,
     here: Vec<Run>,
 }
 
-impl Side {
-    /// Whether nothing else can come of any further seed: in virtual time, the same machine,
-    /// target and plan give the same run.
-    fn is_settled(&self) -> bool {
-        let same = |here: &Run| {
-            let there = self.there.iter().find(|there| there.seed == here.seed);
-            let is_equal = |there: &Run| here.digest().is_some() && here.digest() == there.digest();
-            there.is_some_and(|there| here.is_virtual() && is_equal(there))
-        };
-        let is_same_machine = |there: &Run| {
-            let made = |run: &Run| {
-                (
-                    run.machine.clone(),
-                    run.punctual.clone(),
-                    run.subject.boot.clone(),
-                )
-            };
-            self.here
-                .first()
-                .is_some_and(|here| made(here) == made(there))
-        };
-        let is_same = !self.here.is_empty() && self.here.iter().all(same);
-        is_same && self.there.iter().all(is_same_machine)
-    }
-
-    /// The seeds that need not be measured.
-    fn implied(&self) -> Vec<u64> {
-        let is_measured = |seed: &u64| self.here.iter().any(|run| run.seed == *seed);
-        let seeds = self.there.iter().map(|run| run.seed);
-        seeds
-            .filter(|seed| self.is_settled() && !is_measured(seed))
-            .collect()
-    }
-}
-
 impl Gate {
     /// Does it.
-    pub fn run(self) -> Result<ExitStatus> {
-        self.output.check()?;
-        let there = baseline::named(&self.measure.store.open()?, &self.baseline)?;
-        let what = WhatArgs::of_suite(&self.suite);
+    pub fn run(mut self) -> Result<ExitStatus> {
+        self.forms.check()?;
+        let there = baseline::named(&self.measure.store, &self.baseline)?;
+        let suite = self.suite(&there)?;
         self.measure.check()?;
-        let suite = self.measure.suite(&what)?;
+        // A look that is made again sees the same runs.
+        self.measure.resume |= self.budget.is_some();
         let seeds = self.seeds(&there);
         self.check_plan(&suite, &there[0], &seeds)?;
+        let what = self.what.clone();
         let prepared = self.measure.prepare(&what, &suite)?;
-        let mut sides = sides(&prepared, &there, &self.baseline.join(" "))?;
-        let Some(()) = self.fill(&suite, &prepared, &seeds, &mut sides)? else {
+        let subjects: Vec<String> = prepared.names().map(str::to_owned).collect();
+        let mut runs = Runs {
+            there,
+            here: Vec::new(),
+        };
+        let Some(mut gate) = self.judged(&suite, &prepared, &subjects, &seeds, &mut runs)? else {
+            say!("punctual: interrupted: nothing is told");
             return Ok(ExitStatus::Incomplete);
         };
-        let cancel = interrupt::flag()?;
-        let changed = sides
-            .iter()
-            .filter(|side| !is_unchanged(&side.there, &side.here));
-        let rule = rule_of_each(changed.count());
-        let gate = Verdict {
-            suite: suite.name.clone(),
-            baseline: self.baseline.join(" "),
-            subjects: sides
-                .iter()
-                .map(|side| self.gated(side, rule, cancel))
-                .collect::<Result<_>>()?,
-        };
-        let runs: Vec<Run> = sides
-            .into_iter()
-            .flat_map(|side| [side.there, side.here].concat())
-            .collect();
-        self.show(&gate, &runs)?;
+        if !self.no_explain {
+            self.explain(&mut gate, &subjects, &runs, interrupt::flag()?)?;
+        }
+        self.show(&gate, runs)?;
         Ok(match gate.standing() {
-            Standing::Unchanged | Standing::NotWorse => ExitStatus::Done,
+            Standing::Unchanged | Standing::NotWorse | Standing::Tolerated => ExitStatus::Done,
             Standing::Worse => ExitStatus::Unfit,
             Standing::Undecided => ExitStatus::Undecided,
         })
     }
 
+    /// What is measured: what is named, or what the baseline measured.
+    fn suite(&mut self, there: &[Run]) -> Result<Suite> {
+        let first = &there[0];
+        let is_own = match self.what.only_suite() {
+            None => !self.what.is_given(),
+            // What `--probe` has measured is called by the probe's name.
+            Some(name) => name == first.suite && punctual_runner::suites::find(name).is_err(),
+        };
+        if !is_own {
+            return self.measure.suite(&self.what);
+        }
+        let (suite, what, plan) = own_plan::of(there, self.measure.is_of_all_subjects())?;
+        self.measure.take_plan_of(first, &plan);
+        self.what = what;
+        Ok(suite)
+    }
+
     /// The seeds that are asked for, else the baseline's.
     fn seeds(&self, there: &[Run]) -> Vec<u64> {
-        self.measure.seeds_asked_for().unwrap_or_else(|| {
-            let mut seeds: Vec<u64> = there.iter().map(|run| run.seed).collect();
-            seeds.sort_unstable();
-            seeds.dedup();
-            seeds
-        })
+        let asked = self.measure.seeds_asked_for();
+        asked.unwrap_or_else(|| punctual_runner::gate::seeds(there))
     }
 
     /// What cannot be compared is refused before it is measured.
@@ -176,6 +167,38 @@ impl Gate {
         }
     }
 
+    /// Measures and looks, until it is decided or the budget is spent; `None` where Ctrl-C
+    /// came before anything could be told.
+    fn judged(
+        &self,
+        suite: &Suite,
+        prepared: &Prepared<'_>,
+        subjects: &[String],
+        seeds: &[u64],
+        runs: &mut Runs,
+    ) -> Result<Option<Verdict>> {
+        let Some(()) = self.fill(suite, prepared, seeds, subjects, runs)? else {
+            return Ok(None);
+        };
+        let budget = self.budget;
+        let budget = budget.map(|budget| Duration::from_nanos(budget.0.unsigned_abs()));
+        let mut looks = Looks::new(budget, seeds);
+        let mut gate = self.look(suite, subjects, runs, looks.share())?;
+        while gate.standing() == Standing::Undecided && gate.needs_runs() && !looks.is_over() {
+            let more = looks.further();
+            let is_open = |name: &str| {
+                let mut open = gate.subjects.iter();
+                open.any(|one| one.subject == name && one.standing == Standing::Undecided)
+            };
+            if more.is_empty() || !self.further(suite, prepared, &more, runs, &is_open)? {
+                break;
+            }
+            let next = self.look(suite, subjects, runs, looks.share())?;
+            gate = next.after(gate);
+        }
+        Ok(Some(gate))
+    }
+
     /// Measures one seed, and the others where that does not settle it; `None` where Ctrl-C
     /// has ended it.
     fn fill(
@@ -183,116 +206,147 @@ impl Gate {
         suite: &Suite,
         prepared: &Prepared<'_>,
         seeds: &[u64],
-        sides: &mut [Side],
+        subjects: &[String],
+        runs: &mut Runs,
     ) -> Result<Option<()>> {
         let (first, others) = seeds.split_at(1);
         for seeds in [first, others] {
-            let open: Vec<String> = sides
-                .iter()
-                .filter(|side| !side.is_settled())
-                .map(|side| side.subject.clone())
-                .collect();
+            let all = self.sides(subjects, runs)?;
+            let open = all.iter().filter(|side| !side.is_settled());
+            let open: Vec<String> = open.map(|side| side.subject.clone()).collect();
             if seeds.is_empty() || open.is_empty() {
                 break;
             }
-            let plans = self.measure.plans_of(suite, seeds)?;
-            let results =
-                prepared.measure_of(&plans, &|name| open.iter().any(|own| own == name))?;
-            if results.is_interrupted() {
-                say!("punctual: interrupted: nothing is told");
+            let is_open = |name: &str| open.iter().any(|own| own == name);
+            let Some(new) = self.measured(suite, prepared, seeds, &is_open)? else {
                 return Ok(None);
-            }
-            for run in results.runs {
-                if run.state != State::Finished {
-                    let (id, name, why) =
-                        (&run.id, &run.subject.name, run.error.unwrap_or_default());
-                    anyhow::bail!("{id} ({name}, seed {}) did not finish: {why}", run.seed);
-                }
-                let mut sides = sides.iter_mut();
-                let own = sides.find(|side| side.subject == run.subject.name);
-                own.expect("a run is of a subject").here.push(run);
-            }
+            };
+            runs.here.extend(new);
         }
         Ok(Some(()))
     }
 
-    fn gated(&self, side: &Side, rule: Rule, cancel: &AtomicBool) -> Result<Gated> {
-        let mut gated = gated(&side.there, &side.here, side.implied(), rule)
-            .map_err(|refusal| UsageError(refusal.to_string()))?;
-        if let Some(number) = gated.worst().filter(|_| !self.no_explain) {
-            let row = &gated.rows[number].row;
-            let key = RecordingKey {
-                repetition: row.repetition,
-                ..RecordingKey::new(&row.probe, &row.load, &row.variant)
-            };
-            gated.why = self.why(side, number, &key, cancel);
-        }
-        Ok(gated)
+    /// Measures these seeds; `None` where Ctrl-C has ended it.
+    fn measured(
+        &self,
+        suite: &Suite,
+        prepared: &Prepared<'_>,
+        seeds: &[u64],
+        is_wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<Option<Vec<Run>>> {
+        let plans = self.measure.plans_of(suite, seeds)?;
+        let results = prepared.measure_of(&plans, is_wanted)?;
+        Ok((!results.is_interrupted()).then_some(results.runs))
     }
 
-    /// The worst samples of a measurement, here and there, explained; `None` where there is
-    /// none, or Ctrl-C has ended it.
-    fn why(&self, side: &Side, row: usize, key: &RecordingKey, cancel: &AtomicBool) -> Option<Why> {
-        let replay = ReplayArgs::quiet(self.measure.quiet);
-        let story = |runs: &[Run]| -> Option<(Run, Story)> {
-            let (run, sample) = worst(runs, key)?;
-            let told = replay.stories(run, &[(key, sample.seq)], cancel)?;
-            Some((run.clone(), told.into_iter().next()?))
+    fn sides<'a>(&self, subjects: &[String], runs: &'a Runs) -> Result<Vec<Side<'a>>> {
+        let baseline = self.baseline.join(" ");
+        Ok(sides(subjects, &runs.there, &runs.here, &baseline)?)
+    }
+
+    /// Looks at all runs that there are, at this share of the level.
+    fn look(&self, suite: &Suite, subjects: &[String], runs: &Runs, share: f64) -> Result<Verdict> {
+        let sides = self.sides(subjects, runs)?;
+        let changed = sides
+            .iter()
+            .filter(|side| !is_unchanged(&side.there, &side.here));
+        let mut rule = rule_of_each(changed.count());
+        rule.level *= share;
+        let terms = Terms {
+            rule,
+            tolerance: self.tolerate / 100.0,
         };
-        Some(Why {
-            row,
-            here: story(&side.here)?,
-            there: story(&side.there)?,
+        let one = |side: &Side<'_>| -> Result<Gated> {
+            let one = gated(&side.there, &side.here, side.implied(), &terms);
+            Ok(one.map_err(|refusal| UsageError(refusal.to_string()))?)
+        };
+        Ok(Verdict {
+            suite: suite.name.clone(),
+            baseline: self.baseline.join(" "),
+            subjects: sides.iter().map(one).collect::<Result<_>>()?,
+            tolerance: terms.tolerance,
+            again: Some(command(None)),
+            decide: self.decide(),
         })
     }
 
-    fn show(&self, gate: &Verdict, runs: &[Run]) -> Result<()> {
-        self.output.show(
+    /// The command that goes on where this one ends.
+    fn decide(&self) -> Option<String> {
+        if !self.measure.is_virtual() {
+            return None;
+        }
+        let minutes = self.budget.map_or(20, |budget| {
+            let minutes = budget.0 as f64 / 60e9;
+            (2.0 * minutes).ceil().max(1.0) as u64
+        });
+        Some(command(Some(minutes)))
+    }
+
+    /// Explains, of each subject that got worse or may have, the sample that stands for it.
+    fn explain(
+        &self,
+        gate: &mut Verdict,
+        subjects: &[String],
+        runs: &Runs,
+        cancel: &AtomicBool,
+    ) -> Result<()> {
+        let replay = ReplayArgs::quiet(self.measure.quiet);
+        let sides = self.sides(subjects, runs)?;
+        for (one, side) in gate.subjects.iter_mut().zip(&sides) {
+            let Some((number, share)) = one.to_explain() else {
+                continue;
+            };
+            let key = one.rows[number].row.key();
+            let both = [&side.here, &side.there];
+            if both
+                .iter()
+                .any(|runs| runs.iter().any(|run| !run.is_virtual()))
+            {
+                continue;
+            }
+            let [mut here, mut there] = both.map(|runs| runs.iter().copied());
+            let asked = Asked::of_share(&key, share, [&mut here, &mut there]);
+            let all: Vec<&Run> = both.iter().flat_map(|runs| runs.iter().copied()).collect();
+            one.why = asked.and_then(|asked| replay.why_of(number, &asked, &all, cancel));
+        }
+        Ok(())
+    }
+
+    fn show(&self, gate: &Verdict, runs: Runs) -> Result<()> {
+        let cases: Vec<Case> = cases_of_gate(gate);
+        let detail = if self.samples_differ {
+            Detail::Samples
+        } else {
+            Detail::Short
+        };
+        let runs = page_runs(runs.there, runs.here);
+        self.forms.show(
+            &cases,
+            &runs,
             || gate_json(gate),
-            || gate_text(gate, output::width()),
-            || Ok(gate_page(gate, runs, &documents::all()?)),
+            || gate_text(gate, output::width(), detail),
+            || Ok(gate_page(gate, &runs, &documents::all()?)),
         )
     }
 }
 
-/// Each subject with the baseline's runs of the same name; of a baseline of one subject, those.
-fn sides(prepared: &Prepared<'_>, there: &[Run], baseline: &str) -> Result<Vec<Side>> {
-    let names: BTreeSet<&str> = there.iter().map(|run| run.subject.name.as_str()).collect();
-    let side = |subject: &str| {
-        let only = names.len() == 1;
-        let own = there
-            .iter()
-            .filter(|run| only || run.subject.name == subject);
-        let own: Vec<Run> = own.cloned().collect();
-        if own.is_empty() {
-            return Err(UsageError(format!(
-                "expected {subject} among the subjects of baseline {baseline}, found {}",
-                names.iter().copied().collect::<Vec<_>>().join(", ")
-            ))
-            .into());
+/// This command again; with a budget of so many minutes in place of its own.
+fn command(minutes: Option<u64>) -> String {
+    let mut words = vec!["punctual".to_owned()];
+    let mut own = std::env::args().skip(1).peekable();
+    while let Some(word) = own.next() {
+        match word.as_str() {
+            "--budget" if minutes.is_some() => drop(own.next()),
+            word if minutes.is_some() && word.starts_with("--budget=") => {}
+            word => words.push(quoted(word)),
         }
-        Ok(Side {
-            subject: subject.to_owned(),
-            there: own,
-            here: Vec::new(),
-        })
-    };
-    prepared.names().map(side).collect()
+    }
+    words.extend(minutes.map(|minutes| format!("--budget {minutes}m")));
+    words.join(" ")
 }
 
-/// The worst sample of a measurement in all these runs, with its run; of equals the first.
-fn worst<'a>(runs: &'a [Run], key: &RecordingKey) -> Option<(&'a Run, Sample)> {
-    let of_run = |run: &'a Run| {
-        let mut recordings = run.recordings.iter();
-        let own = recordings.find(|one| one.key.is_same_measurement(key))?;
-        Some((run, *own.worst.first()?))
-    };
-    let worst = runs.iter().filter_map(of_run);
-    worst.reduce(|worst, other| {
-        if other.1.value > worst.1.value {
-            other
-        } else {
-            worst
-        }
-    })
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let number: Result<f64, _> = text.trim_end_matches('%').trim().parse();
+    let number = number.ok().filter(|number| (0.0..=100.0).contains(number));
+    number.ok_or_else(|| "expected per cent of a median, 0 to 100".to_owned())
 }

@@ -196,6 +196,22 @@ fn each_run(path: &Path, take: &mut dyn FnMut(Run) -> Result<()>) -> Result<()> 
     Ok(())
 }
 
+/// The runs of a file of `punctual export`, by their ids here: what the store has not is
+/// stored, and nothing is said.
+pub fn of_file(store: &Store, path: &Path) -> Result<Vec<String>> {
+    if !starts_as_export(path) {
+        let expected = "expected a baseline, a run, or a file of `punctual export`";
+        return Err(UsageError(format!("{expected}, found {}", path.display())).into());
+    }
+    let mut ids = Vec::new();
+    each_run(path, &mut |run| {
+        let (Added::New(id) | Added::Known(id)) = store.add(&run)?;
+        ids.push(id);
+        Ok(())
+    })?;
+    Ok(ids)
+}
+
 /// Stores the runs of a file that the store has not.
 fn add_runs(store: &Store, path: &Path) -> Result<()> {
     let (mut new, mut known) = (0_u64, 0_u64);

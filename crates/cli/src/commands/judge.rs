@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual judge`: runs against limits.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::Args;
 use punctual_judge::{Baselines, Fitness, Judgement, Sequential, judge, runs_for_typical};
 use punctual_kernels::build::BuildError;
 use punctual_model::limit::{Demand, Reference};
 use punctual_model::{Limit, Nanos, Run};
 use punctual_report::compare::difference;
-use punctual_report::judgement::{
-    Stories, judgement_json, judgement_page, judgement_text, junit, kcidb, ktap, lava, openmetrics,
-};
+use punctual_report::judgement::{Stories, cases, judgement_json, judgement_page, judgement_text};
 use punctual_runner::{documents, limits};
 
 use super::build_args::{BuildArgs, made};
+use super::forms_args::FormsArgs;
 use super::measure::what::WhatArgs;
 use super::measure::{MeasureArgs, unanswered};
 use super::replay_args::ReplayArgs;
@@ -59,10 +57,6 @@ more.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 #[expect(clippy::doc_markdown, reason = "a terminal shows these texts")]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line"
-)]
 pub struct Judge {
     /// Runs (r3 or 3; `last`); or a suite, which is measured first, with as many
     /// seeds as its limits need
@@ -88,31 +82,12 @@ pub struct Judge {
     /// Do not repeat runs to tell why the samples were late that broke limits
     #[arg(long)]
     no_explain: bool,
-    /// Write a page (HTML, one file) with verdicts, stories and evidence to FILE
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
     /// End with the exit status that `git bisect run` understands: 0 fit, 4 unfit, 125
     /// undecided (skip this commit), 128 an error (end the bisection)
     #[arg(long)]
     git_bisect: bool,
-    /// Print JSON
-    #[arg(long, group = "printed")]
-    json: bool,
-    /// Print KTAP, the kernel's test protocol
-    #[arg(long, group = "printed")]
-    ktap: bool,
-    /// Print signals for LAVA
-    #[arg(long, group = "printed")]
-    lava: bool,
-    /// Write JUnit XML to FILE
-    #[arg(long, value_name = "FILE")]
-    junit: Option<PathBuf>,
-    /// Write tests for KernelCI's database (KCIDB 5.3) to FILE
-    #[arg(long, value_name = "FILE")]
-    kcidb: Option<PathBuf>,
-    /// Write histograms and verdicts as OpenMetrics to FILE
-    #[arg(long, value_name = "FILE")]
-    openmetrics: Option<PathBuf>,
+    #[command(flatten)]
+    forms: FormsArgs,
     #[command(flatten)]
     measure: MeasureArgs,
 }
@@ -199,9 +174,7 @@ impl Judge {
 
     /// Measures, judges and shows it.
     fn judge(&self) -> Result<Fitness> {
-        for file in [&self.report, &self.junit, &self.kcidb, &self.openmetrics] {
-            output::check_file(file.as_deref())?;
-        }
+        self.forms.check()?;
         let (judgement, runs) = if self.what.iter().all(|word| is_run(word)) {
             if self.budget.is_some() {
                 let wrong = "--budget is for a suite: runs that there are are judged as they are";
@@ -253,32 +226,19 @@ impl Judge {
     }
 
     fn show(&self, judgement: &Judgement, stories: &Stories, runs: &[Run]) -> Result<()> {
-        if self.json {
-            output::print_json(&judgement_json(judgement, stories))?;
-        } else if self.ktap {
-            output::print(&ktap(judgement))?;
-        } else if self.lava {
-            output::print(&lava(judgement))?;
-        } else {
-            output::print(&judgement_text(judgement, stories, output::width()))?;
-        }
-        if let Some(path) = &self.report {
-            let page = judgement_page(judgement, stories, runs, &documents::all()?);
-            output::write_page(&page, path)?;
-        }
-        let write = |path: &Option<PathBuf>, text: &dyn Fn() -> String| match path {
-            Some(path) => fs::write(path, text()).with_context(|| path.display().to_string()),
-            None => Ok(()),
-        };
-        write(&self.junit, &|| junit(judgement))?;
-        write(&self.kcidb, &|| format!("{:#}\n", kcidb(judgement, runs)))?;
-        write(&self.openmetrics, &|| openmetrics(judgement, runs))
+        self.forms.show(
+            &cases(judgement),
+            runs,
+            || judgement_json(judgement, stories),
+            || judgement_text(judgement, stories, output::width()),
+            || Ok(judgement_page(judgement, stories, runs, &documents::all()?)),
+        )
     }
 }
 
 /// The runs that limits compare with: `names` are those of the command line.
 pub fn baselines(store: &StoreArgs, names: &[String], limits: &[Limit]) -> Result<Baselines> {
-    let runs = |names| baseline::named(&store.open()?, names);
+    let runs = |names| baseline::named(store, names);
     let mut baselines = Baselines::new();
     if !names.is_empty() {
         baselines.insert(None, runs(names)?);

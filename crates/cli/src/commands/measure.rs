@@ -19,6 +19,7 @@ use anyhow::{Context as _, Result};
 use clap::{Args, value_parser};
 use punctual_model::capture::Tracing;
 use punctual_model::suite::{SubjectSpec, Suite};
+use punctual_model::{Plan, Run};
 use punctual_runner::{Choice, choose};
 
 use super::StoreArgs;
@@ -120,6 +121,9 @@ pub struct MeasureArgs {
     /// Whether the kernel's tracer runs beside the probes; only `run` and `tracers` ask for it.
     #[arg(skip)]
     pub tracing: Option<Tracing>,
+    /// Further options of whoever asked first, for the record.
+    #[arg(skip)]
+    asked_before: Vec<String>,
     /// Show no progress
     #[arg(short, long)]
     pub quiet: bool,
@@ -160,6 +164,7 @@ impl MeasureArgs {
             patience: PATIENCE,
             live: false,
             tracing: None,
+            asked_before: Vec::new(),
             quiet,
             store: store.clone(),
         }
@@ -174,6 +179,22 @@ impl MeasureArgs {
     pub fn take(&mut self, kernels: Vec<String>) {
         self.kernel = kernels;
         self.resume = true;
+    }
+
+    /// Measures as a run was measured, which says how much and how.
+    pub fn take_plan_of(&mut self, run: &Run, plan: &Plan) {
+        self.past = self.past.or(plan.past);
+        self.asked_before.clone_from(&run.request.options);
+    }
+
+    /// Whether no subject is named.
+    pub fn is_of_all_subjects(&self) -> bool {
+        self.kernel.is_empty() && self.subject.is_empty()
+    }
+
+    /// Whether it is in virtual time.
+    pub fn is_virtual(&self) -> bool {
+        self.bench == Bench::Virtual
     }
 
     /// The one kernel that was named, with the boot arguments that are given to it.

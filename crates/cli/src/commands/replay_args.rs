@@ -147,10 +147,21 @@ impl ReplayArgs {
     /// The samples of both sides, explained; `None` where there is none, or Ctrl-C has ended
     /// it. `row` is the number under which they are asked for.
     pub fn why(&self, row: usize, asked: &Asked, runs: &[Run], cancel: &AtomicBool) -> Option<Why> {
+        self.why_of(row, asked, &runs.iter().collect::<Vec<_>>(), cancel)
+    }
+
+    /// The same of runs that are elsewhere.
+    pub fn why_of(
+        &self,
+        row: usize,
+        asked: &Asked,
+        runs: &[&Run],
+        cancel: &AtomicBool,
+    ) -> Option<Why> {
         let story = |id: &String| -> Option<(Run, Story)> {
             let run = runs.iter().find(|run| run.id == *id)?;
             let told = self.stories(run, &[(&asked.key, asked.sample(run)?)], cancel)?;
-            Some((run.clone(), told.into_iter().next()?))
+            Some(((*run).clone(), told.into_iter().next()?))
         };
         let [here, there] = &asked.runs;
         Some(Why {

@@ -119,19 +119,17 @@ pub(super) fn rows(
         };
         let compared: Vec<Comparison> = compared.by_ref().take(drawn.len()).collect();
         let figures = judged(&drawn, &compared, terms);
-        let least = match (&gap, differences.is_empty()) {
-            (Some(_), _) => Standing::Undecided,
-            (None, true) => Standing::Unchanged,
-            (None, false) => Standing::NotWorse,
-        };
-        let standing = figures.iter().map(|one| one.standing).max();
-        Row {
+        let samples = found(own, row).iter().map(|(_, one)| one.count).sum();
+        let mut row = Row {
+            samples,
             row: row.clone(),
-            standing: standing.map_or(least, |standing| standing.max(least)),
+            standing: Standing::Undecided,
             figures,
             gap,
             differences,
-        }
+        };
+        row.stand();
+        row
     };
     rows.map(row).collect()
 }

@@ -2,8 +2,8 @@
 //! What was not measured: no digest tells of it, and no figure.
 
 use punctual_judge::fate;
+use punctual_model::Run;
 use punctual_model::run::State;
-use punctual_model::{Plan, Run};
 
 use super::{Row, Standing};
 use crate::matrix::Measurement;
@@ -29,16 +29,16 @@ pub fn gaps(run: &Run) -> Vec<Gap> {
         load: String::new(),
         why,
     };
-    let plan: Plan = match toml::from_str(&run.plan) {
+    let plan = match run.parsed_plan() {
         Ok(plan) => plan,
-        Err(_) => return vec![whole("its plan cannot be read".to_owned())],
+        Err(why) => return vec![whole(why)],
     };
     let steps = plan.steps.iter().zip(0..).filter(|(step, _)| !step.skip);
     let gap = |(step, number): (&punctual_model::plan::Step, u32)| {
         let mut unsupported = run.unsupported.iter();
         let unsupported = unsupported.find(|one| one.step == number);
         let own = run.recordings.iter().filter(|one| one.key.step == number);
-        let mut own = own.map(|one| one.count > 0 || !one.findings.is_empty());
+        let mut own = own.map(|one| one.is_hashed() || !one.findings.is_empty());
         let why = match unsupported {
             Some(one) => format!("unsupported: {}", one.reason),
             None if run.state != State::Finished => fate(run),
@@ -117,6 +117,7 @@ pub(super) fn put(rows: &mut Vec<Row>, gaps: &[Gap]) {
                 figures: Vec::new(),
                 gap: Some(gap.why.clone()),
                 differences: Vec::new(),
+                samples: 0,
             });
         }
     }

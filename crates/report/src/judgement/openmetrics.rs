@@ -3,10 +3,9 @@
 
 use std::fmt::Write as _;
 
-use punctual_judge::{Fitness, Judgement};
 use punctual_model::{Histogram, Run};
 
-use super::names::parts;
+use super::{Case, Outcome};
 use crate::matrix::{Availability, Matrix};
 use crate::text::clean;
 
@@ -33,9 +32,9 @@ const ENDS: [i64; 19] = [
     1_000_000_000,
 ];
 
-/// A histogram of each measurement that has no negative samples, and each verdict: 0 fit, 1
-/// undecided, 2 unfit.
-pub fn openmetrics(judgement: &Judgement, runs: &[Run]) -> String {
+/// A histogram of each measurement that has no negative samples, and each verdict: 0 fit
+/// (or no worse), 1 undecided, 2 unfit (or worse).
+pub fn openmetrics(cases: &[Case], runs: &[Run]) -> String {
     let mut text = "# TYPE punctual_sample_seconds histogram\n\
                     # UNIT punctual_sample_seconds seconds\n"
         .to_owned();
@@ -60,17 +59,17 @@ pub fn openmetrics(judgement: &Judgement, runs: &[Run]) -> String {
         }
     }
     text += "# TYPE punctual_verdict gauge\n# HELP punctual_verdict 0 fit, 1 undecided, 2 unfit\n";
-    for answer in &judgement.answers {
-        let key = &answer.key;
-        let names = [answer.subject.as_str(), &key.probe, &key.load, &key.label()];
-        let limit = parts(answer).join(".");
-        let value = match answer.fitness {
-            Fitness::Fit => 0,
-            Fitness::Undecided => 1,
-            Fitness::Unfit => 2,
+    for case in cases {
+        let [probe, load, variant] = &case.key;
+        let names = [case.subject.as_str(), probe, load, variant];
+        let limit = case.parts.join(".");
+        let value = match case.outcome {
+            Outcome::Pass => 0,
+            Outcome::Undecided | Outcome::Missing => 1,
+            Outcome::Fail => 2,
         };
         let labels = labels(&names);
-        let limit = escaped(&format!("{limit} {}", answer.limit.demand));
+        let limit = escaped(&format!("{limit} {}", case.demand));
         _ = writeln!(
             text,
             "punctual_verdict{{{labels},limit=\"{limit}\"}} {value}"

@@ -129,7 +129,7 @@ fn what_is_printed_is_what_the_schema_describes() {
 #[test]
 fn ktap_has_a_line_for_each_answer_and_no_pass_for_what_is_undecided() {
     let judgement = every_kind();
-    let text = ktap(&judgement);
+    let text = ktap(&cases(&judgement));
     let count = judgement.answers.len();
     assert!(
         text.starts_with(&format!("KTAP version 1\n1..{count}\n# ")),
@@ -157,7 +157,7 @@ fn ktap_has_a_line_for_each_answer_and_no_pass_for_what_is_undecided() {
 
 #[test]
 fn lava_gets_a_signal_with_a_measurement_without_spaces_in_names() {
-    let text = lava(&every_kind());
+    let text = lava(&cases(&every_kind()));
     let first = "<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=none-timer-stress-cpu0-worst RESULT=fail \
                  UNITS=ns MEASUREMENT=381400>";
     assert_eq!(text.lines().next(), Some(first));
@@ -171,7 +171,7 @@ fn lava_gets_a_signal_with_a_measurement_without_spaces_in_names() {
 fn junit_counts_what_it_holds_and_escapes_it() {
     let mut judgement = every_kind();
     judgement.answers[0].limit.name = Some("<\"a & b\">".into());
-    let text = junit(&judgement);
+    let text = junit(&cases(&judgement));
     assert_has(&text, &["name=\"&lt;&quot;a &amp; b&quot;&gt; ("]);
     for (tag, fitness) in [("failure", Fitness::Unfit), ("error", Fitness::Undecided)] {
         let own = judgement
@@ -192,7 +192,7 @@ fn junit_counts_what_it_holds_and_escapes_it() {
 fn kcidb_and_openmetrics_say_the_same_as_the_verdicts() {
     let judgement = every_kind();
     let runs = fixtures::seeds(5);
-    let value = kcidb(&judgement, &runs);
+    let value = kcidb(&cases(&judgement), &runs);
     let tests = value["tests"].as_array().unwrap();
     assert_eq!(tests.len(), judgement.answers.len());
     let first = &tests[0];
@@ -211,7 +211,7 @@ fn kcidb_and_openmetrics_say_the_same_as_the_verdicts() {
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), tests.len(), "ids are unique");
-    let text = openmetrics(&judgement, &runs);
+    let text = openmetrics(&cases(&judgement), &runs);
     let labels = "subject=\"rt\",probe=\"timer\",load=\"stress\",variant=\"cpu0\"";
     for line in [
         format!("punctual_sample_seconds_bucket{{{labels},le=\"0.00001\"}} 10000"),

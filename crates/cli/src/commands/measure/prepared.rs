@@ -40,6 +40,16 @@ impl Prepared<'_> {
         self.side_by_side.div_ceil(self.subjects.len().max(1))
     }
 
+    /// How many runs are made side by side.
+    pub fn side_by_side(&self) -> usize {
+        self.side_by_side
+    }
+
+    /// Where runs are stored.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// The subjects' names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.subjects.iter().map(|subject| subject.name.as_str())
@@ -175,11 +185,12 @@ impl MeasureArgs {
             );
         }
         let is_all = self.kernel.is_empty() && self.boot.is_empty() && self.subject.is_empty();
-        let mut options = self.scale.words();
+        let mut options = self.asked_before.clone();
+        options.extend(self.scale.words());
         if let Some(version) = &self.kernel_version {
             options.extend([word("--kernel-version"), version.clone()]);
         }
-        if let Some(past) = self.past {
+        if let Some(past) = self.past.filter(|_| self.asked_before.is_empty()) {
             options.extend([word("--past"), past.to_string()]);
         }
         if self.allow_idle_states {

@@ -18,10 +18,9 @@ use crate::UsageError;
 
 /// What is measured.
 #[derive(Clone, Debug, Default, Args)]
-#[command(group(ArgGroup::new("what").args(["suite", "probe"]).required(true).multiple(true)))]
+#[command(group(ArgGroup::new("what").args(["suite", "probe"]).multiple(true)))]
 pub struct WhatArgs {
     /// The suite: a name that `punctual list suites` shows, or a TOML file
-    #[arg(required_unless_present = "probe")]
     suite: Option<String>,
     /// Measure with this probe: of the suite only its steps, or without a suite
     /// (may be repeated)
@@ -50,6 +49,17 @@ impl WhatArgs {
         }
     }
 
+    /// Whether anything is named.
+    pub fn is_given(&self) -> bool {
+        self.suite.is_some() || !self.probe.is_empty() || !self.load.is_empty()
+    }
+
+    /// The suite, where only one is named.
+    pub fn only_suite(&self) -> Option<&str> {
+        let is_only = self.probe.is_empty() && self.load.is_empty();
+        self.suite.as_deref().filter(|_| is_only)
+    }
+
     /// What these words of a command line ask for; `None` where they are none of this version.
     pub fn of_words(words: &[String]) -> Option<Self> {
         #[derive(Parser)]
@@ -58,7 +68,8 @@ impl WhatArgs {
             what: WhatArgs,
         }
         let program = iter::once("punctual").chain(words.iter().map(String::as_str));
-        Words::try_parse_from(program).ok().map(|words| words.what)
+        let words = Words::try_parse_from(program).ok().map(|words| words.what);
+        words.filter(Self::is_given)
     }
 
     /// The probe timer under a load, so many samples; on this CPU of a guest that has one more than that.
@@ -100,6 +111,11 @@ impl WhatArgs {
     fn suite(&self) -> Result<Suite> {
         let params: Table = self.params.iter().cloned().collect();
         match &self.suite {
+            None if self.probe.is_empty() => {
+                let wrong = "expected a suite, or --probe: `punctual list suites` and `punctual \
+                             list probes` show what there is";
+                Err(UsageError(wrong.into()).into())
+            }
             None => Ok(suites::of_probes(&self.probe, &self.load, &params)?),
             Some(suite) => {
                 let mut suite = suites::only(suites::find(suite)?, &self.probe)?;

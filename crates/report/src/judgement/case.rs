@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Verdicts of any kind, as the forms of others take them.
+
+use punctual_judge::{Answer, Fitness, Judgement, Why};
+use punctual_model::Nanos;
+
+use super::names::{measured, parts, word};
+use super::{about, title};
+use crate::gate::{Gate, Gated, Row, Standing};
+use crate::matrix::Measurement;
+
+/// What came of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It keeps to what was demanded.
+    Pass,
+    /// It does not.
+    Fail,
+    /// What was measured does not suffice.
+    Undecided,
+    /// It was not measured.
+    Missing,
+}
+
+/// A verdict on one thing.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The subject's name.
+    pub subject: String,
+    /// The parts of its name, each of letters, digits, `.`, `_` and `-`.
+    pub parts: Vec<String>,
+    /// Its name for people.
+    pub name: String,
+    /// What was measured: probe, load and variant.
+    pub key: [String; 3],
+    /// What is demanded.
+    pub demand: String,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The word for a failure: `unfit`, `worse`.
+    pub failure: &'static str,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// What is excluded, with which confidence.
+    pub excluded: Option<String>,
+    /// What would decide it.
+    pub more: Option<String>,
+    /// How many independent runs it rests on.
+    pub runs: usize,
+    /// How many samples these have.
+    pub samples: u64,
+    /// In how long a measured time.
+    pub time: Nanos,
+    /// The time that was measured, where one is judged.
+    pub measured: Option<Nanos>,
+}
+
+/// A case for each answer.
+pub fn cases(judgement: &Judgement) -> Vec<Case> {
+    judgement.answers.iter().map(case).collect()
+}
+
+fn case(answer: &Answer) -> Case {
+    let key = &answer.key;
+    Case {
+        subject: answer.subject.clone(),
+        parts: parts(answer),
+        name: format!("{}: {}", title(&answer.limit), about(answer)),
+        key: [key.probe.clone(), key.load.clone(), key.label()],
+        demand: answer.limit.demand.to_string(),
+        outcome: match (answer.fitness, &answer.why) {
+            (Fitness::Fit, _) => Outcome::Pass,
+            (Fitness::Unfit, _) => Outcome::Fail,
+            (Fitness::Undecided, Why::Gap(_)) => Outcome::Missing,
+            (Fitness::Undecided, _) => Outcome::Undecided,
+        },
+        failure: "unfit",
+        reason: answer.reason(),
+        excluded: answer.confidence(),
+        more: answer.more.map(|more| format!("to decide: {more}")),
+        runs: answer.runs,
+        samples: answer.samples,
+        time: answer.time,
+        measured: measured(answer),
+    }
+}
+
+/// A case for each measurement of each subject; one for a subject of which all is unchanged.
+pub fn cases_of_gate(gate: &Gate) -> Vec<Case> {
+    let of_subject = |one: &Gated| -> Vec<Case> {
+        if one.rows.is_empty() {
+            return vec![whole(gate, one)];
+        }
+        let rows = one.rows.iter();
+        rows.map(|row| of_row(gate, one, row)).collect()
+    };
+    gate.subjects.iter().flat_map(of_subject).collect()
+}
+
+fn bare(gate: &Gate, one: &Gated, standing: Standing) -> Case {
+    Case {
+        subject: one.subject.clone(),
+        parts: vec![word(&gate.suite)],
+        name: format!("{}: no worse than baseline {}", one.subject, gate.baseline),
+        key: [gate.suite.clone(), String::new(), String::new()],
+        demand: format!("no worse than baseline {}", gate.baseline),
+        outcome: match standing {
+            Standing::Unchanged | Standing::NotWorse | Standing::Tolerated => Outcome::Pass,
+            Standing::Undecided => Outcome::Undecided,
+            Standing::Worse => Outcome::Fail,
+        },
+        failure: "worse",
+        reason: format!("{}: {}", standing.name(), one.sentence()),
+        excluded: None,
+        more: None,
+        runs: one.sides[1].runs.len(),
+        samples: 0,
+        time: Nanos::ZERO,
+        measured: None,
+    }
+}
+
+fn whole(gate: &Gate, one: &Gated) -> Case {
+    bare(gate, one, one.standing)
+}
+
+fn of_row(gate: &Gate, one: &Gated, row: &Row) -> Case {
+    let Measurement { probe, load, .. } = &row.row;
+    let label = row.row.label();
+    let key = [probe.clone(), load.clone(), label];
+    let parts = key.iter().filter(|part| !part.is_empty());
+    let outcome = match (row.standing, &row.gap) {
+        (Standing::Undecided, Some(_)) => Some(Outcome::Missing),
+        _ => None,
+    };
+    let bare = bare(gate, one, row.standing);
+    Case {
+        parts: parts.map(|part| word(part)).collect(),
+        name: format!(
+            "{}: {} no worse than baseline {}",
+            one.subject,
+            row.row.title(),
+            gate.baseline
+        ),
+        outcome: outcome.unwrap_or(bare.outcome),
+        reason: crate::gate::sentence_of(row),
+        more: gate
+            .decides(row)
+            .map(|command| format!("to decide: {command}")),
+        measured: row.decisive().map(|figure| figure.here),
+        samples: row.samples,
+        key,
+        ..bare
+    }
+}
