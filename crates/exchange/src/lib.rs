@@ -17,6 +17,7 @@ use punctual_model::Run;
 use punctual_model::suite::Suite;
 
 pub use error::ExchangeError;
+pub use line::Baseline;
 pub use read::{Reader, is_export};
 pub use write::Writer;
 

@@ -60,6 +60,18 @@ pub struct Header<'a> {
     pub schema: Cow<'a, str>,
     /// The version of the program that wrote it.
     pub punctual: Cow<'a, str>,
+    /// Names of runs that others are compared with, as far as all their runs are in the file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub baselines: Vec<Baseline>,
+}
+
+/// A name of runs, by their ids in the file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Baseline {
+    /// The name.
+    pub name: String,
+    /// The runs.
+    pub runs: Vec<String>,
 }
 
 /// A run, and how much of it comes behind it.

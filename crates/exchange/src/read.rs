@@ -15,7 +15,7 @@ use punctual_model::{Plan, Run};
 use sha2::{Digest as _, Sha256};
 
 use crate::line::{
-    ALL_SUITES_MOST, Head, LINE_MOST, Line, OUTPUT_MOST, RECORDINGS_MOST, RUN_MOST, STEPS_MOST,
+    ALL_SUITES_MOST, Baseline, Head, LINE_MOST, Line, OUTPUT_MOST, RECORDINGS_MOST, RUN_MOST, STEPS_MOST,
     SUITE_MOST, SUITES_MOST,
 };
 use crate::{ExchangeError, Exported, SCHEMA};
@@ -39,6 +39,7 @@ pub struct Reader<R: Read> {
     suites_left: u64,
     /// How many bytes the run that is read may still take.
     run_left: u64,
+    baselines: Vec<Baseline>,
     runs: u64,
     is_over: bool,
 }
@@ -57,11 +58,17 @@ impl<R: Read> Reader<R> {
             suites: Vec::new(),
             suites_left: ALL_SUITES_MOST,
             run_left: RUN_MOST,
+            baselines: Vec::new(),
             runs: 0,
             is_over: false,
         };
         new.header()?;
         Ok(new)
+    }
+
+    /// Names of runs of this file that others are compared with.
+    pub fn baselines(&self) -> &[Baseline] {
+        &self.baselines
     }
 
     /// The next run; `None` behind the last one, where the checksum was right.
@@ -95,6 +102,7 @@ impl<R: Read> Reader<R> {
         let first: First = serde_json::from_slice(&bytes).map_err(|_| ExchangeError::Foreign)?;
         let header = first.header;
         if header.schema == SCHEMA {
+            self.baselines = header.baselines;
             return Ok(());
         }
         if !header.schema.starts_with("punctual.export/") {

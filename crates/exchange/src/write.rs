@@ -12,7 +12,7 @@ use punctual_model::suite::Suite;
 use sha2::{Digest as _, Sha256};
 
 use crate::line::{
-    End, Head, Header, LINE_MOST, Line, OUTPUT_MOST, RECORDINGS_MOST, RUN_MOST, SUITE_MOST,
+    Baseline, End, Head, Header, LINE_MOST, Line, OUTPUT_MOST, RECORDINGS_MOST, RUN_MOST, SUITE_MOST,
 };
 use crate::{ExchangeError, SCHEMA};
 
@@ -29,6 +29,15 @@ pub struct Writer<W: Write> {
 impl<W: Write> Writer<W> {
     /// Begins a file, of this version of the program.
     pub fn new(out: W, punctual: &str) -> Result<Self, ExchangeError> {
+        Self::with_baselines(out, punctual, Vec::new())
+    }
+
+    /// The same, with names of runs that are added.
+    pub fn with_baselines(
+        out: W,
+        punctual: &str,
+        baselines: Vec<Baseline>,
+    ) -> Result<Self, ExchangeError> {
         let mut new = Self {
             out: GzEncoder::new(out, Compression::default()),
             sum: Sha256::new(),
@@ -39,6 +48,7 @@ impl<W: Write> Writer<W> {
         new.put(&Line::Header(Header {
             schema: SCHEMA.into(),
             punctual: punctual.into(),
+            baselines,
         }))?;
         Ok(new)
     }

@@ -18,6 +18,8 @@ use crate::rank_sum::RankSum;
 const DIVISIONS: u32 = 100_000;
 /// Draws are the same at each call.
 const SEED: u64 = 2;
+/// Divisions of a larger p are not told apart: they decide nothing, and there are many.
+const TOLD_APART: f64 = 0.05;
 /// Two sums of the same shares, added in another order, differ by less.
 const ROUNDING: f64 = 1e-9;
 
@@ -45,16 +47,24 @@ impl Unlikely {
     const NOT: Self = Self { p: 1.0, apart: 0.0 };
 
     fn of(sum: &RankSum) -> Self {
-        let (p, apart) = (sum.p(), sum.apart());
+        let p = sum.p();
+        let apart = if p <= TOLD_APART { sum.apart() } else { 0.0 };
         Self { p, apart }
     }
 
     /// The one of another division, where it may be less likely than this.
     fn of_division(&self, sum: &RankSum, chosen: &[usize]) -> Option<Self> {
         let p = sum.p_of(chosen);
-        let apart = || sum.apart_of(chosen);
-        let other = (p <= self.p).then(|| Self { p, apart: apart() });
-        other.filter(|other| other.order(self).is_lt())
+        if p > self.p {
+            return None;
+        }
+        let apart = if p <= TOLD_APART {
+            sum.apart_of(chosen)
+        } else {
+            0.0
+        };
+        let other = Self { p, apart };
+        other.order(self).is_lt().then_some(other)
     }
 
     /// The less likely first.
@@ -81,6 +91,9 @@ pub fn adjusted(families: &[Family<'_>], rows: usize) -> Vec<f64> {
     let mut observed = vec![Unlikely::NOT; rows];
     for (row, sum) in families.iter().flat_map(|family| &family.rows) {
         observed[*row] = Unlikely::of(sum);
+    }
+    if rows == 1 {
+        return vec![observed[0].p];
     }
     let mut order: Vec<usize> = (0..rows).collect();
     order.sort_by(|one, other| observed[*one].order(&observed[*other]));

@@ -46,6 +46,14 @@ impl Comparable {
         Ok(Self(runs))
     }
 
+    /// Why there is nothing to compare: all of them are seeds of one subject.
+    pub fn nothing_to_compare(&self) -> Option<String> {
+        let runs: Vec<String> = self.0.iter().map(|run| run.id.clone()).collect();
+        let is_one = Matrix::new(&self.0).columns.len() == 1;
+        let runs = crate::text::list(&runs);
+        is_one.then(|| format!("{runs} are seeds of one subject: nothing to compare"))
+    }
+
     /// The runs.
     pub fn runs(&self) -> &[Run] {
         &self.0
@@ -79,6 +87,19 @@ pub struct Section {
     /// For each subject whether it is lower or higher than the first, by the leading figure
     /// of each run; `None` for the first itself, and where no figure leads.
     pub verdicts: Vec<Option<Judged>>,
+}
+
+impl Section {
+    /// The ratio that is shown of the leading figure is the one that is judged, run by run.
+    fn show_what_is_judged(&mut self) {
+        for (cells, judged) in self.cells.iter_mut().zip(&self.verdicts) {
+            let run_by_run = judged.and_then(|judged| judged.ratio);
+            if let (Some(Cell::Time { ratio, .. }), Some(judged)) = (cells.first_mut(), run_by_run)
+            {
+                *ratio = Some(judged.estimate);
+            }
+        }
+    }
 }
 
 /// A subject's figure beside the first one's.
@@ -157,6 +178,7 @@ pub fn compare_by(runs: &Comparable, rule: Rule) -> Comparison {
     let sections = matrix.rows.iter().enumerate().map(|(at, row)| {
         let mut section = section(&matrix, row);
         section.verdicts.extend(judged.iter().map(|rows| rows[at]));
+        section.show_what_is_judged();
         section
     });
     Comparison {
@@ -314,6 +336,17 @@ fn notes(matrix: &Matrix<'_>) -> Vec<String> {
     type Version = fn(&Run) -> Option<&str>;
 
     let mut notes = Vec::new();
+    for column in matrix.columns.iter().filter(|column| column.runs.len() > 1) {
+        let runs = column.runs.iter();
+        let runs: Vec<String> = runs
+            .map(|run| format!("{} (seed {})", run.id, run.seed))
+            .collect();
+        notes.push(format!(
+            "{}: {} together.",
+            column.name,
+            crate::text::list(&runs)
+        ));
+    }
     let counts = |column: &Column<'_>| column.runs.len();
     let first = counts(&matrix.columns[0]);
     if matrix.columns.iter().any(|column| counts(column) != first) {

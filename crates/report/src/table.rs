@@ -8,9 +8,9 @@ use unicode_width::UnicodeWidthStr;
 use crate::matrix::{Column, Matrix};
 use crate::rows::{Head, Line, Range, Rank, Sheet, clock_note, colour_note, places};
 use crate::summary::summary;
-use crate::text::{Lines, clean, cut};
+use crate::text::{Lines, clean, cut, short_names};
 
-/// Names of subjects are cut to this many columns.
+/// Names of subjects have room for this many columns at least.
 const NAME: usize = 16;
 const GAP: usize = 2;
 const INDENT: &str = "  ";
@@ -52,19 +52,34 @@ pub fn table(runs: &[Run], width: usize, colour: bool) -> String {
     }
     // In real time nothing comes twice: a digest there means nothing.
     let is_virtual = |column: &&Column| column.runs.iter().all(|run| run.is_virtual());
-    for column in matrix.columns.iter().filter(is_virtual) {
-        digests(column, &mut lines);
+    let wide = sheet.heads.iter().map(|head| head.name.width());
+    let wide = wide.max().unwrap_or(0).max(NAME);
+    for (column, head) in matrix.columns.iter().zip(&sheet.heads) {
+        if is_virtual(&column) {
+            digests(column, &head.name, wide, &mut lines);
+        }
     }
     lines.finish()
 }
 
 /// Ranges beside the worst cases where that fits, else below them.
 fn fitting(matrix: &Matrix<'_>, width: usize) -> Sheet {
-    let beside = Sheet::new(matrix, Range::Beside);
+    let beside = named(Sheet::new(matrix, Range::Beside), width);
     if blocks(&beside, width).len() == 1 {
         return beside;
     }
-    Sheet::new(matrix, Range::Below)
+    named(Sheet::new(matrix, Range::Below), width)
+}
+
+/// With names as wide as there is room for beside each other.
+fn named(mut sheet: Sheet, width: usize) -> Sheet {
+    let room = width.saturating_sub(label_width(&sheet)) / sheet.heads.len().max(1);
+    let names: Vec<&String> = sheet.heads.iter().map(|head| &head.name).collect();
+    let names = short_names(&names, room.saturating_sub(GAP + 2).max(NAME));
+    for (head, name) in sheet.heads.iter_mut().zip(names) {
+        head.name = name;
+    }
+    sheet
 }
 
 /// `demo, seed 1, Punctual 0.1.0`.
@@ -116,7 +131,7 @@ fn widths(sheet: &Sheet) -> Vec<usize> {
 }
 
 fn head_text(head: &Head) -> String {
-    let name = cut(&clean(&head.name), NAME);
+    let name = &head.name;
     let notes = superscript(&head.notes);
     match &head.clock {
         Some(clock) => format!("{name}{notes}\n{clock}"),
@@ -180,9 +195,8 @@ fn cells(line: &Line, columns: Columns) -> Vec<Cell> {
 }
 
 /// One line per subject: the first digits of each run's digest.
-fn digests(column: &Column<'_>, lines: &mut Lines) {
-    let name = cut(&clean(&column.name), NAME);
-    let padding = " ".repeat(NAME - name.width());
+fn digests(column: &Column<'_>, name: &str, wide: usize, lines: &mut Lines) {
+    let padding = " ".repeat(wide.saturating_sub(name.width()));
     let several = column.runs.len() > 1;
     let each = column.runs.iter().map(|run| {
         let seed = if several {

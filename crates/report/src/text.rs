@@ -142,6 +142,29 @@ pub fn cut(text: &str, width: usize) -> String {
     format!("{start}…{}", end.collect::<String>())
 }
 
+/// Names of at most `width` columns each. Where one is too wide, all go without the words with
+/// which they all begin: what is left tells them apart.
+pub fn short_names<T: AsRef<str>>(names: &[T], width: usize) -> Vec<String> {
+    let names: Vec<String> = names.iter().map(|name| clean(name.as_ref())).collect();
+    if names.iter().all(|name| name.width() <= width) {
+        return names;
+    }
+    let words: Vec<Vec<&str>> = names.iter().map(|name| name.split(' ').collect()).collect();
+    let is_common = |at: &usize| {
+        let first = words[0].get(*at);
+        // Each keeps its last word.
+        let same = |own: &Vec<&str>| own.len() > at + 1 && own.get(*at) == first;
+        words.len() > 1 && words.iter().all(same)
+    };
+    let common = (0..).take_while(is_common).count();
+    let short = words.iter().map(|own| {
+        let rest = own[common..].join(" ");
+        let sign = if common > 0 { "…" } else { "" };
+        cut(&format!("{sign}{rest}"), width)
+    });
+    short.collect()
+}
+
 /// How many bytes of a text fit into `width` columns.
 fn fitting(text: &str, width: usize) -> usize {
     let mut used = 0;

@@ -61,7 +61,7 @@ fn combine(suite: &Suite, choice: &Choice) -> Result<Vec<SubjectSpec>, Error> {
         return Ok(bases);
     }
     let with_boots = |base: &SubjectSpec| {
-        let with = |boot: &String| with_boot(base, boot, choice.boots.len() > 1);
+        let with = |boot: &String| with_boot(base, boot);
         choice.boots.iter().map(with).collect::<Vec<_>>()
     };
     Ok(bases.iter().flat_map(with_boots).collect())
@@ -95,15 +95,12 @@ fn bare(kernel: &str) -> SubjectSpec {
     }
 }
 
-/// A subject with further boot arguments, which are in its name where there are several.
-fn with_boot(base: &SubjectSpec, boot: &str, in_name: bool) -> SubjectSpec {
+/// A subject with further boot arguments, which are in its name: it is called the same alone
+/// and beside others.
+fn with_boot(base: &SubjectSpec, boot: &str) -> SubjectSpec {
     let words = |parts: [&str; 2]| parts.join(" ").trim().to_owned();
     SubjectSpec {
-        name: if in_name {
-            words([&base.name, boot])
-        } else {
-            base.name.clone()
-        },
+        name: words([&base.name, boot]),
         kernel: base.kernel.clone(),
         boot: words([&base.boot, boot]),
     }
@@ -159,7 +156,7 @@ mod tests {
     fn kernels_and_boot_arguments_of_the_command_line_come_first() {
         assert_eq!(
             shown(&["mine"], &["a b"], &[]).unwrap(),
-            ["mine: mine [a b]"]
+            ["mine a b: mine [a b]"]
         );
         assert_eq!(
             shown(&["mine"], &["a", "b"], &[]).unwrap(),
@@ -167,7 +164,7 @@ mod tests {
         );
         assert_eq!(
             shown(&[], &["quiet"], &["none"]).unwrap(),
-            ["none: k [preempt=none quiet]"]
+            ["none quiet: k [preempt=none quiet]"]
         );
     }
 }

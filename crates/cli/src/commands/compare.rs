@@ -46,6 +46,9 @@ impl Compare {
         output::check_file(self.report.as_deref())?;
         output::check_directory(self.data.as_deref())?;
         let runs = Comparable::new(runs).map_err(|refusal| UsageError(refusal.to_string()))?;
+        if let Some(why) = runs.nothing_to_compare() {
+            return Err(UsageError(why).into());
+        }
         let comparison = compare(&runs);
         let (json, text) = (
             || comparison_json(&comparison),

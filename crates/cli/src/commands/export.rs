@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use punctual_exchange::Writer;
+use punctual_exchange::{Baseline, Writer};
 use punctual_model::suite::Suite;
 use punctual_model::{Plan, Run};
 use punctual_runner::loads;
@@ -30,8 +30,8 @@ Examples:
   punctual verify rt.punctual  # … repeated there, digest by digest
 
 The file holds all that the runs hold: every sample, provenance, machine, plan,
-and the suite as it was measured. Kernels are named in it by their checksum and
-package, and are not part of it.";
+the suite as it was measured, and the names of baselines that are whole in it.
+Kernels are named in it by their checksum and package, and are not part of it.";
 
 /// Write runs as one file, for others to import, or to verify
 #[derive(Debug, Args)]
@@ -62,7 +62,11 @@ impl Export {
         let ids = self.ids(&store)?;
         let load = |id: &String| -> Result<Run> { Ok(store.load(id)?) };
         let count = ids.len();
-        let size = write(&self.output, ids.iter().map(load))?;
+        let baselines = store.baselines()?.into_iter();
+        let is_whole = |(_, runs): &(String, Vec<String>)| runs.iter().all(|run| ids.contains(run));
+        let baselines = baselines.filter(is_whole);
+        let baselines = baselines.map(|(name, runs)| Baseline { name, runs });
+        let size = write(&self.output, ids.iter().map(load), baselines.collect())?;
         let (path, runs) = (
             self.output.display(),
             if count == 1 { "run" } else { "runs" },
@@ -96,12 +100,17 @@ impl Export {
 }
 
 /// Writes runs to a file, which is there as a whole or not at all; returns its size in bytes.
-pub fn write(path: &Path, runs: impl Iterator<Item = Result<Run>>) -> Result<u64> {
+pub fn write(
+    path: &Path,
+    runs: impl Iterator<Item = Result<Run>>,
+    baselines: Vec<Baseline>,
+) -> Result<u64> {
     let named = || format!("cannot write {}", path.display());
     let directory = path.parent().filter(|path| !path.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
     let file = partial(directory, path).with_context(named)?;
-    let mut writer = Writer::new(BufWriter::new(file), env!("CARGO_PKG_VERSION"))?;
+    let mut writer =
+        Writer::with_baselines(BufWriter::new(file), env!("CARGO_PKG_VERSION"), baselines)?;
     let mut suites = Suites::default();
     for run in runs {
         let run = run?;

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual import`: what other programs have measured, and runs of other stores.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use punctual_exchange::{ExchangeError, Reader, is_export};
+use punctual_exchange::{Baseline, ExchangeError, Reader, is_export};
 use punctual_model::run::State;
 use punctual_model::{Nanos, Run};
 use punctual_report::text::{clean, counted};
 use punctual_runner::import::{Told, import, machine_of};
 use punctual_store::{Added, Store};
 
-use super::StoreArgs;
+use super::{StoreArgs, is_run};
 use crate::output::say;
 use crate::scale_args::parse_duration;
 use crate::{ExitStatus, UsageError};
@@ -187,11 +188,40 @@ fn starts_as_export(path: &Path) -> bool {
 }
 
 /// Hands over each run of a file.
-fn each_run(path: &Path, take: &mut dyn FnMut(Run) -> Result<()>) -> Result<()> {
+fn each_run(path: &Path, take: &mut dyn FnMut(Run) -> Result<()>) -> Result<Vec<Baseline>> {
     let named = || path.display().to_string();
     let mut reader = Reader::new(super::open_named(path)?).with_context(named)?;
     while let Some(exported) = reader.next_run().with_context(named)? {
         take(exported.run)?;
+    }
+    Ok(reader.baselines().to_vec())
+}
+
+/// Gives the baselines of a file their names here, unless such a name is that of other runs.
+/// `ids` are the runs by their ids in the file, with those here.
+fn name_baselines(
+    store: &Store,
+    baselines: &[Baseline],
+    ids: &HashMap<String, String>,
+) -> Result<()> {
+    let known = store.baselines()?;
+    for Baseline { name, runs } in baselines {
+        let runs: Option<Vec<String>> = runs.iter().map(|run| ids.get(run).cloned()).collect();
+        let Some(runs) = runs.filter(|runs| !runs.is_empty() && !is_run(name)) else {
+            continue;
+        };
+        match known.iter().find(|(own, _)| own == name) {
+            None => {
+                store.set_baseline(name, &runs)?;
+                say!("baseline {name}: {}", runs.join(" "));
+            }
+            Some((_, own)) if *own == runs => {}
+            Some((_, own)) => say!(
+                "baseline {name} is of other runs here ({}) and stays so; that of the file is {}",
+                own.join(" "),
+                runs.join(" ")
+            ),
+        }
     }
     Ok(())
 }
@@ -216,8 +246,12 @@ pub fn of_file(store: &Store, path: &Path) -> Result<Vec<String>> {
 fn add_runs(store: &Store, path: &Path) -> Result<()> {
     let (mut new, mut known) = (0_u64, 0_u64);
     let shown = path.display();
-    each_run(path, &mut |run| {
-        match store.add(&run)? {
+    let mut ids = HashMap::new();
+    let baselines = each_run(path, &mut |run| {
+        let added = store.add(&run)?;
+        let (Added::New(id) | Added::Known(id)) = &added;
+        ids.insert(run.id.clone(), id.clone());
+        match added {
             Added::New(id) => {
                 new += 1;
                 say!(
@@ -235,5 +269,5 @@ fn add_runs(store: &Store, path: &Path) -> Result<()> {
         Ok(())
     })?;
     say!("{shown}: {new} new runs, {known} that were here");
-    Ok(())
+    name_baselines(store, &baselines, &ids)
 }

@@ -76,7 +76,7 @@ impl Work {
             write_atomically(&path, &serde_json::to_vec(&times)?)
                 .with_context(|| path.display().to_string())?;
         }
-        export::write(&result, std::iter::once(Ok(run)))?;
+        export::write(&result, std::iter::once(Ok(run)), Vec::new())?;
         Ok(ExitStatus::Done)
     }
 }

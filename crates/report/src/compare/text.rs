@@ -6,10 +6,10 @@ use std::iter;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{Cell, Comparison, Section, verdict_sentences};
-use crate::text::{Lines, clean, cut, time, times};
+use crate::text::{Lines, clean, short_names, time, times};
 
 /// How many columns a subject's name may take.
-const NAME: usize = 20;
+const NAME: usize = 24;
 /// How many columns ratio and percentage take.
 const CHANGE: usize = 19;
 
@@ -17,7 +17,10 @@ const CHANGE: usize = 19;
 pub fn comparison_text(comparison: &Comparison, width: usize) -> String {
     let first = clean(comparison.subjects.first().map_or("", String::as_str));
     let mut lines = Lines::new(width);
-    let head = format!("Each subject against {first}: how many times, and by how much.");
+    let head = format!(
+        "Each subject against {first}: how many times, and by how much; of the first figure run by \
+         run."
+    );
     lines.wrap(&head, "", "");
     let mut all_shown = true;
     for section in &comparison.sections {
@@ -55,8 +58,9 @@ fn put_section(
     let heads = heads.map(|(at, name)| head(section, at, name));
     let mut rows: Vec<Vec<String>> = vec![iter::once(section.row.title()).chain(heads).collect()];
     let is_work = section.row.is_throughput();
-    for (name, cells) in comparison.subjects.iter().zip(&section.cells) {
-        let name = format!("  {}", cut(&clean(name), NAME));
+    let names = short_names(&comparison.subjects, NAME);
+    for (name, cells) in names.iter().zip(&section.cells) {
+        let name = format!("  {name}");
         let cells = cells.iter().map(|cell| cell_text(cell, is_work));
         rows.push(iter::once(name).chain(cells).collect());
     }

@@ -81,10 +81,8 @@ fn machine(run: &Run) -> String {
     let clock = run
         .clock()
         .map_or_else(String::new, |clock| clock.to_string());
-    format!(
-        "QEMU {}, {cpus}, {} MiB, {clock}",
-        machine.qemu, machine.memory_mib
-    )
+    let qemu = machine.qemu.replace("emulator version ", "");
+    format!("{qemu}, {cpus}, {} MiB, {clock}", machine.memory_mib)
 }
 
 /// What differs between the runs without making them another measurement.

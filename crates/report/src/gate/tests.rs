@@ -159,6 +159,7 @@ fn which_samples_differ_is_told_where_it_is_asked_for_or_few_do() {
     let (there, here) = (runs(1..=5, "r", 100), runs(1..=5, "n", 150));
     let all = gate(&there, &here);
     let asked = gate_text(&all, 80, Detail::Samples);
+    let asked = asked.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = "2,000 of 2,000 samples differ, first";
     assert!(asked.contains(line), "{asked}");
     assert!(!text(&all).contains("samples differ"), "{}", text(&all));

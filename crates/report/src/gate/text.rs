@@ -224,26 +224,33 @@ pub(super) fn row_lines(row: &Row, detail: Detail) -> Vec<(usize, String)> {
     lines
 }
 
-/// `median    4.15 → 4.66 µs    worse      1.12× (1.11× to 1.16×), 5 of 5 seeds`.
+/// `median   4.15 → 4.66 µs    worse     1.12× (1.11 to 1.16), 5 of 5`.
 fn figure_line(figure: &Judged) -> String {
     let ratio = figure.compared.ratio.map_or(String::new(), |ratio| {
         let range = ratio.bounds.map_or(String::new(), |(low, high)| {
-            format!(" ({} to {})", times(low), times(high))
+            let [low, high] = [low, high].map(|bound| times(bound).replace('×', ""));
+            format!(" ({low} to {high})")
         });
         format!("{}{range}", times(ratio.estimate))
     });
+    let higher = match figure.compared.verdict {
+        Verdict::Higher if figure.seeds > 0 => {
+            format!(", {} of {}", figure.higher, figure.seeds)
+        }
+        _ => String::new(),
+    };
     let more = match figure.compared.verdict {
-        _ if figure.standing != Standing::Undecided => seeds(figure),
+        _ if figure.standing != Standing::Undecided => higher,
         Verdict::Undecided(few) => {
             let (have, needed) = (few.have.0.min(few.have.1), few.needed);
             format!(", {have} of {needed} seeds that it takes")
         }
         Verdict::NotSeparated { more: Some(more) } if more > 0 => format!(", {more} more seeds"),
-        Verdict::Higher => format!("{}, by more than is tolerated?", seeds(figure)),
+        Verdict::Higher => format!("{higher}, by more than is tolerated?"),
         _ => String::new(),
     };
     let head = format!(
-        "{:<8} {:<19} {:<9}",
+        "{:<8} {:<17} {:<9}",
         figure.name,
         arrow(figure),
         figure.standing.name()

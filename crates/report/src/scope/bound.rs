@@ -19,7 +19,8 @@ const SCHEMA: &str = "punctual.bound/1";
 /// What was observed, and the bounds, no line longer than `width`.
 pub fn bound_text(runs: &[Run], bound: &Bound, width: usize) -> String {
     let instructions = thousands(bound.instructions);
-    let mut text = paragraph(
+    let mut text = paragraph(&answer(bound), width) + "\n";
+    text += &paragraph(
         &format!("{}: {instructions} instructions", named(runs)),
         width,
     );
@@ -49,6 +50,28 @@ pub fn bound_text(runs: &[Run], bound: &Bound, width: usize) -> String {
         text += &paragraph(&note, width);
     }
     text
+}
+
+/// The bound in one sentence: by that account of interference that makes it longest, of those
+/// that have an end; of `timer`'s sample, where its way back was seen.
+fn answer(bound: &Bound) -> String {
+    if let Some(why) = &bound.misfit {
+        return format!("No bound: {why}.");
+    }
+    let most = |of: fn(&punctual_scope::bound::Latency) -> Option<Nanos>| {
+        bound.latencies.iter().filter_map(of).max()
+    };
+    let (sampled, scheduled) = (most(|one| one.sampled), most(|one| one.scheduled));
+    let told = match (sampled, scheduled) {
+        (Some(time), _) => format!("At most {time} for the probe"),
+        (None, Some(time)) => format!("At most {time} until the thread is scheduled"),
+        (None, None) => return format!("No bound below {CAP}."),
+    };
+    let worst = bound.observed.as_ref();
+    let worst = worst.map_or_else(String::new, |worst| {
+        format!("; the worst sample was {}", worst.late)
+    });
+    format!("{told} (every alignment of what was seen){worst}.")
 }
 
 fn delay_text(worst: &Worst, width: usize) -> String {
