@@ -58,21 +58,23 @@ fn slower(scratch: &Scratch, path: &str) {
         tracing,
         "--subject",
         "rt",
+        "--samples-differ",
         "--report",
         page.to_str().unwrap(),
     ]);
     let parts = [
-        "timer, idle, cpu0: worse; higher ",
+        "worse: the typical wake-up of timer, idle, cpu0, ",
+        "before   rt: Linux ",
+        "after    rt trace_event=timer,irq,sched: Linux ",
         "seed 5: 60 of 60 samples differ, first sample 0: ",
-        "The worst of timer, idle, cpu0, here (r",
-        "mine against baseline stable: worse.",
+        "longer than before: `",
         "function itself, ns",
         "ring_buffer_",
     ];
     assert_ends(&worse, 4, &parts);
     let page = fs::read_to_string(page).unwrap();
     for part in [
-        "stable: worse</h1>",
+        "Punctual: worse: the typical wake-up of timer, idle, cpu0, ",
         "What was not tested",
         "ring_buffer_",
         "Evidence",
@@ -132,15 +134,16 @@ fn a_module_that_adds_2000_instructions_to_one_path_is_found_and_named() {
         "--kernel",
         "slow",
         "--quiet",
+        "--samples-differ",
     ];
     let gate = scratch.run(&words);
     let parts = [
-        "slow: worse",
-        "timer, idle, cpu0: worse; higher ",
+        "worse: the typical wake-up of timer, idle, cpu0, ",
+        "longer than before: `slower_instructions` 2.00 µs (was 0 ns)",
         "60 of 60 samples differ",
     ];
     assert_ends(&gate, 4, &parts);
-    let named = |line: &&str| line.contains("slower_instructions");
+    let named = |line: &&str| line.ends_with("  slower_instructions");
     let line = gate.stdout.lines().find(named);
     let line = line.unwrap_or_else(|| panic!("the path is not named: {}", gate.stdout));
     // Here, and in the baseline.
@@ -256,4 +259,88 @@ fn relative(scratch: &Scratch) {
     );
     let set = scratch.run(&["baseline", "set", "mixed", "r1", &newest]);
     assert_ends(&set, 2, &["a baseline is of one measurement"]);
+}
+
+/// The preemption model is the plainest change there is; every seed shows it, and the worst
+/// case, which is one draw, hides it.
+#[test]
+fn a_difference_that_all_seeds_show_is_told_and_travels_with_its_baseline() {
+    let scratch = Scratch::new();
+    let measured = ["--probe", "timer", "--load", "stress", "-p", "samples=300"];
+    let full = ["--kernel", KERNELS[0], "--boot", "preempt=full", "--quiet"];
+    let run = [&["run"], &measured[..], &full, &["--seeds", "1..5"]].concat();
+    assert_ends(&scratch.run(&run), 0, &[]);
+    let set = ["baseline", "set", "full", "r1", "r2", "r3", "r4", "r5"];
+    assert_ends(&scratch.run(&set), 0, &[]);
+    let name = format!("{} preempt=full", KERNELS[0]);
+    for list in [&["runs"][..], &["baseline", "list"], &["show", "r1"]] {
+        assert_ends(&scratch.run(list), 0, &[&name]);
+    }
+    // The plan is the baseline's own: no suite is called as the probe is.
+    let other = ["--kernel", KERNELS[0], "--boot", "preempt=none", "--quiet"];
+    let junit = scratch.path("gate.xml");
+    let forms = ["--json", "--junit", junit.to_str().unwrap()];
+    let words = [&["gate", "timer", "--baseline", "full"], &other[..], &forms].concat();
+    let worse = scratch.run(&words);
+    assert_ends(&worse, 4, &[]);
+    let gate = json(&worse);
+    let title = gate["title"].as_str().unwrap();
+    assert!(
+        title.starts_with("worse: the typical wake-up of timer, stress, cpu0, "),
+        "{title}"
+    );
+    assert!(title.ends_with(", 5 of 5 seeds"), "{title}");
+    let median = &gate["subjects"][0]["measurements"][0]["figures"][0];
+    assert_eq!(
+        (&median["name"], &median["verdict"]),
+        (&"median".into(), &"worse".into())
+    );
+    let ratio = median["compared"]["ratio"].as_f64().unwrap();
+    assert!((1.05..1.25).contains(&ratio), "{ratio}");
+    let junit = fs::read_to_string(junit).unwrap();
+    assert!(
+        junit.contains("<failure type=\"worse\" message=\"worse: median "),
+        "{junit}"
+    );
+    // Seeds of one subject are nothing to compare.
+    let seeds = scratch.run(&["compare", "r1", "r2"]);
+    assert_ends(
+        &seeds,
+        2,
+        &["r1 and r2 are seeds of one subject: nothing to compare"],
+    );
+    // Elsewhere: the file is the baseline, and names are kept.
+    let file = scratch.path("full.punctual");
+    let file = file.to_str().unwrap();
+    assert_ends(&scratch.run(&["export", "full", "-o", file]), 0, &[]);
+    let elsewhere = Scratch::new();
+    let same = elsewhere.run(&["gate", "--baseline", file, "--quiet"]);
+    assert_ends(
+        &same,
+        0,
+        &["unchanged: timer against baseline ", "exact: equal digests"],
+    );
+    let imported = elsewhere.run(&["import", file]);
+    assert_eq!(imported.status, Some(0), "{}", imported.stderr);
+    let listed = json(&elsewhere.run(&["baseline", "list", "--json"]));
+    assert_eq!(listed["baselines"][0]["name"], "full", "{listed}");
+}
+
+#[test]
+fn a_step_that_cannot_run_is_undecided_also_beside_others_that_are_equal() {
+    let scratch = Scratch::new();
+    let steps = "[[step]]\nprobe = \"timer\"\nsamples = 60\n\
+                 [[step]]\nprobe = \"program\"\nrun = [\"nosuchprogram\"]\n";
+    let path = scratch.file("vac.toml", suite("vac", &["rt"], steps));
+    assert_ends(&scratch.run(&["run", &path, "--quiet"]), 3, &[]);
+    assert_ends(&scratch.run(&["baseline", "set", "v", "r1"]), 0, &[]);
+    let gate = scratch.run(&["gate", &path, "--baseline", "v", "--quiet"]);
+    assert_ends(
+        &gate,
+        5,
+        &[
+            "undecided: program, idle: unsupported: ",
+            "equal digests with seed 1",
+        ],
+    );
 }

@@ -110,7 +110,13 @@ impl Gate {
     /// The command that decides a row, where it is undecided and further seeds may decide it.
     pub fn decides(&self, row: &Row) -> Option<&str> {
         let command = self.decide.as_deref();
-        command.filter(|_| row.needs_runs())
+        command.filter(|_| row.has_open())
+    }
+
+    /// Whether further runs could decide something, be it in a row that got worse already.
+    pub fn has_open(&self) -> bool {
+        let rows = self.subjects.iter().flat_map(|one| &one.rows);
+        rows.into_iter().any(Row::has_open)
     }
 
     /// Whether something is undecided that further runs could decide: a gap stays one.
@@ -194,10 +200,13 @@ impl Row {
 
     /// Whether further seeds may decide it.
     fn needs_runs(&self) -> bool {
+        self.standing == Standing::Undecided && self.has_open()
+    }
+
+    /// Whether further seeds may decide one of its figures.
+    fn has_open(&self) -> bool {
         let is_open = |figure: &Judged| figure.standing == Standing::Undecided;
-        self.gap.is_none() && self.standing == Standing::Undecided && {
-            self.figures.iter().any(is_open)
-        }
+        self.gap.is_none() && self.figures.iter().any(is_open)
     }
 }
 

@@ -31,9 +31,12 @@ pub fn page_runs(there: Vec<Run>, here: Vec<Run>) -> Vec<Run> {
 /// The same, before it is text.
 pub fn gated_page(gate: &Gate, runs: &[Run], documents: &[Document]) -> Page {
     let title = format!("Punctual: {}", super::title(gate));
-    let lead = html! { @for one in &gate.subjects {
-        p.lead { (one.subject) ": " (one.standing.name()) "; " (one.sentence()) "." }
-    } };
+    let lead = html! {
+        p.lead { (gate.suite) " against baseline " (gate.baseline) "." }
+        @for one in &gate.subjects {
+            p.lead { (one.subject) ": " (one.standing.name()) "; " (one.sentence()) "." }
+        }
+    };
     let whys = gate.subjects.iter().filter_map(|one| one.why.as_ref());
     let mut chapters = vec![
         Chapter::new("Verdicts", verdicts(gate)),
@@ -57,7 +60,7 @@ fn verdicts(gate: &Gate) -> Markup {
             p.soft { "Before: " (before.told()) ". After: " (after.told()) ". " (after.machine) "." }
             @if !one.rows.is_empty() { (rows(gate, one)) }
         }
-        @if let Some(command) = gate.decide.as_ref().filter(|_| gate.needs_runs()) {
+        @if let Some(command) = gate.decide.as_ref().filter(|_| gate.has_open()) {
             p { "To decide what is undecided:" }
             pre { (command) }
         }

@@ -89,7 +89,7 @@ fn equal_digests_are_unchanged_after_one_run() {
         text(&gate),
         format!(
             "unchanged: demo against baseline stable\n\n\
-             before   rt: Linux 6.12.90-rt-amd64 (5 runs)\n\
+             before   rt: Linux 6.12.90-rt-amd64 (baseline stable, 5 runs)\n\
              after    rt: Linux 6.12.90-rt-amd64 (1 run)\n\
              machine  QEMU 7.2.22, 1 CPU, 256 MiB, 1 ns per instruction\n\
              verdict  unchanged; exact: equal digests with seed 1; the machine is the\n         \

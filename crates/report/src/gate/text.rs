@@ -44,7 +44,7 @@ pub fn gate_text(gate: &Gate, width: usize, detail: Detail) -> String {
         }
     }
     lines.line("");
-    if let Some(command) = gate.decide.as_ref().filter(|_| gate.needs_runs()) {
+    if let Some(command) = gate.decide.as_ref().filter(|_| gate.has_open()) {
         lines.line("to decide what is undecided:");
         lines.line(format!("  {}", clean(command)));
     }
@@ -140,6 +140,11 @@ fn put_subject(gate: &Gate, one: &Gated, detail: Detail, lines: &mut Lines) {
         let runs = match side.runs.len() {
             1 => "1 run".to_owned(),
             count => format!("{count} runs"),
+        };
+        let runs = if head == "before" {
+            format!("baseline {}, {runs}", gate.baseline)
+        } else {
+            runs
         };
         let text = format!("{} ({runs})", side.told());
         lines.wrap(&clean(&text), &format!("{head}   "), "         ");

@@ -51,6 +51,8 @@ pub struct Case {
     pub samples: u64,
     /// In how long a measured time.
     pub time: Nanos,
+    /// What the measured time is: `worst`, `median`.
+    pub figure: &'static str,
     /// The time that was measured, where one is judged.
     pub measured: Option<Nanos>,
 }
@@ -81,6 +83,7 @@ fn case(answer: &Answer) -> Case {
         runs: answer.runs,
         samples: answer.samples,
         time: answer.time,
+        figure: "worst",
         measured: measured(answer),
     }
 }
@@ -116,6 +119,7 @@ fn bare(gate: &Gate, one: &Gated, standing: Standing) -> Case {
         runs: one.sides[1].runs.len(),
         samples: 0,
         time: Nanos::ZERO,
+        figure: "worst",
         measured: None,
     }
 }
@@ -147,6 +151,7 @@ fn of_row(gate: &Gate, one: &Gated, row: &Row) -> Case {
         more: gate
             .decides(row)
             .map(|command| format!("to decide: {command}")),
+        figure: row.decisive().map_or("worst", |figure| figure.name),
         measured: row.decisive().map(|figure| figure.here),
         samples: row.samples,
         key,
