@@ -302,6 +302,15 @@ impl Cli {
     }
 }
 
+/// Names a store where none is needed: who calls several commands with the same options gives
+/// it to all.
+#[derive(Clone, Debug, Args)]
+struct NoStoreArgs {
+    /// Of no effect here
+    #[arg(long, value_name = "FILE|URL", global = true, hide = true)]
+    db: Option<OsString>,
+}
+
 /// Which store is meant.
 #[derive(Clone, Debug, Args)]
 struct StoreArgs {

@@ -460,7 +460,10 @@ fn worst(evidence: &Evidence<'_>) -> Option<Decisive> {
     let worst = evidence.found.iter().filter_map(|(run, recording)| {
         let value = recording.max()?;
         let sample = recording.worst.first().filter(|one| one.value == value);
+        let is_caught = |seq: u64| recording.captures.iter().any(|one| one.sample.seq == seq);
+        let can_be_explained = sample.is_some_and(|one| run.is_virtual() || is_caught(one.seq));
         Some(Decisive {
+            can_be_explained,
             run: run.id.clone(),
             seed: run.seed,
             is_imported: run.is_imported(),

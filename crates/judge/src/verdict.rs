@@ -99,6 +99,8 @@ pub struct Decisive {
     pub seq: Option<u64>,
     /// When it was due, counted as its recording does; `None` likewise.
     pub at: Option<Nanos>,
+    /// Whether it can be explained: its run can be repeated, or the kernel's tracer caught it.
+    pub can_be_explained: bool,
 }
 
 /// Why a verdict is what it is.

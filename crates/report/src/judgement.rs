@@ -99,7 +99,7 @@ pub fn explain_command(answer: &Answer) -> Option<String> {
     let broken = answer
         .sample
         .as_ref()
-        .filter(|_| answer.fitness == Fitness::Unfit)?;
+        .filter(|one| answer.fitness == Fitness::Unfit && one.can_be_explained)?;
     let (run, seq) = (&broken.run, broken.seq?);
     let (probe, load) = (&answer.key.probe, &answer.key.load);
     Some(format!(

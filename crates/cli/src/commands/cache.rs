@@ -21,6 +21,8 @@ use crate::{ExitStatus, UsageError, output};
 pub struct Cache {
     #[command(subcommand)]
     action: Option<Action>,
+    #[command(flatten)]
+    _store: super::NoStoreArgs,
 }
 
 #[derive(Debug, Subcommand)]

@@ -25,6 +25,8 @@ Examples:
 pub struct Db {
     #[command(subcommand)]
     action: Action,
+    #[command(flatten)]
+    _store: super::NoStoreArgs,
 }
 
 #[derive(Debug, Subcommand)]

@@ -17,7 +17,7 @@ use punctual_runner::{documents, limits};
 
 use super::build_args::{BuildArgs, made};
 use super::forms_args::FormsArgs;
-use super::measure::what::WhatArgs;
+use super::measure::what::ProbeArgs;
 use super::measure::{MeasureArgs, unanswered};
 use super::replay_args::ReplayArgs;
 use super::{StoreArgs, baseline, is_run};
@@ -30,6 +30,7 @@ Examples:
   punctual judge r1 r2 r3 r4 r5 --limits mine.toml
   punctual judge demo --subject rt --limits mine.toml
   punctual judge ./mine.toml  # the suite's own [[limit]]
+  punctual judge --probe timer --load stress --kernel mine --limits mine.toml
   punctual judge demo --kernel mine --limits mine.toml --seeds 1..20 --json
   punctual judge ./mine.toml --budget 20m --junit verdict.xml
   punctual judge latest-stable --report certificate.html
@@ -60,8 +61,10 @@ more.";
 pub struct Judge {
     /// Runs (r3 or 3; `last`); or a suite, which is measured first, with as many
     /// seeds as its limits need
-    #[arg(required = true, value_name = "SUITE|RUN")]
+    #[arg(required_unless_present = "probe", value_name = "SUITE|RUN")]
     what: Vec<String>,
+    #[command(flatten)]
+    probes: ProbeArgs,
     /// The limits: a TOML file; without it those of the suite
     #[arg(long, value_name = "FILE")]
     limits: Option<PathBuf>,
@@ -175,7 +178,13 @@ impl Judge {
     /// Measures, judges and shows it.
     fn judge(&self) -> Result<Fitness> {
         self.forms.check()?;
-        let (judgement, runs) = if self.what.iter().all(|word| is_run(word)) {
+        let is_of_runs = !self.what.is_empty() && self.what.iter().all(|word| is_run(word));
+        let (judgement, runs) = if is_of_runs {
+            if self.probes.is_given() {
+                let wrong = "--probe and --load are for what is measured: runs that there are are \
+                             judged as they are";
+                return Err(UsageError(wrong.into()).into());
+            }
             if self.budget.is_some() {
                 let wrong = "--budget is for a suite: runs that there are are judged as they are";
                 return Err(UsageError(wrong.into()).into());
@@ -185,12 +194,15 @@ impl Judge {
             let baselines = baselines(&self.measure.store, &self.baseline, &limits)?;
             (judged(&limits, &runs, &baselines)?, runs)
         } else {
-            let [suite] = self.what.as_slice() else {
-                let found = self.what.join(" ");
-                let expected = format!("expected one suite, or runs such as r3, found {found}");
-                return Err(UsageError(expected).into());
-            };
-            self.measured(suite)?
+            match self.what.as_slice() {
+                [] => self.measured(None)?,
+                [suite] => self.measured(Some(suite))?,
+                several => {
+                    let found = several.join(" ");
+                    let expected = format!("expected one suite, or runs such as r3, found {found}");
+                    return Err(UsageError(expected).into());
+                }
+            }
         };
         let stories = if self.no_explain {
             Stories::new()
@@ -202,10 +214,16 @@ impl Judge {
     }
 
     /// Measures a suite, and judges what came.
-    fn measured(&self, suite: &str) -> Result<(Judgement, Vec<Run>)> {
-        let limits = limits_of(self.limits.as_deref(), suite)?;
+    fn measured(&self, suite: Option<&str>) -> Result<(Judgement, Vec<Run>)> {
+        let limits = match (suite, &self.limits) {
+            (None, None) => {
+                let expected = "expected --limits: without a suite there are none";
+                return Err(UsageError(expected.into()).into());
+            }
+            (suite, limits) => limits_of(limits.as_deref(), suite.unwrap_or_default())?,
+        };
         let baselines = baselines(&self.measure.store, &self.baseline, &limits)?;
-        let what = WhatArgs::of_suite(suite);
+        let what = self.probes.with(suite);
         self.measure.check()?;
         let suite = self.measure.suite(&what)?;
         let seeds = seeds_for(&limits).max(suite.seeds.get() as usize);

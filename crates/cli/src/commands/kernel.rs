@@ -10,8 +10,8 @@ use punctual_kernels::build::{Built, Order, one_for_each_cpu};
 use serde_json::{Value, json};
 
 use super::build_args::{BuildArgs, made};
-use super::catalog;
 use super::list::{List, What};
+use super::{NoStoreArgs, catalog};
 use crate::ExitStatus;
 use crate::output::{self, say};
 
@@ -49,6 +49,8 @@ does not take, or no source; 1 it does not compile, or another error.";
 pub struct Kernel {
     #[command(subcommand)]
     action: Action,
+    #[command(flatten)]
+    _store: NoStoreArgs,
 }
 
 #[derive(Debug, Subcommand)]

@@ -17,6 +17,8 @@ pub struct Published {
     /// Print JSON: each number with its section, machine, load, unit and quotation
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    _store: super::NoStoreArgs,
 }
 
 impl Published {

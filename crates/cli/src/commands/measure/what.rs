@@ -16,6 +16,39 @@ use toml::{Table, Value};
 
 use crate::UsageError;
 
+/// Probes and loads in place of a suite's, where the suite is named otherwise.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ProbeArgs {
+    /// Measure with this probe: of the suite only its steps, or without a suite
+    /// (may be repeated)
+    #[arg(long, value_name = "NAME")]
+    probe: Vec<String>,
+    /// Measure under this load instead of the suite's (may be repeated)
+    #[arg(long, value_name = "LOAD")]
+    load: Vec<String>,
+    /// Set a parameter of the probes named by --probe, as in a suite: samples=500
+    #[arg(short, long = "param", value_name = "KEY=VALUE", requires = "probe", value_parser = parse_param)]
+    params: Vec<(String, Value)>,
+}
+
+impl ProbeArgs {
+    /// Whether anything is named.
+    pub fn is_given(&self) -> bool {
+        !self.probe.is_empty() || !self.load.is_empty()
+    }
+
+    /// With a suite, or without.
+    pub fn with(&self, suite: Option<&str>) -> WhatArgs {
+        WhatArgs {
+            suite: suite.map(str::to_owned),
+            probe: self.probe.clone(),
+            load: self.load.clone(),
+            params: self.params.clone(),
+            cpus: None,
+        }
+    }
+}
+
 /// What is measured.
 #[derive(Clone, Debug, Default, Args)]
 #[command(group(ArgGroup::new("what").args(["suite", "probe"]).multiple(true)))]
