@@ -97,8 +97,6 @@ impl Gate {
         let there = baseline::named(&self.measure.store, &self.baseline)?;
         let suite = self.suite(&there)?;
         self.measure.check()?;
-        // A look that is made again sees the same runs.
-        self.measure.resume |= self.budget.is_some();
         let seeds = self.seeds(&there);
         self.check_plan(&suite, &there[0], &seeds)?;
         let what = self.what.clone();
@@ -218,7 +216,8 @@ impl Gate {
                 break;
             }
             let is_open = |name: &str| open.iter().any(|own| own == name);
-            let Some(new) = self.measured(suite, prepared, seeds, &is_open)? else {
+            let resume = self.measure.resume;
+            let Some(new) = self.measured(suite, prepared, seeds, &is_open, resume)? else {
                 return Ok(None);
             };
             runs.here.extend(new);
@@ -233,9 +232,10 @@ impl Gate {
         prepared: &Prepared<'_>,
         seeds: &[u64],
         is_wanted: &dyn Fn(&str) -> bool,
+        resume: bool,
     ) -> Result<Option<Vec<Run>>> {
         let plans = self.measure.plans_of(suite, seeds)?;
-        let results = prepared.measure_of(&plans, is_wanted)?;
+        let results = prepared.measure_or_take(&plans, is_wanted, resume)?;
         Ok((!results.is_interrupted()).then_some(results.runs))
     }
 

@@ -30,7 +30,8 @@ impl Gate {
         let Some(there) = self.further_there(suite, prepared, seeds, &runs.there)? else {
             return Ok(false);
         };
-        let Some(here) = self.measured(suite, prepared, seeds, is_open)? else {
+        // What a smaller budget has measured is taken.
+        let Some(here) = self.measured(suite, prepared, seeds, is_open, true)? else {
             return Ok(false);
         };
         runs.there.extend(there);

@@ -62,6 +62,16 @@ impl Prepared<'_> {
 
     /// Measures each subject of which the name is wanted by each plan.
     pub fn measure_of(&self, plans: &Plans, is_wanted: &dyn Fn(&str) -> bool) -> Result<Results> {
+        self.measure_or_take(plans, is_wanted, self.args.resume)
+    }
+
+    /// The same; where `resume`, what the store holds of this very measurement is taken.
+    pub fn measure_or_take(
+        &self,
+        plans: &Plans,
+        is_wanted: &dyn Fn(&str) -> bool,
+        resume: bool,
+    ) -> Result<Results> {
         let wanted = self.names().filter(|name| is_wanted(name)).count();
         let all = plans.plans.iter();
         let all = all.flat_map(|plan| iter::repeat_n(plan, wanted));
@@ -79,7 +89,7 @@ impl Prepared<'_> {
                 .as_ref()
                 .map_or(&progress, |live| live as &dyn Observer),
             cancel: self.cancel,
-            resume: self.args.resume,
+            resume,
         };
         let jobs = self.jobs(plans, is_wanted)?;
         let results = runner.carry_out(&jobs, self.side_by_side);
