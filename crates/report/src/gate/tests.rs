@@ -136,7 +136,7 @@ fn what_all_seeds_show_is_worse_and_the_title_says_what() {
     );
     let title = super::title(&gate);
     assert!(title.contains(" µs, 5 of 5 seeds"), "{title}");
-    assert!(shown.contains("  median    3."), "{shown}");
+    assert!(shown.contains("  median   3."), "{shown}");
     assert_can_be_mailed(&shown);
     schema(&gate_json(&gate)).unwrap();
     let (_, share) = gate.subjects[0].to_explain().unwrap();

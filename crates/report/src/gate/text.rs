@@ -215,10 +215,9 @@ pub(super) fn row_lines(row: &Row, detail: Detail) -> Vec<(usize, String)> {
         let figures = row.figures.iter();
         lines.extend(figures.map(|figure| (1, figure_line(figure))));
     }
-    let is_few = row
-        .differences
-        .iter()
-        .all(|(_, found)| found.differing < FEW);
+    let differ_few = |found: &Difference| found.differing < FEW.min(found.compared);
+    let mut found = row.differences.iter();
+    let is_few = found.all(|(_, found)| differ_few(found));
     if detail == Detail::Samples || is_few {
         let of_seed = |(seed, found): &(u64, Difference)| {
             let told = differs(found, "the baseline");
