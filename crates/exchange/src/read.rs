@@ -15,8 +15,8 @@ use punctual_model::{Plan, Run};
 use sha2::{Digest as _, Sha256};
 
 use crate::line::{
-    ALL_SUITES_MOST, Baseline, Head, LINE_MOST, Line, OUTPUT_MOST, RECORDINGS_MOST, RUN_MOST, STEPS_MOST,
-    SUITE_MOST, SUITES_MOST,
+    ALL_SUITES_MOST, Baseline, Head, LINE_MOST, Line, OUTPUT_MOST, RECORDINGS_MOST, RUN_MOST,
+    STEPS_MOST, SUITE_MOST, SUITES_MOST,
 };
 use crate::{ExchangeError, Exported, SCHEMA};
 

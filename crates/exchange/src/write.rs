@@ -12,7 +12,8 @@ use punctual_model::suite::Suite;
 use sha2::{Digest as _, Sha256};
 
 use crate::line::{
-    Baseline, End, Head, Header, LINE_MOST, Line, OUTPUT_MOST, RECORDINGS_MOST, RUN_MOST, SUITE_MOST,
+    Baseline, End, Head, Header, LINE_MOST, Line, OUTPUT_MOST, RECORDINGS_MOST, RUN_MOST,
+    SUITE_MOST,
 };
 use crate::{ExchangeError, SCHEMA};
 
