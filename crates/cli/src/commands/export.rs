@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(names().len(), 3, "{:?}", names());
         drop((alive, beside));
         assert_eq!(names(), [other]);
-        write(&path, std::iter::empty()).unwrap();
+        write(&path, std::iter::empty(), Vec::new()).unwrap();
         assert_eq!(names(), [other, "mine.punctual"]);
     }
 }
