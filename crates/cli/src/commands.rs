@@ -225,7 +225,7 @@ fn help_template() -> String {
     let shown = shown();
     let mut groups = String::new();
     for (title, names) in GROUPS {
-        groups += &format!("{title}:\n");
+        groups = groups + title + ":\n";
         for name in names {
             for (_, about) in shown.iter().filter(|(shown, _)| shown == name) {
                 let about = about.lines().next().unwrap_or_default();
@@ -250,7 +250,8 @@ fn folded(name: &str, about: &str) -> String {
     for (number, word) in about.split_whitespace().enumerate() {
         let width = word.chars().count();
         if number > 0 && column + 1 + width > HELP_WIDTH {
-            text += &format!("\n{:INDENT$}", "");
+            text.push('\n');
+            text += &" ".repeat(INDENT);
             column = INDENT;
         } else if number > 0 {
             text.push(' ');

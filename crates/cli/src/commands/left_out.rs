@@ -2,6 +2,7 @@
 //! Commands that this build has no code for: `./demo` builds what measures, `./build` builds all.
 
 use std::ffi::OsString;
+use std::iter;
 
 use anyhow::Result;
 use clap::Args;
@@ -52,12 +53,11 @@ left_out!(
 
 /// What is missing, as it was asked for, and how to get it.
 fn left_out(name: &str, words: &[OsString]) -> anyhow::Error {
-    let words = words
-        .iter()
-        .map(|word| format!(" {}", word.to_string_lossy()));
-    let words: String = words.collect();
+    let words = words.iter().map(|word| word.to_string_lossy());
+    let asked: Vec<_> = iter::once(name.into()).chain(words).collect();
+    let asked = asked.join(" ");
     UsageError(format!(
-        "`punctual {name}{words}` is not in this build, which has what ./demo needs: `./build` \
+        "`punctual {asked}` is not in this build, which has what ./demo needs: `./build` \
          makes target/release/punctual, which has all"
     ))
     .into()

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 use std::error::Error;
+use std::iter;
 use std::process::ExitCode;
 
 use punctual_kernels::{Catalog, paths};
@@ -14,13 +15,9 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // The whole chain on one line, as `punctual` prints it.
-            let mut said = error.to_string();
-            let mut cause = error.source();
-            while let Some(error) = cause {
-                said += &format!(": {error}");
-                cause = error.source();
-            }
-            eprintln!("punctual-fetch: {said}");
+            let chain = iter::successors(Some(&*error), |cause| (*cause).source());
+            let said: Vec<String> = chain.map(ToString::to_string).collect();
+            eprintln!("punctual-fetch: {}", said.join(": "));
             ExitCode::FAILURE
         }
     }
