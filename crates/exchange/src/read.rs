@@ -8,10 +8,12 @@ use std::io::{self, BufRead as _, BufReader, Read};
 use std::sync::Arc;
 
 use flate2::bufread::GzDecoder;
+use punctual_model::Run;
 use punctual_model::digest::digest as raw_digest;
+use punctual_model::plan::IDLE;
 use punctual_model::run::State;
 use punctual_model::suite::Suite;
-use punctual_model::{Plan, Run};
+use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::line::{
@@ -305,10 +307,94 @@ fn contradiction(run: &Run, digest: Option<&str>) -> Option<String> {
             "expected digest {expected}, as the file says, found {found}"
         ));
     }
-    // Of a plan that is no plan nothing can be repeated or compared; a run is more than that.
-    let plan: Option<Plan> = toml::from_str(&run.plan).ok();
-    if plan.is_some_and(|plan| run.is_virtual() && plan.seed != run.seed) {
+    // One of another version may say more than is known here: then nothing of it is repeated or
+    // compared. What it says of steps and seed is read of any.
+    let plan: Planned = match toml::from_str(&run.plan) {
+        Ok(plan) => plan,
+        Err(why) => return Some(format!("expected a plan: {}", why.message())),
+    };
+    if run.is_virtual() && plan.seed != run.seed {
         return Some(format!("expected seed {} in its plan", run.seed));
     }
-    None
+    machine(run).or_else(|| outside_the_plan(run, &plan))
+}
+
+/// What plans of all versions say.
+#[derive(Deserialize)]
+struct Planned {
+    #[serde(default)]
+    seed: u64,
+    step: Vec<PlannedStep>,
+}
+
+#[derive(Deserialize)]
+struct PlannedStep {
+    probe: String,
+    #[serde(default = "idle")]
+    load: String,
+    #[serde(default)]
+    skip: bool,
+    interval_us: Option<i64>,
+}
+
+fn idle() -> String {
+    IDLE.into()
+}
+
+/// What of a run's machine cannot be.
+fn machine(run: &Run) -> Option<String> {
+    let (said, bench) = (&run.subject.bench, run.machine.bench());
+    if said != bench {
+        return Some(format!(
+            "expected the bench {bench}, as its machine is, found {said}"
+        ));
+    }
+    if run.shards == 0 {
+        return Some("expected a run of 1 part at least, found 0".into());
+    }
+    let Some(machine) = run.machine.as_virtual() else {
+        return None;
+    };
+    let numbers = [
+        ("CPUs", machine.cpus),
+        ("ns per instruction", machine.ns_per_insn),
+        ("MiB of memory", machine.memory_mib),
+    ];
+    let none = numbers.into_iter().find(|(_, found)| *found == 0);
+    let none = none.map(|(what, _)| format!("expected a machine with {what}, found 0"));
+    let imported = || {
+        let wrong = "expected the file of another program from a machine in real time";
+        run.is_imported().then(|| wrong.to_owned())
+    };
+    none.or_else(imported)
+}
+
+/// What a run has that its plan does not ask for. What another program has measured has no plan.
+fn outside_the_plan(run: &Run, plan: &Planned) -> Option<String> {
+    if run.is_imported() {
+        return None;
+    }
+    let recordings = run.recordings.iter().map(|one| {
+        let key = &one.key;
+        (key.step, &key.probe, &key.load, one.interval)
+    });
+    let absent = run.unsupported.iter();
+    let absent = absent.map(|one| (one.step, &one.probe, &one.load, None));
+    recordings
+        .chain(absent)
+        .find_map(|(number, probe, load, interval)| {
+            let step = plan.step.get(number as usize);
+            let step = step.filter(|step| !step.skip && (&step.probe, &step.load) == (probe, load));
+            let Some(step) = step else {
+                let number = u64::from(number) + 1;
+                return Some(format!(
+                    "expected {probe} / {load} as step {number} of its plan"
+                ));
+            };
+            let asked = step.interval_us?;
+            let found = interval.filter(|found| found.0 != asked.saturating_mul(1_000))?;
+            Some(format!(
+                "{probe} / {load}: expected the interval of its plan, {asked} us, found {found}"
+            ))
+        })
 }

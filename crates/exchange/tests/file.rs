@@ -10,7 +10,7 @@ use punctual_exchange::{ExchangeError, Exported, Reader, Writer};
 use punctual_model::digest::sha256;
 use punctual_model::run::State;
 use punctual_model::suite::Suite;
-use punctual_model::{Finding, Run};
+use punctual_model::{Finding, MachineRecord, Nanos, Recorder, Recording, Run};
 use punctual_store::{Added, Store};
 
 /// A file of Punctual 0.1.0, which later versions read as it was.
@@ -179,6 +179,110 @@ fn a_forged_file_is_refused_though_its_checksum_is_right() {
     assert!(said(&forged(&one, 2)).contains("expected 2 runs, found 1"));
     let running = one.replacen("\"state\":\"finished\"", "\"state\":\"running\"", 1);
     assert!(said(&forged(&running, 1)).contains("found it running"));
+}
+
+/// A finished run of which each figure is known, and that contradicts nothing.
+fn sound() -> Run {
+    let all = runs().into_iter();
+    let mut all = all.filter(|run| run.digest().is_some() && run.is_virtual());
+    let mut run = all.next().unwrap();
+    let is_timer = |one: &Recording| one.key.probe == "timer" && one.interval.is_some();
+    run.recordings.retain(is_timer);
+    let own = &mut run.recordings[0];
+    let interval = own.interval.unwrap();
+    let mut recorder = Recorder::new(100);
+    for number in 0..100 {
+        recorder.record(interval * number, Nanos(4_000 + number * 7));
+    }
+    *own = Recording {
+        interval: Some(interval),
+        ..recorder.finish(own.key.clone())
+    };
+    run
+}
+
+#[test]
+fn no_figure_that_a_verdict_reads_is_taken_on_trust() {
+    type Forgery = (fn(&mut Run), &'static str);
+    let forgeries: [Forgery; 16] = [
+        (
+            |run| run.recordings[0].extremes = Some((Nanos(1), Nanos(2))),
+            "extremes",
+        ),
+        (|run| run.recordings[0].extremes = None, "extremes"),
+        (|run| run.recordings[0].sum = Nanos(1), "a sum"),
+        (
+            |run| run.recordings[0].interval = Some(Nanos(1_000_000_000_000_000)),
+            "an interval",
+        ),
+        (
+            |run| run.recordings[0].interval = Some(Nanos(1 << 62)),
+            "an interval",
+        ),
+        (
+            |run| run.recordings[0].interval = Some(Nanos(0)),
+            "an interval",
+        ),
+        (
+            |run| run.recordings[0].interval = Some(Nanos(7_000)),
+            "the interval of its plan",
+        ),
+        (|run| run.recordings[0].worst.clear(), "worst samples"),
+        (
+            |run| run.recordings[0].worst[0].value = Nanos(1),
+            "worst samples",
+        ),
+        (
+            |run| {
+                let few = Recorder::new(0).finish(run.recordings[0].key.clone());
+                run.recordings[0].histogram = few.histogram;
+            },
+            "bins",
+        ),
+        (|run| run.plan = "not a plan [[".into(), "expected a plan"),
+        (|run| run.seed += 1, "in its plan"),
+        (
+            |run| {
+                if let MachineRecord::Virtual(machine) = &mut run.machine {
+                    machine.cpus = 0;
+                }
+            },
+            "a machine with CPUs",
+        ),
+        (
+            |run| {
+                if let MachineRecord::Virtual(machine) = &mut run.machine {
+                    machine.ns_per_insn = 0;
+                }
+            },
+            "ns per instruction",
+        ),
+        (
+            |run| run.subject.bench = "host".into(),
+            "expected the bench virtual",
+        ),
+        (
+            |run| run.recordings[0].key.step = 9,
+            "as step 10 of its plan",
+        ),
+    ];
+    let file = |run: &Run| {
+        let mut writer = Writer::new(Vec::new(), "0.1.0").unwrap();
+        writer.add(run, None).unwrap();
+        writer.finish().unwrap()
+    };
+    let sound = sound();
+    assert_eq!(
+        read(&file(&sound)).unwrap().len(),
+        1,
+        "the forger begins with a sound one"
+    );
+    for (forgery, expected) in forgeries {
+        let mut forged = sound.clone();
+        forgery(&mut forged);
+        let told = said(&file(&forged));
+        assert!(told.contains(expected), "{expected}: {told}");
+    }
 }
 
 #[test]

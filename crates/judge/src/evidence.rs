@@ -3,57 +3,13 @@
 
 use punctual_model::limit::Figure;
 use punctual_model::quantiles::supports;
+use punctual_model::record::Unsupported;
 use punctual_model::run::{Run, State};
 use punctual_model::{Fact, Nanos, Plan, Quantiles, Recording, RecordingKey};
 use toml::Value;
 
 use crate::occasions::Occasions;
-
-/// One subject's runs of different seeds.
-#[derive(Clone, Debug)]
-pub struct Subject<'a> {
-    /// Its name; with kernel, boot arguments, bench and clock where another has the same name.
-    pub name: String,
-    /// Its runs. In virtual time the same seed twice is the same run, and counts once.
-    pub runs: Vec<&'a Run>,
-}
-
-/// The subjects of some runs, in order of first appearance.
-pub fn subjects(runs: &[Run]) -> Vec<Subject<'_>> {
-    let mut subjects: Vec<Subject<'_>> = Vec::new();
-    for run in runs {
-        let same = |other: &&Run| (&other.subject, other.clock()) == (&run.subject, run.clock());
-        let own = subjects.iter_mut().find(|one| one.runs.iter().any(same));
-        match own {
-            None => subjects.push(Subject {
-                name: run.subject.name.clone(),
-                runs: vec![run],
-            }),
-            Some(own) => {
-                let is_again = |other: &&Run| other.is_virtual() && other.seed == run.seed;
-                if !own.runs.iter().any(is_again) {
-                    own.runs.push(run);
-                }
-            }
-        }
-    }
-    let names: Vec<String> = subjects.iter().map(|one| one.name.clone()).collect();
-    for subject in &mut subjects {
-        if names.iter().filter(|name| **name == subject.name).count() > 1 {
-            let of = &subject.runs[0].subject;
-            let clock = subject.runs[0].clock();
-            let time = clock.map_or_else(|| "real time".to_owned(), |clock| clock.to_string());
-            let parts = [&of.kernel, &of.boot, &of.bench, &time];
-            let told: Vec<&str> = parts
-                .into_iter()
-                .map(String::as_str)
-                .filter(|part| !part.is_empty())
-                .collect();
-            subject.name = format!("{} ({})", of.name, told.join(", "));
-        }
-    }
-    subjects
-}
+use crate::subjects::{Measured, Subject};
 
 /// One subject's recordings of one measurement, run by run.
 #[derive(Debug)]
@@ -66,19 +22,16 @@ pub struct Evidence<'a> {
 
 impl<'a> Evidence<'a> {
     /// What a subject has of a measurement.
-    pub fn of(subject: &Subject<'a>, key: &RecordingKey) -> Self {
-        let of_run = |run: &&'a Run| {
-            let mut own = run.recordings.iter();
-            let own = own.find(|recording| recording.key.is_same_measurement(key));
-            own.map(|recording| (*run, recording))
+    pub fn of(subject: &Subject<'a>, meant: &Meant) -> Self {
+        let of_run = |one: &Measured<'a>| Some((one.run, meant.of(one)?));
+        let gap = |one: &Measured<'_>| {
+            let gap = gap(one, meant)?;
+            Some(format!("{}: {gap}", named(one.run)))
         };
-        let gap = |run: &&Run| {
-            let gap = gap(run, key)?;
-            Some(format!("{}: {gap}", named(run)))
-        };
+        let gap = subject.runs.iter().find_map(gap);
         Self {
             found: subject.runs.iter().filter_map(of_run).collect(),
-            gap: subject.runs.iter().find_map(gap),
+            gap: gap.or_else(|| subject.gap.clone()),
         }
     }
 
@@ -93,7 +46,7 @@ impl<'a> Evidence<'a> {
     /// The measured time.
     pub fn time(&self) -> Nanos {
         let times = self.found.iter().map(|(_, one)| measured_time(one));
-        times.fold(Nanos::ZERO, |sum, time| sum + time)
+        times.fold(Nanos::ZERO, |sum, time| Nanos(sum.0.saturating_add(time.0)))
     }
 
     /// How often samples were above a bound: at least, and at most; the two differ where the
@@ -166,24 +119,102 @@ pub fn fate(run: &Run) -> String {
     }
 }
 
+/// A measurement: of a step, and of what in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meant {
+    /// Its key, as the first run has it that has it; without a variant where none has.
+    pub key: RecordingKey,
+    /// How many recordings of the same step and variant come before it.
+    pub ordinal: usize,
+}
+
+impl Meant {
+    /// Each recording of a run.
+    pub fn all(run: &Run) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for recording in &run.recordings {
+            let key = recording.key.clone();
+            let is_alike = |one: &&Self| one.key.step == key.step && one.key.is_alike(&key);
+            let ordinal = all.iter().filter(is_alike).count();
+            all.push(Self { key, ordinal });
+        }
+        all
+    }
+
+    /// What no run has.
+    pub fn missing(key: RecordingKey) -> Self {
+        Self { key, ordinal: 0 }
+    }
+
+    /// Whether it is the same of the same step.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.key.step == other.key.step
+            && self.key.is_alike(&other.key)
+            && self.ordinal == other.ordinal
+    }
+
+    /// What a run has of it: of the same step where its plan has the same there, as runs of one
+    /// subject do; of another plan what is called the same.
+    fn of<'a>(&self, one: &Measured<'a>) -> Option<&'a Recording> {
+        let run = one.run;
+        if self.is_own_step(one) {
+            let own = run
+                .recordings
+                .iter()
+                .filter(|other| other.key.step == self.key.step && other.key.is_alike(&self.key));
+            return own.skip(self.ordinal).next();
+        }
+        let mut all = run.recordings.iter();
+        all.find(|other| other.key.is_same_measurement(&self.key))
+    }
+
+    /// Whether the step of this number is the one that is meant.
+    fn is_own_step(&self, one: &Measured<'_>) -> bool {
+        let key = &self.key;
+        match &one.plan {
+            Ok(plan) => plan.steps.get(key.step as usize).map_or_else(
+                || one.run.is_imported(),
+                |step| (&step.probe, &step.load) == (&key.probe, &key.load),
+            ),
+            Err(_) => true,
+        }
+    }
+}
+
 /// Why a run is no whole answer about a measurement.
-fn gap(run: &Run, key: &RecordingKey) -> Option<String> {
+fn gap(one: &Measured<'_>, meant: &Meant) -> Option<String> {
+    let (run, key) = (one.run, &meant.key);
     if run.state != State::Finished {
         return Some(fate(run));
     }
-    let mut own = run.recordings.iter();
-    let Some(own) = own.find(|one| one.key.is_same_measurement(key)) else {
-        let mut absent = run.unsupported.iter();
-        let absent = absent.find(|one| (&one.probe, &one.load) == (&key.probe, &key.load));
-        return Some(absent.map_or_else(
-            || "the run finished without it".to_owned(),
-            |absent| format!("unsupported: {}", absent.reason),
-        ));
+    let plan = match &one.plan {
+        Ok(plan) => plan,
+        Err(why) => return Some(why.clone()),
+    };
+    if let Some(absent) = unsupported(run, plan, meant.is_own_step(one), key) {
+        return Some(absent);
+    }
+    let Some(own) = meant.of(one) else {
+        return Some("the run finished without it".to_owned());
     };
     if own.interrupted {
         return Some(format!("interrupted after {} samples", own.count));
     }
-    absent_cpus(run, own).or_else(|| beyond_the_kernel(run))
+    absent_cpus(run, plan, own).or_else(|| beyond_the_kernel(run))
+}
+
+/// That the step of a measurement was unsupported. Where it is not known which step was, each
+/// of its probe and load may be it.
+fn unsupported(run: &Run, plan: &Plan, is_own: bool, key: &RecordingKey) -> Option<String> {
+    let is_it = |absent: &&Unsupported| {
+        let step = plan.steps.get(absent.step as usize);
+        let is_known =
+            step.is_some_and(|step| (&step.probe, &step.load) == (&absent.probe, &absent.load));
+        let is_alike = (&absent.probe, &absent.load) == (&key.probe, &key.load);
+        is_alike && (absent.step == key.step || !is_own || !is_known)
+    };
+    let absent = run.unsupported.iter().find(is_it)?;
+    Some(format!("unsupported: {}", absent.reason))
 }
 
 /// Clock sources that count the kernel's own ticks: no shorter time is told by them.
@@ -208,8 +239,7 @@ fn beyond_the_kernel(run: &Run) -> Option<String> {
 }
 
 /// The CPUs that the plan names for the step and no recording is of.
-fn absent_cpus(run: &Run, recording: &Recording) -> Option<String> {
-    let plan: Plan = toml::from_str(&run.plan).ok()?;
+fn absent_cpus(run: &Run, plan: &Plan, recording: &Recording) -> Option<String> {
     let step = plan.steps.get(recording.key.step as usize)?;
     let asked = step.params.get("cpus").and_then(Value::as_array)?;
     let is_there = |cpu: &i64| {
@@ -228,9 +258,11 @@ fn absent_cpus(run: &Run, recording: &Recording) -> Option<String> {
 /// The time in which a recording's samples were taken; no more than that where it is not
 /// known exactly.
 fn measured_time(recording: &Recording) -> Nanos {
-    let periods = (recording.count + recording.missed) as i64;
-    let by_interval = recording.interval.map(|interval| interval * periods);
-    let ends = |at: Nanos, value: Nanos| at + value.max(Nanos::ZERO);
+    let periods = i64::try_from(recording.count.saturating_add(recording.missed)).ok();
+    let by_interval = recording.interval.zip(periods);
+    let by_interval =
+        by_interval.and_then(|(interval, periods)| interval.0.checked_mul(periods).map(Nanos));
+    let ends = |at: Nanos, value: Nanos| Nanos(at.0.saturating_add(value.0.max(0)));
     let kept = recording.samples.iter().last();
     let worst = recording
         .worst
@@ -275,9 +307,12 @@ fn figure_of(run: &Run, recording: &Recording, figure: &Figure) -> Result<(f64, 
         Figure::Worst => known(recording.max()).ok_or_else(none),
         Figure::Mean | Figure::Quantile(_) if recording.count == 0 => Err(none()),
         Figure::Mean => recording.mean_between().ok_or_else(none),
-        Figure::Quantile(share) if recording.count > 1 && !supports(recording.count, *share) => {
-            let count = recording.count;
-            Err(format!("{count} samples are too few for {figure}"))
+        Figure::Quantile(share) if !supports(recording.count, *share) => {
+            let few = match recording.count {
+                1 => "1 sample is".to_owned(),
+                count => format!("{count} samples are"),
+            };
+            Err(format!("{few} too few for {figure}"))
         }
         Figure::Quantile(share) => Quantiles::of(std::iter::once(recording))
             .between(*share)
@@ -325,8 +360,6 @@ fn work_of(run: &Run, recording: &Recording, figure: &Figure) -> Result<f64, Str
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::MachineRecord;
-
     use super::*;
     use crate::synthetic;
 
@@ -341,23 +374,5 @@ mod tests {
         assert_eq!(interrupted, "the run was interrupted");
         let failed = ended(State::Failed, "no room");
         assert_eq!(failed, "the run failed: no room");
-    }
-
-    #[test]
-    fn seeds_are_of_one_subject_and_other_numbers_of_cpus_are_not() {
-        let with = |seed, cpus| {
-            let mut run = synthetic::run("rt", seed, &[5]);
-            if let MachineRecord::Virtual(machine) = &mut run.machine {
-                machine.cpus = cpus;
-            }
-            run
-        };
-        let runs = [with(1, 1), with(2, 1), with(1, 2), with(1, 1)];
-        let found: Vec<(String, usize)> = subjects(&runs)
-            .into_iter()
-            .map(|subject| (subject.name, subject.runs.len()))
-            .collect();
-        let name = |more| format!("rt (virtual, 1 ns per instruction{more})");
-        assert_eq!(found, [(name(""), 2), (name(" of any of 2 CPUs"), 1)]);
     }
 }

@@ -6,13 +6,15 @@ use std::collections::BTreeMap;
 use punctual_model::limit::{Bound, Demand, Figure, Limit, Reference};
 use punctual_model::plan::Step;
 use punctual_model::run::Run;
-use punctual_model::{Nanos, Plan, Recording, RecordingKey};
+use punctual_model::{Nanos, Recording, RecordingKey};
 use thiserror::Error;
+use toml::Value;
 
 use crate::compare::{Pair, Verdict, compare_rows};
 use crate::difference::is_identical;
-use crate::evidence::{Evidence, Subject, named, subjects};
+use crate::evidence::{Evidence, Meant, named};
 use crate::rule::Rule;
+use crate::subjects::{Subject, subjects};
 use crate::typical::{Typical, runs_for_typical, typical};
 use crate::verdict::{Answer, Decisive, Fitness, Judgement, More, Why, upright};
 
@@ -71,7 +73,11 @@ pub fn judge_with(
         };
         answers.extend(case.answers().map_err(unanswered)?);
     }
-    Ok(Judgement { answers })
+    let remarks = judged.iter().flat_map(|one| one.remarks.iter().cloned());
+    Ok(Judgement {
+        answers,
+        remarks: remarks.collect(),
+    })
 }
 
 /// One limit against all subjects.
@@ -85,11 +91,14 @@ struct Case<'a> {
 impl Case<'_> {
     fn answers(&self) -> Result<Vec<Answer>, String> {
         let is_reference = |one: &Subject<'_>| match &self.limit.demand {
-            Demand::Relative(.., Reference::Subject(of)) => one.name == *of,
+            Demand::Relative(.., Reference::Subject(of)) => one.is_called(of),
             _ => false,
         };
-        let is_meant =
-            |one: &&Subject<'_>| self.limit.means_subject(&one.name) && !is_reference(one);
+        let is_named = |one: &Subject<'_>| {
+            let names = [&one.name, &one.called];
+            names.iter().any(|name| self.limit.means_subject(name))
+        };
+        let is_meant = |one: &&Subject<'_>| is_named(one) && !is_reference(one);
         let meant: Vec<&Subject<'_>> = self.subjects.iter().filter(is_meant).collect();
         if meant.is_empty() {
             let named = self.limit.subject.as_deref().unwrap_or("to be judged");
@@ -101,8 +110,8 @@ impl Case<'_> {
         let mut answers = Vec::new();
         for subject in &meant {
             let than = self.than(subject)?;
-            for key in self.keys(subject)? {
-                answers.push(self.answer(subject, &key, than));
+            for meant in self.keys(subject)? {
+                answers.push(self.answer(subject, &meant, than));
             }
         }
         if answers.is_empty() {
@@ -131,18 +140,26 @@ impl Case<'_> {
             }
             Reference::Baseline(baseline) => {
                 all.extend(known(baseline));
-                &subject.name
+                &subject.called
             }
         };
-        let found = match (reference, all.as_slice()) {
-            (Reference::Baseline(_), []) => {
+        let called: Vec<&Subject<'_>> = all
+            .iter()
+            .copied()
+            .filter(|one| one.is_called(name))
+            .collect();
+        let found = match (reference, all.as_slice(), called.as_slice()) {
+            (Reference::Baseline(_), [], _) => {
                 return Err(format!("expected the runs of {reference}"));
             }
-            (Reference::Baseline(_), [only]) => Some(*only),
-            _ => all.iter().copied().find(|one| one.name == *name),
+            (Reference::Baseline(_), [only], _) | (_, _, [only]) => Some(*only),
+            _ => None,
         };
         found.map(Some).ok_or_else(|| {
-            let expected = format!("expected the subject {name} to compare with");
+            let expected = match called.len() {
+                0 => format!("expected the subject {name} to compare with"),
+                _ => format!("expected one subject {name} to compare with"),
+            };
             format!(
                 "{expected}, found {}",
                 names(all.iter().map(|one| one.name.clone()))
@@ -150,53 +167,58 @@ impl Case<'_> {
         })
     }
 
-    /// What a subject has, or should have, of what the limit means.
-    fn keys(&self, subject: &Subject<'_>) -> Result<Vec<RecordingKey>, String> {
-        let mut keys: Vec<RecordingKey> = Vec::new();
-        let recordings = subject.runs.iter().flat_map(|run| &run.recordings);
-        for recording in recordings.filter(|one| self.limit.means(one)) {
-            if !keys
-                .iter()
-                .any(|key| key.is_same_measurement(&recording.key))
-            {
-                keys.push(recording.key.clone());
+    /// What a subject has, or should have, of what the limit means: each step by itself.
+    fn keys(&self, subject: &Subject<'_>) -> Result<Vec<Meant>, String> {
+        let mut keys: Vec<Meant> = Vec::new();
+        for meant in subject.runs.iter().flat_map(|one| Meant::all(one.run)) {
+            let is_known = keys.iter().any(|key| key.is_same(&meant));
+            if self.limit.means_key(&meant.key) && !is_known {
+                keys.push(meant);
             }
         }
-        for step in steps(subject) {
+        let (probe, load) = (&self.limit.probe, self.limit.load.as_deref());
+        let variant = self.limit.variant.as_deref().unwrap_or_default();
+        let mut is_elsewhere = false;
+        for (step, number) in steps(subject) {
             let is_meant = self.limit.means_step(&step.probe, &step.load);
-            let is_of = |key: &RecordingKey| (&key.probe, &key.load) == (&step.probe, &step.load);
-            if !is_meant || keys.iter().any(is_of) {
+            if !is_meant || keys.iter().any(|own| own.key.step == number) {
                 continue;
             }
-            let mut all = subject.runs.iter().flat_map(|run| &run.recordings);
-            if all.any(|one| is_of(&one.key)) {
+            let mut all = subject.runs.iter().flat_map(|one| &one.run.recordings);
+            let is_other = all.any(|one| one.key.step == number) || !may_be_of(step, variant);
+            if is_other {
                 // It was measured, in other variants than the one named.
-                return Err(format!(
-                    "expected the variant {}, found {}",
-                    self.limit.variant.as_deref().unwrap_or_default(),
-                    names(measured(subject).into_iter())
-                ));
+                is_elsewhere = true;
+                continue;
             }
-            let variant = self.limit.variant.as_deref().unwrap_or_default();
-            keys.push(RecordingKey::new(&step.probe, &step.load, variant));
+            let mut key = RecordingKey::new(&step.probe, &step.load, variant);
+            key.step = number;
+            keys.push(Meant::missing(key));
+        }
+        let is_unknown = subject.runs.iter().any(|one| one.plan.is_err());
+        if keys.is_empty() && is_unknown {
+            // Nobody knows whether it was to be measured.
+            let key = RecordingKey::new(probe, load.unwrap_or_default(), variant);
+            keys.push(Meant::missing(key));
+        }
+        if keys.is_empty() && is_elsewhere {
+            return Err(format!(
+                "expected the variant {variant}, found {}",
+                names(measured(subject).into_iter())
+            ));
         }
         Ok(keys)
     }
 
-    fn answer(
-        &self,
-        subject: &Subject<'_>,
-        key: &RecordingKey,
-        than: Option<&Subject<'_>>,
-    ) -> Answer {
-        let evidence = Evidence::of(subject, key);
+    fn answer(&self, subject: &Subject<'_>, meant: &Meant, than: Option<&Subject<'_>>) -> Answer {
+        let evidence = Evidence::of(subject, meant);
         let mut found = match &self.limit.demand {
             Demand::Never(bound) => self.never(&evidence, *bound),
             Demand::Missed(most) => self.missed(&evidence, *most),
             Demand::Rare { above, once_in } => self.rare(&evidence, *above, *once_in),
             Demand::Typical(figure, bound) => self.typical(&evidence, figure, *bound),
             Demand::Relative(figure, bound, _) => {
-                let than = than.map(|than| Evidence::of(than, key));
+                let than = than.map(|than| Evidence::of(than, meant));
                 self.relative(&evidence, than.as_ref(), figure, *bound)
             }
         };
@@ -215,7 +237,7 @@ impl Case<'_> {
         Answer {
             limit: self.limit.clone(),
             subject: subject.name.clone(),
-            key: key.clone(),
+            key: meant.key.clone(),
             fitness: found.fitness,
             why: found.why,
             sample: bound.and_then(|_| worst(&evidence)),
@@ -487,24 +509,39 @@ fn middle(figures: &[f64]) -> f64 {
     f64::midpoint(sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2])
 }
 
-/// The steps of a subject's plans, but for those that were not taken.
-fn steps(subject: &Subject<'_>) -> Vec<Step> {
-    let plans = subject.runs.iter();
-    let plans = plans.filter_map(|run| toml::from_str::<Plan>(&run.plan).ok());
-    let steps = plans.flat_map(|plan| plan.steps);
-    steps.filter(|step| !step.skip).collect()
+/// The steps of a subject's plans, with their numbers, but for those that were not taken. A plan
+/// that cannot be read is a gap of its run, whatever is asked.
+fn steps<'a>(subject: &'a Subject<'_>) -> Vec<(&'a Step, u32)> {
+    let plans = subject.runs.iter().filter_map(|one| one.plan.as_ref().ok());
+    let steps = plans.flat_map(|plan| plan.steps.iter().zip(0..));
+    steps.filter(|(step, _)| !step.skip).collect()
+}
+
+/// Whether a step may have this variant: not, where it names CPUs and the variant is another one.
+fn may_be_of(step: &Step, variant: &str) -> bool {
+    let Some(cpu) = variant
+        .strip_prefix("cpu")
+        .and_then(|rest| rest.parse::<i64>().ok())
+    else {
+        return true;
+    };
+    let Some(asked) = step.params.get("cpus").and_then(Value::as_array) else {
+        return true;
+    };
+    let mut asked = asked.iter();
+    asked.any(|one| one.as_integer().is_none_or(|one| one == cpu))
 }
 
 /// What was measured on a subject, or is to be, for an error.
 fn measured(subject: &Subject<'_>) -> Vec<String> {
-    let recordings = subject.runs.iter().flat_map(|run| &run.recordings);
+    let recordings = subject.runs.iter().flat_map(|one| &one.run.recordings);
     let measured: Vec<String> = recordings.map(|one| one.key.to_string()).collect();
     if !measured.is_empty() {
         return measured;
     }
     let planned = steps(subject).into_iter();
     planned
-        .map(|step| format!("{} / {}", step.probe, step.load))
+        .map(|(step, _)| format!("{} / {}", step.probe, step.load))
         .collect()
 }
 

@@ -19,6 +19,7 @@ mod rank_sum;
 mod rule;
 mod sequential;
 mod step_down;
+mod subjects;
 #[cfg(test)]
 mod synthetic;
 pub mod trials;

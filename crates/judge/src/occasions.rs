@@ -46,9 +46,9 @@ impl Occasions {
 
     /// The time in which they happened.
     pub fn time(&self) -> Nanos {
-        self.runs
-            .iter()
-            .fold(Nanos::ZERO, |sum, (_, time)| sum + *time)
+        self.runs.iter().fold(Nanos::ZERO, |sum, (_, time)| {
+            Nanos(sum.0.saturating_add(time.0))
+        })
     }
 
     /// Pearson's statistic of the counts against rates that are the same in all runs.

@@ -39,6 +39,8 @@ impl fmt::Display for Fitness {
 pub struct Judgement {
     /// One for each limit, subject and measurement; never none.
     pub answers: Vec<Answer>,
+    /// What is to be known of how runs were counted: copies, which count once.
+    pub remarks: Vec<String>,
 }
 
 impl Judgement {

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::machine::MachineRecord;
 use crate::record::{StepRecord, Unsupported};
 use crate::recording::{Recording, Sample, Work};
-use crate::run::work_of;
+use crate::run::{Run, work_of};
 
 /// SHA-256 over a run's samples, in order, as lower-case hexadecimal digits.
 ///
@@ -30,6 +31,32 @@ pub fn digest(
     for absent in unsupported {
         hasher.text(&absent.probe);
         hasher.text(&absent.load);
+    }
+    hasher.finish()
+}
+
+/// What a run that another program has measured holds, whatever it was called when it was
+/// imported: the SHA-256 over the machine that its file names, as far as it names one, and all
+/// of its figures. Files that differ in white space only are the same.
+///
+/// Two honest runs of one machine may have the same figures where a file has no more than a few
+/// whole microseconds: they count once, for nobody can tell them from a copy.
+pub fn content(run: &Run) -> String {
+    let mut recordings = run.recordings.clone();
+    for recording in &mut recordings {
+        // That is what whoever imports it says.
+        recording.key.load.clear();
+    }
+    let figures = digest(&recordings, &[], &[]);
+    let mut hasher = Hasher(Sha256::new());
+    hasher.text("punctual.content/1");
+    hasher.text(&figures);
+    if let MachineRecord::Host(machine) = &run.machine {
+        hasher.text(&machine.host);
+    }
+    if let Some(found) = &run.provenance {
+        hasher.text(&found.release);
+        hasher.text(&found.version);
     }
     hasher.finish()
 }

@@ -12,6 +12,7 @@ pub mod architecture;
 pub mod board;
 pub mod campaign;
 pub mod capture;
+mod contradiction;
 pub mod cpus;
 pub mod digest;
 pub mod finding;

@@ -7,8 +7,14 @@ use jiff::SignedDuration;
 use serde::Deserialize;
 use toml::Value;
 
-use crate::recording::Recording;
+use crate::key::RecordingKey;
 use crate::units::Nanos;
+
+/// No limit asks for more runs.
+pub const RUNS_MOST: usize = 1_000;
+
+/// No name in a limit is longer, in characters.
+pub const TEXT_MOST: usize = 200;
 
 /// What is demanded of a subject: a `[[limit]]` of a suite, or of a file of limits.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -93,9 +99,8 @@ impl Limit {
         self.probe == probe && self.load.as_deref().is_none_or(|own| own == load)
     }
 
-    /// Whether this recording is meant.
-    pub fn means(&self, recording: &Recording) -> bool {
-        let key = &recording.key;
+    /// Whether the recording of this key is meant.
+    pub fn means_key(&self, key: &RecordingKey) -> bool {
         let variant = self.variant.as_deref();
         self.means_step(&key.probe, &key.load) && variant.is_none_or(|own| own == key.variant)
     }
@@ -131,6 +136,31 @@ struct Written {
     runs: Option<usize>,
 }
 
+impl Written {
+    /// Names are for people, and stand in every line of a verdict.
+    fn check_lengths(&self) -> Result<(), String> {
+        let texts = [
+            ("name", self.name.as_deref()),
+            ("probe", Some(self.probe.as_str())),
+            ("load", self.load.as_deref()),
+            ("variant", self.variant.as_deref()),
+            ("subject", self.subject.as_deref()),
+            ("unit", self.unit.as_deref()),
+            ("of", self.of.as_deref()),
+        ];
+        let length = |text: Option<&str>| text.map_or(0, |text| text.chars().count());
+        let long = texts
+            .into_iter()
+            .find(|(_, text)| length(*text) > TEXT_MOST);
+        long.map_or(Ok(()), |(key, text)| {
+            let found = length(text);
+            Err(format!(
+                "{key}: expected {TEXT_MOST} characters at most, found {found}"
+            ))
+        })
+    }
+}
+
 impl TryFrom<Written> for Limit {
     type Error = String;
 
@@ -144,9 +174,11 @@ impl TryFrom<Written> for Limit {
                 ));
             }
         };
-        if written.runs == Some(0) {
-            return Err("runs: expected at least 1, found 0".to_owned());
+        let runs = written.runs.unwrap_or(1);
+        if !(1..=RUNS_MOST).contains(&runs) {
+            return Err(format!("runs: expected 1 to {RUNS_MOST}, found {runs}"));
         }
+        written.check_lengths()?;
         Ok(Self {
             demand: demand(&written)?,
             name: written.name,
@@ -478,7 +510,18 @@ mod tests {
             ("what = \"worst\"\nat_moost = \"9 us\"", "at_moost"),
             (
                 "what = \"worst\"\nat_most = \"9 us\"\nruns = 0",
-                "at least 1",
+                "expected 1 to 1000, found 0",
+            ),
+            (
+                "what = \"worst\"\nat_most = \"9 us\"\nruns = 9223372036854775807",
+                "expected 1 to 1000, found 9223372036854775807",
+            ),
+            (
+                &format!(
+                    "what = \"worst\"\nat_most = \"9 us\"\nname = \"{}\"",
+                    "ä".repeat(201)
+                ),
+                "name: expected 200 characters at most, found 201",
             ),
         ] {
             let error = limit(rest).unwrap_err();

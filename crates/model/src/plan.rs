@@ -69,6 +69,62 @@ impl Plan {
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("a plan has no value that TOML lacks")
     }
+
+    /// What another plan measures otherwise: `step 1 differs: samples is 4000 here and 400
+    /// there`. `None` where both measure the same, whatever their seeds and pasts are, what could
+    /// not be brought along, and how often they tell.
+    pub fn difference(&self, other: &Self) -> Option<String> {
+        let (left, right) = (self.steps.len(), other.steps.len());
+        if left != right {
+            return Some(format!("the suite has {left} steps here and {right} there"));
+        }
+        let steps = self.steps.iter().zip(&other.steps).zip(1..);
+        let mut steps = steps.filter_map(|((left, right), number): ((&Step, &Step), u32)| {
+            Some((number, left.difference(right)?))
+        });
+        if let Some((number, what)) = steps.next() {
+            return Some(format!("step {number} differs: {what}"));
+        }
+        let rules = [
+            (
+                self.loads == other.loads,
+                "the loads are defined differently",
+            ),
+            (
+                self.allow_idle_states == other.allow_idle_states,
+                "CPUs may enter idle states in one of them only",
+            ),
+            (
+                self.tracing == other.tracing,
+                "the kernel's tracer runs otherwise beside them",
+            ),
+        ];
+        let broken = rules.into_iter().find(|(is_same, _)| !is_same);
+        broken.map(|(_, what)| what.to_owned())
+    }
+}
+
+impl Step {
+    /// The first parameter in which another step differs. How many samples the document took
+    /// changes nothing that is measured.
+    fn difference(&self, other: &Self) -> Option<String> {
+        let told = |step: &Self| {
+            let mut all = step.params.clone();
+            all.insert("probe".into(), step.probe.clone().into());
+            all.insert("load".into(), step.load.clone().into());
+            all.insert("skip".into(), step.skip.into());
+            all
+        };
+        let (left, right) = (told(self), told(other));
+        let shown = |step: &toml::Table, key: &str| {
+            let value = step.get(key);
+            value.map_or_else(|| "not set".to_owned(), ToString::to_string)
+        };
+        let mut keys = left.keys().chain(right.keys());
+        let key = keys.find(|key| left.get(*key) != right.get(*key))?;
+        let (left, right) = (shown(&left, key), shown(&right, key));
+        Some(format!("{key} is {left} here and {right} there"))
+    }
 }
 
 /// One probe under one load.
@@ -214,6 +270,32 @@ mod tests {
         let plan: Plan = toml::from_str(PLAN).unwrap();
         assert_eq!(plan.steps[0].params["samples"].as_integer(), Some(100));
         assert_eq!(toml::from_str::<Plan>(&plan.to_toml()).unwrap(), plan);
+    }
+
+    #[test]
+    fn plans_differ_in_what_is_measured_and_not_in_seeds() {
+        let plan: Plan = toml::from_str(PLAN).unwrap();
+        let mut other = plan.clone();
+        (other.seed, other.past, other.steps[0].full) = (9, Some(4), Some(7));
+        assert_eq!(plan.difference(&other), None);
+        let differs = |change: fn(&mut Plan)| {
+            let mut other = plan.clone();
+            change(&mut other);
+            plan.difference(&other).unwrap()
+        };
+        let samples = differs(|plan| {
+            plan.steps[0].params.insert("samples".into(), 400.into());
+        });
+        assert_eq!(samples, "step 1 differs: samples is 100 here and 400 there");
+        let load = differs(|plan| plan.steps[0].load = "idle".into());
+        assert_eq!(
+            load,
+            "step 1 differs: load is \"ls\" here and \"idle\" there"
+        );
+        assert!(differs(|plan| plan.steps[0].skip = true).contains("skip"));
+        assert!(differs(|plan| plan.steps.clear()).contains("1 steps here and 0"));
+        assert!(differs(|plan| plan.allow_idle_states = true).contains("idle states"));
+        assert!(differs(|plan| plan.loads.clear()).contains("loads"));
     }
 
     #[test]

@@ -70,6 +70,13 @@ fn is_same_step(one: &StepRecord, other: &StepRecord) -> bool {
 }
 
 impl Recording {
+    /// Both as one.
+    #[cfg(test)]
+    pub(crate) fn pooled(mut self, other: Self) -> Self {
+        self.absorb(other);
+        self
+    }
+
     /// Adds the figures of another recording of the same kind; its raw samples are let go.
     fn absorb(&mut self, other: Self) {
         self.count += other.count;

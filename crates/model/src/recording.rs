@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::capture::{CAPTURES_MOST, Capture};
+use crate::contradiction;
 use crate::finding::{Fact, Facts, Findings};
 use crate::histogram::{Histogram, is_close};
 use crate::key::RecordingKey;
@@ -118,9 +119,14 @@ impl Recording {
     /// The least and the most that the mean may be, in nanoseconds: the same, where samples
     /// were summed up. `None` where there is no sample.
     pub fn mean_between(&self) -> Option<(f64, f64)> {
-        let within = self.settings.get(MEAN_WITHIN).and_then(Fact::number);
         let low = (self.count > 0).then(|| self.sum.0 as f64 / self.count as f64)?;
-        Some((low, low + within.unwrap_or(0) as f64))
+        Some((low, low + self.mean_within() as f64))
+    }
+
+    /// How much larger than its sum says the mean may be, in nanoseconds.
+    pub(crate) fn mean_within(&self) -> i128 {
+        let within = self.settings.get(MEAN_WITHIN).and_then(Fact::number);
+        i128::from(within.unwrap_or(0).max(0))
     }
 
     /// Why the distribution of samples is known only in part, and how it is to be had.
@@ -198,7 +204,10 @@ impl Recording {
         ];
         let own = rules.iter().find(|(holds, _)| !holds);
         let captures = || self.captures.iter().find_map(Capture::contradiction);
-        own.map(|(_, what)| *what).or_else(captures)
+        let figures = || contradiction::figures(self);
+        own.map(|(_, what)| *what)
+            .or_else(captures)
+            .or_else(figures)
     }
 
     /// `probe / load / variant`, the way a reader would name this recording.
@@ -238,6 +247,11 @@ impl Samples {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
+    }
+
+    /// From each sample's moment to the next one's.
+    pub(crate) fn steps(&self) -> &[Nanos] {
+        &self.steps
     }
 
     /// The samples in order.
@@ -326,13 +340,18 @@ impl Tally {
 
     /// Takes one sample.
     fn record(&mut self, at: Nanos, value: Nanos) {
+        self.sum += value;
+        self.take(at, value);
+    }
+
+    /// Takes one sample, but for the sum, which may be beyond its range.
+    pub(crate) fn take(&mut self, at: Nanos, value: Nanos) {
         self.histogram.record(value);
         self.note_worst(Sample {
             seq: self.count,
             at,
             value,
         });
-        self.sum += value;
         self.min = self.min.min(value);
         self.max = self.max.max(value);
         self.count += 1;

@@ -47,6 +47,12 @@ pub fn judgement_text(judgement: &Judgement, stories: &Stories, width: usize) ->
         }
         lines.push(String::new());
     }
+    for remark in &judgement.remarks {
+        lines.extend(wrap(&clean(remark), "", "  ", width));
+    }
+    if !judgement.remarks.is_empty() {
+        lines.push(String::new());
+    }
     lines.extend(wrap(&in_all(judgement), "", "  ", width));
     lines.join("\n") + "\n"
 }

@@ -168,12 +168,22 @@ pub enum Begun {
     Elsewhere(String),
 }
 
+/// What the key of a run begins with that another program has measured: what follows says what
+/// it holds.
+const IMPORTED: &str = "imported-";
+
 /// What a run is, as a short word: of the same suite, plan, subject and machine, by the same
-/// version, it is the same, whatever it comes to.
+/// version, it is the same, whatever it comes to. Of a run that another program has measured it
+/// is what it holds, whatever it is called.
 ///
 /// # Panics
 /// Never: the model's types can be written as JSON.
 pub fn key(run: &Run) -> String {
+    if run.is_imported() {
+        let mut content = punctual_model::digest::content(run);
+        content.truncate(24);
+        return format!("{IMPORTED}{content}");
+    }
     let what = (&run.suite, &run.plan, run.seed, &run.subject, &run.punctual);
     let mut sum = punctual_model::digest::sha256(rows::json(&(what, &run.machine)).as_bytes());
     sum.truncate(24);
@@ -327,7 +337,9 @@ impl Store {
     }
 
     /// Stores a run that has ended elsewhere, as a whole or not at all, unless the store has it:
-    /// to the last sample, whatever it is called.
+    /// to the last sample, whatever it is called. Of what another program has measured that is
+    /// decided by what its file holds, so that copies of it are one run; of all processes that
+    /// add one at once, one stores it.
     ///
     /// # Panics
     /// If its state is [`State::Running`].
@@ -337,7 +349,11 @@ impl Store {
         let uid = owner::new_uid().map_err(StoreError::Owner)?;
         self.transact(Kind::Write, |transaction| {
             transaction.hold_adding()?;
-            if let Some(number) = rows::select_same(transaction, run)? {
+            let known = match run.is_imported() {
+                true => rows::select_equal(transaction, &key(run))?,
+                false => rows::select_same(transaction, run)?,
+            };
+            if let Some(number) = known {
                 return Ok(Added::Known(rows::id_of(number)));
             }
             let number = insert(transaction, run, &uid, &owner)?;

@@ -572,3 +572,78 @@ fn a_runs_weight_grows_with_its_samples_and_is_known_without_loading_it() {
         Err(StoreError::Unknown { .. })
     ));
 }
+
+/// A run that another program has measured, as its file is imported.
+fn imported(subject: &str, sha256: &str, largest: i64) -> Run {
+    let mut counted = Recorder::new(0);
+    counted.record(Nanos(0), Nanos(largest));
+    let key = RecordingKey::new("timer", "unknown", "thread 0");
+    let facts = [(punctual_model::run::IMPORTED.to_owned(), sha256.into())];
+    Run {
+        plan: format!("# imported: sha256 {sha256}\nstep = []\n"),
+        seed: 0,
+        subject: Subject {
+            name: subject.into(),
+            bench: "host".into(),
+            ..Subject::default()
+        },
+        machine: MachineRecord::default(),
+        state: State::Finished,
+        started: sha256.into(),
+        finished: Some(FINISHED.into()),
+        provenance: Some(Provenance {
+            facts: facts.into(),
+            ..Provenance::default()
+        }),
+        recordings: vec![counted.finish(key)],
+        ..begun()
+    }
+}
+
+#[test]
+fn what_another_program_has_measured_is_stored_once_however_many_import_it_at_once() {
+    let (_directory, path) = scratch();
+    drop(Store::open(&path).unwrap());
+    // Copies: under other names, with other white space, imported at other times.
+    let each = |thread: usize| {
+        let store = Store::open(&path).unwrap();
+        let copy = imported(
+            &format!("board {}", thread % 3),
+            &format!("{thread:064}"),
+            7,
+        );
+        store.add(&copy).unwrap()
+    };
+    let barrier = Barrier::new(8);
+    let added: Vec<Added> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..8)
+            .map(|thread| {
+                let barrier = &barrier;
+                scope.spawn(move || {
+                    barrier.wait();
+                    each(thread)
+                })
+            })
+            .collect();
+        threads.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let new = added.iter().filter(|one| matches!(one, Added::New(_)));
+    assert_eq!(new.count(), 1, "{added:?}");
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.list().unwrap().len(), 1);
+    // Other figures, and those of another machine, are other runs.
+    assert!(matches!(
+        store.add(&imported("a", "1", 8)).unwrap(),
+        Added::New(_)
+    ));
+    let mut other = imported("a", "1", 7);
+    if let MachineRecord::Host(machine) = &mut other.machine {
+        machine.host = "elsewhere".into();
+    }
+    assert!(matches!(store.add(&other).unwrap(), Added::New(_)));
+    // A copy of a store in which it was imported, too.
+    let (_elsewhere, copy) = fresh();
+    copy.add(&imported("mine", "9", 7)).unwrap();
+    store.copy_into(&copy, |_| Ok(())).unwrap();
+    assert_eq!(copy.list().unwrap().len(), 3);
+}

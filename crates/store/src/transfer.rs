@@ -105,8 +105,17 @@ impl Store {
         if state == State::Running {
             return Ok(Some(Transferred::Running { from }));
         }
-        let uid = uid(&row);
-        if let Some(known) = to.transact(Kind::Read, |there| number_by_uid(there, &uid))? {
+        let (uid, key) = (text(&row, "uid"), text(&row, "key"));
+        let known = to.transact(Kind::Read, |there| {
+            let by_uid = number_by_uid(there, &uid)?;
+            // A file of another program is one run, wherever it was imported.
+            let is_imported = key.starts_with(crate::IMPORTED);
+            match by_uid {
+                None if is_imported => rows::select_equal(there, &key),
+                by_uid => Ok(by_uid),
+            }
+        })?;
+        if let Some(known) = known {
             let to = rows::id_of(known);
             return Ok(Some(Transferred::Known { from, to }));
         }
@@ -200,7 +209,7 @@ fn insert(
         " ON CONFLICT (uid) DO NOTHING",
     )?;
     if inserted == 0 {
-        let known = number_by_uid(there, &uid(row))?;
+        let known = number_by_uid(there, &text(row, "uid"))?;
         return Ok((false, known.unwrap_or_default()));
     }
     rows::seal(there, new)?;
@@ -251,10 +260,11 @@ fn number_by_uid(transaction: &Transaction, uid: &str) -> Result<Option<i64>, Fa
     transaction.first(sql::SELECT_BY_UID, with_uid, |row| row.get("number"))
 }
 
-fn uid(row: &Cells) -> String {
-    let uid = row.iter().find(|(name, _)| name == "uid");
-    match uid {
-        Some((_, Value::Text(uid))) => uid.clone(),
+/// A text of a row; empty where there is none.
+fn text(row: &Cells, column: &str) -> String {
+    let cell = row.iter().find(|(name, _)| name == column);
+    match cell {
+        Some((_, Value::Text(text))) => text.clone(),
         _ => String::new(),
     }
 }

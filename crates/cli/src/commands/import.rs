@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::Args;
 use punctual_exchange::{Baseline, ExchangeError, Reader, is_export};
-use punctual_model::run::State;
 use punctual_model::{Nanos, Run};
 use punctual_report::text::{clean, counted};
 use punctual_runner::import::{Told, import, machine_of};
@@ -101,20 +100,15 @@ impl Import {
         }
         for (path, run) in runs {
             let path = path.display();
-            if let Some(known) = store.find_equal(&run)? {
-                let known = known.id;
-                let wrong = format!("{path}: expected a new file, found that of {known}");
-                return Err(UsageError(wrong).into());
-            }
             // As a whole or not at all: a kill in between leaves nothing.
-            let run = Run {
-                state: State::Finished,
-                ..run
-            };
             let id = match store.add(&run)? {
                 Added::New(id) => id,
                 Added::Known(known) => {
-                    let wrong = format!("{path}: expected a new file, found that of {known}");
+                    let wrong = format!(
+                        "{path}: expected a new file, found what {known} holds already, to the \
+                         last figure: the same run counts once (`punctual remove {known}` first, \
+                         to import it otherwise)"
+                    );
                     return Err(UsageError(wrong).into());
                 }
             };

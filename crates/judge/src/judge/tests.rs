@@ -257,7 +257,7 @@ fn samples_that_were_only_counted_are_counted_to_either_side_of_the_bin() {
     let mut one = synthetic::run("rt", 1, &values);
     one.recordings = vec![recording(&values, 0)];
     let subjects = subjects(std::slice::from_ref(&one));
-    let evidence = Evidence::of(&subjects[0], &one.recordings[0].key);
+    let evidence = Evidence::of(&subjects[0], &Meant::all(&one)[0]);
     let (least, most) = evidence.above(Nanos(100_050));
     assert!(
         least.count() <= 49 && most.count() >= 49,
@@ -548,4 +548,164 @@ fn a_file_without_a_distribution_answers_for_its_worst_case_alone() {
     assert_eq!(few.more.unwrap().to_string(), "at least 4 more runs");
     let broken = only("what = \"worst\"\nat_most = \"9 us\"", &plain);
     assert!(!broken.reason().contains("seed"), "{}", broken.reason());
+}
+
+/// A finished run with these steps of `timer` beside `stress`: on each of these CPUs, of which
+/// those that there are have samples, and the others are unsupported.
+fn of_steps(seed: u64, steps: &[(i64, bool)]) -> Run {
+    let mut run = synthetic::run("rt", seed, &[]);
+    run.recordings.clear();
+    let mut repetitions = std::collections::BTreeMap::new();
+    let step = |(cpu, _): &(i64, bool)| {
+        format!("[[step]]\nprobe = \"timer\"\nload = \"stress\"\ncpus = [{cpu}]\n")
+    };
+    let steps_toml: String = steps.iter().map(step).collect();
+    run.plan = format!("seed = {seed}\n{steps_toml}[loads.stress]\nsummary = \"\"\n");
+    for ((cpu, is_there), number) in steps.iter().zip(0..) {
+        if !is_there {
+            run.unsupported.push(Unsupported {
+                step: number,
+                probe: "timer".into(),
+                load: "stress".into(),
+                reason: format!("there is no CPU {cpu}").into(),
+            });
+            continue;
+        }
+        let mut own = recording(&[5_000, 6_000 + seed as i64], 2);
+        let times = repetitions.entry(*cpu).or_insert(0);
+        *times += 1;
+        own.key = RecordingKey::new("timer", "stress", &format!("cpu{cpu}"));
+        (own.key.step, own.key.repetition) = (number, *times);
+        run.recordings.push(own);
+    }
+    run
+}
+
+#[test]
+fn a_step_that_was_unsupported_is_not_hidden_by_another_of_its_probe_and_load() {
+    let judged = |steps: &[(i64, bool)], rest: &str| -> Vec<(u32, Fitness)> {
+        let runs: Vec<Run> = (1..=5).map(|seed| of_steps(seed, steps)).collect();
+        let answers = judge(&limits(rest), &runs, &Baselines::new())
+            .unwrap()
+            .answers;
+        answers
+            .iter()
+            .map(|one| (one.key.step, one.fitness))
+            .collect()
+    };
+    use Fitness::{Fit, Undecided};
+    assert_eq!(judged(&[(0, true), (1, true)], WORST), [(0, Fit), (1, Fit)]);
+    assert_eq!(
+        judged(&[(0, true), (1, false)], WORST),
+        [(0, Fit), (1, Undecided)]
+    );
+    assert_eq!(
+        judged(&[(0, false), (0, true)], WORST),
+        [(1, Fit), (0, Undecided)]
+    );
+    // What another CPU lacks is no gap of the one that is named.
+    let named = format!("{WORST}\nvariant = \"cpu0\"");
+    assert_eq!(judged(&[(0, true), (1, false)], &named), [(0, Fit)]);
+    assert_eq!(
+        judged(&[(0, true), (0, false)], &named),
+        [(0, Fit), (1, Undecided)]
+    );
+    // In one run the first of two, in the others both: each answers for itself.
+    let mut runs: Vec<Run> = (1..=5)
+        .map(|seed| of_steps(seed, &[(0, true), (0, true)]))
+        .collect();
+    runs[2] = of_steps(3, &[(0, false), (0, true)]);
+    let answers = judge(&limits(WORST), &runs, &Baselines::new())
+        .unwrap()
+        .answers;
+    let found: Vec<Fitness> = answers.iter().map(|one| one.fitness).collect();
+    assert_eq!(found, [Undecided, Fit]);
+}
+
+#[test]
+fn a_plan_that_cannot_be_read_is_a_gap_and_no_empty_plan() {
+    let mut all = runs("rt", 5);
+    all[3].plan = "not a plan [[".into();
+    let answer = only(WORST, &all);
+    assert_eq!(answer.fitness, Fitness::Undecided);
+    let reason = answer.reason();
+    assert!(
+        reason.starts_with("rt-4 (seed 4): its plan cannot be read"),
+        "{reason}"
+    );
+    // Nor is it known whether what is missing was to be measured.
+    for run in &mut all {
+        run.plan = "not a plan [[".into();
+        run.recordings.clear();
+    }
+    assert_eq!(only(WORST, &all).fitness, Fitness::Undecided);
+    let mut broken = runs("rt", 5);
+    broken[3].plan = "not a plan [[".into();
+    broken[3].recordings[0] = recording(&[200_000], 1);
+    assert_eq!(only(WORST, &broken).fitness, Fitness::Unfit);
+}
+
+#[test]
+fn one_sample_supports_no_quantile() {
+    let single: Vec<Run> = (1..=5)
+        .map(|seed| synthetic::run("rt", seed, &[5]))
+        .collect();
+    for what in ["median", "p99.9999"] {
+        let answer = only(&format!("what = \"{what}\"\nat_most = \"9 us\""), &single);
+        assert_eq!(answer.fitness, Fitness::Undecided, "{what}");
+        assert!(
+            answer.reason().contains("1 sample is too few for"),
+            "{}",
+            answer.reason()
+        );
+    }
+    let mean = only("what = \"mean\"\nat_most = \"9 us\"", &single);
+    assert_eq!(mean.fitness, Fitness::Fit);
+}
+
+#[test]
+fn a_broken_limit_stays_broken_whatever_stands_beside_it() {
+    let sound = runs("rt", 5);
+    let late = |id: &str, seed: u64, change: &dyn Fn(&mut Run)| {
+        let mut run = synthetic::run("rt", seed, &[200_000]);
+        run.id = id.into();
+        change(&mut run);
+        run
+    };
+    let plan = |run: &mut Run| run.plan = run.plan.replace("[0]", "[0]\nsamples = 3000");
+    let memory = |run: &mut Run| {
+        if let MachineRecord::Virtual(machine) = &mut run.machine {
+            machine.memory_mib = 512;
+        }
+    };
+    let changes: [&dyn Fn(&mut Run); 3] = [&plan, &memory, &|_| {}];
+    for change in changes {
+        let mut all = sound.clone();
+        all.push(late("late", 3, change));
+        for turn in 0..all.len() {
+            all.rotate_left(turn);
+            let judgement = judge(&limits(WORST), &all, &Baselines::new()).unwrap();
+            assert_eq!(judgement.fitness(), Fitness::Unfit, "{turn}");
+            let named = format!("{WORST}\nsubject = \"rt\"");
+            let judgement = judge(&limits(&named), &all, &Baselines::new()).unwrap();
+            assert_eq!(judgement.fitness(), Fitness::Unfit, "{turn}");
+        }
+    }
+}
+
+#[test]
+fn a_baseline_of_two_machines_is_not_one_to_compare_with() {
+    let mut two = scaled("stable", 10, 100);
+    for run in &mut two[5..] {
+        if let MachineRecord::Virtual(machine) = &mut run.machine {
+            machine.image_sha256 = "b".repeat(64);
+        }
+    }
+    let baselines = Baselines::from([(None, two)]);
+    let of_stable = OF_BASELINE.replace("baseline", "stable");
+    let error = judge(&limits(&of_stable), &scaled("mine", 5, 100), &baselines).unwrap_err();
+    assert!(
+        error.reason.starts_with("expected one subject stable"),
+        "{error}"
+    );
 }

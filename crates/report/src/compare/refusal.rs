@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use punctual_judge::fate;
+use punctual_model::Plan;
 use punctual_model::run::{Run, State};
-use toml::{Table, Value};
 
 /// Why runs are not compared, in one sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,44 +81,9 @@ pub fn plans(one: &str, other: &str) -> Option<String> {
     if one == other {
         return None;
     }
-    let (Ok(one), Ok(other)) = (one.parse::<Table>(), other.parse::<Table>()) else {
+    let read = |text: &str| toml::from_str::<Plan>(text);
+    let (Ok(one), Ok(other)) = (read(one), read(other)) else {
         return Some("a plan cannot be read".to_owned());
     };
-    let steps = |plan: &Table| -> Vec<Value> {
-        let steps = plan.get("step").and_then(Value::as_array);
-        steps.cloned().unwrap_or_default()
-    };
-    let (left, right) = (steps(&one), steps(&other));
-    if left.len() != right.len() {
-        let (left, right) = (left.len(), right.len());
-        return Some(format!("the suite has {left} steps here and {right} there"));
-    }
-    for ((left, right), number) in left.iter().zip(&right).zip(1..) {
-        if let Some(difference) = step(left, right) {
-            return Some(format!("step {number} differs: {difference}"));
-        }
-    }
-    let loads = |plan: &Table| plan.get("loads").cloned();
-    (loads(&one) != loads(&other)).then(|| "the loads are defined differently".to_owned())
-}
-
-/// The first parameter in which two steps differ: `samples is 4000 here and 400 there`.
-fn step(left: &Value, right: &Value) -> Option<String> {
-    let empty = Table::new();
-    let [left, right] = [left, right].map(|step| step.as_table().unwrap_or(&empty));
-    let keys = left.keys().chain(right.keys());
-    // How many samples the document took changes nothing that is measured.
-    let mut keys = keys.filter(|key| *key != "full");
-    let shown = |step: &Table, key: &str| {
-        let value = step.get(key);
-        value.map_or_else(|| "not set".to_owned(), ToString::to_string)
-    };
-    keys.find(|key| left.get(*key) != right.get(*key))
-        .map(|key| {
-            format!(
-                "{key} is {} here and {} there",
-                shown(left, key),
-                shown(right, key)
-            )
-        })
+    one.difference(&other)
 }

@@ -18,6 +18,7 @@ pub fn judgement_json(judgement: &Judgement, stories: &Stories) -> Value {
     json!({
         "schema": SCHEMA,
         "verdict": judgement.fitness().name(),
+        "remarks": judgement.remarks,
         "answers": answers.collect::<Vec<_>>(),
     })
 }

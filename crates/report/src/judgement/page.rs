@@ -20,7 +20,10 @@ pub fn judgement_page(
 ) -> String {
     let suite = runs.first().map_or("", |run| &run.suite);
     let title = format!("Punctual: {suite} is {}", judgement.fitness());
-    let lead = html! { p.lead { (in_all(judgement)) } };
+    let lead = html! {
+        p.lead { (in_all(judgement)) }
+        @for remark in &judgement.remarks { p.soft { (remark) "." } }
+    };
     let mut chapters = vec![
         Chapter::new("Verdicts", verdicts(judgement)),
         Chapter::new("Why", stood_in_the_way(judgement, stories, runs)),

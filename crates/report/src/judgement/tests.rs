@@ -53,6 +53,25 @@ fn every_kind() -> Judgement {
 }
 
 #[test]
+fn a_copy_that_counts_once_is_told_everywhere() {
+    let mut runs = fixtures::seeds(2);
+    let mut copy = runs[0].clone();
+    copy.id = "r99".into();
+    runs.push(copy);
+    let judgement = judged(vec![Demand::Never(Nanos::from_micros(100))], &runs);
+    let told = format!("r99 is the same run as {}: it counts once", runs[0].id);
+    assert_eq!(
+        judgement_json(&judgement, &Stories::new())["remarks"],
+        json!([told])
+    );
+    assert_has(&judgement_text(&judgement, &Stories::new(), 200), &[&told]);
+    assert_has(
+        &judgement_page(&judgement, &Stories::new(), &runs, &[]),
+        &[&told],
+    );
+}
+
+#[test]
 fn the_text_says_what_is_fit_what_is_not_and_what_would_decide() {
     let runs = fixtures::seeds(5);
     let judgement = judged(vec![Demand::Never(Nanos::from_micros(100))], &runs);

@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Which runs are of one subject, and which of them are independent.
+//!
+//! The same run is the same machine, plan, past, seed and digest. It counts once, however often
+//! it is there, and under whatever name. Another machine is another subject. Another plan beside
+//! it is a gap. Nothing depends on the order in which runs are named.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use punctual_model::{MachineRecord, Plan, Preemption, Run};
+
+/// One subject's runs.
+#[derive(Clone, Debug)]
+pub struct Subject<'a> {
+    /// What it was called when it was measured.
+    pub called: String,
+    /// Its name; with what tells it from another that is called the same.
+    pub name: String,
+    /// Its runs, by seed: each independent of the others.
+    pub runs: Vec<Measured<'a>>,
+    /// Why they are no runs of one measurement.
+    pub gap: Option<String>,
+    /// What is to be known of how they were counted.
+    pub remarks: Vec<String>,
+}
+
+/// A run, and what it was told to measure.
+#[derive(Clone, Debug)]
+pub struct Measured<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its plan; an error where it cannot be read.
+    pub plan: Result<Plan, String>,
+}
+
+/// The subjects of some runs, in order of first appearance.
+pub fn subjects(runs: &[Run]) -> Vec<Subject<'_>> {
+    let mut groups: Vec<(Identity, Vec<&Run>)> = Vec::new();
+    let (known, unknown): (Vec<&Run>, Vec<&Run>) = runs.iter().partition(|run| is_known(run));
+    for run in known {
+        let identity = Identity::of(run);
+        match groups.iter_mut().find(|(own, _)| *own == identity) {
+            Some((_, own)) => own.push(run),
+            None => groups.push((identity, vec![run])),
+        }
+    }
+    // A run that came to nothing before its machine was known may be of each that is alike.
+    let told = groups.len();
+    for run in unknown {
+        let identity = Identity::of(run);
+        let mut is_any = false;
+        for (own, all) in &mut groups[..told] {
+            if own.may_be(&identity) {
+                all.push(run);
+                is_any = true;
+            }
+        }
+        if !is_any {
+            match groups
+                .iter_mut()
+                .skip(told)
+                .find(|(own, _)| *own == identity)
+            {
+                Some((_, all)) => all.push(run),
+                None => groups.push((identity, vec![run])),
+            }
+        }
+    }
+    let names = names(&groups);
+    let subjects = groups.into_iter().zip(names);
+    subjects
+        .map(|((identity, runs), name)| Subject::of(identity.called, name, runs))
+        .collect()
+}
+
+/// Whether it is known on which machine it ran.
+fn is_known(run: &Run) -> bool {
+    run.is_virtual() || run.provenance.is_some()
+}
+
+/// What makes two runs runs of one subject: name, value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Identity {
+    called: String,
+    /// What is known before it is measured.
+    asked: Vec<(&'static str, String)>,
+    /// What only the machine itself can tell.
+    read_back: Vec<(&'static str, String)>,
+}
+
+impl Identity {
+    fn of(run: &Run) -> Self {
+        let subject = &run.subject;
+        let clock = run.clock();
+        let mut asked = vec![
+            ("kernel", subject.kernel.clone()),
+            ("boot", subject.boot.clone()),
+            ("bench", subject.bench.clone()),
+            (
+                "time",
+                clock.map_or_else(|| "real time".to_owned(), |clock| clock.to_string()),
+            ),
+        ];
+        let mut read_back = Vec::new();
+        match &run.machine {
+            MachineRecord::Virtual(machine) => {
+                let descriptive = ["kernel origin"];
+                let facts = run.machine.facts().into_iter();
+                asked.extend(facts.filter(|(name, _)| !descriptive.contains(name)));
+                asked.push(("command line", machine.cmdline.clone()));
+            }
+            // Another build of the target is the same machine.
+            MachineRecord::Host(machine) => {
+                let unknown = || "unknown".to_owned();
+                let cpus = machine.cpus.map_or_else(unknown, |cpus| cpus.to_string());
+                asked.extend([
+                    ("host", machine.host.clone()),
+                    ("CPUs", cpus),
+                    ("reached by ssh", machine.ssh.clone().unwrap_or_default()),
+                ]);
+                if let Some(found) = &run.provenance {
+                    read_back.extend([
+                        ("release", found.release.clone()),
+                        ("version", found.version.clone()),
+                        ("command line", found.cmdline.clone()),
+                        ("preemption", preemption(&found.preemption)),
+                    ]);
+                }
+            }
+        }
+        Self {
+            called: subject.name.clone(),
+            asked,
+            read_back,
+        }
+    }
+
+    fn may_be(&self, unknown: &Self) -> bool {
+        (&self.called, &self.asked) == (&unknown.called, &unknown.asked)
+    }
+
+    fn parts(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let all = self.asked.iter().chain(&self.read_back);
+        all.map(|(name, value)| (*name, value.as_str()))
+    }
+}
+
+/// Why it is not known depends on who asks, and is no property of the machine.
+fn preemption(found: &Preemption) -> String {
+    match found {
+        Preemption::Unknown(_) => "unknown".to_owned(),
+        known => known.to_string(),
+    }
+}
+
+/// What is always said of a subject of which another has the name.
+const TOLD: [&str; 4] = ["kernel", "boot", "bench", "time"];
+
+/// Names, each by itself where several are called the same.
+fn names(groups: &[(Identity, Vec<&Run>)]) -> Vec<String> {
+    let name = |(own, _): &(Identity, Vec<&Run>)| {
+        let alike: Vec<&Identity> = groups
+            .iter()
+            .map(|(other, _)| other)
+            .filter(|other| other.called == own.called)
+            .collect();
+        if alike.len() < 2 {
+            return own.called.clone();
+        }
+        let differs = |part: &str, value: &str| {
+            let is_other = |other: &&Identity| {
+                other
+                    .parts()
+                    .find(|(name, _)| *name == part)
+                    .map(|one| one.1)
+                    != Some(value)
+            };
+            alike.iter().any(is_other)
+        };
+        let told = own.parts().filter_map(|(part, value)| {
+            if TOLD.contains(&part) {
+                return (!value.is_empty()).then(|| value.to_owned());
+            }
+            differs(part, value).then(|| format!("{part} {}", short(part, value)))
+        });
+        format!("{} ({})", own.called, told.collect::<Vec<_>>().join(", "))
+    };
+    groups.iter().map(name).collect()
+}
+
+/// The first digits of a checksum tell it from another.
+fn short(part: &str, value: &str) -> String {
+    if part.ends_with("sha256") {
+        return value.chars().take(12).collect();
+    }
+    value.to_owned()
+}
+
+impl<'a> Subject<'a> {
+    /// Whether it has this name, by itself or with what tells it from others.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.called == name || self.name == name
+    }
+
+    fn of(called: String, name: String, mut runs: Vec<&'a Run>) -> Self {
+        runs.sort_by_cached_key(|run| (run.seed, number(&run.id), run.id.clone()));
+        let mut new = Self {
+            called,
+            name,
+            runs: Vec::new(),
+            gap: None,
+            remarks: Vec::new(),
+        };
+        let mut counted: BTreeMap<Counted, &Run> = BTreeMap::new();
+        for run in runs {
+            let plan = run.parsed_plan();
+            let past = plan.as_ref().map_or(None, |plan| plan.past);
+            let own = Counted::of(run, past);
+            if let Some(first) = own.as_ref().and_then(|own| counted.get(own)) {
+                new.remark_copy(first, run);
+                continue;
+            }
+            if let Some(own) = own {
+                counted.insert(own, run);
+            }
+            new.runs.push(Measured { run, plan });
+        }
+        new.gap = new.other_plan().or_else(|| new.other_digest());
+        new.remark_equal_seeds();
+        new
+    }
+
+    fn remark_copy(&mut self, first: &Run, copy: &Run) {
+        let (first_id, id) = (&first.id, &copy.id);
+        if first_id == id {
+            return;
+        }
+        self.remarks.push(if first.is_imported() {
+            format!("{id} holds what {first_id} does, to the last figure: it counts once")
+        } else {
+            format!("{id} is the same run as {first_id}: it counts once")
+        });
+    }
+
+    /// That they were not told to measure the same.
+    fn other_plan(&self) -> Option<String> {
+        let mut plans = self.runs.iter();
+        let mut plans = plans
+            .by_ref()
+            .filter_map(|one| Some((one.run, one.plan.as_ref().ok()?)));
+        let (first, plan) = plans.next()?;
+        plans.find_map(|(other, own)| {
+            let what = plan.difference(own)?;
+            let (first, other) = (&first.id, &other.id);
+            Some(format!(
+                "{first} and {other} are no runs of one measurement: {what}; judge them one by one"
+            ))
+        })
+    }
+
+    /// That one of them is not what it says: in virtual time one seed has one outcome.
+    fn other_digest(&self) -> Option<String> {
+        let mut seen: BTreeMap<(u64, Option<u64>), (&Run, String)> = BTreeMap::new();
+        for one in self.runs.iter().filter(|one| one.run.is_virtual()) {
+            let (Ok(plan), Some(digest)) = (&one.plan, one.run.digest()) else {
+                continue;
+            };
+            let (run, seed) = (one.run, one.run.seed);
+            match seen.get(&(seed, plan.past)) {
+                Some((first, other)) if *other != digest => {
+                    let (first, id) = (&first.id, &run.id);
+                    return Some(format!(
+                        "{first} and {id} have one machine, plan and seed ({seed}), and two \
+                         digests: one of them is not what it says, and punctual verify tells which"
+                    ));
+                }
+                _ => seen.insert((seed, plan.past), (run, digest)),
+            };
+        }
+        None
+    }
+
+    /// Samples that are the same with another seed are seldom true.
+    fn remark_equal_seeds(&mut self) {
+        let mut seen: BTreeMap<String, &Run> = BTreeMap::new();
+        let mut pairs = BTreeSet::new();
+        for one in self.runs.iter().filter(|one| has_samples(one.run)) {
+            let Some(digest) = one.run.digest().filter(|_| one.run.is_virtual()) else {
+                continue;
+            };
+            match seen.get(&digest) {
+                Some(first) => {
+                    pairs.insert((first.id.clone(), one.run.id.clone()));
+                }
+                None => {
+                    seen.insert(digest, one.run);
+                }
+            }
+        }
+        let told = |(first, other): (String, String)| {
+            format!(
+                "{first} and {other} have other seeds and the same samples: punctual verify tells \
+                 whether that is so"
+            )
+        };
+        self.remarks.extend(pairs.into_iter().map(told));
+    }
+}
+
+/// What makes two finished runs of one subject one and the same.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Counted {
+    /// In virtual time the seed, the past and the digest.
+    Virtual(u64, Option<u64>, String),
+    /// In real time no two runs have the same samples.
+    Real(String),
+    /// Where no event came, the time in which it was looked for is all that there is.
+    Quiet(String, String, Option<String>),
+}
+
+impl Counted {
+    /// `None` where there is no digest: that is no answer, and is not counted.
+    fn of(run: &Run, past: Option<u64>) -> Option<Self> {
+        let digest = run.digest()?;
+        Some(if run.is_virtual() {
+            Self::Virtual(run.seed, past, digest)
+        } else if has_samples(run) {
+            Self::Real(digest)
+        } else {
+            Self::Quiet(digest, run.started.clone(), run.finished.clone())
+        })
+    }
+}
+
+fn has_samples(run: &Run) -> bool {
+    run.recordings.iter().any(|one| one.count > 0)
+}
+
+/// `r12` comes after `r9`.
+fn number(id: &str) -> u64 {
+    let digits = id.trim_start_matches(|c: char| !c.is_ascii_digit());
+    digits.parse().unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_model::machine::{HostMachine, VirtualMachine};
+    use punctual_model::record::Provenance;
+    use punctual_model::run::State;
+
+    use super::*;
+    use crate::synthetic;
+
+    fn on(seed: u64, change: impl Fn(&mut VirtualMachine)) -> Run {
+        let mut run = synthetic::run("rt", seed, &[5, 6, seed as i64]);
+        if let MachineRecord::Virtual(machine) = &mut run.machine {
+            change(machine);
+        }
+        run
+    }
+
+    fn found(runs: &[Run]) -> Vec<(String, usize)> {
+        let subjects = subjects(runs).into_iter();
+        let mut found: Vec<_> = subjects.map(|one| (one.name, one.runs.len())).collect();
+        found.sort();
+        found
+    }
+
+    #[test]
+    fn seeds_are_of_one_subject_and_other_machines_are_not() {
+        let with = |seed, cpus| on(seed, |machine| machine.cpus = cpus);
+        let runs = [with(1, 1), with(2, 1), with(1, 2), with(1, 1)];
+        let name = |more, cpus| format!("rt (virtual, 1 ns per instruction{more}, cpus {cpus})");
+        assert_eq!(
+            found(&runs),
+            [(name(" of any of 2 CPUs", 2), 1), (name("", 1), 2)]
+        );
+        type Change = (fn(&mut VirtualMachine), &'static str);
+        let changes: [Change; 6] = [
+            (
+                |one| one.image_sha256 = "b".repeat(64),
+                "kernel image sha256 bbbbbbbbbbbb",
+            ),
+            (
+                |one| one.initramfs_sha256 = "c".repeat(64),
+                "initramfs sha256 cccccccccccc",
+            ),
+            (|one| one.memory_mib = 512, "memory 512 MiB"),
+            (
+                |one| one.cmdline = "threadirqs".into(),
+                "command line threadirqs",
+            ),
+            (|one| one.qemu = "QEMU 9".into(), "qemu QEMU 9"),
+            (
+                |one| one.qemu_command = "-smp 1".into(),
+                "qemu command line -smp 1",
+            ),
+        ];
+        for (change, told) in changes {
+            let runs = [on(1, |_| {}), on(1, change)];
+            let found = found(&runs);
+            assert_eq!(found.len(), 2, "{told}");
+            let is_told = |(name, _): &(String, usize)| name.contains(told);
+            assert!(found.iter().any(is_told), "{found:?}");
+        }
+        // Where a kernel came from is no property of it.
+        let origin = [on(1, |_| {}), on(2, |one| one.origin = "a file".into())];
+        assert_eq!(found(&origin), [("rt".to_owned(), 2)]);
+    }
+
+    /// A run in real time on a machine; nothing of it is known before it is measured.
+    fn real(host: &str, version: Option<&str>, values: &[i64]) -> Run {
+        let mut run = synthetic::run("host", 0, values);
+        run.machine = MachineRecord::Host(HostMachine {
+            host: host.into(),
+            ..HostMachine::default()
+        });
+        run.provenance = version.map(|version| Provenance {
+            version: version.into(),
+            ..Provenance::default()
+        });
+        run
+    }
+
+    #[test]
+    fn a_machine_in_real_time_is_its_name_its_kernel_and_its_command_line() {
+        let one = real("a", Some("#1"), &[5]);
+        assert_eq!(found(&[one.clone(), real("b", Some("#1"), &[6])]).len(), 2);
+        assert_eq!(found(&[one.clone(), real("a", Some("#2"), &[6])]).len(), 2);
+        assert_eq!(
+            found(&[one.clone(), real("a", Some("#1"), &[6])]),
+            [("host".into(), 2)]
+        );
+        // One that failed before it was known may be of either.
+        let mut failed = real("a", None, &[]);
+        failed.state = State::Failed;
+        let all = [failed.clone(), one.clone(), real("a", Some("#2"), &[6])];
+        let counts: Vec<usize> = found(&all).into_iter().map(|(_, runs)| runs).collect();
+        assert_eq!(counts, [2, 2]);
+        assert_eq!(found(&[failed]), [("host".into(), 1)]);
+    }
+
+    #[test]
+    fn a_run_counts_once_under_whatever_name() {
+        let mut copy = on(1, |_| {});
+        copy.id = "copy".into();
+        let runs = [on(1, |_| {}), copy.clone(), on(2, |_| {})];
+        let all = subjects(&runs);
+        assert_eq!((all[0].runs.len(), all[0].gap.as_deref()), (2, None));
+        assert_eq!(
+            all[0].remarks,
+            ["rt-1 is the same run as copy: it counts once"]
+        );
+        let (one, mut again) = (real("a", Some(""), &[5]), real("a", Some(""), &[5]));
+        (again.seed, again.started) = (7, "later".into());
+        assert_eq!(found(&[one.clone(), again]), [("host".into(), 1)]);
+        assert_eq!(
+            found(&[one, real("a", Some(""), &[6])]),
+            [("host".into(), 2)]
+        );
+    }
+
+    #[test]
+    fn another_plan_and_another_digest_of_one_seed_are_gaps() {
+        let mut other = on(2, |_| {});
+        other.plan = other.plan.replace("cpus = [0]", "cpus = [0]\nsamples = 9");
+        let runs = [on(1, |_| {}), other];
+        let gap = subjects(&runs).remove(0).gap.unwrap();
+        assert_eq!(
+            gap,
+            "rt-1 and rt-2 are no runs of one measurement: step 1 differs: samples is not set \
+             here and 9 there; judge them one by one"
+        );
+        let mut forged = on(1, |_| {});
+        forged.id = "rt-9".into();
+        forged.recordings = vec![synthetic::recording(&[4], 9)];
+        let runs = [forged, on(1, |_| {})];
+        let gap = subjects(&runs).remove(0).gap.unwrap();
+        assert!(gap.starts_with("rt-1 and rt-9 have one machine"), "{gap}");
+        // Another past is another run.
+        let mut aged = runs[0].clone();
+        aged.plan = format!("past = 4\n{}", aged.plan);
+        let runs = [aged, runs[1].clone()];
+        let all = subjects(&runs);
+        assert_eq!((all[0].runs.len(), all[0].gap.as_deref()), (2, None));
+        // Other seeds with the same samples are told.
+        let mut other = on(1, |_| {});
+        (other.seed, other.plan) = (2, other.plan.replace("seed = 1", "seed = 2"));
+        let runs = [on(1, |_| {}), other];
+        assert!(subjects(&runs)[0].remarks[0].contains("punctual verify"));
+    }
+}
