@@ -8,6 +8,7 @@ use punctual_model::run::{Run, State};
 use punctual_model::{Fact, Nanos, Plan, Quantiles, Recording, RecordingKey};
 use toml::Value;
 
+use crate::mends::{Mend, without};
 use crate::occasions::Occasions;
 use crate::subjects::{Measured, Subject};
 
@@ -189,6 +190,7 @@ fn gap(one: &Measured<'_>, meant: &Meant) -> Option<String> {
     }
     let plan = match &one.plan {
         Ok(plan) => plan,
+        Err(_) if without(Mend::Unreadable) => return None,
         Err(why) => return Some(why.clone()),
     };
     if let Some(absent) = unsupported(run, plan, meant.is_own_step(one), key) {
@@ -259,7 +261,7 @@ fn absent_cpus(run: &Run, plan: &Plan, recording: &Recording) -> Option<String> 
 /// known exactly.
 fn measured_time(recording: &Recording) -> Nanos {
     let periods = i64::try_from(recording.count.saturating_add(recording.missed)).ok();
-    let by_interval = recording.interval.zip(periods);
+    let by_interval = nominal(recording).zip(periods);
     let by_interval =
         by_interval.and_then(|(interval, periods)| interval.0.checked_mul(periods).map(Nanos));
     let ends = |at: Nanos, value: Nanos| Nanos(at.0.saturating_add(value.0.max(0)));
@@ -272,6 +274,24 @@ fn measured_time(recording: &Recording) -> Nanos {
     let by_samples = kept.map(|last| ends(last.at, last.value)).max(worst);
     let known = recording.observed().or(by_interval).or(by_samples);
     known.unwrap_or(Nanos::ZERO)
+}
+
+/// The nominal interval, as far as the moments of samples bear it out: two of them are needed,
+/// and a tenth is left for what begins late. Where no moment is known, what the file says.
+fn nominal(recording: &Recording) -> Option<Nanos> {
+    let interval = recording.interval?;
+    let kept = recording.samples.iter().last();
+    let last = recording
+        .worst
+        .iter()
+        .copied()
+        .chain(kept)
+        .max_by_key(|one| one.seq);
+    let Some(last) = last else {
+        return Some(interval);
+    };
+    let each = last.at.0.checked_div(i64::try_from(last.seq).ok()?)?;
+    Some(interval.min(Nanos(each.saturating_add(each / 9))))
 }
 
 /// How many samples are above a bound: at least, and at most.
@@ -307,7 +327,10 @@ fn figure_of(run: &Run, recording: &Recording, figure: &Figure) -> Result<(f64, 
         Figure::Worst => known(recording.max()).ok_or_else(none),
         Figure::Mean | Figure::Quantile(_) if recording.count == 0 => Err(none()),
         Figure::Mean => recording.mean_between().ok_or_else(none),
-        Figure::Quantile(share) if !supports(recording.count, *share) => {
+        Figure::Quantile(share)
+            if !supports(recording.count, *share)
+                && !(recording.count == 1 && without(Mend::OneSample)) =>
+        {
             let few = match recording.count {
                 1 => "1 sample is".to_owned(),
                 count => format!("{count} samples are"),

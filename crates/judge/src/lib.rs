@@ -13,6 +13,9 @@ mod difference;
 mod evidence;
 mod extremes;
 mod judge;
+#[cfg(test)]
+mod made_up;
+mod mends;
 mod occasions;
 mod pareto;
 mod rank_sum;

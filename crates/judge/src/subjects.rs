@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use punctual_model::{MachineRecord, Plan, Preemption, Run};
 
+use crate::mends::{Mend, without};
+
 /// One subject's runs.
 #[derive(Clone, Debug)]
 pub struct Subject<'a> {
@@ -31,6 +33,8 @@ pub struct Measured<'a> {
     pub run: &'a Run,
     /// Its plan; an error where it cannot be read.
     pub plan: Result<Plan, String>,
+    /// Its digest, where it has one.
+    digest: Option<String>,
 }
 
 /// The subjects of some runs, in order of first appearance.
@@ -39,7 +43,11 @@ pub fn subjects(runs: &[Run]) -> Vec<Subject<'_>> {
     let (known, unknown): (Vec<&Run>, Vec<&Run>) = runs.iter().partition(|run| is_known(run));
     for run in known {
         let identity = Identity::of(run);
-        match groups.iter_mut().find(|(own, _)| *own == identity) {
+        let is_it = |own: &Identity| match without(Mend::Machine) {
+            false => *own == identity,
+            true => own.called == identity.called,
+        };
+        match groups.iter_mut().find(|(own, _)| is_it(own)) {
             Some((_, own)) => own.push(run),
             None => groups.push((identity, vec![run])),
         }
@@ -215,7 +223,8 @@ impl<'a> Subject<'a> {
         for run in runs {
             let plan = run.parsed_plan();
             let past = plan.as_ref().map_or(None, |plan| plan.past);
-            let own = Counted::of(run, past);
+            let digest = run.digest();
+            let own = Counted::of(run, past, digest.as_ref());
             if let Some(first) = own.as_ref().and_then(|own| counted.get(own)) {
                 new.remark_copy(first, run);
                 continue;
@@ -223,7 +232,7 @@ impl<'a> Subject<'a> {
             if let Some(own) = own {
                 counted.insert(own, run);
             }
-            new.runs.push(Measured { run, plan });
+            new.runs.push(Measured { run, plan, digest });
         }
         new.gap = new.other_plan().or_else(|| new.other_digest());
         new.remark_equal_seeds();
@@ -244,6 +253,9 @@ impl<'a> Subject<'a> {
 
     /// That they were not told to measure the same.
     fn other_plan(&self) -> Option<String> {
+        if without(Mend::Plan) {
+            return None;
+        }
         let mut plans = self.runs.iter();
         let mut plans = plans
             .by_ref()
@@ -260,9 +272,9 @@ impl<'a> Subject<'a> {
 
     /// That one of them is not what it says: in virtual time one seed has one outcome.
     fn other_digest(&self) -> Option<String> {
-        let mut seen: BTreeMap<(u64, Option<u64>), (&Run, String)> = BTreeMap::new();
+        let mut seen: BTreeMap<(u64, Option<u64>), (&Run, &String)> = BTreeMap::new();
         for one in self.runs.iter().filter(|one| one.run.is_virtual()) {
-            let (Ok(plan), Some(digest)) = (&one.plan, one.run.digest()) else {
+            let (Ok(plan), Some(digest)) = (&one.plan, &one.digest) else {
                 continue;
             };
             let (run, seed) = (one.run, one.run.seed);
@@ -282,13 +294,13 @@ impl<'a> Subject<'a> {
 
     /// Samples that are the same with another seed are seldom true.
     fn remark_equal_seeds(&mut self) {
-        let mut seen: BTreeMap<String, &Run> = BTreeMap::new();
+        let mut seen: BTreeMap<&String, &Run> = BTreeMap::new();
         let mut pairs = BTreeSet::new();
         for one in self.runs.iter().filter(|one| has_samples(one.run)) {
-            let Some(digest) = one.run.digest().filter(|_| one.run.is_virtual()) else {
+            let Some(digest) = one.digest.as_ref().filter(|_| one.run.is_virtual()) else {
                 continue;
             };
-            match seen.get(&digest) {
+            match seen.get(digest) {
                 Some(first) => {
                     pairs.insert((first.id.clone(), one.run.id.clone()));
                 }
@@ -320,8 +332,12 @@ enum Counted {
 
 impl Counted {
     /// `None` where there is no digest: that is no answer, and is not counted.
-    fn of(run: &Run, past: Option<u64>) -> Option<Self> {
-        let digest = run.digest()?;
+    fn of(run: &Run, past: Option<u64>, digest: Option<&String>) -> Option<Self> {
+        let digest = digest?;
+        if without(Mend::Copies) && !run.is_virtual() {
+            return None;
+        }
+        let digest = digest.chars().filter(|_| !without(Mend::Digest)).collect();
         Some(if run.is_virtual() {
             Self::Virtual(run.seed, past, digest)
         } else if has_samples(run) {
@@ -449,7 +465,7 @@ mod tests {
         assert_eq!((all[0].runs.len(), all[0].gap.as_deref()), (2, None));
         assert_eq!(
             all[0].remarks,
-            ["rt-1 is the same run as copy: it counts once"]
+            ["copy is the same run as rt-1: it counts once"]
         );
         let (one, mut again) = (real("a", Some(""), &[5]), real("a", Some(""), &[5]));
         (again.seed, again.started) = (7, "later".into());

@@ -89,14 +89,14 @@ fn of_samples(recording: &Recording) -> Option<&'static str> {
 }
 
 /// What of a nominal interval its samples' moments contradict: so many samples take so long.
-/// What is due is never early; a tenth is left for what begins late.
+/// What is due is never early; a tenth, and one interval, are left for what begins late.
 fn interval(recording: &Recording) -> Option<&'static str> {
     let nominal = recording.interval?;
     if nominal <= Nanos::ZERO || nominal > INTERVAL_MOST {
         return Some("an interval that nobody measures at");
     }
     let is_possible = |sample: &Sample| {
-        let due = i128::from(nominal.0) * (i128::from(sample.seq) - 2);
+        let due = i128::from(nominal.0) * (i128::from(sample.seq) - 1);
         i128::from(sample.at.0) * 10 >= due * 9
     };
     let last = recording.samples.iter().last();

@@ -1,0 +1,635 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Made-up sets of evidence of which the truth is known: no verdict may say more than it.
+//!
+//! A set is a handful of runs of one or two machines and plans, in any order: seeds, copies,
+//! imports, gaps, steps that were interrupted or unsupported, plans that cannot be read, and
+//! forgeries. Each run comes with a card, which says what was really measured. From the cards
+//! alone it is told whether a *fit* is true.
+//!
+//! `PUNCTUAL_SETS=100000 cargo test --release -p punctual-judge made_up` looks at more sets.
+
+use std::collections::BTreeSet;
+
+use fastrand::Rng;
+use punctual_model::limit::{Bound, Demand, Figure, Limit, Reference};
+use punctual_model::machine::{HostMachine, VirtualMachine};
+use punctual_model::record::{Provenance, Unsupported};
+use punctual_model::run::{IMPORTED, Run, State};
+use punctual_model::{Fact, MachineRecord, Nanos, RecordingKey};
+
+use crate::judge::{Baselines, judge};
+use crate::mends::Mend;
+use crate::mends::tests::taken_out;
+use crate::synthetic;
+use crate::verdict::{Answer, Fitness, Judgement};
+
+/// No sample is to be above.
+const BOUND: i64 = 100_000;
+
+/// What was really measured in one run.
+#[derive(Clone, Debug)]
+struct Card {
+    machine: u32,
+    plan: u32,
+    /// Copies have the number of what they are copies of.
+    experiment: u32,
+    /// In virtual time a seed has one outcome.
+    seed: u64,
+    is_virtual: bool,
+    in_hypervisor: bool,
+    is_finished: bool,
+    is_readable: bool,
+    /// One for each step of its plan; `None` where it is no whole measurement.
+    steps: Vec<Option<Vec<i64>>>,
+    /// All samples that there are, whole or not.
+    seen: Vec<Vec<i64>>,
+}
+
+#[derive(Clone)]
+struct Made {
+    run: Run,
+    card: Card,
+}
+
+/// What a set is judged by.
+fn limits() -> Vec<Limit> {
+    let of = |demand| Limit {
+        name: None,
+        probe: "timer".into(),
+        load: Some("stress".into()),
+        variant: None,
+        subject: None,
+        demand,
+        confidence: 0.95,
+        runs: None,
+    };
+    let most = Bound::AtMost(BOUND as f64);
+    vec![
+        of(Demand::Never(Nanos(BOUND))),
+        of(Demand::Typical(Figure::Quantile(0.5), most)),
+        of(Demand::Typical(Figure::Quantile(0.99), most)),
+        of(Demand::Rare {
+            above: Nanos(BOUND),
+            once_in: Nanos::from_millis(60),
+        }),
+        of(Demand::Relative(
+            Figure::Mean,
+            Bound::AtMost(1.3),
+            Reference::Baseline(None),
+        )),
+    ]
+}
+
+/// How many samples a step takes, by plan.
+const SAMPLES: [usize; 3] = [40, 120, 1];
+
+struct Maker {
+    random: Rng,
+    experiments: u32,
+}
+
+impl Maker {
+    fn values(&mut self, count: usize, is_late: bool) -> Vec<i64> {
+        let mut values: Vec<i64> = (0..count).map(|_| self.random.i64(1_000..60_000)).collect();
+        if is_late {
+            let at = self.random.usize(..count);
+            values[at] = BOUND + self.random.i64(1..1_000_000);
+        }
+        values
+    }
+
+    /// A run that is whole: of a machine, by a plan.
+    fn whole(
+        &mut self,
+        machine: u32,
+        plan: u32,
+        seed: u64,
+        is_virtual: bool,
+        is_late: bool,
+    ) -> Made {
+        self.experiments += 1;
+        let cpus: &[i64] = if plan == 1 { &[0, 1] } else { &[0] };
+        let samples = SAMPLES[plan as usize];
+        let seen: Vec<Vec<i64>> = cpus.iter().map(|_| self.values(samples, is_late)).collect();
+        let mut run = synthetic::run("subject", seed, &[]);
+        let step = |cpu: &i64| {
+            format!(
+                "[[step]]\nprobe = \"timer\"\nload = \"stress\"\ncpus = [{cpu}]\nsamples = {samples}\n"
+            )
+        };
+        let steps: String = cpus.iter().map(step).collect();
+        run.plan = format!("seed = {seed}\n{steps}[loads.stress]\nsummary = \"\"\n");
+        run.recordings.clear();
+        for (values, number) in seen.iter().zip(0..) {
+            run.recordings
+                .push(recording(values, number, cpus[number as usize]));
+        }
+        run.id = format!("r{}", self.experiments);
+        run.started = format!("at {}", self.experiments);
+        if is_virtual {
+            if let MachineRecord::Virtual(own) = &mut run.machine {
+                *own = VirtualMachine {
+                    memory_mib: 256 + machine,
+                    ..own.clone()
+                };
+            }
+        } else {
+            run.subject.bench = "host".into();
+            run.machine = MachineRecord::Host(HostMachine {
+                host: format!("host{machine}"),
+                ..HostMachine::default()
+            });
+            run.provenance = Some(Provenance::default());
+        }
+        let card = Card {
+            machine,
+            plan,
+            experiment: self.experiments,
+            seed,
+            is_virtual,
+            in_hypervisor: false,
+            is_finished: true,
+            is_readable: true,
+            steps: seen.iter().cloned().map(Some).collect(),
+            seen,
+        };
+        Made { run, card }
+    }
+
+    /// A set: mostly sound runs of one machine and plan, and what spoils it.
+    fn set(&mut self) -> Vec<Made> {
+        let is_virtual = self.random.u8(..3) > 0;
+        let [machine, plan] = [0, self.random.u32(..3)];
+        let all = self.random.usize(1..9);
+        let is_bad = self.random.u8(..3) == 0;
+        let mut set: Vec<Made> = (1..=all as u64)
+            .map(|seed| {
+                let is_late = is_bad && self.random.u8(..4) == 0;
+                self.whole(machine, plan, seed, is_virtual, is_late)
+            })
+            .collect();
+        for _ in 0..self.random.u8(..3) {
+            self.spoil(&mut set, is_virtual);
+        }
+        self.random.shuffle(&mut set);
+        set
+    }
+
+    fn spoil(&mut self, set: &mut Vec<Made>, is_virtual: bool) {
+        let at = self.random.usize(..set.len());
+        let seed = set[at].card.seed;
+        match self.random.u8(..9) {
+            // Another machine of the same name, and another plan beside it.
+            0 => {
+                let late = self.random.bool();
+                let (plan, seeds) = (set[at].card.plan, self.random.u64(1..6));
+                set.extend((1..=seeds).map(|seed| self.whole(1, plan, seed, is_virtual, late)));
+            }
+            1 => {
+                let (machine, late) = (set[at].card.machine, self.random.bool());
+                let plan = (set[at].card.plan + 1) % 3;
+                let seed = seed + self.random.u64(..2);
+                set.push(self.whole(machine, plan, seed, is_virtual, late));
+            }
+            // Copies under other names.
+            2 => {
+                for number in 0..self.random.u8(1..6) {
+                    let mut copy = set[at].clone();
+                    copy.run.id = format!("{}-copy-{number}", copy.run.id);
+                    copy.run.started = format!("{number} later");
+                    if let Some(found) = &mut copy.run.provenance {
+                        let file = Fact::Text(number.to_string());
+                        found.facts.insert(IMPORTED.into(), file);
+                        if let MachineRecord::Host(_) = &copy.run.machine {
+                            copy.run.seed = number.into();
+                        }
+                    }
+                    set.push(copy);
+                }
+            }
+            3 => lose(&mut set[at], self.random.u8(..5), self.random.usize(..2)),
+            // The same seed on the same machine, with another outcome.
+            4 => {
+                let Card { machine, plan, .. } = set[at].card;
+                let late = self.random.bool();
+                set.push(self.whole(machine, plan, seed, is_virtual, late));
+            }
+            5 => {
+                set[at].run.plan = "not a plan [[".into();
+                set[at].card.is_readable = false;
+            }
+            6 if !is_virtual => {
+                let found = set[at].run.provenance.get_or_insert_default();
+                found.facts.insert("virtualised".into(), true.into());
+                set[at].card.in_hypervisor = true;
+            }
+            // A step that none of them could carry out; half of them with plans that nobody can
+            // read, so that nothing says that it is missing.
+            7 => {
+                let is_garbled = self.random.bool();
+                for one in set.iter_mut().filter(|one| one.card.steps.len() > 1) {
+                    lose(one, 1, 1);
+                    if is_garbled {
+                        one.run.unsupported.clear();
+                        one.run.plan = "not a plan [[".into();
+                        one.card.is_readable = false;
+                    }
+                }
+            }
+            _ => forge(&mut set[at], self.random.u8(..5)),
+        }
+    }
+}
+
+fn recording(values: &[i64], step: u32, cpu: i64) -> punctual_model::Recording {
+    let mut own = synthetic::recording(values, values.len());
+    own.key = RecordingKey::new("timer", "stress", &format!("cpu{cpu}"));
+    own.key.step = step;
+    own
+}
+
+/// Takes evidence away: what is left says that something is missing.
+fn lose(made: &mut Made, how: u8, which: usize) {
+    let step = which.min(made.card.steps.len() - 1);
+    let place = made
+        .run
+        .recordings
+        .iter()
+        .position(|one| one.key.step as usize == step);
+    let is_there = |at: Option<usize>| at.is_some();
+    match (how, place) {
+        (0, Some(place)) => {
+            let own = &mut made.run.recordings[place];
+            let values: Vec<i64> = own.samples.iter().map(|one| one.value.0).collect();
+            let left = &values[..values.len() / 2];
+            let cpu = step as i64;
+            *own = recording(left, step as u32, cpu);
+            own.interrupted = true;
+            made.card.seen[step] = left.to_vec();
+            made.card.steps[step] = None;
+        }
+        (1 | 2, place) if is_there(place) => {
+            made.run
+                .recordings
+                .retain(|one| one.key.step as usize != step);
+            if how == 1 {
+                made.run.unsupported.push(Unsupported {
+                    step: step as u32,
+                    probe: "timer".into(),
+                    load: "stress".into(),
+                    reason: "no such CPU".into(),
+                });
+            }
+            made.card.seen[step].clear();
+            made.card.steps[step] = None;
+        }
+        (3, _) => {
+            made.run.state = State::Failed;
+            made.card.is_finished = false;
+        }
+        _ => {
+            made.run.state = State::Interrupted;
+            made.card.is_finished = false;
+        }
+    }
+}
+
+/// Writes another figure into a run than was measured. Each is refused where it is read.
+fn forge(made: &mut Made, how: u8) {
+    let Some(own) = made.run.recordings.first_mut().filter(|own| own.count > 0) else {
+        return;
+    };
+    match how {
+        0 => own.extremes = Some((Nanos(1), Nanos(1_000))),
+        1 => own.interval = Some(Nanos(1_000_000_000_000)),
+        2 => own.sum = Nanos(1),
+        3 => own.histogram = synthetic::recording(&vec![5; own.count as usize], 0).histogram,
+        _ => own.worst.clear(),
+    }
+}
+
+/// What a store has of a set: what contradicts itself is refused by whoever reads it.
+fn stored(set: &[Made], is_checked: bool) -> Vec<Made> {
+    let is_sound = |one: &&Made| {
+        let mut all = one.run.recordings.iter();
+        !is_checked || all.all(|own| own.contradiction().is_none())
+    };
+    set.iter().filter(is_sound).cloned().collect()
+}
+
+fn runs(set: &[Made]) -> Vec<Run> {
+    set.iter().map(|one| one.run.clone()).collect()
+}
+
+/// Why a *fit* is not true; `None` where it is.
+fn is_false(answer: &Answer, set: &[Made]) -> Option<&'static str> {
+    let cards: Vec<&Card> = set.iter().map(|one| &one.card).collect();
+    let machines: BTreeSet<u32> = cards.iter().map(|card| card.machine).collect();
+    let is_own = |card: &&&Card| {
+        let told = match card.is_virtual {
+            true => format!("memory {} MiB", 256 + card.machine),
+            false => format!("host host{}", card.machine),
+        };
+        machines.len() == 1 || answer.subject.contains(&told)
+    };
+    let own: Vec<&&Card> = cards.iter().filter(is_own).collect();
+    if own.is_empty() {
+        return Some("it is of no machine, or of several");
+    }
+    let step = answer.key.step as usize;
+    let first = own[0];
+    let whole = own
+        .iter()
+        .map(|card| card.steps.get(step).and_then(Option::as_ref));
+    let rules = [
+        (own.iter().all(|card| card.plan == first.plan), "two plans"),
+        (
+            own.iter().all(|card| card.is_finished),
+            "one did not finish",
+        ),
+        (
+            own.iter().all(|card| card.is_readable),
+            "a plan cannot be read",
+        ),
+        (!own.iter().any(|card| card.in_hypervisor), "a hypervisor"),
+        (
+            whole.clone().all(|one| one.is_some()),
+            "a step is not whole",
+        ),
+        (!has_two_outcomes(&own), "one seed with two outcomes"),
+    ];
+    if let Some((_, what)) = rules.iter().find(|(holds, _)| !holds) {
+        return Some(what);
+    }
+    let mut seen = BTreeSet::new();
+    let distinct = own.iter().filter(|card| seen.insert(card.experiment));
+    let values: Vec<&Vec<i64>> = distinct
+        .filter_map(|card| card.steps[step].as_ref())
+        .collect();
+    by_demand(&answer.limit.demand, &values)
+}
+
+fn has_two_outcomes(own: &[&&Card]) -> bool {
+    let outcomes: BTreeSet<(u64, u32)> = own
+        .iter()
+        .filter(|card| card.is_virtual)
+        .map(|card| (card.seed, card.experiment))
+        .collect();
+    let seeds: BTreeSet<u64> = outcomes.iter().map(|one| one.0).collect();
+    seeds.len() < outcomes.len()
+}
+
+/// The same of what was measured in so many independent runs.
+fn by_demand(demand: &Demand, runs: &[&Vec<i64>]) -> Option<&'static str> {
+    let above = |values: &&Vec<i64>| values.iter().filter(|one| **one > BOUND).count();
+    let late: usize = runs.iter().map(above).sum();
+    let samples: usize = runs.iter().map(|one| one.len()).sum();
+    match demand {
+        Demand::Never(_) if late > 0 => Some("a sample is above"),
+        Demand::Never(_) if runs.len() < 5 => Some("too few runs"),
+        Demand::Typical(Figure::Quantile(share), _) => {
+            let few = |one: &&&Vec<i64>| (one.len() as f64) * (1.0 - share) < 1.0 - 1e-9;
+            let within = |one: &&&Vec<i64>| {
+                let mut sorted = (**one).clone();
+                sorted.sort_unstable();
+                let rank = (share * sorted.len() as f64).ceil() as usize;
+                sorted
+                    .get(rank.max(1) - 1)
+                    .is_some_and(|value| *value <= BOUND)
+            };
+            let kept = runs.iter().filter(within).count();
+            let needed = [5, 8, 11]
+                .get(runs.len() - kept)
+                .copied()
+                .unwrap_or(usize::MAX);
+            if runs.iter().any(|one| few(&one)) {
+                return Some("too few samples");
+            }
+            (runs.len() < needed).then_some("too few runs keep to it")
+        }
+        Demand::Rare { once_in, .. } => {
+            let time = synthetic::INTERVAL.as_secs_f64() * samples as f64;
+            let most = (late as f64).max(2.9957) / time * once_in.as_secs_f64();
+            (most >= 1.0).then_some("it may come more often")
+        }
+        _ => None,
+    }
+}
+
+/// Why a judgement as a whole says more than is true.
+fn is_hidden(judgement: &Judgement, set: &[Made]) -> Option<&'static str> {
+    if judgement.fitness() != Fitness::Fit {
+        return None;
+    }
+    let all_whole = set
+        .iter()
+        .all(|one| one.card.steps.iter().all(Option::is_some));
+    let late = |one: &Made| one.card.seen.iter().flatten().any(|value| *value > BOUND);
+    if !all_whole {
+        return Some("a step that is not whole is hidden");
+    }
+    set.iter().any(late).then_some("a late sample is hidden")
+}
+
+/// All answers, or those of each limit that is no error.
+fn judged(set: &[Made], baseline: &[Run], limits: &[Limit]) -> Vec<Judgement> {
+    let baselines = Baselines::from([(None, baseline.to_vec())]);
+    let runs = runs(set);
+    if let Ok(all) = judge(limits, &runs, &baselines) {
+        return vec![all];
+    }
+    let each = limits.iter().map(std::slice::from_ref);
+    each.filter_map(|one| judge(one, &runs, &baselines).ok())
+        .collect()
+}
+
+/// What is false in a set's verdicts.
+fn falsehoods(set: &[Made], baseline: &[Run], limits: &[Limit]) -> Vec<String> {
+    let mut all = Vec::new();
+    for judgement in judged(set, baseline, limits) {
+        let fit = judgement.answers.iter();
+        let fit = fit.filter(|answer| answer.fitness == Fitness::Fit);
+        let told = fit.filter_map(|answer| {
+            let what = is_false(answer, set)?;
+            Some(format!(
+                "{}: {}: {what}",
+                answer.limit.demand,
+                answer.reason()
+            ))
+        });
+        all.extend(told);
+        let never = judgement.answers.into_iter();
+        let is_never = |one: &Answer| matches!(one.limit.demand, Demand::Never(_));
+        let never = Judgement {
+            answers: never.filter(is_never).collect(),
+            remarks: Vec::new(),
+        };
+        all.extend(is_hidden(&never, set).map(str::to_owned));
+    }
+    all
+}
+
+fn sets() -> u64 {
+    let asked = std::env::var("PUNCTUAL_SETS").ok();
+    asked.map_or(100, |sets| sets.parse().expect("a number of sets"))
+}
+
+fn maker(seed: u64) -> Maker {
+    Maker {
+        random: Rng::with_seed(seed),
+        experiments: 0,
+    }
+}
+
+fn baseline() -> Vec<Run> {
+    let mut maker = maker(9);
+    let all = (1..=5).map(|seed| maker.whole(0, 0, seed, true, false));
+    all.map(|one| one.run).collect()
+}
+
+/// Each answer by what it is of, in an order of its own.
+fn told(all: &[Judgement]) -> Vec<String> {
+    let answers = all.iter().flat_map(|judgement| &judgement.answers);
+    let told = answers.map(|one| {
+        let (subject, key, fitness) = (&one.subject, &one.key, one.fitness);
+        let demand = &one.limit.demand;
+        format!(
+            "{demand}: {subject} {} {key}: {fitness}: {}",
+            key.step,
+            one.reason()
+        )
+    });
+    let mut told: Vec<String> = told.collect();
+    told.sort();
+    told
+}
+
+#[test]
+fn no_fit_is_false_and_no_order_matters() {
+    let (limits, baseline) = (limits(), baseline());
+    let mut counts = [0_u64; 3];
+    let mut missed = 0_u64;
+    for seed in 0..sets() {
+        let mut maker = maker(seed);
+        let set = stored(&maker.set(), true);
+        if set.is_empty() {
+            continue;
+        }
+        let found = falsehoods(&set, &baseline, &limits);
+        assert!(found.is_empty(), "seed {seed}: {found:#?}");
+        let judgements = judged(&set, &baseline, &limits);
+        let mut shuffled = set.clone();
+        maker.random.shuffle(&mut shuffled);
+        let other = judged(&shuffled, &baseline, &limits);
+        assert_eq!(told(&judgements), told(&other), "seed {seed}");
+        let answers = judgements.iter().flat_map(|one| &one.answers);
+        for answer in answers.filter(|one| matches!(one.limit.demand, Demand::Never(_))) {
+            counts[answer.fitness as usize] += 1;
+            let is_open = answer.fitness == Fitness::Undecided;
+            missed += u64::from(is_open && is_false(answer, &set).is_none());
+        }
+    }
+    let [fit, undecided, unfit] = counts;
+    println!(
+        "made-up sets {}: fit {fit}, undecided {undecided}, unfit {unfit}; undecided where it is \
+         fit {missed}",
+        sets()
+    );
+    assert!(fit > 0 && unfit > 0 && undecided > 0);
+    assert_eq!(missed, 0, "what is known is told");
+}
+
+#[test]
+fn whatever_is_taken_away_nothing_becomes_fit() {
+    let (limits, baseline) = (limits(), baseline());
+    for seed in 0..sets() {
+        let mut maker = maker(seed ^ 0x5eed);
+        let set = stored(&maker.set(), true);
+        if set.is_empty() {
+            continue;
+        }
+        let fitness = |set: &[Made]| -> Vec<Fitness> {
+            let all = judged(set, &baseline, &limits);
+            let of = |limit: &Limit| {
+                let answers = all.iter().flat_map(|judgement| &judgement.answers);
+                let own = answers.filter(|one| one.limit == *limit);
+                own.map(|one| one.fitness)
+                    .max()
+                    .unwrap_or(Fitness::Undecided)
+            };
+            limits.iter().map(of).collect()
+        };
+        let before = fitness(&set);
+        let mut less = set.clone();
+        let at = maker.random.usize(..less.len());
+        let is_sound = less[at].card.steps.iter().all(Option::is_some);
+        let is_late = less[at]
+            .card
+            .seen
+            .iter()
+            .flatten()
+            .any(|value| *value > BOUND);
+        let is_alone =
+            is_sound && !is_late && set.iter().all(|one| one.card.plan == set[0].card.plan);
+        match maker.random.u8(..7) {
+            how @ 0..=4 => lose(&mut less[at], how, maker.random.usize(..2)),
+            5 => less[at].run.plan = "not a plan [[".into(),
+            // A sound run, of which nothing speaks against the subject.
+            _ if is_alone && less[at].card.is_finished && less.len() > 1 => {
+                let card = less[at].card.clone();
+                let is_other = |one: &Made| one.card.seed == card.seed || !one.card.is_finished;
+                let is_apart = |one: &Made| one.card.machine != card.machine;
+                if card.is_readable
+                    && !card.in_hypervisor
+                    && !less.iter().any(|one| {
+                        !std::ptr::eq(one, &less[at]) && (is_other(one) || is_apart(one))
+                    })
+                {
+                    less.remove(at);
+                }
+            }
+            _ => {}
+        }
+        let after = fitness(&less);
+        for ((limit, before), after) in limits.iter().zip(before).zip(after) {
+            let is_better = after == Fitness::Fit && before != Fitness::Fit;
+            assert!(
+                !is_better,
+                "seed {seed}: {}: {before} became {after}",
+                limit.demand
+            );
+        }
+    }
+}
+
+#[test]
+fn each_rule_that_was_missing_is_missed_when_it_is_taken_out() {
+    let (limits, baseline) = (limits(), baseline());
+    let finds = |mend: Option<Mend>, is_checked: bool| {
+        let mut seeds = 0..sets().max(400);
+        seeds.find(|seed| {
+            let set = stored(&maker(*seed).set(), is_checked);
+            !set.is_empty() && taken_out(mend, || !falsehoods(&set, &baseline, &limits).is_empty())
+        })
+    };
+    let mends = [
+        Mend::Digest,
+        Mend::Machine,
+        Mend::Plan,
+        Mend::Copies,
+        Mend::Steps,
+        Mend::Unreadable,
+        Mend::OneSample,
+    ];
+    for mend in mends {
+        let found = finds(Some(mend), true);
+        println!("without {mend:?}: set {found:?}");
+        assert!(found.is_some(), "{mend:?}");
+    }
+    let found = finds(None, false);
+    println!("without the check of figures: set {found:?}");
+    assert!(
+        found.is_some(),
+        "figures that are not held against samples and bins"
+    );
+}
