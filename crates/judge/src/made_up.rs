@@ -606,7 +606,7 @@ fn whatever_is_taken_away_nothing_becomes_fit() {
 fn each_rule_that_was_missing_is_missed_when_it_is_taken_out() {
     let (limits, baseline) = (limits(), baseline());
     let finds = |mend: Option<Mend>, is_checked: bool| {
-        let mut seeds = 0..sets().max(400);
+        let mut seeds = 0..sets().max(3_000);
         seeds.find(|seed| {
             let set = stored(&maker(*seed).set(), is_checked);
             !set.is_empty() && taken_out(mend, || !falsehoods(&set, &baseline, &limits).is_empty())
