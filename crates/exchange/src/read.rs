@@ -352,9 +352,7 @@ fn machine(run: &Run) -> Option<String> {
     if run.shards == 0 {
         return Some("expected a run of 1 part at least, found 0".into());
     }
-    let Some(machine) = run.machine.as_virtual() else {
-        return None;
-    };
+    let machine = run.machine.as_virtual()?;
     let numbers = [
         ("CPUs", machine.cpus),
         ("ns per instruction", machine.ns_per_insn),

@@ -29,7 +29,7 @@ impl<'a> Evidence<'a> {
             let gap = gap(one, meant)?;
             Some(format!("{}: {gap}", named(one.run)))
         };
-        let gap = subject.runs.iter().find_map(gap);
+        let gap = subject.all().find_map(gap);
         Self {
             found: subject.runs.iter().filter_map(of_run).collect(),
             gap: gap.or_else(|| subject.gap.clone()),
@@ -159,11 +159,11 @@ impl Meant {
     fn of<'a>(&self, one: &Measured<'a>) -> Option<&'a Recording> {
         let run = one.run;
         if self.is_own_step(one) {
-            let own = run
+            let mut own = run
                 .recordings
                 .iter()
                 .filter(|other| other.key.step == self.key.step && other.key.is_alike(&self.key));
-            return own.skip(self.ordinal).next();
+            return own.nth(self.ordinal);
         }
         let mut all = run.recordings.iter();
         all.find(|other| other.key.is_same_measurement(&self.key))
@@ -329,7 +329,7 @@ fn figure_of(run: &Run, recording: &Recording, figure: &Figure) -> Result<(f64, 
         Figure::Mean => recording.mean_between().ok_or_else(none),
         Figure::Quantile(share)
             if !supports(recording.count, *share)
-                && !(recording.count == 1 && without(Mend::OneSample)) =>
+                && (recording.count != 1 || !without(Mend::OneSample)) =>
         {
             let few = match recording.count {
                 1 => "1 sample is".to_owned(),

@@ -20,6 +20,8 @@ pub struct Subject<'a> {
     pub name: String,
     /// Its runs, by seed: each independent of the others.
     pub runs: Vec<Measured<'a>>,
+    /// Copies of them: they add nothing, and what is missing in one of them is missing.
+    copies: Vec<Measured<'a>>,
     /// Why they are no runs of one measurement.
     pub gap: Option<String>,
     /// What is to be known of how they were counted.
@@ -43,9 +45,9 @@ pub fn subjects(runs: &[Run]) -> Vec<Subject<'_>> {
     let (known, unknown): (Vec<&Run>, Vec<&Run>) = runs.iter().partition(|run| is_known(run));
     for run in known {
         let identity = Identity::of(run);
-        let is_it = |own: &Identity| match without(Mend::Machine) {
-            false => *own == identity,
-            true => own.called == identity.called,
+        let is_it = |own: &Identity| {
+            let is_called = without(Mend::Machine) && own.called == identity.called;
+            is_called || *own == identity
         };
         match groups.iter_mut().find(|(own, _)| is_it(own)) {
             Some((_, own)) => own.push(run),
@@ -216,6 +218,7 @@ impl<'a> Subject<'a> {
             called,
             name,
             runs: Vec::new(),
+            copies: Vec::new(),
             gap: None,
             remarks: Vec::new(),
         };
@@ -227,6 +230,7 @@ impl<'a> Subject<'a> {
             let own = Counted::of(run, past, digest.as_ref());
             if let Some(first) = own.as_ref().and_then(|own| counted.get(own)) {
                 new.remark_copy(first, run);
+                new.copies.push(Measured { run, plan, digest });
                 continue;
             }
             if let Some(own) = own {
@@ -237,6 +241,11 @@ impl<'a> Subject<'a> {
         new.gap = new.other_plan().or_else(|| new.other_digest());
         new.remark_equal_seeds();
         new
+    }
+
+    /// Its runs, and the copies of them.
+    pub fn all(&self) -> impl Iterator<Item = &Measured<'a>> {
+        self.runs.iter().chain(&self.copies)
     }
 
     fn remark_copy(&mut self, first: &Run, copy: &Run) {
@@ -256,7 +265,7 @@ impl<'a> Subject<'a> {
         if without(Mend::Plan) {
             return None;
         }
-        let mut plans = self.runs.iter();
+        let mut plans = self.all();
         let mut plans = plans
             .by_ref()
             .filter_map(|one| Some((one.run, one.plan.as_ref().ok()?)));
@@ -272,21 +281,21 @@ impl<'a> Subject<'a> {
 
     /// That one of them is not what it says: in virtual time one seed has one outcome.
     fn other_digest(&self) -> Option<String> {
-        let mut seen: BTreeMap<(u64, Option<u64>), (&Run, &String)> = BTreeMap::new();
+        let mut outcomes: BTreeMap<(u64, Option<u64>), (&Run, &String)> = BTreeMap::new();
         for one in self.runs.iter().filter(|one| one.run.is_virtual()) {
             let (Ok(plan), Some(digest)) = (&one.plan, &one.digest) else {
                 continue;
             };
-            let (run, seed) = (one.run, one.run.seed);
-            match seen.get(&(seed, plan.past)) {
+            let (own, seed) = (one.run, one.run.seed);
+            match outcomes.get(&(seed, plan.past)) {
                 Some((first, other)) if *other != digest => {
-                    let (first, id) = (&first.id, &run.id);
+                    let (first, id) = (&first.id, &own.id);
                     return Some(format!(
                         "{first} and {id} have one machine, plan and seed ({seed}), and two \
                          digests: one of them is not what it says, and punctual verify tells which"
                     ));
                 }
-                _ => seen.insert((seed, plan.past), (run, digest)),
+                _ => outcomes.insert((seed, plan.past), (own, digest)),
             };
         }
         None
@@ -382,6 +391,8 @@ mod tests {
         found
     }
 
+    type Change = (fn(&mut VirtualMachine), &'static str);
+
     #[test]
     fn seeds_are_of_one_subject_and_other_machines_are_not() {
         let with = |seed, cpus| on(seed, |machine| machine.cpus = cpus);
@@ -391,7 +402,6 @@ mod tests {
             found(&runs),
             [(name(" of any of 2 CPUs", 2), 1), (name("", 1), 2)]
         );
-        type Change = (fn(&mut VirtualMachine), &'static str);
         let changes: [Change; 6] = [
             (
                 |one| one.image_sha256 = "b".repeat(64),

@@ -14,6 +14,9 @@ const INTERVAL_MOST: Nanos = Nanos(86_400_000_000_000);
 /// No moment and no sample is farther from zero: 146 years.
 const TIME_MOST: i64 = 1 << 62;
 
+/// Whether a figure comes out of a recording's bins, and what it is where it does not.
+type Rule = (fn(&Recording, &[Bin]) -> bool, &'static str);
+
 /// The first figure that is another one than samples and bins say.
 pub(crate) fn figures(recording: &Recording) -> Option<&'static str> {
     if !times_are_possible(recording) {
@@ -23,7 +26,7 @@ pub(crate) fn figures(recording: &Recording) -> Option<&'static str> {
         return of_samples(recording).or_else(|| interval(recording));
     }
     let bins: Vec<Bin> = recording.histogram.bins().collect();
-    let rules: [(fn(&Recording, &[Bin]) -> bool, &'static str); 5] = [
+    let rules: [Rule; 5] = [
         (extremes_are_in_bins, "extremes that no bin holds"),
         (sum_is_in_bins, "a sum that its bins do not add up to"),
         (kept_are_in_bins, "kept samples that no bin holds"),

@@ -349,9 +349,10 @@ impl Store {
         let uid = owner::new_uid().map_err(StoreError::Owner)?;
         self.transact(Kind::Write, |transaction| {
             transaction.hold_adding()?;
-            let known = match run.is_imported() {
-                true => rows::select_equal(transaction, &key(run))?,
-                false => rows::select_same(transaction, run)?,
+            let known = if run.is_imported() {
+                rows::select_equal(transaction, &key(run))?
+            } else {
+                rows::select_same(transaction, run)?
             };
             if let Some(number) = known {
                 return Ok(Added::Known(rows::id_of(number)));

@@ -583,6 +583,8 @@ fn of_steps(seed: u64, steps: &[(i64, bool)]) -> Run {
 
 #[test]
 fn a_step_that_was_unsupported_is_not_hidden_by_another_of_its_probe_and_load() {
+    use Fitness::{Fit, Undecided};
+
     let judged = |steps: &[(i64, bool)], rest: &str| -> Vec<(u32, Fitness)> {
         let runs: Vec<Run> = (1..=5).map(|seed| of_steps(seed, steps)).collect();
         let answers = judge(&limits(rest), &runs, &Baselines::new())
@@ -593,7 +595,6 @@ fn a_step_that_was_unsupported_is_not_hidden_by_another_of_its_probe_and_load() 
             .map(|one| (one.key.step, one.fitness))
             .collect()
     };
-    use Fitness::{Fit, Undecided};
     assert_eq!(judged(&[(0, true), (1, true)], WORST), [(0, Fit), (1, Fit)]);
     assert_eq!(
         judged(&[(0, true), (1, false)], WORST),
@@ -708,4 +709,25 @@ fn a_baseline_of_two_machines_is_not_one_to_compare_with() {
         error.reason.starts_with("expected one subject stable"),
         "{error}"
     );
+}
+
+#[test]
+fn a_copy_that_leaves_out_what_speaks_against_a_run_hides_nothing() {
+    let all = on_a_machine(runs("rt", 5), "virtualised", true);
+    let mut copies = on_a_machine(runs("rt", 5), "virtualised", false);
+    for copy in &mut copies {
+        copy.id = format!("a-{}", copy.id);
+    }
+    for runs in [
+        [all.clone(), copies.clone()].concat(),
+        [copies, all].concat(),
+    ] {
+        let answer = only(WORST, &runs);
+        assert_eq!((answer.runs, answer.fitness), (5, Fitness::Undecided));
+        assert!(
+            answer.reason().contains("hypervisor"),
+            "{}",
+            answer.reason()
+        );
+    }
 }
