@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What runs hold for one limit: their recordings, figures and gaps.
 
+use std::collections::BTreeSet;
+
+use punctual_model::digest::digest;
 use punctual_model::limit::Figure;
 use punctual_model::quantiles::supports;
 use punctual_model::record::Unsupported;
@@ -31,7 +34,7 @@ impl<'a> Evidence<'a> {
         };
         let gap = subject.all().find_map(gap);
         Self {
-            found: subject.runs.iter().filter_map(of_run).collect(),
+            found: each_once(subject.runs.iter().filter_map(of_run)),
             gap: gap.or_else(|| subject.gap.clone()),
         }
     }
@@ -85,6 +88,19 @@ impl<'a> Evidence<'a> {
         let gap = all.find_map(|(_, one)| one.distribution_gap());
         gap.map_or(String::new(), |gap| format!(": {gap}"))
     }
+}
+
+/// In real time no two recordings have the same samples: of two runs that have one in common
+/// the other is a copy, whatever else was left out of it.
+fn each_once<'a>(
+    all: impl Iterator<Item = (&'a Run, &'a Recording)>,
+) -> Vec<(&'a Run, &'a Recording)> {
+    let mut seen = BTreeSet::new();
+    let mut is_new = |(run, recording): &(&Run, &Recording)| {
+        let is_told_apart = run.is_virtual() || recording.count == 0 || without(Mend::Copies);
+        is_told_apart || seen.insert(digest(std::slice::from_ref(*recording), &[], &[]))
+    };
+    all.filter(|one| is_new(one)).collect()
 }
 
 /// A figure of each run: the least and the most that it may be, where samples were only counted.

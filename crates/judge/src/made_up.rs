@@ -473,7 +473,7 @@ fn falsehoods(set: &[Made], baseline: &[Run], limits: &[Limit]) -> Vec<String> {
 
 fn sets() -> u64 {
     let asked = std::env::var("PUNCTUAL_SETS").ok();
-    asked.map_or(100, |sets| sets.parse().expect("a number of sets"))
+    asked.map_or(60, |sets| sets.parse().expect("a number of sets"))
 }
 
 fn maker(seed: u64) -> Maker {
@@ -611,11 +611,14 @@ fn whatever_is_taken_away_nothing_becomes_fit() {
 #[test]
 fn each_rule_that_was_missing_is_missed_when_it_is_taken_out() {
     let (limits, baseline) = (limits(), baseline());
-    let finds = |mend: Option<Mend>, is_checked: bool| {
+    let finds = |mend: Mend| {
         let mut seeds = 0..sets().max(3_000);
         seeds.find(|seed| {
-            let set = stored(&maker(*seed).set(), is_checked);
-            !set.is_empty() && taken_out(mend, || !falsehoods(&set, &baseline, &limits).is_empty())
+            let set = stored(&maker(*seed).set(), true);
+            !set.is_empty()
+                && taken_out(Some(mend), || {
+                    !falsehoods(&set, &baseline, &limits).is_empty()
+                })
         })
     };
     let mends = [
@@ -628,14 +631,19 @@ fn each_rule_that_was_missing_is_missed_when_it_is_taken_out() {
         Mend::OneSample,
     ];
     for mend in mends {
-        let found = finds(Some(mend), true);
+        let found = finds(mend);
         println!("without {mend:?}: set {found:?}");
         assert!(found.is_some(), "{mend:?}");
     }
-    let found = finds(None, false);
-    println!("without the check of figures: set {found:?}");
+    // Of runs one of which is late, and says that it is not.
+    let mut forged: Vec<Made> = (1..=5)
+        .map(|seed| maker(seed).whole(0, 0, seed, true, seed == 3))
+        .collect();
+    forge(&mut forged[2], 0);
+    let found = |is_checked| falsehoods(&stored(&forged, is_checked), &baseline, &limits);
+    assert_eq!(found(true), Vec::<String>::new());
     assert!(
-        found.is_some(),
+        !found(false).is_empty(),
         "figures that are not held against samples and bins"
     );
 }

@@ -731,3 +731,16 @@ fn a_copy_that_leaves_out_what_speaks_against_a_run_hides_nothing() {
         );
     }
 }
+
+#[test]
+fn a_copy_from_which_another_step_was_left_out_adds_nothing() {
+    let both = |number: u64| of_steps(number, &[(0, true), (1, true)]);
+    let four = on_a_machine((1..=4).map(both).collect(), "virtualised", false);
+    let mut copy = four[0].clone();
+    copy.id = "copy".into();
+    copy.recordings.remove(1);
+    let runs = [four, vec![copy]].concat();
+    let named = format!("{WORST}\nvariant = \"cpu0\"");
+    let answer = only(&named, &runs);
+    assert_eq!((answer.runs, answer.fitness), (4, Fitness::Undecided));
+}
