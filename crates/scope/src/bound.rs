@@ -75,6 +75,8 @@ pub struct Bound {
     pub misfit: Option<String>,
     /// The worst sample of `timer`, if there is one.
     pub observed: Option<Observed>,
+    /// The latest aimed sample of the runs, where one is known.
+    pub reached: Option<Observed>,
     /// How often a delay of the kind `D_PAIE` was not alone, as the model has it.
     pub detours: u64,
     /// How often the followed state had to be mended.
@@ -103,6 +105,7 @@ pub fn bound(surveyed: &[(&Run, Survey)]) -> Bound {
         latencies: Vec::new(),
         misfit: surveyed.iter().find_map(|(run, _)| misfit(run)),
         observed: observed(surveyed),
+        reached: None,
         detours: sum(|survey| survey.delays.detours),
         mended: sum(|survey| survey.mended),
         instructions: sum(|survey| survey.instructions),

@@ -3,22 +3,28 @@
 
 use anyhow::Result;
 use clap::Args;
-use punctual_report::scope::arrivals::told;
+use punctual_model::Run;
+use punctual_report::scope::arrivals::{Told, kept, told};
 use punctual_scope::arrivals::aim::{reach, worth_aiming};
 use punctual_scope::arrivals::{arrivals, chosen};
 use punctual_scope::explain::Wanted;
 use punctual_scope::repeat::OnEvent;
+use punctual_store::{Store, Story};
 
 use super::output_args::OutputArgs;
 use super::replay_args::ReplayArgs;
 use super::{StoreArgs, load};
+use crate::output::say;
 use crate::{ExitStatus, interrupt, output};
 
 const EXAMPLES: &str = "\
 Examples:
   punctual arrivals r4
   punctual arrivals r4 --load stress --aim 10
-  punctual arrivals r4 --aim 3 --json > arrivals.json";
+  punctual arrivals r4 --aim 3 --json > arrivals.json
+  punctual arrivals r4 --again
+
+What was told is kept beside its run, and read when it is asked for again.";
 
 /// Tell how late a thread would run at each moment of a run, and prove the worst
 #[derive(Debug, Args)]
@@ -36,6 +42,9 @@ pub struct Arrivals {
     /// Aim a sample at each of the N worst places of each step
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10", default_value_t = 0)]
     aim: usize,
+    /// Repeat the run although the store has what is asked for
+    #[arg(long)]
+    again: bool,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -48,34 +57,24 @@ impl Arrivals {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
         self.output.check()?;
-        let run = load(&self.store.open()?, &self.run)?;
+        let store = self.store.open()?;
+        let run = load(&store, &self.run)?;
         let wanted = Wanted {
             probe: self.probe.clone(),
             load: self.load.clone(),
             ..Wanted::default()
         };
         let recordings = chosen(&run, &wanted)?;
-        let (place, machine) = self.repeat.machine(&run)?;
-        let cancel = interrupt::flag()?;
-        let body = |on: OnEvent| arrivals(&place, &run, &machine, &recordings, cancel, on);
-        let Some((found, digest)) = self.repeat.repeat(&run, None, body)? else {
-            return Ok(ExitStatus::Incomplete);
+        let told = match self.known(&store, &run, &recordings)? {
+            Some(known) => known,
+            None => match self.watch(&run, &recordings)? {
+                Some(told) => {
+                    keep(&store, &run, &told)?;
+                    told
+                }
+                None => return Ok(ExitStatus::Incomplete),
+            },
         };
-        let mut all = Vec::new();
-        for found in found {
-            let step = run.recordings[found.recording].key.step;
-            let mut aimed = Vec::new();
-            for number in worth_aiming(&found.places, self.aim) {
-                let target = (found.recording, &found.places[number]);
-                let body = |on: OnEvent| reach(&place, &run, &machine, target, cancel, on);
-                let Some(reached) = self.repeat.repeat(&run, Some(step), body)? else {
-                    return Ok(ExitStatus::Incomplete);
-                };
-                aimed.push((number, reached));
-            }
-            all.push((found, aimed));
-        }
-        let told = told(&run, &all, &digest);
         let json = serde_json::to_value(&told)?;
         self.output.show(
             || json,
@@ -84,4 +83,63 @@ impl Arrivals {
         )?;
         Ok(ExitStatus::Done)
     }
+
+    /// What the store has, if that is all that is asked for.
+    fn known(&self, store: &Store, run: &Run, recordings: &[usize]) -> Result<Option<Told>> {
+        if self.again {
+            return Ok(None);
+        }
+        let steps = recordings.iter().map(|one| run.recordings[*one].key.step);
+        let steps: Vec<u32> = steps.collect();
+        let known = of_run(store, run)?;
+        Ok(known.and_then(|known| known.of(&steps, self.aim)))
+    }
+
+    /// Repeats the run, and aims. `None` where Ctrl-C has ended it.
+    fn watch(&self, run: &Run, recordings: &[usize]) -> Result<Option<Told>> {
+        let (place, machine) = self.repeat.machine(run)?;
+        let cancel = interrupt::flag()?;
+        let body = |on: OnEvent| arrivals(&place, run, &machine, recordings, cancel, on);
+        let Some((found, digest)) = self.repeat.repeat(run, None, body)? else {
+            return Ok(None);
+        };
+        let mut all = Vec::new();
+        for found in found {
+            let step = run.recordings[found.recording].key.step;
+            let mut aimed = Vec::new();
+            for number in worth_aiming(&found.places, self.aim) {
+                let target = (found.recording, &found.places[number]);
+                let body = |on: OnEvent| reach(&place, run, &machine, target, cancel, on);
+                let Some(reached) = self.repeat.repeat(run, Some(step), body)? else {
+                    return Ok(None);
+                };
+                aimed.push((number, reached));
+            }
+            all.push((found, aimed));
+        }
+        Ok(Some(told(run, &all, self.aim, &digest)))
+    }
 }
+
+/// What a store has of a run's arrivals.
+pub fn of_run(store: &Store, run: &Run) -> Result<Option<Told>> {
+    let stories = store.stories(&run.id)?;
+    Ok(kept(run, stories.iter().map(|story| story.json.as_str())))
+}
+
+/// Keeps what was told beside its run.
+fn keep(store: &Store, run: &Run, told: &Told) -> Result<()> {
+    let story = Story {
+        made: punctual_runner::now(),
+        told: told.text(WIDTH),
+        json: serde_json::to_string(told)?,
+    };
+    // Whoever may only read still wants to be told.
+    if let Err(error) = store.add_story(&run.id, &story) {
+        say!("the arrivals are not kept in the store: {error}");
+    }
+    Ok(())
+}
+
+/// How wide the text is that is kept.
+const WIDTH: usize = 80;

@@ -6,8 +6,12 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use punctual_model::Run;
+use punctual_report::scope::arrivals::Figure;
+use serde_json::Value;
 
 use super::StoreArgs;
+use super::arrivals::of_run;
 use crate::{ExitStatus, output};
 
 const EXAMPLES: &str = "\
@@ -51,7 +55,9 @@ impl Show {
         output::check_file(self.report.as_deref())?;
         output::check_directory(self.data.as_deref())?;
         if self.json {
-            output::print_json(&punctual_report::runs_json(&runs, self.raw))?;
+            let mut json = punctual_report::runs_json(&runs, self.raw);
+            self.add_arrivals(&mut json, &runs)?;
+            output::print_json(&json)?;
         } else if self.console {
             let consoles: Vec<&str> = runs.iter().map(|run| run.console.as_str()).collect();
             let consoles = consoles.join("\n");
@@ -71,5 +77,17 @@ impl Show {
             output::write_data(&runs, directory)?;
         }
         Ok(ExitStatus::Done)
+    }
+
+    /// What is kept of the runs' arrivals: the worst of each step.
+    fn add_arrivals(&self, json: &mut Value, runs: &[Run]) -> Result<()> {
+        let store = self.store.open()?;
+        for (number, run) in runs.iter().enumerate() {
+            if let Some(known) = of_run(&store, run)? {
+                let figures: Vec<Figure> = known.figures().collect();
+                json["runs"][number]["arrivals"] = serde_json::to_value(figures)?;
+            }
+        }
+        Ok(())
     }
 }

@@ -4,7 +4,7 @@
 use punctual_model::{Nanos, Run};
 use punctual_scope::arrivals::aim::{Reached, is_hit};
 use punctual_scope::arrivals::{Arrivals, Place};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::text::sentence;
 use crate::block::Block;
@@ -13,15 +13,18 @@ use crate::text::{exact, thousands};
 
 /// The form's name and version; `docs/schema/arrivals-1.json` describes it.
 const SCHEMA: &str = "punctual.arrivals/1";
+/// The version that tells, and whose results are read again.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// So many places are shown as text where more are known.
 const SHOWN: usize = 10;
 /// What a function is entered less often than this does not grow with.
 const AGAIN: u32 = 10;
 
 /// All that `punctual arrivals` found. All times are whole nanoseconds, virtual ones.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Told {
-    schema: &'static str,
+    schema: String,
+    punctual: String,
     run: String,
     subject: String,
     kernel: String,
@@ -31,7 +34,7 @@ pub struct Told {
 }
 
 /// One step: a load, and what arrivals beside it come to.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Step {
     #[serde(rename = "step")]
     number: u32,
@@ -44,6 +47,8 @@ struct Step {
     sampled_ns: Option<Nanos>,
     worst_ns: Nanos,
     reached_ns: Option<Nanos>,
+    /// At how many places at most a sample was to be aimed.
+    aims: usize,
     is_forecast: bool,
     quantiles: Vec<Quantile>,
     later_than: Vec<Later>,
@@ -51,14 +56,14 @@ struct Step {
 }
 
 /// In this share of the time an arrival is no later.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Quantile {
     share: f64,
     late_ns: Nanos,
 }
 
 /// How much of the time an arrival is later.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Later {
     late_ns: Nanos,
     share: f64,
@@ -66,16 +71,16 @@ struct Later {
 }
 
 /// A place; what was reached is null where no sample was aimed at it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Shown {
-    what: &'static str,
+    what: String,
     function: String,
     most_in: String,
     most_ns: Nanos,
     count: u64,
     length_ns: Nanos,
     interrupts_ns: Nanos,
-    path_from: &'static str,
+    path_from: String,
     path_ns: Nanos,
     foretold_ns: Nanos,
     samples_before: u64,
@@ -89,7 +94,7 @@ struct Shown {
 }
 
 /// What is done again and again in it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Grows {
     function: String,
     times: u32,
@@ -98,11 +103,57 @@ struct Grows {
 /// What was reached of a recording's places, by their numbers.
 pub type Aimed = Vec<(usize, Reached)>;
 
-/// The one result.
-pub fn told(run: &Run, found: &[(Arrivals, Aimed)], watched: &str) -> Told {
-    let steps = found.iter().map(|(all, aimed)| step(run, all, aimed));
+/// The worst of a step: foretold, and proved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Figure {
+    /// The step's number, from 0.
+    pub step: u32,
+    /// Probe, load and variant.
+    pub recording: String,
+    /// The latest of all arrivals, in nanoseconds.
+    #[serde(rename = "worst_ns")]
+    pub worst: Nanos,
+    /// The latest aimed sample, in nanoseconds; none where no sample was aimed.
+    #[serde(rename = "reached_ns")]
+    pub reached: Option<Nanos>,
+    /// Whether arrivals may change what follows, so that the worst is a forecast.
+    pub is_forecast: bool,
+}
+
+/// What is known of a run's arrivals by what was kept, as JSON: of each step the result of most
+/// aims, the newest of these. What is no such result, is of another digest or was told by another
+/// version of Punctual does not count; none where nothing does.
+pub fn kept<'a>(run: &Run, stories: impl IntoIterator<Item = &'a str>) -> Option<Told> {
+    let digest = run.digest()?;
+    let mut known: Option<Told> = None;
+    for story in stories {
+        let Ok(told) = serde_json::from_str::<Told>(story) else {
+            continue;
+        };
+        let is_own = told.schema == SCHEMA && told.punctual == VERSION;
+        if !is_own || told.digest.as_ref() != Some(&digest) || told.digest_watched != digest {
+            continue;
+        }
+        match &mut known {
+            Some(known) => known.add(told.steps),
+            None => known = Some(told),
+        }
+    }
+    let mut known = known?;
+    known.run.clone_from(&run.id);
+    known.subject.clone_from(&run.subject.name);
+    Some(known)
+}
+
+/// The one result; at most so many samples were to be aimed in each step.
+pub fn told(run: &Run, found: &[(Arrivals, Aimed)], aims: usize, watched: &str) -> Told {
+    let steps = found.iter().map(|(all, aimed)| Step {
+        aims,
+        ..step(run, all, aimed)
+    });
     Told {
-        schema: SCHEMA,
+        schema: SCHEMA.to_owned(),
+        punctual: VERSION.to_owned(),
         run: run.id.clone(),
         subject: run.subject.name.clone(),
         kernel: run.subject.kernel.clone(),
@@ -138,6 +189,7 @@ fn step(run: &Run, all: &Arrivals, aimed: &Aimed) -> Step {
         sampled_ns: recording.max(),
         worst_ns: all.worst,
         reached_ns: aimed.iter().map(|(_, reached)| reached.late).max(),
+        aims: 0,
         is_forecast: all.is_forecast,
         quantiles: quantiles.collect(),
         later_than: later.collect(),
@@ -153,14 +205,14 @@ fn shown(place: &Place, reached: Option<&Reached>) -> Shown {
             .filter(|ran| ran.times >= AGAIN)
     });
     Shown {
-        what: place.off.name(),
+        what: place.off.name().to_owned(),
         function: place.function.clone(),
         most_in: place.most.0.clone(),
         most_ns: place.most.1,
         count: place.count,
         length_ns: place.length,
         interrupts_ns: place.falls_in,
-        path_from: place.from.name(),
+        path_from: place.from.name().to_owned(),
         path_ns: place.path,
         foretold_ns: place.foretold,
         samples_before: place.sample,
@@ -178,6 +230,37 @@ fn shown(place: &Place, reached: Option<&Reached>) -> Shown {
 }
 
 impl Told {
+    /// Takes steps that are not known yet, or by fewer aims.
+    fn add(&mut self, steps: Vec<Step>) {
+        for step in steps {
+            let known = self.steps.iter_mut().find(|one| one.number == step.number);
+            match known {
+                Some(known) if known.aims > step.aims => {}
+                Some(known) => *known = step,
+                None => self.steps.push(step),
+            }
+        }
+        self.steps.sort_by_key(|step| step.number);
+    }
+
+    /// Only these steps of it; none where one of them is not known, or by fewer aims than so many.
+    pub fn of(mut self, steps: &[u32], aims: usize) -> Option<Self> {
+        self.steps
+            .retain(|step| steps.contains(&step.number) && step.aims >= aims);
+        (self.steps.len() == steps.len()).then_some(self)
+    }
+
+    /// The worst of each step.
+    pub fn figures(&self) -> impl Iterator<Item = Figure> {
+        self.steps.iter().map(|step| Figure {
+            step: step.number,
+            recording: step.recording.clone(),
+            worst: step.worst_ns,
+            reached: step.reached_ns,
+            is_forecast: step.is_forecast,
+        })
+    }
+
     /// What it says, block by block, with so many places at most.
     pub fn blocks(&self, most: usize) -> Vec<Block> {
         let steps = self.steps.iter();
@@ -277,7 +360,7 @@ fn quantile(one: &Quantile) -> Vec<String> {
 impl Shown {
     fn row(&self) -> Vec<String> {
         let reached = self.reached_ns.map_or_else(|| "–".to_owned(), exact);
-        let (what, function, most) = (self.what, &self.function, &self.most_in);
+        let (what, function, most) = (&self.what, &self.function, &self.most_in);
         let place = format!("{what} by {function}, most in {most}");
         vec![exact(self.foretold_ns), reached, place]
     }

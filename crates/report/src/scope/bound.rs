@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use maud::html;
 use punctual_model::{Nanos, Run};
-use punctual_scope::bound::{Bound, CAP, TIMER_GRAIN, Worst};
+use punctual_scope::bound::{Bound, CAP, Observed, TIMER_GRAIN, Worst};
 use serde_json::{Value, json};
 
 use super::page::to_repeat;
@@ -130,6 +130,19 @@ fn notes(bound: &Bound) -> Vec<String> {
         let (run, recording) = (&observed.run, &observed.recording);
         notes.push(format!("Worst sample: {late} ns ({run}, {recording})."));
     }
+    let reached = bound.reached.as_ref();
+    notes.push(reached.map_or_else(
+        || {
+            let run = "How near a sample comes to it: `punctual arrivals RUN --aim` aims samples at \
+                       the latest arrivals, and `bound` tells what they reached.";
+            run.to_owned()
+        },
+        |reached| {
+            let late = exact(reached.late);
+            let (run, recording) = (&reached.run, &reached.recording);
+            format!("Latest aimed sample: {late} ns ({run}, {recording}).")
+        },
+    ));
     if bound.detours > 0 {
         notes.push(format!(
             "The model was left {} times: something else was switched off between the end of a \
@@ -186,13 +199,13 @@ pub fn bound_json(runs: &[Run], bound: &Bound) -> Value {
             "sampled_ns": latency.sampled,
         })
     });
-    let observed = bound.observed.as_ref().map(|observed| {
+    let sample = |sample: &Observed| {
         json!({
-            "run": observed.run,
-            "recording": observed.recording,
-            "late_ns": observed.late,
+            "run": sample.run,
+            "recording": sample.recording,
+            "late_ns": sample.late,
         })
-    });
+    };
     json!({
         "schema": SCHEMA,
         "runs": runs.iter().map(run).collect::<Vec<_>>(),
@@ -203,7 +216,8 @@ pub fn bound_json(runs: &[Run], bound: &Bound) -> Value {
         "interrupts": vectors.collect::<Vec<_>>(),
         "bounds": latencies.collect::<Vec<_>>(),
         "no_bound": bound.misfit,
-        "observed": observed,
+        "observed": bound.observed.as_ref().map(sample),
+        "reached": bound.reached.as_ref().map(sample),
         "detours": bound.detours,
         "mended": bound.mended,
     })
