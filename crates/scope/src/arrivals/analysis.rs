@@ -17,6 +17,8 @@ const NOWHERE: Func = Func::MAX;
 const PLACE: u64 = 500;
 /// So many beginnings of nested sections are kept of a place.
 const STARTS: usize = 3;
+/// No interrupt of the timer's takes longer to serve one timer.
+const SOON: u64 = 10_000;
 /// The guest's clock and the count of instructions round, and differ by a millionth.
 const ROUNDING: u64 = 100;
 
@@ -92,34 +94,38 @@ struct Piece {
     until: Option<u64>,
     state: State,
     key: Option<Key>,
-    /// Whether one interrupt serves both the arrival and a timer's that waits with it.
-    merges: bool,
+    /// Where its interrupt comes, if one of the timer's comes about there: both may be one.
+    comes: Option<u64>,
 }
 
-/// How long the timer's interrupts take: with the tick, for a sample alone, for both at once.
+/// How long the timer's interrupts take that wake a sample up and do nothing else.
 #[derive(Default)]
 struct Handling {
-    tick: Vec<u64>,
-    alone: Vec<u64>,
-    both: Vec<u64>,
+    whole: Vec<u64>,
+    /// Entry, exit, and the setting of the next timer: what one interrupt does once, however many
+    /// timers it serves.
+    shared: Vec<u64>,
 }
 
 impl Handling {
-    /// What one interrupt for two timers saves.
-    fn saved(&mut self) -> u64 {
-        let mut median = |of: fn(&mut Self) -> &mut Vec<u64>| {
-            let all = of(self);
-            all.sort_unstable();
-            all.get(all.len() / 2).copied()
-        };
-        let tick = median(|all| &mut all.tick);
-        let alone = median(|all| &mut all.alone);
-        let both = median(|all| &mut all.both);
-        let apart = tick.zip(alone).map(|(tick, alone)| tick + alone);
-        apart
-            .zip(both)
-            .map_or(0, |(apart, both)| apart.saturating_sub(both))
+    fn sort(&mut self) {
+        self.whole.sort_unstable();
+        self.shared.sort_unstable();
     }
+
+    /// What one interrupt for two timers saves.
+    fn saved(&self) -> u64 {
+        median(&self.shared)
+    }
+
+    /// Until when after its begin it finds another timer due, and serves it.
+    fn open(&self) -> u64 {
+        median(&self.whole).saturating_sub(self.saved() / 2)
+    }
+}
+
+fn median(sorted: &[u64]) -> u64 {
+    sorted.get(sorted.len() / 2).copied().unwrap_or(0)
 }
 
 /// All that is known of a step.
@@ -177,9 +183,6 @@ impl Analysis {
         self.timers
             .extend(timers.clone().map(|came| (came.from, came.to - came.from)));
         self.sleep += due.sleep;
-        let with_tick = timers.clone().filter(|came| period.ticks_in(came));
-        let lengths = with_tick.map(|came| came.to - came.from);
-        self.handling.tick.extend(lengths);
         let woken = timers.filter(|came| period.halts.contains(&came.from));
         self.woken.extend(woken.map(|came| came.to - came.from));
         let range = (left, due.at);
@@ -219,7 +222,7 @@ impl Analysis {
                 until: None,
                 state: (kind, NOWHERE),
                 key: None,
-                merges: false,
+                comes: None,
             });
             return;
         };
@@ -242,7 +245,10 @@ impl Analysis {
                 until: Some(run.to),
                 state: if from < split { deferred } else { direct },
                 key,
-                merges: waiting.iter().any(|one| one.0 <= from && to <= one.1),
+                comes: waiting
+                    .iter()
+                    .find(|one| one.0 <= from && to <= one.1)
+                    .map(|one| one.1),
             });
         }
     }
@@ -304,11 +310,10 @@ impl Analysis {
             self.crossed += 1;
             return;
         };
-        let length = own.to - own.from;
-        if period.ticks_in(own) {
-            self.handling.both.push(length);
-        } else {
-            self.handling.alone.push(length);
+        if let Some(served) = period.served(own, names) {
+            let length = own.to - own.from;
+            self.handling.whole.push(length);
+            self.handling.shared.push(length.saturating_sub(served));
         }
         let ticks = period.ticks.iter().any(|tick| *tick >= due.at);
         if ticks || after.next().is_some() {
@@ -345,7 +350,7 @@ impl Analysis {
     pub fn finish(mut self) -> (Tail, Paths, Vec<(Key, Found)>) {
         self.paths.sort();
         self.timers.sort_unstable();
-        let saved = self.handling.saved();
+        self.handling.sort();
         let mut tail = Tail::default();
         let mut found = std::mem::take(&mut self.found);
         for piece in &self.pieces {
@@ -354,7 +359,7 @@ impl Analysis {
                 None => self.open(piece, path, &mut tail),
                 Some(until) => {
                     let falls_in = self.falls_in(until, until + path);
-                    let saved = if piece.merges { saved } else { 0 };
+                    let saved = piece.comes.map_or(0, |at| self.saved(at));
                     let late = |at: u64| (until - at + falls_in).saturating_sub(saved);
                     let (most, least) = (late(piece.from), late(piece.to));
                     let least = least.min(most);
@@ -393,6 +398,14 @@ impl Analysis {
         let split = from.saturating_sub(path).clamp(piece.from, piece.to);
         tail.flat(piece.state, 0, split - piece.from);
         tail.flat(piece.state, *length, piece.to - split);
+    }
+
+    /// What is saved where the interrupt comes, as one of the timer's is served with it.
+    fn saved(&self, at: u64) -> u64 {
+        let next = self.timers.partition_point(|(from, _)| *from < at);
+        let next = self.timers.get(next);
+        let is_one = next.is_some_and(|(from, _)| *from <= at + self.handling.open().max(2));
+        if is_one { self.handling.saved() } else { 0 }
     }
 
     fn falls_in(&self, from: u64, to: u64) -> u64 {
@@ -455,31 +468,34 @@ struct RunOf {
 }
 
 impl RunOf {
-    /// The stretches in which interrupts are off.
+    /// The stretches in which interrupts are off; two where an interrupt came in between.
     fn all_masked(&self) -> Vec<(u64, u64)> {
         let ends = self.off.iter().skip(1).map(|(at, _)| *at).chain([self.to]);
         let mut found: Vec<(u64, u64)> = Vec::new();
+        let mut apart = false;
         for ((at, state), end) in self.off.iter().zip(ends) {
-            if state & IRQS == 0 || *at >= end {
-                continue;
-            }
-            match found.last_mut().filter(|last| last.1 == *at) {
-                Some(last) => last.1 = end,
-                None => found.push((*at, end)),
+            if state & IRQS == 0 {
+                apart = true;
+            } else if *at < end {
+                match found.last_mut().filter(|last| last.1 == *at && !apart) {
+                    Some(last) => last.1 = end,
+                    None => found.push((*at, end)),
+                }
+                apart = false;
             }
         }
         found
     }
 
-    /// The stretches at whose end an interrupt of the timer's is served that has waited.
+    /// The stretches with interrupts off at whose end, or shortly after, one of the timer's comes.
     fn waiting(&self, period: &Period) -> Vec<(u64, u64)> {
         let timers = || period.interrupts.iter().filter(|came| came.is_timer);
-        let waited = |(_, end): &(u64, u64)| {
-            let came = |came: &Came| (*end..=*end + 2).contains(&came.from);
-            timers().any(came)
+        let comes = |(_, end): &(u64, u64)| {
+            let soon = |came: &Came| (*end..=*end + SOON).contains(&came.from);
+            timers().any(soon)
         };
         let mut found = self.all_masked();
-        found.retain(waited);
+        found.retain(comes);
         found
     }
 
@@ -645,11 +661,18 @@ fn open(found: &mut Vec<RunOf>, change: &Change, changes: &[Change], until: u64)
 }
 
 impl Period {
-    /// Whether the tick is carried out in an interrupt.
-    fn ticks_in(&self, came: &Came) -> bool {
-        self.ticks
-            .iter()
-            .any(|tick| (came.from..came.to).contains(tick))
+    /// How long an interrupt carries out timers, if that is all of one timer that is no tick.
+    fn served(&self, came: &Came, names: &Names) -> Option<u64> {
+        let range = came.from..came.to;
+        if self.ticks.iter().any(|tick| range.contains(tick)) {
+            return None;
+        }
+        let first = self.ran.partition_point(|(at, _)| *at < came.from);
+        let mut within = self.ran[first..].iter();
+        let mut find = |name: &str| within.find(|(_, func)| names.text(*func) == name);
+        let (from, _) = find("__hrtimer_run_queues")?;
+        let (to, _) = find("hrtimer_interrupt")?;
+        (*to < came.to).then(|| to - from)
     }
 
     /// Which function ran longest, and for how long.

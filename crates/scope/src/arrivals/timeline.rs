@@ -150,8 +150,10 @@ impl Timeline {
         self.note(at, state, func, false, true);
     }
 
-    /// An interrupt comes.
-    pub fn interrupt(&mut self, at: u64, is_timer: bool) {
+    /// An interrupt comes, which `func` takes: interrupts are on there, if only between two
+    /// instructions.
+    pub fn interrupt(&mut self, at: u64, func: Func, is_timer: bool) {
+        self.note(at, self.state & !IRQS, func, false, false);
         self.over(at, None);
         self.came = Some((at, is_timer));
     }

@@ -448,7 +448,7 @@ impl<'a> SectionTracer<'a> {
             if kind == CodeKind::Interrupt {
                 if let Some(timeline) = &mut self.timeline {
                     let text = self.library.names.text(func);
-                    timeline.interrupt(self.position, text == TIMER);
+                    timeline.interrupt(self.position, func, text == TIMER);
                 }
                 self.delays.interrupt(func, start, self.position);
             } else {
