@@ -52,7 +52,7 @@ fn what_holds_the_cpu_is_foretold_and_reached_and_nothing_is_where_nothing_does(
         "{stall:#}"
     );
     // Without the path behind it the forecast would be 2.9 µs too low. It is 2.4 µs too high: an
-    // arrival within an interrupt of the timer's may be served by that one.
+    // arrival within an interrupt of the timer's is probably served by that one.
     let difference = number(&stall["difference_ns"]);
     assert!((-3_000..=100).contains(&difference), "{stall:#}");
     // The aimed sample meets it at its begin, which no sample of the run did.

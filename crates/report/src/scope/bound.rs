@@ -133,8 +133,8 @@ fn notes(bound: &Bound) -> Vec<String> {
     let reached = bound.reached.as_ref();
     notes.push(reached.map_or_else(
         || {
-            let run = "How near a sample comes to it: `punctual arrivals RUN --aim` aims samples at \
-                       the latest arrivals, and `bound` tells what they reached.";
+            let run = "`punctual arrivals RUN --aim` aims samples at the latest arrivals; then \
+                       this says what they reached.";
             run.to_owned()
         },
         |reached| {
