@@ -398,6 +398,27 @@ fn the_doctors_status_is_what_weighs() {
     let found = &json["checks"][0]["found"]["value"];
     assert_eq!(found, &serde_json::json!({ "text": "PREEMPT_DYNAMIC" }));
     assert_eq!(json["skipped"], serde_json::json!(["smi"]));
+    // For sound PREEMPT_RT weighs little; what to do first is told, and is on the page, too.
+    let page = scratch.path("doctor.html");
+    let ended = doctor(&[
+        "--for",
+        "audio",
+        "--json",
+        "--report",
+        page.to_str().unwrap(),
+    ]);
+    let json: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(json["purpose"], "audio");
+    let mut checks = json["checks"].as_array().unwrap().iter();
+    let rt = checks.find(|one| one["id"] == "preempt-rt").unwrap();
+    assert_eq!(rt["severity"], "low");
+    let mut steps = json["steps"].as_array().unwrap().iter();
+    assert!(steps.any(|step| step["check"] == "preempt-rt"), "{json}");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert_has(&page, &["linux-image-rpi-v8-rt", "misses six periods"]);
+    let ended = doctor(&["--for", "music"]);
+    assert_eq!(ended.status, Some(2));
+    assert_has(&ended.stderr, &["expected audio, control, isolated"]);
     let listed = scratch.run(&["list", "checks"]).stdout;
     assert_has(&listed, &["preempt-rt", "the kernel has PREEMPT_RT"]);
 }

@@ -204,6 +204,8 @@ impl Verdict {
 pub struct Finding {
     /// The check.
     pub check: &'static Check,
+    /// What it weighs here: as the check says, or by the purpose.
+    pub severity: Severity,
     /// What came of it.
     pub verdict: Verdict,
 }
@@ -237,10 +239,7 @@ impl Health {
 impl Diagnosis {
     /// What it comes to, by what is of weight.
     pub fn health(&self) -> Health {
-        let of_weight = self
-            .0
-            .iter()
-            .filter(|one| one.check.severity.is_of_weight());
+        let of_weight = self.0.iter().filter(|one| one.severity.is_of_weight());
         let health = of_weight.map(|one| match one.verdict {
             Verdict::Wrong(_) => Health::Unfit,
             Verdict::Unknown(_) => Health::Undecided,

@@ -27,11 +27,12 @@ pub const ALL: [&[Check]; 6] = [
 /// Asks a machine what these checks ask, all of which `is_wanted` says so.
 pub fn examine(machine: &Machine, is_wanted: &dyn Fn(&Check) -> bool) -> Diagnosis {
     let wanted = ALL.into_iter().flatten().filter(|check| is_wanted(check));
-    let find = |check| Finding {
+    let find = |check: &'static Check| Finding {
         check,
+        severity: check.severity,
         verdict: (check.look)(machine).unwrap_or_else(Verdict::Unknown),
     };
     let mut findings: Vec<Finding> = wanted.map(find).collect();
-    findings.sort_by_key(|one| Reverse(one.check.severity));
+    findings.sort_by_key(|one| Reverse(one.severity));
     Diagnosis(findings)
 }

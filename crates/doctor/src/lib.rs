@@ -11,10 +11,14 @@ mod checks;
 mod config;
 mod machine;
 mod processes;
+mod purpose;
+mod steps;
 
 pub use check::{Check, Diagnosis, Finding, Found, Health, Severity, Trial, Value, Verdict};
 pub use checks::{ALL, examine};
 pub use machine::Machine;
+pub use purpose::Purpose;
+pub use steps::{Step, System};
 
 #[cfg(test)]
 mod tests;

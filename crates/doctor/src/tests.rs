@@ -769,3 +769,168 @@ fn weight_decides() {
     assert_eq!(health(&[Gone("/dev/cpu/0/msr")]), Health::Undecided);
     assert_eq!(health(&[Gone("/dev/cpu/0/msr"), STOCK]), Health::Unfit);
 }
+
+/// What a purpose weighs differently is the name of a check.
+#[test]
+fn a_purpose_names_checks_that_there_are_and_asks_of_its_own() {
+    let ids: Vec<&str> = ALL.into_iter().flatten().map(|check| check.id).collect();
+    for id in purpose::NOT_FOR_AUDIO {
+        assert!(ids.contains(&id), "{id}");
+    }
+    let stock = || examine(&Tree::sound().edited(&[STOCK]).machine(), &|_| true);
+    let severity = |diagnosis: &Diagnosis, id: &str| {
+        let found = diagnosis.0.iter().find(|one| one.check.id == id);
+        found.map(|one| one.severity)
+    };
+    // Who makes sound lives without PREEMPT_RT; who controls a machine does not.
+    let (audio, control) = (
+        stock().weighed(Purpose::Audio),
+        stock().weighed(Purpose::Control),
+    );
+    assert_eq!(severity(&audio, "preempt-rt"), Some(Severity::Low));
+    assert_eq!(severity(&control, "preempt-rt"), Some(Severity::Fatal));
+    assert_eq!(control.health(), Health::Unfit);
+    assert_eq!(severity(&audio, "isolcpus"), None);
+    let isolated = stock().weighed(Purpose::Isolated);
+    assert_eq!(severity(&isolated, "isolcpus"), Some(Severity::High));
+    assert_eq!(severity(&isolated, "no-hz"), None);
+    for diagnosis in [audio, control, isolated] {
+        assert!(
+            diagnosis
+                .0
+                .is_sorted_by_key(|one| std::cmp::Reverse(one.severity))
+        );
+    }
+    for purpose in Purpose::ALL {
+        assert_eq!(purpose.name().parse(), Ok(purpose));
+    }
+    assert!("music".parse::<Purpose>().is_err());
+}
+
+/// A machine without PREEMPT_RT, of this system.
+fn of_system(edits: &[Edit]) -> Tree {
+    Tree::sound().edited(&[STOCK]).edited(edits)
+}
+
+/// The commands for the kernel and for a boot argument are those of the machine's own system.
+#[test]
+fn the_commands_are_those_of_the_machines_system() {
+    const OS: &str = "/etc/os-release";
+    const PI: Edit = File(
+        "/proc/device-tree/model",
+        "Raspberry Pi 4 Model B Rev 1.4\0",
+    );
+    for (edits, system, kernel) in [
+        (
+            &[File(OS, "NAME=\"Debian GNU/Linux\"\nID=debian\n")][..],
+            System::Debian,
+            "sudo apt install linux-image-rt-$(dpkg --print-architecture)",
+        ),
+        // Debian itself on a Raspberry Pi is Debian.
+        (
+            &[File(OS, "ID=debian\n"), PI],
+            System::Debian,
+            "sudo apt install linux-image-rt-$(dpkg --print-architecture)",
+        ),
+        (
+            &[File(OS, "ID=debian\n"), PI, File("/etc/rpi-issue", "x")],
+            System::RaspberryPi,
+            "sudo apt install linux-image-rpi-v8-rt",
+        ),
+        (
+            &[File(OS, "ID=raspbian\nID_LIKE=debian\n"), PI],
+            System::RaspberryPi32,
+            "apt search linux-image-rpi",
+        ),
+        (
+            &[File(OS, "ID=ubuntu\nID_LIKE=debian\n")],
+            System::Ubuntu,
+            "sudo pro enable realtime-kernel   # LTS releases only",
+        ),
+        (
+            &[File(OS, "ID=ubuntu\n"), PI],
+            System::UbuntuOnPi,
+            "sudo pro enable realtime-kernel --variant=raspi   # LTS releases only",
+        ),
+        // No command of Debian's is told to others.
+        (
+            &[File(OS, "ID=\"fedora\"\n")],
+            System::Other,
+            "# install a kernel with PREEMPT_RT, often called rt or realtime",
+        ),
+    ] {
+        let tree = of_system(edits);
+        let machine = tree.machine();
+        let steps = examine(&machine, &|_| true).first_steps(&machine, 3);
+        assert_eq!(steps[0].check, "preempt-rt");
+        assert!(steps[0].reboot);
+        let [(own, commands)] = &steps[0].commands[..] else {
+            panic!("{steps:?}");
+        };
+        assert_eq!(*own, system);
+        assert!(commands.iter().any(|line| line == kernel), "{commands:?}");
+    }
+    let tree = of_system(&[]);
+    let machine = tree.machine();
+    let steps = examine(&machine, &|_| true).first_steps(&machine, 3);
+    let told: Vec<System> = steps[0]
+        .commands
+        .iter()
+        .map(|(system, _)| *system)
+        .collect();
+    assert_eq!(told, System::COMMON);
+}
+
+/// Each step fits a terminal of 80 columns, and its boot argument is the one that is tried.
+#[test]
+fn steps_are_short_and_say_what_the_trials_try() {
+    let mut seen = BTreeSet::new();
+    for (id, edits, _) in DEFECTS {
+        let tree = Tree::sound().edited(edits);
+        let machine = tree.machine();
+        let diagnosis = examine(&machine, &|check| check.id == *id);
+        for step in diagnosis.first_steps(&machine, 3) {
+            for line in step.commands.iter().flat_map(|(_, lines)| lines) {
+                assert!(line.chars().count() <= 75, "{line}");
+            }
+            seen.insert(step.check);
+        }
+        for (tried, told) in diagnosis.wrong().filter_map(steps::of_trial) {
+            // Which CPUs are isolated differs from machine to machine, and so does how: the
+            // trial turns a detector off at boot, a setting later.
+            let is_same =
+                tried == told || ["isolcpus", "lockup-detector", "soft-watchdog"].contains(id);
+            assert!(is_same, "{id}: {tried} {told}");
+        }
+    }
+    for id in [
+        "preempt-rt",
+        "governor",
+        "rt-permission",
+        "isolcpus",
+        "harmful-arguments",
+    ] {
+        assert!(seen.contains(id), "{id}: {seen:?}");
+    }
+}
+
+/// What one step settles is told with it, unless it weighs as much by itself.
+#[test]
+fn what_a_step_settles_stands_under_it() {
+    let tree = of_system(&[
+        File("/sys/kernel/debug/sched/preempt", "none (voluntary) full"),
+        File("/etc/os-release", "ID=debian\n"),
+    ]);
+    let machine = tree.machine();
+    let all = || examine(&machine, &|_| true);
+    let steps = all().first_steps(&machine, 9);
+    assert!(steps[0].settles.contains(&"preemption-model"), "{steps:?}");
+    assert!(steps.iter().all(|step| step.check != "preemption-model"));
+    let audio = all().weighed(Purpose::Audio).first_steps(&machine, 9);
+    let model = audio
+        .iter()
+        .find(|step| step.check == "preemption-model")
+        .unwrap();
+    let (_, commands) = &model.commands[0];
+    assert_eq!(commands[1], "  preempt=full\"' | \\");
+}

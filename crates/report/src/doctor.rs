@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What stands in the way of real-time work on a machine: for terminals and as JSON.
 
+mod page;
 mod trials;
 
-use punctual_doctor::{ALL, Diagnosis, Finding, Health, Severity, Verdict};
+use punctual_doctor::{ALL, Diagnosis, Finding, Health, Purpose, Severity, Step, System, Verdict};
 use serde_json::{Value, json};
 
 use crate::text::{Lines, clean, list};
 
+pub use page::doctor_page;
 pub use trials::{Tried, Why, trials_text, tried};
 
 /// The form's name and version; `docs/schema/doctor-1.json` describes it.
@@ -15,61 +17,176 @@ const SCHEMA: &str = "punctual.doctor/1";
 
 /// How a diagnosis is shown on a terminal.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct Look<'a> {
     /// So many columns.
     pub width: usize,
     /// With ANSI colours.
     pub colour: bool,
-    /// What is fine, too, with what was found.
+    /// Each thing that is wrong or unknown with its reasons, and what is fine.
     pub all: bool,
+    /// What to do first.
+    pub steps: &'a [Step],
+    /// What the machine is for; `None` where nobody said.
+    pub purpose: Option<Purpose>,
 }
 
 /// How many columns the word before a finding takes.
 const INDENT: usize = "medium  ".len();
 
-/// A summary; what is wrong, the heaviest first; what cannot be told; then the rest.
-pub fn doctor_text(diagnosis: &Diagnosis, look: Look) -> String {
+/// A summary, and what to do first; then all that is wrong, the heaviest first, what cannot be
+/// told, and the rest; or their names alone.
+pub fn doctor_text(diagnosis: &Diagnosis, look: Look<'_>) -> String {
     let mut lines = Lines::new(look.width);
-    lines.put(&in_all(diagnosis));
+    lines.put(&in_all(diagnosis, look.purpose));
     lines.put(&counts(diagnosis));
+    for note in notes(diagnosis, look.purpose) {
+        lines.put(note);
+    }
+    first(&mut lines, look.steps);
+    if look.all {
+        findings(&mut lines, diagnosis, look.colour);
+        rest(&mut lines, diagnosis);
+    } else {
+        names(&mut lines, diagnosis, look.steps);
+    }
+    lines.finish()
+}
+
+/// What a delay means for sound.
+const AUDIO: &str = "At 48 kHz a period of 128 frames lasts 2.7 ms: a thread that comes 16 ms late \
+                     misses six periods in a row, and everybody hears it.";
+
+/// What no command mends.
+const VIRTUAL: &str = "This is a virtual machine: its host can stop it at any time, and nothing \
+                       that is set here changes that.";
+
+/// What is to be known before anything is done.
+fn notes(diagnosis: &Diagnosis, purpose: Option<Purpose>) -> Vec<&'static str> {
+    let is_virtual = diagnosis
+        .wrong()
+        .any(|one| one.check.id == "virtualisation");
+    let is_audio = purpose == Some(Purpose::Audio);
+    [(is_audio, AUDIO), (is_virtual, VIRTUAL)]
+        .into_iter()
+        .filter_map(|(is_so, note)| is_so.then_some(note))
+        .collect()
+}
+
+/// `Do these first, in this order, on Debian:`
+fn first_title(steps: &[Step]) -> String {
+    let what = match steps.len() {
+        1 => "Do this first",
+        _ => "Do these first, in this order",
+    };
+    match steps.first().map(|step| &step.commands[..]) {
+        Some([(system, _)]) => format!("{what}, on {}:", system.name()),
+        _ => format!("{what}:"),
+    }
+}
+
+/// The check that a step answers, and those that it settles, too.
+fn answers(step: &Step) -> String {
+    match step.settles.as_slice() {
+        [] => step.check.to_owned(),
+        settles => format!("{}; settles {}, too", step.check, settles.join(" and ")),
+    }
+}
+
+/// The systems that take the same commands; `None` where all do.
+fn taken_by(step: &Step, systems: &[System]) -> Option<String> {
+    let names: Vec<String> = systems.iter().map(|one| one.name().to_owned()).collect();
+    (systems.len() < step.commands.len()).then(|| format!("{}:", list(&names)))
+}
+
+/// After the steps.
+const REBOOT: &str = "Then restart the machine (`sudo reboot`), and run `punctual doctor` again.";
+
+/// What to do first, as commands: they are printed as they are, for pasting.
+fn first(lines: &mut Lines, steps: &[Step]) {
+    if steps.is_empty() {
+        return;
+    }
+    lines.line("");
+    lines.put(&first_title(steps));
+    for (step, number) in steps.iter().zip(1..) {
+        let title = format!("{} ({})", step.title, answers(step));
+        lines.wrap(&title, &format!("{number}. "), "   ");
+        for (systems, commands) in step.by_commands() {
+            if let Some(names) = taken_by(step, &systems) {
+                lines.wrap(&names, "   ", "   ");
+            }
+            for command in commands {
+                lines.line(format!("     {}", clean(command)));
+            }
+        }
+    }
+    if steps.iter().any(|step| step.reboot) {
+        lines.put(REBOOT);
+    }
+}
+
+/// All that is wrong, then all that cannot be told.
+fn findings(lines: &mut Lines, diagnosis: &Diagnosis, colour: bool) {
     for one in diagnosis.wrong() {
         let Verdict::Wrong(found) = &one.verdict else {
             continue;
         };
-        head(&mut lines, one, look.colour);
-        field(&mut lines, "found", &found.to_string());
-        field(&mut lines, "do", one.check.advice);
-        field(&mut lines, "see", one.check.source);
+        head(lines, one, colour);
+        field(lines, "found", &found.to_string());
+        field(lines, "do", one.check.advice);
+        if let Some(by) = diagnosis.settled_by(one) {
+            field(lines, "note", &format!("{by} settles it, too"));
+        }
+        field(lines, "see", one.check.source);
     }
     for one in &diagnosis.0 {
         if let Verdict::Unknown(reason) = &one.verdict {
-            head(&mut lines, one, look.colour);
-            field(&mut lines, "unknown", &format!("because {reason}"));
+            head(lines, one, colour);
+            field(lines, "unknown", &format!("because {reason}"));
         }
     }
-    let is_rest = |one: &Finding| ["fine", "moot"].contains(&one.verdict.name());
-    if diagnosis.0.iter().any(is_rest) {
+    if diagnosis
+        .0
+        .iter()
+        .any(|one| ["fine", "moot"].contains(&one.verdict.name()))
+    {
         lines.line("");
     }
-    if look.all {
-        rest(&mut lines, diagnosis);
+}
+
+/// The names of all that is not told above.
+fn names(lines: &mut Lines, diagnosis: &Diagnosis, steps: &[Step]) {
+    let is_told = |one: &Finding| {
+        let is_its =
+            |step: &Step| step.check == one.check.id || step.settles.contains(&one.check.id);
+        steps.iter().any(is_its)
+    };
+    let wrong = if steps.is_empty() {
+        "Wrong"
     } else {
-        for (name, title) in [("fine", "Fine"), ("moot", "Not for this machine")] {
-            let names = ids(diagnosis, |one| one.verdict.name() == name);
-            if !names.is_empty() {
-                lines.put(&format!("{title}: {}.", names.join(", ")));
-            }
+        "Also wrong"
+    };
+    lines.line("");
+    for (name, title) in [
+        ("wrong", wrong),
+        ("unknown", "Not known"),
+        ("fine", "Fine"),
+        ("moot", "Not for this machine"),
+    ] {
+        let names = ids(diagnosis, |one| one.verdict.name() == name && !is_told(one));
+        if !names.is_empty() {
+            lines.put(&format!("{title}: {}.", names.join(", ")));
         }
     }
-    lines.finish()
+    lines.put("--all says of each what was found, what to do, and who says so.");
 }
 
 /// The weight and the name of a check, then what it wants.
 fn head(lines: &mut Lines, one: &Finding, colour: bool) {
     let check = one.check;
-    let severity = check.severity.name();
+    let severity = one.severity.name();
     lines.line("");
-    let (start, end) = match check.severity {
+    let (start, end) = match one.severity {
         _ if !colour => ("", ""),
         // As tables have it: what is worse is dark red, names are bold.
         Severity::Fatal | Severity::High => ("\u{1b}[1;31m", "\u{1b}[0m"),
@@ -106,23 +223,29 @@ fn ids(diagnosis: &Diagnosis, is_it: impl Fn(&Finding) -> bool) -> Vec<&'static 
 }
 
 /// `Unfit for real-time work: 1 fatal, 2 high.`
-fn in_all(diagnosis: &Diagnosis) -> String {
+fn in_all(diagnosis: &Diagnosis, purpose: Option<Purpose>) -> String {
+    let aim = match purpose {
+        Some(Purpose::Audio) => "sound",
+        Some(Purpose::Control) => "control",
+        Some(Purpose::Isolated) => "work on isolated CPUs",
+        None => "real-time work",
+    };
     let wrong = diagnosis.wrong();
-    let weights: Vec<Severity> = wrong.map(|one| one.check.severity).collect();
+    let weights: Vec<Severity> = wrong.map(|one| one.severity).collect();
     let told = |severity: Severity| {
         let count = weights.iter().filter(|own| **own == severity).count();
         (count > 0).then(|| format!("{count} {}", severity.name()))
     };
     let told: Vec<String> = Severity::ALL.into_iter().filter_map(told).collect();
     let unknown = ids(diagnosis, |one| {
-        one.check.severity.is_of_weight() && one.verdict.name() == "unknown"
+        one.severity.is_of_weight() && one.verdict.name() == "unknown"
     });
     let found = match told.as_slice() {
         [] => "nothing was found".to_owned(),
         told => format!("found {}", list(told)),
     };
     match diagnosis.health() {
-        Health::Unfit => format!("Unfit for real-time work: {found}."),
+        Health::Unfit => format!("Unfit for {aim}: {found}."),
         Health::Undecided => format!(
             "Undecided: {found}, and what weighs cannot be told of {}.",
             unknown.join(", ")
@@ -148,9 +271,15 @@ fn counts(diagnosis: &Diagnosis) -> String {
     )
 }
 
-/// A diagnosis with all that was found; `skipped` are the checks that were left out, `trials`
-/// what was measured, if that was asked for.
-pub fn doctor_json(diagnosis: &Diagnosis, skipped: &[String], trials: Option<&[Tried]>) -> Value {
+/// A diagnosis with all that was found, for `purpose`, with what to do first; `skipped` are the
+/// checks that were left out, `trials` what was measured, if that was asked for.
+pub fn doctor_json(
+    diagnosis: &Diagnosis,
+    purpose: Option<Purpose>,
+    steps: &[Step],
+    skipped: &[String],
+    trials: Option<&[Tried]>,
+) -> Value {
     let one = |one: &Finding| {
         let (check, verdict) = (one.check, &one.verdict);
         let (found, reason, cause) = match verdict {
@@ -160,7 +289,7 @@ pub fn doctor_json(diagnosis: &Diagnosis, skipped: &[String], trials: Option<&[T
         };
         json!({
             "id": check.id,
-            "severity": check.severity.name(),
+            "severity": one.severity.name(),
             "verdict": verdict.name(),
             "wanted": check.wanted,
             "found": found,
@@ -175,8 +304,24 @@ pub fn doctor_json(diagnosis: &Diagnosis, skipped: &[String], trials: Option<&[T
         "schema": SCHEMA,
         "verdict": diagnosis.health().name(),
         "checks": diagnosis.0.iter().map(one).collect::<Vec<_>>(),
+        "purpose": purpose.map(Purpose::name),
+        "steps": steps.iter().map(step_json).collect::<Vec<_>>(),
         "skipped": skipped,
         "trials": trials.map(trials::json),
+    })
+}
+
+fn step_json(step: &Step) -> Value {
+    let commands = step
+        .commands
+        .iter()
+        .map(|(system, lines)| json!({ "system": system, "lines": lines }));
+    json!({
+        "check": step.check,
+        "title": step.title,
+        "settles": step.settles,
+        "reboot": step.reboot,
+        "commands": commands.collect::<Vec<_>>(),
     })
 }
 

@@ -7,18 +7,20 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use punctual_doctor::{ALL, Diagnosis, Health, Machine, Verdict, examine};
-use punctual_report::doctor::{Look, Tried, doctor_json, doctor_text, trials_text};
+use punctual_doctor::{ALL, Diagnosis, Health, Machine, Purpose, Verdict, examine};
+use punctual_report::doctor::{Look, Tried, doctor_json, doctor_page, doctor_text, trials_text};
 
 use crate::{ExitStatus, UsageError, output};
 use trials::TrialArgs;
 
 const EXAMPLES: &str = "\
 Examples:
-  punctual doctor                 # what stands in the way on this machine
-  sudo punctual doctor --all      # what only root sees, and what is fine, too
+  punctual doctor                 # what to do first on this machine
+  punctual doctor --for audio     # the same for sound; also: control, isolated
+  sudo punctual doctor --all      # each finding, also what only root sees
   punctual doctor --skip smi      # it was looked for by hwlatdetect
   punctual doctor --only preempt-rt --only governor --json
+  punctual doctor --report doctor.html
   punctual doctor --root ./board  # a copy of another machine's files
   punctual doctor --measure       # what boot options would buy
 
@@ -32,6 +34,9 @@ Exit status:
   2    a wrong request
   3    where Ctrl-C has ended --measure";
 
+/// So many things to do first.
+const STEPS: usize = 3;
+
 /// Tell what stands in the way of real-time work on a machine, and what to do
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -42,12 +47,19 @@ pub struct Doctor {
     /// Leave this away (may be repeated)
     #[arg(long, value_name = "CHECK")]
     skip: Vec<String>,
-    /// Show what is fine, too, with what was found
+    /// What the machine is for: audio (sound; many do without PREEMPT_RT), control (threads with
+    /// periods), isolated (CPUs that are left alone) [default: all is asked]
+    #[arg(long = "for", value_name = "PURPOSE", conflicts_with = "only")]
+    purpose: Option<Purpose>,
+    /// Show each thing that is wrong or unknown with its reasons, and what is fine
     #[arg(long)]
     all: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Write a page with all of it (HTML, one file) to FILE
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Where the machine's /proc, /sys, /boot and /dev are: a copy of another's
     #[arg(
         long,
@@ -64,17 +76,25 @@ impl Doctor {
     /// Does it.
     pub fn run(self) -> Result<ExitStatus> {
         self.check()?;
+        output::check_file(self.report.as_deref())?;
         let named = |names: &[String], id: &str| names.iter().any(|name| name == id);
-        let diagnosis = examine(&Machine::new(&self.root), &|check| {
+        let machine = Machine::new(&self.root);
+        let found = examine(&machine, &|check| {
             (self.only.is_empty() || named(&self.only, check.id)) && !named(&self.skip, check.id)
         });
-        let width = output::text_width();
+        let diagnosis = match self.purpose {
+            Some(purpose) => found.weighed(purpose),
+            None => found,
+        };
+        let steps = diagnosis.first_steps(&machine, STEPS);
+        let look = Look {
+            width: output::text_width(),
+            colour: output::has_colour(),
+            all: self.all || !self.only.is_empty(),
+            steps: &steps,
+            purpose: self.purpose,
+        };
         if !self.json {
-            let look = Look {
-                width,
-                colour: output::has_colour(),
-                all: self.all,
-            };
             output::print(&doctor_text(&diagnosis, look))?;
         }
         let mut trials = None;
@@ -85,10 +105,15 @@ impl Doctor {
             }
         }
         if self.json {
-            let json = doctor_json(&diagnosis, &self.skip, trials.as_deref());
+            let (skipped, trials) = (&self.skip, trials.as_deref());
+            let json = doctor_json(&diagnosis, self.purpose, &steps, skipped, trials);
             output::print_json(&json)?;
         } else if let Some(trials) = &trials {
-            output::print(&trials_text(trials, &diagnosis, width))?;
+            output::print(&trials_text(trials, &diagnosis, look.width))?;
+        }
+        if let Some(path) = &self.report {
+            let page = doctor_page(&diagnosis, look, trials.as_deref());
+            output::write_page(&page, path)?;
         }
         Ok(match diagnosis.health() {
             Health::Fit => ExitStatus::Done,

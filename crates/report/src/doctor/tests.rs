@@ -17,7 +17,12 @@ fn diagnosis(found: &[(&str, Verdict)]) -> Diagnosis {
         let mut all = ALL.into_iter().flatten();
         let check = all.find(|check| check.id == *id).expect("a check");
         let verdict = verdict.clone();
-        Finding { check, verdict }
+        let severity = check.severity;
+        Finding {
+            check,
+            severity,
+            verdict,
+        }
     };
     Diagnosis(found.iter().map(one).collect())
 }
@@ -60,7 +65,9 @@ fn several() -> Diagnosis {
 const PLAIN: Look = Look {
     width: 80,
     colour: false,
-    all: false,
+    all: true,
+    steps: &[],
+    purpose: None,
 };
 
 #[test]
@@ -76,13 +83,24 @@ fatal   preempt-rt
         do       boot a kernel with CONFIG_PREEMPT_RT=y: Debian's
 ";
     assert!(text.starts_with(expected), "{text}");
-    assert!(
-        text.ends_with("\nFine: isolcpus.\nNot for this machine: swappiness.\n"),
-        "{text}"
-    );
     let at = |word: &str| text.find(word).expect(word);
     assert!(at("50.0 ms") < at("because /sys/x: no such file"));
-    let all = doctor_text(&several(), Look { all: true, ..PLAIN });
+    let all = doctor_text(&several(), PLAIN);
+    let short = doctor_text(
+        &several(),
+        Look {
+            all: false,
+            ..PLAIN
+        },
+    );
+    let names = "\
+Wrong: preempt-rt, fair-server, rt-throttling, fifo-99.
+Not known: governor.
+Fine: isolcpus.
+Not for this machine: swappiness.
+";
+    assert!(short.contains(names), "{short}");
+    assert!(!short.contains("because"), "{short}");
     assert!(
         all.contains("\nfine    isolcpus: isolated CPUs: 2-3\n"),
         "{all}"
@@ -100,8 +118,8 @@ fn no_line_is_longer_than_the_terminal_and_colour_only_where_there_is_one() {
         for all in [false, true] {
             let look = Look {
                 width,
-                colour: false,
                 all,
+                ..PLAIN
             };
             let text = doctor_text(&here, look) + &doctor_text(&several(), look);
             let longest = text.lines().map(str::width).max();
@@ -124,6 +142,120 @@ fn no_line_is_longer_than_the_terminal_and_colour_only_where_there_is_one() {
         coloured.contains("\u{1b}[1mmedium  fair-server\u{1b}[0m\n"),
         "{coloured}"
     );
+}
+
+/// What to do comes before what was found, and what one step settles stands under it.
+#[test]
+fn the_first_steps_are_commands_of_each_system() {
+    let model = Verdict::Wrong(found("preempt", Of::Text("none".into())));
+    let stock = diagnosis(&[
+        (
+            "preempt-rt",
+            Verdict::Wrong(found("version", Of::Text("PREEMPT".into()))),
+        ),
+        ("preemption-model", model.clone()),
+        (
+            "governor",
+            Verdict::Wrong(found("governor", Of::Names(vec!["powersave".into()]))),
+        ),
+        (
+            "swappiness",
+            Verdict::Wrong(found("vm.swappiness", Of::Number(60))),
+        ),
+        (
+            "graphics",
+            Verdict::Wrong(found("cards", Of::Names(vec!["card0".into()]))),
+        ),
+    ]);
+    let empty = tempfile::tempdir().unwrap();
+    let nowhere = Machine::new(empty.path());
+    let steps = stock.first_steps(&nowhere, 3);
+    let text = doctor_text(
+        &stock,
+        Look {
+            all: false,
+            steps: &steps,
+            ..PLAIN
+        },
+    );
+    let expected = "\
+Do these first, in this order:
+1. Install a kernel with PREEMPT_RT (preempt-rt; settles preemption-model, too)
+   Debian:
+     sudo apt install linux-image-rt-$(dpkg --print-architecture)
+   Ubuntu:
+     sudo pro attach   # Ubuntu Pro is free for one's own few machines
+     sudo pro enable realtime-kernel   # LTS releases only
+   Raspberry Pi OS:
+     sudo apt install linux-image-rpi-v8-rt
+     test -e /boot/firmware/kernel8_rt.img && \\
+       printf '[all]\\nkernel=kernel8_rt.img\\n' | \\
+       sudo tee -a /boot/firmware/config.txt
+2. Keep the CPUs at full speed (governor)
+     echo performance | \\
+       sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor
+     # holds until the next boot; for good, boot with
+     # cpufreq.default_governor=performance
+3. Swap less (swappiness)
+     echo vm.swappiness=10 | \\
+       sudo tee -a /etc/sysctl.d/99-realtime.conf
+     sudo sysctl --system
+Then restart the machine (`sudo reboot`), and run `punctual doctor` again.
+";
+    assert!(text.contains(expected), "{text}");
+    assert!(text.contains("\nAlso wrong: graphics.\n"), "{text}");
+    // For sound the model weighs more than PREEMPT_RT, and is no part of it.
+    let sound = stock.weighed(Purpose::Audio);
+    let steps = sound.first_steps(&nowhere, 1);
+    assert_eq!(
+        (steps[0].check, &steps[0].settles[..]),
+        ("preemption-model", &[][..])
+    );
+    let text = doctor_text(
+        &sound,
+        Look {
+            purpose: Some(Purpose::Audio),
+            steps: &steps,
+            ..PLAIN
+        },
+    );
+    assert!(text.starts_with("Unfit for sound: found 2 high"), "{text}");
+    assert!(text.contains("\n  misses six periods in a row"), "{text}");
+}
+
+/// What to do first on a machine of which nothing is known.
+fn nowhere_steps(diagnosis: &Diagnosis) -> Vec<Step> {
+    let empty = tempfile::tempdir().unwrap();
+    diagnosis.first_steps(&Machine::new(empty.path()), 3)
+}
+
+/// A page has all that `--all` prints, and what strangers wrote is text there.
+#[test]
+fn a_page_has_the_steps_and_each_finding() {
+    let several = several();
+    let steps = nowhere_steps(&several);
+    let look = Look {
+        all: false,
+        steps: &steps,
+        ..PLAIN
+    };
+    let page = doctor_page(&several, look, Some(&trials()));
+    for one in &several.0 {
+        assert!(page.contains(one.check.id), "{}", one.check.id);
+    }
+    for said in [
+        "Doctor: Unfit for real-time work: found 1 fatal and 3 medium",
+        "<h2 id=\"c0\">Do these first, in this order</h2>",
+        "sudo apt install linux-image-rt-$(dpkg --print-architecture)",
+        "no such file",
+        "there is no swap",
+        "it buys this: of 5 seeds",
+    ] {
+        assert!(page.contains(said), "{said}: {page}");
+    }
+    assert!(!page.contains('\u{1b}'));
+    let none = doctor_page(&diagnosis(&[]), PLAIN, None);
+    assert!(!none.contains("<h2"), "{none}");
 }
 
 #[test]
@@ -223,7 +355,7 @@ fn what_an_option_buys_is_told_in_nanoseconds_and_what_is_chance_is_not() {
         text.contains("the worst without it (r1): not explained: no plugin\n"),
         "{text}"
     );
-    let json = doctor_json(&several(), &[], Some(&trials));
+    let json = doctor_json(&several(), None, &[], &[], Some(&trials));
     schema(&json).unwrap();
     assert_eq!(json["trials"][1]["verdict"]["verdict"], "lower");
     assert_eq!(json["trials"][0]["option"], "nothing=1");
@@ -283,8 +415,17 @@ fn schema(value: &Value) -> Result<(), String> {
 #[test]
 fn what_is_printed_is_what_the_schema_describes() {
     let here = examine(&Machine::new(Path::new("/")), &|_| true);
-    schema(&doctor_json(&here, &[], None)).unwrap();
-    let sound = doctor_json(&several(), &["smi".into()], None);
+    let machine = Machine::new(Path::new("/"));
+    let steps = here.first_steps(&machine, 3);
+    let audio = Some(Purpose::Audio);
+    schema(&doctor_json(&here, audio, &steps, &[], None)).unwrap();
+    let sound = doctor_json(
+        &several(),
+        None,
+        &nowhere_steps(&several()),
+        &["smi".into()],
+        None,
+    );
     schema(&sound).unwrap();
     assert_eq!(sound["verdict"], "unfit");
     assert_eq!(
@@ -308,6 +449,10 @@ fn what_is_printed_is_what_the_schema_describes() {
         ("/checks/0/severity", json!("grave")),
         ("/checks/0/source", json!("a forum")),
         ("/skipped", json!("smi")),
+        ("/purpose", json!("music")),
+        ("/steps/0/commands/0/system", json!("plan9")),
+        ("/steps/0/commands/0/lines", json!("sudo")),
+        ("/steps/0/reboot", json!(null)),
     ] {
         let mut broken = sound.clone();
         *broken.pointer_mut(path).unwrap() = wrong;

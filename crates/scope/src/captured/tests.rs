@@ -67,19 +67,15 @@ fn told_by(
     micros: i64,
     preemption: Preemptibility,
 ) -> Vec<Part> {
+    let nothing = nothing_captured();
     let capture = Capture {
         sample: Sample {
-            seq: 1,
-            at: Nanos(0),
             value: Nanos::from_micros(micros),
+            ..nothing.sample
         },
-        cpu: CpuId(0),
-        pid: OWN,
         tracer,
-        pause: Nanos(0),
-        lost: 0,
         events,
-        longest: None,
+        ..nothing
     };
     Timeline::new(&capture, span, preemption).unwrap().parts()
 }
@@ -276,4 +272,39 @@ fn a_switch_that_was_not_noted_is_where_others_were_seen_last() {
         (last.stage, last.from),
         (PathStage::Return, Nanos::from_micros(155))
     );
+}
+
+/// A ring that was overwritten, or written in a form that nobody reads, is no quiet machine.
+#[test]
+fn what_was_lost_of_a_capture_is_said() {
+    let why = |lost| {
+        let capture = Capture {
+            lost,
+            ..nothing_captured()
+        };
+        let told = Timeline::new(&capture, SampleSpan::Lateness, Preemptibility::Rt);
+        told.err().unwrap()
+    };
+    assert_eq!(why(0), "the tracer's ring held nothing of it");
+    assert_eq!(
+        why(2006),
+        "2006 events of it were lost or could not be read, and none is left"
+    );
+}
+
+fn nothing_captured() -> Capture {
+    Capture {
+        sample: Sample {
+            seq: 1,
+            at: Nanos(0),
+            value: Nanos::from_micros(10),
+        },
+        cpu: CpuId(0),
+        pid: OWN,
+        tracer: Tracer::Events,
+        pause: Nanos(0),
+        lost: 0,
+        events: Vec::new(),
+        longest: None,
+    }
 }

@@ -209,6 +209,20 @@ fn a_second_cause_is_told_beside_the_first() {
     assert_eq!((told.events, told.lost, told.unread), (7, 0, 0));
 }
 
+/// The same kernel's flags in a short excerpt: a late thread with its stack, and what followed.
+#[test]
+fn two_events_with_seven_flags_and_a_long_stack_are_read() {
+    let whole: &str = file!("timerlat-seven-flags");
+    let from = whole.find("     timerlat/6-79756").unwrap();
+    let to = whole.rfind("     timerlat/6-79756").unwrap();
+    let trace = punctual_formats::ftrace::read(&whole[from..to]);
+    assert_eq!((trace.events.len(), trace.lost, trace.unread), (2, 0, 0));
+    let stack = trace.events.iter().map(|event| event.stack.len());
+    assert_eq!(stack.max(), Some(32));
+    let told = one(&whole[from..to]);
+    assert_eq!((told.events, told.lost, told.unread), (2, 0, 0));
+}
+
 #[test]
 fn what_a_trace_does_not_tell_is_undecided_with_the_command_that_does() {
     for (text, why) in [

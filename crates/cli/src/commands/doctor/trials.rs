@@ -9,6 +9,7 @@ use punctual_model::recording::Sample;
 use punctual_model::{RecordingKey, Run};
 use punctual_report::doctor::{Tried, Why, tried};
 use punctual_report::gate::rule_of_each;
+use punctual_report::text::counted;
 
 use super::super::StoreArgs;
 use super::super::measure::MeasureArgs;
@@ -77,6 +78,13 @@ impl TrialArgs {
             .unwrap_or_else(|| STOCK_AND_RT[usize::from(is_rt)].to_owned());
         let groups = self.groups(diagnosis, &kernel);
         let count = groups.iter().map(|group| group.of.len()).sum();
+        if !self.quiet && count > 0 {
+            let options = counted(count, "option");
+            let minutes = counted(count, "minute");
+            say!(
+                "punctual: {options} to try in virtual time: some {minutes}, less what was measured before"
+            );
+        }
         let mut all = Vec::new();
         for group in &groups {
             match self.group(group, count)? {

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What to do first, as commands.
+
+use serde::Serialize;
+
+use crate::check::{Diagnosis, Finding, Value, Verdict};
+use crate::machine::Machine;
+
+/// A system, by the commands that it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum System {
+    /// Debian.
+    Debian,
+    /// Ubuntu.
+    Ubuntu,
+    /// Ubuntu on a Raspberry Pi.
+    UbuntuOnPi,
+    /// Raspberry Pi OS.
+    RaspberryPi,
+    /// Raspberry Pi OS of 32 bits.
+    #[serde(rename = "raspberry-pi-32")]
+    RaspberryPi32,
+    /// Another one, of which no commands are known.
+    Other,
+}
+
+impl System {
+    /// Those that are told of where it is not known which one a machine has.
+    pub const COMMON: [Self; 3] = [Self::Debian, Self::Ubuntu, Self::RaspberryPi];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Debian => "Debian",
+            Self::Ubuntu => "Ubuntu",
+            Self::UbuntuOnPi => "Ubuntu on a Raspberry Pi",
+            Self::RaspberryPi => "Raspberry Pi OS",
+            Self::RaspberryPi32 => "Raspberry Pi OS, 32 bits",
+            Self::Other => "this system",
+        }
+    }
+
+    /// What a machine runs, by `/etc/os-release`; `None` where that cannot be read.
+    pub fn of(machine: &Machine) -> Option<Self> {
+        let release = machine.text("/etc/os-release").ok()?;
+        let mut ids = release.lines().filter_map(|line| line.strip_prefix("ID="));
+        // Raspberry Pi OS of 64 bits calls itself Debian.
+        let is_pi_os = || {
+            let has_kernel = machine.release().is_ok_and(|name| name.contains("rpi-"));
+            has_kernel || machine.has("/etc/rpi-issue") == Ok(true)
+        };
+        let is_pi = || {
+            let model = machine.text("/proc/device-tree/model");
+            model.is_ok_and(|model| model.starts_with("Raspberry Pi"))
+        };
+        Some(match ids.next()?.trim_matches(['"', '\'']) {
+            "ubuntu" if is_pi() => Self::UbuntuOnPi,
+            "ubuntu" => Self::Ubuntu,
+            "raspbian" => Self::RaspberryPi32,
+            "debian" if is_pi_os() => Self::RaspberryPi,
+            "debian" => Self::Debian,
+            _ => Self::Other,
+        })
+    }
+
+    /// How boot arguments are set for good: files that GRUB's configuration, or the firmware of
+    /// a Raspberry Pi, reads.
+    fn boot(self, arguments: &str) -> Vec<String> {
+        match self {
+            Self::Debian | Self::Ubuntu => vec![
+                "echo 'GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT \\".to_owned(),
+                format!("  {arguments}\"' | \\"),
+                "  sudo tee -a /etc/default/grub.d/realtime.cfg".to_owned(),
+                "sudo update-grub".to_owned(),
+            ],
+            Self::UbuntuOnPi | Self::RaspberryPi | Self::RaspberryPi32 => vec![
+                format!("sudo sed -i '1s/$/ {arguments}/' \\"),
+                "  /boot/firmware/cmdline.txt".to_owned(),
+            ],
+            Self::Other => vec![
+                "# add to the kernel's command line, where the boot loader has it:".to_owned(),
+                format!("#   {arguments}"),
+            ],
+        }
+    }
+
+    fn rt_kernel(self) -> Vec<String> {
+        let commands: &[&str] = match self {
+            Self::Debian => &["sudo apt install linux-image-rt-$(dpkg --print-architecture)"],
+            Self::Ubuntu => &[
+                "sudo pro attach   # Ubuntu Pro is free for one's own few machines",
+                "sudo pro enable realtime-kernel   # LTS releases only",
+            ],
+            Self::UbuntuOnPi => &[
+                "sudo pro attach   # Ubuntu Pro is free for one's own few machines",
+                "sudo pro enable realtime-kernel --variant=raspi   # LTS releases only",
+            ],
+            // The firmware would boot nothing, were a file named that is not there.
+            Self::RaspberryPi => &[
+                "sudo apt install linux-image-rpi-v8-rt",
+                "test -e /boot/firmware/kernel8_rt.img && \\",
+                "  printf '[all]\\nkernel=kernel8_rt.img\\n' | \\",
+                "  sudo tee -a /boot/firmware/config.txt",
+            ],
+            Self::RaspberryPi32 => &[
+                "# linux-image-rpi-v8-rt is for 64 bits; for 32 bits look for one:",
+                "apt search linux-image-rpi",
+            ],
+            Self::Other => &["# install a kernel with PREEMPT_RT, often called rt or realtime"],
+        };
+        commands.iter().map(|line| (*line).to_owned()).collect()
+    }
+}
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// The check that it answers.
+    pub check: &'static str,
+    /// What it is, in a few words.
+    pub title: String,
+    /// The command lines on each system.
+    pub commands: Vec<(System, Vec<String>)>,
+    /// The checks that are settled by it, too.
+    pub settles: Vec<&'static str>,
+    /// Whether it holds from the next boot on.
+    pub reboot: bool,
+}
+
+impl Step {
+    /// The command lines, each with the systems that take them.
+    pub fn by_commands(&self) -> Vec<(Vec<System>, &[String])> {
+        let mut groups: Vec<(Vec<System>, &[String])> = Vec::new();
+        for (system, commands) in &self.commands {
+            match groups.iter_mut().find(|(_, own)| own == commands) {
+                Some((systems, _)) => systems.push(*system),
+                None => groups.push((vec![*system], commands)),
+            }
+        }
+        groups
+    }
+}
+
+/// What one thing settles, where it is wrong itself.
+const SETTLES: [(&str, &[&str]); 2] = [
+    ("preempt-rt", &["preemption-model", "threadirqs"]),
+    // `kernel.watchdog` is both of them.
+    ("lockup-detector", &["soft-watchdog", "nmi-watchdog"]),
+];
+
+impl Diagnosis {
+    /// The check that settles this one, which is wrong: it is wrong, too, and weighs more.
+    pub fn settled_by(&self, one: &Finding) -> Option<&'static str> {
+        let mut by = self.wrong().filter(|other| {
+            let mut pairs = SETTLES.iter();
+            other.severity > one.severity
+                && pairs.any(|(by, of)| *by == other.check.id && of.contains(&one.check.id))
+        });
+        by.next().map(|other| other.check.id)
+    }
+
+    /// The first things to do, the heaviest first, `most` of them: for the machine's own system
+    /// where it is known, else for each common one. What no command mends is not among them.
+    pub fn first_steps(&self, machine: &Machine, most: usize) -> Vec<Step> {
+        let systems: Vec<System> = match System::of(machine) {
+            Some(system) => vec![system],
+            None => System::COMMON.into(),
+        };
+        let online = machine.online().map_or(0, |cpus| cpus.len());
+        let open = self.wrong().filter(|one| self.settled_by(one).is_none());
+        let steps = open.filter_map(|one| {
+            let id = one.check.id;
+            let remedy = remedy(one, online)?;
+            let settled = self.wrong().filter(|own| self.settled_by(own) == Some(id));
+            let of = |system: &System| (*system, remedy.does.commands(*system));
+            Some(Step {
+                check: id,
+                title: remedy.title,
+                commands: systems.iter().map(of).collect(),
+                settles: settled.map(|own| own.check.id).collect(),
+                reboot: !matches!(remedy.does, Does::Now(_) | Does::Sysctl(_)),
+            })
+        });
+        steps.take(most).collect()
+    }
+}
+
+/// What mends something.
+struct Remedy {
+    title: String,
+    does: Does,
+}
+
+/// What is done.
+enum Does {
+    /// A kernel is installed.
+    RtKernel,
+    /// Boot arguments are set.
+    Boot(String),
+    /// Boot arguments are taken away.
+    Unboot(Vec<String>),
+    /// A setting is written, for good.
+    Sysctl(&'static str),
+    /// These command lines are run, the same on each system.
+    Now(&'static [&'static str]),
+}
+
+impl Does {
+    fn commands(&self, system: System) -> Vec<String> {
+        match self {
+            Self::RtKernel => system.rt_kernel(),
+            Self::Boot(arguments) => system.boot(arguments),
+            Self::Unboot(arguments) => {
+                let (file, then) = match system {
+                    System::Debian | System::Ubuntu => (
+                        "sudo nano /etc/default/grub",
+                        Some("sudo update-grub".to_owned()),
+                    ),
+                    System::UbuntuOnPi | System::RaspberryPi | System::RaspberryPi32 => {
+                        ("sudo nano /boot/firmware/cmdline.txt", None)
+                    }
+                    System::Other => ("# in the boot loader's settings", None),
+                };
+                // A stranger's text ends with its line.
+                let clean = |one: &String| one.replace(char::is_control, " ");
+                let remarks = arguments
+                    .iter()
+                    .map(|one| format!("# mend or remove: {}", clean(one)));
+                remarks.chain([file.to_owned()]).chain(then).collect()
+            }
+            Self::Sysctl(setting) => vec![
+                format!("echo {setting} | \\"),
+                "  sudo tee -a /etc/sysctl.d/99-realtime.conf".to_owned(),
+                "sudo sysctl --system".to_owned(),
+            ],
+            Self::Now(lines) => lines.iter().map(|line| (*line).to_owned()).collect(),
+        }
+    }
+}
+
+/// What mends that which was found; `None` where no command does.
+fn remedy(one: &Finding, online: usize) -> Option<Remedy> {
+    let boot = |arguments: &str| Does::Boot(arguments.to_owned());
+    let (title, does) = match one.check.id {
+        "preempt-rt" => ("Install a kernel with PREEMPT_RT", Does::RtKernel),
+        "preemption-model" => (
+            "Let the kernel be preempted (preempt=full)",
+            boot("preempt=full"),
+        ),
+        "threadirqs" => ("Handle interrupts in threads", boot("threadirqs")),
+        "governor" => ("Keep the CPUs at full speed", Does::Now(GOVERNOR)),
+        "rt-permission" => (
+            "Let this user start real-time threads",
+            Does::Now(PERMISSION),
+        ),
+        "lockup-detector" => (
+            "Turn the lockup detector off",
+            Does::Sysctl("kernel.watchdog=0"),
+        ),
+        "soft-watchdog" => (
+            "Turn the soft lockup detector off",
+            Does::Sysctl("kernel.soft_watchdog=0"),
+        ),
+        "nmi-watchdog" => (
+            "Turn the hard lockup detector off",
+            Does::Sysctl("kernel.nmi_watchdog=0"),
+        ),
+        "swappiness" => ("Swap less", Does::Sysctl("vm.swappiness=10")),
+        "vm-stat-interval" => (
+            "Gather statistics of memory more rarely",
+            Does::Sysctl("vm.stat_interval=10"),
+        ),
+        "timer-migration" => (
+            "Keep timers on their CPUs",
+            Does::Sysctl("kernel.timer_migration=0"),
+        ),
+        "rt-throttling" => (
+            "Lift the limit on real-time threads (one that spins then hangs its CPU)",
+            Does::Sysctl("kernel.sched_rt_runtime_us=-1"),
+        ),
+        "irqbalance" => (
+            "Stop irqbalance",
+            Does::Now(&["sudo systemctl disable --now irqbalance"]),
+        ),
+        "isolcpus" if online > 1 => (
+            "Leave half of the CPUs to the real-time work",
+            Does::Boot(isolation(online)),
+        ),
+        "skew-tick" => ("Spread the CPUs' ticks", boot("skew_tick=1")),
+        "rcu-normal" => (
+            "Keep RCU from interrupting other CPUs",
+            boot("rcupdate.rcu_normal_after_boot=1"),
+        ),
+        "no-hz" => ("Keep the tick on", boot("nohz=off")),
+        "transparent-huge-pages" => (
+            "Make no transparent huge pages",
+            boot("transparent_hugepage=never"),
+        ),
+        "harmful-arguments" | "unknown-arguments" | "contradicting-arguments" => {
+            let Verdict::Wrong(found) = &one.verdict else {
+                return None;
+            };
+            let arguments = match &found.value {
+                Value::Names(names) => names.clone(),
+                other => vec![other.to_string()],
+            };
+            ("Mend the boot arguments", Does::Unboot(arguments))
+        }
+        // What is gained by less security is its owner's to weigh.
+        _ => return None,
+    };
+    let title = title.to_owned();
+    Some(Remedy { title, does })
+}
+
+/// Until the next boot: what sets it for good differs by what else manages power.
+const GOVERNOR: &[&str] = &[
+    "echo performance | \\",
+    "  sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
+    "# holds until the next boot; for good, boot with",
+    "# cpufreq.default_governor=performance",
+];
+
+const PERMISSION: &[&str] = &[
+    "sudo groupadd -f realtime && sudo usermod -aG realtime \"$USER\"",
+    "printf '@realtime - rtprio 98\\n@realtime - memlock unlimited\\n' | \\",
+    "  sudo tee /etc/security/limits.d/99-realtime.conf",
+    "# then log in again",
+];
+
+/// The upper half is left to the work, the lower one to all else.
+fn isolation(online: usize) -> String {
+    let (first, last) = (online.div_ceil(2), online - 1);
+    let cpus = if first == last {
+        first.to_string()
+    } else {
+        format!("{first}-{last}")
+    };
+    format!("isolcpus=managed_irq,domain,{cpus}")
+}
+
+/// The boot arguments of a check's trial, where a step sets them: both must say the same.
+#[cfg(test)]
+pub(crate) fn of_trial(one: &Finding) -> Option<(String, String)> {
+    use crate::check::Trial;
+    let (Trial::Boot(tried) | Trial::Beside(tried)) = one.check.trial else {
+        return None;
+    };
+    let does = match remedy(one, 2)?.does {
+        Does::Boot(arguments) => arguments,
+        Does::Sysctl(setting) => format!("sysctl.{setting}"),
+        _ => return None,
+    };
+    Some((tried.to_owned(), does))
+}
