@@ -28,6 +28,9 @@ pub(crate) use text::{differs, why_text};
 /// The smallest change that matters, as a share of a median, where nobody says another.
 pub const TOLERANCE: f64 = 0.01;
 
+/// More seeds are not told one by one.
+const MOST_SEEDS: usize = 10;
+
 /// How something stands to its baseline; the worse, the greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
@@ -396,6 +399,11 @@ impl Gated {
     /// What was found, in one sentence.
     pub fn sentence(&self) -> String {
         let numbers = |seeds: &[u64]| {
+            if let [first, .., last] = seeds
+                && seeds.len() > MOST_SEEDS
+            {
+                return format!("{} seeds from {first} to {last}", seeds.len());
+            }
             let seeds: Vec<String> = seeds.iter().map(ToString::to_string).collect();
             let word = if seeds.len() == 1 { "seed" } else { "seeds" };
             format!("{word} {}", seeds.join(", "))
