@@ -36,10 +36,10 @@ impl Asked {
 
     /// One that stands for this share of all samples: the worst of all runs, or the one of
     /// their middle run.
-    pub fn of_share<'a>(
+    pub fn of_share(
         key: &RecordingKey,
         share: f64,
-        sides: [&mut dyn Iterator<Item = &'a Run>; 2],
+        sides: [&mut dyn Iterator<Item = &Run>; 2],
     ) -> Option<Self> {
         let [here, there] = sides.map(|runs| {
             let mut found = with_values(runs, key, share);

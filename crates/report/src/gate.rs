@@ -85,7 +85,7 @@ impl Gate {
 
     /// This look after an earlier one: what that has decided of a figure stands.
     #[must_use]
-    pub fn after(mut self, before: Self) -> Self {
+    pub fn after(mut self, before: &Self) -> Self {
         let is_decided = |figure: &Judged| figure.standing != Standing::Undecided;
         for one in &mut self.subjects {
             let earlier = before.subjects.iter();

@@ -156,7 +156,8 @@ pub fn short_names<T: AsRef<str>>(names: &[T], width: usize) -> Vec<String> {
         let same = |own: &Vec<&str>| own.len() > at + 1 && own.get(*at) == first;
         words.len() > 1 && words.iter().all(same)
     };
-    let common = (0..).take_while(is_common).count();
+    let most = words[0].len();
+    let common = (0..most).take_while(is_common).count();
     let short = words.iter().map(|own| {
         let rest = own[common..].join(" ");
         let sign = if common > 0 { "…" } else { "" };

@@ -139,7 +139,7 @@ pub fn plan_with(run: &Run, seed: u64) -> Result<Plan, Error> {
 pub struct Looks {
     begun: Instant,
     budget: Option<Duration>,
-    looks: i32,
+    made: i32,
     seeds: Vec<u64>,
 }
 
@@ -149,16 +149,16 @@ impl Looks {
         Self {
             begun: Instant::now(),
             budget,
-            looks: 0,
+            made: 0,
             seeds: seeds.to_vec(),
         }
     }
 
     /// The share of the level for the next look, which is made now.
     pub fn share(&mut self) -> f64 {
-        self.looks += 1;
+        self.made += 1;
         if self.budget.is_some() {
-            0.5_f64.powi(self.looks)
+            0.5_f64.powi(self.made)
         } else {
             1.0
         }

@@ -14,6 +14,7 @@ use crate::output;
 
 /// Text, JSON, KTAP or LAVA's signals on standard output; files beside.
 #[derive(Debug, Args)]
+#[expect(clippy::doc_markdown, reason = "a terminal shows these texts")]
 pub struct FormsArgs {
     /// Write a page (HTML, one file) with verdicts, stories and evidence to FILE
     #[arg(long, value_name = "FILE")]

@@ -192,7 +192,7 @@ impl Gate {
                 break;
             }
             let next = self.look(suite, subjects, runs, looks.share())?;
-            gate = next.after(gate);
+            gate = next.after(&gate);
         }
         Ok(Some(gate))
     }

@@ -57,7 +57,6 @@ more.";
 /// Judge runs by limits: fit, unfit or undecided, with reason and confidence
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-#[expect(clippy::doc_markdown, reason = "a terminal shows these texts")]
 pub struct Judge {
     /// Runs (r3 or 3; `last`); or a suite, which is measured first, with as many
     /// seeds as its limits need

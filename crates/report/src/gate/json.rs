@@ -44,7 +44,8 @@ struct Document<'a> {
 
 #[derive(Serialize)]
 struct Subject<'a> {
-    subject: &'a str,
+    #[serde(rename = "subject")]
+    name: &'a str,
     verdict: &'static str,
     sentence: String,
     before: About<'a>,
@@ -147,7 +148,7 @@ fn subject<'a>(gate: &'a Gate, one: &'a Gated) -> Subject<'a> {
     };
     let [before, after] = &one.sides;
     Subject {
-        subject: &one.subject,
+        name: &one.subject,
         verdict: one.standing.name(),
         sentence: one.sentence(),
         before: about(before),

@@ -280,15 +280,15 @@ fn equal_digests_say_nothing_of_what_was_not_measured() {
         |run| run.recordings.clear(),
     ];
     for (damage, number) in damages.iter().zip(1..) {
-        let damaged = || {
+        let after = || {
             let mut runs = runs(1..=5, "r", 100);
             runs.iter_mut().for_each(damage);
             runs
         };
-        let mut here = damaged();
+        let mut here = after();
         here.iter_mut()
             .for_each(|run| run.id = format!("n{}", run.seed));
-        let both = gate(&damaged(), &here);
+        let both = gate(&after(), &here);
         assert_eq!(
             both.standing(),
             Standing::Undecided,
