@@ -35,8 +35,8 @@ Examples:
   trace-cmd report | punctual explain -
 
 A trace from elsewhere is the text of the kernel's `trace` file (any tracer), of
-`trace-cmd report`, or what `rtla timerlat -a` prints; a mail that quotes it will
-do.
+`trace-cmd report`, or what `rtla timerlat -a` prints. A mail that
+quotes it will do.
 
 Exit status:
   0    explained
