@@ -102,6 +102,16 @@ fn explained(scratch: &Scratch, limits: &str) {
         assert!(page.contains(part), "{part}");
     }
     let sentence = answer["story"]["sentence"].as_str().unwrap();
+    // What a run is about is not for the command line to say.
+    for other in [
+        ["--kernel", "debian-6.12"],
+        ["--seeds", "1..50"],
+        ["--memory", "100"],
+        ["--samples", "9"],
+    ] {
+        let refused = scratch.run(&[&["judge", "r1", "--limits", limits], &other[..]].concat());
+        assert_eq!(refused.status, Some(2), "{other:?}: {}", refused.stdout);
+    }
     let told = scratch.run(&["judge", "r1", "--limits", limits, "--quiet"]);
     let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(

@@ -28,8 +28,18 @@ fn one_run(scratch: &Scratch) {
     scratch.measure(&[&suite(scratch)]);
 }
 
+/// What cannot be done.
 fn refused(ended: &Ended, words: &[&str]) {
-    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+    told(ended, 1, words);
+}
+
+/// What is asked for and is not there.
+fn not_there(ended: &Ended, words: &[&str]) {
+    told(ended, 2, words);
+}
+
+fn told(ended: &Ended, status: i32, words: &[&str]) {
+    assert_eq!(ended.status, Some(status), "{}", ended.stderr);
     for word in words {
         assert!(ended.stderr.contains(word), "{word}: {}", ended.stderr);
     }
@@ -67,9 +77,9 @@ fn what_cannot_be_repeated_is_said_and_nothing_is_lost() {
 
     // What there is not is told with what there is.
     let misspelt = scratch.run(&["explain", "r1", "--probe", "tmer"]);
-    refused(&misspelt, &["no recording with", "timer / idle"]);
+    not_there(&misspelt, &["no recording with", "timer / idle"]);
     let beyond = scratch.run(&["explain", "r1", "--sample", "20"]);
-    refused(&beyond, &["no such sample"]);
+    not_there(&beyond, &["no such sample"]);
 
     // All is still there, and can be explained.
     explain(&scratch, "r1");

@@ -241,14 +241,24 @@ pub struct Reply {
 impl Reply {
     /// Reads it.
     pub fn parse(bytes: &[u8]) -> Self {
-        let text = String::from_utf8_lossy(bytes);
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
+        let (head, body) = bytes.split_at(end.unwrap_or(bytes.len()));
+        let head = String::from_utf8_lossy(head);
         let status = head.split(' ').nth(1).and_then(|word| word.parse().ok());
-        Self {
+        let mut reply = Self {
             status: status.unwrap_or(0),
             head: head.to_lowercase(),
-            body: body.to_owned(),
-        }
+            body: String::new(),
+        };
+        let body = body.get(4..).unwrap_or_default();
+        let is_chunked = reply.header("transfer-encoding") == "chunked";
+        let body = if is_chunked {
+            joined(body)
+        } else {
+            body.to_owned()
+        };
+        reply.body = String::from_utf8_lossy(&body).into_owned();
+        reply
     }
 
     /// A header, in small letters; empty where there is none.
@@ -258,4 +268,20 @@ impl Reply {
             .find(|(own, _)| *own == name)
             .map_or("", |(_, value)| value.trim())
     }
+}
+
+/// The chunks of a body, up to the empty one (RFC 9112, 7.1).
+fn joined(mut chunked: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Some(end) = chunked.windows(2).position(|two| two == b"\r\n") {
+        let size = std::str::from_utf8(&chunked[..end]).unwrap_or_default();
+        let size = usize::from_str_radix(size, 16).unwrap_or(0);
+        let rest = &chunked[end + 2..];
+        if size == 0 || rest.len() < size + 2 {
+            break;
+        }
+        body.extend_from_slice(&rest[..size]);
+        chunked = &rest[size + 2..];
+    }
+    body
 }

@@ -239,7 +239,7 @@ fn restore(target: &Path) -> String {
             let said = String::from_utf8_lossy(&output.stderr);
             let lines = said.lines();
             let lines = lines.map(|line| line.trim_start_matches("punctual-target: "));
-            lines.map(|line| format!("; {line}")).collect()
+            lines.flat_map(|line| ["; ", line]).collect()
         }
         Err(error) => format!(
             "; its settings are not restored: {} restore: {error}",

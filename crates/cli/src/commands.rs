@@ -490,7 +490,7 @@ mod tests {
                 (None, '#') if word.is_empty() => break,
                 (None, '>' | '|' | ';') => break,
                 (None, ' ') => {
-                    words.extend(Some(std::mem::take(&mut word)).filter(|w| !w.is_empty()))
+                    words.extend(Some(std::mem::take(&mut word)).filter(|w| !w.is_empty()));
                 }
                 (_, c) => word.push(c),
             }

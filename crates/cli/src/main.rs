@@ -39,9 +39,13 @@ fn main() -> ExitCode {
 fn tell(error: &anyhow::Error) {
     let hint = hints::of_command(error);
     // A stranger's file may be quoted in it. What a build has said has lines of its own.
-    let causes = error.chain().map(|cause| match cause.is::<BuildError>() {
-        true => clean_lines(&cause.to_string()),
-        false => clean(&cause.to_string()),
+    let causes = error.chain().map(|cause| {
+        let of = if cause.is::<BuildError>() {
+            clean_lines
+        } else {
+            clean
+        };
+        of(&cause.to_string())
     });
     let causes: Vec<String> = causes.collect();
     let said = causes.join(": ");

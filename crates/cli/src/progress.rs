@@ -104,7 +104,7 @@ impl Progress {
     /// Shows an error, which is never kept quiet.
     pub fn complain(&self, message: &str) {
         // A reader that has gone, like `head`, is no error.
-        let message = clean_lines(&message.to_string());
+        let message = clean_lines(message);
         let show = || _ = writeln!(io::stderr(), "{message}");
         match &self.form {
             Form::Bars { bars, .. } => bars.suspend(show),

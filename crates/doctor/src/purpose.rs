@@ -62,11 +62,12 @@ impl Purpose {
             (Self::Audio, id) if NOT_FOR_AUDIO.contains(&id) => None,
             // Microseconds are lost by these, where a period has milliseconds.
             (Self::Audio, "preempt-rt" | "lockup-detector") => Some(Severity::Low),
-            (Self::Audio, "smi") => Some(Severity::Medium),
             // A tick that stops delays who sleeps, and leaves alone who computes.
             (Self::Control, "nohz-full") | (Self::Isolated, "no-hz") => None,
             (Self::Isolated, "isolcpus" | "workqueues" | "irqbalance") => Some(Severity::High),
-            (Self::Isolated, "nohz-full" | "rcu-nocbs") => Some(Severity::Medium),
+            (Self::Audio, "smi") | (Self::Isolated, "nohz-full" | "rcu-nocbs") => {
+                Some(Severity::Medium)
+            }
             _ => Some(check.severity),
         }
     }

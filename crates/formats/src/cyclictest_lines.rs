@@ -67,7 +67,7 @@ fn parse(line: &str) -> Option<ThreadLine> {
         Some(number)
     };
     let (index, tid) = (next("T:")?, next("(")?);
-    Some(ThreadLine {
+    let line = ThreadLine {
         index: index as usize,
         tid,
         priority: u8::try_from(next(") P:")?).ok()?,
@@ -77,7 +77,9 @@ fn parse(line: &str) -> Option<ThreadLine> {
         act: next("Act:")?,
         avg: next("Avg:")?,
         max: next("Max:")?,
-    })
+    };
+    // Digits behind a comma, or a unit, would be another number.
+    rest.trim().is_empty().then_some(line)
 }
 
 /// A value's line: thread, cycle, value.
@@ -155,6 +157,12 @@ mod tests {
             "{error}"
         );
         assert!(ThreadLine::read(1, &LINE[..60]).is_err());
+        for end in [",119", ".119 ms", " 119"] {
+            assert!(
+                ThreadLine::read(1, &format!("{LINE}{end}")).is_err(),
+                "{end}"
+            );
+        }
         assert!(ValueLine::read(1, "1:2").is_err() && ValueLine::read(1, "1:2:x").is_err());
     }
 }

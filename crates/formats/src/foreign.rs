@@ -393,17 +393,26 @@ fn check_line(counted: &Counted, line: &ThreadLine) -> Result<(), FormatError> {
     }
 }
 
+/// Whether a later line may be of the same measurement: nothing that was counted is lost.
+fn goes_on(before: &ThreadLine, line: &ThreadLine) -> bool {
+    before.tid == line.tid
+        && before.cycles <= line.cycles
+        && before.max <= line.max
+        && before.min >= line.min
+}
+
 /// The last line of each thread; a screen shows them again and again.
 fn thread_lines(text: &str) -> Result<Vec<ThreadLine>, FormatError> {
     let mut last: Vec<ThreadLine> = Vec::new();
     for (number, text) in (1..).zip(text.lines()) {
-        let Ok(line) = ThreadLine::read(number, text) else {
+        if !text.trim_start().starts_with("T:") {
             continue;
-        };
+        }
+        let line = ThreadLine::read(number, text)?;
         let known = last.iter_mut().find(|known| known.index == line.index);
         match known {
             None => last.push(line),
-            Some(known) if known.tid == line.tid && known.cycles <= line.cycles => *known = line,
+            Some(known) if goes_on(known, &line) => *known = line,
             Some(_) => {
                 let expected = "one result in a file (this is a second one: cut the file in two)";
                 return Err(FormatError::new(number, expected, text));

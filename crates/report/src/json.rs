@@ -252,7 +252,7 @@ fn between(recording: &Recording, all: &Quantiles) -> Option<Value> {
     let mean = mean.map(|(low, high)| [low.floor() as i64, high.ceil() as i64]);
     Some(json!({
         "mean": mean,
-        "quantiles": Map::from_iter(quantiles),
+        "quantiles": quantiles.collect::<Map<_, _>>(),
         "why": why,
     }))
 }

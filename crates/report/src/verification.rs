@@ -553,7 +553,7 @@ mod tests {
                     run.steps
                         .iter_mut()
                         .flat_map(|step| &mut step.work)
-                        .for_each(|one| one.span = Nanos(1))
+                        .for_each(|one| one.span = Nanos(1));
                 },
                 "the load",
             ),

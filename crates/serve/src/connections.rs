@@ -418,11 +418,11 @@ mod tests {
             let _silent = TcpStream::connect(listener.local_addr().unwrap()).await;
             let (stream, _) = listener.accept().await.unwrap();
             let mut stream = Impatient::new(stream, Duration::from_millis(50));
+            let piece = vec![0; PIECE];
             // What the sockets hold is taken; then nothing more, until patience ends.
             let refused = loop {
-                let write = |context: &mut Context<'_>| {
-                    Pin::new(&mut stream).poll_write(context, &[0; PIECE])
-                };
+                let write =
+                    |context: &mut Context<'_>| Pin::new(&mut stream).poll_write(context, &piece);
                 if let Err(error) = poll_fn(write).await {
                     break error;
                 }

@@ -69,6 +69,15 @@ fn fill(path: &Path, samples: &[i64]) {
     }
 }
 
+/// Ends the site when it goes out of scope.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 /// Does `work` while a site of these runs is served.
 fn served(samples: &[i64], limits: Limits, work: impl FnOnce(SocketAddr, &Path)) {
     let directory = TempDir::new().unwrap();
@@ -88,12 +97,6 @@ fn served(samples: &[i64], limits: Limits, work: impl FnOnce(SocketAddr, &Path))
                 send.send(address).unwrap();
             })
         });
-        struct Ends<'a>(&'a AtomicBool);
-        impl Drop for Ends<'_> {
-            fn drop(&mut self) {
-                self.0.store(true, Ordering::SeqCst);
-            }
-        }
         // Also where an assertion fails.
         let ends = Ends(&cancel);
         work(receive.recv().unwrap(), &path);

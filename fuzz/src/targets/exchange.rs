@@ -47,6 +47,12 @@ pub const EXPORT: Target = Target {
 
 /// The same run with so few samples that an input holds it.
 fn few_samples(mut run: Run) -> Run {
+    let steps = run.steps.iter().map(|step| {
+        let (probe, load) = (&step.probe, &step.load);
+        format!("\n[[step]]\nprobe = \"{probe}\"\nload = \"{load}\"\n")
+    });
+    let steps: String = steps.collect();
+    run.plan = format!("seed = {}\n{steps}", run.seed);
     for recording in &mut run.recordings {
         let mut recorder = Recorder::new(9);
         for number in 0..9 {

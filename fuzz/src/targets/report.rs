@@ -29,8 +29,8 @@ pub const REPORT: Target = Target {
     },
 };
 
-/// Samples of any value at any time, in eight bytes each; the first three are what a guest
-/// says beside them.
+/// Samples of any value at any time that a run may have, in eight bytes each; the first two are
+/// what a guest says beside them.
 pub const EXTREMES: Target = Target {
     name: "extremes",
     seeds: || {
@@ -44,7 +44,7 @@ pub const EXTREMES: Target = Target {
             .chunks_exact(8)
             .map(|bytes| i64::from_le_bytes(bytes.try_into().expect("eight bytes")))
             .collect();
-        let Some(([interval, missed, sum], samples)) = numbers.split_first_chunk() else {
+        let Some(([interval, missed], samples)) = numbers.split_first_chunk() else {
             return false;
         };
         let mut run = fixtures::run_without_samples("rt", 1);
@@ -62,16 +62,21 @@ pub const EXTREMES: Target = Target {
             interval: Some(Nanos(*interval)),
             missed: *missed as u64 % COUNT_MOST,
             warmup: *missed as u64 % COUNT_MOST,
-            sum: Nanos(*sum),
             ..recording(probe, samples, keep)
         });
         run.recordings = recordings.into();
         for (repetition, recording) in (1..).zip(&mut run.recordings) {
             recording.key.repetition = repetition;
-            assert_eq!(recording.contradiction(), None);
+            if recording.contradiction().is_some() {
+                // The interval is what moments made by chance seldom leave room for.
+                recording.interval = None;
+            }
         }
+        // The store and the stream refuse what contradicts itself.
+        run.recordings.retain(|one| one.contradiction().is_none());
+        let is_any = !run.recordings.is_empty();
         show(run);
-        true
+        is_any
     },
 };
 
@@ -79,7 +84,8 @@ fn recording(probe: &str, samples: &[i64], keep: usize) -> Recording {
     let pairs = samples.chunks_exact(2);
     let mut recorder = Recorder::new(keep.min(pairs.len()));
     for pair in pairs {
-        recorder.record(Nanos(pair[0]), Nanos(pair[1]));
+        // Moments and sums within their range: 73 years, and 2^56 ns of each of 32 samples.
+        recorder.record(Nanos(pair[0] % (1 << 61)), Nanos(pair[1] % (1 << 56)));
     }
     recorder.finish(RecordingKey::new(probe, "idle", "cpu0"))
 }

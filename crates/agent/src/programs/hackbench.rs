@@ -101,7 +101,7 @@ fn parse(arguments: &mut Parser) -> Result<Options> {
             Given::Short('f') | Given::Long("fds") => job.fds = count(arguments, "--fds")?,
             Given::Short('l') | Given::Long("loops") => job.loops = count(arguments, "--loops")?,
             Given::Short('s') | Given::Long("datasize") => {
-                job.size = count(arguments, "--datasize")?
+                job.size = count(arguments, "--datasize")?;
             }
             Given::Short('F') | Given::Long("fifo") => job.fifo = true,
             Given::Short('h') | Given::Long("help") => options.help = true,

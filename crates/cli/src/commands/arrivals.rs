@@ -129,13 +129,13 @@ pub fn of_run(store: &Store, run: &Run) -> Result<Option<Told>> {
 
 /// Keeps what was told beside its run.
 fn keep(store: &Store, run: &Run, told: &Told) -> Result<()> {
-    let story = Story {
+    let result = Story {
         made: punctual_runner::now(),
         told: told.text(WIDTH),
         json: serde_json::to_string(told)?,
     };
     // Whoever may only read still wants to be told.
-    if let Err(error) = store.add_story(&run.id, &story) {
+    if let Err(error) = store.add_story(&run.id, &result) {
         say!("the arrivals are not kept in the store: {error}");
     }
     Ok(())

@@ -188,6 +188,12 @@ impl Judge {
                 let wrong = "--budget is for a suite: runs that there are are judged as they are";
                 return Err(UsageError(wrong.into()).into());
             }
+            if let Some(option) = self.measure.first_demand() {
+                let wrong = format!(
+                    "{option} is for what is measured: runs that there are are judged as they are"
+                );
+                return Err(UsageError(wrong).into());
+            }
             let runs = self.measure.store.load(&self.what)?;
             let limits = limits_of(self.limits.as_deref(), &suite_of(&runs)?)?;
             let baselines = baselines(&self.measure.store, &self.baseline, &limits)?;

@@ -254,6 +254,32 @@ impl MeasureArgs {
         }
     }
 
+    /// The first option that says what is to be measured, where there is one: runs that there are
+    /// do not become others by it.
+    pub fn first_demand(&self) -> Option<&'static str> {
+        let is_scaled = !self.scale.words().is_empty();
+        let all = [
+            ("--bench", !matches!(self.bench, Bench::Virtual)),
+            ("--kernel", !self.kernel.is_empty()),
+            ("--kernel-version", self.kernel_version.is_some()),
+            ("--boot", !self.boot.is_empty()),
+            ("--subject", !self.subject.is_empty()),
+            ("--seed", self.seed.is_some()),
+            ("--seeds", self.seeds.is_some()),
+            ("--past", self.past.is_some()),
+            ("--scale, --samples or --duration", is_scaled),
+            ("--ns-per-insn", self.ns_per_insn.is_some()),
+            ("--memory", self.memory.is_some()),
+            ("--turn-us", self.turn_us.is_some()),
+            ("--hwlat", self.hwlat.is_some()),
+            ("--resume", self.resume),
+            ("--cold", self.cold),
+        ];
+        all.into_iter()
+            .find(|(_, is_given)| *is_given)
+            .map(|(option, _)| option)
+    }
+
     /// The seeds that are named, if any are.
     pub fn seeds_asked_for(&self) -> Option<Vec<u64>> {
         let one = || self.seed.map(|seed| vec![seed]);
