@@ -193,7 +193,8 @@ fn figures(is_idle: bool) -> [Figure; 5] {
             name: "min",
             ours: |recording| recording["min"].as_f64().unwrap(),
             theirs: |output| number(output, "# Min Latencies:"),
-            bound: Bound::NsOfLargest(100.0),
+            // Beside a load the shortest way of so few samples is a draw, too.
+            bound: Bound::NsOfLargest(200.0),
             tells: true,
         },
         Figure {
