@@ -88,8 +88,9 @@ impl Baseline {
         say!("baseline {name}: {}", ids.join(" "));
         for run in &runs {
             for absent in &run.unsupported {
-                let (id, probe, load) = (&run.id, &absent.probe, &absent.load);
-                say!("{id} has no {probe} / {load}: every gate will be undecided there");
+                let (id, step) = (&run.id, absent.step + 1);
+                let (probe, load) = (&absent.probe, &absent.load);
+                say!("{id} has no step {step} ({probe} / {load}): every gate is undecided there");
             }
         }
         Ok(())
