@@ -91,13 +91,15 @@ impl<'a> Evidence<'a> {
 }
 
 /// In real time no two recordings have the same samples: of two runs that have one in common
-/// the other is a copy, whatever else was left out of it.
+/// the other is a copy, whatever else was left out of it. Other programs count few values, and
+/// two files of theirs may well agree.
 fn each_once<'a>(
     all: impl Iterator<Item = (&'a Run, &'a Recording)>,
 ) -> Vec<(&'a Run, &'a Recording)> {
     let mut seen = BTreeSet::new();
     let mut is_new = |(run, recording): &(&Run, &Recording)| {
-        let is_told_apart = run.is_virtual() || recording.count == 0 || without(Mend::Copies);
+        let is_told_apart =
+            run.is_virtual() || run.is_imported() || recording.count == 0 || without(Mend::Copies);
         is_told_apart || seen.insert(digest(std::slice::from_ref(*recording), &[], &[]))
     };
     all.filter(|one| is_new(one)).collect()

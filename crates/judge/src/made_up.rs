@@ -14,7 +14,7 @@ use fastrand::Rng;
 use punctual_model::limit::{Bound, Demand, Figure, Limit, Reference};
 use punctual_model::machine::{HostMachine, VirtualMachine};
 use punctual_model::record::{Provenance, Unsupported};
-use punctual_model::run::{IMPORTED, Run, State};
+use punctual_model::run::{IMPORTED, IMPORTED_TEXT, Run, State};
 use punctual_model::{Fact, MachineRecord, Nanos, RecordingKey};
 
 use crate::judge::{Baselines, judge};
@@ -194,6 +194,13 @@ impl Maker {
             }
             // Copies under other names.
             2 => {
+                // Of a file, which was imported again and again.
+                let file = Fact::Text(format!("of {}", set[at].card.experiment));
+                let own = set[at].run.provenance.as_mut();
+                if let Some(found) = own.filter(|_| !is_virtual) {
+                    found.facts.insert(IMPORTED.into(), "first".into());
+                    found.facts.insert(IMPORTED_TEXT.into(), file);
+                }
                 for number in 0..self.random.u8(1..6) {
                     let mut copy = set[at].clone();
                     copy.run.id = format!("{}-copy-{number}", copy.run.id);

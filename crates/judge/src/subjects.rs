@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use punctual_model::digest::content;
 use punctual_model::{MachineRecord, Plan, Preemption, Run};
 
 use crate::mends::{Mend, without};
@@ -254,7 +255,7 @@ impl<'a> Subject<'a> {
             return;
         }
         self.remarks.push(if first.is_imported() {
-            format!("{id} holds what {first_id} does, to the last figure: it counts once")
+            format!("{id} is of the same file as {first_id}, or a copy of it: it counts once")
         } else {
             format!("{id} is the same run as {first_id}: it counts once")
         });
@@ -301,24 +302,36 @@ impl<'a> Subject<'a> {
         None
     }
 
-    /// Samples that are the same with another seed are seldom true.
+    /// Samples that are the same with another seed are seldom true, nor are the same figures in
+    /// another file.
     fn remark_equal_seeds(&mut self) {
         let mut seen: BTreeMap<&String, &Run> = BTreeMap::new();
         let mut pairs = BTreeSet::new();
         for one in self.runs.iter().filter(|one| has_samples(one.run)) {
-            let Some(digest) = one.digest.as_ref().filter(|_| one.run.is_virtual()) else {
+            let Some(digest) = one
+                .digest
+                .as_ref()
+                .filter(|_| one.run.is_virtual() || one.run.is_imported())
+            else {
                 continue;
             };
             match seen.get(digest) {
                 Some(first) => {
-                    pairs.insert((first.id.clone(), one.run.id.clone()));
+                    let is_imported = one.run.is_imported();
+                    pairs.insert((first.id.clone(), one.run.id.clone(), is_imported));
                 }
                 None => {
                     seen.insert(digest, one.run);
                 }
             }
         }
-        let told = |(first, other): (String, String)| {
+        let told = |(first, other, is_imported): (String, String, bool)| {
+            if is_imported {
+                return format!(
+                    "{first} and {other} have the same figures, and their files say otherwise \
+                     different things: they count as two"
+                );
+            }
             format!(
                 "{first} and {other} have other seeds and the same samples: punctual verify tells \
                  whether that is so"
@@ -335,6 +348,8 @@ enum Counted {
     Virtual(u64, Option<u64>, String),
     /// In real time no two runs have the same samples.
     Real(String),
+    /// Files of another program may have the same figures: what else they say tells them apart.
+    Imported(String),
     /// Where no event came, the time in which it was looked for is all that there is.
     Quiet(String, String, Option<String>),
 }
@@ -347,7 +362,9 @@ impl Counted {
             return None;
         }
         let digest = digest.chars().filter(|_| !without(Mend::Digest)).collect();
-        Some(if run.is_virtual() {
+        Some(if run.is_imported() {
+            Self::Imported(content(run))
+        } else if run.is_virtual() {
             Self::Virtual(run.seed, past, digest)
         } else if has_samples(run) {
             Self::Real(digest)

@@ -115,6 +115,10 @@ pub struct Request {
 /// file that it is from.
 pub const IMPORTED: &str = "imported sha256";
 
+/// The fact beside it that is the same for all copies of the file: the SHA-256 of its letters
+/// and digits. White space, ends of lines and a mail's quotation marks are none of it.
+pub const IMPORTED_TEXT: &str = "imported text sha256";
+
 /// One suite on one subject.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
@@ -215,6 +219,13 @@ impl Run {
     pub fn is_imported(&self) -> bool {
         let facts = self.provenance.as_ref().map(|found| &found.facts);
         facts.is_some_and(|facts| facts.contains_key(IMPORTED))
+    }
+
+    /// What tells the file of another program from others, but not from its copies; `None` where
+    /// that was not noted.
+    pub fn imported_text(&self) -> Option<&str> {
+        let facts = &self.provenance.as_ref()?.facts;
+        facts.get(IMPORTED_TEXT)?.text()
     }
 
     /// Whether everything that was asked for was measured.

@@ -11,7 +11,7 @@ use punctual_model::finding::{Fact, Facts};
 use punctual_model::machine::HostMachine;
 use punctual_model::record::Provenance;
 use punctual_model::recording::{DISTRIBUTION, MEAN_WITHIN, MISSED};
-use punctual_model::run::{IMPORTED, Request, Run, State, Subject};
+use punctual_model::run::{IMPORTED, IMPORTED_TEXT, Request, Run, State, Subject};
 use punctual_model::{MachineRecord, Nanos, Preemption, Recorder, Recording, RecordingKey};
 
 /// The probe that measures the same: how late a thread is that a timer wakes up.
@@ -95,7 +95,19 @@ pub fn import(name: &str, content: &[u8], told: &Told) -> Result<Run, ImportErro
         recordings.push(recording);
     }
     let sha256 = checksum::of_bytes(content);
-    Ok(run(name, &sha256, &foreign, told, recordings))
+    let mut run = run(name, &sha256, &foreign, told, recordings);
+    let facts = run.provenance.as_mut().map(|found| &mut found.facts);
+    let text = Fact::Text(text_sha256(content));
+    facts.and_then(|facts| facts.insert(IMPORTED_TEXT.to_owned(), text));
+    Ok(run)
+}
+
+/// What all copies of a file have in common: its letters and digits. White space, ends of lines,
+/// encodings and quotation marks are what they gather on their way.
+fn text_sha256(content: &[u8]) -> String {
+    let is_said = |byte: &u8| byte.is_ascii_alphanumeric();
+    let said: Vec<u8> = content.iter().copied().filter(is_said).collect();
+    checksum::of_bytes(&said)
 }
 
 /// A recording of what was counted: each value as it is written, rounded down to its unit.

@@ -558,3 +558,19 @@ fn other_machines_and_kernels_are_other_subjects() {
     let own = [&local, &again].map(|text| read("x", text.as_bytes()).unwrap().subject);
     assert_ne!(own[0], own[1]);
 }
+
+#[test]
+fn copies_of_a_file_are_known_by_what_they_say() {
+    let sound = "# run 1\n# Histogram\n000007 000003\n# Min Latencies: 00007\n\
+        # Avg Latencies: 00007\n# Max Latencies: 00007\n# Histogram Overflows: 00000\n";
+    let text = |content: &str| {
+        let run = import("c.hist", content.as_bytes(), &Told::default()).unwrap();
+        run.imported_text().unwrap().to_owned()
+    };
+    let quoted: String = sound.lines().map(|line| format!("> {line}\r\n")).collect();
+    for copy in [format!("{sound}\n\n"), quoted, format!("\u{feff}{sound}")] {
+        assert_eq!(text(&copy), text(sound), "{copy}");
+    }
+    assert_ne!(text(&sound.replace("run 1", "run 2")), text(sound));
+    assert_ne!(text(&sound.replace("000003", "000004")), text(sound));
+}

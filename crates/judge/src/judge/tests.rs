@@ -424,7 +424,14 @@ fn imported(bins: &[(i64, i64, u64)]) -> Vec<Run> {
             own.extremes = Some((least.min(low), most.max(high)));
         }
         own.interval = Some(synthetic::INTERVAL);
-        let facts = [(punctual_model::run::IMPORTED.to_owned(), Fact::Flag(true))];
+        // Files with the same figures that say otherwise different things.
+        let facts = [
+            (punctual_model::run::IMPORTED.to_owned(), Fact::Flag(true)),
+            (
+                punctual_model::run::IMPORTED_TEXT.to_owned(),
+                Fact::Text(format!("run {seed}")),
+            ),
+        ];
         run.provenance = Some(Provenance {
             release: String::new(),
             version: String::new(),
@@ -743,4 +750,33 @@ fn a_copy_from_which_another_step_was_left_out_adds_nothing() {
     let named = format!("{WORST}\nvariant = \"cpu0\"");
     let answer = only(&named, &runs);
     assert_eq!((answer.runs, answer.fitness), (4, Fitness::Undecided));
+}
+
+#[test]
+fn a_file_counts_once_and_another_with_the_same_figures_counts_too() {
+    let five = imported(&[(5_000, 5_000, 900), (9_000, 9_000, 100)]);
+    let told = |runs: &[Run]| {
+        let judgement = judge(&limits(WORST), runs, &Baselines::new()).unwrap();
+        (
+            judgement.fitness(),
+            judgement.answers[0].runs,
+            judgement.remarks,
+        )
+    };
+    let (fitness, runs, remarks) = told(&five);
+    assert_eq!((fitness, runs, remarks.len()), (Fitness::Fit, 5, 4));
+    assert!(remarks[0].contains("have the same figures"), "{remarks:?}");
+    // Under five names, with other white space, imported five times.
+    let mut copies = vec![five[0].clone(); 5];
+    for (copy, number) in copies.iter_mut().zip(1..) {
+        (copy.id, copy.seed) = (format!("copy-{number}"), number);
+        let facts = &mut copy.provenance.as_mut().unwrap().facts;
+        facts.insert(
+            punctual_model::run::IMPORTED.to_owned(),
+            number.to_string().into(),
+        );
+    }
+    let (fitness, runs, remarks) = told(&copies);
+    assert_eq!((fitness, runs, remarks.len()), (Fitness::Undecided, 1, 4));
+    assert!(remarks[0].contains("it counts once"), "{remarks:?}");
 }
