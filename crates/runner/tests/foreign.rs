@@ -567,7 +567,7 @@ fn copies_of_a_file_are_known_by_what_they_say() {
         let run = import("c.hist", content.as_bytes(), &Told::default()).unwrap();
         run.imported_text().unwrap().to_owned()
     };
-    let quoted: String = sound.lines().map(|line| format!("> {line}\r\n")).collect();
+    let quoted = format!("> {}", sound.replace('\n', "\r\n> "));
     for copy in [format!("{sound}\n\n"), quoted, format!("\u{feff}{sound}")] {
         assert_eq!(text(&copy), text(sound), "{copy}");
     }
