@@ -3,12 +3,13 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
+use std::process::Command;
 
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use punctual_model::digest::sha256;
-use punctual_tests::{Scratch, assert_has};
+use punctual_tests::{Ended, Scratch, assert_has, markdown, programs};
 use serde_json::Value;
 
 const SUITE: &str = "[[step]]\nprobe = \"timer\"\nsamples = 60\n";
@@ -37,6 +38,20 @@ fn lines(path: &str) -> String {
     text
 }
 
+/// What the document's example prints, which reads the runs r1 and r2 as a table.
+fn example_in_python(scratch: &Scratch) -> String {
+    let document = fs::read_to_string(markdown::root().join("docs/json.md")).expect("it");
+    let (_, example) = document.split_once("```python\n").expect("an example");
+    let (example, _) = example.split_once("```").expect("its end");
+    let mut python = Command::new("python3");
+    scratch.prepare(&mut python);
+    let path = std::env::var("PATH").expect("PATH");
+    python.env("PATH", format!("{}:{path}", programs().display()));
+    let ended = Ended::of(python.args(["-c", example]));
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    ended.stdout
+}
+
 /// A file of these lines whose checksum is right.
 fn forge(scratch: &Scratch, name: &str, lines: &str) -> String {
     let body: String = lines
@@ -56,6 +71,15 @@ fn what_is_exported_is_imported_once_and_verified_by_repeating_it() {
     let scratch = Scratch::new();
     let suite = scratch.suite("short", &["rt"], SUITE);
     let measured = scratch.measure(&[&suite, "--seeds", "1..2"]);
+    let worst = |run: &Value| {
+        run["recordings"][0]["max"]
+            .as_i64()
+            .expect("a worst sample")
+    };
+    let worst = measured.iter().map(worst).max().expect("runs") as f64 / 1_000.0;
+    let table = example_in_python(&scratch);
+    assert_has(&table, &[&format!("rt timer idle cpu0 {worst:.2} µs at ")]);
+
     let file = scratch.path("a.punctual").display().to_string();
     let ended = scratch.run(&["export", "r1", "r2", "r1", "-o", &file]);
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);

@@ -128,7 +128,7 @@ fn the_same_runs_are_shown_alike_to_the_last_byte() {
         &[&["show", "--json", "--raw"], &all[..]].concat(),
         &[&["show"], &all[..4]].concat(),
         &["show", "r5", "--console"],
-        &["compare", "r1", "r3", "--json"],
+        &["compare", "r1", "r2", "--json"],
         &["baseline", "list"],
         &["baseline", "list", "--json"],
         &["show", "last", "--json"],

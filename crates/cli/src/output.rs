@@ -29,8 +29,13 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Writes text to standard output as it is. A reader that has gone, like `head`, is no error.
 pub fn print_exactly(text: &str) -> Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    print_lines(|out| out.write_all(text.as_bytes()))
+}
+
+/// Prints what is written, however much it is. A reader that has gone, like `head`, is no error.
+pub fn print_lines(write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> Result<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(error).context("standard output")
         }

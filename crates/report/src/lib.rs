@@ -11,6 +11,7 @@ pub mod bisect;
 pub mod block;
 pub mod campaign;
 pub mod compare;
+pub mod csv;
 pub mod doctor;
 pub mod extremes;
 mod figure;

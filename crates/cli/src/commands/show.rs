@@ -5,8 +5,9 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{ArgGroup, Args};
 use punctual_model::Run;
+use punctual_report::csv::{write_figures_csv, write_samples_csv};
 use punctual_report::scope::arrivals::Figure;
 use serde_json::Value;
 
@@ -20,11 +21,13 @@ Examples:
   punctual show r3
   punctual show r1 r2 r3 r4 --report four.html
   punctual show r3 --json --raw | jq '.runs[0].recordings[0].samples'
+  punctual show r1 r2 r3 --csv > figures.csv
+  punctual show r3 --csv --raw > samples.csv
   punctual show r3 --console";
 
-/// Show runs: as a table, as JSON, as a page, or their consoles
+/// Show runs: as a table, as JSON or CSV, as a page, or their consoles
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, group = ArgGroup::new("form").args(["json", "csv"]))]
 pub struct Show {
     /// The runs: r3 or 3; `last`, or none at all, is the newest one
     #[arg(value_name = "RUN")]
@@ -32,8 +35,11 @@ pub struct Show {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// With --json: all samples too
-    #[arg(long, requires = "json")]
+    /// Print a table for other programs: a line for each recording, its figures in nanoseconds
+    #[arg(long, conflicts_with_all = ["json", "console"])]
+    csv: bool,
+    /// With --json or --csv: all samples
+    #[arg(long, requires = "form")]
     raw: bool,
     /// Print what the subjects' consoles showed
     #[arg(long, conflicts_with = "json")]
@@ -58,6 +64,11 @@ impl Show {
             let mut json = punctual_report::runs_json(&runs, self.raw);
             self.add_arrivals(&mut json, &runs)?;
             output::print_json(&json)?;
+        } else if self.csv {
+            output::print_lines(|out| match self.raw {
+                true => write_samples_csv(&runs, out),
+                false => write_figures_csv(&runs, out),
+            })?;
         } else if self.console {
             let consoles: Vec<&str> = runs.iter().map(|run| run.console.as_str()).collect();
             let consoles = consoles.join("\n");

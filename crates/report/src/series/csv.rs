@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use super::Line;
+use crate::csv::quoted;
 
 /// One line of text for each figure of each run: RFC 4180, times in nanoseconds.
 pub fn series_csv(lines: &[Line]) -> String {
@@ -30,12 +31,4 @@ pub fn series_csv(lines: &[Line]) -> String {
         }
     }
     text
-}
-
-/// In quotation marks, where it holds what separates.
-fn quoted(word: &str) -> String {
-    if word.contains([',', '"', '\n', '\r']) {
-        return format!("\"{}\"", word.replace('"', "\"\""));
-    }
-    word.to_owned()
 }

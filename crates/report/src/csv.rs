@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs as tables for other programs: RFC 4180, times in whole nanoseconds. A field is empty where
+//! nothing is known of it.
+
+use std::io::{self, Write};
+use std::iter;
+
+use punctual_model::{Nanos, Quantiles, Recording, Run};
+
+use crate::stats::supports;
+use crate::text::clean;
+
+/// What stands first in each line of both tables.
+const KEY: &str = "run,subject,seed,probe,load,variant,repetition";
+
+/// The quantiles of [`write_figures_csv`], with the names of their columns.
+const QUANTILES: [(&str, f64); 4] = [
+    ("median_ns", 0.5),
+    ("p99_ns", 0.99),
+    ("p99.9_ns", 0.999),
+    ("p99.99_ns", 0.9999),
+];
+
+/// Writes a line for each recording of the runs, with its figures.
+///
+/// # Errors
+/// Those of the writer.
+pub fn write_figures_csv(runs: &[Run], out: &mut dyn Write) -> io::Result<()> {
+    let quantiles = QUANTILES.map(|(name, _)| name).join(",");
+    writeln!(
+        out,
+        "{KEY},count,missed,min_ns,mean_ns,{quantiles},max_ns,digest"
+    )?;
+    for (run, recording) in recordings(runs) {
+        let all = Quantiles::of(iter::once(recording));
+        let quantile = |q| supports(recording.count, q).then(|| all.at(q)).flatten();
+        let missed = recording.missed_periods();
+        write!(out, "{},{}", key(run, recording), recording.count)?;
+        write!(
+            out,
+            ",{}",
+            missed.map(|n| n.to_string()).unwrap_or_default()
+        )?;
+        write!(out, ",{},{}", ns(recording.min()), ns(recording.mean()))?;
+        for (_, q) in QUANTILES {
+            write!(out, ",{}", ns(quantile(q)))?;
+        }
+        let digest = run.digest().unwrap_or_default();
+        writeln!(out, ",{},{digest}", ns(recording.max()))?;
+    }
+    Ok(())
+}
+
+/// Writes a line for each sample of the runs. Of a recording whose samples were not all kept it
+/// writes the bins of the histogram: without a moment, each with its two edges and its count.
+///
+/// # Errors
+/// Those of the writer.
+pub fn write_samples_csv(runs: &[Run], out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{KEY},at_ns,low_ns,high_ns,count")?;
+    for (run, recording) in recordings(runs) {
+        let key = key(run, recording);
+        if recording.is_complete() {
+            for one in recording.samples.iter() {
+                writeln!(out, "{key},{},{1},{1},1", one.at.0, one.value.0)?;
+            }
+            continue;
+        }
+        let histogram = &recording.histogram;
+        // Without an edge on the side on which the histogram ends.
+        if histogram.negative() > 0 {
+            writeln!(out, "{key},,,-1,{}", histogram.negative())?;
+        }
+        for bin in histogram.bins() {
+            writeln!(out, "{key},,{},{},{}", bin.low.0, bin.high.0, bin.count)?;
+        }
+        if histogram.overflow() > 0 {
+            writeln!(out, "{key},,,,{}", histogram.overflow())?;
+        }
+    }
+    Ok(())
+}
+
+fn recordings(runs: &[Run]) -> impl Iterator<Item = (&Run, &Recording)> {
+    let of = |run| iter::repeat(run);
+    runs.iter()
+        .flat_map(move |run| of(run).zip(&run.recordings))
+}
+
+fn key(run: &Run, recording: &Recording) -> String {
+    let key = &recording.key;
+    let words = [&run.id, &run.subject.name]
+        .map(|word| quoted(word))
+        .join(",");
+    // In real time there is none.
+    let seed = run
+        .clock()
+        .map(|_| run.seed.to_string())
+        .unwrap_or_default();
+    let [probe, load, variant] = [&key.probe, &key.load, &key.variant].map(|word| quoted(word));
+    format!("{words},{seed},{probe},{load},{variant},{}", key.repetition)
+}
+
+fn ns(time: Option<Nanos>) -> String {
+    time.map(|time| time.0.to_string()).unwrap_or_default()
+}
+
+/// A field of a table: in quotation marks where it holds what separates, and without what
+/// commands a terminal.
+pub fn quoted(word: &str) -> String {
+    let word = clean(word);
+    if word.contains([',', '"', '\n', '\r']) {
+        return format!("\"{}\"", word.replace('"', "\"\""));
+    }
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    fn lines(
+        write: impl Fn(&[Run], &mut dyn Write) -> io::Result<()>,
+        runs: &[Run],
+    ) -> Vec<String> {
+        let mut out = Vec::new();
+        write(runs, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_line_for_each_recording_with_nothing_where_nothing_is_known() {
+        let run = fixtures::run("rt", 1);
+        let digest = run.digest().unwrap();
+        let lines = lines(write_figures_csv, &[run.clone()]);
+        assert_eq!(lines.len(), 1 + run.recordings.len());
+        let (names, stress) = (lines[0].split(','), lines[2].split(','));
+        let stress: Vec<(&str, &str)> = names.zip(stress).collect();
+        let value = |name| stress.iter().find(|(one, _)| *one == name).unwrap().1;
+        assert_eq!(["run", "seed", "load"].map(value), ["rt-1", "1", "stress"]);
+        assert_eq!(value("max_ns"), "8070");
+        assert_eq!(value("digest"), digest);
+        assert!(value("p99.9_ns").parse::<i64>().is_ok());
+        // Ten samples say nothing of one in ten thousand.
+        assert!(lines[3].contains(",,"), "{}", lines[3]);
+    }
+
+    #[test]
+    fn a_line_for_each_sample_or_for_each_bin() {
+        let whole = fixtures::run("rt", 1);
+        let kept = lines(write_samples_csv, &[whole.clone()]);
+        let count: u64 = whole.recordings.iter().map(|one| one.count).sum();
+        assert_eq!(kept.len() as u64, 1 + count);
+        let counted = lines(write_samples_csv, &[fixtures::run_without_samples("rt", 1)]);
+        assert!(counted.len() < kept.len());
+        let in_bins = counted[1..].iter();
+        let in_bins = in_bins.map(|line| line.rsplit(',').next().unwrap().parse::<u64>().unwrap());
+        assert_eq!(in_bins.sum::<u64>(), count);
+    }
+
+    #[test]
+    fn a_field_is_one_field_whatever_is_in_it() {
+        assert_eq!(quoted("a, \"b\""), "\"a, \"\"b\"\"\"");
+        assert_eq!(quoted("\u{1b}[2Ja"), " [2Ja");
+    }
+}
