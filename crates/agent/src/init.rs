@@ -9,7 +9,7 @@ use punctual_model::{Facts, Plan, Record};
 
 use crate::stream::{Records as _, Stream};
 use crate::sys::{mount, net, process};
-use crate::{ageing, cpus, disk, guest, session};
+use crate::{ageing, cpus, disk, guest, network, session};
 
 /// Where the bench puts the modules that are to be loaded, named in load order.
 const MODULES: &str = "/lib/modules/punctual";
@@ -109,6 +109,7 @@ fn measure() -> io::Result<()> {
 
 /// The plan, when the guest has lived for a while and all of its CPUs are there; and facts.
 fn prepared() -> Result<(Plan, Facts), String> {
+    network::set_up();
     let plan = guest::plan()?;
     let mut facts = facts();
     let aged = ageing::age(plan.past.unwrap_or(plan.seed));

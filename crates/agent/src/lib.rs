@@ -25,6 +25,7 @@ pub mod hwlat;
 pub mod init;
 pub mod linear_fit;
 pub mod loads;
+pub mod network;
 pub mod phases;
 pub mod probes;
 pub mod programs;

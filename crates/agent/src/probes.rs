@@ -54,6 +54,7 @@ probes! {
     inversion,
     eventfd,
     wake,
+    packet,
     migrate,
     hackbench,
     image,

@@ -147,6 +147,7 @@ impl VirtualBench {
             cmdline: machine.cmdline.clone(),
             memory_mib: machine.memory_mib,
             cpus: machine.cpus,
+            network: machine.network,
             turn_us: (machine.cpus > 1).then_some((machine.turn.0 / 1_000) as u32),
             ns_per_insn: machine.ns_per_insn,
             qemu: self.qemu.version.clone(),

@@ -12,13 +12,10 @@
 //!
 //! What was fetched is kept by the kernel's release: `CACHE/disk/RELEASE/null_blk.ko`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::apt::{self, Candidate, Lists};
-use crate::error::{KernelError, at};
-use crate::paths::Lock;
-use crate::{Kernel, Package};
+use crate::error::KernelError;
+use crate::{Kernel, packaged};
 
 /// How long `/dev/nullb0` takes for a request: with the 128 KiB that the kernel reads ahead in
 /// one, 50 MiB/s, as a disk of 2005.
@@ -70,14 +67,8 @@ pub fn modules(
         let text = "it is no kernel of Debian's, nor one that `punctual kernel build` made";
         not_at_hand(kernel, text)
     })?;
-    let (base, release) = (cache.join("disk"), &kernel.release);
-    let lock = base.join(format!("{release}.lock"));
-    let _lock = Lock::acquire(&lock).map_err(at(&lock))?;
-    let place = base.join(release);
-    if !place.is_dir() {
-        progress(&format!("{}: fetching the disk's modules", kernel.id));
-        fetch(cache, &place, kernel, package)?;
-    }
+    let names = modules_of_disk().map(|(name, _)| name);
+    let place = packaged::modules(cache, "disk", kernel, package, &names, progress)?;
     let module = |(name, parameters)| DiskModule {
         path: place.join(format!("{name}.ko")),
         parameters,
@@ -123,42 +114,4 @@ fn of_build(kernel: &Kernel, directory: &Path) -> Result<Vec<DiskModule>, Kernel
         parameters,
     });
     Ok(all.into_iter().filter(|one| one.path.is_file()).collect())
-}
-
-fn fetch(
-    cache: &Path,
-    place: &Path,
-    kernel: &Kernel,
-    package: &Package,
-) -> Result<(), KernelError> {
-    let lists = Lists::of(cache, kernel.architecture, &kernel.suites);
-    let base = cache.join("disk");
-    let work = tempfile::tempdir_in(&base).map_err(at(&base))?;
-    let candidate = package_of_modules(&lists, kernel, package)?;
-    let deb = apt::download(&lists, &candidate, work.path())?;
-    let modules = work.path().join("modules");
-    fs::create_dir(&modules).map_err(at(&modules))?;
-    let names = modules_of_disk().map(|(name, _)| name);
-    apt::unpack_modules(&deb, &kernel.release, &names, &modules)?;
-    fs::rename(&modules, place).map_err(at(place))
-}
-
-/// From Linux 7.2 on the modules are in a package of their own.
-fn package_of_modules(
-    lists: &Lists,
-    kernel: &Kernel,
-    package: &Package,
-) -> Result<Candidate, KernelError> {
-    if package.name.starts_with("linux-binary-") {
-        return Ok(apt::resolve_name(
-            lists,
-            &format!("linux-modules-{}", kernel.release),
-        )?);
-    }
-    Ok(Candidate {
-        package: package.name.clone(),
-        version: package.version.clone(),
-        sha256: package.sha256.clone(),
-        size: 0,
-    })
 }

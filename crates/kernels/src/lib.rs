@@ -24,6 +24,8 @@ pub mod image;
 pub mod initramfs;
 pub mod kmod;
 mod module;
+pub mod network;
+mod packaged;
 pub mod paths;
 mod record;
 mod source;

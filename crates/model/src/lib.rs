@@ -21,6 +21,7 @@ pub mod histogram;
 pub mod key;
 pub mod limit;
 pub mod machine;
+pub mod network;
 pub mod plan;
 pub mod pool;
 pub mod probe;

@@ -5,6 +5,8 @@ use std::fmt::{self, Display, Formatter};
 
 use serde::{Deserialize, Serialize};
 
+use crate::network::Card;
+
 /// The machine that a run was made on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "bench", rename_all = "kebab-case")]
@@ -36,6 +38,9 @@ pub struct VirtualMachine {
     /// turn, in microseconds of virtual time; `None` with one CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_us: Option<u32>,
+    /// The two cards of its wire; `None` without a network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Card>,
     /// Nanoseconds of virtual time per instruction.
     pub ns_per_insn: u32,
     /// What QEMU says that it is.

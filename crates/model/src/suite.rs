@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use crate::aim::Aim;
 use crate::limit::Limit;
+use crate::network::{self, Card};
 use crate::plan::{IDLE, Load, Plan, Step};
 
 /// A suite, as its TOML file tells it.
@@ -25,6 +26,14 @@ pub struct Suite {
     /// How many CPUs a virtual subject gets: 1 to 8.
     #[serde(default = "one")]
     pub cpus: NonZeroU32,
+    /// The cards of a virtual subject's wire; none: it has no network. Written `true` (e1000e)
+    /// or as a card's name.
+    #[serde(
+        default,
+        deserialize_with = "network::of_suite",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub network: Option<Card>,
     /// How many runs each virtual subject has where the caller names no seed: those with the
     /// seeds from 1 on.
     #[serde(default = "one")]
@@ -166,6 +175,26 @@ mod tests {
     fn a_suite_without_steps_is_refused() {
         let text = "name = \"s\"\nsummary = \"\"\nstep = []\n";
         assert!(matches!(Suite::parse(text), Err(SuiteError::Empty(_))));
+    }
+
+    #[test]
+    fn a_wire_is_asked_for_by_a_card_or_by_yes() {
+        let of = |word: &str| {
+            let text = SUITE.replace("[[step]]", &format!("network = {word}\n[[step]]"));
+            Suite::parse(&text).map(|suite| suite.network)
+        };
+        assert_eq!(of("true").unwrap(), Some(Card::E1000e));
+        assert_eq!(of("\"e1000\"").unwrap(), Some(Card::E1000));
+        assert_eq!(of("false").unwrap(), None);
+        assert_eq!(Suite::parse(SUITE).unwrap().network, None);
+        for wrong in ["\"igb\"", "1"] {
+            let error = of(wrong).unwrap_err().to_string();
+            assert!(error.contains("\"e1000e\", \"e1000\""), "{error}");
+        }
+        // What a campaign or a file of runs carries is read as it was.
+        let suite = Suite::parse(&SUITE.replace("[[step]]", "network = \"e1000\"\n[[step]]"));
+        let text = toml::to_string(&suite.unwrap()).unwrap();
+        assert_eq!(Suite::parse(&text).unwrap().network, Some(Card::E1000));
     }
 
     #[test]

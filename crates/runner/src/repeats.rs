@@ -109,6 +109,7 @@ impl<'a> Repeats<'a> {
             let mut equipment = Equipment::of(suite, &plan.loads, say)?;
             equipment.memory_mib = then.memory_mib;
             equipment.cpus = then.cpus;
+            equipment.network = then.network;
             equipment.ns_per_insn = then.ns_per_insn;
             equipment.turn = then
                 .turn_us

@@ -12,6 +12,7 @@ use include_dir::{Dir, include_dir};
 use punctual_agent::probes;
 use punctual_model::Plan;
 use punctual_model::cpus::placed;
+use punctual_model::network::Card;
 use punctual_model::plan::{IDLE, Step};
 use punctual_model::suite::{Suite, SuiteError};
 use toml::Table;
@@ -70,6 +71,10 @@ pub fn of_probes(probes: &[String], loads: &[String], params: &Table) -> Result<
         summary: "probes of the command line".into(),
         memory_mib: 512,
         cpus: NonZeroU32::MIN,
+        network: probes
+            .iter()
+            .any(|probe| probe == "packet")
+            .then_some(Card::E1000e),
         seeds: NonZeroU32::MIN,
         programs: Vec::new(),
         files: Vec::new(),

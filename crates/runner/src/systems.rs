@@ -15,8 +15,10 @@ use punctual_kernels::busybox;
 use punctual_kernels::disk::{self, DiskModule};
 use punctual_kernels::initramfs::{self, Initramfs};
 use punctual_kernels::kmod;
+use punctual_kernels::network;
 use punctual_kernels::tree;
 use punctual_kernels::{Catalog, Kernel, KernelError};
+use punctual_model::network::{Card, MODULE};
 use punctual_model::plan::Load;
 use punctual_model::suite::{SubjectSpec, Suite};
 use punctual_model::{Architecture, Nanos};
@@ -48,6 +50,8 @@ pub struct Equipment {
     modules: Vec<String>,
     /// Whether it gets a disk.
     disk: bool,
+    /// The two cards of its wire, if it gets one.
+    pub network: Option<Card>,
     /// Whether it gets a piece of a kernel's source.
     kernel_source: bool,
     /// Memory, in mebibytes.
@@ -76,6 +80,7 @@ impl Equipment {
         programs.extend(disk.then(|| MKE2FS.to_owned()));
         Ok(Self {
             disk,
+            network: suite.network,
             kernel_source: of_steps(suite, loads).any(|load| load.kernel_source),
             programs: find_programs(&programs, say)?,
             files: find_files(&suite.files, say)?,
@@ -159,7 +164,7 @@ impl Builder<'_> {
         } else {
             initramfs::find_busybox()?
         };
-        let (own, absent) = self.modules(&kernel, progress)?;
+        let (own, mut absent) = self.modules(&kernel, progress)?;
         let modules = [kernel.modules.clone(), own].concat();
         let programs = self.programs(&kernel, progress);
         let mut initramfs = initramfs::base(architecture, &target, &busybox, &modules, programs)?;
@@ -185,13 +190,48 @@ impl Builder<'_> {
                 Err(error) => progress(&format!("{}: no kernel source: {error}", kernel.id)),
             }
         }
+        let network = match self.network(&kernel, &mut initramfs, progress)? {
+            Ok(card) => card,
+            Err(why) => {
+                absent.insert(MODULE.to_owned(), why);
+                None
+            }
+        };
         let (path, sha256) = self.bench.keep_initramfs(&initramfs)?;
         Ok(Guest {
             kernel,
             initramfs: path,
             initramfs_sha256: sha256,
+            network,
             absent,
         })
+    }
+
+    /// The cards of a guest's wire, whose driver is put into its initramfs; or why it has none:
+    /// then what needs them is unsupported, and all else can be measured.
+    fn network(
+        &self,
+        kernel: &Kernel,
+        initramfs: &mut Initramfs,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Result<Option<Card>, String>, Error> {
+        let Some(card) = self.equipment.network else {
+            return Ok(Ok(None));
+        };
+        let why = if kernel.architecture.is_foreign() {
+            format!("guests for {} have no network", kernel.architecture)
+        } else {
+            match network::module(self.cache, kernel, card, progress) {
+                Ok(module) => {
+                    let bytes = fs::read(&module).map_err(Error::at(&module))?;
+                    initramfs.file(&format!("/lib/modules/network/{card}.ko"), 0o644, bytes)?;
+                    return Ok(Ok(Some(card)));
+                }
+                Err(error) => error.to_string(),
+            }
+        };
+        progress(&format!("{}: no network: {why}", kernel.id));
+        Ok(Err(why))
     }
 
     /// This machine's programs, for guests in which they run: elsewhere what needs them is
@@ -256,6 +296,7 @@ impl Builder<'_> {
             memory_mib: self.equipment.memory_mib,
             cpus: self.equipment.cpus,
             turn: self.equipment.turn,
+            network: guest.network,
             ns_per_insn: self.equipment.ns_per_insn,
         };
         let architecture = guest.kernel.architecture;
@@ -284,6 +325,7 @@ struct Guest {
     kernel: Kernel,
     initramfs: PathBuf,
     initramfs_sha256: String,
+    network: Option<Card>,
     absent: BTreeMap<String, String>,
 }
 

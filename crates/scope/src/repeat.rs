@@ -61,6 +61,7 @@ impl Repeater {
                 .turn_us
                 .map_or(TURN, |turn| Nanos::from_micros(turn.into())),
             kernel,
+            network: then.network,
             memory_mib: then.memory_mib,
             ns_per_insn: then.ns_per_insn,
             initramfs: initramfs.map_err(RunError::from)?,

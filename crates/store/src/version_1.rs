@@ -124,6 +124,7 @@ pub fn machine(
         memory_mib: memory.unwrap_or(0),
         cpus: 1,
         turn_us: None,
+        network: None,
         ns_per_insn,
         qemu: text("qemu"),
         qemu_command,

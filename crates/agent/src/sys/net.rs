@@ -1,34 +1,190 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The network of a guest: its loopback interface.
+//! Network interfaces, network namespaces, and sockets for whole frames.
+//!
+//! An interface is known by its name in the namespace of the calling thread.
 
+use std::fs::File;
 use std::io;
 use std::mem;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::path::Path;
+
+use rustix::mount::mount_bind;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+/// Where a thread's own network namespace is.
+const OWN_NAMESPACE: &str = "/proc/thread-self/ns/net";
 
 /// Switches the loopback interface on, as the scripts of a distribution do at boot.
 pub fn switch_on_loopback() -> io::Result<()> {
+    switch_on("lo")
+}
+
+/// Switches an interface on.
+pub fn switch_on(name: &str) -> io::Result<()> {
+    let mut request = request(name)?;
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    ask(libc::SIOCSIFFLAGS as _, request).map(drop)
+}
+
+/// Whether an interface is on, and joined to another end that is.
+pub fn is_joined(name: &str) -> io::Result<bool> {
+    let found = ask(libc::SIOCGIFFLAGS as _, request(name)?)?;
+    // SAFETY: what the kernel has answered is this field.
+    let flags = unsafe { found.ifr_ifru.ifru_flags };
+    Ok(libc::c_int::from(flags) & libc::IFF_RUNNING != 0)
+}
+
+/// Gives an interface that is off another name.
+pub fn rename(name: &str, new: &str) -> io::Result<()> {
+    let mut asked = request(name)?;
+    asked.ifr_ifru.ifru_newname = request(new)?.ifr_name;
+    ask(libc::SIOCSIFNAME as _, asked).map(drop)
+}
+
+/// Gives an interface an address, in the network of its class.
+pub fn set_address(name: &str, address: Ipv4Addr) -> io::Result<()> {
+    let mut asked = request(name)?;
+    // SAFETY: all zeros is a valid sockaddr_in.
+    let mut own: libc::sockaddr_in = unsafe { mem::zeroed() };
+    own.sin_family = libc::AF_INET as _;
+    own.sin_addr.s_addr = u32::from(address).to_be();
+    // SAFETY: both are plain data of one size; the kernel reads it as the former.
+    asked.ifr_ifru.ifru_addr = unsafe { mem::transmute::<libc::sockaddr_in, libc::sockaddr>(own) };
+    ask(libc::SIOCSIFADDR as _, asked).map(drop)
+}
+
+/// An interface's address.
+pub fn address(name: &str) -> io::Result<Ipv4Addr> {
+    let found = ask(libc::SIOCGIFADDR as _, request(name)?)?;
+    // SAFETY: what the kernel has answered is a sockaddr_in, of the size of a sockaddr.
+    let own =
+        unsafe { mem::transmute::<libc::sockaddr, libc::sockaddr_in>(found.ifr_ifru.ifru_addr) };
+    Ok(u32::from_be(own.sin_addr.s_addr).into())
+}
+
+/// An interface's hardware address.
+pub fn hardware_address(name: &str) -> io::Result<[u8; 6]> {
+    let found = ask(libc::SIOCGIFHWADDR as _, request(name)?)?;
+    // SAFETY: what the kernel has answered is this field.
+    let address = unsafe { found.ifr_ifru.ifru_hwaddr }.sa_data;
+    Ok(std::array::from_fn(|place| address[place] as u8))
+}
+
+/// An interface's number.
+pub fn index(name: &str) -> io::Result<i32> {
+    let found = ask(libc::SIOCGIFINDEX as _, request(name)?)?;
+    // SAFETY: what the kernel has answered is this field.
+    Ok(unsafe { found.ifr_ifru.ifru_ifindex })
+}
+
+/// A socket that sends and receives whole frames of one type on an interface.
+pub fn frames(name: &str, ethertype: u16) -> io::Result<UdpSocket> {
+    let ethertype = ethertype.to_be();
+    let socket = socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
+    // SAFETY: all zeros is a valid sockaddr_ll.
+    let mut own: libc::sockaddr_ll = unsafe { mem::zeroed() };
+    own.sll_family = libc::AF_PACKET as _;
+    own.sll_protocol = ethertype;
+    own.sll_ifindex = index(name)?;
+    let size = mem::size_of_val(&own) as libc::socklen_t;
+    // SAFETY: the kernel reads a sockaddr_ll of this size, which lives here.
+    super::check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const own).cast(), size) })?;
+    // It sends, receives and has a timeout as any socket of datagrams.
+    Ok(socket.into())
+}
+
+/// Has the calling thread enter a network namespace.
+pub fn enter(namespace: &File) -> io::Result<()> {
+    Ok(move_into_link_name_space(
+        std::os::fd::AsFd::as_fd(namespace),
+        Some(LinkNameSpaceType::Network),
+    )?)
+}
+
+/// Has the calling thread enter a network namespace of its own, which stays as long as the
+/// file system has it at `path`, an empty file.
+pub fn enter_new(path: &Path) -> io::Result<()> {
+    // SAFETY: no memory and no descriptor is unshared.
+    super::check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
+    Ok(mount_bind(OWN_NAMESPACE, path)?)
+}
+
+/// Moves an interface into another network namespace.
+pub fn move_to(name: &str, namespace: &File) -> io::Result<()> {
+    let message = set_namespace(index(name)?, namespace.as_raw_fd());
+    let socket = socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
+    let socket = UdpSocket::from(socket);
+    socket.send(&message)?;
+    let mut answer = [0; 512];
+    let length = socket.recv(&mut answer)?;
+    let error = answer.get(16..20).filter(|_| length >= 20);
+    match error.and_then(|bytes| bytes.try_into().ok()) {
+        Some(error) => match i32::from_ne_bytes(error) {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(-error)),
+        },
+        None => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+/// The message of rtnetlink(7) that does it: header, `ifinfomsg`, one attribute.
+fn set_namespace(index: i32, namespace: i32) -> [u8; 40] {
+    let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
+    let mut message = [0; 40];
+    let mut put = |at: usize, bytes: &[u8]| message[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, &40_u32.to_ne_bytes());
+    put(4, &libc::RTM_SETLINK.to_ne_bytes());
+    put(6, &flags.to_ne_bytes());
+    put(20, &index.to_ne_bytes());
+    put(32, &8_u16.to_ne_bytes());
+    put(34, &libc::IFLA_NET_NS_FD.to_ne_bytes());
+    put(36, &namespace.to_ne_bytes());
+    message
+}
+
+fn socket(family: libc::c_int, kind: libc::c_int, protocol: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: the call takes plain numbers, and what it returns belongs to nobody else.
-    let socket = unsafe {
-        let number = super::check(libc::socket(
-            libc::AF_INET,
-            libc::SOCK_DGRAM | libc::SOCK_CLOEXEC,
-            0,
-        ))?;
-        OwnedFd::from_raw_fd(number)
-    };
+    unsafe {
+        let number = super::check(libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol))?;
+        Ok(OwnedFd::from_raw_fd(number))
+    }
+}
+
+/// A request that names an interface.
+fn request(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: all zeros is a valid ifreq.
     let mut request: libc::ifreq = unsafe { mem::zeroed() };
-    for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
-        *to = *from as libc::c_char;
+    // A zero ends the name.
+    if name.is_empty() || name.len() >= request.ifr_name.len() {
+        return Err(io::ErrorKind::InvalidInput.into());
     }
-    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-    // SAFETY: the kernel reads an ifreq, which lives here.
-    super::check(unsafe {
-        libc::ioctl(
-            socket.as_raw_fd(),
-            libc::SIOCSIFFLAGS as _,
-            &raw const request,
-        )
-    })?;
-    Ok(())
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Ok(request)
+}
+
+/// Carries out a request of netdevice(7), and returns what the kernel has made of it.
+fn ask(what: libc::Ioctl, mut request: libc::ifreq) -> io::Result<libc::ifreq> {
+    let socket = socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+    // SAFETY: the kernel reads and writes an ifreq, which lives here.
+    super::check(unsafe { libc::ioctl(socket.as_raw_fd(), what, &raw mut request) })?;
+    Ok(request)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_interface_has_a_number_and_no_interface_has_too_long_a_name() {
+        assert!(index("lo").unwrap() > 0);
+        assert_eq!(hardware_address("lo").unwrap(), [0; 6]);
+        let long = index("a-name-of-16-let").unwrap_err();
+        assert_eq!(long.kind(), io::ErrorKind::InvalidInput);
+        let none = index("no-such-wire").unwrap_err();
+        assert_eq!(none.raw_os_error(), Some(libc::ENODEV));
+    }
 }

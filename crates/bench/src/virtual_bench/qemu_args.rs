@@ -13,6 +13,7 @@ use super::qemu::Qemu;
 use punctual_kernels::Kernel;
 use punctual_kernels::checksum;
 use punctual_model::Nanos;
+use punctual_model::network::Card;
 
 /// The clock: it counts instructions, and leaps over the time in which the guest sleeps.
 ///
@@ -62,6 +63,8 @@ pub struct Machine {
     pub cpus: u32,
     /// How long the turn of one of several CPUs is at most: a whole number of microseconds.
     pub turn: Nanos,
+    /// The two cards that are joined by a wire, where it has a network.
+    pub network: Option<Card>,
     /// Nanoseconds of virtual time per instruction: a power of two up to
     /// [`NS_PER_INSN_MAX`].
     pub ns_per_insn: u32,
@@ -77,6 +80,27 @@ pub fn cmdline(kernel: &Kernel, boot: &str, cpus: u32) -> String {
         .flat_map(|part| part.split_whitespace())
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+/// Two cards and the wire between them.
+///
+/// - `hubport`: QEMU's hub hands a frame from one card to the other within the register access
+///   that sends it, in the thread of the CPU: nothing of it waits for the host. Hub 0 is that of
+///   the turns of several CPUs.
+/// - `romfile=`: the firmware finds no boot program on the cards.
+/// - `announce-rounds=0`: a QEMU that has resumed a guest would send frames in its name, and by
+///   the host's clock.
+fn wire(card: Card) -> Vec<String> {
+    let mut words: Vec<String> = ["-global", "migration.announce-rounds=0"]
+        .map(Into::into)
+        .into();
+    for end in 0..2 {
+        let port = format!("hubport,id=wire{end},hubid=1");
+        let mac = format!("52:54:00:00:00:0{}", end + 1);
+        let device = format!("{card},netdev=wire{end},mac={mac},romfile=");
+        words.extend(["-netdev".into(), port, "-device".into(), device]);
+    }
+    words
 }
 
 impl Machine {
@@ -113,6 +137,7 @@ impl Machine {
         if let (Some(further), true) = (hardware.further_cpus, self.cpus > 1) {
             arguments.extend(further(self.cpus));
         }
+        arguments.extend(self.network.into_iter().flat_map(wire));
         let shift = self.ns_per_insn.trailing_zeros();
         arguments.extend([
             "-icount".into(),

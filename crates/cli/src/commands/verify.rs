@@ -36,7 +36,7 @@ the same behaviour to the last sample. Another digest on the same machine
 refutes the claim; on another QEMU, or with another target, it cannot be told.
 The repeats are kept like all runs: `punctual compare` tells more of them.
 
-A file of others is a stranger's: its guests have no network and no disk, and of
+A file of others is a stranger's: its guests reach nothing outside, and of
 this machine's files they get those that its suite names.
 
 Exit status: 0 all are equal; 4 one differs; 5 one cannot be told; 3 Ctrl-C has

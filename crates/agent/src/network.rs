@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A guest's wire: two network cards that are joined, each with a network namespace of its own,
+//! as two machines would have.
+
+use std::fs::{self, File};
+use std::io;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::thread;
+
+use punctual_model::Nanos;
+use punctual_model::network::{FAR, NAMESPACE, NEAR};
+
+use crate::init;
+use crate::sys::{net, time};
+
+/// Where the bench puts the driver, if the guest is to have a wire.
+const MODULES: &str = "/lib/modules/network";
+
+/// Where namespaces have names, as ip-netns(8) has it.
+const NAMESPACES: &str = "/run/netns";
+
+/// The kernel's switch for IPv6: with it each end would send frames by itself when it comes up.
+const IPV6_OFF: &str = "/proc/sys/net/ipv6/conf/default/disable_ipv6";
+
+/// Of the block that is reserved for documentation (RFC 5737).
+const NEAR_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const FAR_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+
+/// The cards agree on a speed within this time, or they are not joined.
+const PATIENCE: Nanos = Nanos::from_millis(30_000);
+const POLL: Nanos = Nanos::from_millis(10);
+
+/// Why there is no wire though the bench has brought its driver along.
+static FAILURE: OnceLock<String> = OnceLock::new();
+
+/// Loads the driver, where there is one, and switches both ends on. Where that fails the probes
+/// that need the wire say so.
+pub fn set_up() {
+    if let (true, Err(error)) = (Path::new(MODULES).is_dir(), join()) {
+        eprintln!("punctual-target: no wire: {error}");
+        FAILURE.get_or_init(|| error);
+    }
+}
+
+/// Why the guest's wire could not be set up, if that is so.
+pub fn failure() -> Option<&'static str> {
+    FAILURE.get().map(String::as_str)
+}
+
+fn join() -> Result<(), String> {
+    switch_off_ipv6();
+    init::load_modules(Path::new(MODULES))?;
+    let failed = |error: io::Error| format!("the cards cannot be set up: {error}");
+    for (number, name) in [NEAR, FAR].into_iter().enumerate() {
+        net::rename(&format!("eth{number}"), name).map_err(failed)?;
+    }
+    let namespace = make_namespace().map_err(failed)?;
+    net::move_to(FAR, &namespace).map_err(failed)?;
+    net::set_address(NEAR, NEAR_ADDRESS).map_err(failed)?;
+    net::switch_on(NEAR).map_err(failed)?;
+    within(NAMESPACE, || {
+        net::set_address(FAR, FAR_ADDRESS)?;
+        net::switch_on(FAR)?;
+        wait_for(FAR)
+    })
+    .map_err(failed)?;
+    wait_for(NEAR).map_err(failed)
+}
+
+/// Does something in a network namespace, by its name; in the thread's own, where that is empty.
+pub fn within<T: Send>(
+    namespace: &str,
+    body: impl FnOnce() -> io::Result<T> + Send,
+) -> io::Result<T> {
+    if namespace.is_empty() {
+        return body();
+    }
+    let place = place(namespace);
+    let entered = || {
+        net::enter(&File::open(place)?)?;
+        body()
+    };
+    in_a_thread(entered)
+}
+
+fn place(namespace: &str) -> PathBuf {
+    Path::new(NAMESPACES).join(namespace)
+}
+
+/// A thread that has entered a namespace takes it along to its end.
+fn in_a_thread<T: Send>(body: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    let joined = thread::scope(|scope| scope.spawn(body).join());
+    joined.map_err(|_| io::Error::other("a thread has panicked"))?
+}
+
+fn make_namespace() -> io::Result<File> {
+    fs::create_dir_all(NAMESPACES)?;
+    let place = place(NAMESPACE);
+    File::create(&place)?;
+    in_a_thread(|| {
+        net::enter_new(&place)?;
+        switch_off_ipv6();
+        net::switch_on_loopback()?;
+        File::open(&place)
+    })
+}
+
+/// A kernel may have no IPv6.
+fn switch_off_ipv6() {
+    _ = fs::write(IPV6_OFF, "1");
+}
+
+fn wait_for(end: &str) -> io::Result<()> {
+    let until = time::now() + PATIENCE;
+    while !net::is_joined(end)? {
+        if time::now() > until {
+            let text = format!(
+                "{end} has found no other end in {} s",
+                PATIENCE.0 / 1_000_000_000
+            );
+            return Err(io::Error::other(text));
+        }
+        time::sleep(POLL);
+    }
+    Ok(())
+}

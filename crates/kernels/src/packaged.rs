@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Modules out of the package of a distribution's kernel, kept by the kernel's release:
+//! `CACHE/disk/RELEASE/null_blk.ko`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::apt::{self, Candidate, Lists};
+use crate::error::{KernelError, at};
+use crate::paths::Lock;
+use crate::{Kernel, Package};
+
+/// The directory that holds these modules of a kernel, fetched if need be. `what` they are for
+/// is the name of the directory above it.
+///
+/// # Errors
+/// Where the package cannot be had, or lacks one of them.
+pub(crate) fn modules(
+    cache: &Path,
+    what: &str,
+    kernel: &Kernel,
+    package: &Package,
+    names: &[&str],
+    progress: &mut dyn FnMut(&str),
+) -> Result<PathBuf, KernelError> {
+    let (base, release) = (cache.join(what), &kernel.release);
+    let lock = base.join(format!("{release}.lock"));
+    let _lock = Lock::acquire(&lock).map_err(at(&lock))?;
+    let place = base.join(release);
+    if !place.is_dir() {
+        progress(&format!("{}: fetching the {what}'s modules", kernel.id));
+        fetch(cache, &place, kernel, package, names)?;
+    }
+    Ok(place)
+}
+
+fn fetch(
+    cache: &Path,
+    place: &Path,
+    kernel: &Kernel,
+    package: &Package,
+    names: &[&str],
+) -> Result<(), KernelError> {
+    let lists = Lists::of(cache, kernel.architecture, &kernel.suites);
+    let base = place.parent().unwrap_or(cache);
+    let work = tempfile::tempdir_in(base).map_err(at(base))?;
+    let candidate = package_of_modules(&lists, kernel, package)?;
+    let deb = apt::download(&lists, &candidate, work.path())?;
+    let modules = work.path().join("modules");
+    fs::create_dir(&modules).map_err(at(&modules))?;
+    apt::unpack_modules(&deb, &kernel.release, names, &modules)?;
+    fs::rename(&modules, place).map_err(at(place))
+}
+
+/// From Linux 7.2 on the modules are in a package of their own.
+fn package_of_modules(
+    lists: &Lists,
+    kernel: &Kernel,
+    package: &Package,
+) -> Result<Candidate, KernelError> {
+    if package.name.starts_with("linux-binary-") {
+        return Ok(apt::resolve_name(
+            lists,
+            &format!("linux-modules-{}", kernel.release),
+        )?);
+    }
+    Ok(Candidate {
+        package: package.name.clone(),
+        version: package.version.clone(),
+        sha256: package.sha256.clone(),
+        size: 0,
+    })
+}
