@@ -58,3 +58,4 @@ mod targets;
 mod tracers;
 mod tracing_overhead;
 mod unrepeatable;
+mod wire;

@@ -90,7 +90,7 @@ fn every_cpu_is_measured_and_wakes_every_other(run: &Value) {
 }
 
 /// What this thread starts meanwhile has one CPU of the host.
-fn on_one_cpu<T>(measure: impl FnOnce() -> T) -> T {
+pub fn on_one_cpu<T>(measure: impl FnOnce() -> T) -> T {
     let all = sched_getaffinity(None).expect("this thread's CPUs");
     let first = (0..CpuSet::MAX_CPU).find(|cpu| all.is_set(*cpu));
     let mut one = CpuSet::new();
@@ -103,7 +103,7 @@ fn on_one_cpu<T>(measure: impl FnOnce() -> T) -> T {
 
 /// Both wake a thread on the same CPU by an eventfd; beside it they do not do quite the same.
 #[test]
-fn on_one_cpu_wake_is_what_eventfd_measures() {
+pub fn on_one_cpu_wake_is_what_eventfd_measures() {
     let scratch = Scratch::new();
     let suite = "name = \"one\"\nsummary = \"\"\n[[step]]\nprobe = \"eventfd\"\nsamples = 50\n\
                  [[step]]\nprobe = \"wake\"\nsamples = 50\nby = [\"eventfd\"]\n";

@@ -11,7 +11,7 @@ use serde_json::Value;
 const UNMOVED: &str = "The seed does not move this probe";
 
 /// The probes, each with parameters that make it short.
-const SHORT: [(&str, &str); 18] = [
+const SHORT: [(&str, &str); 19] = [
     ("clock", ""),
     ("eventfd", "samples = 50"),
     (
@@ -26,6 +26,7 @@ const SHORT: [(&str, &str); 18] = [
     ("mutex", "ticks = 4"),
     ("migrate", "samples = 50"),
     ("noise", "duration_ms = 100"),
+    ("packet", "samples = 50"),
     ("program", "run = [\"ls\", \"-R\", \"/\"]\nsamples = 1"),
     ("realfeel", "samples = 50"),
     ("semaphore", "ticks = 4"),
@@ -45,8 +46,9 @@ const OFTEN: [&str; 8] = [
 
 /// What the target found in the probe as the first and only step: no other step's end moves it.
 fn recordings(scratch: &Scratch, probe: &str, parameters: &str) -> Vec<Value> {
+    let network = probe == "packet";
     let suite = format!(
-        "name = \"{probe}\"\nsummary = \"\"\nmodules = [\"backfire\", \"pulse\", \"stall\"]\n\
+        "name = \"{probe}\"\nsummary = \"\"\nnetwork = {network}\nmodules = [\"backfire\", \"pulse\", \"stall\"]\n\
          programs = [\"/usr/bin/convert\"]\n\
          files = [\"/usr/lib/x86_64-linux-gnu/ImageMagick-*/modules-*/coders/pnm.*\"]\n\
          [[step]]\nprobe = \"{probe}\"\n{parameters}\n"

@@ -30,7 +30,7 @@ use tempfile::TempDir;
 /// The kernels that the tests run.
 pub const KERNELS: [&str; 2] = ["debian-6.12", "debian-6.12-rt"];
 
-/// A step for each probe but `program`, as short as it can be.
+/// A step for each probe but `program`, and `packet` which needs a wire, as short as it can be.
 pub const EVERY_PROBE: &str = r#"
 [[step]]
 probe = "footprint"
