@@ -34,7 +34,7 @@ fn frames_over_the_wire_are_repeatable_and_explained() {
     assert_eq!(digests(&scratch.measure(&[suite])), expected, "resumed");
 
     first.iter().for_each(every_frame_is_received);
-    let shortest = [&first[0], &first[1]].map(|run| figure(&run["recordings"][0], "min_ns"));
+    let shortest = [&first[0], &first[1]].map(|run| figure(&run["recordings"][0], "min"));
     // What a hand-made program measured in guests of the same kernels, in docs/method/wire.md.
     assert!((10_000..13_000).contains(&shortest[0]), "{shortest:?}");
     let ratio = shortest[1] as f64 / shortest[0] as f64;
@@ -56,7 +56,7 @@ fn every_frame_is_received(run: &Value) {
         assert_eq!(recording["settings"]["driver"], "e1000e", "{recording}");
     }
     // The stalled frame is longer by the stall than the longest of those beside it.
-    let [idle, stalled] = [0, 1].map(|step| figure(&recordings[step], "max_ns"));
+    let [idle, stalled] = [0, 1].map(|step| figure(&recordings[step], "max"));
     let longer = stalled - idle;
     let stall = STALL_US * 1_000;
     assert!(

@@ -24,9 +24,9 @@ const NAMESPACES: &str = "/run/netns";
 /// The kernel's switch for IPv6: with it each end would send frames by itself when it comes up.
 const IPV6_OFF: &str = "/proc/sys/net/ipv6/conf/default/disable_ipv6";
 
-/// Of the block that is reserved for documentation (RFC 5737).
-const NEAR_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-const FAR_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+/// Of the block that is reserved for tests of network devices (RFC 2544).
+const NEAR_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
+const FAR_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 
 /// The cards agree on a speed within this time, or they are not joined.
 const PATIENCE: Nanos = Nanos::from_millis(30_000);

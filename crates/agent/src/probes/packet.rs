@@ -65,8 +65,8 @@ const RECEIVES: Event = 1;
 /// How a pair of interfaces is made where there is none.
 const MAKE_A_PAIR: &str = "ip netns add wire && \
     ip link add wire0 type veth peer name wire1 netns wire && \
-    ip addr add 192.0.2.1/24 dev wire0 && ip link set wire0 up && \
-    ip -n wire addr add 192.0.2.2/24 dev wire1 && ip -n wire link set wire1 up";
+    ip addr add 198.18.0.1/24 dev wire0 && ip link set wire0 up && \
+    ip -n wire addr add 198.18.0.2/24 dev wire1 && ip -n wire link set wire1 up";
 
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
