@@ -130,6 +130,7 @@ fn machine() -> Result<(VirtualBench, Machine)> {
         cmdline: cmdline(&kernel, "", 1),
         cpus: 1,
         turn: TURN,
+        network: None,
         kernel,
         initramfs,
         initramfs_sha256,

@@ -14,6 +14,7 @@ use punctual_model::network::{FAR, NAMESPACE, NEAR};
 
 use crate::init;
 use crate::sys::{net, time};
+use crate::threads::{self, Started};
 
 /// Where the bench puts the driver, if the guest is to have a wire.
 const MODULES: &str = "/lib/modules/network";
@@ -91,8 +92,8 @@ fn place(namespace: &str) -> PathBuf {
 
 /// A thread that has entered a namespace takes it along to its end.
 fn in_a_thread<T: Send>(body: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
-    let joined = thread::scope(|scope| scope.spawn(body).join());
-    joined.map_err(|_| io::Error::other("a thread has panicked"))?
+    let ended = thread::scope(|scope| threads::start(scope, body).and_then(Started::join));
+    ended.map_err(|reason| io::Error::other(reason.to_string()))?
 }
 
 fn make_namespace() -> io::Result<File> {

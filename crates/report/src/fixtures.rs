@@ -396,6 +396,7 @@ fn machine(release: &str, boot: &str) -> MachineRecord {
         memory_mib: 256,
         cpus: 1,
         turn_us: None,
+        network: None,
         ns_per_insn: 1,
         qemu: "QEMU emulator version 7.2.22".into(),
         qemu_command: "-accel tcg,thread=single -smp 1 -icount shift=0,sleep=off,align=off".into(),
