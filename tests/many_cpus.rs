@@ -103,7 +103,7 @@ pub fn on_one_cpu<T>(measure: impl FnOnce() -> T) -> T {
 
 /// Both wake a thread on the same CPU by an eventfd; beside it they do not do quite the same.
 #[test]
-pub fn on_one_cpu_wake_is_what_eventfd_measures() {
+fn on_one_cpu_wake_is_what_eventfd_measures() {
     let scratch = Scratch::new();
     let suite = "name = \"one\"\nsummary = \"\"\n[[step]]\nprobe = \"eventfd\"\nsamples = 50\n\
                  [[step]]\nprobe = \"wake\"\nsamples = 50\nby = [\"eventfd\"]\n";
