@@ -92,6 +92,11 @@ pub struct Command {
     pub seconds: Option<u64>,
     /// Whether values are nanoseconds (`-N`).
     pub nanoseconds: bool,
+    /// The first thread's real-time priority (`-p`), where it is asked for.
+    pub priority: Option<u64>,
+    /// By how much longer each thread's interval is than that of the thread before (`-d`), in
+    /// microseconds: 500, where nothing is said, at most.
+    pub distance_us: u64,
 }
 
 /// Reads a command line; `None` where a word of it is not understood.
@@ -108,6 +113,8 @@ pub fn read(line: &str) -> Result<Option<Command>, String> {
         loops: None,
         seconds: None,
         nanoseconds: false,
+        priority: None,
+        distance_us: 500,
     };
     for (name, value) in options {
         let number = leading_number(value);
@@ -129,7 +136,9 @@ pub fn read(line: &str) -> Result<Option<Command>, String> {
                     .map(|bins| bins.min(BINS_MAX));
             }
             "loops" => command.loops = number.filter(|loops| *loops > 0),
-            "duration" => command.seconds = duration(value),
+            "duration" => command.seconds = duration(value).filter(|seconds| *seconds > 0),
+            "priority" => command.priority = number,
+            "distance" => command.distance_us = number.unwrap_or(500),
             "nsecs" => command.nanoseconds = true,
             _ => {}
         }
@@ -202,7 +211,7 @@ fn leading_number(word: &str) -> Option<u64> {
 }
 
 /// Seconds of `90`, `10m`, `2h`, `1d`.
-fn duration(word: &str) -> Option<u64> {
+pub(crate) fn duration(word: &str) -> Option<u64> {
     let number = leading_number(word)?;
     let factor = match word.trim_start_matches(|c: char| c.is_ascii_digit()) {
         "" | "s" => 1,
@@ -288,9 +297,14 @@ mod tests {
                 bins: Some(400),
                 loops: Some(1_000),
                 seconds: Some(7_200),
-                nanoseconds: true
+                nanoseconds: true,
+                priority: None,
+                distance_us: 500,
             }
         );
+        let command = read("cyclictest -p 80 -d0 -D 0");
+        assert_eq!((command.priority, command.distance_us), (Some(80), 0));
+        assert_eq!(command.seconds, None);
         assert_eq!(read("cyclictest -q -l 0").loops, None);
     }
 }

@@ -178,6 +178,13 @@ const FOOT: [(&str, Option<Together>); 5] = [
     ("Histogram Overflows", Some(Together::Sum)),
 ];
 
+/// Whether a line is of those behind the bins.
+pub(crate) fn is_foot(line: &str) -> bool {
+    let comment = line.strip_prefix('#').map(str::trim_start);
+    let name = comment.and_then(|comment| comment.split_once(':'));
+    name.is_some_and(|(name, _)| FOOT.iter().any(|(own, _)| *own == name))
+}
+
 impl Table {
     fn read_bin(&mut self, row: &[u64], largest: usize) -> Result<(), &'static str> {
         let (bin, counts) = row.split_first().ok_or("a bin and its counts")?;
@@ -208,12 +215,14 @@ impl Table {
         values: &str,
     ) -> Result<(), &'static str> {
         if let Some(index) = name.strip_prefix("Thread ") {
-            let column = index.parse::<usize>().ok();
-            if let Some(column) = column.and_then(|index| self.columns.get_mut(index)) {
-                let cycles = values.split('#').next().unwrap_or_default();
-                let cycles = crate::numbers(cycles.split_whitespace());
-                column.overflow_cycles = cycles.ok_or("numbers")?;
-            }
+            let Ok(index) = index.parse::<usize>() else {
+                return Ok(());
+            };
+            let column = self.columns.get_mut(index);
+            let column = column.ok_or("no thread without a column")?;
+            let cycles = values.split('#').next().unwrap_or_default();
+            let cycles = crate::numbers(cycles.split_whitespace());
+            column.overflow_cycles = cycles.ok_or("numbers")?;
             return Ok(());
         }
         let Some((name, _)) = FOOT.iter().find(|(own, _)| *own == name) else {

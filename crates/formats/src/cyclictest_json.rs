@@ -65,6 +65,16 @@ fn known_or_minus_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32,
     u32::try_from(number).map_err(|_| serde::de::Error::custom(format!("{number}")))
 }
 
+fn zero_or_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    match u64::deserialize(deserializer)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        other => Err(serde::de::Error::custom(format!(
+            "expected 0 or 1, found {other}"
+        ))),
+    }
+}
+
 fn number_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
@@ -172,8 +182,8 @@ pub fn read(text: &str) -> Result<Results, FormatError> {
             system.version,
             system.machine,
         ],
-        realtime: system.realtime != 0,
-        nanoseconds: file.resolution_in_ns != 0,
+        realtime: system.realtime,
+        nanoseconds: file.resolution_in_ns,
     })
 }
 
@@ -189,7 +199,8 @@ struct File {
     return_code: i32,
     sysinfo: SysInfo,
     num_threads: u32,
-    resolution_in_ns: u8,
+    #[serde(deserialize_with = "zero_or_one")]
+    resolution_in_ns: bool,
     thread: BTreeMap<u32, Thread>,
 }
 
@@ -200,7 +211,8 @@ struct SysInfo {
     release: String,
     version: String,
     machine: String,
-    realtime: u8,
+    #[serde(deserialize_with = "zero_or_one")]
+    realtime: bool,
 }
 
 #[cfg(test)]

@@ -9,13 +9,15 @@ use serde_json::Value;
 pub(crate) mod counted;
 mod encoding;
 mod known;
+mod lines;
+mod results;
+mod rtla;
 
 use crate::cyclictest_command::{self, Command};
-use crate::cyclictest_lines::ThreadLine;
 use crate::{
-    FormatError, cyclictest_histogram, cyclictest_json, jitterdebugger, latmus, rtla_timerlat,
-    xenomai_latency,
+    FormatError, cyclictest_histogram, cyclictest_json, jitterdebugger, latmus, xenomai_latency,
 };
+use results::{Form, check_alone, second};
 
 pub use counted::{Counted, Distribution, Range};
 pub use encoding::decode;
@@ -56,6 +58,16 @@ pub struct Foreign {
     pub period_us: Option<u64>,
     /// How many periods were missed.
     pub missed: Option<u64>,
+    /// The measuring threads' real-time priority.
+    pub priority: Option<u64>,
+    /// Why it failed, where it did: then nothing is known of what it did not see.
+    pub failed: Option<String>,
+    /// Why it is no whole measurement, where it was cut short.
+    pub cut_short: Option<String>,
+    /// Whether there are no bins, only how many samples there are, their extremes and their mean.
+    pub is_summary: bool,
+    /// What tells it from another measurement with the same figures: when it was, and comments.
+    pub said: Vec<String>,
     /// What else it says that its figures cannot be read without.
     pub remarks: Vec<(&'static str, String)>,
     /// Thread by thread, or CPU by CPU.
@@ -68,28 +80,55 @@ pub struct Foreign {
 /// # Errors
 /// Where it is none of these, is damaged, contradicts itself, or holds more than one result.
 pub fn read(text: &str) -> Result<Foreign, FormatError> {
-    if let Some(text) = json(text)? {
-        return of_json(&text);
+    let mut foreign = read_one(text)?;
+    if foreign.times.is_none() {
+        foreign.said = comments(text);
     }
-    let titles: Vec<(usize, Form)> = (1..)
-        .zip(text.lines())
-        .filter_map(|(number, line)| Some((number, Form::of(line)?)))
+    Ok(foreign)
+}
+
+/// The comments of a text, without those that hold figures: their letters and digits.
+fn comments(text: &str) -> Vec<String> {
+    let is_comment = |line: &&str| {
+        line.starts_with('#')
+            && Form::of_title(line).is_none()
+            && !cyclictest_histogram::is_foot(line)
+            && !line.starts_with("# Thread ")
+    };
+    let said = |line: &str| line.chars().filter(|c| c.is_alphanumeric()).collect();
+    let mut all: Vec<String> = text.lines().filter(is_comment).map(said).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+fn read_one(text: &str) -> Result<Foreign, FormatError> {
+    let numbered = || (1..).zip(text.lines());
+    if let Some((above, json)) = json(text)? {
+        check_alone(numbered().take(above), Form::Json)?;
+        let above: Vec<&str> = text.lines().take(above).collect();
+        return of_json(&json, &above.join("\n"));
+    }
+    let titles: Vec<(usize, Form)> = numbered()
+        .filter_map(|(number, line)| Some((number, Form::of_title(line)?)))
         .collect();
     if let [_, (number, _), ..] = titles[..] {
         let line = text.lines().nth(number - 1).unwrap_or_default();
-        let expected = "one result in a file (this is a second one: cut the file in two)";
-        return Err(FormatError::new(number, expected, line));
+        return Err(second(number, line));
     }
-    match titles.first() {
-        Some((_, Form::Rtla)) => return of_rtla(rtla_timerlat::read(text)?),
-        Some((_, Form::Histogram)) => return of_histogram(text),
-        Some((_, Form::Latmus)) => return of_latmus(latmus::read(text)?),
-        Some((_, Form::Xenomai)) => return of_xenomai(xenomai_latency::read(text)?),
-        None => {}
+    if let Some((_, form)) = titles.first() {
+        check_alone(numbered(), *form)?;
+        return match form {
+            Form::Rtla => rtla::of_text(text),
+            Form::Latmus => of_latmus(latmus::read(text)?),
+            Form::Xenomai => of_xenomai(xenomai_latency::read(text)?),
+            Form::Histogram | Form::Json | Form::Lines => of_histogram(text),
+        };
     }
-    let lines = thread_lines(text)?;
-    if !lines.is_empty() {
-        return of_lines(&lines);
+    if lines::has_any(text) {
+        check_alone(numbered(), Form::Lines)?;
+        let lines = lines::thread_lines(text)?;
+        return lines::of_lines(text, &lines);
     }
     if let Some(known) = known::known(text) {
         return Err(known);
@@ -103,29 +142,8 @@ pub fn read(text: &str) -> Result<Foreign, FormatError> {
     Err(FormatError::new(1, expected, first))
 }
 
-/// What a line shows that there is one of in each result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    Rtla,
-    Histogram,
-    Latmus,
-    Xenomai,
-}
-
-impl Form {
-    fn of(line: &str) -> Option<Self> {
-        match line.trim_end() {
-            rtla_timerlat::TITLE => Some(Self::Rtla),
-            cyclictest_histogram::TITLE => Some(Self::Histogram),
-            _ if latmus::is_title(line) => Some(Self::Latmus),
-            _ if line.starts_with("RTS|") => Some(Self::Xenomai),
-            _ => None,
-        }
-    }
-}
-
-/// The JSON of a text, at its lines, where it has some; what stands above it is passed over.
-fn json(text: &str) -> Result<Option<String>, FormatError> {
+/// The JSON of a text, at its lines, where it has some, and how many lines stand above it.
+fn json(text: &str) -> Result<Option<(usize, String)>, FormatError> {
     let is_begin = |line: &&str| line.trim_start().starts_with('{');
     let Some(above) = text.lines().position(|line| is_begin(&line)) else {
         return Ok(None);
@@ -137,21 +155,21 @@ fn json(text: &str) -> Result<Option<String>, FormatError> {
     let json = "\n".repeat(above) + &lines.join("\n");
     let readable = json.replace(": -nan", ": null").replace(": nan", ": null");
     let mut all = serde_json::Deserializer::from_str(&readable).into_iter::<Value>();
-    if let (Some(Ok(_)), Some(second)) = (all.next(), all.next()) {
-        let at = second.map_or_else(|error| error.line(), |_| 0);
+    if let (Some(Ok(_)), Some(other)) = (all.next(), all.next()) {
+        let at = other.map_or_else(|error| error.line(), |_| 0);
         let end = all.byte_offset();
         let number = match at {
             0 => readable[..end].lines().count(),
             at => at,
         };
-        let expected = "one result in a file (this is a second one: cut the file in two)";
         let line = readable.lines().nth(number.max(1) - 1).unwrap_or_default();
-        return Err(FormatError::new(number.max(1), expected, line));
+        return Err(second(number.max(1), line));
     }
-    Ok(Some(json))
+    Ok(Some((above, json)))
 }
 
-fn of_json(text: &str) -> Result<Foreign, FormatError> {
+/// What a JSON file says, below some lines.
+fn of_json(text: &str, above: &str) -> Result<Foreign, FormatError> {
     #[derive(Deserialize)]
     struct Head {
         #[serde(rename = "cmdline:", alias = "cmdline")]
@@ -165,13 +183,19 @@ fn of_json(text: &str) -> Result<Foreign, FormatError> {
     let head: Option<Head> = serde_json::from_str(&readable).ok();
     let Some(head) = head else {
         // It says what is wrong.
-        return of_cyclictest(cyclictest_json::read(text)?);
+        return of_cyclictest(cyclictest_json::read(text)?, above);
     };
     if let Some(error) = head.command.as_deref().and_then(known::of_rt_tests) {
         return Err(error);
     }
     if head.command.is_some() || head.version.is_some() || head.thread.is_some() {
-        return of_cyclictest(cyclictest_json::read(text)?);
+        return of_cyclictest(cyclictest_json::read(text)?, above);
+    }
+    if let Some((number, line)) = (1..)
+        .zip(above.lines())
+        .find(|(_, line)| line.starts_with("T:"))
+    {
+        return Err(second(number, line));
     }
     if head.cpu.is_some() || text.contains("\"version\"") {
         return of_jitterdebugger(jitterdebugger::read(text)?);
@@ -222,7 +246,7 @@ fn over_gap(counted: &Counted) -> Option<String> {
     ))
 }
 
-fn of_cyclictest(results: cyclictest_json::Results) -> Result<Foreign, FormatError> {
+fn of_cyclictest(results: cyclictest_json::Results, above: &str) -> Result<Foreign, FormatError> {
     let command = cyclictest_command::read(&results.command)
         .map_err(|what| FormatError::new(1, what, &results.command))?;
     let bins = command.and_then(|command| command.bins);
@@ -230,6 +254,18 @@ fn of_cyclictest(results: cyclictest_json::Results) -> Result<Foreign, FormatErr
     if !has_bins && bins.is_none() && results.threads.iter().any(|one| one.cycles > 0) {
         let expected = "a histogram (this was measured without -h: measure with -h 1000)";
         return Err(FormatError::new(1, expected, &results.command));
+    }
+    if let Some(command) = command.filter(|own| own.nanoseconds != results.nanoseconds) {
+        let without = if command.nanoseconds {
+            "with"
+        } else {
+            "without"
+        };
+        let what = format!(
+            "its resolution_in_ns is {}, and it was measured {without} -N",
+            u8::from(results.nanoseconds)
+        );
+        return Err(FormatError::contradiction(what));
     }
     let [_, node, release, version, machine] = results.system;
     let mut counted = Vec::new();
@@ -239,7 +275,9 @@ fn of_cyclictest(results: cyclictest_json::Results) -> Result<Foreign, FormatErr
         check_command(&one, command.as_ref())?;
         counted.push(one);
     }
+    lines::check(above, &mut counted)?;
     let status = results.return_code;
+    let failed = (status != 0).then(|| format!("cyclictest ended with status {status}"));
     let status = (status != 0).then(|| ("exit status", status.to_string()));
     checked(Foreign {
         program: "cyclictest",
@@ -252,12 +290,72 @@ fn of_cyclictest(results: cyclictest_json::Results) -> Result<Foreign, FormatErr
             machine,
         }),
         realtime: Some(results.realtime),
+        said: vec![results.start.clone(), results.end.clone()],
         times: Some([results.start, results.end]),
         unit_ns: Some(if results.nanoseconds { 1 } else { 1000 }),
         period_us: command.map(|command| command.interval_us),
+        priority: command.and_then(|command| command.priority),
+        failed,
+        cut_short: command.and_then(|command| cut_short(&counted, &command)),
         remarks: status.into_iter().collect(),
         counted,
         ..Foreign::default()
+    })
+}
+
+/// Why there are fewer cycles than the command line asks for. All threads end with the first
+/// that has its number.
+fn cut_short(counted: &[Counted], command: &Command) -> Option<String> {
+    let first = counted.first()?;
+    let most = counted.iter().map(|one| one.count).max().unwrap_or(0);
+    let taken = u128::from(first.count) * u128::from(command.interval_us);
+    let is_whole = |seconds: u64| taken * 10 >= u128::from(seconds) * 9_000_000;
+    let is_counted = command.loops.is_some_and(|loops| most >= loops);
+    let is_timed = command.seconds.is_some_and(is_whole);
+    if let Some(loops) = command.loops.filter(|_| !is_counted && !is_timed) {
+        return Some(format!("{most} cycles, and -l {loops} in its command line"));
+    }
+    if let Some(seconds) = command.seconds.filter(|_| !is_counted && !is_timed) {
+        let (count, interval) = (first.count, command.interval_us);
+        return Some(format!(
+            "{count} cycles each {interval} us, and -D {seconds} s in its command line"
+        ));
+    }
+    let few = (0_u64..).zip(counted).find(|(number, one)| {
+        let interval = u128::from(command.distance_us) * u128::from(*number);
+        let interval = interval.saturating_add(command.interval_us.into());
+        u128::from(one.count)
+            .saturating_mul(interval)
+            .saturating_mul(2)
+            < taken
+    });
+    few.map(|(_, one)| few_of(one, most))
+}
+
+/// That a thread has far fewer samples than another, as one that has died.
+fn few_of(one: &Counted, most: u64) -> String {
+    format!(
+        "{} has {} samples where another has {most}",
+        one.variant, one.count
+    )
+}
+
+/// That one of several threads that measure for the same time has less than half of it.
+fn uneven(counted: &[Counted]) -> Option<String> {
+    let stage = |one: &Counted| {
+        one.variant
+            .split_once(' ')
+            .map(|(_, stage)| stage.to_owned())
+    };
+    // A thread's own number is no stage.
+    let stage = |one: &Counted| stage(one).filter(|stage| stage.parse::<u64>().is_err());
+    let time = |one: &Counted| u128::from(one.count) * u128::from(one.interval_us.unwrap_or(1));
+    counted.iter().find_map(|one| {
+        let alike = counted.iter().filter(|other| {
+            stage(other) == stage(one) && other.interval_us.is_some() == one.interval_us.is_some()
+        });
+        let longest = alike.max_by_key(|other| time(other))?;
+        (time(one).saturating_mul(2) < time(longest)).then(|| few_of(one, longest.count))
     })
 }
 
@@ -300,15 +398,24 @@ fn check_command(counted: &Counted, command: Option<&Command>) -> Result<(), For
             return Err(wrong(counted, what));
         }
     }
-    match command.loops {
-        Some(loops) if counted.count > loops => {
+    if let Some(loops) = command.loops.filter(|loops| counted.count > *loops) {
+        let what = format!(
+            "{} cycles, and -l {loops} in its command line",
+            counted.count
+        );
+        return Err(wrong(counted, what));
+    }
+    let taken = u128::from(counted.count) * u128::from(command.interval_us);
+    let room = |seconds: &u64| (u128::from(*seconds) + 2) * 1_050_000;
+    match command.seconds.filter(|seconds| taken > room(seconds)) {
+        Some(seconds) => {
             let what = format!(
-                "{} cycles, and -l {loops} in its command line",
-                counted.count
+                "{} cycles each {} us, and -D {seconds} s in its command line",
+                counted.count, command.interval_us
             );
             Err(wrong(counted, what))
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
@@ -320,10 +427,9 @@ fn of_histogram(text: &str) -> Result<Foreign, FormatError> {
             return Err(FormatError::new(text.lines().count(), expected, "the end"));
         }
     }
-    let lines = thread_lines(text)?;
     let mut counted = Vec::new();
     for (number, column) in columns.into_iter().enumerate() {
-        let mut one = of_column(number, &column);
+        let one = of_column(number, &column);
         let listed = column.overflow_cycles.len() as u64;
         if listed > column.overflows {
             let what = format!(
@@ -332,17 +438,26 @@ fn of_histogram(text: &str) -> Result<Foreign, FormatError> {
             );
             return Err(wrong(&one, what));
         }
-        if let Some(line) = lines.iter().find(|line| line.index == number) {
-            check_line(&one, line)?;
-            one.interval_us = Some(line.interval_us).filter(|interval| *interval > 0);
-        }
         counted.push(one);
     }
+    lines::check(text, &mut counted)?;
     checked(Foreign {
         program: "cyclictest",
+        cut_short: uneven_lines(&counted),
         counted,
         ..Foreign::default()
     })
+}
+
+/// The same of a histogram's threads, of which only their lines say how long they measured.
+fn uneven_lines(counted: &[Counted]) -> Option<String> {
+    let is_told = counted.iter().all(|one| one.interval_us.is_some());
+    let empty = counted.iter().find(|one| one.count == 0);
+    let most = counted.iter().map(|one| one.count).max().unwrap_or(0);
+    if is_told {
+        return uneven(counted);
+    }
+    empty.filter(|_| most > 0).map(|one| few_of(one, most))
 }
 
 fn of_column(number: usize, column: &cyclictest_histogram::Column) -> Counted {
@@ -369,214 +484,13 @@ fn of_column(number: usize, column: &cyclictest_histogram::Column) -> Counted {
     counted
 }
 
-/// A thread's line was printed while it measured, or at its end.
-fn check_line(counted: &Counted, line: &ThreadLine) -> Result<(), FormatError> {
-    let found = |what: &str, of_line: u64, own: i64| {
-        let what = format!("{what}{of_line} in its line T:, and {own} in its histogram");
-        Err(wrong(counted, what))
-    };
-    if line.cycles > counted.count {
-        let count = i64::try_from(counted.count).unwrap_or(i64::MAX);
-        return found("C:", line.cycles, count);
-    }
-    if line.cycles == 0 {
-        return Ok(());
-    }
-    let is_above = |max: &i64| i128::from(line.max) > i128::from(*max);
-    if let Some(max) = counted.max.filter(is_above) {
-        return found("Max:", line.max, max);
-    }
-    let is_below = |min: &i64| i128::from(line.min) < i128::from(*min);
-    match counted.min.filter(is_below) {
-        Some(min) => found("Min:", line.min, min),
-        None => Ok(()),
-    }
-}
-
-/// Whether a later line may be of the same measurement: nothing that was counted is lost.
-fn goes_on(before: &ThreadLine, line: &ThreadLine) -> bool {
-    before.tid == line.tid
-        && before.cycles <= line.cycles
-        && before.max <= line.max
-        && before.min >= line.min
-}
-
-/// The last line of each thread; a screen shows them again and again.
-fn thread_lines(text: &str) -> Result<Vec<ThreadLine>, FormatError> {
-    let mut last: Vec<ThreadLine> = Vec::new();
-    for (number, text) in (1..).zip(text.lines()) {
-        if !text.trim_start().starts_with("T:") {
-            continue;
-        }
-        let line = ThreadLine::read(number, text)?;
-        let known = last.iter_mut().find(|known| known.index == line.index);
-        match known {
-            None => last.push(line),
-            Some(known) if goes_on(known, &line) => *known = line,
-            Some(_) => {
-                let expected = "one result in a file (this is a second one: cut the file in two)";
-                return Err(FormatError::new(number, expected, text));
-            }
-        }
-    }
-    last.sort_by_key(|line| line.index);
-    Ok(last)
-}
-
-/// Threads of which only count, extremes and mean are known.
-fn of_lines(lines: &[ThreadLine]) -> Result<Foreign, FormatError> {
-    let mut counted = Vec::new();
-    for (number, line) in lines.iter().enumerate() {
-        if line.index != number {
-            let expected = format!("the line of thread {number}");
-            return Err(FormatError::new(1, expected, &format!("T: {}", line.index)));
-        }
-        let count = line.cycles;
-        let signed = |value: u64| (count > 0).then(|| i64::try_from(value).unwrap_or(i64::MAX));
-        let mean = line.avg as f64;
-        let bins = bins_for(signed(line.max));
-        let one = Counted {
-            variant: format!("thread {number}"),
-            over: count,
-            over_from: line.min,
-            count,
-            min: signed(line.min),
-            max: signed(line.max),
-            mean: (count > 0).then_some((mean, mean + 1.0)),
-            interval_us: Some(line.interval_us).filter(|interval| *interval > 0),
-            gap: Some(format!(
-                "the file has no distribution: measure with -h {bins}"
-            )),
-            ..Counted::default()
-        };
-        if count > 0 && !(line.min..=line.max).contains(&line.act) {
-            let (min, act, max) = (line.min, line.act, line.max);
-            return Err(wrong(&one, format!("Min:{min}, Act:{act}, Max:{max}")));
-        }
-        counted.push(one);
-    }
-    checked(Foreign {
-        program: "cyclictest",
-        counted,
-        ..Foreign::default()
-    })
-}
-
-fn of_rtla(results: rtla_timerlat::Results) -> Result<Foreign, FormatError> {
-    check_all(&results)?;
-    let (width, is_told) = bucket_size(&results)?;
-    let unit = if results.nanoseconds { "ns" } else { "µs" };
-    let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-    let counted = results.columns.into_iter().map(|column| {
-        let filled = column.bins.into_iter().filter(|(_, count)| *count > 0);
-        let bins: BTreeMap<u64, u64> = filled.collect();
-        let last = bins.keys().next_back();
-        let known = |value: Option<u64>| value.filter(|_| column.count > 0).map(signed);
-        let mut one = Counted {
-            variant: match column.stage.as_str() {
-                "Thr" => format!("cpu{}", column.cpu),
-                stage => format!("cpu{} {}", column.cpu, stage.to_lowercase()),
-            },
-            over_from: last.map_or(column.min.unwrap_or(0), |last| last.saturating_add(1)),
-            bins,
-            width,
-            over: column.over,
-            count: column.count,
-            min: known(column.min),
-            max: known(column.max),
-            mean: column.mean.filter(|_| column.count > 0),
-            ..Counted::default()
-        };
-        let are = if is_told { "are" } else { "may be" };
-        let wide = format!("its bins {are} {width} {unit} wide: measure with -b 1");
-        let over = format!(
-            "{} samples are above the last bin: measure with -E",
-            one.over
-        );
-        one.gap = match (one.over, width) {
-            (0, 0 | 1) => None,
-            (0, _) => Some(wide),
-            _ => Some(over),
-        };
-        one
-    });
-    checked(Foreign {
-        program: "rtla timerlat",
-        seconds: Some(results.seconds).filter(|seconds| *seconds > 0),
-        unit_ns: Some(if results.nanoseconds { 1 } else { 1000 }),
-        counted: counted.collect(),
-        ..Foreign::default()
-    })
-}
-
-/// How many values a bin has, and whether that is told. It is not in the output: what divides
-/// the numbers of all bins is the most that it can be.
-fn bucket_size(results: &rtla_timerlat::Results) -> Result<(u64, bool), FormatError> {
-    let bins = results.columns.iter().flat_map(|column| &column.bins);
-    let widest = bins.map(|(bin, _)| *bin).fold(0, greatest_common_divisor);
-    if let Some(size) = results.bucket {
-        if widest % size != 0 {
-            let expected = format!("bins of {size}, as the command line above says");
-            return Err(FormatError::new(1, expected, &format!("one of {widest}")));
-        }
-        return Ok((size, true));
-    }
-    // All are in the first bin: it has the largest, and more is not known.
-    let largest = results.columns.iter().filter_map(|column| column.max).max();
-    let widest = match widest {
-        0 => largest.map_or(1, |largest| largest.saturating_add(1)),
-        widest => widest,
-    };
-    Ok((widest, false))
-}
-
-fn greatest_common_divisor(one: u64, other: u64) -> u64 {
-    match other {
-        0 => one,
-        _ => greatest_common_divisor(other, one % other),
-    }
-}
-
-/// Holds the columns against the summary of all CPUs.
-fn check_all(results: &rtla_timerlat::Results) -> Result<(), FormatError> {
-    for all in &results.all {
-        let own = || {
-            let own = results.columns.iter();
-            own.filter(|column| column.stage == all.stage && column.count > 0)
-        };
-        let count = own().map(|column| column.count);
-        let count = count.fold(0, u64::saturating_add);
-        let numbers = [
-            ("count:", all.count, count),
-            (
-                "min:",
-                all.min.unwrap_or(0),
-                own().filter_map(|one| one.min).min().unwrap_or(0),
-            ),
-            (
-                "max:",
-                all.max.unwrap_or(0),
-                own().filter_map(|one| one.max).max().unwrap_or(0),
-            ),
-        ];
-        // Where nothing was measured, or a line was cut off, there is nothing to compare.
-        let told = [true, all.min.is_some(), all.max.is_some()];
-        let odd = numbers.iter().zip(told);
-        let odd = odd.filter(|(_, is_told)| *is_told && count > 0 && all.count > 0);
-        for ((name, found, expected), _) in odd {
-            if found != expected {
-                let stage = &all.stage;
-                let expected =
-                    format!("{name} {expected} of {stage} below ALL:, as its columns have");
-                return Err(FormatError::new(1, expected, &found.to_string()));
-            }
-        }
-    }
-    Ok(())
-}
-
 fn of_jitterdebugger(results: jitterdebugger::Results) -> Result<Foreign, FormatError> {
     let system = results.sysinfo;
+    if ![1, 1_000].contains(&system.resolution_in_ns) {
+        let expected = "a resolution_in_ns of 1 or 1000";
+        let found = system.resolution_in_ns.to_string();
+        return Err(FormatError::new(1, expected, &found));
+    }
     let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
     let counted = results.cpu.into_iter().map(|(cpu, counted)| {
         let is_any = counted.count > 0;
@@ -593,8 +507,10 @@ fn of_jitterdebugger(results: jitterdebugger::Results) -> Result<Foreign, Format
             ..Counted::default()
         }
     });
+    let counted: Vec<Counted> = counted.collect();
     checked(Foreign {
         program: "jitterdebugger",
+        cut_short: uneven(&counted),
         system: Some(System {
             node: system.nodename,
             release: system.release,
@@ -602,7 +518,7 @@ fn of_jitterdebugger(results: jitterdebugger::Results) -> Result<Foreign, Format
             machine: system.machine,
         }),
         unit_ns: Some(system.resolution_in_ns),
-        counted: counted.collect(),
+        counted,
         ..Foreign::default()
     })
 }
@@ -625,6 +541,7 @@ fn of_latmus(results: latmus::Results) -> Result<Foreign, FormatError> {
         let found = format!("{} in all bins", counted.count);
         return Err(FormatError::new(1, format!("{samples} samples"), &found));
     }
+    check_time(&counted, results.period_us, results.seconds)?;
     checked(Foreign {
         program: "latmus",
         version: Some(results.version),
@@ -667,8 +584,13 @@ fn of_xenomai(results: xenomai_latency::Results) -> Result<Foreign, FormatError>
             results.bin_ns
         )));
     }
+    check_time(&counted, results.period_us, results.seconds)?;
+    let is_short = |asked: &u64| u128::from(results.seconds) * 10 < u128::from(*asked) * 9;
+    let cut_short = results.asked_seconds.filter(is_short);
+    let seconds = results.seconds;
     checked(Foreign {
         program: "xenomai latency",
+        cut_short: cut_short.map(|asked| format!("{seconds} s of {asked} s")),
         seconds: Some(results.seconds),
         unit_ns: Some(1),
         period_us: Some(results.period_us).filter(|period| *period > 0),
@@ -682,6 +604,17 @@ fn of_xenomai(results: xenomai_latency::Results) -> Result<Foreign, FormatError>
         counted: vec![counted],
         ..Foreign::default()
     })
+}
+
+/// Holds samples and period against the time that is told.
+fn check_time(counted: &Counted, period_us: u64, seconds: u64) -> Result<(), FormatError> {
+    let taken = u128::from(counted.count) * u128::from(period_us);
+    if seconds == 0 || taken <= (u128::from(seconds) + 2) * 1_000_000 {
+        return Ok(());
+    }
+    let count = counted.count;
+    let what = format!("{count} samples each {period_us} us, in {seconds} s");
+    Err(wrong(counted, what))
 }
 
 /// What is told in nanoseconds, and counted in bins of a microsecond or more.
@@ -729,8 +662,8 @@ impl Nanoseconds {
             min: self.min.filter(|_| count > 0),
             max: (count > 0).then_some(self.max),
             mean: self.mean.filter(|_| count > 0),
-            interval_us: None,
             gap: Some(gap),
+            ..Counted::default()
         }
     }
 }

@@ -44,6 +44,8 @@ pub const TITLE: &str = "# test started on:";
 pub fn read(text: &str) -> Result<Results, FormatError> {
     let mut results = Results::default();
     let (mut titled, mut largest) = (false, false);
+    let mut names: Vec<&str> = Vec::new();
+    let mut shown: Vec<(usize, i64)> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let wrong = |expected: &'static str| FormatError::new(number, expected, line);
         if line.trim().is_empty() {
@@ -52,9 +54,24 @@ pub fn read(text: &str) -> Result<Results, FormatError> {
         if is_title(line) {
             titled = true;
         } else if !titled {
-            // What it printed on the terminal before.
+            // What it printed on the terminal before, each second.
+            if let Some(rest) = line.strip_prefix("RTD|") {
+                let max = rest
+                    .split('|')
+                    .nth(2)
+                    .and_then(|max| thousandths(max.trim()));
+                shown.push((
+                    number,
+                    max.ok_or_else(|| wrong("a largest with three decimals"))?,
+                ));
+            }
         } else if let Some(comment) = line.strip_prefix("# ") {
             largest |= comment.starts_with("max latency:");
+            let name = comment.split_once(':').map_or(comment, |(name, _)| name);
+            if NAMED.contains(&name) && names.contains(&name) {
+                return Err(wrong("each of these lines once: a file holds one result"));
+            }
+            names.push(name);
             read_comment(&mut results, comment).ok_or_else(|| wrong("a number"))?;
         } else if results.has_outliers {
             return Err(wrong("the end, behind the bin with a +"));
@@ -72,11 +89,29 @@ pub fn read(text: &str) -> Result<Results, FormatError> {
     if !largest {
         return Err(end("\"# max latency: 25.510\""));
     }
+    let most = i64::try_from(results.max_ns).unwrap_or(i64::MAX);
+    if let Some((number, max)) = shown.iter().find(|(_, max)| *max > most) {
+        let expected = format!("a second within {most} ns, as max latency says");
+        return Err(FormatError::new(*number, expected, &max.to_string()));
+    }
     if results.bins.is_empty() {
         return Err(end("bins with their counts"));
     }
     Ok(results)
 }
+
+/// What is said once.
+const NAMED: [&str; 9] = [
+    "context",
+    "sampling period",
+    "thread affinity",
+    "duration (hhmmss)",
+    "OVERRUNS",
+    "min latency",
+    "avg latency",
+    "max latency",
+    "sample count",
+];
 
 /// Whether the histogram begins here.
 pub fn is_title(line: &str) -> bool {

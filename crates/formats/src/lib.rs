@@ -19,6 +19,7 @@ pub mod hackbench;
 pub mod hwlat;
 pub mod jitterdebugger;
 pub mod latmus;
+mod once;
 pub mod oslat_json;
 pub mod pasted;
 pub mod realfeel;
@@ -76,18 +77,20 @@ fn from_json<T: serde::de::DeserializeOwned>(
     text: &str,
     of: &'static str,
 ) -> Result<T, FormatError> {
-    serde_json::from_str(text).map_err(|error| {
-        let line = error.line().max(1);
-        let found = text.lines().nth(line - 1).unwrap_or_default().trim();
-        let expected = if error.is_data() {
-            let told = error.to_string();
-            let told = told.split(" at line").next().unwrap_or_default();
-            format!("{of} ({told})").into()
-        } else {
-            Cow::from("JSON")
-        };
-        FormatError::new(line, expected, found)
-    })
+    let once = serde_json::from_str::<once::Once>(text);
+    once.and_then(|_| serde_json::from_str(text))
+        .map_err(|error| {
+            let line = error.line().max(1);
+            let found = text.lines().nth(line - 1).unwrap_or_default().trim();
+            let expected = if error.is_data() {
+                let told = error.to_string();
+                let told = told.split(" at line").next().unwrap_or_default();
+                format!("{of} ({told})").into()
+            } else {
+                Cow::from("JSON")
+            };
+            FormatError::new(line, expected, found)
+        })
 }
 
 /// All numbers in a line; `None` where one of its words is none.

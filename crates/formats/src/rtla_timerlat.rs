@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `rtla timerlat hist` prints.
 
+use crate::cyclictest_command::duration;
 use crate::foreign::counted::printed_mean;
 use crate::{FormatError, hours_minutes_seconds};
 
@@ -26,6 +27,34 @@ pub struct Column {
     pub max: Option<u64>,
 }
 
+/// What is said of a stage on all CPUs together; `None` where a line is not there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct All {
+    /// The stage.
+    pub stage: String,
+    /// How many values there are.
+    pub count: Option<u64>,
+    /// The smallest.
+    pub min: Option<u64>,
+    /// The largest.
+    pub max: Option<u64>,
+}
+
+/// What a command line asks for; `None` is what it does not say, or what is not understood.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// How many values a bin has (`-b`).
+    pub bucket: Option<u64>,
+    /// The period, in microseconds (`-p`).
+    pub period_us: Option<u64>,
+    /// For how many seconds (`-d`).
+    pub seconds: Option<u64>,
+    /// The threads' real-time priority (`-P f:95`).
+    pub priority: Option<u64>,
+    /// Whether values are nanoseconds (`-n`).
+    pub nanoseconds: Option<bool>,
+}
+
 /// What it printed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
@@ -33,12 +62,12 @@ pub struct Results {
     pub nanoseconds: bool,
     /// For how long was measured, in seconds.
     pub seconds: u64,
-    /// How many values a bin has (`-b`), where a command line above the title says so.
-    pub bucket: Option<u64>,
+    /// What a command line above the title asks for, where there is one.
+    pub asked: Option<Asked>,
     /// The columns.
     pub columns: Vec<Column>,
     /// The summary of all CPUs, where there is one: a column for each stage.
-    pub all: Vec<Column>,
+    pub all: Vec<All>,
 }
 
 /// The first line.
@@ -48,82 +77,271 @@ pub const TITLE: &str = "# RTLA timerlat histogram";
 const NONE: &str = "18446744073709551615";
 
 /// Reads it; lines before the title are passed over, and so is what follows the summaries: the
-/// analysis of a trace.
+/// analysis of a trace. What there is one of in a result is there once.
 pub fn read(text: &str) -> Result<Results, FormatError> {
-    let mut results = Results::default();
-    let (mut titled, mut summed) = (false, [false; 3]);
-    let mut is_all = false;
+    let mut reader = Reader::default();
     for (number, line) in (1..).zip(text.lines()) {
         let wrong = |expected: &'static str| FormatError::new(number, expected, line);
-        let mut words = line.split_whitespace();
-        match words.next() {
-            _ if line.trim_end() == TITLE => titled = true,
-            _ if !titled => results.bucket = bucket_size(line).or(results.bucket),
-            Some("#") => read_comment(&mut results, line)
-                .ok_or_else(|| wrong("\"# Duration:   0 00:10:00\""))?,
-            Some("Index") => {
-                let columns = words.map(column).collect::<Option<_>>();
-                results.columns = columns.ok_or_else(|| wrong("columns such as IRQ-000"))?;
-            }
-            Some("ALL:") => {
-                is_all = true;
-                let stages = words.map(|stage| Column {
-                    stage: stage.to_owned(),
-                    ..Column::default()
-                });
-                results.all = stages.collect();
-            }
-            None => {}
-            Some(first) => {
-                let row = Row::of(first);
-                if summed == [true; 3] && (row.is_none() || matches!(row, Some(Row::Bin(_)))) {
-                    break;
-                }
-                let row = row.ok_or_else(|| wrong("a bin, over:, count: or max:"))?;
-                let columns = if is_all {
-                    &mut results.all
-                } else {
-                    if let Some(number) = row.summary() {
-                        summed[number] = true;
-                    }
-                    &mut results.columns
-                };
-                let values: Vec<&str> = words.collect();
-                if columns.is_empty() || values.len() != columns.len() {
-                    return Err(wrong("as many values as there are columns"));
-                }
-                for (column, value) in columns.iter_mut().zip(values) {
-                    row.take(column, value).ok_or_else(|| wrong("numbers"))?;
-                }
-            }
-        }
+        reader.line(line).map_err(wrong)?;
     }
-    if !summed.iter().all(|found| *found) {
-        let expected = "lines over:, count: and max:, without --no-summary";
-        return Err(FormatError::new(text.lines().count(), expected, "the end"));
+    let end = |expected: &'static str| FormatError::new(text.lines().count(), expected, "the end");
+    if ![Row::Over, Row::Count, Row::Max]
+        .iter()
+        .all(|row| reader.has(*row))
+    {
+        return Err(end("lines over:, count: and max:, without --no-summary"));
+    }
+    if !reader.has_unit {
+        return Err(end("\"# Time unit is microseconds (us)\" or nanoseconds"));
+    }
+    let results = reader.results;
+    let told = results.asked.as_ref().and_then(|asked| asked.nanoseconds);
+    if told.is_some_and(|told| told != results.nanoseconds) {
+        let what = "its command line and its line \"# Time unit\" say two units";
+        return Err(FormatError::contradiction(what.to_owned()));
     }
     Ok(results)
 }
 
-/// The bucket size of a command line: `# rtla timerlat hist -b 10 -d 1m`.
-fn bucket_size(line: &str) -> Option<u64> {
+/// What was read so far.
+#[derive(Default)]
+struct Reader {
+    results: Results,
+    is_titled: bool,
+    has_unit: bool,
+    has_duration: bool,
+    /// Whether the summary of all CPUs has begun.
+    is_all: bool,
+    /// Whether what follows is no data.
+    is_over: bool,
+    /// The lines of the summaries that were read: of the columns, of all CPUs.
+    seen: [Vec<Row>; 2],
+}
+
+impl Reader {
+    fn has(&self, row: Row) -> bool {
+        self.seen[0].contains(&row)
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), &'static str> {
+        let mut words = line.split_whitespace();
+        let Some(first) = words.next() else {
+            return Ok(());
+        };
+        if line.trim_end() == TITLE {
+            self.is_titled = true;
+        } else if !self.is_titled {
+            self.results.asked = asked(line).or_else(|| self.results.asked.take());
+        } else if self.is_over {
+            let is_data = matches!(first, "Index" | "over:" | "count:" | "ALL:");
+            return if is_data && words.next().is_some() {
+                Err("the end: a file holds one result (cut the file in two)")
+            } else {
+                Ok(())
+            };
+        } else if first == "#" {
+            return self.comment(line);
+        } else if first == "Index" {
+            let columns = words.map(column).collect::<Option<_>>();
+            if !self.results.columns.is_empty() {
+                return Err("the columns once: a file holds one result");
+            }
+            self.results.columns = columns.ok_or("columns such as IRQ-000")?;
+        } else if first == "ALL:" {
+            if self.is_all {
+                return Err("ALL: once: a file holds one result");
+            }
+            self.is_all = true;
+            let stage = |stage: &str| All {
+                stage: stage.to_owned(),
+                ..All::default()
+            };
+            self.results.all = words.map(stage).collect();
+        } else {
+            return self.row(first, &words.collect::<Vec<_>>());
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, first: &str, values: &[&str]) -> Result<(), &'static str> {
+        let row = Row::of(first);
+        let is_summed = [Row::Over, Row::Count, Row::Max];
+        let is_summed = is_summed.iter().all(|row| self.has(*row));
+        if is_summed && matches!(row, None | Some(Row::Bin(_))) {
+            self.is_over = true;
+            return Ok(());
+        }
+        let row = row.ok_or("a bin, over:, count: or max:")?;
+        let seen = &mut self.seen[usize::from(self.is_all)];
+        let is_ordered = match (row, seen.last()) {
+            (Row::Bin(bin), Some(Row::Bin(last))) => bin > *last,
+            (Row::Bin(_), last) => last.is_none(),
+            _ => !seen.contains(&row),
+        };
+        if !is_ordered {
+            return Err("bins in their order, and each line once: a file holds one result");
+        }
+        if matches!(row, Row::Bin(_)) {
+            seen.clear();
+        }
+        seen.push(row);
+        let expected = match self.is_all {
+            true => self.results.all.len(),
+            false => self.results.columns.len(),
+        };
+        if expected == 0 || values.len() != expected {
+            return Err("as many values as there are columns");
+        }
+        for (number, value) in values.iter().enumerate() {
+            let taken = match self.is_all {
+                true => row.take_all(&mut self.results.all[number], value),
+                false => row.take(&mut self.results.columns[number], value),
+            };
+            taken.ok_or("numbers")?;
+        }
+        Ok(())
+    }
+
+    fn comment(&mut self, line: &str) -> Result<(), &'static str> {
+        if let Some(unit) = line.strip_prefix("# Time unit is ") {
+            let nanoseconds = match unit.trim() {
+                "microseconds (us)" => false,
+                "nanoseconds (ns)" => true,
+                _ => return Err("\"# Time unit is microseconds (us)\" or \"nanoseconds (ns)\""),
+            };
+            if std::mem::replace(&mut self.has_unit, true) {
+                return Err("one time unit");
+            }
+            self.results.nanoseconds = nanoseconds;
+        } else if let Some(duration) = line.strip_prefix("# Duration:") {
+            let seconds = days_and_time(duration).ok_or("\"# Duration:   0 00:10:00\"")?;
+            if std::mem::replace(&mut self.has_duration, true) {
+                return Err("one duration");
+            }
+            self.results.seconds = seconds;
+        }
+        Ok(())
+    }
+}
+
+/// `   0 00:10:00` in seconds.
+fn days_and_time(duration: &str) -> Option<u64> {
+    let (days, time) = duration.trim().split_once(' ')?;
+    let days: u64 = days.parse().ok()?;
+    days.checked_mul(86_400)?
+        .checked_add(hours_minutes_seconds(time.trim())?)
+}
+
+/// Options that take an argument.
+const WITH_VALUE: [(&str, char); 23] = [
+    ("auto", 'a'),
+    ("bucket-size", 'b'),
+    ("cpus", 'c'),
+    ("duration", 'd'),
+    ("event", 'e'),
+    ("entries", 'E'),
+    ("house-keeping", 'H'),
+    ("irq", 'i'),
+    ("period", 'p'),
+    ("priority", 'P'),
+    ("stack", 's'),
+    ("thread", 'T'),
+    ("trigger", '\0'),
+    ("filter", '\0'),
+    ("dma-latency", '\0'),
+    ("warm-up", '\0'),
+    ("trace-buffer-size", '\0'),
+    ("deepest-idle-state", '\0'),
+    ("aligned", 'A'),
+    ("stack-format", '\0'),
+    ("on-threshold", '\0'),
+    ("on-end", '\0'),
+    ("bpf-action", '\0'),
+];
+
+/// Options that take none, or one within their own word.
+const WITHOUT: [(&str, char); 17] = [
+    ("nano", 'n'),
+    ("trace", 't'),
+    ("cgroup", 'C'),
+    ("debug", 'D'),
+    ("user-threads", 'u'),
+    ("kernel-threads", 'k'),
+    ("user-load", 'U'),
+    ("no-irq", '\0'),
+    ("no-thread", '\0'),
+    ("no-header", '\0'),
+    ("no-summary", '\0'),
+    ("no-index", '\0'),
+    ("with-zeros", '\0'),
+    ("no-aa", '\0'),
+    ("dump-tasks", '\0'),
+    ("dump-task", '\0'),
+    ("quiet", 'q'),
+];
+
+/// What a command line asks for: `# rtla timerlat hist -b 10 -d 1m`. What is not said is rtla's
+/// own choice, where the line is understood to its last word.
+fn asked(line: &str) -> Option<Asked> {
     let mut words = line.split_whitespace();
     words.find(|word| word.ends_with("timerlat"))?;
     words.find(|word| *word == "hist")?;
-    let mut size = Some(1);
+    let mut asked = Asked {
+        bucket: Some(1),
+        period_us: Some(1_000),
+        nanoseconds: Some(false),
+        ..Asked::default()
+    };
+    let positive = |value: &str| value.parse().ok().filter(|number| *number > 0);
     while let Some(word) = words.next() {
-        let value = match word {
-            "-b" | "--bucket-size" => words.next(),
-            _ => word
-                .strip_prefix("--bucket-size=")
-                .or_else(|| word.strip_prefix("-b").filter(|rest| !rest.is_empty())),
-        };
-        size = value.map_or(size, |value| value.parse().ok().filter(|size| *size > 0));
+        match option(word, &mut words) {
+            Some(("bucket-size", value)) => asked.bucket = positive(value),
+            Some(("period", value)) => asked.period_us = positive(value),
+            Some(("duration", value)) => asked.seconds = duration(value),
+            Some(("priority", value)) => {
+                let number = value.split_once(':').map(|(_, number)| number);
+                asked.priority = number.and_then(|number| number.parse().ok());
+            }
+            Some(("nano", _)) => asked.nanoseconds = Some(true),
+            Some(_) => {}
+            // What follows is not understood.
+            None => return Some(Asked::default()),
+        }
     }
-    size
+    Some(asked)
 }
 
-#[derive(Clone, Copy)]
+/// An option's long name, with its argument.
+fn option<'a>(
+    word: &'a str,
+    words: &mut impl Iterator<Item = &'a str>,
+) -> Option<(&'static str, &'a str)> {
+    let (name, value) = match word.strip_prefix("--") {
+        Some(long) => match long.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (long, None),
+        },
+        None => {
+            let rest = word.strip_prefix('-')?;
+            let (letter, rest) = rest.split_at_checked(1)?;
+            (letter, Some(rest).filter(|rest| !rest.is_empty()))
+        }
+    };
+    let is_long = word.starts_with("--");
+    let is_it = |(long, letter): &&(&str, char)| match is_long {
+        true => *long == name,
+        false => name.starts_with(*letter),
+    };
+    if let Some((own, _)) = WITH_VALUE.iter().find(is_it) {
+        return Some((own, value.or_else(|| words.next())?));
+    }
+    let (own, _) = WITHOUT.iter().find(is_it)?;
+    // Letters in one word: what the others are is not told here.
+    let is_alone = value.is_none() || is_long || matches!(*own, "trace" | "cgroup");
+    is_alone.then_some((own, value.unwrap_or_default()))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Row {
     Bin(u64),
     Over,
@@ -145,15 +363,6 @@ impl Row {
         })
     }
 
-    fn summary(self) -> Option<usize> {
-        match self {
-            Self::Bin(_) | Self::Min | Self::Mean => None,
-            Self::Over => Some(0),
-            Self::Count => Some(1),
-            Self::Max => Some(2),
-        }
-    }
-
     /// Puts a value into its column; only of a smallest, a mean and a largest value there may be
     /// none.
     fn take(self, column: &mut Column, word: &str) -> Option<()> {
@@ -173,6 +382,19 @@ impl Row {
         }
         Some(())
     }
+
+    /// The same of all CPUs.
+    fn take_all(self, all: &mut All, word: &str) -> Option<()> {
+        let mut column = Column::default();
+        self.take(&mut column, word)?;
+        match self {
+            Self::Count => all.count = Some(column.count),
+            Self::Min => all.min = column.min,
+            Self::Max => all.max = column.max,
+            Self::Bin(_) | Self::Over | Self::Mean => {}
+        }
+        Some(())
+    }
 }
 
 /// `IRQ-000`.
@@ -183,19 +405,6 @@ fn column(word: &str) -> Option<Column> {
         cpu: cpu.parse().ok()?,
         ..Column::default()
     })
-}
-
-fn read_comment(results: &mut Results, line: &str) -> Option<()> {
-    if line.starts_with("# Time unit is nanoseconds") {
-        results.nanoseconds = true;
-    } else if let Some(duration) = line.strip_prefix("# Duration:") {
-        let (days, time) = duration.trim().split_once(' ')?;
-        let days: u64 = days.parse().ok()?;
-        results.seconds = days
-            .checked_mul(86_400)?
-            .checked_add(hours_minutes_seconds(time)?)?;
-    }
-    Some(())
 }
 
 #[cfg(test)]
@@ -225,12 +434,28 @@ count:   600002    600002
     fn a_histogram_is_read_column_by_column() {
         let results = read(PRINTED).unwrap();
         assert_eq!((results.seconds, results.nanoseconds), (600, false));
-        assert_eq!((results.bucket, results.all.len()), (Some(1), 2));
-        let of = |options: &str| bucket_size(&format!("# rtla timerlat hist {options}"));
+        // A period of "1ms" is none that rtla takes.
+        let own = results.asked.clone().unwrap();
+        assert_eq!(
+            (own.bucket, own.period_us, own.seconds),
+            (Some(1), None, Some(600))
+        );
+        assert_eq!(
+            (results.all.len(), results.all[0].count),
+            (2, Some(600_002))
+        );
+        let all = |options: &str| asked(&format!("# rtla timerlat hist {options}"));
+        let of = |options: &str| all(options).unwrap().bucket;
         assert_eq!(of("-b 10 -d 1m"), Some(10));
         assert_eq!(of("-d 1m --bucket-size=5"), Some(5));
         assert_eq!((of("-b25"), of("-b x")), (Some(25), None));
-        assert_eq!(bucket_size("# rtla osnoise hist -b 10"), None);
+        assert_eq!(asked("# rtla osnoise hist -b 10"), None);
+        let one = all("-u -p 100 -Pf:90 --nano -t=x --no-aa").unwrap();
+        assert_eq!((one.period_us, one.priority), (Some(100), Some(90)));
+        assert_eq!((one.bucket, one.nanoseconds), (Some(1), Some(true)));
+        for unknown in ["-p 100 --what", "-nk", "-p"] {
+            assert_eq!(all(unknown), Some(Asked::default()), "{unknown}");
+        }
         let [irq, thread] = &results.columns[..] else {
             panic!("{results:?}");
         };
@@ -250,6 +475,13 @@ count:   600002    600002
         assert_eq!(line("IRQ-000", "IRQ"), 5);
         assert_eq!(line("00:10:00", "10 minutes"), 4);
         assert_eq!(line("over:", "under:"), 9);
+        assert_eq!(line("microseconds (us)", "milliseconds (ms)"), 3);
+        assert_eq!(line("min:          0", "max:          0"), 13);
+        assert_eq!(line("36            0", "1             0"), 8);
+        let more = format!("{PRINTED}\nrtla timerlat hit stop tracing\ncount:  3  3\n");
+        assert_eq!(read(&more).unwrap_err().line, 17);
+        let nano = PRINTED.replace("-p 1ms", "-n");
+        assert!(read(&nano).unwrap_err().to_string().contains("two units"));
         let error = read(&PRINTED.replace("count:", "min:")).unwrap_err();
         assert!(error.to_string().contains("--no-summary"), "{error}");
         assert!(read("something else").is_err());

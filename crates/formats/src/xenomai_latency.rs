@@ -12,6 +12,8 @@ pub struct Results {
     pub period_us: u64,
     /// For how long was measured, in seconds.
     pub seconds: u64,
+    /// For how long was to be measured (`-T`), in seconds, where that is told.
+    pub asked_seconds: Option<u64>,
     /// Periods that were missed.
     pub overruns: u64,
     /// How often the task left real time by mistake.
@@ -53,6 +55,9 @@ pub fn read(text: &str) -> Result<Results, FormatError> {
         let wrong = |expected: &'static str| FormatError::new(number, expected, line);
         let Some((kind, rest)) = line.split_once('|') else {
             command(&mut results, line);
+            if line.contains("All results in ") && !line.contains("microseconds") {
+                return Err(wrong("results in microseconds"));
+            }
             continue;
         };
         // Who pastes it into a table has bars at the ends of lines.
@@ -60,8 +65,13 @@ pub fn read(text: &str) -> Result<Results, FormatError> {
         let fields: Vec<&str> = rest.split('|').map(str::trim).collect();
         match (kind, &fields[..]) {
             ("RTT", _) => {
-                (results.mode, results.period_us) =
+                let (mode, period) =
                     settings(rest).ok_or_else(|| wrong("(…, 100 us period, …)"))?;
+                let is_other = (&results.mode, results.period_us) != (&mode, period);
+                if results.period_us > 0 && is_other {
+                    return Err(wrong("one mode and one period"));
+                }
+                (results.mode, results.period_us) = (mode, period);
             }
             ("RTD", [min, _, max, ..]) => {
                 let both = thousandths(min).zip(thousandths(max));
@@ -81,6 +91,9 @@ pub fn read(text: &str) -> Result<Results, FormatError> {
                 results.bins.push(bin);
             }
             ("HSS", ["avg", count, mean, ..]) => {
+                if counted.is_some() {
+                    return Err(wrong("one line HSS of all samples"));
+                }
                 let both = count.parse::<u64>().ok().zip(mean.parse::<f64>().ok());
                 counted = Some(both.ok_or_else(|| wrong("a count and a mean"))?);
             }
@@ -184,7 +197,11 @@ fn summary(results: &mut Results, fields: &[&str]) -> Option<()> {
     results.max_ns = thousandths(max)?;
     results.overruns = overruns.parse().ok()?;
     results.switches = switches.parse().ok()?;
-    results.seconds = hours_minutes_seconds(duration.split('/').next()?)?;
+    let (seconds, asked) = duration.split_once('/').unwrap_or((duration, ""));
+    results.seconds = hours_minutes_seconds(seconds)?;
+    // Without an end there is none.
+    let asked = hours_minutes_seconds(asked).filter(|asked| *asked > 0);
+    results.asked_seconds = asked.or(results.asked_seconds);
     Some(())
 }
 

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use punctual_model::digest::content;
+use punctual_model::imported::{self, Kin, kin, says_more};
 use punctual_model::{MachineRecord, Plan, Preemption, Run};
 
 use crate::mends::{Mend, without};
@@ -234,12 +235,30 @@ impl<'a> Subject<'a> {
                 new.copies.push(Measured { run, plan, digest });
                 continue;
             }
+            if new.is_same_import(run) {
+                let known = new
+                    .runs
+                    .iter_mut()
+                    .find(|one| kin(one.run, run) != Kin::None);
+                let own = Measured { run, plan, digest };
+                if let Some(known) = known {
+                    new.copies.push(if says_more(run, known.run) {
+                        std::mem::replace(known, own)
+                    } else {
+                        own
+                    });
+                }
+                continue;
+            }
             if let Some(own) = own {
                 counted.insert(own, run);
             }
             new.runs.push(Measured { run, plan, digest });
         }
-        new.gap = new.other_plan().or_else(|| new.other_digest());
+        let gap = new.gap.take();
+        new.gap = gap
+            .or_else(|| new.other_plan())
+            .or_else(|| new.other_digest());
         new.remark_equal_seeds();
         new
     }
@@ -247,6 +266,29 @@ impl<'a> Subject<'a> {
     /// Its runs, and the copies of them.
     pub fn all(&self) -> impl Iterator<Item = &Measured<'a>> {
         self.runs.iter().chain(&self.copies)
+    }
+
+    /// Whether another program's run is one that is there, in another form or at another moment.
+    fn is_same_import(&mut self, run: &Run) -> bool {
+        let known = self.runs.iter().map(|one| (one.run, kin(one.run, run)));
+        let known: Vec<_> = known.filter(|(_, kin)| *kin != Kin::None).collect();
+        let id = &run.id;
+        for (first, kin) in &known {
+            let first = &first.id;
+            match kin {
+                Kin::OtherUnit => {
+                    self.gap = Some(format!(
+                        "{first} and {id} have the same figures in two units: one of them was \
+                         imported with -N, or without it, by mistake"
+                    ));
+                }
+                _ => self.remarks.push(format!(
+                    "{first} and {id} may be one measurement, in another form or at another \
+                     moment: they count once"
+                )),
+            }
+        }
+        !known.is_empty()
     }
 
     fn remark_copy(&mut self, first: &Run, copy: &Run) {
@@ -272,7 +314,9 @@ impl<'a> Subject<'a> {
             .filter_map(|one| Some((one.run, one.plan.as_ref().ok()?)));
         let (first, plan) = plans.next()?;
         plans.find_map(|(other, own)| {
-            let what = plan.difference(own)?;
+            let what = plan
+                .difference(own)
+                .or_else(|| imported::difference(first, other))?;
             let (first, other) = (&first.id, &other.id);
             Some(format!(
                 "{first} and {other} are no runs of one measurement: {what}; judge them one by one"

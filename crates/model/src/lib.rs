@@ -18,6 +18,7 @@ pub mod digest;
 pub mod finding;
 pub mod frame;
 pub mod histogram;
+pub mod imported;
 pub mod key;
 pub mod limit;
 pub mod machine;

@@ -8,6 +8,7 @@ use punctual_formats::FormatError;
 use punctual_formats::foreign::{self, Counted, Distribution, Foreign, System};
 use punctual_kernels::checksum;
 use punctual_model::finding::{Fact, Facts};
+use punctual_model::imported::{FIGURES, PRIORITY, SAID, THREAD, UNIT};
 use punctual_model::machine::HostMachine;
 use punctual_model::record::Provenance;
 use punctual_model::recording::{DISTRIBUTION, MEAN_WITHIN, MISSED};
@@ -92,14 +93,58 @@ pub fn import(name: &str, content: &[u8], told: &Told) -> Result<Run, ImportErro
         recording
             .settings
             .extend(settings(&foreign, counted, unit_ns));
+        if let Some(what) = recording.contradiction() {
+            let what = format!("expected a sound recording, found {what}");
+            return Err(content(what));
+        }
         recordings.push(recording);
     }
     let sha256 = checksum::of_bytes(content);
     let mut run = run(name, &sha256, &foreign, told, recordings);
-    let facts = run.provenance.as_mut().map(|found| &mut found.facts);
-    let text = Fact::Text(text_sha256(content));
-    facts.and_then(|facts| facts.insert(IMPORTED_TEXT.to_owned(), text));
+    if let Some(found) = &mut run.provenance {
+        let identity = identity(&foreign, content).into_iter();
+        let identity = identity.map(|(name, text)| (name.to_owned(), Fact::Text(text)));
+        found.facts.extend(identity);
+    }
+    (run.state, run.error) = match (&foreign.failed, &foreign.cut_short) {
+        (Some(why), _) => (State::Failed, Some(why.clone())),
+        (None, Some(why)) => (State::Interrupted, Some(why.clone())),
+        (None, None) => (State::Finished, None),
+    };
     Ok(run)
+}
+
+/// What tells the file from other measurements, and not from its copies and other forms.
+fn identity(foreign: &Foreign, content: &[u8]) -> Vec<(&'static str, String)> {
+    let said = foreign.said.iter().map(|line| {
+        let mut sum = checksum::of_bytes(line.as_bytes());
+        sum.truncate(8);
+        sum
+    });
+    let said: Vec<String> = said.collect();
+    let mut all = vec![
+        (IMPORTED_TEXT, text_sha256(content)),
+        (SAID, said.join(" ")),
+    ];
+    if !foreign.is_summary {
+        all.push((FIGURES, figures_sha256(&foreign.counted)));
+    }
+    all
+}
+
+/// The checksum of counts and values, as they are written; empty bins are none.
+fn figures_sha256(counted: &[Counted]) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::new();
+    for one in counted {
+        let (count, over, width) = (one.count, one.over, one.width);
+        let _ = write!(text, "{count} {over} {width} {:?} {:?}", one.min, one.max);
+        for (bin, count) in one.bins.iter().filter(|(_, count)| **count > 0) {
+            let _ = write!(text, " {bin}:{count}");
+        }
+        text.push('\n');
+    }
+    checksum::of_bytes(text.as_bytes())
 }
 
 /// What all copies of a file have in common: its letters and digits. White space, ends of lines,
@@ -146,10 +191,7 @@ fn recording(key: RecordingKey, counted: &Counted, unit_ns: u64) -> Result<Recor
         recording.settings.insert(DISTRIBUTION.to_owned(), unknown);
     }
     recording.sum = Nanos(i64::try_from(sum).unwrap_or(i64::MAX));
-    match recording.contradiction() {
-        Some(what) => Err(format!("expected a sound recording, found {what}")),
-        None => Ok(recording),
-    }
+    Ok(recording)
 }
 
 /// The nominal time between samples, where the file says or shows it, else as it was told.
@@ -162,45 +204,65 @@ fn interval(
     told: Option<Nanos>,
 ) -> Result<Option<Nanos>, String> {
     let count = i64::try_from(counted.count).unwrap_or(i64::MAX);
-    let elapsed = elapsed(foreign);
+    let elapsed = elapsed(foreign)?;
     let fits = |interval: &Nanos| {
-        elapsed.is_none_or(|elapsed| *interval * (count - 1).max(0) <= elapsed + SLACK)
+        let taken = i128::from(interval.0) * i128::from(count);
+        elapsed.is_none_or(|elapsed| taken <= i128::from(elapsed.0) + i128::from(SLACK.0))
     };
     let said = counted.interval_us.or(foreign.period_us);
     let said = said.and_then(|us| i64::try_from(us).ok()?.checked_mul(1_000).map(Nanos));
-    let shown = foreign.seconds.filter(|_| count > 0 && said.is_none());
-    let shown = shown.and_then(|seconds| i64::try_from(seconds).ok()?.checked_mul(1_000_000_000));
-    let shown = shown.map(|ns| Nanos(ns / count.max(1)));
     let Some(told) = told else {
         // Where both are said and do not go together, neither is known.
-        return Ok(said.filter(fits).or(shown));
+        return Ok(said.filter(fits));
     };
-    let is_close = |own: Nanos| (own.0 - told.0).unsigned_abs() <= own.0.unsigned_abs() / 100;
-    let found = match (said, shown) {
-        (Some(said), _) if said != told => format!("{said} in the file"),
-        (_, Some(shown)) if !is_close(shown) => format!("one of {shown} in the file"),
+    let found = match said {
+        Some(said) if said != told => format!("{said} in the file"),
         _ if fits(&told) => return Ok(Some(told)),
-        _ => format!("{count} samples in {}", elapsed.unwrap_or_default()),
+        _ => format!(
+            "{count} samples in {} in the file",
+            elapsed.unwrap_or_default()
+        ),
     };
     Err(format!(
         "expected a file of --interval {told}, found {found}"
     ))
 }
 
-/// For how long was measured, where it is said when it began and ended.
-fn elapsed(foreign: &Foreign) -> Option<Nanos> {
-    let [begin, end] = foreign.times.as_ref()?;
-    let [begin, end] = [begin, end].map(|time| rfc2822::parse(time).ok());
-    let seconds = end?.timestamp().as_second() - begin?.timestamp().as_second();
-    Some(Nanos::from_millis(seconds.saturating_mul(1_000)))
+/// For how long was measured, where it is said: the least of what is.
+///
+/// # Errors
+/// Where it ended before it began.
+fn elapsed(foreign: &Foreign) -> Result<Option<Nanos>, String> {
+    let millis = |seconds: i64| Nanos::from_millis(seconds.saturating_mul(1_000));
+    let seconds = foreign
+        .seconds
+        .map(|own| i64::try_from(own).unwrap_or(i64::MAX / 1_000_000));
+    let seconds = seconds.map(|own| millis(own.min(i64::MAX / 1_000_000_000)));
+    let Some([begin, end]) = &foreign.times else {
+        return Ok(seconds);
+    };
+    let parsed = |time: &str| rfc2822::parse(time).map(|time| time.timestamp().as_second());
+    let (Ok(from), Ok(to)) = (parsed(begin), parsed(end)) else {
+        return Err(format!(
+            "expected when it began and ended, found {begin} and {end}"
+        ));
+    };
+    if to < from {
+        return Err(format!("it ended before it began: {begin}, {end}"));
+    }
+    let own = millis(to - from);
+    Ok(Some(seconds.map_or(own, |seconds| seconds.min(own))))
 }
 
 fn settings(foreign: &Foreign, counted: &Counted, unit_ns: u64) -> Facts {
     let number = |number: u64| Fact::Number(i64::try_from(number).unwrap_or(i64::MAX));
     let mut facts = vec![
         ("program", Fact::Text(foreign.program.to_owned())),
-        ("resolution_ns", number(unit_ns)),
+        (UNIT, number(unit_ns)),
     ];
+    let priority = counted.priority.or(foreign.priority);
+    facts.extend(priority.map(|priority| (PRIORITY, number(priority))));
+    facts.extend(counted.tid.map(|tid| (THREAD, number(tid))));
     if counted.width > 1 {
         let width = counted.width.saturating_mul(unit_ns);
         facts.push(("bin_width_ns", number(width)));

@@ -5,7 +5,10 @@
 use std::fs;
 use std::path::Path;
 
+use punctual_judge::{Answer, Baselines, Fitness, judge};
 use punctual_model::finding::Fact;
+use punctual_model::limit::{Demand, Limit};
+use punctual_model::run::State;
 use punctual_model::{Nanos, Preemption, Quantiles, Recording, Run};
 use punctual_runner::import::{Told, import};
 
@@ -354,7 +357,8 @@ fn lines_of_threads_have_a_worst_case_and_no_distribution() {
     );
     // As a screen shows them again and again, the last is what counts.
     let line = "T: 0 ( 4541) P:99 I:1000 C:   1000 Min:      1 Act:    6 Avg:    3 Max:      12\n";
-    let screens = format!("\x1b[9A{line}{}", text("10-plain-lines.txt"));
+    let head = "policy: fifo: loadavg: 0.03 0.01 0.00 1/683 148608\n\n";
+    let screens = format!("{head}{line}\x1b[9A{head}{}", text("10-plain-lines.txt"));
     assert_eq!(
         read("x", screens.as_bytes()).unwrap().recordings[0].max(),
         Some(micros(53_381))
@@ -573,4 +577,521 @@ fn copies_of_a_file_are_known_by_what_they_say() {
     }
     assert_ne!(text(&sound.replace("run 1", "run 2")), text(sound));
     assert_ne!(text(&sound.replace("000003", "000004")), text(sound));
+}
+
+/// What comes of a limit on the worst case: a millisecond.
+fn verdict(runs: &[Run]) -> (Fitness, String) {
+    let limit = Limit {
+        name: None,
+        probe: "timer".into(),
+        load: None,
+        variant: None,
+        subject: None,
+        demand: Demand::Never(micros(1_000)),
+        confidence: 0.95,
+        runs: None,
+    };
+    let found = judge(&[limit], runs, &Baselines::default()).unwrap();
+    let reasons: Vec<String> = found.answers.iter().map(Answer::reason).collect();
+    let told = [found.remarks.clone(), reasons].concat().join("; ");
+    (found.fitness(), told)
+}
+
+/// These files, imported as runs of one subject.
+fn runs_of(files: &[String]) -> Vec<Run> {
+    let told = Told {
+        subject: Some("mine".into()),
+        ..Told::default()
+    };
+    let run = |(file, number): (&String, u32)| {
+        let mut run = import("x", file.as_bytes(), &told).unwrap();
+        run.id = format!("r{number}");
+        run
+    };
+    files.iter().zip(1..).map(run).collect()
+}
+
+/// A thread's line, as cyclictest prints it.
+fn line(index: u64, tid: u64, cycles: u64, max: u64) -> String {
+    format!(
+        "T: {index:2} ({tid:5}) P:80 I:1000 C:{cycles:7} Min:      5 Act:    7 Avg:    7 \
+         Max:{max:8}\n"
+    )
+}
+
+#[test]
+fn lines_of_threads_go_on_only_where_they_cover_others() {
+    let second = |text: String| has(&read("x", text.as_bytes()).unwrap_err(), &["one result"]);
+    // The same thread ids after each boot.
+    second(line(0, 234, 1_000, 40) + &line(0, 234, 1_001, 47));
+    let head = "policy: fifo: loadavg: 0.03 0.01 0.00 1/683 148608\n\n";
+    second(format!(
+        "{head}{}{head}{}",
+        line(0, 234, 10, 40),
+        line(0, 234, 11, 47)
+    ));
+    let screens = |first: &str, second: &str| {
+        let text = format!("{head}{first}\x1b[3A{head}{second}");
+        read("x", text.as_bytes())
+    };
+    let first = line(0, 234, 1_000, 40);
+    assert_eq!(
+        counts(&screens(&first, &line(0, 234, 2_000, 47)).unwrap()),
+        [2_000]
+    );
+    // As a forum shows it.
+    let pasted = format!("{head}{first}[3A{head}{}", line(0, 234, 2_000, 47));
+    assert_eq!(worst_us(&read("x", pasted.as_bytes()).unwrap()), [47]);
+    // Nothing that was counted is lost, and what was added is possible.
+    for other in [
+        line(0, 235, 2_000, 47),
+        line(0, 234, 999, 47),
+        line(0, 234, 1_000, 47),
+        line(0, 234, 2_000, 39),
+        line(0, 234, 2_000, 47).replace("P:80", "P:70"),
+        line(0, 234, 2_000, 47).replace("I:1000", "I:2000"),
+        line(0, 234, 1_001, 47).replace("Avg:    7", "Avg:    9"),
+    ] {
+        has(&screens(&first, &other).unwrap_err(), &["one result"]);
+    }
+}
+
+#[test]
+fn a_thread_without_a_column_is_none_that_may_be_passed_over() {
+    let name = "05-p99-is-9us-1.hist";
+    let with = |line: &str| read(name, format!("{line}{}", text(name)).as_bytes());
+    has(
+        &with(&line(1, 235, 500, 90_000)).unwrap_err(),
+        &["thread 1", "1 threads"],
+    );
+    let below = format!("{}# Thread 1: 00200\n", text(name));
+    has(
+        &read(name, below.as_bytes()).unwrap_err(),
+        &["without a column"],
+    );
+    // At the end it says what the histogram says.
+    let end = line(0, 234, 10_000, 8);
+    has(&with(&end).unwrap_err(), &["Max:8", "9"]);
+    let name = "04c-same-release-host-a.json";
+    let with = |line: &str| read(name, format!("{line}{}", text(name)).as_bytes());
+    has(
+        &with(&line(1, 235, 500, 90_000)).unwrap_err(),
+        &["thread 1"],
+    );
+    has(
+        &with(&line(0, 235, 500, 90_000)).unwrap_err(),
+        &["Max:90000"],
+    );
+    assert!(with(&line(0, 235, 9_900, 6)).is_ok());
+    // Values of -v.
+    let name = "05-p99-is-9us-1.hist";
+    let values = format!("       0:       1:      77\n{}", text(name));
+    has(&read(name, values.as_bytes()).unwrap_err(), &["77", "-v"]);
+}
+
+#[test]
+fn a_second_result_of_another_program_is_never_passed_over() {
+    let all = [
+        "04c-same-release-host-a.json",
+        "05-p99-is-9us-1.hist",
+        "16-rtla-bucket-10.txt",
+        "10-plain-lines.txt",
+    ];
+    for (place, one) in all.iter().enumerate() {
+        for (_, other) in all.iter().enumerate().filter(|(other, _)| *other != place) {
+            let both = format!("{}\n{}", text(one), text(other));
+            let both = read("x", both.as_bytes()).map(|run| run.suite);
+            assert!(both.is_err(), "{one}, {other}: {both:?}");
+        }
+    }
+    let untitled = [
+        text(all[1]).replace("# Histogram\n", ""),
+        text(all[2]).replace("# RTLA timerlat histogram\n", ""),
+        "oslat V 2.60\nMaximum: 900 (us)\n".to_owned(),
+        "#1: ID10, P80, CPU0, I1000; #2: ID11, P80, CPU0, TO 0, Cycles 1000\n".to_owned(),
+        "RTD|      1.269|      2.865|      9.891|       0|     0|      1.269|      9.891\n"
+            .to_owned(),
+    ];
+    for other in untitled {
+        for one in all {
+            for both in [text(one) + &other, other.clone() + &text(one)] {
+                let both = read("x", both.as_bytes()).map(|run| run.suite);
+                assert!(both.is_err(), "{one}, {other}: {both:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_json_says_twice_is_not_said() {
+    let name = "04c-same-release-host-a.json";
+    let thread = "\"0\": { \"histogram\": { \"9\": 1 }, \"cycles\": 1, \"min\": 9, \"max\": 9, \
+        \"avg\": 9, \"cpu\": 0, \"node\": 0 },\n\"0\": {";
+    for (from, to) in [
+        ("\"0\": {", thread),
+        ("\"5\": 5000", "\"5\": 1, \"5\": 5000"),
+        ("\"max\": 6", "\"max\": 60000, \"max\": 6"),
+        (
+            "\"return_code\": 0",
+            "\"return_code\": 1, \"return_code\": 0",
+        ),
+        (
+            "\"realtime\": 1",
+            "\"what\": {\"a\": 1, \"a\": 1}, \"realtime\": 1",
+        ),
+    ] {
+        has(&changed(name, from, to).unwrap_err(), &["twice"]);
+    }
+    let jitter = "{\"version\": 3, \"sysinfo\": {\"nodename\": \"a\", \"release\": \"6\", \
+        \"version\": \"#1\", \"resolution_in_ns\": 1000}, \"cpu\": {\"3\": {\"histogram\": \
+        {\"5\": 1}, \"count\": 1, \"max\": 5}}}";
+    assert!(read("x", jitter.as_bytes()).is_ok());
+    let twice = jitter.replace("\"cpu\": {", "\"cpu\": {\"3\": {\"count\": 0}, ");
+    has(&read("x", twice.as_bytes()).unwrap_err(), &["twice"]);
+    // Units that are none.
+    for unit in ["0", "1000000"] {
+        let odd = jitter.replace("_ns\": 1000", &format!("_ns\": {unit}"));
+        has(
+            &read("x", odd.as_bytes()).unwrap_err(),
+            &["resolution_in_ns"],
+        );
+    }
+}
+
+#[test]
+fn units_that_contradict_each_other_are_none() {
+    let name = "04c-same-release-host-a.json";
+    let nano = "\"resolution_in_ns\": 1";
+    has(
+        &changed(name, "\"resolution_in_ns\": 0", nano).unwrap_err(),
+        &["without -N"],
+    );
+    has(
+        &changed(name, "-q -h", "-N -q -h").unwrap_err(),
+        &["with -N"],
+    );
+    assert!(changed(name, "\"resolution_in_ns\": 0", "\"resolution_in_ns\": 7").is_err());
+    let name = "16-rtla-bucket-10.txt";
+    for unit in ["milliseconds (ms)", "seconds (s)", "nanoseconds (us)"] {
+        has(
+            &changed(name, "microseconds (us)", unit).unwrap_err(),
+            &["Time unit"],
+        );
+    }
+    has(
+        &changed(name, "# Time unit is microseconds (us)\n", "").unwrap_err(),
+        &["Time unit"],
+    );
+    let command = format!("# rtla timerlat hist -n -b 10\n{}", text(name));
+    has(&read(name, command.as_bytes()).unwrap_err(), &["two units"]);
+}
+
+#[test]
+fn what_failed_or_was_cut_short_is_no_whole_measurement() {
+    let why = |run: Result<Run, String>| {
+        let run = run.unwrap();
+        (run.state, run.error.unwrap_or_default())
+    };
+    let name = "04c-same-release-host-a.json";
+    let (state, error) = why(changed(name, "\"return_code\": 0", "\"return_code\": 1"));
+    assert_eq!(state, State::Failed);
+    has(&error, &["status 1"]);
+    for (options, words) in [
+        ("-l 100000 -q", &["10000 cycles", "-l 100000"][..]),
+        ("-D 1m -q", &["10000 cycles", "-D 60 s"]),
+        ("-D 60 -l 20000 -q", &["-l 20000"]),
+    ] {
+        let (state, error) = why(changed(name, "-q", options));
+        assert_eq!(state, State::Interrupted, "{options}");
+        has(&error, words);
+    }
+    for whole in [
+        "-l 10000 -q",
+        "-D 10 -q",
+        "-D 1m -l 10000 -q",
+        "-D 10 -l 99999 -q",
+    ] {
+        assert_eq!(
+            why(changed(name, "-q", whole)).0,
+            State::Finished,
+            "{whole}"
+        );
+    }
+    // A thread that ended long before the others.
+    let more = text(name)
+        .replace("\"num_threads\": 1", "\"num_threads\": 2")
+        .replace(
+            "\"0\": {\n",
+            "\"1\": { \"histogram\": { \"5\": 10 }, \"cycles\": 10, \"min\": 5, \"max\": 5, \
+         \"avg\": 5.0, \"cpu\": 1, \"node\": 0 },\n\"0\": {\n",
+        );
+    let (state, error) = why(read(name, more.as_bytes()));
+    assert_eq!(state, State::Interrupted);
+    has(&error, &["cpu1 has 10 samples where another has 10000"]);
+    let lines = line(0, 234, 10_000, 40) + &line(1, 235, 10, 9);
+    assert_eq!(why(read("x", lines.as_bytes())).0, State::Interrupted);
+    // Threads of other intervals measure for the same time.
+    assert_eq!(taken("10-plain-lines.txt").state, State::Finished);
+    let name = "16-rtla-bucket-10.txt";
+    let short = format!("# rtla timerlat hist -b 10 -d 1m\n{}", text(name));
+    let (state, error) = why(read(name, short.as_bytes()));
+    assert_eq!(state, State::Interrupted);
+    has(&error, &["2 s", "-d 60 s"]);
+    let (state, error) = why(Ok(taken("17-rtla-stopped-old.txt")));
+    assert_eq!(
+        (state, error.as_str()),
+        (State::Interrupted, "rtla timerlat hit stop tracing")
+    );
+    let xenomai = format!(
+        "# latency -h -B 10000\n{}",
+        text("21b-xenomai-latency-B-10us.txt")
+    );
+    let xenomai = xenomai.replace("00:00:02/00:00:02", "00:00:02/00:01:00");
+    let (state, error) = why(read("x", xenomai.as_bytes()));
+    assert_eq!((state, error.as_str()), (State::Interrupted, "2 s of 60 s"));
+    // What was seen breaks a limit, and what was not keeps none.
+    let five: Vec<String> = (0..5)
+        .map(|minute| {
+            let file = text("04c-same-release-host-a.json");
+            let file = file.replace("11:52:32", &format!("11:4{minute}:32"));
+            file.replace("\"return_code\": 0", "\"return_code\": 2")
+        })
+        .collect();
+    let (fitness, told) = verdict(&runs_of(&five));
+    assert_eq!(fitness, Fitness::Undecided, "{told}");
+    has(&told, &["status 2"]);
+}
+
+#[test]
+fn rtlas_analysis_and_summary_are_of_its_columns() {
+    let name = "17-rtla-stopped-old.txt";
+    for (from, to, words) in [
+        ("52.93 us (100%)", "82.93 us (100%)", &["82.93", "52"][..]),
+        (
+            "49.11 us in cpu 2",
+            "90.11 us in cpu 2",
+            &["90.11", "CPU 2"],
+        ),
+    ] {
+        has(&changed(name, from, to).unwrap_err(), words);
+    }
+    let name = "16-rtla-bucket-10.txt";
+    // A column that was cut off.
+    let cut: String = text(name)
+        .lines()
+        .map(
+            |line| match line.split_whitespace().collect::<Vec<_>>()[..] {
+                [first, a, b, _, d, e, _] => format!("{first} {a} {b} {d} {e}\n"),
+                _ => format!("{line}\n"),
+            },
+        )
+        .collect();
+    has(
+        &read(name, cut.as_bytes()).unwrap_err(),
+        &["count: 0 of Usr"],
+    );
+    let twice = text(name).replace("IRQ-002   Thr-002   Usr-002", "IRQ-001   Thr-001   Usr-001");
+    has(
+        &read(name, twice.as_bytes()).unwrap_err(),
+        &["each column once"],
+    );
+}
+
+#[test]
+fn time_that_contradicts_a_file_is_no_time() {
+    let name = "16-rtla-bucket-10.txt";
+    assert_eq!(
+        taken(name).recordings[0].interval,
+        None,
+        "1,000 samples in 2 s are not of 1 ms"
+    );
+    let days = changed(name, "0 00:00:02", "10 00:00:00").unwrap();
+    assert_eq!(days.recordings[0].interval, None);
+    let second = changed(name, "0 00:00:02", "0 00:00:01").unwrap();
+    assert_eq!(second.recordings[0].interval, Some(micros(1_000)));
+    let command = |options: &str| {
+        let text = format!("# rtla timerlat hist -b 10 {options}\n{}", text(name));
+        read(name, text.as_bytes()).map(|run| run.recordings[0].interval)
+    };
+    assert_eq!(command("-p 2000").unwrap(), Some(micros(2_000)));
+    has(
+        &command("-p 100000").unwrap_err(),
+        &["1000 samples each 100000 us", "2 s"],
+    );
+    let told = |interval| {
+        let told = Told {
+            interval: Some(interval),
+            ..Told::default()
+        };
+        import(name, &content(name), &told).map_err(|error| error.to_string())
+    };
+    assert!(told(micros(1_000)).is_ok());
+    has(
+        &told(micros(9_000)).unwrap_err(),
+        &["1000 samples in 2.00 s"],
+    );
+
+    let xenomai = format!(
+        "# latency -h -B 10000\n{}",
+        text("21b-xenomai-latency-B-10us.txt")
+    );
+    let with = |from: &str, to: &str| {
+        assert!(xenomai.contains(from), "{from}");
+        read("x", xenomai.replacen(from, to, 1).as_bytes())
+    };
+    has(
+        &with("100 us period", "100000 us period").unwrap_err(),
+        &["20000 samples", "2 s"],
+    );
+    let other = "RTT|  00:00:02  (periodic user-mode task, 900 us period, priority 99)\nRTS|";
+    has(&with("RTS|", other).unwrap_err(), &["one period"]);
+
+    let name = "04c-same-release-host-a.json";
+    has(
+        &changed(name, "-q", "-D 4 -q").unwrap_err(),
+        &["10000 cycles", "-D 4"],
+    );
+    has(
+        &changed(name, "11:53:02", "11:51:02").unwrap_err(),
+        &["before it began"],
+    );
+    has(
+        &changed(name, "12 Jan 2026 11:53:02", "sometime").unwrap_err(),
+        &["sometime"],
+    );
+    let hour = changed(name, "-q", "-i 3600000 -q").unwrap();
+    assert_eq!(hour.recordings[0].interval, None);
+}
+
+#[test]
+fn what_is_imported_can_be_read_again() {
+    for interval in ["99999999999", "9223372036854775807", "86400000001"] {
+        let huge = line(0, 234, 10, 40).replace("I:1000", &format!("I:{interval}"));
+        has(&read("x", huge.as_bytes()).unwrap_err(), &["thread 0"]);
+    }
+    let xenomai = format!(
+        "# latency -h -B 10000\n{}",
+        text("21b-xenomai-latency-B-10us.txt")
+    );
+    let missed = xenomai.replace(
+        "52.299|       0|     0|    00",
+        "52.299|  999999999999999999| 0| 00",
+    );
+    assert_ne!(missed, xenomai);
+    assert!(read("x", missed.as_bytes()).is_err());
+}
+
+#[test]
+fn one_measurement_in_several_forms_counts_once() {
+    let once = |files: &[String], what: &str| {
+        let runs = runs_of(files);
+        let (fitness, told) = verdict(&runs);
+        assert_eq!(fitness, Fitness::Undecided, "{what}: {told}");
+        has(&told, &["in 1 run "]);
+    };
+    // Rows without a sample, in five places.
+    let sound = text("05-p99-is-9us-1.hist");
+    let empty = (6..=8).map(|bin| sound.replace("000009 0", &format!("{bin:06} 000000\n000009 0")));
+    let mut copies: Vec<String> = empty.collect();
+    copies.push(sound.clone());
+    copies.push(
+        sound
+            .replace("# run 1\n", "")
+            .replace("# Histogram Overflows: 00000\n", ""),
+    );
+    once(&copies[..4], "empty rows");
+    // A histogram and its own lines, with their ids and without.
+    let own = |cycles: u64| line(0, 234, cycles, 9).replace("Avg:    7", "Avg:    5");
+    let forms = [own(9_990) + &sound, sound.clone(), own(9_990), own(10_000)];
+    once(&forms, "a histogram and its lines");
+    // Several moments of one screen.
+    let moments: Vec<String> = (1..6).map(|at| line(0, 234, at * 1_000, 40 + at)).collect();
+    once(&moments, "moments");
+    let mut late = moments;
+    late.reverse();
+    once(&late, "moments, the last first");
+    // With its command line and without.
+    let rtla = text("16-rtla-bucket-10.txt");
+    let with = |line: &str| format!("{line}\n{rtla}");
+    once(
+        &[
+            rtla.clone(),
+            with("# rtla timerlat hist -b 10"),
+            with("$ rtla timerlat hist -b 10"),
+        ],
+        "rtla",
+    );
+    // JSON of one moment.
+    let json = text("04c-same-release-host-a.json");
+    once(
+        &[
+            json.clone(),
+            json.replace("\"5\": 5000", "\"4\": 0, \"5\": 5000"),
+            json.replace("json=c.json", "json=d.json"),
+        ],
+        "JSON",
+    );
+    // Other threads, other times and other comments are other runs.
+    let others: [Vec<String>; 3] = [
+        (0..5).map(|run| line(0, 234 + run, 1_000, 40)).collect(),
+        (0..5)
+            .map(|run| json.replace("11:52:32", &format!("11:52:3{run}")))
+            .collect(),
+        (1..6)
+            .map(|run| text(&format!("05-p99-is-9us-{run}.hist")))
+            .collect(),
+    ];
+    for files in others {
+        let (fitness, told) = verdict(&runs_of(&files));
+        assert_eq!(fitness, Fitness::Fit, "{told}");
+    }
+    // One file in two units is neither.
+    let told = |nanoseconds| Told {
+        nanoseconds,
+        subject: Some("mine".into()),
+        ..Told::default()
+    };
+    let mut runs: Vec<Run> = (1..6)
+        .map(|run| {
+            import(
+                "x",
+                &content(&format!("05-p99-is-9us-{run}.hist")),
+                &told(true),
+            )
+            .unwrap()
+        })
+        .collect();
+    let copy = sound.replace("000009 0", "000008 000000\n000009 0");
+    runs.push(import("x", copy.as_bytes(), &told(false)).unwrap());
+    for (run, number) in runs.iter_mut().zip(1..) {
+        run.id = format!("r{number}");
+    }
+    let (fitness, told) = verdict(&runs);
+    assert_eq!(fitness, Fitness::Undecided, "{told}");
+    has(&told, &["two units"]);
+}
+
+#[test]
+fn files_of_other_plans_are_never_one_measurement() {
+    let five = |change: &dyn Fn(u64) -> String| (0..5).map(change).collect::<Vec<_>>();
+    let fit = five(&|run| line(0, 234 + run, 1_000, 40));
+    assert_eq!(verdict(&runs_of(&fit)).0, Fitness::Fit);
+    for (from, to, words) in [
+        ("I:1000", "I:9000", &["interval", "9.00 ms"][..]),
+        ("P:80", "P: 1", &["priority", "1 "]),
+    ] {
+        let mixed = five(&|run| {
+            let own = line(0, 234 + run, 1_000, 40);
+            if run == 3 { own.replace(from, to) } else { own }
+        });
+        let (fitness, told) = verdict(&runs_of(&mixed));
+        assert_eq!(fitness, Fitness::Undecided, "{told}");
+        has(&told, words);
+    }
+    // Nor are those of two programs.
+    let rtla = text("16-rtla-bucket-10.txt");
+    let files = [text("05-p99-is-9us-1.hist"), rtla];
+    let (fitness, told) = verdict(&runs_of(&files));
+    assert_eq!(fitness, Fitness::Undecided, "{told}");
+    has(&told, &["the run finished without it"]);
 }

@@ -28,6 +28,10 @@ pub struct Counted {
     pub mean: Option<(f64, f64)>,
     /// The nominal time between two samples, in microseconds, where it is told of this thread.
     pub interval_us: Option<u64>,
+    /// Its real-time priority, where it is told of this thread.
+    pub priority: Option<u64>,
+    /// Its id, as the kernel counts threads, where it is told.
+    pub tid: Option<u64>,
     /// Why the distribution is known only in part, and how it is to be had.
     pub gap: Option<String>,
 }
@@ -46,6 +50,8 @@ impl Default for Counted {
             max: None,
             mean: None,
             interval_us: None,
+            priority: None,
+            tid: None,
             gap: None,
         }
     }

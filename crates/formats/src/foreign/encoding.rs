@@ -25,7 +25,8 @@ const NO_TEXT: [(&[u8], &str); 7] = [
 
 /// The text of a file: UTF-8 with or without a byte-order mark, UTF-16 as `PowerShell` writes it,
 /// else Latin-1. Lines end as on Unix; colours and cursor movements of a terminal, the `> ` of a
-/// mail and indentation are gone.
+/// mail and indentation are gone. Of a cursor that goes up [`SCREEN`] is left: what follows covers
+/// what was shown before.
 ///
 /// # Errors
 /// Where the file is known to be no text.
@@ -50,6 +51,9 @@ pub fn decode(bytes: &[u8]) -> Result<String, FormatError> {
     Ok(clean(&text))
 }
 
+/// What a line begins with that covers an earlier one on the screen.
+pub const SCREEN: char = '\u{c}';
+
 fn utf8_or_latin1(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.into(),
@@ -69,26 +73,43 @@ fn clean(text: &str) -> String {
     let lines = text.replace("\r\n", "\n").replace('\r', "\n");
     let mut clean = String::with_capacity(lines.len());
     for line in lines.lines() {
-        let line = without_escapes(line);
-        clean += line.trim_start_matches(|c: char| c == '>' || c.is_whitespace());
+        let (line, is_again) = without_escapes(line);
+        let line = line.trim_start_matches(|c: char| c == '>' || c.is_whitespace());
+        let (line, is_again) = match without_up(line) {
+            Some(rest) => (rest, true),
+            None => (line, is_again),
+        };
+        // No other program's lines are read behind it.
+        let is_screen = line.is_empty() || line.starts_with("T:") || line.starts_with("policy:");
+        clean.extend(Some(SCREEN).filter(|_| is_again && is_screen));
+        clean += line;
         clean.push('\n');
     }
     clean
 }
 
-/// A line without the sequences that move a terminal's cursor or colour its text.
-fn without_escapes(line: &str) -> Cow<'_, str> {
+/// A line without the sequences that move a terminal's cursor or colour its text; whether one of
+/// them moves the cursor up.
+fn without_escapes(line: &str) -> (Cow<'_, str>, bool) {
     if !line.contains('\x1b') {
-        return line.into();
+        return (line.into(), false);
     }
-    let mut text = String::new();
+    let (mut text, mut is_up) = (String::new(), false);
     let mut parts = line.split("\x1b[");
     text += parts.next().unwrap_or_default();
     for part in parts {
         let end = part.find(|c: char| c.is_ascii_alphabetic());
+        is_up |= end.is_some_and(|end| part[end..].starts_with('A'));
         text += end.map_or("", |end| &part[end + 1..]);
     }
-    text.into()
+    (text.into(), is_up)
+}
+
+/// The line behind a `[4A`, as a forum leaves it of the sequence that moves the cursor up.
+fn without_up(line: &str) -> Option<&str> {
+    let (lines, rest) = line.strip_prefix('[')?.split_once('A')?;
+    let is_number = !lines.is_empty() && lines.bytes().all(|one| one.is_ascii_digit());
+    is_number.then(|| rest.trim_start())
 }
 
 #[cfg(test)]
@@ -116,6 +137,9 @@ mod tests {
         ] {
             assert_eq!(decode(&bytes).unwrap(), text, "{bytes:?}");
         }
+        let screens = b"T: 0\n\x1b[3Apolicy: fifo\n[3AT: 0\n\x1b[3A\n\x1b[3Ax\n";
+        let expected = "T: 0\n\u{c}policy: fifo\n\u{c}T: 0\n\u{c}\nx\n";
+        assert_eq!(decode(screens).unwrap(), expected);
         assert_eq!(decode(b"# 5 \xb5s\n").unwrap(), "# 5 µs\n");
         assert_eq!(decode(b"").unwrap(), "");
     }

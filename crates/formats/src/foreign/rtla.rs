@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What `rtla timerlat hist` says, held against its command line, its summary and its analysis.
+
+use std::collections::BTreeMap;
+
+use super::{Counted, Foreign, checked, uneven};
+use crate::rtla_timerlat::{self, Column, Results};
+use crate::{FormatError, rtla_analysis};
+
+/// rtla's period where nobody asks for another, in microseconds.
+const PERIOD_US: u64 = 1_000;
+
+/// What a text says.
+pub fn of_text(text: &str) -> Result<Foreign, FormatError> {
+    let results = rtla_timerlat::read(text)?;
+    check_all(&results)?;
+    check_analysis(text, &results)?;
+    let (width, is_told) = bucket_size(&results)?;
+    let mut counted = Vec::new();
+    for column in &results.columns {
+        let one = of_column(column, width, is_told, results.nanoseconds);
+        if counted
+            .iter()
+            .any(|own: &Counted| own.variant == one.variant)
+        {
+            let expected = "each column once";
+            return Err(FormatError::new(1, expected, &one.variant));
+        }
+        counted.push(one);
+    }
+    let asked = results.asked.clone().unwrap_or_default();
+    let period_us = period(&results, &counted)?;
+    checked(Foreign {
+        program: "rtla timerlat",
+        seconds: Some(results.seconds).filter(|seconds| *seconds > 0),
+        unit_ns: Some(if results.nanoseconds { 1 } else { 1000 }),
+        period_us,
+        priority: asked.priority,
+        cut_short: cut_short(text, &results).or_else(|| uneven(&counted)),
+        counted,
+        ..Foreign::default()
+    })
+}
+
+fn of_column(column: &Column, width: u64, is_told: bool, nanoseconds: bool) -> Counted {
+    let unit = if nanoseconds { "ns" } else { "µs" };
+    let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    let filled = column.bins.iter().copied().filter(|(_, count)| *count > 0);
+    let bins: BTreeMap<u64, u64> = filled.collect();
+    let last = bins.keys().next_back();
+    let known = |value: Option<u64>| value.filter(|_| column.count > 0).map(signed);
+    let mut one = Counted {
+        variant: match column.stage.as_str() {
+            "Thr" => format!("cpu{}", column.cpu),
+            stage => format!("cpu{} {}", column.cpu, stage.to_lowercase()),
+        },
+        over_from: last.map_or(column.min.unwrap_or(0), |last| last.saturating_add(1)),
+        bins,
+        width,
+        over: column.over,
+        count: column.count,
+        min: known(column.min),
+        max: known(column.max),
+        mean: column.mean.filter(|_| column.count > 0),
+        ..Counted::default()
+    };
+    let are = if is_told { "are" } else { "may be" };
+    let wide = format!("its bins {are} {width} {unit} wide: measure with -b 1");
+    let over = format!(
+        "{} samples are above the last bin: measure with -E",
+        one.over
+    );
+    one.gap = match (one.over, width) {
+        (0, 0 | 1) => None,
+        (0, _) => Some(wide),
+        _ => Some(over),
+    };
+    one
+}
+
+/// The nominal time between two samples, in microseconds: what the command line asks for; where
+/// there is none, rtla's own where count and duration bear it out to a hundredth.
+///
+/// # Errors
+/// Where there are more samples than the duration has room for.
+fn period(results: &Results, counted: &[Counted]) -> Result<Option<u64>, FormatError> {
+    let most = counted.iter().map(|one| one.count).max().unwrap_or(0);
+    let asked = results.asked.as_ref().map(|asked| asked.period_us);
+    if let Some(period) = asked {
+        let period = period.filter(|period| *period > 0);
+        let taken = period.map_or(0, |period| period.saturating_mul(most));
+        let room = results.seconds.saturating_add(2).saturating_mul(1_000_000);
+        if taken > room && results.seconds > 0 {
+            let what = format!(
+                "{most} samples each {} us, as its command line says, and a duration of {} s",
+                period.unwrap_or(0),
+                results.seconds
+            );
+            return Err(FormatError::contradiction(what));
+        }
+        return Ok(period);
+    }
+    let seconds = u128::from(results.seconds) * 1_000_000;
+    let taken = u128::from(most) * u128::from(PERIOD_US);
+    let is_borne_out = most > 0 && taken.abs_diff(seconds) * 100 <= seconds;
+    Ok(is_borne_out.then_some(PERIOD_US))
+}
+
+/// Why it is no whole measurement.
+fn cut_short(text: &str, results: &Results) -> Option<String> {
+    let mut below = text
+        .lines()
+        .skip_while(|line| line.trim_end() != rtla_timerlat::TITLE);
+    if below.any(|line| line.contains("hit stop tracing")) {
+        return Some("rtla timerlat hit stop tracing".to_owned());
+    }
+    let asked = results.asked.as_ref()?.seconds?;
+    let found = results.seconds;
+    let is_short = u128::from(found) * 10 < u128::from(asked) * 9;
+    is_short.then(|| format!("a duration of {found} s, and -d {asked} s in its command line"))
+}
+
+/// How many values a bin has, and whether that is told. It is not in the output: what divides
+/// the numbers of all bins is the most that it can be.
+fn bucket_size(results: &Results) -> Result<(u64, bool), FormatError> {
+    let bins = results.columns.iter().flat_map(|column| &column.bins);
+    let widest = bins.map(|(bin, _)| *bin).fold(0, greatest_common_divisor);
+    if let Some(size) = results.asked.as_ref().and_then(|asked| asked.bucket) {
+        if widest % size != 0 {
+            let expected = format!("bins of {size}, as the command line above says");
+            return Err(FormatError::new(1, expected, &format!("one of {widest}")));
+        }
+        return Ok((size, true));
+    }
+    // All are in the first bin: it has the largest, and more is not known.
+    let largest = results.columns.iter().filter_map(|column| column.max).max();
+    let widest = match widest {
+        0 => largest.map_or(1, |largest| largest.saturating_add(1)),
+        widest => widest,
+    };
+    Ok((widest, false))
+}
+
+fn greatest_common_divisor(one: u64, other: u64) -> u64 {
+    match other {
+        0 => one,
+        _ => greatest_common_divisor(other, one % other),
+    }
+}
+
+/// Holds the columns against the summary of all CPUs.
+fn check_all(results: &Results) -> Result<(), FormatError> {
+    for all in &results.all {
+        let own = || {
+            let own = results.columns.iter();
+            own.filter(|column| column.stage == all.stage && column.count > 0)
+        };
+        let count = own().map(|column| column.count);
+        let count = count.fold(0, u64::saturating_add);
+        let min = own().filter_map(|one| one.min).min();
+        let max = own().filter_map(|one| one.max).max();
+        // Where nothing was measured, a smallest and a largest say nothing.
+        let known = |value: Option<u64>| value.filter(|_| all.count != Some(0) && count > 0);
+        let numbers = [
+            ("count:", all.count, Some(count)),
+            ("min:", known(all.min), min),
+            ("max:", known(all.max), max),
+        ];
+        let odd = numbers.iter().find_map(|(name, found, expected)| {
+            let found = found.filter(|found| Some(*found) != *expected)?;
+            Some((name, found, expected.unwrap_or(0)))
+        });
+        if let Some((name, found, expected)) = odd {
+            let stage = &all.stage;
+            let expected = format!("{name} {expected} of {stage} below ALL:, as its columns have");
+            return Err(FormatError::new(1, expected, &found.to_string()));
+        }
+    }
+    Ok(())
+}
+
+/// Holds the columns against the analysis of the sample at which it stopped: that is counted,
+/// too.
+fn check_analysis(text: &str, results: &Results) -> Result<(), FormatError> {
+    let title = text.find(rtla_timerlat::TITLE).unwrap_or(0);
+    let unit = if results.nanoseconds { 1 } else { 1_000 };
+    let check = |cpu: Option<u32>, ns: i64| {
+        let own = results.columns.iter();
+        let own = own.filter(|column| cpu.is_none_or(|cpu| column.cpu == cpu));
+        let max = own.filter(|one| one.count > 0).filter_map(|one| one.max);
+        let max = max.max();
+        let room = max.map_or(0, |max| (u128::from(max) + 1) * unit);
+        if u128::try_from(ns).unwrap_or(0) <= room {
+            return Ok(());
+        }
+        let (us, max) = (ns as f64 / 1e3, max.unwrap_or(0));
+        let of = cpu.map_or(String::new(), |cpu| format!(" of CPU {cpu}"));
+        let what = format!("a latency of {us:.2} us{of} in its analysis, and columns up to {max}");
+        Err(FormatError::contradiction(what))
+    };
+    for one in rtla_analysis::read(&text[title..]) {
+        check(one.cpu, one.latency.0.max(one.irq_delay.0))?;
+    }
+    // `Max timerlat IRQ latency from idle: 49.11 us in cpu 2`.
+    for line in text[title..].lines() {
+        let Some((_, rest)) = line.split_once("Max timerlat IRQ latency from idle:") else {
+            continue;
+        };
+        let mut words = rest.split_whitespace();
+        let us: Option<f64> = words.next().and_then(|word| word.parse().ok());
+        let cpu = words.next_back().and_then(|word| word.parse().ok());
+        check(cpu, us.map_or(0, |us| (us * 1e3) as i64))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Runs that other programs have measured: which of them are one measurement, and which were not
+//! asked for the same.
+//!
+//! A file that came in two forms, with its command line or without, or as it was at another
+//! moment, is one measurement. Where two may be one, they count as one.
+
+use std::collections::BTreeSet;
+
+use crate::digest::content;
+use crate::finding::Fact;
+use crate::recording::Recording;
+use crate::run::Run;
+
+/// The fact that is the same for all runs with the same bins, whatever their unit is: the SHA-256
+/// of counts and values as they are written. A run without bins has none.
+pub const FIGURES: &str = "imported figures sha256";
+
+/// The fact that tells files with the same figures apart: comments and times, the SHA-256 of each
+/// cut to 8 digits, between blanks.
+pub const SAID: &str = "imported comments";
+
+/// The setting with the id of the measuring thread, where the file says it.
+pub const THREAD: &str = "thread_id";
+
+/// The setting with the real-time priority of the measuring thread, where the file says it.
+pub const PRIORITY: &str = "priority";
+
+/// The setting that says how many nanoseconds a value's unit has.
+pub const UNIT: &str = "resolution_ns";
+
+/// What two runs of other programs have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kin {
+    /// They may be two measurements.
+    None,
+    /// They are one measurement.
+    Same,
+    /// They are one measurement, and say two units.
+    OtherUnit,
+}
+
+/// What two runs have in common; runs that Punctual has measured have nothing.
+pub fn kin(one: &Run, other: &Run) -> Kin {
+    if !one.is_imported() || !other.is_imported() || one.suite != other.suite {
+        return Kin::None;
+    }
+    let is_same = content(one) == content(other)
+        || has_same_figures(one, other)
+        || is_moment(one, other)
+        || is_moment(other, one);
+    let unit = |run: &Run| {
+        let first = run.recordings.first()?;
+        first.settings.get(UNIT)?.number()
+    };
+    match is_same {
+        false => Kin::None,
+        true if unit(one) == unit(other) => Kin::Same,
+        true => Kin::OtherUnit,
+    }
+}
+
+/// Whether one says more of the same measurement than another: bins, or more samples.
+pub fn says_more(one: &Run, other: &Run) -> bool {
+    let said = |run: &Run| {
+        let counts = run.recordings.iter().map(|own| own.count);
+        let count = counts.fold(0, u64::saturating_add);
+        (fact(run, FIGURES).is_some(), count)
+    };
+    said(one) > said(other)
+}
+
+fn fact<'a>(run: &'a Run, name: &str) -> Option<&'a str> {
+    run.provenance.as_ref()?.facts.get(name)?.text()
+}
+
+fn number(recording: &Recording, name: &str) -> Option<i64> {
+    recording.settings.get(name).and_then(Fact::number)
+}
+
+/// The same bins, and nothing that each says otherwise.
+fn has_same_figures(one: &Run, other: &Run) -> bool {
+    let figures = fact(one, FIGURES).zip(fact(other, FIGURES));
+    if figures.is_none_or(|(one, other)| one != other) {
+        return false;
+    }
+    let words = |run| -> BTreeSet<&str> {
+        let said = fact(run, SAID).unwrap_or_default();
+        said.split_whitespace().collect()
+    };
+    let (own, others) = (words(one), words(other));
+    (own.is_subset(&others) || others.is_subset(&own)) && threads(one, other) != Some(false)
+}
+
+/// Whether the threads are the same; `None` where one does not say it.
+fn threads(one: &Run, other: &Run) -> Option<bool> {
+    let of = |run: &Run| -> Option<Vec<i64>> {
+        let all = run.recordings.iter();
+        all.map(|own| number(own, THREAD)).collect()
+    };
+    Some(of(one)? == of(other)?)
+}
+
+/// Whether one shows another as it was at an earlier moment, or its extremes alone: no bins, and
+/// of each thread nothing that the other has not.
+fn is_moment(early: &Run, late: &Run) -> bool {
+    if fact(early, FIGURES).is_some() || early.recordings.len() != late.recordings.len() {
+        return false;
+    }
+    let is_known = threads(early, late);
+    let pairs = early.recordings.iter().zip(&late.recordings);
+    let mut pairs = pairs.map(|(early, late)| {
+        // By their numbers: the units may differ.
+        let unit = |own: &Recording| number(own, UNIT).filter(|unit| *unit > 0).unwrap_or(1);
+        let extremes = |own: &Recording| {
+            let all = own.extremes?;
+            Some((all.0.0 / unit(own), all.1.0 / unit(own)))
+        };
+        let within = match (extremes(early), extremes(late)) {
+            (Some((min, max)), Some((least, most))) => least <= min && max <= most,
+            (None, _) => true,
+            _ => false,
+        };
+        let is_end = early.count == late.count;
+        let is_equal = extremes(early) == extremes(late);
+        // Lines on a screen stop a little before the end.
+        let is_near = early.count <= late.count && late.count / 100 * 99 <= early.count;
+        match is_known {
+            Some(is_same) => {
+                is_same && within && early.count <= late.count && (!is_end || is_equal)
+            }
+            None => is_near && is_equal,
+        }
+    });
+    is_known != Some(false) && !early.recordings.is_empty() && pairs.all(|is_it| is_it)
+}
+
+/// What two runs of other programs were not asked for alike: `thread 0 has an interval of 1.00 ms
+/// here and 200 µs there`. What one of them does not say is no difference.
+pub fn difference(one: &Run, other: &Run) -> Option<String> {
+    if !one.is_imported() || !other.is_imported() {
+        return None;
+    }
+    if one.suite != other.suite {
+        let (one, other) = (&one.suite, &other.suite);
+        return Some(format!("{one} has measured here and {other} there"));
+    }
+    one.recordings.iter().find_map(|own| {
+        let mut alike = other.recordings.iter();
+        let alike = alike.find(|one| one.key.is_alike(&own.key))?;
+        let variant = &own.key.variant;
+        let intervals = own.interval.zip(alike.interval);
+        if let Some((own, other)) = intervals.filter(|(own, other)| own != other) {
+            return Some(format!(
+                "{variant} has an interval of {own} here and {other} there"
+            ));
+        }
+        let priorities = number(own, PRIORITY).zip(number(alike, PRIORITY));
+        let (own, other) = priorities.filter(|(own, other)| own != other)?;
+        Some(format!(
+            "{variant} has priority {own} here and {other} there"
+        ))
+    })
+}
