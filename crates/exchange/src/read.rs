@@ -10,7 +10,7 @@ use std::sync::Arc;
 use flate2::bufread::GzDecoder;
 use punctual_model::Run;
 use punctual_model::digest::digest as raw_digest;
-use punctual_model::plan::IDLE;
+use punctual_model::plan::{IDLE, shortfall};
 use punctual_model::run::State;
 use punctual_model::suite::Suite;
 use serde::Deserialize;
@@ -316,7 +316,9 @@ fn contradiction(run: &Run, digest: Option<&str>) -> Option<String> {
     if run.is_virtual() && plan.seed != run.seed {
         return Some(format!("expected seed {} in its plan", run.seed));
     }
-    machine(run).or_else(|| outside_the_plan(run, &plan))
+    machine(run)
+        .or_else(|| outside_the_plan(run, &plan))
+        .or_else(|| short_of_the_plan(run, &plan))
 }
 
 /// What plans of all versions say.
@@ -324,6 +326,8 @@ fn contradiction(run: &Run, digest: Option<&str>) -> Option<String> {
 struct Planned {
     #[serde(default)]
     seed: u64,
+    /// The kernel's tracer may end a step at a sample above its limit.
+    tracing: Option<serde::de::IgnoredAny>,
     step: Vec<PlannedStep>,
 }
 
@@ -335,6 +339,8 @@ struct PlannedStep {
     #[serde(default)]
     skip: bool,
     interval_us: Option<i64>,
+    #[serde(flatten)]
+    params: toml::Table,
 }
 
 fn idle() -> String {
@@ -395,4 +401,19 @@ fn outside_the_plan(run: &Run, plan: &Planned) -> Option<String> {
                 "{probe} / {load}: expected the interval of its plan, {asked} us, found {found}"
             ))
         })
+}
+
+/// What a run that has finished has less of than its plan asks for. What ends early says so.
+fn short_of_the_plan(run: &Run, plan: &Planned) -> Option<String> {
+    if run.state != State::Finished || plan.tracing.is_some() {
+        return None;
+    }
+    run.recordings.iter().find_map(|recording| {
+        let step = plan.step.get(recording.key.step as usize)?;
+        let what = shortfall(&step.params, recording)?;
+        let title = recording.title();
+        Some(format!(
+            "{title}: expected as much as its plan asks for, found {what}"
+        ))
+    })
 }

@@ -391,3 +391,32 @@ fn a_run_that_goes_on_is_not_written_and_each_is_stored_once() {
     }
     assert_eq!(store.list().unwrap().len(), all.len());
 }
+
+#[test]
+fn a_run_that_has_less_than_its_plan_asks_for_is_none_that_finished() {
+    let mut run = runs()
+        .into_iter()
+        .find(|run| run.digest().is_some())
+        .unwrap();
+    let whole = &mut run.recordings[0];
+    let (step, count) = (whole.key.step as usize, whole.count);
+    // Of another version: it says more than is known here.
+    let plan: toml::Table = toml::from_str(&run.plan).unwrap();
+    let with = |samples: u64| {
+        let mut plan = plan.clone();
+        let steps = plan.get_mut("step").and_then(toml::Value::as_array_mut);
+        let step = steps.unwrap()[step].as_table_mut().unwrap();
+        step.insert("samples".into(), (samples as i64).into());
+        plan.to_string()
+    };
+    run.plan = with(count);
+    assert!(read(&written(std::slice::from_ref(&run))).is_ok());
+    run.plan = with(count + 1);
+    let error = said(&written(std::slice::from_ref(&run)));
+    let expected = format!("found {count} samples of {}", count + 1);
+    assert!(error.contains(&expected), "{error}");
+    // What says that it was interrupted is no forgery, and no verdict is had of it.
+    run.recordings[0].interrupted = true;
+    run.state = State::Interrupted;
+    assert!(read(&written(std::slice::from_ref(&run))).is_ok());
+}

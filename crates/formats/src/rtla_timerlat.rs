@@ -479,7 +479,7 @@ count:   600002    600002
         assert_eq!(line("min:          0", "max:          0"), 13);
         assert_eq!(line("36            0", "1             0"), 8);
         let more = format!("{PRINTED}\nrtla timerlat hit stop tracing\ncount:  3  3\n");
-        assert_eq!(read(&more).unwrap_err().line, 17);
+        assert_eq!(read(&more).unwrap_err().line, 18);
         let nano = PRINTED.replace("-p 1ms", "-n");
         assert!(read(&nano).unwrap_err().to_string().contains("two units"));
         let error = read(&PRINTED.replace("count:", "min:")).unwrap_err();

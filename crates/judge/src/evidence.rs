@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use punctual_model::digest::digest;
 use punctual_model::limit::Figure;
+use punctual_model::plan::shortfall;
 use punctual_model::quantiles::supports;
 use punctual_model::record::Unsupported;
 use punctual_model::run::{Run, State};
@@ -220,7 +221,19 @@ fn gap(one: &Measured<'_>, meant: &Meant) -> Option<String> {
     if own.interrupted {
         return Some(format!("interrupted after {} samples", own.count));
     }
-    absent_cpus(run, plan, own).or_else(|| beyond_the_kernel(run))
+    absent_cpus(run, plan, own)
+        .or_else(|| fewer_than_planned(plan, own))
+        .or_else(|| beyond_the_kernel(run))
+}
+
+/// That a step ended before it had what its plan asks for.
+fn fewer_than_planned(plan: &Plan, recording: &Recording) -> Option<String> {
+    if without(Mend::Fewer) {
+        return None;
+    }
+    let step = plan.steps.get(recording.key.step as usize)?;
+    let what = shortfall(&step.params, recording)?;
+    Some(format!("it has less than its plan asks for: {what}"))
 }
 
 /// That the step of a measurement was unsupported. Where it is not known which step was, each

@@ -11,6 +11,7 @@
 use std::collections::BTreeSet;
 
 use fastrand::Rng;
+use punctual_model::imported::{FIGURES, PRIORITY, SAID, THREAD};
 use punctual_model::limit::{Bound, Demand, Figure, Limit, Reference};
 use punctual_model::machine::{HostMachine, VirtualMachine};
 use punctual_model::record::{Provenance, Unsupported};
@@ -109,8 +110,8 @@ impl Maker {
         is_late: bool,
     ) -> Made {
         self.experiments += 1;
-        let cpus: &[i64] = if plan == 1 { &[0, 1] } else { &[0] };
-        let samples = SAMPLES[plan as usize];
+        let cpus: &[i64] = if plan % 3 == 1 { &[0, 1] } else { &[0] };
+        let samples = SAMPLES[plan as usize % 3];
         let taken: Vec<Vec<i64>> = cpus.iter().map(|_| self.values(samples, is_late)).collect();
         let mut run = synthetic::run("subject", seed, &[]);
         let step = |cpu: &i64| {
@@ -179,7 +180,7 @@ impl Maker {
     fn spoil(&mut self, set: &mut Vec<Made>, is_virtual: bool) {
         let at = self.random.usize(..set.len());
         let seed = set[at].card.seed;
-        match self.random.u8(..9) {
+        match self.random.u8(..12) {
             // Another machine of the same name, and another plan beside it.
             0 => {
                 let late = self.random.bool();
@@ -244,8 +245,94 @@ impl Maker {
                     }
                 }
             }
+            // Half of a step that says that it is whole.
+            8 => halve(&mut set[at], self.random.usize(..2)),
+            // A file in other forms: without its comments, and as it was before its end.
+            9 if !is_virtual => {
+                let forms = self.random.u8(1..6);
+                let others = other_forms(&mut set[at], forms);
+                set.extend(others);
+            }
+            // Another interval, or another priority, of which the plan of a file knows nothing.
+            10 if !is_virtual => {
+                let is_interval = self.random.bool();
+                let plan = set[at].card.plan;
+                for one in set.iter_mut().filter(|one| one.card.plan == plan) {
+                    as_file(one);
+                }
+                set[at].card.plan += 3;
+                for own in &mut set[at].run.recordings {
+                    if is_interval {
+                        own.interval = own.interval.map(|interval| Nanos(interval.0 - 1_000));
+                    } else {
+                        own.settings.insert(PRIORITY.into(), 7.into());
+                    }
+                }
+            }
             _ => forge(&mut set[at], self.random.u8(..5)),
         }
+    }
+}
+
+/// Makes a run that of another program: its plan says nothing, its thread has an id.
+fn as_file(made: &mut Made) {
+    let (card, run) = (&made.card, &mut made.run);
+    let words = format!("{:08x}", card.experiment);
+    let facts = [
+        (IMPORTED, card.experiment.to_string()),
+        (IMPORTED_TEXT, format!("of {}", card.experiment)),
+        (FIGURES, format!("figures of {}", card.experiment)),
+        (SAID, format!("aaaaaaaa {words}")),
+    ];
+    let facts = facts.map(|(name, text)| (name.to_owned(), Fact::Text(text)));
+    run.provenance.get_or_insert_default().facts.extend(facts);
+    "step = []".clone_into(&mut run.plan);
+    for own in &mut run.recordings {
+        own.settings
+            .insert(THREAD.into(), i64::from(card.experiment).into());
+        own.settings.insert(PRIORITY.into(), 80.into());
+    }
+}
+
+/// The same measurement, as other files have it.
+fn other_forms(made: &mut Made, forms: u8) -> Vec<Made> {
+    as_file(made);
+    let form = |number: u8| {
+        let mut copy = made.clone();
+        copy.run.id = format!("{}-form-{number}", copy.run.id);
+        let facts = &mut copy.run.provenance.get_or_insert_default().facts;
+        facts.insert(IMPORTED_TEXT.into(), Fact::Text(format!("form {number}")));
+        match number % 3 {
+            0 => drop(facts.insert(SAID.into(), Fact::Text(String::new()))),
+            1 => drop(facts.remove(FIGURES)),
+            _ => {
+                facts.remove(FIGURES);
+                for own in &mut copy.run.recordings {
+                    let values: Vec<i64> = own.samples.iter().map(|one| one.value.0).collect();
+                    let left = values.len() - (number as usize).min(values.len() / 2);
+                    let settings = own.settings.clone();
+                    let (step, cpu) = (own.key.step, i64::from(own.key.step));
+                    *own = recording(&values[..left], step, cpu);
+                    own.settings = settings;
+                }
+            }
+        }
+        copy
+    };
+    (0..forms).map(form).collect()
+}
+
+/// Takes half of the samples away, and says nothing of it.
+fn halve(made: &mut Made, which: usize) {
+    let step = which.min(made.card.steps.len() - 1);
+    let Some(samples) = made.card.steps[step].take() else {
+        return;
+    };
+    let left = &samples[..samples.len() / 2];
+    let all = &mut made.run.recordings;
+    if let Some(own) = all.iter_mut().find(|own| own.key.step as usize == step) {
+        *own = recording(left, step as u32, step as i64);
+        made.card.seen[step] = left.to_vec();
     }
 }
 
@@ -640,6 +727,9 @@ fn each_rule_that_was_missing_is_missed_when_it_is_taken_out() {
         Mend::Steps,
         Mend::Unreadable,
         Mend::OneSample,
+        Mend::Fewer,
+        Mend::Forms,
+        Mend::Otherwise,
     ];
     for mend in mends {
         let found = finds(mend);

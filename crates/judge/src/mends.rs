@@ -19,6 +19,12 @@ pub enum Mend {
     Unreadable,
     /// One sample supports no quantile.
     OneSample,
+    /// What has fewer samples than its plan asks for was cut short, whatever it says.
+    Fewer,
+    /// A file in another form, or as it was at another moment, is the same measurement.
+    Forms,
+    /// Files of other programs that were measured otherwise are no runs of one measurement.
+    Otherwise,
 }
 
 /// Whether a rule is taken out.

@@ -270,6 +270,9 @@ impl<'a> Subject<'a> {
 
     /// Whether another program's run is one that is there, in another form or at another moment.
     fn is_same_import(&mut self, run: &Run) -> bool {
+        if without(Mend::Forms) || without(Mend::Copies) {
+            return false;
+        }
         let known = self.runs.iter().map(|one| (one.run, kin(one.run, run)));
         let known: Vec<_> = known.filter(|(_, kin)| *kin != Kin::None).collect();
         let id = &run.id;
@@ -314,9 +317,10 @@ impl<'a> Subject<'a> {
             .filter_map(|one| Some((one.run, one.plan.as_ref().ok()?)));
         let (first, plan) = plans.next()?;
         plans.find_map(|(other, own)| {
-            let what = plan
-                .difference(own)
-                .or_else(|| imported::difference(first, other))?;
+            let what = plan.difference(own).or_else(|| {
+                let asked = imported::difference(first, other);
+                asked.filter(|_| !without(Mend::Otherwise))
+            })?;
             let (first, other) = (&first.id, &other.id);
             Some(format!(
                 "{first} and {other} are no runs of one measurement: {what}; judge them one by one"

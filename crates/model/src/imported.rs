@@ -104,7 +104,9 @@ fn threads(one: &Run, other: &Run) -> Option<bool> {
 /// Whether one shows another as it was at an earlier moment, or its extremes alone: no bins, and
 /// of each thread nothing that the other has not.
 fn is_moment(early: &Run, late: &Run) -> bool {
-    if fact(early, FIGURES).is_some() || early.recordings.len() != late.recordings.len() {
+    let is_told = [early, late].iter().all(|run| fact(run, SAID).is_some());
+    let is_summary = is_told && fact(early, FIGURES).is_none();
+    if !is_summary || early.recordings.len() != late.recordings.len() {
         return false;
     }
     let is_known = threads(early, late);

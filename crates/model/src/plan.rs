@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::aim::Aim;
 use crate::capture::Tracing;
 use crate::cpus::Placement;
+use crate::recording::Recording;
 use crate::units::Nanos;
 
 /// The name of the load that is none.
@@ -125,6 +126,36 @@ impl Step {
         let (left, right) = (shown(&left, key), shown(&right, key));
         Some(format!("{key} is {left} here and {right} there"))
     }
+}
+
+/// The probes of which each recording has as many samples as are asked for.
+const COUNTED: [&str; 9] = [
+    "timer",
+    "realfeel",
+    "signal",
+    "irq",
+    "clock",
+    "eventfd",
+    "wake",
+    "hackbench",
+    "program",
+];
+
+/// How a recording has less than its step asks for: `40 samples of 100`. `None` where the step
+/// does not say how much it is, and where the recording says that it was interrupted.
+pub fn shortfall(params: &toml::Table, recording: &Recording) -> Option<String> {
+    let asked = |name: &str| params.get(name).and_then(toml::Value::as_integer);
+    let is_counted = COUNTED.contains(&&*recording.key.probe) && asked("duration_ms").is_none();
+    let samples = asked("samples").and_then(|samples| u64::try_from(samples).ok());
+    let count = recording.count;
+    if let Some(samples) = samples.filter(|samples| is_counted && count < *samples) {
+        return Some(format!("{count} samples of {samples}")).filter(|_| !recording.interrupted);
+    }
+    let duration = asked("duration_ms").map(Nanos::from_millis)?;
+    let observed = recording.observed()?;
+    // A hundredth is left for threads that begin late.
+    let is_short = observed.0 < duration.0 / 100 * 99 && !recording.interrupted;
+    is_short.then(|| format!("{observed} of {duration}"))
 }
 
 /// One probe under one load.
