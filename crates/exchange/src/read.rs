@@ -8,11 +8,11 @@ use std::io::{self, BufRead as _, BufReader, Read};
 use std::sync::Arc;
 
 use flate2::bufread::GzDecoder;
-use punctual_model::Run;
 use punctual_model::digest::digest as raw_digest;
 use punctual_model::plan::{IDLE, shortfall};
 use punctual_model::run::State;
 use punctual_model::suite::Suite;
+use punctual_model::{Nanos, Run};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
@@ -410,6 +410,21 @@ fn short_of_the_plan(run: &Run, plan: &Planned) -> Option<String> {
     }
     run.recordings.iter().find_map(|recording| {
         let step = plan.step.get(recording.key.step as usize)?;
+        let planned = step
+            .params
+            .get("duration_ms")
+            .and_then(toml::Value::as_integer);
+        let most = planned.map(|planned| Nanos::from_millis(planned.saturating_mul(2)));
+        if let Some((observed, most)) = recording
+            .observed()
+            .zip(most)
+            .filter(|(own, most)| own > most)
+        {
+            let title = recording.title();
+            return Some(format!(
+                "{title}: expected {most} at most by its plan, found {observed}"
+            ));
+        }
         let what = shortfall(&step.params, recording)?;
         let title = recording.title();
         Some(format!(

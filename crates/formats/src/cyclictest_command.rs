@@ -94,6 +94,8 @@ pub struct Command {
     pub nanoseconds: bool,
     /// The first thread's real-time priority (`-p`), where it is asked for.
     pub priority: Option<u64>,
+    /// How many threads there are (`-t 4`), where a number is asked for and no `-S`.
+    pub threads: Option<u64>,
     /// By how much longer each thread's interval is than that of the thread before (`-d`), in
     /// microseconds: 500, where nothing is said, at most.
     pub distance_us: u64,
@@ -114,8 +116,10 @@ pub fn read(line: &str) -> Result<Option<Command>, String> {
         seconds: None,
         nanoseconds: false,
         priority: None,
+        threads: None,
         distance_us: 500,
     };
+    let mut is_smp = false;
     for (name, value) in options {
         let number = leading_number(value);
         let positive = || {
@@ -139,10 +143,13 @@ pub fn read(line: &str) -> Result<Option<Command>, String> {
             "duration" => command.seconds = duration(value).filter(|seconds| *seconds > 0),
             "priority" => command.priority = number,
             "distance" => command.distance_us = number.unwrap_or(500),
+            "threads" => command.threads = number.filter(|threads| *threads > 0),
+            "smp" => is_smp = true,
             "nsecs" => command.nanoseconds = true,
             _ => {}
         }
     }
+    command.threads = command.threads.filter(|_| !is_smp);
     Ok(Some(command))
 }
 
@@ -186,6 +193,9 @@ fn options(line: &str) -> Option<Vec<(&'static str, &str)>> {
             let is_list = |c: char| c.is_ascii_digit() || matches!(c, ',' | '-' | '!');
             let is_read = may_be_number && word.chars().all(is_list);
             is_read.then_some(())?;
+            if let Some((_, value)) = found.last_mut() {
+                *value = word;
+            }
             may_be_number = false;
         }
     }
@@ -299,9 +309,16 @@ mod tests {
                 seconds: Some(7_200),
                 nanoseconds: true,
                 priority: None,
+                threads: None,
                 distance_us: 500,
             }
         );
+        for four in ["-t4", "-t 4 -a", "--threads=4 -a 0-3"] {
+            let command = read(&format!("cyclictest -q {four}"));
+            assert_eq!(command.threads, Some(4), "{four}");
+        }
+        assert_eq!(read("cyclictest -t -a 3").threads, None);
+        assert_eq!(read("cyclictest -S -t 4").threads, None);
         let command = read("cyclictest -p 80 -d0 -D 0");
         assert_eq!((command.priority, command.distance_us), (Some(80), 0));
         assert_eq!(command.seconds, None);

@@ -122,13 +122,13 @@ fn read_one(text: &str) -> Result<Foreign, FormatError> {
             Form::Rtla => rtla::of_text(text),
             Form::Latmus => of_latmus(latmus::read(text)?),
             Form::Xenomai => of_xenomai(xenomai_latency::read(text)?),
-            Form::Histogram | Form::Json | Form::Lines => of_histogram(text),
+            Form::Histogram | Form::Json | Form::Lines => with_command(text, of_histogram(text)?),
         };
     }
     if lines::has_any(text) {
         check_alone(numbered(), Form::Lines)?;
         let lines = lines::thread_lines(text)?;
-        return lines::of_lines(text, &lines);
+        return with_command(text, lines::of_lines(text, &lines)?);
     }
     if let Some(known) = known::known(text) {
         return Err(known);
@@ -272,9 +272,9 @@ fn of_cyclictest(results: cyclictest_json::Results, above: &str) -> Result<Forei
     for (index, thread) in results.threads.into_iter().enumerate() {
         let mut one = of_thread(index, thread, bins);
         one.gap = over_gap(&one);
-        check_command(&one, command.as_ref())?;
         counted.push(one);
     }
+    check_command(&counted, command.as_ref())?;
     lines::check(above, &mut counted)?;
     let status = results.return_code;
     let failed = (status != 0).then(|| format!("cyclictest ended with status {status}"));
@@ -385,38 +385,77 @@ fn of_thread(index: usize, thread: cyclictest_json::Thread, bins: Option<u64>) -
     }
 }
 
-/// Holds a thread against its command line.
-fn check_command(counted: &Counted, command: Option<&Command>) -> Result<(), FormatError> {
+/// Holds threads against their command line.
+fn check_command(counted: &[Counted], command: Option<&Command>) -> Result<(), FormatError> {
     let Some(command) = command else {
         return Ok(());
     };
+    let known = counted.len() as u64;
+    if let Some(threads) = command.threads.filter(|threads| *threads > known) {
+        let what = format!("{known} threads, and -t {threads} in its command line");
+        return Err(FormatError::contradiction(what));
+    }
+    let odd = |one: &Counted| Some(wrong(one, against(one, command)?));
+    counted.iter().find_map(odd).map_or(Ok(()), Err)
+}
+
+/// What of a thread its command line contradicts.
+fn against(counted: &Counted, command: &Command) -> Option<String> {
     let filled = counted.bins.iter().filter(|(_, count)| **count > 0);
     let last = filled.map(|(bin, _)| *bin).max();
-    if let (Some(bins), Some(last)) = (command.bins, last) {
-        if last > bins {
-            let what = format!("a bin {last}, and -h {bins} in its command line");
-            return Err(wrong(counted, what));
-        }
+    if let Some((bins, last)) = command.bins.zip(last).filter(|(bins, last)| last > bins) {
+        return Some(format!("a bin {last}, and -h {bins} in its command line"));
     }
-    if let Some(loops) = command.loops.filter(|loops| counted.count > *loops) {
-        let what = format!(
-            "{} cycles, and -l {loops} in its command line",
-            counted.count
-        );
-        return Err(wrong(counted, what));
+    let count = counted.count;
+    if let Some(loops) = command.loops.filter(|loops| count > *loops) {
+        return Some(format!(
+            "{count} cycles, and -l {loops} in its command line"
+        ));
     }
-    let taken = u128::from(counted.count) * u128::from(command.interval_us);
+    let interval = command.interval_us;
+    let taken = u128::from(count) * u128::from(interval);
     let room = |seconds: &u64| (u128::from(*seconds) + 2) * 1_050_000;
-    match command.seconds.filter(|seconds| taken > room(seconds)) {
-        Some(seconds) => {
-            let what = format!(
-                "{} cycles each {} us, and -D {seconds} s in its command line",
-                counted.count, command.interval_us
-            );
-            Err(wrong(counted, what))
-        }
-        None => Ok(()),
+    let seconds = command.seconds.filter(|seconds| taken > room(seconds))?;
+    Some(format!(
+        "{count} cycles each {interval} us, and -D {seconds} s in its command line"
+    ))
+}
+
+/// The command line of cyclictest above its output, where there is one that is understood.
+fn command_above(text: &str) -> Option<Command> {
+    let is_output = |line: &&str| line.starts_with("T:") || Form::of_title(line).is_some();
+    let above = text.lines().take_while(|line| !is_output(line));
+    let commands = above.filter_map(|line| {
+        let name = "cyclictest ";
+        let at = line.find(name)?;
+        let begins = line[..at].ends_with(|c: char| c.is_whitespace() || "/#$".contains(c));
+        let own = (at == 0 || begins).then(|| &line[at..])?;
+        let end = own.find(['|', '>', '<', '&', ';']);
+        cyclictest_command::read(&own[..end.unwrap_or(own.len())]).ok()?
+    });
+    commands.last()
+}
+
+/// What a command line above says of a text in which nothing else does.
+fn with_command(text: &str, mut foreign: Foreign) -> Result<Foreign, FormatError> {
+    let Some(command) = command_above(text) else {
+        return Ok(foreign);
+    };
+    check_command(&foreign.counted, Some(&command))?;
+    let intervals = foreign.counted.first().and_then(|one| one.interval_us);
+    if let Some(own) = intervals.filter(|own| *own != command.interval_us) {
+        let what = format!(
+            "I:{own}, and -i {} in its command line",
+            command.interval_us
+        );
+        return Err(FormatError::contradiction(what));
     }
+    foreign.unit_ns = Some(if command.nanoseconds { 1 } else { 1_000 });
+    foreign.period_us = Some(command.interval_us);
+    foreign.priority = command.priority;
+    let cut = cut_short(&foreign.counted, &command);
+    foreign.cut_short = cut.or(foreign.cut_short);
+    Ok(foreign)
 }
 
 fn of_histogram(text: &str) -> Result<Foreign, FormatError> {
@@ -541,7 +580,12 @@ fn of_latmus(results: latmus::Results) -> Result<Foreign, FormatError> {
         let found = format!("{} in all bins", counted.count);
         return Err(FormatError::new(1, format!("{samples} samples"), &found));
     }
-    check_time(&counted, results.period_us, results.seconds)?;
+    check_time(
+        &counted,
+        results.overruns,
+        results.period_us,
+        results.seconds,
+    )?;
     checked(Foreign {
         program: "latmus",
         version: Some(results.version),
@@ -584,7 +628,12 @@ fn of_xenomai(results: xenomai_latency::Results) -> Result<Foreign, FormatError>
             results.bin_ns
         )));
     }
-    check_time(&counted, results.period_us, results.seconds)?;
+    check_time(
+        &counted,
+        results.overruns,
+        results.period_us,
+        results.seconds,
+    )?;
     let is_short = |asked: &u64| u128::from(results.seconds) * 10 < u128::from(*asked) * 9;
     let cut_short = results.asked_seconds.filter(is_short);
     let seconds = results.seconds;
@@ -607,13 +656,19 @@ fn of_xenomai(results: xenomai_latency::Results) -> Result<Foreign, FormatError>
 }
 
 /// Holds samples and period against the time that is told.
-fn check_time(counted: &Counted, period_us: u64, seconds: u64) -> Result<(), FormatError> {
-    let taken = u128::from(counted.count) * u128::from(period_us);
-    if seconds == 0 || taken <= (u128::from(seconds) + 2) * 1_000_000 {
+fn check_time(
+    counted: &Counted,
+    missed: u64,
+    period_us: u64,
+    seconds: u64,
+) -> Result<(), FormatError> {
+    let periods = u128::from(counted.count) + u128::from(missed);
+    let taken = periods * u128::from(period_us);
+    if seconds == 0 || taken <= (u128::from(seconds) + 2) * 1_100_000 {
         return Ok(());
     }
     let count = counted.count;
-    let what = format!("{count} samples each {period_us} us, in {seconds} s");
+    let what = format!("{count} samples each {period_us} us, {missed} missed, in {seconds} s");
     Err(wrong(counted, what))
 }
 

@@ -291,7 +291,10 @@ fn absent_cpus(run: &Run, plan: &Plan, recording: &Recording) -> Option<String> 
 /// The time in which a recording's samples were taken; no more than that where it is not
 /// known exactly.
 fn measured_time(recording: &Recording) -> Nanos {
-    let periods = i64::try_from(recording.count.saturating_add(recording.missed)).ok();
+    // Missed periods take time only where the moments of all samples say so.
+    let missed =
+        recording.missed * u64::from(recording.is_complete() || recording.worst.is_empty());
+    let periods = i64::try_from(recording.count.saturating_add(missed)).ok();
     let by_interval = nominal(recording).zip(periods);
     let by_interval =
         by_interval.and_then(|(interval, periods)| interval.0.checked_mul(periods).map(Nanos));
@@ -303,6 +306,13 @@ fn measured_time(recording: &Recording) -> Nanos {
         .map(|one| ends(one.at, one.value))
         .max();
     let by_samples = kept.map(|last| ends(last.at, last.value)).max(worst);
+    let room = by_samples
+        .zip(nominal(recording))
+        .filter(|_| recording.is_complete());
+    let by_interval = by_interval.map(|time| match room {
+        Some((last, interval)) => time.min(Nanos(last.0.saturating_add(2 * interval.0))),
+        None => time,
+    });
     let known = recording.observed().or(by_interval).or(by_samples);
     known.unwrap_or(Nanos::ZERO)
 }

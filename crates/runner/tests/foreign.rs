@@ -1095,3 +1095,71 @@ fn files_of_other_plans_are_never_one_measurement() {
     assert_eq!(fitness, Fitness::Undecided, "{told}");
     has(&told, &["the run finished without it"]);
 }
+
+#[test]
+fn a_command_line_above_a_text_is_held_against_it() {
+    let lines = |command: &str, cycles: u64| {
+        let text = format!("root@board:~# {command}\n{}", line(0, 234, cycles, 40));
+        read("x", text.as_bytes())
+    };
+    let state = |run: Result<Run, String>| run.unwrap().state;
+    assert_eq!(
+        state(lines("cyclictest -q -p80 -D 1h", 10_000)),
+        State::Interrupted
+    );
+    assert_eq!(
+        state(lines("cyclictest -q -p80 -l 10000 | tee log", 10_000)),
+        State::Finished
+    );
+    assert_eq!(
+        state(lines("./cyclictest -q -l 10001", 10_000)),
+        State::Interrupted
+    );
+    for (command, words) in [
+        ("cyclictest -q -t 4", &["1 threads", "-t 4"][..]),
+        ("cyclictest -q -i 200", &["I:1000", "-i 200"]),
+        ("cyclictest -q -l 100", &["10000 cycles", "-l 100"]),
+        ("cyclictest -q -D 1", &["10000 cycles", "-D 1"]),
+    ] {
+        has(&lines(command, 10_000).unwrap_err(), words);
+    }
+    let nano = lines("cyclictest -q -N", 10_000).unwrap();
+    assert_eq!(nano.recordings[0].max(), Some(Nanos(40)));
+    // What is not understood says nothing.
+    let prose = lines("I ran cyclictest -t 4 -l 5 and saw:", 10_000).unwrap();
+    assert_eq!(prose.state, State::Finished);
+    let name = "04c-same-release-host-a.json";
+    has(
+        &changed(name, "-S -p", "-t 4 -p").unwrap_err(),
+        &["1 threads", "-t 4"],
+    );
+}
+
+#[test]
+fn what_is_counted_twice_as_time_is_none() {
+    // Periods that were missed take their time.
+    let xenomai = format!(
+        "# latency -h -B 10000\n{}",
+        text("21b-xenomai-latency-B-10us.txt")
+    );
+    let missed = xenomai.replace(
+        "52.299|       0|     0|    00",
+        "52.299|  900000|     0|    00",
+    );
+    has(
+        &read("x", missed.as_bytes()).unwrap_err(),
+        &["900000 missed", "2 s"],
+    );
+    // Interrupts alone are no threads.
+    let irq: String = text("16-rtla-bucket-10.txt")
+        .lines()
+        .take_while(|line| !line.starts_with("ALL:"))
+        .map(
+            |line| match line.split_whitespace().collect::<Vec<_>>()[..] {
+                [first, a, _, _, d, _, _] => format!("{first} {a} {d}\n"),
+                _ => format!("{line}\n"),
+            },
+        )
+        .collect();
+    has(&read("x", irq.as_bytes()).unwrap_err(), &["--no-thread"]);
+}

@@ -115,6 +115,9 @@ impl Import {
             let count = counted(run.recordings.len(), "recording");
             let subject = &run.subject.name;
             say!("{id} is {path}, {}: {count}, subject {subject}", run.suite);
+            if let Some(why) = &run.error {
+                say!("It is no whole measurement, and keeps no limit: {why}. Measure again.");
+            }
         }
         if is_nameless {
             say!(

@@ -28,6 +28,11 @@ pub fn of_text(text: &str) -> Result<Foreign, FormatError> {
         }
         counted.push(one);
     }
+    if !results.columns.iter().any(|column| column.stage == "Thr") {
+        let expected = "columns Thr (these are of interrupts alone: measure without --no-thread)";
+        let found = counted.first().map_or("none", |one| &one.variant);
+        return Err(FormatError::new(1, expected, found));
+    }
     let asked = results.asked.clone().unwrap_or_default();
     let period_us = period(&results, &counted)?;
     checked(Foreign {
