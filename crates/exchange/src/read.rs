@@ -10,9 +10,10 @@ use std::sync::Arc;
 use flate2::bufread::GzDecoder;
 use punctual_model::digest::digest as raw_digest;
 use punctual_model::plan::{IDLE, shortfall};
+use punctual_model::run::IMPORTED_PROBE;
 use punctual_model::run::State;
 use punctual_model::suite::Suite;
-use punctual_model::{Nanos, Run};
+use punctual_model::{Nanos, Recording, Run};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
@@ -376,7 +377,7 @@ fn machine(run: &Run) -> Option<String> {
 /// What a run has that its plan does not ask for. What another program has measured has no plan.
 fn outside_the_plan(run: &Run, plan: &Planned) -> Option<String> {
     if run.is_imported() {
-        return None;
+        return more_than_a_file(run, plan);
     }
     let recordings = run.recordings.iter().map(|one| {
         let key = &one.key;
@@ -430,5 +431,20 @@ fn short_of_the_plan(run: &Run, plan: &Planned) -> Option<String> {
         Some(format!(
             "{title}: expected as much as its plan asks for, found {what}"
         ))
+    })
+}
+
+/// What a run has that no file of another program holds: steps, samples, another probe.
+fn more_than_a_file(run: &Run, plan: &Planned) -> Option<String> {
+    let is_plain = |one: &Recording| {
+        one.key.probe == IMPORTED_PROBE && one.samples.is_empty() && one.worst.is_empty()
+    };
+    let is_file = plan.step.is_empty()
+        && run.steps.is_empty()
+        && run.unsupported.is_empty()
+        && run.recordings.iter().all(is_plain);
+    (!is_file).then(|| {
+        "expected what the file of another program holds, found what only Punctual measures"
+            .to_owned()
     })
 }

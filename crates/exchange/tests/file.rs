@@ -393,6 +393,21 @@ fn a_run_that_goes_on_is_not_written_and_each_is_stored_once() {
 }
 
 #[test]
+fn a_run_with_samples_is_none_of_another_program() {
+    let mut run = runs()
+        .into_iter()
+        .find(|run| run.digest().is_some())
+        .unwrap();
+    let provenance = run.provenance.as_mut().unwrap();
+    let facts = &mut provenance.facts;
+    facts.insert(punctual_model::run::IMPORTED.into(), "a".to_owned().into());
+    run.machine = MachineRecord::Host(punctual_model::machine::HostMachine::default());
+    run.subject.bench = "host".into();
+    let error = said(&written(std::slice::from_ref(&run)));
+    assert!(error.contains("what only Punctual measures"), "{error}");
+}
+
+#[test]
 fn a_run_that_has_less_than_its_plan_asks_for_is_none_that_finished() {
     let mut run = runs()
         .into_iter()

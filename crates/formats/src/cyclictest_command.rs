@@ -314,8 +314,9 @@ mod tests {
             }
         );
         for four in ["-t4", "-t 4 -a", "--threads=4 -a 0-3"] {
-            let command = read(&format!("cyclictest -q {four}"));
-            assert_eq!(command.threads, Some(4), "{four}");
+            let line = format!("cyclictest -q {four}");
+            let found = super::read(&line).unwrap().unwrap();
+            assert_eq!(found.threads, Some(4), "{four}");
         }
         assert_eq!(read("cyclictest -t -a 3").threads, None);
         assert_eq!(read("cyclictest -S -t 4").threads, None);

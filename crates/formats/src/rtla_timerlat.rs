@@ -60,8 +60,8 @@ pub struct Asked {
 pub struct Results {
     /// Whether values are nanoseconds, not microseconds.
     pub nanoseconds: bool,
-    /// For how long was measured, in seconds.
-    pub seconds: u64,
+    /// For how long was measured, in seconds, where that is told.
+    pub seconds: Option<u64>,
     /// What a command line above the title asks for, where there is one.
     pub asked: Option<Asked>,
     /// The columns.
@@ -109,7 +109,6 @@ struct Reader {
     results: Results,
     is_titled: bool,
     has_unit: bool,
-    has_duration: bool,
     /// Whether the summary of all CPUs has begun.
     is_all: bool,
     /// Whether what follows is no data.
@@ -215,10 +214,9 @@ impl Reader {
             self.results.nanoseconds = nanoseconds;
         } else if let Some(duration) = line.strip_prefix("# Duration:") {
             let seconds = days_and_time(duration).ok_or("\"# Duration:   0 00:10:00\"")?;
-            if std::mem::replace(&mut self.has_duration, true) {
+            if self.results.seconds.replace(seconds).is_some() {
                 return Err("one duration");
             }
-            self.results.seconds = seconds;
         }
         Ok(())
     }
@@ -433,7 +431,7 @@ count:   600002    600002
     #[test]
     fn a_histogram_is_read_column_by_column() {
         let results = read(PRINTED).unwrap();
-        assert_eq!((results.seconds, results.nanoseconds), (600, false));
+        assert_eq!((results.seconds, results.nanoseconds), (Some(600), false));
         // A period of "1ms" is none that rtla takes.
         let own = results.asked.clone().unwrap();
         assert_eq!(

@@ -111,6 +111,10 @@ pub struct Request {
     pub options: Vec<String>,
 }
 
+/// The probe of a run that another program has measured: how late a thread is that a timer wakes
+/// up.
+pub const IMPORTED_PROBE: &str = "timer";
+
 /// The fact in the provenance of a run that another program has measured: the SHA-256 of the
 /// file that it is from.
 pub const IMPORTED: &str = "imported sha256";

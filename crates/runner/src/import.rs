@@ -12,11 +12,8 @@ use punctual_model::imported::{FIGURES, PRIORITY, SAID, THREAD, UNIT};
 use punctual_model::machine::HostMachine;
 use punctual_model::record::Provenance;
 use punctual_model::recording::{DISTRIBUTION, MEAN_WITHIN, MISSED};
-use punctual_model::run::{IMPORTED, IMPORTED_TEXT, Request, Run, State, Subject};
+use punctual_model::run::{IMPORTED, IMPORTED_PROBE, IMPORTED_TEXT, Request, Run, State, Subject};
 use punctual_model::{MachineRecord, Nanos, Preemption, Recorder, Recording, RecordingKey};
-
-/// The probe that measures the same: how late a thread is that a timer wakes up.
-const PROBE: &str = "timer";
 
 /// Names that many machines have: they tell none from another.
 const COMMON: [&str; 5] = [
@@ -80,7 +77,7 @@ pub fn import(name: &str, content: &[u8], told: &Told) -> Result<Run, ImportErro
         let repetition = repetitions.entry(&counted.variant).or_default();
         *repetition += 1;
         let load = told.load.as_deref().unwrap_or("unknown");
-        let mut key = RecordingKey::new(PROBE, load, &counted.variant);
+        let mut key = RecordingKey::new(IMPORTED_PROBE, load, &counted.variant);
         key.repetition = *repetition;
         let content = |what| ImportError::Content {
             variant: counted.variant.clone(),
@@ -591,7 +588,7 @@ mod tests {
             (run.subject.name.as_str(), run.subject.kernel.as_str()),
             ("mine", "6@a#a8bd95c1")
         );
-        let key = RecordingKey::new(PROBE, "idle", "cpu0");
+        let key = RecordingKey::new(IMPORTED_PROBE, "idle", "cpu0");
         assert_eq!(
             recording(key, &counted("cpu0"), 1000).unwrap().max(),
             Some(Nanos(5_000))

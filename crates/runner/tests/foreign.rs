@@ -1150,6 +1150,14 @@ fn what_is_counted_twice_as_time_is_none() {
         &read("x", missed.as_bytes()).unwrap_err(),
         &["900000 missed", "2 s"],
     );
+    let none = xenomai.replace("00:00:02/00:00:02", "00:00:00/00:00:00");
+    let none = none.replace("100 us period", "100000 us period");
+    has(&read("x", none.as_bytes()).unwrap_err(), &["in 0 s"]);
+    let two = "\"cpu\": {}, \"thread\": {";
+    has(
+        &changed("04c-same-release-host-a.json", "\"thread\": {", two).unwrap_err(),
+        &["jitterdebugger"],
+    );
     // Interrupts alone are no threads.
     let irq: String = text("16-rtla-bucket-10.txt")
         .lines()

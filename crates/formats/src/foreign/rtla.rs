@@ -37,7 +37,7 @@ pub fn of_text(text: &str) -> Result<Foreign, FormatError> {
     let period_us = period(&results, &counted)?;
     checked(Foreign {
         program: "rtla timerlat",
-        seconds: Some(results.seconds).filter(|seconds| *seconds > 0),
+        seconds: results.seconds,
         unit_ns: Some(if results.nanoseconds { 1 } else { 1000 }),
         period_us,
         priority: asked.priority,
@@ -94,18 +94,17 @@ fn period(results: &Results, counted: &[Counted]) -> Result<Option<u64>, FormatE
     if let Some(period) = asked {
         let period = period.filter(|period| *period > 0);
         let taken = period.map_or(0, |period| period.saturating_mul(most));
-        let room = results.seconds.saturating_add(2).saturating_mul(1_000_000);
-        if taken > room && results.seconds > 0 {
+        let room = |seconds: &u64| seconds.saturating_add(2).saturating_mul(1_000_000);
+        if let Some(seconds) = results.seconds.filter(|seconds| taken > room(seconds)) {
             let what = format!(
-                "{most} samples each {} us, as its command line says, and a duration of {} s",
+                "{most} samples each {} us, as its command line says, and a duration of {seconds} s",
                 period.unwrap_or(0),
-                results.seconds
             );
             return Err(FormatError::contradiction(what));
         }
         return Ok(period);
     }
-    let seconds = u128::from(results.seconds) * 1_000_000;
+    let seconds = u128::from(results.seconds.unwrap_or(0)) * 1_000_000;
     let taken = u128::from(most) * u128::from(PERIOD_US);
     let is_borne_out = most > 0 && taken.abs_diff(seconds) * 100 <= seconds;
     Ok(is_borne_out.then_some(PERIOD_US))
@@ -120,7 +119,7 @@ fn cut_short(text: &str, results: &Results) -> Option<String> {
         return Some("rtla timerlat hit stop tracing".to_owned());
     }
     let asked = results.asked.as_ref()?.seconds?;
-    let found = results.seconds;
+    let found = results.seconds?;
     let is_short = u128::from(found) * 10 < u128::from(asked) * 9;
     is_short.then(|| format!("a duration of {found} s, and -d {asked} s in its command line"))
 }
