@@ -480,7 +480,7 @@ count:   600002    600002
         assert_eq!(read(&more).unwrap_err().line, 18);
         let nano = PRINTED.replace("-p 1ms", "-n");
         assert!(read(&nano).unwrap_err().to_string().contains("two units"));
-        let error = read(&PRINTED.replace("count:", "min:")).unwrap_err();
+        let error = read(&PRINTED.replace("count:   600002    600002\n", "")).unwrap_err();
         assert!(error.to_string().contains("--no-summary"), "{error}");
         assert!(read("something else").is_err());
     }
