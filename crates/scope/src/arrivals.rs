@@ -10,6 +10,7 @@
 pub mod aim;
 pub mod analysis;
 pub mod path;
+mod switch;
 pub mod tail;
 pub mod timeline;
 
@@ -78,7 +79,7 @@ pub struct Place {
     pub from: From,
     /// The path behind it.
     pub path: Nanos,
-    /// How late an arrival at its begin would be.
+    /// How late an arrival at its begin would be, as near to that as can be aimed.
     pub foretold: Nanos,
     /// The sample in whose period it is: so many had been taken before in its step.
     pub sample: u64,
@@ -88,6 +89,8 @@ pub struct Place {
     /// From where its sample was armed to where the probe's thread gave up the CPU, in
     /// instructions.
     pub arming: u64,
+    /// By how much longer arming is expected to take where the sample is due here.
+    pub shift: Nanos,
     /// Where the longest sections with interrupts off begin within it, from its own begin on.
     pub starts: Vec<Nanos>,
 }
@@ -241,13 +244,15 @@ fn tell(analysis: Analysis, names: &Names, clock: GuestClock) -> Arrivals {
             count: found.count,
             length: clock.time(found.length),
             falls_in: clock.time(found.falls_in),
-            from: found.state.0,
+            from: found.state.from,
             path: clock.time(path),
             foretold: clock
-                .time((found.length + path + found.falls_in).saturating_sub(found.saved)),
+                .time((found.length + path + found.falls_in).saturating_sub(found.saved))
+                - aim::MARGIN,
             sample: found.sample,
             after: found.after,
             arming: found.arming,
+            shift: clock.time(found.shift.unsigned_abs()) * found.shift.signum(),
             starts: found
                 .starts
                 .iter()

@@ -117,6 +117,11 @@ impl<'a> Names<'a> {
         number
     }
 
+    /// The number of a name, if it has been met.
+    pub fn known(&self, text: &str) -> Option<Func> {
+        self.numbers.get(text).copied()
+    }
+
     /// What a number stands for.
     pub fn name(&self, func: Func) -> &Name {
         &self.known[func as usize]

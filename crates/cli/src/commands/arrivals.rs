@@ -3,14 +3,17 @@
 
 use anyhow::Result;
 use clap::Args;
+use punctual_bench::virtual_bench::Machine;
 use punctual_model::Run;
 use punctual_report::scope::arrivals::{Told, kept, told};
-use punctual_scope::arrivals::aim::{reach, worth_aiming};
-use punctual_scope::arrivals::{arrivals, chosen};
+use punctual_runner::memory;
+use punctual_scope::arrivals::aim::{Aimer, worth_aiming};
+use punctual_scope::arrivals::{Place, arrivals, chosen};
 use punctual_scope::explain::Wanted;
 use punctual_scope::repeat::OnEvent;
 use punctual_store::{Store, Story};
 
+use super::measure::side_by_side;
 use super::output_args::OutputArgs;
 use super::replay_args::ReplayArgs;
 use super::{StoreArgs, load};
@@ -103,22 +106,33 @@ impl Arrivals {
         let Some((found, digest)) = self.repeat.repeat(run, None, body)? else {
             return Ok(None);
         };
+        let aimer = Aimer::new(&place, run, &machine, cancel)?;
         let mut all = Vec::new();
         for found in found {
             let step = run.recordings[found.recording].key.step;
-            let mut aimed = Vec::new();
-            for number in worth_aiming(&found.places, self.aim) {
-                let target = (found.recording, &found.places[number]);
-                let body = |on: OnEvent| reach(&place, run, &machine, target, cancel, on);
-                let Some(reached) = self.repeat.repeat(run, Some(step), body)? else {
-                    return Ok(None);
-                };
-                aimed.push((number, reached));
-            }
-            all.push((found, aimed));
+            let aims = worth_aiming(&found.places, self.aim);
+            let places: Vec<&Place> = aims.iter().map(|one| &found.places[*one]).collect();
+            let at_once = at_once(&machine)?;
+            let body = |on: OnEvent| aimer.reach_all(found.recording, &places, at_once, on);
+            let reached = if places.is_empty() {
+                Some(Vec::new())
+            } else {
+                self.repeat.repeat(run, Some(step), body)?
+            };
+            let Some(reached) = reached else {
+                return Ok(None);
+            };
+            all.push((found, aims.into_iter().zip(reached).collect()));
         }
         Ok(Some(told(run, &all, self.aim, &digest)))
     }
+}
+
+/// How many aimed runs are made at once: as many as this machine has CPUs and memory for.
+fn at_once(machine: &Machine) -> Result<usize> {
+    let cpus = side_by_side(None)?;
+    let room = memory::available_mib().map(|free| memory::guests(machine.memory_mib, free));
+    Ok(room.map_or(1, |room| room.min(cpus)))
 }
 
 /// What a store has of a run's arrivals.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The aimed sample: a run whose one deadline is moved to a place.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 
 use punctual_bench::virtual_bench::Machine;
 use punctual_model::aim::Aim;
@@ -12,9 +13,12 @@ use crate::blocks::Blocks;
 use crate::breakdown::{Breakdown, breakdown};
 use crate::error::ScopeError;
 use crate::explain::{about, clock, programs};
+use crate::guest_clock::GuestClock;
 use crate::names::Names;
 use crate::probes::{Chosen, choose};
 use crate::repeat::{OnEvent, Repeater};
+use crate::symbols::Symbols;
+use crate::user_symbols::UserSymbols;
 use crate::walk::{Span, Walk, Walker};
 
 /// What came of an aim.
@@ -35,48 +39,153 @@ pub struct Reached {
     pub breakdown: Result<Breakdown, String>,
 }
 
-/// Aims a sample of a recording so long after the reading of the clock for the one before.
-pub fn aimed(
-    repeater: &Repeater,
-    run: &Run,
-    machine: &Machine,
-    (recording, place, after): (usize, &Place, Nanos),
-    cancel: &AtomicBool,
-    on: OnEvent,
-) -> Result<Reached, ScopeError> {
-    let clock = clock(run)?;
-    let symbols = repeater.symbols(machine, cancel)?;
-    let programs = programs(machine)?;
-    let sample = place.sample;
-    let step = u64::from(run.recordings[recording].key.step);
-    let aim = Aim {
-        step,
-        sample,
-        after,
-    };
-    let (mut trace, found) = repeater.watch_aimed(run, machine, aim, &symbols, cancel, on)?;
-    let last = found.samples.iter().last();
-    let last = last
-        .filter(|last| last.seq == sample)
-        .ok_or(ScopeError::Unmarked(1))?;
-    let mut aimed = run.clone();
-    aimed.recordings[recording] = found;
-    let chosen = choose(&aimed, recording, last)?;
-    let mut library = Blocks::new(Names::new(&symbols, &programs));
-    let window = trace.next_window(|block| library.learn(block))?;
-    let (_, words) = window.ok_or(ScopeError::Unmarked(1))?;
-    let walk = Walker::new(&library).window(&words);
-    let left = walk.switches.first().map_or(0, |switch| switch.at);
-    let told = breakdown(&walk, library.names.all(), about(run, clock, &chosen));
-    let into = into(&walk, clock.instructions(last.value));
-    Ok(Reached {
-        after,
-        into: into.map(|into| clock.time(into)),
-        shift: clock.time(left) - clock.time(place.arming),
-        late: last.value,
-        chosen,
-        breakdown: told.map_err(|why| why.to_string()),
-    })
+/// Who aims samples of a run.
+pub struct Aimer<'a> {
+    repeater: &'a Repeater,
+    run: &'a Run,
+    machine: &'a Machine,
+    symbols: Symbols,
+    programs: UserSymbols,
+    clock: GuestClock,
+    cancel: &'a AtomicBool,
+}
+
+impl<'a> Aimer<'a> {
+    /// For a run on its machine.
+    pub fn new(
+        repeater: &'a Repeater,
+        run: &'a Run,
+        machine: &'a Machine,
+        cancel: &'a AtomicBool,
+    ) -> Result<Self, ScopeError> {
+        Ok(Self {
+            repeater,
+            run,
+            machine,
+            symbols: repeater.symbols(machine, cancel)?,
+            programs: programs(machine)?,
+            clock: clock(run)?,
+            cancel,
+        })
+    }
+
+    /// Aims at these places of a recording, at so many at once. What was reached comes in their
+    /// order. `on` is told of what the first of those at once sees.
+    pub fn reach_all(
+        &self,
+        recording: usize,
+        places: &[&Place],
+        at_once: usize,
+        on: OnEvent,
+    ) -> Result<Vec<Reached>, ScopeError> {
+        let next = AtomicUsize::new(0);
+        let work = |on: OnEvent| {
+            let mut reached = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(place) = places.get(number) else {
+                    return Ok(reached);
+                };
+                reached.push((number, self.reach(recording, place, on)?));
+            }
+        };
+        let others = 1..at_once.min(places.len());
+        let all = thread::scope(|scope| {
+            let others = others.map(|_| scope.spawn(|| work(&mut |_| ())));
+            let others: Vec<_> = others.collect();
+            let mut all = vec![work(on)];
+            let join = |other: thread::ScopedJoinHandle<'_, _>| {
+                other.join().unwrap_or(Err(ScopeError::Unmarked(1)))
+            };
+            all.extend(others.into_iter().map(join));
+            all
+        });
+        let all: Result<Vec<_>, ScopeError> = all.into_iter().collect();
+        let mut all: Vec<(usize, Reached)> = all?.into_iter().flatten().collect();
+        all.sort_by_key(|(number, _)| *number);
+        Ok(all.into_iter().map(|(_, reached)| reached).collect())
+    }
+
+    /// Aims a sample of a recording so long after the reading of the clock for the one before.
+    fn aimed(
+        &self,
+        (recording, place, after): (usize, &Place, Nanos),
+        on: OnEvent,
+    ) -> Result<Reached, ScopeError> {
+        let (run, clock, symbols) = (self.run, self.clock, &self.symbols);
+        let sample = place.sample;
+        let aim = Aim {
+            step: u64::from(run.recordings[recording].key.step),
+            sample,
+            after,
+        };
+        let (repeater, machine) = (self.repeater, self.machine);
+        let (mut trace, found) =
+            repeater.watch_aimed(run, machine, aim, symbols, self.cancel, on)?;
+        let last = found.samples.iter().last();
+        let last = last
+            .filter(|last| last.seq == sample)
+            .ok_or(ScopeError::Unmarked(1))?;
+        let mut aimed = run.clone();
+        aimed.recordings[recording] = found;
+        let chosen = choose(&aimed, recording, last)?;
+        let mut library = Blocks::new(Names::new(symbols, &self.programs));
+        let window = trace.next_window(|block| library.learn(block))?;
+        let (_, words) = window.ok_or(ScopeError::Unmarked(1))?;
+        let walk = Walker::new(&library).window(&words);
+        let left = walk.switches.first().map_or(0, |switch| switch.at);
+        let told = breakdown(&walk, library.names.all(), about(run, clock, &chosen));
+        let into = into(&walk, clock.instructions(last.value));
+        Ok(Reached {
+            after,
+            into: into.map(|into| clock.time(into)),
+            shift: clock.time(left) - clock.time(place.arming),
+            late: last.value,
+            chosen,
+            breakdown: told.map_err(|why| why.to_string()),
+        })
+    }
+
+    /// Aims at a place, at one moment after the other until one is as late as foretold. What was
+    /// reached is the latest of them.
+    fn reach(&self, recording: usize, place: &Place, on: OnEvent) -> Result<Reached, ScopeError> {
+        let Some(begin) = place.after else {
+            return Err(ScopeError::Unmarked(1));
+        };
+        let mut nested = place.starts.iter().copied();
+        let (mut latest, mut shift, mut offset) = (None::<Reached>, place.shift, Nanos::ZERO);
+        let mut located = false;
+        for _ in 0..TRIES {
+            let after = begin + shift + offset + MARGIN;
+            let found = self.aimed((recording, place, after), on)?;
+            let (late, is_shifted, into) = (found.late, found.shift != shift, found.into);
+            shift = found.shift;
+            if latest.as_ref().is_none_or(|latest| latest.late < late) {
+                latest = Some(found);
+            }
+            if is_hit(place.foretold, late) || late > place.foretold {
+                break;
+            }
+            let half = Nanos(place.length.0 / 2);
+            offset = if is_shifted {
+                // What is aimed at comes later where arming takes longer.
+                offset
+            } else if located {
+                match into.filter(|_| offset == half) {
+                    // From the middle of a section its begin is seen.
+                    Some(into) => half - into,
+                    None => match nested.next() {
+                        Some(start) => start,
+                        None => break,
+                    },
+                }
+            } else {
+                located = true;
+                half
+            };
+        }
+        latest.ok_or(ScopeError::Unmarked(1))
+    }
 }
 
 /// How far within a section with interrupts or preemption off the sample was due.
@@ -116,60 +225,5 @@ pub fn worth_aiming(places: &[Place], most: usize) -> Vec<usize> {
     chosen
 }
 
-/// Aims at a place, at one moment after the other until one is as late as foretold. What was
-/// reached is the latest of them.
-pub fn reach(
-    repeater: &Repeater,
-    run: &Run,
-    machine: &Machine,
-    (recording, place): (usize, &Place),
-    cancel: &AtomicBool,
-    on: OnEvent,
-) -> Result<Reached, ScopeError> {
-    let Some(begin) = place.after else {
-        return Err(ScopeError::Unmarked(1));
-    };
-    let mut nested = place.starts.iter().copied();
-    let (mut latest, mut shift, mut offset) = (None::<Reached>, Nanos::ZERO, Nanos::ZERO);
-    let mut located = false;
-    for _ in 0..TRIES {
-        let after = begin + shift + offset + MARGIN;
-        let found = aimed(
-            repeater,
-            run,
-            machine,
-            (recording, place, after),
-            cancel,
-            on,
-        )?;
-        let (late, is_shifted, into) = (found.late, found.shift != shift, found.into);
-        shift = found.shift;
-        if latest.as_ref().is_none_or(|latest| latest.late < late) {
-            latest = Some(found);
-        }
-        if is_hit(place.foretold, late) || late > place.foretold {
-            break;
-        }
-        let half = Nanos(place.length.0 / 2);
-        offset = if is_shifted {
-            // What is aimed at comes later where arming takes longer.
-            offset
-        } else if located {
-            match into.filter(|_| offset == half) {
-                // From the middle of a section its begin is seen.
-                Some(into) => half - into,
-                None => match nested.next() {
-                    Some(start) => start,
-                    None => break,
-                },
-            }
-        } else {
-            located = true;
-            half
-        };
-    }
-    latest.ok_or(ScopeError::Unmarked(1))
-}
-
 /// How long behind a place's begin its first candidate lies: the timer's own grain.
-const MARGIN: Nanos = Nanos(20);
+pub const MARGIN: Nanos = Nanos(20);

@@ -6,19 +6,23 @@ use std::collections::HashMap;
 use punctual_model::Nanos;
 
 use super::path::{From, Paths, State};
+use super::switch;
 use super::tail::{Slope, Tail};
-use super::timeline::{Came, Change, IRQS, OFF, PREEMPT, Period, SOFTIRQ, USER};
+use super::timeline::{
+    AFTER_TICK, Came, Change, IRQS, OFF, PREEMPT, Period, SOFTIRQ, TICKED, USER,
+};
 use crate::guest_clock::GuestClock;
 use crate::names::{CodeKind, Func, Names};
 
-/// No function: states that do not end in one.
-const NOWHERE: Func = Func::MAX;
 /// Shorter than this nothing is a place.
 const PLACE: u64 = 500;
 /// So many beginnings of nested sections are kept of a place.
 const STARTS: usize = 3;
 /// No interrupt of the timer's takes longer to serve one timer.
 const SOON: u64 = 10_000;
+/// So long after a timer is due its interrupt comes: the kernel tells the timer how long to wait,
+/// and takes so long to tell it.
+const SLACK: u64 = 50;
 /// The guest's clock and the count of instructions round, and differ by a millionth.
 const ROUNDING: u64 = 100;
 
@@ -76,6 +80,11 @@ pub struct Found {
     /// From where its sample was armed to where the probe's thread gave up the CPU, in
     /// instructions.
     pub arming: u64,
+    /// Whether that sample's timer was the first of all to be due when it was armed, and whether
+    /// one that is due here would be.
+    pub first: (bool, bool),
+    /// By how much longer arming takes for a sample that is due here.
+    pub shift: i64,
     /// Where sections begin within it, after its begin: in instructions.
     pub starts: Vec<u64>,
     /// The state that the path behind it begins in.
@@ -94,8 +103,20 @@ struct Piece {
     until: Option<u64>,
     state: State,
     key: Option<Key>,
-    /// Where its interrupt comes, if one of the timer's comes about there: both may be one.
-    comes: Option<u64>,
+    shares: Shares,
+}
+
+/// Whether an arrival's interrupt is one that comes anyhow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shares {
+    /// No.
+    No,
+    /// If one of the timer's comes where interrupts are on again, which is here.
+    At(u64),
+    /// It is due before the interrupt reads the clock.
+    First,
+    /// It is due behind that, before the interrupt ends.
+    Again,
 }
 
 /// How long the timer's interrupts take that wake a sample up and do nothing else.
@@ -105,17 +126,26 @@ struct Handling {
     /// Entry, exit, and the setting of the next timer: what one interrupt does once, however many
     /// timers it serves.
     shared: Vec<u64>,
+    /// All but the wake-up itself.
+    besides: Vec<u64>,
 }
 
 impl Handling {
     fn sort(&mut self) {
         self.whole.sort_unstable();
         self.shared.sort_unstable();
+        self.besides.sort_unstable();
     }
 
     /// What one interrupt for two timers saves.
     fn saved(&self) -> u64 {
         median(&self.shared)
+    }
+
+    /// What is saved where it finds, when it has served one, that another is due: it goes through
+    /// its queues again, and does not wait for the next interrupt.
+    fn saved_again(&self) -> u64 {
+        median(&self.besides) + SLACK
     }
 
     /// Until when after its begin it finds another timer due, and serves it.
@@ -139,6 +169,9 @@ pub struct Analysis {
     woken: Vec<u64>,
     paths: Paths,
     handling: Handling,
+    /// How long arming a sample takes, in instructions: where another timer is due before it, and
+    /// where it is the first.
+    arming: [Vec<u64>; 2],
     found: HashMap<Key, Found>,
     /// How many periods there were.
     pub periods: u64,
@@ -178,6 +211,9 @@ impl Analysis {
             return;
         };
         self.learn(period, &due, clock.instructions(ends.late), names);
+        self.paths.extras.learn(period, names);
+        let arming = left.saturating_sub(period.armed);
+        self.arming[usize::from(period.is_first(due.at))].push(arming);
         let timers = period.interrupts.iter().filter(|came| came.is_timer);
         let timers = timers.filter(|came| came.from < due.at);
         self.timers
@@ -186,6 +222,7 @@ impl Analysis {
         let woken = timers.filter(|came| period.halts.contains(&came.from));
         self.woken.extend(woken.map(|came| came.to - came.from));
         let range = (left, due.at);
+        let rounds = period.rounds(names);
         let mut after = period.interrupts.iter().filter(|came| came.from >= due.at);
         let own = after.find(|came| came.is_timer).copied();
         for mut run in runs(&period.changes, due.at, names) {
@@ -196,7 +233,7 @@ impl Analysis {
                 run.masked = run.masked.saturating_sub(length);
             }
             for run in apart(run, period) {
-                self.run(period, &run, range, (&due, ends), clock);
+                self.run(period, &run, (range, &rounds), (&due, ends), clock);
             }
         }
     }
@@ -206,7 +243,7 @@ impl Analysis {
         &mut self,
         period: &Period,
         run: &RunOf,
-        range: (u64, u64),
+        (range, rounds): ((u64, u64), &[(u64, u64, Shares)]),
         (due, ends): (&Due, Ends),
         clock: GuestClock,
     ) {
@@ -220,9 +257,9 @@ impl Analysis {
                 from,
                 to,
                 until: None,
-                state: (kind, NOWHERE),
+                state: State::open(kind, run.held),
                 key: None,
-                comes: None,
+                shares: Shares::No,
             });
             return;
         };
@@ -231,10 +268,14 @@ impl Analysis {
             .within
             .map_or((deferred, direct), |state| (state, state));
         let key = self.place(period, run, from, (due, ends), deferred, clock);
-        let split = run.masked.clamp(from, to);
-        let waiting = run.waiting(period);
+        let split = run.masked.saturating_sub(SLACK).clamp(from, to);
+        let waiting = run.waiting(period).into_iter();
+        let early = |(at, until): (u64, u64)| (at.saturating_sub(SLACK).max(from), until);
+        let waiting = waiting.map(early);
+        let waiting = waiting.map(|(at, until)| (at, until, Shares::At(until)));
+        let shares: Vec<(u64, u64, Shares)> = waiting.chain(rounds.iter().copied()).collect();
         let mut cuts = vec![from, split, to];
-        cuts.extend(waiting.iter().flat_map(|(from, to)| [*from, *to]));
+        cuts.extend(shares.iter().flat_map(|(from, to, _)| [*from, *to]));
         cuts.retain(|cut| (from..=to).contains(cut));
         cuts.sort_unstable();
         for pair in cuts.windows(2).filter(|pair| pair[0] < pair[1]) {
@@ -245,10 +286,10 @@ impl Analysis {
                 until: Some(run.to),
                 state: if from < split { deferred } else { direct },
                 key,
-                comes: waiting
+                shares: shares
                     .iter()
                     .find(|one| one.0 <= from && to <= one.1)
-                    .map(|one| one.1),
+                    .map_or(Shares::No, |one| one.2),
             });
         }
     }
@@ -275,6 +316,8 @@ impl Analysis {
             sample: 0,
             after: None,
             arming: 0,
+            first: (false, false),
+            shift: 0,
             starts: Vec::new(),
             state,
             falls_in: 0,
@@ -289,11 +332,16 @@ impl Analysis {
                 sample: period.sample,
                 after: moment(period, from, due, ends, clock),
                 arming: period.left.unwrap_or(period.armed) - period.armed,
+                first: (period.is_first(due.at), period.is_first(from)),
+                shift: 0,
                 starts: run.nested(from),
-                state: if run.masked <= from {
-                    (From::Kernel, state.1)
-                } else {
-                    state
+                state: State {
+                    from: if run.masked <= from {
+                        From::Kernel
+                    } else {
+                        state.from
+                    },
+                    ..state
                 },
                 falls_in: 0,
                 saved: 0,
@@ -310,10 +358,11 @@ impl Analysis {
             self.crossed += 1;
             return;
         };
-        if let Some(served) = period.served(own, names) {
+        if let Some((served, woken)) = period.served(own, names) {
             let length = own.to - own.from;
             self.handling.whole.push(length);
             self.handling.shared.push(length.saturating_sub(served));
+            self.handling.besides.push(length.saturating_sub(woken));
         }
         let ticks = period.ticks.iter().any(|tick| *tick >= due.at);
         if ticks || after.next().is_some() {
@@ -321,7 +370,7 @@ impl Analysis {
             return;
         }
         if due.slept {
-            self.paths.learn((From::Idle, NOWHERE), late);
+            self.paths.learn(State::IDLE, late, 0);
             return;
         }
         let all = runs(&period.changes, period.taken, names);
@@ -330,7 +379,8 @@ impl Analysis {
         };
         let Some(end) = run.end else {
             let kind = if run.user { From::User } else { From::Kernel };
-            self.paths.learn((kind, NOWHERE), late);
+            let extra = switch::extra(period, due.at, names);
+            self.paths.learn(State::open(kind, run.held), late, extra);
             return;
         };
         let (deferred, direct) = states(period, &end, run.is_switch);
@@ -342,7 +392,8 @@ impl Analysis {
             (deferred, path)
         };
         if let Some(path) = path {
-            self.paths.learn(state, path);
+            let extra = switch::extra(period, run.to, names);
+            self.paths.learn(state, path, extra);
         }
     }
 
@@ -351,6 +402,7 @@ impl Analysis {
         self.paths.sort();
         self.timers.sort_unstable();
         self.handling.sort();
+        self.arming.iter_mut().for_each(|all| all.sort_unstable());
         let mut tail = Tail::default();
         let mut found = std::mem::take(&mut self.found);
         for piece in &self.pieces {
@@ -359,7 +411,7 @@ impl Analysis {
                 None => self.open(piece, path, &mut tail),
                 Some(until) => {
                     let falls_in = self.falls_in(until, until + path);
-                    let saved = piece.comes.map_or(0, |at| self.saved(at));
+                    let saved = self.saved(piece.shares);
                     let late = |at: u64| (until - at + falls_in).saturating_sub(saved);
                     let (most, least) = (late(piece.from), late(piece.to));
                     let least = least.min(most);
@@ -373,7 +425,7 @@ impl Analysis {
                 }
             }
         }
-        let idle = (From::Idle, NOWHERE);
+        let idle = State::IDLE;
         let path = self.paths.typical(idle).unwrap_or(0);
         let mut slept = self.sleep;
         for length in &self.woken {
@@ -383,7 +435,21 @@ impl Analysis {
         }
         tail.flat(idle, 0, slept);
         tail.sort(&self.paths);
+        for place in found.values_mut() {
+            place.shift = self.shift(place.first);
+        }
         (tail, self.paths, found.into_iter().collect())
+    }
+
+    /// By how much longer arming a sample takes that is due at a place than its own sample's
+    /// took, in instructions.
+    fn shift(&self, (was, is): (bool, bool)) -> i64 {
+        let [later, first] = self.arming.each_ref().map(|all| median(all));
+        if was == is || later == 0 || first == 0 {
+            return 0;
+        }
+        let longer = first as i64 - later as i64;
+        if is { longer } else { -longer }
     }
 
     /// Nothing is off, but the timer's interrupt may come into the path.
@@ -400,8 +466,14 @@ impl Analysis {
         tail.flat(piece.state, *length, piece.to - split);
     }
 
-    /// What is saved where the interrupt comes, as one of the timer's is served with it.
-    fn saved(&self, at: u64) -> u64 {
+    /// What is saved, as one interrupt of the timer's serves two.
+    fn saved(&self, shares: Shares) -> u64 {
+        let at = match shares {
+            Shares::No => return 0,
+            Shares::First => return self.handling.saved(),
+            Shares::Again => return self.handling.saved_again(),
+            Shares::At(at) => at,
+        };
         let next = self.timers.partition_point(|(from, _)| *from < at);
         let next = self.timers.get(next);
         let is_one = next.is_some_and(|(from, _)| *from <= at + self.handling.open().max(2));
@@ -444,7 +516,11 @@ fn states(period: &Period, end: &Change, is_switch: bool) -> (State, State) {
     } else {
         (From::Preempt, From::Kernel)
     };
-    ((kinds.0, end.func), (kinds.1, end.func))
+    let (func, held) = (end.func, end.held);
+    let ticked = |tick: &u64| (end.at.saturating_sub(TICKED)..end.at).contains(tick);
+    let held = held | u8::from(period.ticks.iter().any(ticked)) * AFTER_TICK;
+    let state = |from: From| State { from, func, held };
+    (state(kinds.0), state(kinds.1))
 }
 
 /// A stretch in which something is off, or nothing is.
@@ -454,6 +530,8 @@ struct RunOf {
     /// The change that ends it, where something is off.
     end: Option<Change>,
     user: bool,
+    /// What the thread holds, where nothing is off.
+    held: u8,
     by: Func,
     /// Whether the scheduler ends it.
     is_switch: bool,
@@ -573,6 +651,7 @@ fn runs(changes: &[Change], until: u64, names: &Names) -> Vec<RunOf> {
                 to: until,
                 end: None,
                 user: false,
+                held: change.held,
                 by: change.by,
                 is_switch: false,
                 own: 0,
@@ -624,7 +703,7 @@ fn apart(run: RunOf, period: &Period) -> Vec<RunOf> {
     let by = changes.take_while(|change| change.at <= at).last();
     let first = RunOf {
         to: at,
-        within: Some((kind, NOWHERE)),
+        within: Some(State::open(kind, by.map_or(0, |change| change.held))),
         masked: at,
         off: before.collect(),
         ..run
@@ -651,6 +730,7 @@ fn open(found: &mut Vec<RunOf>, change: &Change, changes: &[Change], until: u64)
         to,
         end: None,
         user: change.state & USER != 0,
+        held: change.held,
         by: change.by,
         is_switch: false,
         own: 0,
@@ -661,8 +741,15 @@ fn open(found: &mut Vec<RunOf>, change: &Change, changes: &[Change], until: u64)
 }
 
 impl Period {
-    /// How long an interrupt carries out timers, if that is all of one timer that is no tick.
-    fn served(&self, came: &Came, names: &Names) -> Option<u64> {
+    /// Whether no other timer is due before a position, from where the sample was armed.
+    fn is_first(&self, at: u64) -> bool {
+        let mut timers = self.interrupts.iter().filter(|came| came.is_timer);
+        !timers.any(|came| (self.armed..at).contains(&came.from))
+    }
+
+    /// How long an interrupt serves a timer, and how long the wake-up takes of that; if it is all
+    /// of one timer that is no tick.
+    fn served(&self, came: &Came, names: &Names) -> Option<(u64, u64)> {
         let range = came.from..came.to;
         if self.ticks.iter().any(|tick| range.contains(tick)) {
             return None;
@@ -670,9 +757,30 @@ impl Period {
         let first = self.ran.partition_point(|(at, _)| *at < came.from);
         let mut within = self.ran[first..].iter();
         let mut find = |name: &str| within.find(|(_, func)| names.text(*func) == name);
-        let (from, _) = find("__hrtimer_run_queues")?;
+        find("__hrtimer_run_queues")?;
+        // What comes before and behind is done once.
+        let (from, _) = find("timerqueue_del")?;
+        let (wakes, _) = find("hrtimer_wakeup")?;
+        let (woken, _) = find("__hrtimer_run_queues")?;
         let (to, _) = find("hrtimer_interrupt")?;
-        (*to < came.to).then(|| to - from)
+        (*to < came.to).then(|| (woken - from, woken - wakes))
+    }
+
+    /// Within which of the timer's interrupts an arrival is served by them: before they read the
+    /// clock, and behind that until they set the next timer.
+    fn rounds(&self, names: &Names) -> Vec<(u64, u64, Shares)> {
+        let reads = names.known("ktime_get_update_offsets_now");
+        let sets = names.known("clockevents_program_event");
+        let timers = self.interrupts.iter().filter(|came| came.is_timer);
+        let rounds = timers.filter_map(|came| {
+            let first = self.ran.partition_point(|(at, _)| *at < came.from);
+            let mut within = self.ran[first..].iter();
+            let (read, _) = within.find(|(_, func)| Some(*func) == reads)?;
+            let (set, _) = within.find(|(_, func)| Some(*func) == sets)?;
+            let first = (came.from, *read, Shares::First);
+            (*set < came.to).then_some([first, (*read, *set, Shares::Again)])
+        });
+        rounds.flatten().collect()
     }
 
     /// Which function ran longest, and for how long.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::switch::Extras;
 use crate::names::Func;
 
 /// From which state the path begins.
@@ -47,32 +48,60 @@ impl From {
     }
 }
 
-/// A state, and the function in which it ends.
-pub type State = (From, Func);
+/// The state in which a path begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct State {
+    /// Its kind.
+    pub from: From,
+    /// The function in which it ends.
+    pub func: Func,
+    /// What the thread holds that the scheduler has to see to.
+    pub held: u8,
+}
+
+/// No function: states that do not end in one.
+pub const NOWHERE: Func = Func::MAX;
+
+impl State {
+    /// A sleeping CPU.
+    pub const IDLE: Self = Self::open(From::Idle, 0);
+
+    /// One that does not end in a function.
+    pub const fn open(from: From, held: u8) -> Self {
+        let func = NOWHERE;
+        Self { from, func, held }
+    }
+}
 
 /// As few samples of a state are not taken for all.
 const ENOUGH: usize = 3;
 /// So many of a distribution's values are kept.
 const KEPT: usize = 200;
 
-/// The paths, by the state in which they begin.
+/// The paths, by the state in which they begin, without what a switch takes for what a thread
+/// holds; that is put on top.
 #[derive(Clone, Debug, Default)]
 pub struct Paths {
-    exact: BTreeMap<State, Vec<u64>>,
+    /// What switches take for what threads hold.
+    pub extras: Extras,
+    exact: BTreeMap<(From, Func), Vec<u64>>,
     like: BTreeMap<From, Vec<u64>>,
 }
 
 impl Paths {
-    /// A sample went its path in so much time.
-    pub fn learn(&mut self, state: State, length: u64) {
-        self.exact.entry(state).or_default().push(length);
-        self.like.entry(state.0).or_default().push(length);
+    /// A sample went its path in so much time, `extra` of it for what a thread held.
+    pub fn learn(&mut self, state: State, length: u64, extra: u64) {
+        let length = length.saturating_sub(extra);
+        let exact = self.exact.entry((state.from, state.func));
+        exact.or_default().push(length);
+        self.like.entry(state.from).or_default().push(length);
     }
 
     /// All have been learnt.
     pub fn sort(&mut self) {
         let all = self.exact.values_mut().chain(self.like.values_mut());
         all.for_each(|lengths| lengths.sort_unstable());
+        self.extras.sort();
     }
 
     /// How many samples went such a path.
@@ -82,12 +111,13 @@ impl Paths {
 
     /// The paths from a state, sorted: those of the same function where there are enough, else
     /// those of the same kind, else those of kinds like it; none where there is nothing alike.
-    pub fn of(&self, state: State) -> &[u64] {
-        let exact = self.exact.get(&state).map_or(&[][..], Vec::as_slice);
+    fn of(&self, state: State) -> &[u64] {
+        let exact = self.exact.get(&(state.from, state.func));
+        let exact = exact.map_or(&[][..], Vec::as_slice);
         let like = |from: From| self.like.get(&from).map_or(&[][..], Vec::as_slice);
         let kinds = self.like.keys();
-        let mut alike = kinds.filter(|kind| kind.is_behind() == state.0.is_behind());
-        let same = like(state.0);
+        let mut alike = kinds.filter(|kind| kind.is_behind() == state.from.is_behind());
+        let same = like(state.from);
         if exact.len() >= ENOUGH {
             exact
         } else if same.len() >= ENOUGH || (!same.is_empty() && alike.clone().count() == 1) {
@@ -103,14 +133,23 @@ impl Paths {
     /// The typical path from a state.
     pub fn typical(&self, state: State) -> Option<u64> {
         let all = self.of(state);
-        all.get(all.len() / 2).copied()
+        let middle = all.get(all.len() / 2);
+        middle.map(|middle| middle + self.extra(state))
+    }
+
+    /// What a switch takes for what the thread holds.
+    fn extra(&self, state: State) -> u64 {
+        match state.from {
+            From::Idle => 0,
+            _ => self.extras.typical(state.held),
+        }
     }
 
     /// The paths from a state, evenly chosen of all, each as likely as the others.
     pub fn some_of(&self, state: State) -> Vec<u64> {
         let all = self.of(state);
-        let kept = all.len().min(KEPT);
-        let middle = |number: usize| all[(2 * number + 1) * all.len() / (2 * kept)];
+        let (kept, extra) = (all.len().min(KEPT), self.extra(state));
+        let middle = |number: usize| all[(2 * number + 1) * all.len() / (2 * kept)] + extra;
         (0..kept).map(middle).collect()
     }
 }

@@ -138,24 +138,24 @@ mod tests {
     use super::super::path::From;
     use super::*;
 
+    const STATE: State = State::open(From::Preempt, 0);
+
     fn tail(paths: &[u64]) -> Tail {
         let mut known = Paths::default();
-        paths
-            .iter()
-            .for_each(|path| known.learn((From::Preempt, 0), *path));
+        paths.iter().for_each(|path| known.learn(STATE, *path, 0));
         known.sort();
         let mut tail = Tail::default();
         // 1,000 ns from 100 down to 0 in ten sections, 9,000 ns in which nothing is off.
         for _ in 0..10 {
             tail.slope(
-                (From::Preempt, 0),
+                STATE,
                 Slope {
                     most: 100,
                     least: 0,
                 },
             );
         }
-        tail.flat((From::Preempt, 0), 0, 9_000);
+        tail.flat(STATE, 0, 9_000);
         tail.sort(&known);
         tail
     }

@@ -18,6 +18,20 @@ pub const OFF: u8 = IRQS | PREEMPT | SOFTIRQ | STUCK;
 /// User space runs.
 pub const USER: u8 = 16;
 
+/// The running thread is bound to its CPU (`migrate_disable`), and was not switched away from
+/// since: the next switch has to note that.
+pub const PINNED: u8 = 1;
+/// The running thread reads under RCU, and was not switched away from since: the next switch has
+/// to queue it.
+pub const READER: u8 = 2;
+/// The running thread is one of real time, which is put away in less time than others.
+pub const REAL_TIME: u8 = 4;
+/// A tick has just been carried out: what it has accounted for the running thread is not
+/// accounted again.
+pub const AFTER_TICK: u8 = 8;
+/// For so long.
+pub const TICKED: u64 = 6_000;
+
 /// A change of what is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
@@ -31,6 +45,8 @@ pub struct Change {
     pub func: Func,
     /// Whether the scheduler was called.
     pub scheduled: bool,
+    /// What the next switch away from the running thread has to see to: [`PINNED`], [`READER`].
+    pub held: u8,
 }
 
 /// An interrupt, from its entry to where what it interrupted goes on.
@@ -80,6 +96,11 @@ pub struct Timeline {
     state: u8,
     step: Option<u32>,
     unnamed: bool,
+    pinned: bool,
+    /// How often the running thread has begun to read under RCU since it was switched to.
+    readers: u32,
+    real_time: bool,
+    held: u8,
     armed: bool,
     /// Whether the first block behind the arming marker is still to come.
     arming: bool,
@@ -104,10 +125,14 @@ impl Timeline {
 
     /// What is off at a position; nothing happens where that is as it was.
     pub fn note(&mut self, at: u64, state: u8, func: Func, is_helper: bool, scheduled: bool) {
-        if self.state == state && !scheduled {
+        let held = u8::from(self.pinned) * PINNED
+            + u8::from(self.readers > 0) * READER
+            + u8::from(self.real_time) * REAL_TIME;
+        let is_open = state & OFF == 0;
+        if self.state == state && !scheduled && !(is_open && held != self.held) {
             return;
         }
-        self.state = state;
+        (self.state, self.held) = (state, held);
         self.unnamed = is_helper;
         self.now.changes.push(Change {
             at,
@@ -115,7 +140,27 @@ impl Timeline {
             by: func,
             func,
             scheduled,
+            held,
         });
+    }
+
+    /// The running thread is bound to its CPU, or no longer.
+    pub fn pin(&mut self, is_pinned: bool) {
+        self.pinned = is_pinned;
+    }
+
+    /// The thread that runs, or is about to, is one of real time or not.
+    pub fn class(&mut self, is_real_time: bool) {
+        self.real_time = is_real_time;
+    }
+
+    /// The running thread begins to read under RCU, or ends.
+    pub fn read(&mut self, begins: bool) {
+        self.readers = if begins {
+            self.readers + 1
+        } else {
+            self.readers.saturating_sub(1)
+        };
     }
 
     /// A function that is no helper runs.
@@ -172,6 +217,7 @@ impl Timeline {
 
     /// A thread gets the CPU.
     pub fn switch(&mut self, at: u64) {
+        (self.pinned, self.readers) = (false, 0);
         if self.armed {
             self.now.left.get_or_insert(at);
         }

@@ -52,6 +52,12 @@ struct Shape {
     ticks: bool,
     /// Whether its function asks whether another thread is to run.
     asks: bool,
+    /// Whether its function binds the running thread to its CPU, or no longer.
+    pins: Option<bool>,
+    /// Whether its function begins to read under RCU, or ends.
+    reads: Option<bool>,
+    /// Whether its function makes a thread of real time the next one, or another.
+    class: Option<bool>,
 }
 
 /// Where a block takes the CPU, as far as delays end or begin there.
@@ -64,6 +70,12 @@ enum Turn {
     PreemptIrq,
     /// The idle thread's loop.
     Idle,
+}
+
+/// Which of two names it is.
+fn one_of(text: &str, names: [&str; 2]) -> Option<bool> {
+    let found = names.iter().position(|name| *name == text);
+    found.map(|number| number == 1)
 }
 
 impl Turn {
@@ -275,6 +287,13 @@ impl<'a> SectionTracer<'a> {
             turn,
             ticks: matches!(text, "tick_nohz_handler" | "tick_sched_timer"),
             asks: first && text == "__cond_resched",
+            pins: one_of(text, ["migrate_enable", "migrate_disable"]),
+            class: one_of(text, ["set_next_entity", "set_next_task_rt"])
+                .or_else(|| {
+                    one_of(text, ["set_next_task_fair", "set_next_task_idle"]).and(Some(false))
+                })
+                .filter(|_| first),
+            reads: one_of(text, ["__rcu_read_unlock", "__rcu_read_lock"]).filter(|_| first),
             length: decoded.insns.len() as u32,
             waits,
             helps: kind.is_helper(),
@@ -345,6 +364,7 @@ impl<'a> SectionTracer<'a> {
         self.turn(shape.turn);
         self.mark(shape, func, first);
         self.delays.run(block, ran);
+        self.hold(shape, &ops, ran);
         let mut done = 0;
         for (number, op) in ops.into_iter().filter(|(number, _)| *number < ran) {
             self.run(func, number + 1 - done);
@@ -354,6 +374,24 @@ impl<'a> SectionTracer<'a> {
         self.run(func, ran - done);
         self.opened = self.open.iter().any(Option::is_some);
         self.previous = Some((block, whole));
+    }
+
+    /// What the running thread takes hold of, and a switch has to see to.
+    fn hold(&mut self, shape: Shape, ops: &[(u32, Op)], ran: u32) {
+        let Some(timeline) = &mut self.timeline else {
+            return;
+        };
+        if let Some(is_real_time) = shape.class {
+            timeline.class(is_real_time);
+        }
+        if let Some(begins) = shape.reads {
+            timeline.read(begins);
+        }
+        // Where a thread is bound already nothing is switched off for it.
+        let counts = |(number, op): &(u32, Op)| *number < ran && matches!(op, Op::Preempt(_));
+        if let Some(is_pinned) = shape.pins.filter(|_| ops.iter().any(counts)) {
+            timeline.pin(is_pinned);
+        }
     }
 
     /// What of a block the timeline has to know.
