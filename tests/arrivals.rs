@@ -51,10 +51,11 @@ fn what_holds_the_cpu_is_foretold_and_reached_and_nothing_is_where_nothing_does(
         (burnt..burnt + 15_000).contains(&number(&stall["foretold_ns"])),
         "{stall:#}"
     );
-    // Without the path behind it the forecast would be 2.9 µs too low. It is 2.4 µs too high: an
-    // arrival within an interrupt of the timer's is probably served by that one.
+    // The path behind it is 5.3 µs: the thread that is switched away from is bound to its CPU, which
+    // alone takes 1.2 µs. The stall's interrupt serves the sample as well, which saves 0.7 µs.
+    // Without either the forecast is not as near.
     let difference = number(&stall["difference_ns"]);
-    assert!((-3_000..=100).contains(&difference), "{stall:#}");
+    assert!((-200..=200).contains(&difference), "{stall:#}");
     // The aimed sample meets it at its begin, which no sample of the run did.
     let reached = number(&burn["reached_ns"]);
     assert!((burnt..burnt + 15_000).contains(&reached), "{burn:#}");
