@@ -106,6 +106,9 @@ struct Piece {
     shares: Shares,
 }
 
+/// From where to where arrivals share an interrupt, and how.
+type Round = (u64, u64, Shares);
+
 /// Whether an arrival's interrupt is one that comes anyhow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shares {
@@ -243,7 +246,7 @@ impl Analysis {
         &mut self,
         period: &Period,
         run: &RunOf,
-        (range, rounds): ((u64, u64), &[(u64, u64, Shares)]),
+        (range, rounds): ((u64, u64), &[Round]),
         (due, ends): (&Due, Ends),
         clock: GuestClock,
     ) {
@@ -273,7 +276,7 @@ impl Analysis {
         let early = |(at, until): (u64, u64)| (at.saturating_sub(SLACK).max(from), until);
         let waiting = waiting.map(early);
         let waiting = waiting.map(|(at, until)| (at, until, Shares::At(until)));
-        let shares: Vec<(u64, u64, Shares)> = waiting.chain(rounds.iter().copied()).collect();
+        let shares: Vec<Round> = waiting.chain(rounds.iter().copied()).collect();
         let mut cuts = vec![from, split, to];
         cuts.extend(shares.iter().flat_map(|(from, to, _)| [*from, *to]));
         cuts.retain(|cut| (from..=to).contains(cut));
@@ -518,7 +521,7 @@ fn states(period: &Period, end: &Change, is_switch: bool) -> (State, State) {
     };
     let (func, held) = (end.func, end.held);
     let ticked = |tick: &u64| (end.at.saturating_sub(TICKED)..end.at).contains(tick);
-    let held = held | u8::from(period.ticks.iter().any(ticked)) * AFTER_TICK;
+    let held = held | (u8::from(period.ticks.iter().any(ticked)) * AFTER_TICK);
     let state = |from: From| State { from, func, held };
     (state(kinds.0), state(kinds.1))
 }
@@ -768,7 +771,7 @@ impl Period {
 
     /// Within which of the timer's interrupts an arrival is served by them: before they read the
     /// clock, and behind that until they set the next timer.
-    fn rounds(&self, names: &Names) -> Vec<(u64, u64, Shares)> {
+    fn rounds(&self, names: &Names) -> Vec<Round> {
         let reads = names.known("ktime_get_update_offsets_now");
         let sets = names.known("clockevents_program_event");
         let timers = self.interrupts.iter().filter(|came| came.is_timer);

@@ -96,10 +96,10 @@ pub struct Timeline {
     state: u8,
     step: Option<u32>,
     unnamed: bool,
-    pinned: bool,
+    /// Of what the running thread holds: [`PINNED`], [`REAL_TIME`].
+    holds: u8,
     /// How often the running thread has begun to read under RCU since it was switched to.
     readers: u32,
-    real_time: bool,
     held: u8,
     armed: bool,
     /// Whether the first block behind the arming marker is still to come.
@@ -125,9 +125,7 @@ impl Timeline {
 
     /// What is off at a position; nothing happens where that is as it was.
     pub fn note(&mut self, at: u64, state: u8, func: Func, is_helper: bool, scheduled: bool) {
-        let held = u8::from(self.pinned) * PINNED
-            + u8::from(self.readers > 0) * READER
-            + u8::from(self.real_time) * REAL_TIME;
+        let held = self.holds + u8::from(self.readers > 0) * READER;
         let is_open = state & OFF == 0;
         if self.state == state && !scheduled && !(is_open && held != self.held) {
             return;
@@ -144,14 +142,18 @@ impl Timeline {
         });
     }
 
+    fn hold(&mut self, what: u8, is_held: bool) {
+        self.holds = (self.holds & !what) | (u8::from(is_held) * what);
+    }
+
     /// The running thread is bound to its CPU, or no longer.
     pub fn pin(&mut self, is_pinned: bool) {
-        self.pinned = is_pinned;
+        self.hold(PINNED, is_pinned);
     }
 
     /// The thread that runs, or is about to, is one of real time or not.
     pub fn class(&mut self, is_real_time: bool) {
-        self.real_time = is_real_time;
+        self.hold(REAL_TIME, is_real_time);
     }
 
     /// The running thread begins to read under RCU, or ends.
@@ -217,7 +219,8 @@ impl Timeline {
 
     /// A thread gets the CPU.
     pub fn switch(&mut self, at: u64) {
-        (self.pinned, self.readers) = (false, 0);
+        self.hold(PINNED, false);
+        self.readers = 0;
         if self.armed {
             self.now.left.get_or_insert(at);
         }
