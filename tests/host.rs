@@ -15,7 +15,7 @@ use std::time::Duration;
 use punctual_model::{Recorder, Recording, Sample};
 use punctual_store::Store;
 use punctual_tests::{
-    Ended, Scratch, assert_has, descendants, is_alive, is_soon, programs, runs, until,
+    Ended, Scratch, assert_has, descendants, finding, is_alive, is_soon, programs, runs, until,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -126,6 +126,82 @@ fn a_suite_runs_to_its_end_and_changes_no_setting() {
     assert_eq!(settings(), before);
     let table = scratch.run(&["show", "r1"]).stdout;
     assert!(!table.contains("Virtual time"), "{table}");
+}
+
+/// A pair of interfaces, made as the page of `packet` says and with names of its own.
+struct Pair;
+
+impl Pair {
+    const SPACE: &str = "pu-test";
+    const ENDS: [&str; 2] = ["pu-test0", "pu-test1"];
+
+    fn new() -> Self {
+        let ([near, far], space) = (Self::ENDS, Self::SPACE);
+        let commands = [
+            format!("netns add {space}"),
+            format!("link add {near} type veth peer name {far} netns {space}"),
+            format!("addr add 198.18.77.1/30 dev {near}"),
+            format!("link set {near} up"),
+            format!("-n {space} addr add 198.18.77.2/30 dev {far}"),
+            format!("-n {space} link set {far} up"),
+        ];
+        let pair = Self;
+        for command in commands {
+            let ended = Command::new("ip").args(command.split(' ')).status();
+            assert!(ended.unwrap().success(), "ip {command}");
+        }
+        pair
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        // The pair goes with it.
+        let mut command = Command::new("ip");
+        drop(command.args(["netns", "del", Self::SPACE]).status());
+    }
+}
+
+#[test]
+fn frames_go_over_a_pair_of_interfaces_and_over_the_loopback_interface() {
+    let Some(_alone) = machine() else { return };
+    if !punctual_skip::program("ip") {
+        return;
+    }
+    let _pair = Pair::new();
+    let scratch = scratch();
+    let ([near, far], space) = (Pair::ENDS, Pair::SPACE);
+    let step = |rest: String| format!("[[step]]\nprobe = \"packet\"\nsamples = 20\n{rest}");
+    let pair = |rest: &str| {
+        step(format!(
+            "from = \"{near}\"\nto = \"{far}\"\nnamespace = \"{space}\"\n{rest}\n"
+        ))
+    };
+    let lo = |rest: &str| {
+        step(format!(
+            "from = \"lo\"\nto = \"lo\"\nnamespace = \"\"\n{rest}\n"
+        ))
+    };
+    let steps = [
+        pair(""),
+        pair("way = \"round-trip\""),
+        pair("kind = \"tcp\""),
+        lo("kind = \"udp\""),
+        lo("kind = \"tcp\"\nway = \"round-trip\""),
+    ];
+    let suite = scratch.suite("frames", &[], &steps.concat());
+    let ended = scratch.run(&["run", &suite, "--bench", "host", "--json", "--quiet"]);
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let recordings = &runs(&ended.stdout)[0]["recordings"];
+    let recordings = recordings.as_array().unwrap();
+    assert_eq!(recordings.len(), steps.len());
+    for recording in recordings {
+        let [sent, received] = ["sent", "received"].map(|name| finding(recording, name));
+        assert_eq!((sent, received), (30, 30), "{recording}");
+        assert_eq!(recording["count"], 20, "{recording}");
+    }
+    let drivers = recordings.iter().map(|one| &one["settings"]["driver"]);
+    assert!(drivers.into_iter().all(|driver| driver == "none"));
 }
 
 #[test]

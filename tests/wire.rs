@@ -8,17 +8,36 @@ use serde_json::Value;
 
 use crate::many_cpus::on_one_cpu;
 
-const SAMPLES: [u64; 4] = [100, 100, 100, 50];
+const SAMPLES: [u64; 7] = [100, 100, 100, 50, 50, 100, 50];
 const STALL_US: i64 = 300;
 
-/// Idle with a stall of known length, loaded, UDP there and back.
+/// Idle, with a stall of known length, loaded, UDP and TCP there and back, beside other frames
+/// on the same card, and answered by the kernel.
 const STEPS: &str = "network = true\nmodules = [\"stall\"]\n\
     [[step]]\nprobe = \"packet\"\nsamples = 100\n\
     [[step]]\nprobe = \"packet\"\nsamples = 100\n\
     stall = { kind = \"irqs-off\", us = 300, sample = 50 }\n\
     [[step]]\nprobe = \"packet\"\nload = \"stress\"\nsamples = 100\n\
     [[step]]\nprobe = \"packet\"\nkind = \"udp\"\nway = \"round-trip\"\nbytes = 1514\n\
-    load = \"stress\"\nsamples = 50\n";
+    load = \"stress\"\nsamples = 50\n\
+    [[step]]\nprobe = \"packet\"\nkind = \"tcp\"\nway = \"round-trip\"\nsamples = 50\n\
+    [[step]]\nprobe = \"packet\"\nload = \"wire-bulk\"\nsamples = 100\n\
+    [[step]]\nprobe = \"packet\"\nkind = \"icmp\"\nsamples = 50\n";
+
+/// A frame's stages, in their order; on RT a thread of its own serves the card.
+const STAGES: [&str; 7] = [
+    "send", "qdisc", "driver", "card IRQ", "NAPI", "socket", "switch",
+];
+const RT_STAGES: [&str; 8] = [
+    "send",
+    "qdisc",
+    "driver",
+    "card IRQ",
+    "IRQ thread",
+    "NAPI",
+    "socket",
+    "switch",
+];
 
 #[test]
 fn frames_over_the_wire_are_repeatable_and_explained() {
@@ -40,6 +59,17 @@ fn frames_over_the_wire_are_repeatable_and_explained() {
     let ratio = shortest[1] as f64 / shortest[0] as f64;
     assert!((1.7..2.7).contains(&ratio), "{shortest:?}");
     first.iter().for_each(|run| check_stories(&scratch, run));
+    no_arrivals_are_told(&scratch, first[0]["id"].as_str().unwrap());
+}
+
+/// A frame comes when it is sent, and not when a timer is due.
+fn no_arrivals_are_told(scratch: &Scratch, run: &str) {
+    let ended = scratch.run(&["arrivals", run, "--aim", "1", "--quiet"]);
+    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+    assert_has(
+        &ended.stderr,
+        &["packet / idle", "only arrivals of timers are told"],
+    );
 }
 
 fn every_frame_is_received(run: &Value) {
@@ -70,16 +100,43 @@ fn figure(recording: &Value, name: &str) -> i64 {
     number(&recording[name])
 }
 
-/// Parts add up to the nanosecond, and what stalled a frame is named.
+/// Parts add up to the nanosecond, stage by stage; what stalled a frame is named.
 fn check_stories(scratch: &Scratch, run: &Value) {
-    let explained = explain(scratch, &[run["id"].as_str().unwrap(), "--worst", "4"]);
-    let found = samples(&explained);
-    found.iter().for_each(check_sum);
-    let of_step = |step: u64| found.iter().find(|sample| sample["step"] == step);
-    let stalled = of_step(1).unwrap_or_else(|| panic!("{explained:#}"));
+    let of_load = |load: &str, worst: &str| {
+        let wanted = ["--load", load, "--worst", worst];
+        explain(
+            scratch,
+            &[&[run["id"].as_str().unwrap()], &wanted[..]].concat(),
+        )
+    };
+    let (idle, beside) = (of_load("idle", "300"), of_load("wire-bulk", "10"));
+    let (idle, beside) = (samples(&idle), samples(&beside));
+    assert_eq!((idle.len(), beside.len()), (300, 10));
+    idle.iter().chain(beside).for_each(check_sum);
+    let stages: &[&str] = if run["subject"]["name"] == "rt" {
+        &RT_STAGES
+    } else {
+        &STAGES
+    };
+    let one_way = idle.iter().filter(|sample| number(&sample["step"]) < 2);
+    for sample in one_way {
+        let way = [stages, &["return", "sample"]].concat();
+        assert_eq!(stages_of(sample), way, "{sample:#}");
+    }
+    let stalled = |sample: &&Value| sample["step"] == 1;
+    let stalled = idle.iter().find(stalled).unwrap();
     let story = &stalled["story"];
     let culprit = &story["parts"][number(&story["culprit"]) as usize];
     assert_eq!(culprit["main"]["function"], "stall_irqs_off [stall]");
+}
+
+/// The stages that a sample went through, each once for a stretch of it.
+fn stages_of(sample: &Value) -> Vec<&str> {
+    let parts = sample["story"]["parts"].as_array().unwrap();
+    let stages = parts.iter().map(|part| part["stage"].as_str().unwrap());
+    let mut stages: Vec<&str> = stages.collect();
+    stages.dedup();
+    stages
 }
 
 #[test]

@@ -25,6 +25,9 @@ const NAMESPACES: &str = "/run/netns";
 /// The kernel's switch for IPv6: with it each end would send frames by itself when it comes up.
 const IPV6_OFF: &str = "/proc/sys/net/ipv6/conf/default/disable_ipv6";
 
+/// Who may send echo requests by a socket for nothing else: the guest's only group.
+const PINGS: &str = "/proc/sys/net/ipv4/ping_group_range";
+
 /// Of the block that is reserved for tests of network devices (RFC 2544).
 const NEAR_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 const FAR_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
@@ -52,6 +55,7 @@ pub fn failure() -> Option<&'static str> {
 
 fn join() -> Result<(), String> {
     switch_off_ipv6();
+    _ = fs::write(PINGS, "0 0");
     init::load_modules(Path::new(MODULES))?;
     let failed = |error: io::Error| format!("the cards cannot be set up: {error}");
     for (number, name) in [NEAR, FAR].into_iter().enumerate() {

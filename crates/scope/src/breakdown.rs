@@ -6,6 +6,7 @@ mod arrivals;
 mod attribution;
 mod cause;
 mod context;
+mod frame;
 mod functions;
 mod ipi;
 mod part;

@@ -7,7 +7,8 @@
 //! the socket and the wake-up.
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
@@ -28,7 +29,7 @@ use crate::threads::{self, ThreadSpec};
 /// This probe.
 pub const PROBE: Probe = Probe {
     name: "packet",
-    summary: "network latency over a wire: frames or UDP, one way or round trip",
+    summary: "network latency over a wire: frames, UDP, TCP or pings, one way or round trip",
     parse: |table| parameters::<Packet>(table, Packet::check),
 };
 
@@ -52,15 +53,25 @@ const TRIALS: u32 = 3;
 
 /// The type of raw frames: of those that IEEE 802 leaves to experiments.
 const ETHERTYPE: u16 = 0x88b5;
-const PORT: u16 = 20_997;
+const PORTS: [u16; 2] = [20_997, 20_998];
 
-/// What comes before the payload.
+/// What comes before the payload; ICMP's header is as long as UDP's.
 const ETHERNET: u32 = 14;
 const ETHERNET_IP_UDP: u32 = ETHERNET + 20 + 8;
+/// With time stamps, which Linux has switched on.
+const ETHERNET_IP_TCP: u32 = ETHERNET + 20 + 20 + 12;
+/// A frame's number, which is in each.
+const NUMBER: u32 = 8;
+/// The smallest frame.
+const SHORTEST: u32 = 60;
 
 /// What a thread notes.
 const SENDS: Event = 0;
 const RECEIVES: Event = 1;
+
+/// The header of an echo request, in which the kernel puts the rest.
+const ECHO_REQUEST: [u8; 8] = [8, 0, 0, 0, 0, 0, 0, 0];
+const NO_BUSY_POLL: &str = "the kernel has it with NET_RX_BUSY_POLL only";
 
 /// How a pair of interfaces is made where there is none.
 const MAKE_A_PAIR: &str = "ip netns add wire && \
@@ -74,6 +85,33 @@ const MAKE_A_PAIR: &str = "ip netns add wire && \
 enum Kind {
     Raw,
     Udp,
+    Tcp,
+    Icmp,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::Udp => "udp",
+            Self::Tcp => "tcp",
+            Self::Icmp => "icmp",
+        }
+    }
+
+    /// The bytes of a frame that come before the payload.
+    fn headers(self) -> u32 {
+        match self {
+            Self::Raw => ETHERNET,
+            Self::Udp | Self::Icmp => ETHERNET_IP_UDP,
+            Self::Tcp => ETHERNET_IP_TCP,
+        }
+    }
+
+    /// The bytes of the smallest frame.
+    fn shortest(self) -> u32 {
+        SHORTEST.max(self.headers() + NUMBER)
+    }
 }
 
 /// What a sample is.
@@ -87,18 +125,20 @@ enum Way {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Packet {
-    /// What is sent: frames of a type of their own, or UDP.
+    /// What is sent: frames of a type of their own, UDP, TCP, or echo requests, which the other
+    /// end's kernel answers.
     kind: Kind,
-    /// Whether a sample ends at the other end, or when the answer from there is back.
-    way: Way,
+    /// Whether a sample ends at the other end, or when the answer from there is back; none: the
+    /// former, but for what the kernel answers.
+    way: Option<Way>,
     /// How many frames are measured; all are kept.
     samples: u64,
     /// Frames that come first and are not counted.
     warmup: u32,
     /// The sender's pause before each frame.
     interval_us: u32,
-    /// The size of the whole frame, without its check sequence.
-    bytes: u32,
+    /// The size of the whole frame, without its check sequence; none: the smallest of its kind.
+    bytes: Option<u32>,
     /// The sender's `SCHED_FIFO` priority; the thread at the other end has the next one above.
     priority: u8,
     /// The CPU that both threads are bound to.
@@ -109,6 +149,9 @@ struct Packet {
     to: String,
     /// The network namespace that the latter is in; empty: the target's own.
     namespace: String,
+    /// For so long a thread looks for frames at the card itself before it sleeps
+    /// (`SO_BUSY_POLL`); 0: it sleeps at once.
+    busy_poll_us: u32,
     /// A stall that falls into one sample.
     stall: Option<Stall>,
 }
@@ -117,16 +160,17 @@ impl Default for Packet {
     fn default() -> Self {
         Self {
             kind: Kind::Raw,
-            way: Way::OneWay,
+            way: None,
             samples: 1_000,
             warmup: 10,
             interval_us: 997,
-            bytes: 60,
+            bytes: None,
             priority: 80,
             cpu: CpuId(0),
             from: NEAR.into(),
             to: FAR.into(),
             namespace: NAMESPACE.into(),
+            busy_poll_us: 0,
             stall: None,
         }
     }
@@ -137,17 +181,34 @@ impl Packet {
         within("samples", self.samples, 1, 1_000_000)?;
         within("warmup", self.warmup, 0, 1_000_000)?;
         within("interval_us", self.interval_us, 50, 1_000_000)?;
-        within("bytes", self.bytes, 60, 1_514)?;
+        within("bytes", self.bytes(), SHORTEST, ROOM as u32)?;
         within("priority", self.priority, 1, 98)?;
+        within("busy_poll_us", self.busy_poll_us, 0, 10_000)?;
         if self.namespace.contains('/') {
             return Err("namespace is a name in /run/netns, or empty".into());
         }
-        if self.kind == Kind::Udp && self.namespace.is_empty() {
-            return Err(
-                "kind = \"udp\" needs the ends in two namespaces: within one the kernel hands \
-                 datagrams over by its loopback interface"
-                    .into(),
-            );
+        let (kind, shortest) = (self.kind.name(), self.kind.shortest());
+        if self.bytes() < shortest {
+            return Err(format!(
+                "the smallest frame of kind = \"{kind}\" has {shortest} bytes"
+            ));
+        }
+        if (self.kind, self.way) == (Kind::Icmp, Some(Way::OneWay)) {
+            return Err("kind = \"icmp\" is answered by the kernel: way is \"round-trip\"".into());
+        }
+        let (is_raw, is_one) = (self.kind == Kind::Raw, self.from == self.to);
+        if is_raw && is_one && self.namespace.is_empty() {
+            return Err(format!(
+                "kind = \"raw\" needs two interfaces: on {} a frame comes back to who sent it",
+                self.from
+            ));
+        }
+        if !is_raw && !is_one && self.namespace.is_empty() {
+            return Err(format!(
+                "kind = \"{kind}\" needs the ends in two namespaces: within one the kernel hands \
+                 packets over by its loopback interface; that is measured by from = \"lo\" and \
+                 to = \"lo\""
+            ));
         }
         self.stall.map_or(Ok(()), |stall| stall.check(self.samples))
     }
@@ -160,24 +221,32 @@ impl Packet {
         Nanos::from_micros(self.interval_us.into())
     }
 
+    fn way(&self) -> Way {
+        let otherwise = match self.kind {
+            Kind::Icmp => Way::RoundTrip,
+            Kind::Raw | Kind::Udp | Kind::Tcp => Way::OneWay,
+        };
+        self.way.unwrap_or(otherwise)
+    }
+
+    fn bytes(&self) -> u32 {
+        self.bytes.unwrap_or(self.kind.shortest())
+    }
+
     fn payload(&self) -> u32 {
-        self.bytes
-            - match self.kind {
-                Kind::Raw => ETHERNET,
-                Kind::Udp => ETHERNET_IP_UDP,
-            }
+        self.bytes() - self.kind.headers()
     }
 
     fn variant(&self) -> String {
-        let kind = match self.kind {
-            Kind::Raw => "raw",
-            Kind::Udp => "udp",
-        };
-        let way = match self.way {
+        let (kind, bytes) = (self.kind.name(), self.bytes());
+        let way = match self.way() {
             Way::OneWay => "one way",
             Way::RoundTrip => "round trip",
         };
-        format!("{kind} {} {way}", self.bytes)
+        match self.busy_poll_us {
+            0 => format!("{kind} {bytes} {way}"),
+            polled => format!("{kind} {bytes} {way}, polled {polled} us"),
+        }
     }
 
     /// Does something where the receiving interface is.
@@ -213,55 +282,103 @@ impl Packet {
         .into()
     }
 
-    /// Both ends, over which frames have gone already.
-    fn ends(&self) -> Result<[End; 2], Reason> {
+    /// Both ends, over which frames have gone already; only the one that sends, where the other
+    /// one's kernel answers.
+    fn ends(&self) -> Result<(End, Option<End>), Reason> {
         let payload = self.payload() as usize;
-        let ends = match self.kind {
-            Kind::Raw => {
-                let addresses = [
-                    self.here(|| net::hardware_address(&self.from))?,
-                    self.there(|| net::hardware_address(&self.to))?,
-                ];
-                let [near, far] = addresses;
-                [
-                    End::new(
-                        self.here(|| net::frames(&self.from, ETHERTYPE))?,
-                        &[&far[..], &near, &ETHERTYPE.to_be_bytes()].concat(),
-                        payload,
-                    ),
-                    End::new(
-                        self.there(|| net::frames(&self.to, ETHERTYPE))?,
-                        &[&near[..], &far, &ETHERTYPE.to_be_bytes()].concat(),
-                        payload,
-                    ),
-                ]
-            }
+        let stream = self.kind == Kind::Tcp;
+        let end = |socket| End {
+            stream,
+            ..End::new(socket, &[], payload)
+        };
+        let (near, far) = match self.kind {
+            Kind::Raw => self.raw_ends(payload)?,
             Kind::Udp => {
-                let near = self.here(|| net::address(&self.from))?;
-                let far = self.there(|| net::address(&self.to))?;
-                let [near, far] = [near, far].map(|address| SocketAddr::new(address.into(), PORT));
-                [
-                    End::new(self.here(|| datagrams(near, far))?, &[], payload),
-                    End::new(self.there(|| datagrams(far, near))?, &[], payload),
-                ]
+                let [near, far] = self.datagrams(self.places()?)?.map(end);
+                (near, Some(far))
+            }
+            Kind::Tcp => {
+                let [near, far] = self.connection(self.places()?)?.map(end);
+                (near, Some(far))
+            }
+            Kind::Icmp => {
+                let [_, far] = self.places()?;
+                let socket = self.here(|| net::echo_requests(far))?;
+                (End::new(socket, &ECHO_REQUEST, payload), None)
             }
         };
-        let timeout = |end: &End| end.socket.set_read_timeout(Some(LOST));
-        let set = ends.iter().try_for_each(timeout);
-        set.map_err(|error| format!("SO_RCVTIMEO: {error}"))?;
-        let [mut near, mut far] = ends;
-        self.try_out(&mut near, &mut far)?;
-        self.try_out(&mut far, &mut near)?;
-        Ok([near, far])
+        for end in [Some(&near), far.as_ref()].into_iter().flatten() {
+            let set = end.socket.set_read_timeout(Some(LOST));
+            set.map_err(|error| format!("SO_RCVTIMEO: {error}"))?;
+            if self.busy_poll_us > 0 {
+                let set = net::set_busy_poll(&end.socket, self.busy_poll_us);
+                set.map_err(|error| format!("SO_BUSY_POLL: {error}: {NO_BUSY_POLL}"))?;
+            }
+        }
+        self.tried_out(near, far)
+    }
+
+    fn raw_ends(&self, payload: usize) -> Result<(End, Option<End>), Reason> {
+        let near = self.here(|| net::hardware_address(&self.from))?;
+        let far = self.there(|| net::hardware_address(&self.to))?;
+        let header = |to: [u8; 6], from| [to, from].concat();
+        let end = |socket, mut header: Vec<u8>| {
+            header.extend(ETHERTYPE.to_be_bytes());
+            End::new(socket, &header, payload)
+        };
+        let from = self.here(|| net::frames(&self.from, ETHERTYPE))?;
+        let to = self.there(|| net::frames(&self.to, ETHERTYPE))?;
+        Ok((
+            end(from, header(far, near)),
+            Some(end(to, header(near, far))),
+        ))
+    }
+
+    fn places(&self) -> Result<[SocketAddr; 2], Reason> {
+        let near = self.here(|| net::address(&self.from))?;
+        let far = self.there(|| net::address(&self.to))?;
+        let place = |address: Ipv4Addr, port| SocketAddr::new(address.into(), port);
+        Ok([place(near, PORTS[0]), place(far, PORTS[1])])
+    }
+
+    fn datagrams(&self, [near, far]: [SocketAddr; 2]) -> Result<[UdpSocket; 2], Reason> {
+        Ok([
+            self.here(|| datagrams(near, far))?,
+            self.there(|| datagrams(far, near))?,
+        ])
+    }
+
+    /// The ends of a TCP connection: once it is there, they send and receive as others do. Each
+    /// write is sent at once (`TCP_NODELAY`).
+    fn connection(&self, [_, far]: [SocketAddr; 2]) -> Result<[UdpSocket; 2], Reason> {
+        let listener = self.there(|| TcpListener::bind(far))?;
+        let near = self.here(|| TcpStream::connect_timeout(&far, LOST * TRIALS))?;
+        let (other, _) = self.here(|| listener.accept())?;
+        let ends = [near, other];
+        let set = ends.iter().try_for_each(|end| end.set_nodelay(true));
+        set.map_err(|error| format!("TCP_NODELAY: {error}"))?;
+        Ok(ends.map(|end| OwnedFd::from(end).into()))
     }
 
     /// The first frames are sent at leisure: what cannot be received is no wire.
-    fn try_out(&self, from: &mut End, to: &mut End) -> Result<(), Reason> {
+    fn tried_out(&self, mut near: End, far: Option<End>) -> Result<(End, Option<End>), Reason> {
+        let Some(mut far) = far else {
+            self.try_out(&mut near, None)?;
+            return Ok((near, None));
+        };
+        self.try_out(&mut near, Some(&mut far))?;
+        self.try_out(&mut far, Some(&mut near))?;
+        Ok((near, Some(far)))
+    }
+
+    /// From one end to the other; or to it, where its kernel answers.
+    fn try_out(&self, from: &mut End, mut to: Option<&mut End>) -> Result<(), Reason> {
         let failed = |error: io::Error| self.no_wire(&self.from, &error);
         from.number(NOT_COUNTED);
         for _ in 0..TRIALS {
             from.send().map_err(failed)?;
-            if to.receive().map_err(failed)?.is_some() {
+            let end = to.as_deref_mut().unwrap_or(&mut *from);
+            if end.receive().map_err(failed)?.is_some() {
                 return Ok(());
             }
         }
@@ -270,7 +387,7 @@ impl Packet {
     }
 
     fn measure(&self, phase: Nanos) -> Result<Recording, Reason> {
-        let [near, far] = self.ends()?;
+        let (near, far) = self.ends()?;
         let wire = Wire {
             stamps: EventLog::new(2 * self.all() as usize),
             arrived: AtomicU64::new(0),
@@ -278,12 +395,15 @@ impl Packet {
         };
         let stalled = |sample| u64::from(self.warmup) + sample;
         let stall = stall::Within::of(self.stall, stalled, STALL_OFFSET)?;
-        let members = vec![
-            ThreadSpec::new(self.priority, || {
-                wire.send(self, near, phase, stall.as_ref());
-            }),
-            ThreadSpec::new(self.priority + 1, || wire.receive(far, self.way)),
-        ];
+        let sender = ThreadSpec::new(self.priority, || {
+            wire.send(self, near, phase, stall.as_ref());
+        });
+        let other_end = far.map(|far| {
+            let life = || wire.receive(far, self.way());
+            ThreadSpec::new(self.priority + 1, life)
+        });
+        let members: Vec<_> = [sender].into_iter().chain(other_end).collect();
+        let roles = &["sender", "receiver"][..members.len()];
         let found = threads::run(self.cpu, members)?;
         let received = wire.arrived.into_inner();
         let stamps = wire.stamps.finish()?;
@@ -294,7 +414,7 @@ impl Packet {
         let key = RecordingKey::of_variant(self.variant());
         let mut recording = event_log::record(&spans).finish(key);
         recording.warmup = self.warmup.into();
-        recording.settings = threads::common(&found, &["sender", "receiver"]);
+        recording.settings = threads::common(&found, roles);
         recording.settings.extend(self.facts());
         recording.findings = Findings::from([
             ("sent".into(), Finding::Count(sent as u64)),
@@ -355,6 +475,10 @@ struct End {
     room: Box<[u8; ROOM]>,
     /// Where a frame's number is, in both.
     place: usize,
+    /// Whether what comes is a stream: a frame's bytes may come in pieces.
+    stream: bool,
+    /// How many of them have come.
+    come: usize,
 }
 
 impl End {
@@ -366,12 +490,14 @@ impl End {
             frame,
             room: Box::new([0; ROOM]),
             place: header.len(),
+            stream: false,
+            come: 0,
         }
     }
 
     /// Puts a number on the next frame.
     fn number(&mut self, number: u64) {
-        self.frame[self.place..self.place + 8].copy_from_slice(&number.to_be_bytes());
+        self.frame[self.place..self.place + NUMBER as usize].copy_from_slice(&number.to_be_bytes());
     }
 
     fn send(&self) -> io::Result<()> {
@@ -380,15 +506,25 @@ impl End {
 
     /// The number of the next frame; `None` where none has come in time.
     fn receive(&mut self) -> io::Result<Option<u64>> {
-        match self.socket.recv(&mut *self.room) {
-            Ok(length) => {
-                let number = self.room[..length].get(self.place..self.place + 8);
+        loop {
+            let end = if self.stream { self.frame.len() } else { ROOM };
+            let length = match self.socket.recv(&mut self.room[self.come..end]) {
+                Ok(0) if self.stream => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(length) => self.come + length,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            self.come = if self.stream && length < end {
+                length
+            } else {
+                0
+            };
+            if self.come == 0 {
+                let number = self.room[..length].get(self.place..self.place + NUMBER as usize);
                 let number = number.and_then(|bytes| bytes.try_into().ok());
-                Ok(Some(number.map_or(NOT_COUNTED, u64::from_be_bytes)))
+                return Ok(Some(number.map_or(NOT_COUNTED, u64::from_be_bytes)));
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
-            Err(error) => Err(error),
         }
     }
 }
@@ -412,7 +548,7 @@ impl Wire {
             self.stamps.begin(SENDS, 0);
             // What cannot be sent does not arrive, and is missed.
             let _ = near.send();
-            match probe.way {
+            match probe.way() {
                 Way::OneWay => self.wait_beyond(before),
                 Way::RoundTrip => self.take_answer(&mut near, number),
             }
@@ -471,6 +607,8 @@ impl Wire {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
     fn parsed(text: &str) -> Result<(), String> {
@@ -480,6 +618,10 @@ mod tests {
     #[test]
     fn datagrams_do_not_go_over_a_wire_within_one_namespace() {
         assert!(parsed("namespace = \"\"").is_ok());
+        let loopback = "namespace = \"\"\nfrom = \"lo\"\nto = \"lo\"\n";
+        assert!(parsed(&format!("{loopback}kind = \"udp\"")).is_ok());
+        let error = parsed(loopback).unwrap_err();
+        assert!(error.contains("two interfaces"), "{error}");
         assert!(parsed("kind = \"udp\"").is_ok());
         let error = parsed("kind = \"udp\"\nnamespace = \"\"").unwrap_err();
         assert!(error.contains("loopback"), "{error}");
@@ -492,8 +634,59 @@ mod tests {
             kind,
             ..Packet::default()
         };
-        assert_eq!(of(Kind::Raw).payload(), 46);
-        assert_eq!(of(Kind::Udp).payload(), 18);
+        let sizes = [Kind::Raw, Kind::Udp, Kind::Tcp, Kind::Icmp].map(|kind| {
+            let probe = of(kind);
+            (probe.bytes(), probe.payload())
+        });
+        assert_eq!(sizes, [(60, 46), (60, 18), (74, 8), (60, 18)]);
+        let error = parsed("kind = \"icmp\"\nway = \"one-way\"").unwrap_err();
+        assert!(error.contains("round-trip"), "{error}");
+        let error = parsed("kind = \"tcp\"\nbytes = 73").unwrap_err();
+        assert!(error.contains("74 bytes"), "{error}");
+    }
+
+    /// What a stream brings in pieces is one frame, and what it brings together is two.
+    #[test]
+    fn frames_of_a_stream_are_told_apart() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut from = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let socket = OwnedFd::from(listener.accept().unwrap().0).into();
+        let mut end = End {
+            stream: true,
+            ..End::new(socket, &[], 12)
+        };
+        end.socket.set_read_timeout(Some(LOST)).unwrap();
+        let frame = |number: u64| [&number.to_be_bytes()[..], &[0; 4]].concat();
+        let sent = [frame(7), frame(8), frame(9)].concat();
+        from.write_all(&sent[..29]).unwrap();
+        assert_eq!(end.receive().unwrap(), Some(7));
+        assert_eq!(end.receive().unwrap(), Some(8));
+        from.write_all(&sent[29..]).unwrap();
+        assert_eq!(end.receive().unwrap(), Some(9));
+        drop(from);
+        assert!(end.receive().is_err());
+    }
+
+    /// What is measured over the loopback interface needs neither root nor a second interface.
+    #[test]
+    fn datagrams_and_connections_go_over_the_loopback_interface_and_back() {
+        for kind in [Kind::Udp, Kind::Tcp] {
+            let probe = Packet {
+                kind,
+                from: "lo".into(),
+                to: "lo".into(),
+                namespace: String::new(),
+                ..Packet::default()
+            };
+            let (mut near, far) = probe.ends().unwrap();
+            let mut far = far.unwrap();
+            near.number(7);
+            near.send().unwrap();
+            assert_eq!(far.receive().unwrap(), Some(7), "{kind:?}");
+            far.number(7);
+            far.send().unwrap();
+            assert_eq!(near.receive().unwrap(), Some(7), "{kind:?}");
+        }
     }
 
     #[test]

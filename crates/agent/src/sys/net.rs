@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::io;
 use std::mem;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::path::Path;
 
@@ -93,6 +93,34 @@ pub fn frames(name: &str, ethertype: u16) -> io::Result<UdpSocket> {
     super::check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const own).cast(), size) })?;
     // It sends, receives and has a timeout as any socket of datagrams.
     Ok(socket.into())
+}
+
+/// A socket that sends echo requests to an address, and receives the answers to them (icmp(7)):
+/// allowed to whom `net.ipv4.ping_group_range` names.
+pub fn echo_requests(to: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = socket(libc::AF_INET, libc::SOCK_DGRAM, libc::IPPROTO_ICMP)?;
+    let socket = UdpSocket::from(socket);
+    socket.connect(to)?;
+    Ok(socket)
+}
+
+/// For how many microseconds who waits at a socket looks for frames at the card itself
+/// (`SO_BUSY_POLL`).
+pub fn set_busy_poll(socket: &UdpSocket, us: u32) -> io::Result<()> {
+    let us = us as libc::c_int;
+    let size = mem::size_of_val(&us) as libc::socklen_t;
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_BUSY_POLL);
+    // SAFETY: the kernel reads a number of this size, which lives here.
+    super::check(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            (&raw const us).cast(),
+            size,
+        )
+    })?;
+    Ok(())
 }
 
 /// Has the calling thread enter a network namespace.

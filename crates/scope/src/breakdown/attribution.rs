@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use punctual_model::Nanos;
 
 use super::context::{SampleContext, Unexplained};
+use super::frame::Leg;
 use super::ipi::{self, Sent};
 use super::spin::{self, Spun};
 use super::stages::Milestone;
@@ -40,6 +41,8 @@ pub(super) struct Attribution<'a> {
     pub(super) task: Task,
     /// The stages, each with where it ends.
     pub(super) milestones: Vec<Milestone>,
+    /// The frames that made the sample.
+    pub(super) legs: Vec<Leg>,
     /// The interrupts that CPUs sent one another.
     pub(super) sent: Vec<Sent>,
     /// Where CPUs spun for one another.
@@ -78,6 +81,7 @@ impl<'a> Attribution<'a> {
             spans,
             task: 0,
             milestones: Vec::new(),
+            legs: Vec::new(),
             sent: ipi::all(walk, names),
             spun: spin::all(walk),
             switched: false,

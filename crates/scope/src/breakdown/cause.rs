@@ -31,8 +31,11 @@ impl Attribution<'_> {
             PathStage::Interrupt | PathStage::Ipi if span.irqs_off.is_some() => masked,
             PathStage::Interrupt if !self.is_pending(span) => self.cause_before(span),
             PathStage::Interrupt | PathStage::Ipi => (Cause::Pending, None),
-            PathStage::Switch => self.cause_of_switch(span),
-            PathStage::Call => self.cause_of_call(span),
+            PathStage::Call | PathStage::Send | PathStage::Queue | PathStage::Driver => {
+                self.cause_of_call(span)
+            }
+            PathStage::Switch | PathStage::IrqThread => self.cause_of_switch(span),
+            PathStage::CardIrq | PathStage::Napi | PathStage::Socket => self.cause_at_card(span),
             PathStage::Return if self.about.span == SampleSpan::Gap => self.cause_of_call(span),
             PathStage::Handler | PathStage::Return | PathStage::User => match self.context(span) {
                 CodeKind::Interrupt => (Cause::HardIrq, None),
@@ -101,9 +104,21 @@ impl Attribution<'_> {
         }
     }
 
-    /// Whether the CPU works for the thread with which the sample began, or that takes it.
+    /// The card's own interrupt is the way, and so is what was asked for there.
+    fn cause_at_card(&self, span: &Span) -> (Cause, Option<Number>) {
+        match self.context(span) {
+            CodeKind::Interrupt | CodeKind::Softirq if self.is_of_card(span.top) => {
+                (Cause::Path, None)
+            }
+            _ => self.cause_of_call(span),
+        }
+    }
+
+    /// Whether the CPU works for the thread with which the sample began, or that takes it;
+    /// or that is on a frame's way.
     fn takes_part(&self, span: &Span) -> bool {
-        span.task == self.task || span.task == self.beginner()
+        let ends = [self.task, self.beginner()];
+        ends.contains(&span.task) || self.is_on_the_wire(span.task)
     }
 
     fn cause_of_switch(&self, span: &Span) -> (Cause, Option<Number>) {

@@ -21,15 +21,37 @@ pub enum PathStage {
     Return,
     /// It is in user space, and reads the clock.
     User,
+    /// A thread is on its way to send a frame.
+    Send,
+    /// The queueing discipline has the frame.
+    Queue,
+    /// The driver has the frame; the card's interrupt is not taken yet.
+    Driver,
+    /// The card's interrupt is handled, up to where its card is served or a thread is woken that
+    /// serves it.
+    CardIrq,
+    /// The thread that serves the card is ready; another one has the CPU.
+    IrqThread,
+    /// The card is served: the driver takes the frame from it.
+    Napi,
+    /// The protocol has the frame, and its socket; the thread is not woken yet.
+    Socket,
 }
 
 impl PathStage {
     /// All, in their order.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 14] = [
         Self::Interrupt,
         Self::Handler,
         Self::Call,
         Self::Ipi,
+        Self::Send,
+        Self::Queue,
+        Self::Driver,
+        Self::CardIrq,
+        Self::IrqThread,
+        Self::Napi,
+        Self::Socket,
         Self::Switch,
         Self::Return,
         Self::User,
@@ -45,6 +67,13 @@ impl PathStage {
             Self::Call => "call",
             Self::Return => "return",
             Self::User => "sample",
+            Self::Send => "send",
+            Self::Queue => "qdisc",
+            Self::Driver => "driver",
+            Self::CardIrq => "card IRQ",
+            Self::IrqThread => "IRQ thread",
+            Self::Napi => "NAPI",
+            Self::Socket => "socket",
         }
     }
 }

@@ -23,13 +23,16 @@ impl Attribution<'_> {
     pub(super) fn find_milestones(&mut self) {
         match self.about.span {
             SampleSpan::Lateness => self.go_back(),
-            SampleSpan::Handover => self.milestones = self.handover(),
+            SampleSpan::Handover => {
+                self.legs = self.legs();
+                self.milestones = self.handover();
+            }
             SampleSpan::Gap => self.milestones = self.gap(),
         }
     }
 
     /// The end of a stage on the CPU that takes the sample.
-    fn own(&self, until: u64, stage: PathStage) -> Milestone {
+    pub(super) fn own(&self, until: u64, stage: PathStage) -> Milestone {
         let cpu = self.walk.cpu;
         Milestone { until, stage, cpu }
     }
@@ -41,6 +44,9 @@ impl Attribution<'_> {
         };
         let at = switched.at;
         let user = self.own(self.user_from(at), PathStage::Return);
+        if !self.legs.is_empty() {
+            return self.over_the_wire(at, user);
+        }
         match self
             .wake_of(self.task, at)
             .filter(|wake| wake.cpu != self.walk.cpu)
@@ -52,6 +58,27 @@ impl Attribution<'_> {
                 found
             }
         }
+    }
+
+    /// Frame by frame, to the thread that takes the sample. A frame that came while its card was
+    /// served already has no interrupt of its own, and so with other stages.
+    fn over_the_wire(&self, switched: u64, user: Milestone) -> Vec<Milestone> {
+        let mut found: Vec<Milestone> = Vec::new();
+        for leg in &self.legs {
+            if !found.is_empty() {
+                let woken = self.switch_to(leg.sender, leg.queued);
+                found.extend(woken.map(|switch| self.own(switch.at, PathStage::Switch)));
+            }
+            found.extend(self.stages_of(leg));
+        }
+        found.extend([self.own(switched, PathStage::Switch), user]);
+        let mut last = self.begin;
+        found.retain(|milestone| {
+            let goes_on = milestone.until > last;
+            last = last.max(milestone.until);
+            goes_on
+        });
+        found
     }
 
     /// From the interrupt to the way back.
@@ -118,7 +145,7 @@ impl Attribution<'_> {
     }
 
     /// Who woke a thread that got its CPU at a position.
-    fn wake_of(&self, task: Task, switched: u64) -> Option<&Wake> {
+    pub(super) fn wake_of(&self, task: Task, switched: u64) -> Option<&Wake> {
         let ours = |wake: &&Wake| {
             wake.at < switched && wake.at >= self.begin && wake.bases.contains(&task)
         };
@@ -126,7 +153,7 @@ impl Attribution<'_> {
     }
 
     /// Where a thread got a CPU, the last time before `before`.
-    fn switch_to(&self, task: Task, before: u64) -> Option<Switch> {
+    pub(super) fn switch_to(&self, task: Task, before: u64) -> Option<Switch> {
         let ours =
             |switch: &&Switch| switch.task == task && switch.at < before && switch.at >= self.begin;
         self.walk.switches.iter().rfind(ours).copied()
@@ -152,9 +179,15 @@ impl Attribution<'_> {
 
     /// Where the interrupt was taken in which a function runs.
     fn interrupt_of(&self, function: Number) -> Option<u64> {
+        self.walk.activation(self.interrupt_in(function)?).begin
+    }
+
+    /// The interrupt in which a function runs.
+    pub(super) fn interrupt_in(&self, function: Number) -> Option<Number> {
         let chain = self.walk.chain(function);
-        let entries = chain.filter(|number| self.is(*number, CodeKind::Interrupt));
-        self.walk.activation(entries.last()?).begin
+        chain
+            .filter(|number| self.is(*number, CodeKind::Interrupt))
+            .last()
     }
 
     /// Where it ends in an interrupt's handler, nobody need be woken for it.

@@ -10,7 +10,7 @@ use crate::names::CodeKind;
 use crate::preemptibility::Preemptibility;
 use crate::walk::{Activation, Number, Span, Switch, Task, Wake};
 
-const NAMES: [(&str, CodeKind); 10] = [
+const NAMES: [(&str, CodeKind); 16] = [
     ("program", CodeKind::User),
     ("entry_SYSCALL_64", CodeKind::Syscall),
     ("futex_lock_pi", CodeKind::Plain),
@@ -21,6 +21,12 @@ const NAMES: [(&str, CodeKind); 10] = [
     ("finish_task_switch.isra.0", CodeKind::SwitchEnd),
     ("_raw_spin_unlock", CodeKind::Lock),
     ("__mmdrop", CodeKind::Plain),
+    ("packet_snd", CodeKind::Plain),
+    ("__dev_queue_xmit", CodeKind::Plain),
+    ("dev_hard_start_xmit", CodeKind::Plain),
+    ("__napi_schedule", CodeKind::Plain),
+    ("net_rx_action", CodeKind::Plain),
+    ("__netif_receive_skb_core.constprop.0", CodeKind::Plain),
 ];
 const USER: usize = 0;
 const FUTEX: usize = 2;
@@ -31,6 +37,12 @@ const SOFTIRQS: usize = 6;
 const SWITCH_END: usize = 7;
 const UNLOCK: usize = 8;
 const DROP: usize = 9;
+const SEND: usize = 10;
+const QUEUE: usize = 11;
+const DRIVE: usize = 12;
+const ASK: usize = 13;
+const SERVE: usize = 14;
+const TAKE: usize = 15;
 
 const ONE: Task = 0xa;
 const OTHER: Task = 0xb;
@@ -355,4 +367,114 @@ fn what_takes_the_cpu_in_a_gap_is_told_with_what_it_did_and_how_long() {
     // What is no gap has none.
     let late = breakdown(&walk, SampleSpan::Lateness, 415).unwrap();
     assert_eq!(told(&late), []);
+}
+
+/// As if what runs in a span had been entered at its begin.
+fn is_entered(walk: &mut Walk, span: usize) -> Number {
+    let Span { top, from, .. } = walk.spans[span];
+    walk.activations[top as usize].begin = Some(from);
+    top
+}
+
+fn wakes(walk: &mut Walk, span: usize, task: Task) {
+    let Span {
+        top, from, length, ..
+    } = walk.spans[span];
+    walk.wakes.push(Wake {
+        at: from + u64::from(length),
+        cpu: 0,
+        by: top,
+        bases: [task].into(),
+    });
+}
+
+/// A frame whose card a thread serves, which the sender keeps waiting.
+fn frame() -> Walk {
+    let mut walk = walk(&[
+        (ONE, USER, 10),
+        (ONE, SEND, 100),
+        (ONE, QUEUE, 20),
+        (ONE, DRIVE, 30),
+        (ONE, INTERRUPT, 28),
+        (ONE, INTERRUPT, 12),
+        (ONE, DRIVE, 50),
+        (ONE, SCHEDULE, 10),
+        (THIRD, SEND, 2),
+        (THIRD, ASK, 15),
+        (THIRD, SERVE, 25),
+        (THIRD, TAKE, 35),
+        (THIRD, SEND, 5),
+        (THIRD, SCHEDULE, 20),
+        (OTHER, SCHEDULE, 10),
+        (OTHER, SEND, 25),
+        (OTHER, USER, 10),
+    ]);
+    walk.clocks = readings(&[10, walk.total]);
+    for span in [2, 3, 4, 9, 11] {
+        is_entered(&mut walk, span);
+    }
+    wakes(&mut walk, 4, THIRD);
+    wakes(&mut walk, 11, OTHER);
+    let serve = is_entered(&mut walk, 10);
+    let take = walk.spans[11].top as usize;
+    walk.activations[take].parent = Some(serve);
+    walk
+}
+
+#[test]
+fn a_frame_goes_from_stage_to_stage_and_they_add_up() {
+    let found = breakdown(&frame(), SampleSpan::Handover, 397).unwrap();
+    assert_eq!(
+        shape(&found),
+        [
+            (PathStage::Send, Cause::Path, 100),
+            (PathStage::Queue, Cause::Path, 20),
+            (PathStage::Driver, Cause::Path, 30),
+            (PathStage::CardIrq, Cause::Path, 28),
+            (PathStage::IrqThread, Cause::HardIrq, 12),
+            (PathStage::IrqThread, Cause::OtherThread, 50),
+            (PathStage::IrqThread, Cause::Scheduler, 10),
+            (PathStage::Napi, Cause::Path, 42),
+            (PathStage::Socket, Cause::Path, 35),
+            (PathStage::Switch, Cause::OtherThread, 5),
+            (PathStage::Switch, Cause::Scheduler, 20),
+            (PathStage::Return, Cause::Path, 35),
+            (PathStage::User, Cause::Path, 10),
+        ]
+    );
+    let sum = found.parts.iter().map(|part| part.length.0).sum::<i64>();
+    assert_eq!(sum, 397);
+}
+
+/// The card is served already when the frame comes: it has no interrupt of its own.
+#[test]
+fn a_frame_that_finds_its_card_served_has_no_interrupt() {
+    let mut walk = frame();
+    let ask = walk.spans[9].top as usize;
+    walk.activations[ask].begin = Some(0);
+    let stages: Vec<PathStage> = breakdown(&walk, SampleSpan::Handover, 397)
+        .unwrap()
+        .parts
+        .iter()
+        .map(|part| part.stage)
+        .collect();
+    assert!(stages.contains(&PathStage::Napi));
+    let own = [PathStage::CardIrq, PathStage::IrqThread];
+    assert!(
+        !stages.iter().any(|stage| own.contains(stage)),
+        "{stages:?}"
+    );
+}
+
+/// What wakes a thread is no frame, where nobody took one from a card.
+#[test]
+fn a_wake_up_by_another_thread_is_a_call_and_no_frame() {
+    let mut walk = frame();
+    let take = walk.spans[11].top as usize;
+    walk.activations[take].func = FUTEX as u32;
+    let found = breakdown(&walk, SampleSpan::Handover, 397).unwrap();
+    assert_eq!(found.parts[0].stage, PathStage::Call);
+    let later = [PathStage::Call, PathStage::Return, PathStage::User];
+    let known = |part: &Part| later.contains(&part.stage);
+    assert!(found.parts.iter().all(known));
 }
