@@ -91,7 +91,7 @@ pub fn read(text: &str) -> Result<Results, FormatError> {
     {
         return Err(end("lines over:, count: and max:, without --no-summary"));
     }
-    if !reader.has_unit {
+    if reader.unit.is_none() {
         return Err(end("\"# Time unit is microseconds (us)\" or nanoseconds"));
     }
     let results = reader.results;
@@ -107,8 +107,9 @@ pub fn read(text: &str) -> Result<Results, FormatError> {
 #[derive(Default)]
 struct Reader {
     results: Results,
+    /// Whether values are nanoseconds, once that is said.
+    unit: Option<bool>,
     is_titled: bool,
-    has_unit: bool,
     /// Whether the summary of all CPUs has begun.
     is_all: bool,
     /// Whether what follows is no data.
@@ -184,17 +185,19 @@ impl Reader {
             seen.clear();
         }
         seen.push(row);
-        let expected = match self.is_all {
-            true => self.results.all.len(),
-            false => self.results.columns.len(),
+        let expected = if self.is_all {
+            self.results.all.len()
+        } else {
+            self.results.columns.len()
         };
         if expected == 0 || values.len() != expected {
             return Err("as many values as there are columns");
         }
         for (number, value) in values.iter().enumerate() {
-            let taken = match self.is_all {
-                true => row.take_all(&mut self.results.all[number], value),
-                false => row.take(&mut self.results.columns[number], value),
+            let taken = if self.is_all {
+                row.take_all(&mut self.results.all[number], value)
+            } else {
+                row.take(&mut self.results.columns[number], value)
             };
             taken.ok_or("numbers")?;
         }
@@ -208,7 +211,7 @@ impl Reader {
                 "nanoseconds (ns)" => true,
                 _ => return Err("\"# Time unit is microseconds (us)\" or \"nanoseconds (ns)\""),
             };
-            if std::mem::replace(&mut self.has_unit, true) {
+            if self.unit.replace(nanoseconds).is_some() {
                 return Err("one time unit");
             }
             self.results.nanoseconds = nanoseconds;
@@ -314,21 +317,16 @@ fn option<'a>(
     word: &'a str,
     words: &mut impl Iterator<Item = &'a str>,
 ) -> Option<(&'static str, &'a str)> {
-    let (name, value) = match word.strip_prefix("--") {
-        Some(long) => match long.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (long, None),
-        },
-        None => {
-            let rest = word.strip_prefix('-')?;
-            let (letter, rest) = rest.split_at_checked(1)?;
-            (letter, Some(rest).filter(|rest| !rest.is_empty()))
-        }
+    let (name, value) = if let Some(long) = word.strip_prefix("--") {
+        let both = long.split_once('=');
+        both.map_or((long, None), |(name, value)| (name, Some(value)))
+    } else {
+        let (letter, rest) = word.strip_prefix('-')?.split_at_checked(1)?;
+        (letter, Some(rest).filter(|rest| !rest.is_empty()))
     };
     let is_long = word.starts_with("--");
-    let is_it = |(long, letter): &&(&str, char)| match is_long {
-        true => *long == name,
-        false => name.starts_with(*letter),
+    let is_it = |(long, letter): &&(&str, char)| {
+        (is_long && *long == name) || (!is_long && name.starts_with(*letter))
     };
     if let Some((own, _)) = WITH_VALUE.iter().find(is_it) {
         return Some((own, value.or_else(|| words.next())?));
