@@ -53,7 +53,7 @@ pub fn write(columns: &[Column], which: Bins, sum: bool) -> String {
             continue;
         }
         if sum {
-            counts.push(counts.iter().sum());
+            counts.push(sum_of(&counts));
         }
         let words: Vec<String> = counts.iter().map(|count| format!("{count:06}")).collect();
         let _ = writeln!(text, "{bin:06} {}", words.join("\t"));
@@ -64,7 +64,7 @@ pub fn write(columns: &[Column], which: Bins, sum: bool) -> String {
             columns,
             9,
             sum.then_some(Together::Sum),
-            |column| column.bins.iter().sum(),
+            |column| sum_of(&column.bins),
         );
     }
     text += &line("Min Latencies", columns, 5, None, |column| column.min);
@@ -80,6 +80,11 @@ pub fn write(columns: &[Column], which: Bins, sum: bool) -> String {
         text += &overflow_line(index, column);
     }
     text + "\n"
+}
+
+/// The sum of counts that a file may have said: no larger than a number can be.
+fn sum_of(counts: &[u64]) -> u64 {
+    counts.iter().copied().fold(0, u64::saturating_add)
 }
 
 /// What the column of sums has of all threads.
@@ -98,7 +103,7 @@ fn line(
 ) -> String {
     let mut values: Vec<u64> = columns.iter().map(value).collect();
     match together {
-        Some(Together::Sum) => values.push(values.iter().sum()),
+        Some(Together::Sum) => values.push(sum_of(&values)),
         Some(Together::Max) => values.push(values.iter().copied().max().unwrap_or(0)),
         None => {}
     }
