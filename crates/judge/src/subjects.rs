@@ -85,6 +85,39 @@ pub fn subjects(runs: &[Run]) -> Vec<Subject<'_>> {
         .collect()
 }
 
+/// Which runs that are called the same were made on two machines, and what tells these apart:
+/// `r1 and r6 are both called rt, and are of two machines: …`. `None` where each name is of one
+/// machine.
+pub fn two_machines(runs: &[Run]) -> Option<String> {
+    let mut firsts: BTreeMap<String, (&Run, Identity)> = BTreeMap::new();
+    let mut known: Vec<&Run> = runs.iter().filter(|run| is_known(run)).collect();
+    // Whatever the order in which they are named.
+    known.sort_by_key(|run| (number(&run.id), &run.id));
+    for run in known {
+        let own = Identity::of(run);
+        let Some((first, of_first)) = firsts.get(&own.called) else {
+            firsts.insert(own.called.clone(), (run, own));
+            continue;
+        };
+        let value = |of: &Identity, part: &str| {
+            let mut parts = of.parts();
+            let found = parts.find(|(name, _)| *name == part);
+            found.map_or_else(|| "none".to_owned(), |(_, value)| short(part, value))
+        };
+        let names = of_first.parts().chain(own.parts()).map(|(name, _)| name);
+        let differs = |part: &&str| value(of_first, part) != value(&own, part);
+        if let Some(part) = names.into_iter().find(differs) {
+            let (one, other) = (value(of_first, part), value(&own, part));
+            let (first, id, called) = (&first.id, &run.id, &own.called);
+            return Some(format!(
+                "{first} and {id} are both called {called}, and are of two machines: {part} is \
+                 {one} there and {other} here"
+            ));
+        }
+    }
+    None
+}
+
 /// Whether it is known on which machine it ran.
 fn is_known(run: &Run) -> bool {
     run.is_virtual() || run.provenance.is_some()
@@ -529,6 +562,24 @@ mod tests {
         let counts: Vec<usize> = found(&all).into_iter().map(|(_, runs)| runs).collect();
         assert_eq!(counts, [2, 2]);
         assert_eq!(found(&[failed]), [("host".into(), 1)]);
+    }
+
+    #[test]
+    fn two_machines_of_one_name_are_told_in_any_order() {
+        let other = |seed| on(seed, |machine| machine.memory_mib = 512);
+        let mut runs = vec![on(1, |_| {}), on(2, |_| {}), other(3)];
+        let told = two_machines(&runs).unwrap();
+        let expected = "rt-1 and rt-3 are both called rt, and are of two machines: memory is ";
+        assert!(told.starts_with(expected), "{told}");
+        runs.rotate_right(1);
+        assert_eq!(two_machines(&runs), Some(told));
+        assert_eq!(two_machines(&runs[1..]), None);
+        // Of another name it is another subject.
+        runs[0].subject.name = "none".into();
+        assert_eq!(two_machines(&runs), None);
+        let real = [real("a", Some("#1"), &[5]), real("a", Some("#2"), &[6])];
+        let told = two_machines(&real).unwrap();
+        assert!(told.ends_with("version is #1 there and #2 here"), "{told}");
     }
 
     #[test]

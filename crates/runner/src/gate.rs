@@ -3,8 +3,10 @@
 //! with which, which seeds need not be measured, and how many runs each further look takes.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::time::{Duration, Instant};
 
+use punctual_model::machine::VirtualMachine;
 use punctual_model::plan::SEED_MAX;
 use punctual_model::run::State;
 use punctual_model::{Plan, Run};
@@ -110,6 +112,63 @@ impl Side<'_> {
     }
 }
 
+/// The guest that all runs of a baseline had, but for its kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guest {
+    /// Memory, in mebibytes.
+    pub memory_mib: u32,
+    /// How many CPUs.
+    pub cpus: u32,
+    /// How long the turn of one of several CPUs is at most, in microseconds.
+    pub turn_us: Option<u32>,
+    /// Nanoseconds of virtual time per instruction.
+    pub ns_per_insn: u32,
+}
+
+impl Guest {
+    fn of(machine: &VirtualMachine) -> Self {
+        Self {
+            memory_mib: machine.memory_mib,
+            cpus: machine.cpus,
+            turn_us: machine.turn_us,
+            ns_per_insn: machine.ns_per_insn,
+        }
+    }
+}
+
+impl fmt::Display for Guest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (memory, cpus, ns) = (self.memory_mib, self.cpus, self.ns_per_insn);
+        let word = if cpus == 1 { "CPU" } else { "CPUs" };
+        write!(f, "{cpus} {word}, {memory} MiB, {ns} ns per instruction")?;
+        match self.turn_us {
+            Some(turn) => write!(f, ", turns of {turn} µs"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The guest of a baseline, whatever the order of its runs; `None` in real time.
+///
+/// # Errors
+/// Where its runs had two.
+pub fn guest(there: &[Run]) -> Result<Option<Guest>, Error> {
+    let guests = there
+        .iter()
+        .filter_map(|run| Some((run, Guest::of(run.machine.as_virtual()?))));
+    let guests: Vec<(&Run, Guest)> = guests.collect();
+    let Some((first, guest)) = guests.first() else {
+        return Ok(None);
+    };
+    match guests.iter().find(|(_, other)| other != guest) {
+        None => Ok(Some(*guest)),
+        Some((other, own)) => Err(Error::Request(format!(
+            "a baseline is of one machine: {} had {guest}, and {} {own}",
+            first.id, other.id
+        ))),
+    }
+}
+
 /// The seeds of some runs, each once, in order.
 pub fn seeds(runs: &[Run]) -> Vec<u64> {
     let seeds: BTreeSet<u64> = runs.iter().map(|run| run.seed).collect();
@@ -197,7 +256,6 @@ pub fn finished(runs: &[Run]) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use punctual_model::machine::VirtualMachine;
     use punctual_model::{MachineRecord, Nanos, Recorder, RecordingKey};
 
     use super::*;
@@ -265,6 +323,34 @@ mod tests {
             machine.image_sha256 = "another".into();
         }
         assert_eq!(implied(&[other]), [0; 0]);
+    }
+
+    #[test]
+    fn a_baseline_has_one_guest_in_whatever_order_its_runs_are() {
+        let mut runs = [1, 2, 3].map(|seed| run("rt", seed, 5));
+        let changes: [fn(&mut VirtualMachine); 4] = [
+            |machine| machine.memory_mib = 512,
+            |machine| machine.cpus = 2,
+            |machine| machine.turn_us = Some(20),
+            |machine| machine.ns_per_insn = 8,
+        ];
+        let own = guest(&runs).unwrap().unwrap();
+        assert_eq!((own.cpus, own.ns_per_insn), (1, 1));
+        for change in changes {
+            let mut others = runs.clone();
+            if let MachineRecord::Virtual(machine) = &mut others[2].machine {
+                change(machine);
+            }
+            let told = guest(&others).unwrap_err().to_string();
+            assert!(told.contains("rt-1 had 1 CPU, 0 MiB, 1 ns per"), "{told}");
+            others.reverse();
+            let told = guest(&others).unwrap_err().to_string();
+            assert!(told.contains("and rt-2 1 CPU, 0 MiB, 1 ns per"), "{told}");
+        }
+        for run in &mut runs {
+            run.machine = MachineRecord::Host(punctual_model::machine::HostMachine::default());
+        }
+        assert_eq!(guest(&runs).unwrap(), None);
     }
 
     #[test]

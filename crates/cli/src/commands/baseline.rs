@@ -186,5 +186,8 @@ fn sound(runs: Vec<Run>) -> Result<Vec<Run>> {
     if let Some(difference) = punctual_report::compare::difference(&runs) {
         return Err(UsageError(format!("a baseline is of one measurement: {difference}")).into());
     }
+    if let Some(two) = punctual_judge::two_machines(&runs) {
+        return Err(UsageError(format!("a baseline is of one machine: {two}")).into());
+    }
     Ok(runs)
 }

@@ -12,7 +12,7 @@ use clap::Args;
 use punctual_model::suite::Suite;
 use punctual_model::{Nanos, Run};
 use punctual_report::asked::Asked;
-use punctual_report::compare::plan_difference;
+use punctual_report::compare::{difference, plan_difference};
 use punctual_report::gate::{
     Detail, Gate as Verdict, Gated, Standing, TOLERANCE, Terms, gate_json, gate_page, gate_text,
     gated, is_unchanged, page_runs, rule_of_each,
@@ -20,7 +20,7 @@ use punctual_report::gate::{
 use punctual_report::judgement::{Case, cases_of_gate};
 use punctual_report::repeat::quoted;
 use punctual_runner::documents;
-use punctual_runner::gate::{Looks, Side, sides};
+use punctual_runner::gate::{Guest, Looks, Side, guest, sides};
 
 use super::baseline;
 use super::forms_args::FormsArgs;
@@ -94,13 +94,17 @@ impl Gate {
     /// Does it.
     pub fn run(mut self) -> Result<ExitStatus> {
         self.forms.check()?;
-        let there = baseline::named(&self.measure.store, &self.baseline)?;
-        let suite = self.suite(&there)?;
+        let mut there = baseline::named(&self.measure.store, &self.baseline)?;
+        // The order in which they are named is of no matter.
+        there.sort_by(|one, other| (one.seed, &one.id).cmp(&(other.seed, &other.id)));
+        let guest = guest(&there)?.filter(|_| self.measure.is_virtual());
+        let suite = self.suite(&there, guest)?;
         self.measure.check()?;
         let seeds = self.seeds(&there);
         self.check_plan(&suite, &there[0], &seeds)?;
         let what = self.what.clone();
         let prepared = self.measure.prepare(&what, &suite)?;
+        self.check_machine(&prepared, &suite, &there[0], &seeds)?;
         let subjects: Vec<String> = prepared.names().map(str::to_owned).collect();
         let mut runs = Runs {
             there,
@@ -121,21 +125,37 @@ impl Gate {
         })
     }
 
-    /// What is measured: what is named, or what the baseline measured.
-    fn suite(&mut self, there: &[Run]) -> Result<Suite> {
+    /// What is measured: what is named, or what the baseline measured; on a guest like the
+    /// baseline's, as far as no option says otherwise.
+    fn suite(&mut self, there: &[Run], guest: Option<Guest>) -> Result<Suite> {
         let first = &there[0];
+        if self.what.stray_load() {
+            let wrong = "--load: without a suite, the gate measures what the baseline measured, \
+                         under its loads: name the suite or the --probe that ran under this one";
+            return Err(UsageError(wrong.into()).into());
+        }
+        if let Some(guest) = guest {
+            self.measure.take_guest(guest);
+        }
         let is_own = match self.what.only_suite() {
             None => !self.what.is_given(),
             // What `--probe` has measured is called by the probe's name.
             Some(name) => name == first.suite && punctual_runner::suites::find(name).is_err(),
         };
-        if !is_own {
-            return self.measure.suite(&self.what);
+        if is_own {
+            let (suite, what, plan) = own_plan::of(there, self.measure.is_of_all_subjects())?;
+            self.measure.take_plan_of(first, &plan);
+            self.what = what.on_cpus_of(&self.what);
+            return self.measure.placed(&self.what, suite);
         }
-        let (suite, what, plan) = own_plan::of(there, self.measure.is_of_all_subjects())?;
-        self.measure.take_plan_of(first, &plan);
-        self.what = what;
-        Ok(suite)
+        let suite = self.measure.suite(&self.what)?;
+        match guest {
+            Some(guest) if guest.cpus != suite.cpus.get() => {
+                self.what.take_cpus(guest.cpus);
+                self.measure.placed(&self.what, suite)
+            }
+            _ => Ok(suite),
+        }
     }
 
     /// The seeds that are asked for, else the baseline's.
@@ -162,6 +182,23 @@ impl Gate {
                 there.id
             ))
             .into()),
+        }
+    }
+
+    /// What is measured in another kind of time is refused before it is measured, too.
+    fn check_machine(
+        &self,
+        prepared: &Prepared<'_>,
+        suite: &Suite,
+        there: &Run,
+        seeds: &[u64],
+    ) -> Result<()> {
+        let plans = self.measure.plans_of(suite, &seeds[..1])?;
+        let planned = prepared.planned(&plans)?;
+        let both: Vec<Run> = planned.into_iter().take(1).chain([there.clone()]).collect();
+        match difference(&both) {
+            None => Ok(()),
+            Some(different) => Err(UsageError(different).into()),
         }
     }
 
@@ -349,4 +386,83 @@ fn parse_percent(text: &str) -> Result<f64, String> {
     let number: Result<f64, _> = text.trim_end_matches('%').trim().parse();
     let number = number.ok().filter(|number| (0.0..=100.0).contains(number));
     number.ok_or_else(|| "expected per cent of a median, 0 to 100".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use punctual_model::machine::VirtualMachine;
+    use punctual_model::{MachineRecord, Run};
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Words {
+        #[command(flatten)]
+        gate: Gate,
+    }
+
+    /// A run of the probe timer, as its request has it, on a guest of two CPUs.
+    fn run(seed: u64, memory_mib: u32) -> Run {
+        let machine = MachineRecord::Virtual(VirtualMachine {
+            memory_mib,
+            cpus: 2,
+            turn_us: Some(20),
+            ns_per_insn: 4,
+            ..VirtualMachine::default()
+        });
+        let request = serde_json::json!({
+            "what": ["--probe", "timer", "-p", "samples=9"], "subject": ["--kernel", "k"],
+            "all_subjects": null, "options": ["--memory", memory_mib.to_string()],
+        });
+        serde_json::from_value(serde_json::json!({
+            "id": format!("r{seed}"), "suite": "timer", "seed": seed,
+            "plan": format!("seed = {seed}\n[[step]]\nprobe = \"timer\"\nload = \"idle\"\nsamples = 9\n"),
+            "subject": { "name": "k", "kernel": "k", "boot": "", "bench": "virtual" },
+            "state": "finished", "started": "", "punctual": "0.1.0", "machine": machine,
+            "shards": 1, "steps": [], "recordings": [], "unsupported": [], "console": "",
+            "request": request,
+        }))
+        .unwrap()
+    }
+
+    /// What `punctual gate --baseline r1` with these words measures.
+    fn suite(words: &[&str]) -> Result<(Gate, Suite)> {
+        let words = [&["gate", "--baseline", "r1"], words].concat();
+        let mut gate = Words::parse_from(words).gate;
+        let there = [run(1, 300), run(2, 300)];
+        let suite = gate.suite(&there, guest(&there)?)?;
+        Ok((gate, suite))
+    }
+
+    #[test]
+    fn the_guest_is_the_baselines_but_for_what_is_asked_for() {
+        let (_, own) = suite(&[]).unwrap();
+        assert_eq!(
+            (own.name.as_str(), own.cpus.get(), own.memory_mib),
+            ("timer", 2, 300)
+        );
+        let (gate, other) = suite(&["--cpus", "3"]).unwrap();
+        assert_eq!((other.cpus.get(), other.memory_mib), (3, 300));
+        assert!(gate.what.words().unwrap().join(" ").ends_with("--cpus 3"));
+        // A suite that is named has the baseline's guest, too.
+        let (gate, named) = suite(&["--probe", "timer", "-p", "samples=9"]).unwrap();
+        assert_eq!(named.cpus.get(), 2);
+        assert!(gate.what.words().unwrap().join(" ").ends_with("--cpus 2"));
+        let (_, named) = suite(&["--probe", "timer", "--cpus", "1"]).unwrap();
+        assert_eq!(named.cpus.get(), 1);
+        assert!(
+            suite(&["--cpus", "0-1"]).is_err(),
+            "a guest has a number of them"
+        );
+    }
+
+    #[test]
+    fn a_load_alone_is_refused_with_what_would_do() {
+        let wrong = suite(&["--load", "stress"]).unwrap_err().to_string();
+        assert!(
+            wrong.contains("what the baseline measured, under its loads"),
+            "{wrong}"
+        );
+    }
 }

@@ -180,8 +180,8 @@ impl Judge {
         let is_of_runs = !self.what.is_empty() && self.what.iter().all(|word| is_run(word));
         let (judgement, runs) = if is_of_runs {
             if self.probes.is_given() {
-                let wrong = "--probe and --load are for what is measured: runs that there are are \
-                             judged as they are";
+                let wrong = "--probe, --load and --cpus are for what is measured: runs that there are \
+                             are judged as they are";
                 return Err(UsageError(wrong.into()).into());
             }
             if self.budget.is_some() {

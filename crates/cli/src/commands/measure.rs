@@ -20,6 +20,7 @@ use clap::{Args, value_parser};
 use punctual_model::capture::Tracing;
 use punctual_model::suite::{SubjectSpec, Suite};
 use punctual_model::{Plan, Run};
+use punctual_runner::gate::Guest;
 use punctual_runner::{Choice, choose};
 
 use super::StoreArgs;
@@ -118,6 +119,9 @@ pub struct MeasureArgs {
     /// seconds. Without a terminal, as ever
     #[arg(long, conflicts_with = "quiet")]
     live: bool,
+    /// The guest that is taken where no option says another.
+    #[arg(skip)]
+    guest: Option<Guest>,
     /// Whether the kernel's tracer runs beside the probes; only `run` and `tracers` ask for it.
     #[arg(skip)]
     pub tracing: Option<Tracing>,
@@ -163,6 +167,7 @@ impl MeasureArgs {
             jobs: None,
             patience: PATIENCE,
             live: false,
+            guest: None,
             tracing: None,
             asked_before: Vec::new(),
             quiet,
@@ -185,6 +190,11 @@ impl MeasureArgs {
     pub fn take_plan_of(&mut self, run: &Run, plan: &Plan) {
         self.past = self.past.or(plan.past);
         self.asked_before.clone_from(&run.request.options);
+    }
+
+    /// Measures on a guest like this one, as far as no option says otherwise.
+    pub fn take_guest(&mut self, guest: Guest) {
+        self.guest = Some(guest);
     }
 
     /// Whether no subject is named.
@@ -254,6 +264,14 @@ impl MeasureArgs {
         }
     }
 
+    /// A suite on the CPUs that are asked for, on the bench that is chosen.
+    pub fn placed(&self, what: &WhatArgs, suite: Suite) -> Result<Suite> {
+        match self.bench {
+            Bench::Virtual => what.on_guest(suite),
+            Bench::Host | Bench::Ssh(_) | Bench::Labgrid(_) => what.on_host(suite),
+        }
+    }
+
     /// The first option that says what is to be measured, where there is one: runs that there are
     /// do not become others by it.
     pub fn first_demand(&self) -> Option<&'static str> {
@@ -274,6 +292,16 @@ impl MeasureArgs {
             ("--hwlat", self.hwlat.is_some()),
             ("--resume", self.resume),
             ("--cold", self.cold),
+            ("--allow-idle-states", self.allow_idle_states),
+            ("--build-modules", self.build_modules),
+            ("--store-every", self.store_every.is_some()),
+            ("--jobs", self.jobs.is_some()),
+            ("--patience", self.patience != PATIENCE),
+            ("--live", self.live),
+            (
+                "--power-cycle, --labgrid-state or --labgrid-env",
+                self.labgrid.given().is_some(),
+            ),
         ];
         all.into_iter()
             .find(|(_, is_given)| *is_given)

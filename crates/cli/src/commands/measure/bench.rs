@@ -18,8 +18,8 @@ use punctual_runner::{Companion, loads};
 use super::MeasureArgs;
 use super::labgrid_args;
 use crate::commands::{catalog, virtual_bench};
-use crate::interrupt;
 use crate::output::say;
+use crate::{UsageError, interrupt};
 
 /// Where, as users write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,15 +117,23 @@ impl MeasureArgs {
         suite: &Suite,
         subjects: &[SubjectSpec],
     ) -> Result<Vec<PreparedSystem>> {
+        if self.turn_us.is_some() && suite.cpus.get() == 1 {
+            let none = "--turn-us is for guests of several CPUs, and this one has one: --cpus 2";
+            return Err(UsageError(none.into()).into());
+        }
         let cache = paths::cache_dir()?;
         let mut bench = virtual_bench(&cache, suite.cpus.get())?;
         bench.silence = self.silence();
         let say = &mut |message: &str| self.say(message);
         let mut equipment = Equipment::of(suite, &loads::of(suite)?, say)?;
-        equipment.memory_mib = self.memory.unwrap_or(suite.memory_mib);
-        let turn = self.turn_us.map(|micros| Nanos::from_micros(micros.into()));
+        let guest = self.guest.as_ref();
+        let memory = self.memory.or(guest.map(|guest| guest.memory_mib));
+        equipment.memory_mib = memory.unwrap_or(suite.memory_mib);
+        let turn = self.turn_us.or(guest.and_then(|guest| guest.turn_us));
+        let turn = turn.map(|micros| Nanos::from_micros(micros.into()));
         equipment.turn = turn.unwrap_or(TURN);
-        equipment.ns_per_insn = self.ns_per_insn.unwrap_or(1);
+        let ns_per_insn = self.ns_per_insn.or(guest.map(|guest| guest.ns_per_insn));
+        equipment.ns_per_insn = ns_per_insn.unwrap_or(1);
         if self.cold {
             equipment.start = Start::Cold;
         }

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Result;
 use punctual_bench::ssh::Route;
+use punctual_bench::virtual_bench::TURN;
 use punctual_model::Run;
 use punctual_model::run::Request;
 use punctual_model::suite::{SubjectSpec, Suite};
@@ -218,11 +219,18 @@ impl MeasureArgs {
         if let Some(tracing) = self.tracing {
             options.extend(TraceArgs::words(tracing));
         }
-        if let Some(mib) = self.memory {
-            options.extend([word("--memory"), mib.to_string()]);
+        let guest = self.guest.as_ref();
+        let memory = guest.map(|guest| guest.memory_mib);
+        let memory = self
+            .memory
+            .or(memory.filter(|mib| *mib != suite.memory_mib));
+        if let Some(mib) = memory {
+            put(&mut options, "--memory", mib);
         }
-        if let Some(turn) = self.turn_us {
-            options.extend([word("--turn-us"), turn.to_string()]);
+        let turn = guest.and_then(|guest| guest.turn_us);
+        let is_usual = |turn: &u32| u64::from(*turn) * 1_000 == TURN.0.unsigned_abs();
+        if let Some(turn) = self.turn_us.or(turn.filter(|turn| !is_usual(turn))) {
+            put(&mut options, "--turn-us", turn);
         }
         options.extend(self.labgrid.words()?);
         if self.patience != PATIENCE {
@@ -235,4 +243,12 @@ impl MeasureArgs {
             options,
         })
     }
+}
+
+/// An option in place of what was given before for the same.
+fn put(options: &mut Vec<String>, option: &str, value: u32) {
+    if let Some(at) = options.iter().position(|word| word == option) {
+        options.drain(at..(at + 2).min(options.len()));
+    }
+    options.extend([option.to_owned(), value.to_string()]);
 }

@@ -29,12 +29,16 @@ pub struct ProbeArgs {
     /// Set a parameter of the probes named by --probe, as in a suite: samples=500
     #[arg(short, long = "param", value_name = "KEY=VALUE", requires = "probe", value_parser = parse_param)]
     params: Vec<(String, Value)>,
+    /// How many CPUs a guest has, 1 to 8; with --bench host, on which is measured: 1, 0-3 or
+    /// 0,2
+    #[arg(long, value_name = "LIST", value_parser = parse_cpus)]
+    cpus: Option<Cpus>,
 }
 
 impl ProbeArgs {
     /// Whether anything is named.
     pub fn is_given(&self) -> bool {
-        !self.probe.is_empty() || !self.load.is_empty()
+        !self.probe.is_empty() || !self.load.is_empty() || self.cpus.is_some()
     }
 
     /// With a suite, or without.
@@ -44,7 +48,7 @@ impl ProbeArgs {
             probe: self.probe.clone(),
             load: self.load.clone(),
             params: self.params.clone(),
-            cpus: None,
+            cpus: self.cpus.clone(),
         }
     }
 }
@@ -87,6 +91,25 @@ impl WhatArgs {
         self.suite.is_some() || !self.probe.is_empty() || !self.load.is_empty()
     }
 
+    /// The same on as many CPUs as `other` asks for, where it asks.
+    #[must_use]
+    pub fn on_cpus_of(mut self, other: &Self) -> Self {
+        if other.cpus.is_some() {
+            self.cpus.clone_from(&other.cpus);
+        }
+        self
+    }
+
+    /// The same on a guest of so many CPUs, where it asks for none.
+    pub fn take_cpus(&mut self, count: u32) {
+        self.cpus.get_or_insert_with(|| Cpus(vec![count]));
+    }
+
+    /// The option that says how something is measured where nothing is named, if one does.
+    pub fn stray_load(&self) -> bool {
+        self.suite.is_none() && self.probe.is_empty() && !self.load.is_empty()
+    }
+
     /// The suite, where only one is named.
     pub fn only_suite(&self) -> Option<&str> {
         let is_only = self.probe.is_empty() && self.load.is_empty();
@@ -120,7 +143,11 @@ impl WhatArgs {
 
     /// The suite that is asked for, on the CPUs of this machine that are named.
     pub fn suite_on_host(&self) -> Result<Suite> {
-        let mut suite = self.suite()?;
+        self.on_host(self.suite()?)
+    }
+
+    /// A suite on the CPUs of this machine that are named.
+    pub fn on_host(&self, mut suite: Suite) -> Result<Suite> {
         if let Some(cpus) = &self.cpus {
             suite.steps = on_cpus(suite.steps, &cpus.0)?;
         }
@@ -129,7 +156,11 @@ impl WhatArgs {
 
     /// The suite that is asked for, with as many CPUs for its guests.
     pub fn suite_on_guest(&self) -> Result<Suite> {
-        let mut suite = self.suite()?;
+        self.on_guest(self.suite()?)
+    }
+
+    /// A suite with as many CPUs for its guests as are asked for.
+    pub fn on_guest(&self, mut suite: Suite) -> Result<Suite> {
         if let Some(cpus) = &self.cpus {
             suite.cpus = cpus.count()?;
         }
@@ -144,6 +175,11 @@ impl WhatArgs {
     fn suite(&self) -> Result<Suite> {
         let params: Table = self.params.iter().cloned().collect();
         match &self.suite {
+            None if self.stray_load() => {
+                let wrong = "--load says under which load, not what is measured: expected a suite \
+                             or --probe beside it";
+                Err(UsageError(wrong.into()).into())
+            }
             None if self.probe.is_empty() => {
                 let wrong = "expected a suite, or --probe: `punctual list suites` and `punctual \
                              list probes` show what there is";
