@@ -446,6 +446,8 @@ fn catalog() -> Result<Catalog> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
     use clap::CommandFactory as _;
     use clap::error::ErrorKind::{DisplayHelp, DisplayVersion};
 
@@ -578,6 +580,105 @@ mod tests {
         });
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
         assert!(seen > 60, "{seen}");
+    }
+
+    /// The rows of `docs/exit-status.md`: each command with the statuses that it may have.
+    fn table_of_statuses() -> BTreeMap<String, BTreeSet<u8>> {
+        let document = include_str!("../../../docs/exit-status.md");
+        let rows = document.lines().filter(|line| line.starts_with("| `"));
+        let row = |line: &str| {
+            let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+            let told = [0, 3, 4, 5].into_iter().zip(&cells[2..]);
+            let told = told.filter(|(_, cell)| !cell.is_empty());
+            let own = told.map(|(status, _)| status).chain([1, 2]);
+            (cells[1].trim_matches('`').to_owned(), own.collect())
+        };
+        rows.map(row).collect()
+    }
+
+    /// The numbers in what a help text says of the exit status.
+    fn statuses_of(help: &str) -> Option<BTreeSet<u8>> {
+        let (_, told) = help.split_once("Exit status:")?;
+        let told = told.split("With").next().unwrap_or_default();
+        let words = told.split(|c: char| !c.is_alphanumeric() && c != '/' && c != '-');
+        Some(words.filter_map(|word| word.parse().ok()).collect())
+    }
+
+    /// The statuses that a command's source names, but for errors and what is only for git.
+    fn statuses_in_source(command: &str) -> BTreeSet<u8> {
+        let own = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/commands");
+        let mut files = vec![own.join(format!("{command}.rs"))];
+        if let Ok(inner) = std::fs::read_dir(own.join(command)) {
+            files.extend(inner.map(|entry| entry.unwrap().path()));
+        }
+        let text: String = files
+            .iter()
+            .map(|path| std::fs::read_to_string(path).unwrap())
+            .collect();
+        let all = [
+            ("ExitStatus::Done", 0),
+            ("ExitStatus::Incomplete", 3),
+            ("ExitStatus::Unfit", 4),
+            ("ExitStatus::Undecided", 5),
+        ];
+        let found = all.iter().filter(|(name, _)| text.contains(name));
+        found.map(|(_, status)| *status).chain([1, 2]).collect()
+    }
+
+    #[test]
+    fn each_command_ends_as_the_one_table_of_statuses_says() {
+        let table = table_of_statuses();
+        assert_eq!(table["judge"], BTreeSet::from([0, 1, 2, 3, 4, 5]));
+        let usual = BTreeSet::from([0, 1, 2]);
+        for command in Cli::command().get_subcommands() {
+            let name = command.get_name();
+            if command.is_hide_set() {
+                continue;
+            }
+            let told = table.get(name).unwrap_or(&usual);
+            assert_eq!(&statuses_in_source(name), told, "{name}: its source");
+            // One that has subcommands says it where they are told.
+            let mut own = None;
+            all(command, name, &mut |_, help| {
+                own = own.take().or(statuses_of(help))
+            });
+            match own {
+                Some(own) => assert_eq!(&own, told, "{name}: its help"),
+                None => assert!(!table.contains_key(name), "{name} --help has no statuses"),
+            }
+        }
+        let known: Vec<String> = shown().into_iter().map(|(name, _)| name).collect();
+        let stranger = table.keys().find(|name| !known.contains(name));
+        assert_eq!(stranger, None);
+        // What `punctual --help` says of each status.
+        let document = include_str!("../../../docs/exit-status.md");
+        for status in 0..=5 {
+            assert!(EXAMPLES.contains(&format!("\n  {status}    ")), "{status}");
+            assert!(document.contains(&format!("\n| {status} | ")), "{status}");
+        }
+    }
+
+    #[test]
+    fn what_measures_takes_probes_and_loads_by_the_same_words() {
+        let words = "--probe timer --load stress -p samples=9 --cpus 2 --seed 3";
+        for command in [
+            "run",
+            "gate --baseline r1",
+            "judge --limits a.toml",
+            "series debian-6.12",
+            "bisect debian-6.12 --limits a.toml",
+            "ablate --options advice",
+        ] {
+            let line = format!("punctual {command} {words}");
+            let parsed = Cli::try_parse_from(line.split(' '));
+            assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+        }
+        // `--seeds` are seeds, not how many of them.
+        for command in ["run demo", "tracers", "doctor --measure", "judge demo"] {
+            let line = format!("punctual {command} --seeds 2..4");
+            let parsed = Cli::try_parse_from(line.split(' '));
+            assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+        }
     }
 
     #[test]

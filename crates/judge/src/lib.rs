@@ -40,6 +40,6 @@ pub use occasions::{MoreOften, Occasions, RateBounds, more_often};
 pub use pareto::Pareto;
 pub use rule::{Rule, TooFewRuns};
 pub use sequential::Sequential;
-pub use subjects::two_machines;
+pub use subjects::{Independent, independent, two_machines};
 pub use typical::{Typical, runs_for_typical, typical};
 pub use verdict::{Answer, Decisive, Fitness, Judgement, More, Why};

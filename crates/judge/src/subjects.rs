@@ -41,9 +41,41 @@ pub struct Measured<'a> {
     digest: Option<String>,
 }
 
+/// Runs that are taken for those of one subject: what of them counts.
+#[derive(Clone, Debug)]
+pub struct Independent<'a> {
+    /// Each of them independent of the others, by seed.
+    pub runs: Vec<&'a Run>,
+    /// Why they are no runs of one subject and one measurement.
+    pub gap: Option<String>,
+    /// What is to be known of how they were counted.
+    pub remarks: Vec<String>,
+}
+
+/// What counts of runs that are taken for those of one subject: a copy counts once; two
+/// machines, two plans, and two outcomes of one seed are a gap.
+pub fn independent<'a>(runs: &[&'a Run]) -> Independent<'a> {
+    let all = subjects_of(runs);
+    let mut gap = all.iter().find_map(|one| one.gap.clone());
+    if let [first, other, ..] = all.as_slice() {
+        let (first, other) = (&first.name, &other.name);
+        gap = Some(format!("they are of two machines: {first} and {other}"));
+    }
+    let remarks = all.iter().flat_map(|one| one.remarks.clone());
+    let remarks = remarks.collect();
+    let runs = all.iter().flat_map(|one| &one.runs).map(|one| one.run);
+    let mut runs: Vec<&Run> = runs.collect();
+    runs.sort_by_cached_key(|run| (run.seed, number(&run.id), run.id.clone()));
+    Independent { runs, gap, remarks }
+}
+
 /// The subjects of some runs, in order of first appearance.
 pub fn subjects(runs: &[Run]) -> Vec<Subject<'_>> {
-    let mut groups: Vec<(Identity, Vec<&Run>)> = Vec::new();
+    subjects_of(&runs.iter().collect::<Vec<_>>())
+}
+
+fn subjects_of<'a>(runs: &[&'a Run]) -> Vec<Subject<'a>> {
+    let mut groups: Vec<(Identity, Vec<&'a Run>)> = Vec::new();
     let (known, unknown): (Vec<&Run>, Vec<&Run>) = runs.iter().partition(|run| is_known(run));
     for run in known {
         let identity = Identity::of(run);

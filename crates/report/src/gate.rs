@@ -5,13 +5,17 @@
 mod figures;
 mod gaps;
 mod json;
+#[cfg(test)]
+mod made_up;
+mod mends;
 mod page;
 mod side;
 mod text;
 
-use punctual_judge::{Difference, Rule};
+use punctual_judge::{Difference, Rule, independent};
 use punctual_model::{Nanos, Run};
 
+use self::mends::{Mend, without};
 use crate::compare::{Cell, Refusal, found, of_two, word};
 use crate::matrix::{Column, Measurement, rows_of};
 use crate::scope::Story;
@@ -274,17 +278,25 @@ pub fn gated(
             return Err(Refusal::of_two(all[0], other, &what));
         }
     }
-    let missing = gaps::of_sides(there, here);
+    let mut missing = gaps::of_sides(there, here);
+    let counted = [there, here].map(independent);
+    missing.extend(gaps::of_counted(&counted));
+    let mut notes: Vec<String> = counted.iter().flat_map(|one| one.remarks.clone()).collect();
+    let [own_there, own_here] = counted.map(|one| one.runs);
+    let (there, here) = if without(Mend::Copies) {
+        (there, here)
+    } else {
+        (own_there.as_slice(), own_here.as_slice())
+    };
     let is_unchanged = is_unchanged(there, here);
     let mut rows = Vec::new();
-    let mut notes = Vec::new();
     if let (false, Some(own), Some(other)) = (
         is_unchanged,
         Column::of("here", here),
         Column::of("baseline", there),
     ) {
         rows = figures::rows(&rows_of(&all), &own, &other, terms);
-        notes = side::notes(&all);
+        notes.extend(side::notes(&all));
     }
     gaps::put(&mut rows, &missing);
     let mut gated = Gated {

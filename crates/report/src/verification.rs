@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What others have measured, repeated here: equal, different, or not to be told.
 
+use std::collections::BTreeSet;
+
 use punctual_judge::{Difference, fate};
+use punctual_model::record::Provenance;
 use punctual_model::recording::Work;
 use punctual_model::run::State;
-use punctual_model::{Nanos, Recording, Run};
+use punctual_model::{Facts, Nanos, Recording, Run};
 use serde_json::{Value, json};
 
 use crate::gate::differs;
@@ -104,8 +107,13 @@ impl Verification {
     }
 }
 
-/// What came of a run: its repeat here with what had changed, or why there is none.
-pub fn claim(there: &Run, here: Result<(&Run, Vec<Change>), String>) -> Claim {
+/// What came of a run: its repeat here with what had changed, or why there is none. `misnamed`
+/// is why nobody here knows that its kernel is the one whose name it has.
+pub fn claim(
+    there: &Run,
+    here: Result<(&Run, Vec<Change>), String>,
+    misnamed: Option<&str>,
+) -> Claim {
     let mut claim = Claim {
         run: there.id.clone(),
         suite: there.suite.clone(),
@@ -141,7 +149,7 @@ pub fn claim(there: &Run, here: Result<(&Run, Vec<Change>), String>) -> Claim {
     let is_equal = claim.digest == here.digest();
     claim.figures = figures(there, here);
     if is_equal && claim.figures.is_empty() {
-        claim.why = unmeasured(there, here);
+        claim.why = unmeasured(there, here).or_else(|| misnamed.map(str::to_owned));
         if claim.why.is_none() {
             claim.outcome = Outcome::Equal;
         }
@@ -195,6 +203,19 @@ fn figures(there: &Run, here: &Run) -> Vec<Change> {
             changes.push(Change { what, then, now });
         }
     };
+    let [then, now] = [there, here].map(read_back);
+    for ((what, then), (_, now)) in then.into_iter().zip(now) {
+        differ("kernel", what, then, now);
+    }
+    let [then, now] = [there, here].map(facts);
+    for what in then.keys().chain(now.keys()).collect::<BTreeSet<_>>() {
+        let told = |facts: &Facts| {
+            facts
+                .get(what)
+                .map_or_else(|| "none".to_owned(), ToString::to_string)
+        };
+        differ("machine", what, told(&then), told(&now));
+    }
     for one in &there.recordings {
         let mut all = here.recordings.iter();
         let Some(own) = all.find(|own| own.key == one.key) else {
@@ -208,6 +229,29 @@ fn figures(there: &Run, here: &Run) -> Vec<Change> {
         differ(&title, "the load", work(then), work(now));
     }
     changes
+}
+
+/// What a run says of its kernel: as whoever prepared it has it, and as the kernel itself had it.
+fn read_back(run: &Run) -> [(&'static str, String); 5] {
+    let none = || "none".to_owned();
+    let found = |of: fn(&Provenance) -> String| run.provenance.as_ref().map_or_else(none, of);
+    let machine = run.machine.as_virtual();
+    let release = machine.and_then(|machine| machine.release.clone());
+    [
+        ("release of its modules", release.unwrap_or_else(none)),
+        ("release", found(|found| found.release.clone())),
+        ("version", found(|found| found.version.clone())),
+        ("command line", found(|found| found.cmdline.clone())),
+        ("preemption", found(|found| found.preemption.to_string())),
+    ]
+}
+
+/// What was read back besides, but for the target: the initramfs tells that of another.
+fn facts(run: &Run) -> Facts {
+    let found = run.provenance.as_ref();
+    let mut facts = found.map_or_else(Facts::default, |found| found.facts.clone());
+    facts.remove("target");
+    facts
 }
 
 /// A figure of a recording, for people: equal texts are equal figures.
@@ -437,11 +481,11 @@ mod tests {
         Verification {
             file: "a.punctual".into(),
             claims: vec![
-                claim(&there, Ok((&same, vec![qemu()]))),
-                claim(&there, Ok((&changed(), Vec::new()))),
-                claim(&there, Ok((&changed(), vec![qemu()]))),
-                claim(&there, Ok((&failed, Vec::new()))),
-                claim(&there, Err("it was measured in real time".into())),
+                claim(&there, Ok((&same, vec![qemu()])), None),
+                claim(&there, Ok((&changed(), Vec::new())), None),
+                claim(&there, Ok((&changed(), vec![qemu()])), None),
+                claim(&there, Ok((&failed, Vec::new())), None),
+                claim(&there, Err("it was measured in real time".into()), None),
             ],
         }
     }
@@ -474,7 +518,7 @@ mod tests {
         there.state = State::Interrupted;
         let here = fixtures::run("rt", 1);
         assert_ne!(
-            claim(&there, Ok((&here, Vec::new()))).outcome,
+            claim(&there, Ok((&here, Vec::new())), None).outcome,
             Outcome::Equal
         );
     }
@@ -494,12 +538,12 @@ mod tests {
         empty.recordings.clear();
         empty.unsupported = vec![absent(0)];
         assert_eq!(empty.digest(), None);
-        let found = claim(&empty, Ok((&empty, Vec::new())));
+        let found = claim(&empty, Ok((&empty, Vec::new())), None);
         assert_eq!(found.outcome, Outcome::Undecided);
         let why = found.why.unwrap();
         assert_eq!(why, "in the file there is no digest: nothing was measured");
         let whole = fixtures::run("rt", 1);
-        let found = claim(&whole, Ok((&empty, Vec::new())));
+        let found = claim(&whole, Ok((&empty, Vec::new())), None);
         assert_eq!(found.outcome, Outcome::Undecided);
         assert!(found.why.unwrap().starts_with("here there is no digest"));
     }
@@ -508,7 +552,7 @@ mod tests {
     fn a_step_that_was_not_measured_is_not_confirmed_by_the_others() {
         let mut part = fixtures::run("rt", 1);
         part.unsupported = vec![absent(7)];
-        let found = claim(&part, Ok((&part.clone(), Vec::new())));
+        let found = claim(&part, Ok((&part.clone(), Vec::new())), None);
         assert_eq!(found.outcome, Outcome::Undecided);
         let why = found.why.unwrap();
         let step = "step 8 (irq / idle) in the file: ";
@@ -563,16 +607,78 @@ mod tests {
             let mut there = here.clone();
             forgery(&mut there);
             assert_eq!(there.digest(), here.digest(), "{expected}");
-            let found = claim(&there, Ok((&here, Vec::new())));
+            let found = claim(&there, Ok((&here, Vec::new())), None);
             assert_eq!(found.outcome, Outcome::Differs, "{expected}");
             assert!(
                 found.figures[0].what.contains(expected),
                 "{:?}",
                 found.figures
             );
-            let found = claim(&there, Ok((&here, vec![qemu()])));
+            let found = claim(&there, Ok((&here, vec![qemu()])), None);
             assert_eq!(found.outcome, Outcome::Undecided, "{expected}");
         }
+    }
+
+    #[test]
+    fn what_a_run_says_of_its_kernel_is_compared_too() {
+        type Forgery = fn(&mut Run);
+        fn found(run: &mut Run) -> &mut Provenance {
+            run.provenance.get_or_insert_default()
+        }
+        let forgeries: [(Forgery, &str); 6] = [
+            (|run| found(run).release.push_str("-rt"), "kernel: release"),
+            (
+                |run| found(run).version.push_str(" PREEMPT_RT"),
+                "kernel: version",
+            ),
+            (
+                |run| found(run).cmdline.push_str(" x"),
+                "kernel: command line",
+            ),
+            (
+                |run| found(run).preemption = punctual_model::Preemption::Lazy,
+                "kernel: preemption",
+            ),
+            (
+                |run| {
+                    let facts = &mut found(run).facts;
+                    facts.insert("virtualised".into(), "never".into());
+                },
+                "machine: virtualised",
+            ),
+            (
+                |run| {
+                    if let punctual_model::MachineRecord::Virtual(machine) = &mut run.machine {
+                        machine.release = Some("7.2-rt".into());
+                    }
+                },
+                "kernel: release of its modules",
+            ),
+        ];
+        let here = fixtures::run("rt", 1);
+        for (forgery, expected) in forgeries {
+            let mut there = here.clone();
+            forgery(&mut there);
+            assert_eq!(there.digest(), here.digest(), "{expected}");
+            let found = claim(&there, Ok((&here, Vec::new())), None);
+            assert_eq!(found.outcome, Outcome::Differs, "{expected}");
+            assert_eq!(found.figures[0].what, expected);
+        }
+        // Another target is told by the initramfs.
+        let mut there = here.clone();
+        found(&mut there)
+            .facts
+            .insert("target".into(), "0.0".into());
+        let equal = claim(&there, Ok((&here, Vec::new())), None);
+        assert_eq!(equal.outcome, Outcome::Equal);
+    }
+
+    #[test]
+    fn a_name_that_nobody_here_knows_is_not_confirmed() {
+        let run = fixtures::run("rt", 1);
+        let found = claim(&run, Ok((&run, Vec::new())), Some("another name"));
+        assert_eq!(found.outcome, Outcome::Undecided);
+        assert_eq!(found.why.as_deref(), Some("another name"));
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub struct Ready {
     pub system: Box<dyn SystemUnderTest>,
     /// What is not as it was there.
     pub changes: Vec<Change>,
+    /// Why nobody here knows that the kernel is the one whose name the run has.
+    pub misnamed: Option<String>,
 }
 
 /// Something that is not as it was.
@@ -131,7 +133,10 @@ impl<'a> Repeats<'a> {
         };
         let (subject, system) = built().map_err(|error| error.to_string())?;
         let changes = changes(then, system.machine().as_virtual());
+        let lines = self.catalog.sources().iter();
+        let lines: Vec<&str> = lines.map(|source| source.id.as_str()).collect();
         Ok(Ready {
+            misnamed: misnamed(&run.subject.kernel, &kernel.id, &lines),
             subject,
             system,
             changes,
@@ -209,6 +214,19 @@ fn check_patterns(suite: &Suite) -> Result<(), String> {
     }
 }
 
+/// A run that has the name of one of these lines of kernels is of that line, or nobody knows.
+/// Any other name is what somebody calls a kernel of their own.
+fn misnamed(there: &str, here: &str, lines: &[&str]) -> Option<String> {
+    let [line, own] = [there, here].map(|id| id.split('@').next().unwrap_or_default());
+    (line != own && lines.contains(&line)).then(|| {
+        format!(
+            "the digest is equal, and the file calls the kernel {there}: here these bytes are \
+             {here}, and nothing here says that they are of {line}: `punctual kernel fetch \
+             {there}` may tell"
+        )
+    })
+}
+
 /// What decides what a guest does, and is not as it was.
 fn changes(then: &VirtualMachine, now: Option<&VirtualMachine>) -> Vec<Change> {
     let facts = |machine: &VirtualMachine| {
@@ -265,6 +283,16 @@ mod tests {
         ] {
             assert!(text.contains("none that this bench makes"), "{text}");
         }
+    }
+
+    #[test]
+    fn the_name_of_a_known_line_is_for_kernels_of_that_line() {
+        let lines = ["debian-6.12", "debian-6.12-rt"];
+        let wrong = |there, here| misnamed(there, here, &lines).is_some();
+        assert!(wrong("debian-6.12-rt", "debian-6.12"));
+        assert!(wrong("debian-6.12-rt@6.12.90-1", "mine"));
+        assert!(!wrong("debian-6.12-rt", "debian-6.12-rt@6.12.117-1"));
+        assert!(!wrong("theirs", "mine") && !wrong("theirs", "debian-6.12"));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use punctual_runner::documents;
 use punctual_runner::options::{self, Expects, OptionSpec, Options};
 
 use super::build_args::made_variant;
-use super::measure::what::WhatArgs;
+use super::measure::what::{ProbeArgs, WhatArgs};
 use super::measure::{MeasureArgs, Plans, is_of_kernel};
 use super::output_args::OutputArgs;
 use super::replay_args::ReplayArgs;
@@ -59,12 +59,17 @@ pub struct Ablate {
     /// [default: what the options' file says, else advice]
     #[arg(long, value_name = "SUITE")]
     suite: Option<String>,
+    #[command(flatten)]
+    probes: ProbeArgs,
     /// Also try each two that change something by themselves, together
     #[arg(long)]
     pairs: bool,
     /// How many of those that change something are explained, the largest change first
     #[arg(long, value_name = "N", default_value_t = 3)]
     explain: usize,
+    /// Do not repeat runs to tell what changed: like --explain 0
+    #[arg(long, conflicts_with = "explain")]
+    no_explain: bool,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -92,8 +97,8 @@ impl Ablate {
     pub fn run(mut self) -> Result<ExitStatus> {
         self.output.check()?;
         let options = options::find(&self.options)?;
-        let suite = self.suite.clone().or_else(|| options.suite.clone());
-        let what = WhatArgs::of_suite(suite.as_deref().unwrap_or("advice"));
+        let usual = options.suite.as_deref().unwrap_or("advice");
+        let what = self.probes.with_or(self.suite.as_deref(), usual);
         self.measure.check()?;
         let (kernel, boot) = self.measure.take_base()?;
         let boot = format!("{} {boot}", options.boot).trim().to_owned();
@@ -335,7 +340,8 @@ impl Ablate {
     fn explain(&self, ablation: &mut Ablation, runs: &[Run], base: &[Run]) -> Result<()> {
         let replay = ReplayArgs::quiet(self.measure.quiet);
         let cancel = interrupt::flag()?;
-        for trial in ablation.trials.iter_mut().take(self.explain) {
+        let count = if self.no_explain { 0 } else { self.explain };
+        for trial in ablation.trials.iter_mut().take(count) {
             let is_own = |run: &&Run| {
                 let subject = &run.subject;
                 (&subject.kernel, subject.boot.as_str())

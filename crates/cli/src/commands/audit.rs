@@ -22,7 +22,10 @@ Examples:
   punctual audit r1 r6              # not isolated, and isolated
   punctual audit r6 --load idle --json
 
-docs/method/isolation.md has what came of it.";
+docs/method/isolation.md has what came of it.
+
+Exit status: 0 all senders are told; 3 one is not, or Ctrl-C has ended it; 1 an
+error; 2 a wrong request.";
 
 /// List all that interrupted threads which were to be left alone (probes noise
 /// and tick), and which CPU and thread sent it: Punctual repeats the runs

@@ -15,7 +15,7 @@ use punctual_runner::documents;
 
 use super::catalog;
 use super::judge::{baselines, judged, limits_of};
-use super::measure::what::WhatArgs;
+use super::measure::what::{ProbeArgs, WhatArgs};
 use super::measure::{MeasureArgs, is_of_kernel};
 use super::output_args::OutputArgs;
 use super::places::places;
@@ -66,8 +66,11 @@ pub struct Bisect {
     #[arg(long, value_name = "FILE")]
     limits: Option<PathBuf>,
     /// What is measured: a suite that `punctual list suites` shows, or a TOML file
-    #[arg(long, value_name = "SUITE", default_value = "series")]
-    suite: String,
+    /// [default: series, where no --probe is named]
+    #[arg(long, value_name = "SUITE")]
+    suite: Option<String>,
+    #[command(flatten)]
+    probes: ProbeArgs,
     /// The runs that limits with `of = "baseline"` compare with: a name that
     /// `punctual baseline list` shows, or a run (may be repeated)
     #[arg(long, value_name = "NAME|RUN")]
@@ -98,9 +101,15 @@ impl Bisect {
     /// Does it.
     pub fn run(mut self) -> Result<ExitStatus> {
         self.output.check()?;
-        let limits = limits_of(self.limits.as_deref(), &self.suite)?;
+        let what = self.probes.with_or(self.suite.as_deref(), "series");
+        let limits = match (&self.limits, what.suite_named()) {
+            (None, None) => {
+                let expected = "expected --limits: without a suite there are none";
+                return Err(UsageError(expected.into()).into());
+            }
+            (limits, suite) => limits_of(limits.as_deref(), suite.unwrap_or_default())?,
+        };
         let baselines = baselines(&self.measure.store, &self.baseline, &limits)?;
-        let what = WhatArgs::of_suite(&self.suite);
         self.measure.check()?;
         self.measure.check_unnamed("a bisection")?;
         if self.measure.has_seeds() {

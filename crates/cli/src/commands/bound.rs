@@ -24,7 +24,9 @@ Examples:
   punctual bound r4 r8 r12 --report bound.html  # several seeds as one
   punctual bound r4 --json
 
-docs/method/bound.md says what is bounded, and by what.";
+docs/method/bound.md says what is bounded, and by what.
+
+Exit status: 0 told; 3 Ctrl-C has ended it; 1 an error; 2 a wrong request.";
 
 /// Bound the scheduling latency of runs on PREEMPT_RT: Punctual
 /// repeats them and watches each instruction

@@ -17,7 +17,9 @@ Examples:
   punctual db copy ~/.local/share/punctual/runs.db \\
       postgres://ann@db.example/punctual
   punctual db copy postgres://ann@db.example/punctual backup.db
-  punctual db copy node1.db runs.db";
+  punctual db copy node1.db runs.db
+
+Exit status: 0 copied; 3 Ctrl-C has ended it; 1 an error; 2 a wrong request.";
 
 /// Copy stores: from a file to a server, and back
 #[derive(Debug, Args)]

@@ -40,6 +40,7 @@ quotes it will do.
 
 Exit status:
   0    explained
+  1    an error
   2    there is no such run, or no trace in the file
   3    not explained, or interrupted
   5    the trace does not tell it; the commands that do are printed";
@@ -91,6 +92,10 @@ impl Explain {
         if elsewhere::is_file(&self.run) {
             return self.elsewhere();
         }
+        if self.captured && self.repeat.is_given() {
+            let why = "--cold and --plugin say how a run is repeated, and --captured repeats none";
+            return Err(UsageError(why.into()).into());
+        }
         let store = self.store.open()?;
         let run = load(&store, &self.run)?;
         let other = self
@@ -133,6 +138,8 @@ impl Explain {
             ("--perfetto", self.perfetto.is_some()),
             ("--sample", self.sample.is_some()),
             ("--worst", self.worst.is_some()),
+            ("--probe, --load or --variant", self.samples.is_given()),
+            ("--cold or --plugin", self.repeat.is_given()),
         ];
         if let Some((option, _)) = of_runs.into_iter().find(|(_, is_given)| *is_given) {
             let why = format!("{option} is for runs, and {} is a file", self.run);

@@ -13,7 +13,10 @@ Examples:
   punctual run --probe timer -p samples=1000000 --load stress --bench host
   punctual extremes last
 
-docs/JUDGE.md says when nothing is told. It never replaces the worst sample.";
+docs/JUDGE.md says when nothing is told. It never replaces the worst sample.
+
+Exit status: 0 a value is told; 5 none can be told; 1 an error; 2 a wrong
+request.";
 
 /// Tell which values a longer measurement in real time would exceed once, or why
 /// that cannot be told
@@ -44,7 +47,7 @@ impl Extremes {
         Ok(if is_told {
             ExitStatus::Done
         } else {
-            ExitStatus::Incomplete
+            ExitStatus::Undecided
         })
     }
 }

@@ -49,7 +49,8 @@ A file of limits, or a suite, has as many of these as it takes:
   above = \"50 us\"      # such samples come …
   once_in = \"10 min\"   # … less than once in so much measured time
 
-Exit status: 0 fit; 4 unfit; 5 undecided; 1 an error; 2 a wrong request. With
+Exit status: 0 fit; 4 unfit; 5 undecided; 3 interrupted while the kernel is
+built; 1 an error; 2 a wrong request. With
 --git-bisect, for `git bisect run`: 0 fit (good); 4 unfit (bad); 125 undecided,
 or not to be built (skip); 128 an error (end). docs/method/bisection.md has
 more.";

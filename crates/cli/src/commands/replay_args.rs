@@ -57,6 +57,11 @@ pub struct ReplayArgs {
 }
 
 impl ReplayArgs {
+    /// Whether it is said how a run is repeated.
+    pub fn is_given(&self) -> bool {
+        self.cold || self.plugin.is_some()
+    }
+
     /// From the cache, with progress or without.
     pub fn quiet(quiet: bool) -> Self {
         Self {

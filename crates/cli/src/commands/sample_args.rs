@@ -19,6 +19,11 @@ pub struct SampleArgs {
 }
 
 impl SampleArgs {
+    /// Whether anything is named.
+    pub fn is_given(&self) -> bool {
+        self.probe.is_some() || self.load.is_some() || self.variant.is_some()
+    }
+
     /// Of those the one with this number, or so many of the worst.
     pub fn wanted(&self, sample: Option<u64>, worst: usize) -> Wanted {
         Wanted {

@@ -15,7 +15,7 @@ use punctual_runner::documents;
 
 use super::catalog;
 use super::measure::MeasureArgs;
-use super::measure::what::WhatArgs;
+use super::measure::what::ProbeArgs;
 use super::places::places;
 use super::replay_args::ReplayArgs;
 use crate::output::say;
@@ -27,12 +27,16 @@ Examples:
   punctual series debian-6.12-rt --since 6.12.90
   punctual series debian-6.12 debian-6.12-rt --report 6.12.html --csv 6.12.csv
   punctual series debian-backports-rt --suite ./mine.toml --seeds 1..5
+  punctual series debian-6.12-rt --probe timer --load stress --since 6.12.90
 
 Each release is fetched, booted and measured with each seed; what the store
 holds of that very measurement is not measured again, so that the same command
 goes on where Ctrl-C or a fault has ended it. A change is told where the runs
 before and behind it are apart by more than chance makes them, over all figures
-of the line; the largest are explained, on both sides.";
+of the line; the largest are explained, on both sides.
+
+Exit status: 0 all was measured; 3 a release or a step is missing, or Ctrl-C has
+ended it; 1 an error; 2 a wrong request.";
 
 /// Lines of kernels, release by release: where they change, and why
 #[derive(Debug, Args)]
@@ -42,8 +46,11 @@ pub struct Series {
     #[arg(required = true, value_name = "LINE")]
     lines: Vec<String>,
     /// What is measured: a suite that `punctual list suites` shows, or a TOML file
-    #[arg(long, value_name = "SUITE", default_value = "series")]
-    suite: String,
+    /// [default: series, where no --probe is named]
+    #[arg(long, value_name = "SUITE")]
+    suite: Option<String>,
+    #[command(flatten)]
+    probes: ProbeArgs,
     /// Leave out releases before this version (6.12.90)
     #[arg(long, value_name = "VERSION")]
     since: Option<String>,
@@ -53,6 +60,9 @@ pub struct Series {
     /// How many changes of each line are explained
     #[arg(long, value_name = "N", default_value_t = 3)]
     explain: usize,
+    /// Do not repeat runs to tell what changed: like --explain 0
+    #[arg(long, conflicts_with = "explain")]
+    no_explain: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -72,7 +82,7 @@ impl Series {
         for file in [&self.report, &self.csv] {
             output::check_file(file.as_deref())?;
         }
-        let what = WhatArgs::of_suite(&self.suite);
+        let what = self.probes.with_or(self.suite.as_deref(), "series");
         self.measure.check()?;
         self.measure.check_unnamed("a series")?;
         let suite = self.measure.suite(&what)?;
@@ -153,7 +163,8 @@ impl Series {
     fn explain(&self, line: &mut Line, runs: &[Run]) -> Result<()> {
         let replay = ReplayArgs::quiet(self.measure.quiet);
         let cancel = interrupt::flag()?;
-        for question in questions(line, self.explain) {
+        let count = if self.no_explain { 0 } else { self.explain };
+        for question in questions(line, count) {
             let Some(why) = replay.why(question.row, &question.asked, runs, cancel) else {
                 break;
             };

@@ -16,7 +16,9 @@ use crate::{ExitStatus, interrupt, output};
 const EXAMPLES: &str = "\
 Examples:
   punctual survey r3
-  punctual survey r3 --top 30 --json > places.json";
+  punctual survey r3 --top 30 --json > places.json
+
+Exit status: 0 told; 3 Ctrl-C has ended it; 1 an error; 2 a wrong request.";
 
 /// List the longest sections of a run with interrupts or preemption off
 #[derive(Debug, Args)]

@@ -25,7 +25,9 @@ Examples:
   punctual tracers --kernel mine --load hackbench --above 80us
   punctual tracers --tracer events --tracer osnoise --seeds 1..5 --json
 
-docs/method/tracers.md has the table, and stories in which a tracer misleads.";
+docs/method/tracers.md has the table, and stories in which a tracer misleads.
+
+Exit status: 0 told; 3 Ctrl-C has ended it; 1 an error; 2 a wrong request.";
 
 /// How many samples of each run are followed for the cost of each stage.
 const FOLLOWED: u64 = 25;

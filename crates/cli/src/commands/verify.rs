@@ -211,7 +211,9 @@ impl Verify {
                 // Ctrl-C came before it was begun.
                 (Ok(_), None) => return None,
             };
-            Some(claim(&one.run, here))
+            let misnamed = machine(&one.run).ok();
+            let misnamed = misnamed.and_then(|ready| ready.misnamed.as_deref());
+            Some(claim(&one.run, here, misnamed))
         });
         Ok(claims.collect())
     }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was not measured: no digest tells of it, and no figure.
 
-use punctual_judge::fate;
+use punctual_judge::{Independent, fate};
 use punctual_model::Run;
 use punctual_model::run::State;
 
+use super::mends::{Mend, without};
 use super::{Row, Standing};
 use crate::matrix::Measurement;
 
@@ -31,19 +32,23 @@ pub fn gaps(run: &Run) -> Vec<Gap> {
     };
     let plan = match run.parsed_plan() {
         Ok(plan) => plan,
+        Err(_) if without(Mend::Unreadable) => return Vec::new(),
         Err(why) => return vec![whole(why)],
     };
     let steps = plan.steps.iter().zip(0..).filter(|(step, _)| !step.skip);
     let gap = |(step, number): (&punctual_model::plan::Step, u32)| {
         let mut unsupported = run.unsupported.iter();
         let unsupported = unsupported.find(|one| one.step == number);
+        if without(Mend::Steps) && !run.recordings.is_empty() {
+            return None;
+        }
         let own = run.recordings.iter().filter(|one| one.key.step == number);
         let mut own = own.map(|one| one.is_hashed() || !one.findings.is_empty());
         let why = match unsupported {
             Some(one) => format!("unsupported: {}", one.reason),
             None if run.state != State::Finished => fate(run),
             None if !own.any(|is_measured| is_measured) => "nothing was measured".to_owned(),
-            None => return None,
+            None => part(run, number)?,
         };
         Some(Gap {
             step: Some(number),
@@ -65,6 +70,34 @@ pub fn gaps(run: &Run) -> Vec<Gap> {
         gaps.push(whole("its plan has no step".to_owned()));
     }
     gaps
+}
+
+/// That a step was ended before it had all its samples.
+fn part(run: &Run, step: u32) -> Option<String> {
+    if without(Mend::Interrupted) {
+        return None;
+    }
+    let mut own = run.recordings.iter().filter(|one| one.key.step == step);
+    let ended = own.find(|one| one.interrupted)?;
+    Some(format!("interrupted after {} samples", ended.count))
+}
+
+/// Why the runs of either side, the baseline's first, are no runs of one measurement.
+pub(super) fn of_counted(counted: &[Independent<'_>; 2]) -> Vec<Gap> {
+    let sides = counted.iter().zip([" (in the baseline)", ""]);
+    let gap = |(one, side): (&Independent<'_>, &str)| {
+        let why = one
+            .gap
+            .as_ref()
+            .filter(|_| !without(Mend::OneMeasurement))?;
+        Some(Gap {
+            step: None,
+            probe: "all steps".to_owned(),
+            load: String::new(),
+            why: format!("{why}{side}"),
+        })
+    };
+    sides.filter_map(gap).collect()
 }
 
 /// The gaps of both sides, those of several runs once.

@@ -13,6 +13,7 @@ use punctual_report::text::counted;
 
 use super::super::StoreArgs;
 use super::super::measure::MeasureArgs;
+use super::super::measure::number_args::{Seeds, parse_seeds};
 use super::super::measure::what::WhatArgs;
 use super::super::replay_args::ReplayArgs;
 use crate::output::say;
@@ -37,11 +38,10 @@ pub struct TrialArgs {
         requires = "measure"
     )]
     load: String,
-    /// With how many seeds each [default: as many as it takes to tell so many options apart, at
-    /// least 5]
-    #[arg(long, value_name = "N", requires = "measure")]
-    #[arg(value_parser = clap::value_parser!(u8).range(1..=100))]
-    seeds: Option<u8>,
+    /// One run of each for each seed: `1..5` (the 5 included), or `1,2,7` [default: as many as it
+    /// takes to tell so many options apart, at least 5]
+    #[arg(long, value_name = "SEEDS", requires = "measure", value_parser = parse_seeds)]
+    seeds: Option<Seeds>,
     /// Do not repeat runs to tell why the worst samples were late
     #[arg(long, requires = "measure")]
     no_explain: bool,
@@ -142,8 +142,12 @@ impl TrialArgs {
             MeasureArgs::of_subjects(kernels, group.boots.clone(), self.quiet, &self.store);
         let suite = measure.suite(&group.what)?;
         let rule = rule_of_each(count);
-        let seeds = self.seeds.map_or(rule.runs().max(FEWEST), usize::from);
-        let plans = measure.plans(&suite, Some(seeds))?;
+        let usual = || (1..=rule.runs().max(FEWEST) as u64).collect();
+        let seeds = self
+            .seeds
+            .as_ref()
+            .map_or_else(usual, |seeds| seeds.0.clone());
+        let plans = measure.plans_of(&suite, &seeds)?;
         let prepared = measure.prepare(&group.what, &suite)?;
         let names: Vec<String> = prepared.names().map(str::to_owned).collect();
         let results = prepared.measure(&plans)?;

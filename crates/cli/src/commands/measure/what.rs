@@ -41,6 +41,12 @@ impl ProbeArgs {
         !self.probe.is_empty() || !self.load.is_empty() || self.cpus.is_some()
     }
 
+    /// With the suite that is named; of none this one, or where probes are named none at all.
+    pub fn with_or(&self, suite: Option<&str>, default: &str) -> WhatArgs {
+        let default = Some(default).filter(|_| self.probe.is_empty());
+        self.with(suite.or(default))
+    }
+
     /// With a suite, or without.
     pub fn with(&self, suite: Option<&str>) -> WhatArgs {
         WhatArgs {
@@ -108,6 +114,11 @@ impl WhatArgs {
     /// The option that says how something is measured where nothing is named, if one does.
     pub fn stray_load(&self) -> bool {
         self.suite.is_none() && self.probe.is_empty() && !self.load.is_empty()
+    }
+
+    /// The suite, where one is named.
+    pub fn suite_named(&self) -> Option<&str> {
+        self.suite.as_deref()
     }
 
     /// The suite, where only one is named.
