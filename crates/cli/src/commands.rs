@@ -640,7 +640,7 @@ mod tests {
             // One that has subcommands says it where they are told.
             let mut own = None;
             all(command, name, &mut |_, help| {
-                own = own.take().or(statuses_of(help))
+                own = own.take().or(statuses_of(help));
             });
             match own {
                 Some(own) => assert_eq!(&own, told, "{name}: its help"),

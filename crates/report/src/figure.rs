@@ -17,6 +17,7 @@ use maud::Markup;
 
 use crate::matrix::{Column, Matrix, Measured, Measurement};
 use crate::text::{cut, list};
+use punctual_model::Nanos;
 use punctual_model::probe::Shape;
 
 pub use against::against;
@@ -213,6 +214,27 @@ fn series<'a>(matrix: &Matrix<'a>, row: &Measurement) -> Vec<Series<'a>> {
     all.filter(|series| !series.found.is_empty()).collect()
 }
 
+/// The least and the largest of some values, and of the limits beside them.
+fn with_limits((least, most): (f64, f64), bounds: &[Nanos]) -> (f64, f64) {
+    let bounds = bounds.iter().filter_map(|bound| axis::drawable(*bound));
+    bounds.fold((least, most), |(least, most), bound| {
+        (least.min(bound), most.max(bound))
+    })
+}
+
+/// What the caption says of limits.
+fn of_limits(bounds: &[Nanos]) -> Option<String> {
+    let told: Vec<String> = bounds.iter().map(ToString::to_string).collect();
+    match told.as_slice() {
+        [] => None,
+        [one] => Some(format!("The dotted line is the limit: {one}.")),
+        several => Some(format!(
+            "The dotted lines are the limits: {}.",
+            list(several)
+        )),
+    }
+}
+
 /// What the caption must say of subjects that are not drawn.
 fn without(matrix: &Matrix<'_>, drawn: &[Series<'_>]) -> Option<String> {
     let columns = matrix.columns.iter().enumerate();
@@ -225,6 +247,8 @@ fn without(matrix: &Matrix<'_>, drawn: &[Series<'_>]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::Limit;
+    use punctual_model::limit::Demand;
     use punctual_model::run::Run;
 
     use super::*;
@@ -246,6 +270,48 @@ mod tests {
         let expected = [&timer[..], &timer, &[Kind::Bars]].concat();
         assert_eq!(kinds(&fixtures::seeds(2)), expected);
         assert!(kinds(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_limit_is_drawn_with_its_value_where_it_is_meant() {
+        let runs = fixtures::seeds(2);
+        let mut matrix = Matrix::new(&runs);
+        let limit = Limit {
+            name: None,
+            probe: "timer".into(),
+            load: Some("stress".into()),
+            variant: None,
+            subject: None,
+            demand: Demand::Never(Nanos::from_micros(900)),
+            confidence: 0.95,
+            runs: None,
+        };
+        let without: Vec<Figure> = groups(&matrix)
+            .into_iter()
+            .flat_map(|one| one.figures)
+            .collect();
+        matrix.limits = vec![limit];
+        let with: Vec<Figure> = groups(&matrix)
+            .into_iter()
+            .flat_map(|one| one.figures)
+            .collect();
+        let limited = [Kind::Distribution, Kind::Seeds, Kind::Histogram];
+        for (without, with) in without.into_iter().zip(with) {
+            let dotted = |one: &Figure| one.svg.clone().into_string().matches("2 4").count();
+            let is_meant = limited.contains(&with.kind) && with.subject.contains("stress");
+            let told = format!("{:?} of {}", with.kind, with.subject);
+            assert_eq!(
+                dotted(&with),
+                dotted(&without) + usize::from(is_meant),
+                "{told}"
+            );
+            let caption = with
+                .caption
+                .contains("The dotted line is the limit: 900 µs.");
+            assert_eq!(caption, is_meant, "{told}");
+            let value = with.svg.into_string().contains(">limit 900 µs<");
+            assert_eq!(value, is_meant && with.kind != Kind::Seeds, "{told}");
+        }
     }
 
     #[test]

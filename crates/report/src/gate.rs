@@ -282,11 +282,11 @@ pub fn gated(
     let counted = [there, here].map(independent);
     missing.extend(gaps::of_counted(&counted));
     let mut notes: Vec<String> = counted.iter().flat_map(|one| one.remarks.clone()).collect();
-    let [own_there, own_here] = counted.map(|one| one.runs);
-    let (there, here) = if without(Mend::Copies) {
-        (there, here)
+    let counted = counted.map(|one| one.runs);
+    let [there, here] = if without(Mend::Copies) {
+        [there, here]
     } else {
-        (own_there.as_slice(), own_here.as_slice())
+        [counted[0].as_slice(), counted[1].as_slice()]
     };
     let is_unchanged = is_unchanged(there, here);
     let mut rows = Vec::new();

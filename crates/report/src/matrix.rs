@@ -2,10 +2,11 @@
 //! Runs side by side: subjects as columns, measurements as rows.
 
 use punctual_judge::fate;
+use punctual_model::limit::{Bound, Demand, Figure};
 use punctual_model::plan::IDLE;
 use punctual_model::probe::{Shape, View};
 use punctual_model::run::State;
-use punctual_model::{Reason, Recording, RecordingKey, Run, Subject, VirtualClock};
+use punctual_model::{Limit, Nanos, Reason, Recording, RecordingKey, Run, Subject, VirtualClock};
 
 use crate::views;
 
@@ -16,6 +17,8 @@ pub struct Matrix<'a> {
     pub columns: Vec<Column<'a>>,
     /// What was measured, or should have been, in order of first appearance.
     pub rows: Vec<Measurement>,
+    /// The limits that its runs are judged by; figures draw them.
+    pub limits: Vec<Limit>,
 }
 
 /// One subject with its runs; several where it ran with several seeds.
@@ -237,7 +240,31 @@ impl<'a> Matrix<'a> {
         Self {
             columns: columns(runs),
             rows: rows_of(&runs.iter().collect::<Vec<_>>()),
+            limits: Vec::new(),
         }
+    }
+
+    /// The times that limits set to samples of a measurement, each once, rising.
+    pub fn bounds(&self, row: &Measurement) -> Vec<Nanos> {
+        let is_of = |limit: &&Limit| {
+            let variant = limit.variant.as_ref();
+            limit.means_step(&row.probe, &row.load)
+                && variant.is_none_or(|own| *own == row.variant || *own == row.label())
+        };
+        let bound = |limit: &Limit| match &limit.demand {
+            Demand::Never(bound) | Demand::Rare { above: bound, .. } => Some(*bound),
+            Demand::Typical(Figure::Worst | Figure::Mean | Figure::Quantile(_), bound)
+                if !row.is_throughput() =>
+            {
+                let (Bound::AtMost(nanos) | Bound::AtLeast(nanos)) = bound;
+                Some(Nanos(*nanos as i64))
+            }
+            _ => None,
+        };
+        let mut bounds: Vec<Nanos> = self.limits.iter().filter(is_of).filter_map(bound).collect();
+        bounds.sort_unstable();
+        bounds.dedup();
+        bounds
     }
 
     /// The same; what was measured under load before what was measured idle.

@@ -11,6 +11,7 @@ mod told;
 pub mod untested;
 
 use maud::{Markup, html};
+use punctual_model::Limit;
 use punctual_model::run::Run;
 use punctual_published::Document;
 
@@ -75,6 +76,13 @@ fn lead(runs: &[Run]) -> Markup {
 /// What verdicts about runs rest on: all that was measured, and where it comes from.
 pub fn beneath(runs: &[Run], documents: &[Document]) -> Vec<Chapter> {
     chapters(runs, &Matrix::loaded_first(runs), documents)
+}
+
+/// The same, with limits drawn in its figures.
+pub fn beneath_limits(runs: &[Run], limits: &[Limit], documents: &[Document]) -> Vec<Chapter> {
+    let mut matrix = Matrix::loaded_first(runs);
+    matrix.limits = limits.to_vec();
+    chapters(runs, &matrix, documents)
 }
 
 fn chapters(runs: &[Run], matrix: &Matrix<'_>, documents: &[Document]) -> Vec<Chapter> {

@@ -7,7 +7,7 @@ use punctual_published::Document;
 
 use super::{Bisect, Step};
 use crate::gate::why_page;
-use crate::page::{beneath, untested};
+use crate::page::{beneath_limits, untested};
 use crate::shell::{self, Chapter, wide};
 
 /// The page about a bisection.
@@ -28,7 +28,7 @@ pub fn bisect_page(bisect: &Bisect, documents: &[Document]) -> String {
         Chapter::new("On the way", steps(bisect)),
         Chapter::new("What was not tested", untested::untested(&runs, None)),
     ];
-    chapters.extend(beneath(&runs, documents));
+    chapters.extend(beneath_limits(&runs, &bisect.limits, documents));
     shell::page(&title, &lead, chapters)
 }
 

@@ -140,6 +140,29 @@ impl Plot {
         (self.x.place(x), self.y.place(y))
     }
 
+    /// Draws limits along x, from `top` down to the axis, each with its value above it.
+    pub fn draw_limits(&self, canvas: &mut Canvas, bounds: &[Nanos], top: i32, with_values: bool) {
+        let bottom = self.y.ends.0;
+        for bound in bounds.iter().copied() {
+            let Some(value) = drawable(bound) else {
+                continue;
+            };
+            let x = self.x.place(value);
+            canvas.line(&[(x, top), (x, bottom)], Ink::Limit, 2.0);
+            if !with_values {
+                continue;
+            }
+            let text = format!("limit {bound}");
+            let half = width(&text) / 2;
+            let anchor = match x {
+                x if x + half > self.x.ends.1 => Anchor::End,
+                x if x - half < self.x.ends.0 => Anchor::Start,
+                _ => Anchor::Middle,
+            };
+            canvas.write(&text, (x, top - 12), anchor);
+        }
+    }
+
     /// Draws faint lines at round values and names them to the left.
     pub fn draw_y(&self, canvas: &mut Canvas, name: impl Fn(f64) -> String) {
         let (left, right) = self.x.ends;

@@ -28,6 +28,8 @@ pub enum Ink {
     Text,
     /// The same, much fainter.
     Faint,
+    /// A limit's: the colour of text, dotted.
+    Limit,
     /// A subject's colour, by the number of its column.
     Column(usize),
 }
@@ -35,7 +37,7 @@ pub enum Ink {
 impl Ink {
     fn colour(self) -> &'static str {
         match self {
-            Self::Text | Self::Faint => "currentColor",
+            Self::Text | Self::Faint | Self::Limit => "currentColor",
             Self::Column(column) => COLOURS[column % COLOURS.len()],
         }
     }
@@ -46,6 +48,7 @@ impl Ink {
 
     fn dashes(self) -> Option<&'static str> {
         match self {
+            Self::Limit => Some("2 4"),
             Self::Column(column) => Some(DASHES[column % DASHES.len()]).filter(|d| !d.is_empty()),
             _ => None,
         }

@@ -5,13 +5,15 @@ use punctual_model::units::Nanos;
 
 use super::axis::{Axis, Plot, drawable, extent, time_name};
 use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT};
-use super::{Figure, Key, Kind, Series, is_drawn, series, without};
+use super::{Figure, Key, Kind, Series, is_drawn, of_limits, series, with_limits, without};
 use crate::matrix::{Matrix, Measured, Measurement};
 use crate::stats::Stats;
 use crate::text::thousands;
 use punctual_model::probe::Shape;
 
 const HEIGHT: i32 = 320;
+/// Where all samples lie.
+const TOP: i32 = 26;
 /// Values so many times smaller than the largest lie on the left edge.
 const REACH: f64 = 20_000.0;
 
@@ -38,13 +40,16 @@ pub fn distribution(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     let places = tails.iter().flat_map(|tail| &tail.values);
     let most = tails.iter().map(Tail::count).max()?;
     let (least, highest) = extent(places.filter_map(|(value, _)| drawable(*value)))?;
+    let bounds = matrix.bounds(row);
+    let (least, highest) = with_limits((least.max(highest / REACH), highest), &bounds);
     let plot = Plot {
-        x: Axis::logarithmic(least.max(highest / REACH), highest, (LEFT, RIGHT)),
-        y: Axis::logarithmic(1.0 / most as f64, 1.0, (HEIGHT - 50, 26)),
+        x: Axis::logarithmic(least, highest, (LEFT, RIGHT)),
+        y: Axis::logarithmic(1.0 / most as f64, 1.0, (HEIGHT - 50, TOP)),
     };
     let mut canvas = Canvas::new(HEIGHT);
     let what = if signed { "distance" } else { "latency" };
     draw(&mut canvas, &plot, &all, &tails, what);
+    plot.draw_limits(&mut canvas, &bounds, TOP, true);
     let mut caption = vec![if signed {
         "Which share of the intervals was at least so far from the nominal one, to either side. \
          A sign marks the farthest."
@@ -52,6 +57,7 @@ pub fn distribution(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     } else {
         "Which share of the samples took at least so long. A sign marks the worst.".to_owned()
     }];
+    caption.extend(of_limits(&bounds));
     let outside: u64 = tails.iter().map(Tail::outside).sum();
     if outside > 0 {
         let outside = thousands(outside);

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 
 use super::axis::{Axis, Plot, count_name, drawable, time_name};
 use super::canvas::{Anchor, Canvas, Ink, LEFT, RIGHT};
-use super::{Figure, Key, Kind, Series, is_drawn, series, without};
+use super::{Figure, Key, Kind, Series, is_drawn, of_limits, series, with_limits, without};
 use crate::matrix::{Matrix, Measurement};
 use crate::text::thousands;
 
 const HEIGHT: i32 = 300;
+/// Where the highest count lies.
+const TOP: i32 = 26;
 /// Steps per factor of ten; fine enough to see modes, wide enough to have samples.
 const STEPS: f64 = 24.0;
 /// The lower edge: below one sample.
@@ -31,21 +33,25 @@ pub fn histogram(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     let numbers = || steps().map(|(step, _)| *step);
     let (first, end) = (numbers().min()?, numbers().max()? + 1);
     let most = steps().map(|(_, count)| *count).max()?;
+    let bounds = matrix.bounds(row);
+    let (least, highest) = with_limits((edge(first), edge(end)), &bounds);
     let plot = Plot {
-        x: Axis::logarithmic(edge(first), edge(end), (LEFT, RIGHT)),
-        y: Axis::logarithmic(FLOOR, most as f64, (HEIGHT - 50, 26)),
+        x: Axis::logarithmic(least, highest, (LEFT, RIGHT)),
+        y: Axis::logarithmic(FLOOR, most as f64, (HEIGHT - 50, TOP)),
     };
     let mut canvas = Canvas::new(HEIGHT);
     canvas.write("samples", (LEFT - 8, 9), Anchor::End);
     plot.draw_y(&mut canvas, count_name);
     plot.draw_x(&mut canvas, time_name);
     plot.title_x(&mut canvas, "latency");
+    plot.draw_limits(&mut canvas, &bounds, TOP, true);
     for (series, counts) in series.iter().zip(&counts) {
         for outline in outlines(&plot, counts) {
             canvas.line(&outline, Ink::Column(series.column), 2.0);
         }
     }
     let mut caption = vec!["Steps without samples are left out.".to_owned()];
+    caption.extend(of_limits(&bounds));
     let mut keys = Vec::new();
     for (series, counts) in series.iter().zip(&counts) {
         let (name, outside) = (&series.name, thousands(counts.outside));

@@ -3,7 +3,7 @@
 
 use super::axis::{Axis, Plot, drawable, extent, time_name};
 use super::canvas::{Anchor, Canvas, Ink, WIDTH};
-use super::{Figure, Kind, Series, series, without};
+use super::{Figure, Kind, Series, of_limits, series, with_limits, without};
 use crate::matrix::{Matrix, Measurement};
 use crate::stats::Stats;
 use crate::text::span;
@@ -23,7 +23,9 @@ pub fn seeds(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
         return None;
     }
     let all = stats.iter().flat_map(|stats| &stats.worst_by_seed);
-    let (low, high) = extent(all.filter_map(|(_, worst)| drawable(*worst)))?;
+    let bounds = matrix.bounds(row);
+    let extent = extent(all.filter_map(|(_, worst)| drawable(*worst)))?;
+    let (low, high) = with_limits(extent, &bounds);
     let bottom = TOP + series.len() as i32 * ROW;
     let plot = Plot {
         x: Axis::logarithmic(low, high, (NAMES, WIDTH - FIGURES)),
@@ -31,7 +33,9 @@ pub fn seeds(matrix: &Matrix<'_>, row: &Measurement) -> Option<Figure> {
     };
     let mut canvas = Canvas::new(bottom + 28);
     draw(&mut canvas, &plot, &series, &stats);
+    plot.draw_limits(&mut canvas, &bounds, TOP, false);
     let mut caption = vec!["The worst sample of each seed: one stroke for each.".to_owned()];
+    caption.extend(of_limits(&bounds));
     caption.extend(without(matrix, &series));
     Some(Figure::new(Kind::Seeds, row, Vec::new(), &caption, canvas))
 }

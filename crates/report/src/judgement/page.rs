@@ -3,11 +3,11 @@
 
 use maud::{Markup, html};
 use punctual_judge::{Answer, Fitness, Judgement};
-use punctual_model::Run;
+use punctual_model::{Limit, Run};
 use punctual_published::Document;
 
 use super::{Stories, about, in_all, sentences, title};
-use crate::page::{beneath, untested};
+use crate::page::{beneath_limits, untested};
 use crate::scope;
 use crate::shell::{self, Chapter, wide};
 
@@ -32,7 +32,13 @@ pub fn judgement_page(
             untested::untested(runs, Some(judgement)),
         ),
     ];
-    chapters.extend(beneath(runs, documents));
+    let mut limits: Vec<Limit> = Vec::new();
+    for answer in &judgement.answers {
+        if !limits.contains(&answer.limit) {
+            limits.push(answer.limit.clone());
+        }
+    }
+    chapters.extend(beneath_limits(runs, &limits, documents));
     shell::page(&title, &lead, chapters)
 }
 
