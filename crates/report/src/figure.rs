@@ -297,7 +297,13 @@ mod tests {
             .collect();
         let limited = [Kind::Distribution, Kind::Seeds, Kind::Histogram];
         for (without, with) in without.into_iter().zip(with) {
-            let dotted = |one: &Figure| one.svg.clone().into_string().matches("2 4").count();
+            let dotted = |one: &Figure| {
+                one.svg
+                    .clone()
+                    .into_string()
+                    .matches("stroke-dasharray=\"2 4\"")
+                    .count()
+            };
             let is_meant = limited.contains(&with.kind) && with.subject.contains("stress");
             let told = format!("{:?} of {}", with.kind, with.subject);
             assert_eq!(
