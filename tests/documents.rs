@@ -32,7 +32,7 @@ fn page(probe: &str) -> String {
 /// The least that a probe must be told.
 fn required(probe: &str) -> Table {
     match probe {
-        "program" => Table::from_iter([("run".into(), Value::Array(vec!["true".into()]))]),
+        "app" | "program" => Table::from_iter([("run".into(), Value::Array(vec!["true".into()]))]),
         _ => Table::new(),
     }
 }

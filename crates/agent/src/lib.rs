@@ -15,6 +15,7 @@ pub mod board;
 pub mod bursts;
 pub mod busy;
 pub mod cpus;
+pub mod cycles;
 pub mod disk;
 pub mod dma_latency;
 pub mod event_log;

@@ -7,6 +7,7 @@
 //! this is in a measuring loop.
 
 mod instance;
+pub mod threads;
 pub mod tracefs;
 mod watch;
 

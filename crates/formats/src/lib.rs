@@ -26,6 +26,7 @@ pub mod realfeel;
 pub mod rtla_analysis;
 pub mod rtla_timerlat;
 pub mod sendme;
+pub mod trace_page;
 pub mod xenomai_latency;
 
 /// A text that is not of the form that was expected.

@@ -15,11 +15,11 @@ use punctual_model::cpus::placed;
 use punctual_model::network::Card;
 use punctual_model::plan::{IDLE, Step};
 use punctual_model::suite::{Suite, SuiteError};
-use toml::Table;
+use toml::{Table, Value};
 
 use crate::data_files::{self, wrong};
 use crate::loads::{self, Loads};
-use crate::{Error, limits, mistakes};
+use crate::{Error, limits, mistakes, systems};
 
 static SUITES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../suites");
 
@@ -85,6 +85,64 @@ pub fn of_probes(probes: &[String], loads: &[String], params: &Table) -> Result<
         limits: Vec::new(),
     };
     under(suite, loads)
+}
+
+/// A command whose program is found from any directory.
+///
+/// # Errors
+/// Where its path cannot be told.
+pub fn from_any_directory(command: &str) -> Result<String, Error> {
+    let (program, rest) = command.split_once(' ').unwrap_or((command, ""));
+    if !data_files::is_path(program) {
+        return Ok(command.to_owned());
+    }
+    let path = std::path::absolute(program).map_err(Error::at(Path::new(program)))?;
+    Ok(format!("{} {rest}", path.display()).trim_end().to_owned())
+}
+
+/// The probe `app` on a program of this machine, given with its arguments as a shell takes them,
+/// and further files of this machine. A guest gets the program with its libraries, and finds it
+/// by its name; on this machine it is where it is.
+///
+/// # Errors
+/// Where the words are none, or the program is not there.
+pub fn of_program(
+    command: &str,
+    files: &[String],
+    loads: &[String],
+    params: &Table,
+    in_guest: bool,
+) -> Result<Suite, Error> {
+    let wrong = |what: String| Error::Request(format!("--program: {what}"));
+    let words = shlex::split(command).filter(|words| !words.is_empty());
+    let mut words = words.ok_or_else(|| {
+        wrong(format!(
+            "expected a program and its arguments, as a shell takes them, found \"{command}\""
+        ))
+    })?;
+    let program = words[0].clone();
+    let mut programs = Vec::new();
+    if in_guest {
+        let found = systems::find_program(&program)?.ok_or_else(|| {
+            wrong(format!(
+                "expected a program of this machine, found no {program}"
+            ))
+        })?;
+        let path = std::path::absolute(&found).map_err(Error::at(&found))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        words[0] = name.into_owned();
+        programs.push(path.to_string_lossy().into_owned());
+    } else if data_files::is_path(&program) {
+        let path = std::path::absolute(&program).map_err(Error::at(Path::new(&program)))?;
+        words[0] = path.to_string_lossy().into_owned();
+    }
+    let run: Vec<Value> = words.into_iter().map(Value::from).collect();
+    let mut params = params.clone();
+    params.insert("run".into(), Value::Array(run));
+    let mut suite = of_probes(&["app".into()], loads, &params)?;
+    suite.programs = programs;
+    suite.files = files.to_vec();
+    Ok(suite)
 }
 
 /// Punctual's own kernel modules that a step needs.

@@ -459,7 +459,8 @@ fn find_programs(
     Ok(found)
 }
 
-fn find_program(name: &str) -> Result<Option<PathBuf>, Error> {
+/// A program by name, path or pattern of paths; a name is looked up along the PATH.
+pub(crate) fn find_program(name: &str) -> Result<Option<PathBuf>, Error> {
     if name.contains('*') {
         return Ok(find(name)?.pop());
     }

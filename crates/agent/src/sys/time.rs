@@ -18,6 +18,11 @@ pub fn now() -> Nanos {
     nanos(time)
 }
 
+/// `CLOCK_REALTIME`, now: since 1970.
+pub fn real() -> io::Result<Nanos> {
+    read(libc::CLOCK_REALTIME)
+}
+
 /// The CPU time of a process, all of its threads together, without its children's; an error
 /// where it is gone.
 pub fn of_process(pid: libc::pid_t) -> io::Result<Nanos> {

@@ -58,7 +58,7 @@ pub struct Instance {
 
 /// An instance's directory, which goes with this.
 #[derive(Debug)]
-struct Directory {
+pub struct Directory {
     path: PathBuf,
     /// `osnoise/options`, where its threads were switched off for this.
     threads: Option<PathBuf>,
@@ -69,18 +69,14 @@ impl Instance {
     /// one, is woken or gets the CPU.
     pub fn start(tracer: Tracer, priority: u8) -> Result<Self, Reason> {
         let tracefs = Tracefs::reach()?;
-        remove_left_behind();
         check(&tracefs, tracer)?;
         let name = if tracer == Tracer::Osnoise {
             NAME_WITHOUT_THREADS
         } else {
             NAME
         };
-        let path = tracefs.path("instances").join(name);
-        let made = fs::create_dir(&path);
-        made.map_err(|error| tracefs::refused("an instance of the kernel's tracer", &error))?;
-        let threads = None;
-        Self::begin(tracer, priority, tracefs, Directory { path, threads })
+        let directory = Directory::named(name, &tracefs)?;
+        Self::begin(tracer, priority, tracefs, directory)
     }
 
     fn begin(
@@ -187,6 +183,27 @@ impl Instance {
             longest,
             ..Trace::default()
         })
+    }
+}
+
+impl Directory {
+    /// Makes one in which nothing is noted yet.
+    pub fn make(tracefs: &Tracefs) -> Result<Self, Reason> {
+        Self::named(NAME, tracefs)
+    }
+
+    fn named(name: &str, tracefs: &Tracefs) -> Result<Self, Reason> {
+        remove_left_behind();
+        let path = tracefs.path("instances").join(name);
+        let made = fs::create_dir(&path);
+        made.map_err(|error| tracefs::refused("an instance of the kernel's tracer", &error))?;
+        let threads = None;
+        Ok(Self { path, threads })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 }
 

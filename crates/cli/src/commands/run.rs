@@ -24,6 +24,7 @@ Examples:
   punctual run ./mine.toml --kernel mine --json > mine.json
   punctual run --probe timer --load stress -p samples=10000 --subject rt
   punctual run demo --load ./mine.toml
+  punctual run --program './loop --rate 1000' --load stress --subject rt
   sudo punctual run demo --bench host --cpus 2,3
   punctual run demo --bench ssh:root@board
   punctual run --probe timer --duration 12h --bench ssh:board:/data --resume

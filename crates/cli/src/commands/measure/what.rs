@@ -55,13 +55,17 @@ impl ProbeArgs {
             load: self.load.clone(),
             params: self.params.clone(),
             cpus: self.cpus.clone(),
+            ..WhatArgs::default()
         }
     }
 }
 
 /// What is measured.
 #[derive(Clone, Debug, Default, Args)]
-#[command(group(ArgGroup::new("what").args(["suite", "probe"]).multiple(true)))]
+#[command(
+    group(ArgGroup::new("what").args(["suite", "probe", "program"]).multiple(true)),
+    group(ArgGroup::new("measured").args(["probe", "program"]).multiple(true)),
+)]
 pub struct WhatArgs {
     /// The suite: a name that `punctual list suites` shows, or a TOML file
     suite: Option<String>,
@@ -74,8 +78,17 @@ pub struct WhatArgs {
     /// behind it says on which CPUs (may be repeated)
     #[arg(long, value_name = "LOAD")]
     load: Vec<String>,
-    /// Set a parameter of the probes named by --probe, as in a suite: samples=500
-    #[arg(short, long = "param", value_name = "KEY=VALUE", requires = "probe", value_parser = parse_param)]
+    /// Measure the cycles of this program of yours, given with its arguments: how late each
+    /// began, how long it took. A guest gets it with its libraries
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["suite", "probe"])]
+    program: Option<String>,
+    /// With --program: give guests this file too, at the same path; `*` stands for any part of
+    /// a name (may be repeated)
+    #[arg(long, value_name = "FILE", requires = "program")]
+    file: Vec<String>,
+    /// Set a parameter of the probes named by --probe, or of --program, as in a suite:
+    /// samples=500, duration_ms=5000
+    #[arg(short, long = "param", value_name = "KEY=VALUE", requires = "measured", value_parser = parse_param)]
     params: Vec<(String, Value)>,
     /// How many CPUs a guest has, 1 to 8; with --bench host, on which is measured: 1, 0-3 or
     /// 0,2
@@ -94,7 +107,10 @@ impl WhatArgs {
 
     /// Whether anything is named.
     pub fn is_given(&self) -> bool {
-        self.suite.is_some() || !self.probe.is_empty() || !self.load.is_empty()
+        self.suite.is_some()
+            || self.program.is_some()
+            || !self.probe.is_empty()
+            || !self.load.is_empty()
     }
 
     /// The same on as many CPUs as `other` asks for, where it asks.
@@ -113,7 +129,10 @@ impl WhatArgs {
 
     /// The option that says how something is measured where nothing is named, if one does.
     pub fn stray_load(&self) -> bool {
-        self.suite.is_none() && self.probe.is_empty() && !self.load.is_empty()
+        self.suite.is_none()
+            && self.program.is_none()
+            && self.probe.is_empty()
+            && !self.load.is_empty()
     }
 
     /// The suite, where one is named.
@@ -154,7 +173,7 @@ impl WhatArgs {
 
     /// The suite that is asked for, on the CPUs of this machine that are named.
     pub fn suite_on_host(&self) -> Result<Suite> {
-        self.on_host(self.suite()?)
+        self.on_host(self.suite(false)?)
     }
 
     /// A suite on the CPUs of this machine that are named.
@@ -167,7 +186,7 @@ impl WhatArgs {
 
     /// The suite that is asked for, with as many CPUs for its guests.
     pub fn suite_on_guest(&self) -> Result<Suite> {
-        self.on_guest(self.suite()?)
+        self.on_guest(self.suite(true)?)
     }
 
     /// A suite with as many CPUs for its guests as are asked for.
@@ -183,17 +202,23 @@ impl WhatArgs {
         Ok(suite)
     }
 
-    fn suite(&self) -> Result<Suite> {
+    fn suite(&self, in_guest: bool) -> Result<Suite> {
         let params: Table = self.params.iter().cloned().collect();
+        if let Some(command) = &self.program {
+            let (files, loads) = (&self.file, &self.load);
+            return Ok(suites::of_program(
+                command, files, loads, &params, in_guest,
+            )?);
+        }
         match &self.suite {
             None if self.stray_load() => {
-                let wrong = "--load says under which load, not what is measured: expected a suite \
-                             or --probe beside it";
+                let wrong = "--load says under which load, not what is measured: expected a suite, \
+                             --probe or --program beside it";
                 Err(UsageError(wrong.into()).into())
             }
             None if self.probe.is_empty() => {
-                let wrong = "expected a suite, or --probe: `punctual list suites` and `punctual \
-                             list probes` show what there is";
+                let wrong = "expected a suite, --probe or --program: `punctual list suites` and \
+                             `punctual list probes` show what there is";
                 Err(UsageError(wrong.into()).into())
             }
             None => Ok(suites::of_probes(&self.probe, &self.load, &params)?),
@@ -215,6 +240,12 @@ impl WhatArgs {
         }
         for probe in &self.probe {
             words.extend(["--probe".into(), probe.clone()]);
+        }
+        if let Some(program) = &self.program {
+            words.extend(["--program".into(), suites::from_any_directory(program)?]);
+        }
+        for file in &self.file {
+            words.extend(["--file".into(), name_or_path(file)?]);
         }
         for load in &self.load {
             words.extend(["--load".into(), name_or_path(load)?]);
