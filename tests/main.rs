@@ -3,6 +3,7 @@
 //! those of one.
 
 mod ablation;
+mod app;
 mod arm64;
 mod arrivals;
 mod audit;
