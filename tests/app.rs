@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A program as the subject: its cycles are those that it sees of itself.
 
+use std::ops::Range;
 use std::process::Command;
 
+use punctual_tests::originals::theirs;
 use punctual_tests::{Scratch, assert_has, markdown};
 use serde_json::Value;
 
-const PERIOD: i64 = 1_000_000;
+/// The cycles of `tests/app/loop.c` that are known to be odd.
 const LONG_ONE: usize = 60;
 const LOCKED_ONE: usize = 120;
-/// From the switch to a thread to its own first reading of the clock, and from its last one to
-/// the switch away, at most: a part of two system calls.
-const EDGE: i64 = 5_000;
+/// The path from the switch to a thread to its own first reading of the clock, and from its last
+/// one to the switch away, in virtual time: the end of a system call, and a whole one until it
+/// sleeps.
+const TO_ITS_CLOCK: Range<i64> = 1_000..2_500;
+const TO_ITS_SLEEP: Range<i64> = 2_500..6_500;
 
 /// `tests/app/loop.c`, compiled.
 fn control_loop(scratch: &Scratch) -> String {
     let program = scratch.path("loop").display().to_string();
     let source = markdown::root().join("tests/app/loop.c");
     let mut compiler = Command::new("cc");
-    compiler.args(["-O1", "-pthread", "-o", &program]).arg(source);
+    compiler
+        .args(["-O1", "-pthread", "-o", &program])
+        .arg(source);
     assert!(compiler.status().expect("a compiler").success());
     program
 }
@@ -47,33 +53,102 @@ fn printed(run: &Value) -> Vec<[i64; 3]> {
 fn the_cycles_of_a_loop_are_those_that_it_sees_of_itself() {
     let scratch = Scratch::new();
     let program = control_loop(&scratch);
-    let measure = |work: &str, options: &[&str]| {
+    let measure = |work: u32| {
         let command = format!("{program} {work}");
-        let words = ["--program", &command, "--subject", "rt", "-p", "period_us=1000"];
-        scratch.measure(&[&words[..], options].concat()).remove(0)
+        let words = ["--program", &command, "--subject", "rt"];
+        let run = scratch.measure(&[&words[..], &["-p", "period_us=1000"]].concat());
+        run[0].clone()
     };
-    let run = measure("2500000", &["-p", "threads=['loop']"]);
+    let run = measure(2_500_000);
     let told = printed(&run);
     let [lateness, execution, response] =
         ["loop lateness", "loop execution", "loop response"].map(|name| samples(&run, name));
-    // The loop has no wait for the two periods that begin while it works, nor for the third,
-    // whose begin is past when it asks for it: its timer expires at once.
-    assert_eq!(told.len(), 200);
-    let own: Vec<&[i64; 3]> = told
-        .iter()
-        .enumerate()
-        .filter(|(number, _)| !(LONG_ONE + 1..=LONG_ONE + 2).contains(number))
-        .map(|(_, cycle)| cycle)
-        .collect();
-    assert_eq!(lateness.len(), own.len(), "{lateness:?}");
-    for (number, [due, begin, end]) in own.iter().enumerate() {
-        let late = (begin - due) - lateness[number];
-        assert!((0..EDGE).contains(&late), "cycle {number}: {late}");
+    assert_eq!([told.len(), lateness.len(), response.len()], [200; 3]);
+    for (number, [due, begin, end]) in told.iter().enumerate() {
+        let later = begin - due - lateness[number];
+        assert!(TO_ITS_CLOCK.contains(&later), "cycle {number}: {later}");
         let longer = response[number] - (end - due);
-        if number != LONG_ONE {
-            assert!((0..EDGE).contains(&longer), "cycle {number}: {longer}");
+        assert!(TO_ITS_SLEEP.contains(&longer), "cycle {number}: {longer}");
+        let usual = 3_000..15_000;
+        match number {
+            LONG_ONE => assert!((2_500_000..2_515_000).contains(&execution[number])),
+            // It sleeps until the other thread has gone on for 200 us.
+            LOCKED_ONE => {
+                assert!(usual.contains(&execution[number]));
+                assert!((200_000..230_000).contains(&response[number]));
+            }
+            // Those that were due while it worked begin late, and take no longer for it.
+            _ => assert!(usual.contains(&execution[number]), "{}", execution[number]),
         }
-        assert!(execution[number] <= response[number]);
     }
-    let _ = PERIOD;
+    assert!((1_500_000..1_530_000).contains(&lateness[LONG_ONE + 1]));
+    assert!((500_000..530_000).contains(&lateness[LONG_ONE + 2]));
+    let all = run["recordings"].as_array().expect("recordings").iter();
+    let of = |name| all.clone().find(|one| one["variant"] == name).expect("it");
+    let response = of("loop response");
+    // Two periods begin within the long one, and one within the next.
+    assert_eq!(response["missed"], 3);
+    assert_eq!(of("loop lateness")["missed"], Value::Null);
+    let finding = |name: &str| &response["findings"][name];
+    assert_eq!(finding("slept_within")["count"], 1);
+    assert_eq!(finding("period")["nanos"], 1_000_000);
+    assert_eq!(finding("exit")["text"], "status 7");
+
+    // The same program is the same to the last sample; one that works for longer is another.
+    assert_eq!(measure(2_500_000)["digest"], run["digest"]);
+    assert_ne!(measure(2_500_200)["digest"], run["digest"]);
+}
+
+#[test]
+fn cyclictest_as_the_program_prints_the_lateness_that_is_measured() {
+    let Some(theirs) = theirs("cyclictest") else {
+        return;
+    };
+    let scratch = Scratch::new();
+    let command = format!("{} -v -q -N -m -p 90 -i 1000 -l 100", theirs.display());
+    let words = ["--program", &command, "--load", "stress", "--subject", "rt"];
+    let run = scratch.measure(&words).remove(0);
+    let lateness = samples(&run, "cyclictest lateness");
+    let output = run["recordings"][0]["output"].as_str().expect("output");
+    let value = |line: &str| -> Option<i64> { line.rsplit(':').next()?.trim().parse().ok() };
+    let own = output.lines().filter(|line| line.matches(':').count() == 2);
+    let own: Vec<i64> = own.filter_map(value).collect();
+    assert!(own.len() >= 99, "{output}");
+    for (number, (own, measured)) in own.iter().zip(&lateness).enumerate() {
+        let later = own - measured;
+        assert!(
+            TO_ITS_CLOCK.contains(&later),
+            "cycle {number}: {own}, {measured}"
+        );
+    }
+}
+
+#[test]
+fn a_program_without_cycles_is_told_with_why() {
+    let scratch = Scratch::new();
+    let unsupported = |command: &str, parts: &[&str]| {
+        let words = [
+            "run",
+            "--quiet",
+            "--json",
+            "--subject",
+            "rt",
+            "--program",
+            command,
+        ];
+        let ended = scratch.run(&words);
+        assert_eq!(ended.status, Some(3), "{command}: {}", ended.stderr);
+        let run: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+        let why = &run["runs"][0]["unsupported"][0]["reason"];
+        assert_has(why.as_str().expect("a reason"), parts);
+    };
+    unsupported(
+        "sh -c 'echo here; kill -9 $$'",
+        &["no cycle", "signal: 9", "here"],
+    );
+    unsupported("sh -c 'while :; do :; done'", &["no cycle", "asked to end"]);
+    unsupported("true", &["no cycle", "status 0"]);
+    let missing = scratch.run(&["run", "--program", "./no-such-loop"]);
+    assert_eq!(missing.status, Some(2), "{}", missing.stderr);
+    assert_has(&missing.stderr, &["no-such-loop"]);
 }

@@ -59,7 +59,8 @@ pub struct FindingView {
     pub label: &'static str,
     /// How its value is written.
     pub form: Form,
-    /// The only variant that shows it, where all have the same; empty for each its own.
+    /// The only variant that shows it, where all have the same, by its name or the last words of
+    /// it; empty for each its own.
     pub variant: &'static str,
 }
 
@@ -158,7 +159,11 @@ impl View {
     /// The findings that a variant shows.
     pub fn findings(&self, variant: &str) -> impl Iterator<Item = &'static FindingView> {
         let variant = variant.to_owned();
-        let shown = move |finding: &&FindingView| ["", variant.as_str()].contains(&finding.variant);
+        let shown = move |finding: &&FindingView| {
+            let before = variant.strip_suffix(finding.variant);
+            finding.variant.is_empty()
+                || before.is_some_and(|before| before.is_empty() || before.ends_with(' '))
+        };
         self.findings.iter().filter(shown)
     }
 }

@@ -11,7 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use punctual_model::probe::{FindingView, Form, ProbeInfo, Shape, View};
-use punctual_model::{Finding, Nanos, Reason, Recorder, Recording, RecordingKey};
+use punctual_model::recording::MISSED;
+use punctual_model::{Fact, Finding, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::program::{MEASURED, not_started};
@@ -38,9 +39,9 @@ pub const INFO: ProbeInfo = ProbeInfo {
         shape: Shape::Latency,
         spoken: "",
         findings: &[
-            FindingView::new("period", "period", Form::Plain),
-            FindingView::new("slept_within", "slept within", Form::Plain),
-            FindingView::new("exit", "exit", Form::Plain),
+            FindingView::new("period", "period", Form::Plain).only_of("response"),
+            FindingView::new("slept_within", "slept within", Form::Plain).only_of("response"),
+            FindingView::new("exit", "exit", Form::Plain).only_of("response"),
         ],
     },
     scope: Err("is found by the kernel's events, which set no window for the scope"),
@@ -107,7 +108,7 @@ impl App {
         let has_some = |thread: &&&Thread| thread.cycles.len() > self.warmup as usize;
         let mut recordings = Vec::new();
         for thread in chosen.iter().filter(has_some) {
-            recordings.extend(self.of_thread(thread));
+            recordings.extend(self.of_thread(thread, &ran.end));
         }
         let Some(first) = recordings.first_mut() else {
             return Err(self.without_cycles(threads, ran));
@@ -147,7 +148,7 @@ impl App {
         .into()
     }
 
-    fn of_thread(&self, thread: &Thread) -> [Recording; 3] {
+    fn of_thread(&self, thread: &Thread, end: &str) -> [Recording; 3] {
         let (warmup, counted) = thread.cycles.split_at(self.warmup as usize);
         let first = counted.first().map_or(Nanos::ZERO, |cycle| cycle.due);
         let period = Nanos::from_micros(self.period_us as i64);
@@ -168,11 +169,17 @@ impl App {
             let variant = format!("{} {part}", thread.name);
             let mut recording = recorder.finish(RecordingKey::of_variant(variant));
             recording.warmup = warmup.len() as u64;
+            if part != "response" || period == Nanos::ZERO {
+                let unknown = "the response misses periods, of the length period_us".into();
+                let unknown = Fact::Unknown { unknown };
+                recording.settings.insert(MISSED.into(), unknown);
+            }
             if part == "response" {
                 let blocks: u64 = counted.iter().map(|cycle| u64::from(cycle.blocks)).sum();
                 let found = [
                     ("period", period_of(counted).map(Finding::Nanos)),
                     ("slept_within", Some(Finding::Count(blocks))),
+                    ("exit", Some(Finding::Text(end.to_owned()))),
                 ];
                 let found = found
                     .into_iter()
@@ -377,12 +384,14 @@ mod tests {
         };
         assert_eq!((lateness.count, lateness.max()), (3, Some(Nanos(1))));
         assert_eq!(execution.max(), Some(Nanos(2_000)));
-        assert_eq!((response.max(), response.missed), (Some(Nanos(2_001)), 2));
+        assert_eq!(response.max(), Some(Nanos(2_001)));
+        assert_eq!(response.missed_periods(), Some(2));
+        assert_eq!(lateness.missed_periods(), None);
         assert_eq!(response.warmup, 1);
         assert_eq!(response.findings["slept_within"], Finding::Count(3));
         assert_eq!(response.findings["period"], Finding::Nanos(Nanos(3_000)));
         assert_eq!(lateness.output.as_deref(), Some("hello\nbye\n"));
-        assert_eq!(lateness.findings["exit"], Finding::Text("status 0".into()));
+        assert_eq!(response.findings["exit"], Finding::Text("status 0".into()));
     }
 
     #[test]
