@@ -52,7 +52,7 @@ int main(int argc, char **argv)
 	long long work = argc > 1 ? atoll(argv[1]) : 0, first;
 	pthread_t other;
 	mlockall(MCL_CURRENT | MCL_FUTURE);
-	first = now() + 5000000;
+	first = now() + 50000000;
 	if (pthread_create(&other, NULL, holder, &first))
 		return 4;
 	be_real_time(80);

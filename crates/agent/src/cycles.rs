@@ -46,6 +46,11 @@ pub enum What {
         /// When it expires, by the clock of `at`.
         due: Nanos,
     },
+    /// It started a thread or a process.
+    Forked {
+        /// The new one.
+        child: Pid,
+    },
     /// It took a timer back.
     TookBack {
         /// The timer's address.
@@ -94,7 +99,7 @@ impl Cycle {
 /// A thread and its cycles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
-    /// Its last name; of several of one name the later ones have a number behind it.
+    /// Its last name.
     pub name: String,
     /// Whether it was of real time when it last had the CPU.
     pub is_real_time: bool,
@@ -110,18 +115,7 @@ pub fn of(events: &[Event]) -> Vec<Thread> {
         let state = states.entry(event.thread).or_default();
         state.take(event.at, &event.what);
     }
-    let mut named: BTreeMap<String, u32> = BTreeMap::new();
-    let threads = states.into_values().filter_map(State::finish);
-    let distinct = threads.map(|thread| {
-        let number = named.entry(thread.name.clone()).or_default();
-        *number += 1;
-        let name = match number {
-            1 => thread.name,
-            number => format!("{} {number}", thread.name),
-        };
-        Thread { name, ..thread }
-    });
-    distinct.collect()
+    states.into_values().filter_map(State::finish).collect()
 }
 
 /// A thread while events are read.
@@ -182,6 +176,7 @@ impl State {
                     self.woken = None;
                 }
             }
+            What::Forked { .. } => {}
             What::Waking => {
                 self.woken.get_or_insert(at);
             }
@@ -416,20 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_of_one_name_are_told_apart() {
-        let of_thread = |thread| {
-            let events = [
-                gets_cpu(0),
-                out(1, Out::Sleeps),
-                gets_cpu(2),
-                out(3, Out::Sleeps),
-                gets_cpu(4),
-            ];
-            events.map(|event| Event { thread, ..event })
-        };
-        let threads = of(&[of_thread(7), of_thread(8)].concat());
-        let names: Vec<&str> = threads.iter().map(|thread| thread.name.as_str()).collect();
-        assert_eq!(names, ["loop", "loop 2"]);
-        assert_eq!(of(&[gets_cpu(0)]), []);
+    fn a_thread_that_never_waits_has_no_cycles() {
+        assert_eq!(of(&[gets_cpu(0), out(9, Out::Preempted)]), []);
     }
 }

@@ -4,6 +4,7 @@
 //! The kernel's events say when its threads wait, are woken, and get the CPU. They are noted in
 //! the kernel's ring and read when the program has ended.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::process::ChildStdout;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -104,11 +105,17 @@ impl App {
 
     /// The three recordings of each thread that counts.
     fn recordings(&self, threads: &[Thread], ran: &Ran) -> Result<Vec<Recording>, Reason> {
-        let chosen: Vec<&Thread> = self.chosen(threads);
         let has_some = |thread: &&&Thread| thread.cycles.len() > self.warmup as usize;
         let mut recordings = Vec::new();
-        for thread in chosen.iter().filter(has_some) {
-            recordings.extend(self.of_thread(thread, &ran.end));
+        let mut of_name: BTreeMap<&str, u32> = BTreeMap::new();
+        for thread in self.chosen(threads).iter().filter(has_some) {
+            let number = of_name.entry(&thread.name).or_default();
+            *number += 1;
+            let name = match number {
+                1 => thread.name.clone(),
+                number => format!("{} {number}", thread.name),
+            };
+            recordings.extend(self.of_thread(&name, thread, &ran.end));
         }
         let Some(first) = recordings.first_mut() else {
             return Err(self.without_cycles(threads, ran));
@@ -148,7 +155,7 @@ impl App {
         .into()
     }
 
-    fn of_thread(&self, thread: &Thread, end: &str) -> [Recording; 3] {
+    fn of_thread(&self, name: &str, thread: &Thread, end: &str) -> [Recording; 3] {
         let (warmup, counted) = thread.cycles.split_at(self.warmup as usize);
         let first = counted.first().map_or(Nanos::ZERO, |cycle| cycle.due);
         let period = Nanos::from_micros(self.period_us as i64);
@@ -166,7 +173,7 @@ impl App {
                     recorder.miss(periods_missed(cycle, period));
                 }
             }
-            let variant = format!("{} {part}", thread.name);
+            let variant = format!("{name} {part}");
             let mut recording = recorder.finish(RecordingKey::of_variant(variant));
             recording.warmup = warmup.len() as u64;
             if part != "response" || period == Nanos::ZERO {
@@ -365,6 +372,9 @@ mod tests {
         let parts = ["loop lateness", "loop execution", "loop response"];
         assert_eq!(variants(&app("")), parts);
         assert_eq!(variants(&app("threads = [\"main\"]"))[0], "main lateness");
+        let two = [threads(), threads()].concat();
+        let two = app("").recordings(&two, &ran()).unwrap();
+        assert_eq!(two[3].key.variant, "loop 2 lateness");
         let none = app("threads = [\"other\"]").recordings(&threads(), &ran());
         let none = none.unwrap_err().to_string();
         assert!(

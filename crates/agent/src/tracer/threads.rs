@@ -2,7 +2,7 @@
 //! What the scheduler and timers do to the threads of one program, from its start: the kernel's
 //! events, kept in its ring, and read when the program has ended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -39,7 +39,9 @@ const WAKING: usize = 1;
 const TIMER_START: usize = 2;
 const TIMER_CANCEL: usize = 3;
 
-const EVENTS: [Known; 4] = [
+const FORK: usize = 4;
+
+const EVENTS: [Known; 5] = [
     Known {
         group: "sched",
         name: "sched_switch",
@@ -65,6 +67,11 @@ const EVENTS: [Known; 4] = [
         group: "timer",
         name: "hrtimer_cancel",
         fields: &["common_flags", "common_pid", "hrtimer"],
+    },
+    Known {
+        group: "sched",
+        name: "sched_process_fork",
+        fields: &["parent_pid", "child_pid"],
     },
 ];
 
@@ -144,7 +151,23 @@ impl ThreadEvents {
         }
         // Of the same moment are those of one CPU only, and they are in order.
         events.sort_by_key(|event| event.at);
-        Ok(events)
+        Ok(self.of_program(events))
+    }
+
+    /// Those of the threads that the starter has started, and of theirs. A switch tells of two
+    /// threads, of which one may be anybody's.
+    fn of_program(&self, mut events: Vec<Event>) -> Vec<Event> {
+        let mut own = BTreeSet::from([self.starter]);
+        for event in &events {
+            if let What::Forked { child } = event.what
+                && own.contains(&event.thread)
+            {
+                own.insert(child);
+            }
+        }
+        own.remove(&self.starter);
+        events.retain(|event| own.contains(&event.thread));
+        events
     }
 
     fn read_ring(&self, path: &Path, events: &mut Vec<Event>) -> Result<(), Reason> {
@@ -179,9 +202,7 @@ impl ThreadEvents {
         let number = |name: &str| field(name)?.number(record);
         let mut add = |thread: i64, what| {
             let thread = Pid::try_from(thread).ok()?;
-            if thread != self.starter && thread != 0 {
-                events.push(Event { at, thread, what });
-            }
+            events.push(Event { at, thread, what });
             Some(())
         };
         match kind {
@@ -197,6 +218,10 @@ impl ThreadEvents {
                 add(number("next_pid")?, What::In { name, priority })
             }
             WAKING => add(number("pid")?, What::Waking),
+            FORK => {
+                let child = Pid::try_from(number("child_pid")?).ok()?;
+                add(number("parent_pid")?, What::Forked { child })
+            }
             // In an interrupt it is somebody else's timer.
             _ if number("common_flags")? & IN_INTERRUPT != 0 => Some(()),
             TIMER_START => {
