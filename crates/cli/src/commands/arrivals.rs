@@ -124,7 +124,9 @@ impl Arrivals {
             let Some(reached) = reached else {
                 return Ok(None);
             };
-            all.push((found, aims.into_iter().zip(reached).collect()));
+            let aimed = aims.into_iter().zip(reached);
+            let aimed = aimed.filter_map(|(number, reached)| Some((number, reached?)));
+            all.push((found, aimed.collect()));
         }
         Ok(Some(told(run, &all, self.aim, &digest)))
     }

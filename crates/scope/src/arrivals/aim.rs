@@ -70,14 +70,14 @@ impl<'a> Aimer<'a> {
     }
 
     /// Aims at these places of a recording, at so many at once. What was reached comes in their
-    /// order. `on` is told of what the first of those at once sees.
+    /// order; none where the aimed sample was not seen. `on` is told of what the first of those at once sees.
     pub fn reach_all(
         &self,
         recording: usize,
         places: &[&Place],
         at_once: usize,
         on: OnEvent,
-    ) -> Result<Vec<Reached>, ScopeError> {
+    ) -> Result<Vec<Option<Reached>>, ScopeError> {
         let next = AtomicUsize::new(0);
         let work = |on: OnEvent| {
             let mut reached = Vec::new();
@@ -101,7 +101,7 @@ impl<'a> Aimer<'a> {
             all
         });
         let all: Result<Vec<_>, ScopeError> = all.into_iter().collect();
-        let mut all: Vec<(usize, Reached)> = all?.into_iter().flatten().collect();
+        let mut all: Vec<(usize, Option<Reached>)> = all?.into_iter().flatten().collect();
         all.sort_by_key(|(number, _)| *number);
         Ok(all.into_iter().map(|(_, reached)| reached).collect())
     }
@@ -148,16 +148,25 @@ impl<'a> Aimer<'a> {
 
     /// Aims at a place, at one moment after the other until one is as late as foretold. What was
     /// reached is the latest of them.
-    fn reach(&self, recording: usize, place: &Place, on: OnEvent) -> Result<Reached, ScopeError> {
+    fn reach(
+        &self,
+        recording: usize,
+        place: &Place,
+        on: OnEvent,
+    ) -> Result<Option<Reached>, ScopeError> {
         let Some(begin) = place.after else {
-            return Err(ScopeError::Unmarked(1));
+            return Ok(None);
         };
         let mut nested = place.starts.iter().copied();
         let (mut latest, mut shift, mut offset) = (None::<Reached>, place.shift, Nanos::ZERO);
         let mut located = false;
         for _ in 0..TRIES {
             let after = begin + shift + offset + MARGIN;
-            let found = self.aimed((recording, place, after), on)?;
+            let found = match self.aimed((recording, place, after), on) {
+                // What was reached before stands, and other places have their own samples.
+                Err(ScopeError::Unmarked(_)) => break,
+                found => found?,
+            };
             let (late, is_shifted, into) = (found.late, found.shift != shift, found.into);
             shift = found.shift;
             if latest.as_ref().is_none_or(|latest| latest.late < late) {
@@ -184,7 +193,7 @@ impl<'a> Aimer<'a> {
                 half
             };
         }
-        latest.ok_or(ScopeError::Unmarked(1))
+        Ok(latest)
     }
 }
 
