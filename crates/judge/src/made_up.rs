@@ -173,6 +173,10 @@ impl Maker {
         for _ in 0..self.random.u8(..3) {
             self.spoil(&mut set, is_virtual);
         }
+        // Files of other programs stand beside such files alone.
+        if set.iter().any(is_file) {
+            set.iter_mut().for_each(as_file);
+        }
         self.random.shuffle(&mut set);
         set
     }
@@ -216,7 +220,16 @@ impl Maker {
                     set.push(copy);
                 }
             }
-            3 => lose(&mut set[at], self.random.u8(..5), self.random.usize(..2)),
+            3 => {
+                let (how, which) = (self.random.u8(..5), self.random.usize(..2));
+                // Of a file nothing says what it should have had.
+                let how = if is_file(&set[at]) && how == 2 {
+                    0
+                } else {
+                    how
+                };
+                lose(&mut set[at], how, which);
+            }
             // The same seed on the same machine, with another outcome.
             4 => {
                 let Card { machine, plan, .. } = set[at].card;
@@ -246,7 +259,7 @@ impl Maker {
                 }
             }
             // Half of a step that says that it is whole.
-            8 => halve(&mut set[at], self.random.usize(..2)),
+            8 if !is_file(&set[at]) => halve(&mut set[at], self.random.usize(..2)),
             // A file in other forms: without its comments, and as it was before its end.
             9 if !is_virtual => {
                 let forms = self.random.u8(1..6);
@@ -259,6 +272,9 @@ impl Maker {
                 let plan = set[at].card.plan;
                 for one in set.iter_mut().filter(|one| one.card.plan == plan) {
                     as_file(one);
+                }
+                if !is_file(&set[at]) {
+                    return;
                 }
                 set[at].card.plan += 3;
                 for own in &mut set[at].run.recordings {
@@ -274,8 +290,19 @@ impl Maker {
     }
 }
 
-/// Makes a run that of another program: its plan says nothing, its thread has an id.
+/// What the plan of a file is.
+const FILE: &str = "step = []";
+
+fn is_file(made: &Made) -> bool {
+    made.run.plan == FILE
+}
+
+/// Makes a whole run that of another program: its plan says nothing, its thread has an id.
 fn as_file(made: &mut Made) {
+    let is_whole = made.card.steps.iter().all(Option::is_some);
+    if is_file(made) || !is_whole || !made.card.is_readable {
+        return;
+    }
     let (card, run) = (&made.card, &mut made.run);
     let words = format!("{:08x}", card.experiment);
     let facts = [
@@ -286,7 +313,7 @@ fn as_file(made: &mut Made) {
     ];
     let facts = facts.map(|(name, text)| (name.to_owned(), Fact::Text(text)));
     run.provenance.get_or_insert_default().facts.extend(facts);
-    "step = []".clone_into(&mut run.plan);
+    FILE.clone_into(&mut run.plan);
     for own in &mut run.recordings {
         own.settings
             .insert(THREAD.into(), i64::from(card.experiment).into());
@@ -297,6 +324,9 @@ fn as_file(made: &mut Made) {
 /// The same measurement, as other files have it.
 fn other_forms(made: &mut Made, forms: u8) -> Vec<Made> {
     as_file(made);
+    if !is_file(made) {
+        return Vec::new();
+    }
     let form = |number: u8| {
         let mut copy = made.clone();
         copy.run.id = format!("{}-form-{number}", copy.run.id);
