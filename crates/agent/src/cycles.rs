@@ -219,9 +219,10 @@ impl State {
     }
 
     fn finish(self) -> Option<Thread> {
-        let cycles = match self.timed.done.is_empty() {
-            true => self.untimed.done,
-            false => self.timed.done,
+        let cycles = if self.timed.done.is_empty() {
+            self.untimed.done
+        } else {
+            self.timed.done
         };
         (!cycles.is_empty()).then_some(Thread {
             name: self.name,

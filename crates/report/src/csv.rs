@@ -134,7 +134,7 @@ mod tests {
     fn a_line_for_each_recording_with_nothing_where_nothing_is_known() {
         let run = fixtures::run("rt", 1);
         let digest = run.digest().unwrap();
-        let lines = lines(write_figures_csv, &[run.clone()]);
+        let lines = lines(write_figures_csv, std::slice::from_ref(&run));
         assert_eq!(lines.len(), 1 + run.recordings.len());
         let (names, stress) = (lines[0].split(','), lines[2].split(','));
         let stress: Vec<(&str, &str)> = names.zip(stress).collect();
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_line_for_each_sample_or_for_each_bin() {
         let whole = fixtures::run("rt", 1);
-        let kept = lines(write_samples_csv, &[whole.clone()]);
+        let kept = lines(write_samples_csv, std::slice::from_ref(&whole));
         let count: u64 = whole.recordings.iter().map(|one| one.count).sum();
         assert_eq!(kept.len() as u64, 1 + count);
         let counted = lines(write_samples_csv, &[fixtures::run_without_samples("rt", 1)]);

@@ -159,7 +159,6 @@ impl App {
         let (warmup, counted) = thread.cycles.split_at(self.warmup as usize);
         let first = counted.first().map_or(Nanos::ZERO, |cycle| cycle.due);
         let period = Nanos::from_micros(self.period_us as i64);
-        type Part = (&'static str, fn(&Cycle) -> Nanos);
         let parts: [Part; 3] = [
             ("lateness", Cycle::lateness),
             ("execution", |cycle| cycle.execution),
@@ -197,6 +196,9 @@ impl App {
         })
     }
 }
+
+/// A part of a cycle that is recorded: its name, and how long it took.
+type Part = (&'static str, fn(&Cycle) -> Nanos);
 
 /// How many periods began while a cycle had not ended, besides its own.
 fn periods_missed(cycle: &Cycle, period: Nanos) -> u64 {
@@ -294,9 +296,8 @@ fn ends_within(ends: &Receiver<io::Result<()>>, span: Nanos) -> bool {
         }
         let look = Duration::from_nanos(left.min(LOOK).0.unsigned_abs());
         match ends.recv_timeout(look) {
-            Ok(_) => return true,
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return true,
+            Ok(_) | Err(RecvTimeoutError::Disconnected) => return true,
         }
     }
     false

@@ -27,6 +27,10 @@ Examples:
 
 /// Show runs: as a table, as JSON or CSV, as a page, or their consoles
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 #[command(after_help = EXAMPLES, group = ArgGroup::new("form").args(["json", "csv"]))]
 pub struct Show {
     /// The runs: r3 or 3; `last`, or none at all, is the newest one
@@ -65,10 +69,12 @@ impl Show {
             self.add_arrivals(&mut json, &runs)?;
             output::print_json(&json)?;
         } else if self.csv {
-            output::print_lines(|out| match self.raw {
-                true => write_samples_csv(&runs, out),
-                false => write_figures_csv(&runs, out),
-            })?;
+            let write = if self.raw {
+                write_samples_csv
+            } else {
+                write_figures_csv
+            };
+            output::print_lines(|out| write(&runs, out))?;
         } else if self.console {
             let consoles: Vec<&str> = runs.iter().map(|run| run.console.as_str()).collect();
             let consoles = consoles.join("\n");
