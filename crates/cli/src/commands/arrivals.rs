@@ -124,9 +124,9 @@ impl Arrivals {
             let Some(reached) = reached else {
                 return Ok(None);
             };
-            let aimed = aims.into_iter().zip(reached);
-            let aimed = aimed.filter_map(|(number, reached)| Some((number, reached?)));
-            all.push((found, aimed.collect()));
+            let tried = aims.into_iter().zip(reached);
+            let tried = tried.filter_map(|(number, reached)| Some((number, reached?)));
+            all.push((found, tried.collect()));
         }
         Ok(Some(told(run, &all, self.aim, &digest)))
     }

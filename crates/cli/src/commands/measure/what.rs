@@ -87,7 +87,7 @@ pub struct WhatArgs {
     #[arg(long, value_name = "FILE", requires = "program")]
     file: Vec<String>,
     /// Set a parameter of the probes named by --probe, or of --program, as in a suite:
-    /// samples=500, duration_ms=5000
+    /// samples=500
     #[arg(short, long = "param", value_name = "KEY=VALUE", requires = "measured", value_parser = parse_param)]
     params: Vec<(String, Value)>,
     /// How many CPUs a guest has, 1 to 8; with --bench host, on which is measured: 1, 0-3 or
