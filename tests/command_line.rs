@@ -107,7 +107,7 @@ fn likely_mistakes_end_with_advice_and_status_two() {
             &["run", "--probe", "timer", "-p", "samples=x"],
             "a whole number",
         ),
-        (&["run"], "expected a suite, or --probe"),
+        (&["run"], "expected a suite, --probe or --program"),
         (&["show"], "there are no runs yet"),
         (
             &["show", "r1", "--db", "/nowhere/runs.db"],

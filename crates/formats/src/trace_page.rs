@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(read.events[0].1, [11, 0, 0, 0, 12, 0, 0, 0]);
         assert_eq!(read.events[1].1, [21, 0, 0, 0, 22, 0, 0, 0]);
         assert!(!read.has_lost);
-        assert!(Page::read(&page(36 | 1 << 31, &entries)).unwrap().has_lost);
+        assert!(Page::read(&page((1 << 31) + 36, &entries)).unwrap().has_lost);
     }
 
     #[test]
@@ -239,6 +239,6 @@ mod tests {
         assert_eq!(Page::read(&page(4_090, &[])), None);
         // An event that is longer than the page.
         assert_eq!(Page::read(&page(8, &[0, 4_096])), None);
-        assert_eq!(Page::read(&page(4, &[(1 << 5) | 28])), None);
+        assert_eq!(Page::read(&page(4, &[(1 << 5) + 28])), None);
     }
 }
