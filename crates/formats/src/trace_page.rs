@@ -230,7 +230,11 @@ mod tests {
         assert_eq!(read.events[0].1, [11, 0, 0, 0, 12, 0, 0, 0]);
         assert_eq!(read.events[1].1, [21, 0, 0, 0, 22, 0, 0, 0]);
         assert!(!read.has_lost);
-        assert!(Page::read(&page((1 << 31) + 36, &entries)).unwrap().has_lost);
+        assert!(
+            Page::read(&page((1 << 31) + 36, &entries))
+                .unwrap()
+                .has_lost
+        );
     }
 
     #[test]
