@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use punctual_tests::{Ended, KERNELS, Scratch, assert_ends, json, suite, user_cache};
+use serde_json::Value;
 
 /// One kernel, a few wake-ups.
 fn timer(name: &str, samples: u32) -> String {
@@ -325,6 +326,42 @@ fn a_difference_that_all_seeds_show_is_told_and_travels_with_its_baseline() {
     assert_eq!(imported.status, Some(0), "{}", imported.stderr);
     let listed = json(&elsewhere.run(&["baseline", "list", "--json"]));
     assert_eq!(listed["baselines"][0]["name"], "full", "{listed}");
+}
+
+/// Two seeds decide nothing; further ones of both sides do, and the baseline stays what it was.
+#[test]
+fn further_seeds_of_both_sides_decide_within_a_budget() {
+    let scratch = Scratch::new();
+    let side = |preempt| ["--kernel", KERNELS[0], "--boot", preempt, "--quiet"];
+    let measured = ["run", "--probe", "timer", "--load", "stress", "-p"];
+    let rest = ["samples=100", "--seeds", "1..2"];
+    let run = [&measured[..], &rest, &side("preempt=full")].concat();
+    assert_ends(&scratch.run(&run), 0, &[]);
+    assert_ends(
+        &scratch.run(&["baseline", "set", "two", "r1", "r2"]),
+        0,
+        &[],
+    );
+    let own = ["gate", "--baseline", "two", "--no-explain", "--json"];
+    let gate = [&own[..], &side("preempt=none")].concat();
+    let first = scratch.run(&gate);
+    assert_ends(&first, 5, &[]);
+    let runs = |gate: &Value| gate["subjects"][0]["runs"].as_array().unwrap().len();
+    assert_eq!(runs(&json(&first)), 2);
+    let decided = scratch.run(&[&gate[..], &["--budget", "1h"]].concat());
+    assert_ends(
+        &decided,
+        4,
+        &["worse: the typical wake-up of timer, stress, cpu0, "],
+    );
+    let all = runs(&json(&decided));
+    assert!(all >= 5, "{all}");
+    let listed = json(&scratch.run(&["baseline", "list", "--json"]));
+    assert_eq!(
+        listed["baselines"][0]["runs"].as_array().unwrap().len(),
+        2,
+        "{listed}"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use punctual_tests::{Scratch, json};
+use punctual_tests::{KERNELS, Scratch, json};
 
 /// Two kernels, a few samples, and the limits that follow.
 fn suite(limits: &str) -> String {
@@ -73,6 +73,7 @@ fn a_limit_makes_runs_fit_unfit_or_undecided() {
     explained(&scratch, &tight);
     refused(&scratch, &suite);
     within_a_budget(&scratch);
+    without_a_suite(&scratch, &limits);
 }
 
 /// The story of the sample that broke the limit stands in the verdict; its parts add up.
@@ -166,6 +167,23 @@ fn refused(scratch: &Scratch, suite: &str) {
     assert_eq!(mixed.status, Some(2), "{}", mixed.stderr);
     let none = scratch.run(&["judge", "demo", "--quiet"]);
     assert!(none.stderr.contains("has no [[limit]]"), "{}", none.stderr);
+}
+
+/// A probe by its name is measured with as many seeds as its limits need.
+fn without_a_suite(scratch: &Scratch, limits: &str) {
+    let probe = ["--probe", "timer", "--load", "idle", "-p", "samples=60"];
+    let of = ["--kernel", KERNELS[1], "--quiet", "--json"];
+    let judged = scratch.run(&[&["judge"][..], &probe, &of, &["--limits", limits]].concat());
+    assert_eq!(judged.status, Some(0), "{}{}", judged.stdout, judged.stderr);
+    let answer = &json(&judged)["answers"][0];
+    assert_eq!(
+        (&answer["subject"], &answer["runs"], &answer["samples"]),
+        (&KERNELS[1].into(), &5.into(), &300.into())
+    );
+    let none = scratch.run(&[&["judge"][..], &probe, &of].concat());
+    assert_eq!(none.status, Some(2), "{}", none.stdout);
+    let hint = "expected --limits: without a suite there are none";
+    assert!(none.stderr.contains(hint), "{}", none.stderr);
 }
 
 /// A broken worst case ends it after the first seeds; one that is kept takes a look's.

@@ -223,9 +223,6 @@ impl Maker {
             }
             3 => {
                 let (how, which) = (self.random.u8(..5), self.random.usize(..2));
-                // Of a file nothing says what it should have had.
-                let is_unsaid = is_file(&set[at]) && matches!(how, 1 | 2);
-                let how = if is_unsaid { 0 } else { how };
                 lose(&mut set[at], how, which);
             }
             // The same seed on the same machine, with another outcome.
@@ -302,7 +299,11 @@ fn as_file(made: &mut Made) {
     if is_file(made) || !is_whole || !made.card.is_readable {
         return;
     }
-    let (card, run) = (&made.card, &mut made.run);
+    let (card, run) = (&mut made.card, &mut made.run);
+    // How long it measured is no plan of a file's.
+    if card.plan % 3 == 2 {
+        card.plan -= 2;
+    }
     let words = format!("{:08x}", card.experiment);
     let facts = [
         (IMPORTED, card.experiment.to_string()),
@@ -374,6 +375,9 @@ fn recording(values: &[i64], step: u32, cpu: i64) -> punctual_model::Recording {
 
 /// Takes evidence away: what is left says that something is missing.
 fn lose(made: &mut Made, how: u8, which: usize) {
+    // Of a file nothing says what it should have had.
+    let is_unsaid = is_file(made) && matches!(how, 1 | 2);
+    let how = if is_unsaid { 0 } else { how };
     let step = which.min(made.card.steps.len() - 1);
     let place = made
         .run
@@ -387,7 +391,9 @@ fn lose(made: &mut Made, how: u8, which: usize) {
             let values: Vec<i64> = own.samples.iter().map(|one| one.value.0).collect();
             let left = &values[..values.len() / 2];
             let cpu = step as i64;
+            let settings = std::mem::take(&mut own.settings);
             *own = recording(left, step as u32, cpu);
+            own.settings = settings;
             own.interrupted = true;
             made.card.seen[step] = left.to_vec();
             made.card.steps[step] = None;
@@ -664,7 +670,7 @@ fn no_fit_is_false_and_no_order_matters() {
         sets()
     );
     assert!(fit > 0 && unfit > 0 && undecided > 0);
-    // Seven of 28,770 in 100,000 sets.
+    // 22 of 29,092 in 100,000 sets, each beside a copy or a file that was forged.
     assert!(
         missed * 1_000 <= fit,
         "what is known is told: {missed} of {fit}"

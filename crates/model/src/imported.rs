@@ -138,7 +138,7 @@ fn is_moment(early: &Run, late: &Run) -> bool {
 }
 
 /// What two runs of other programs were not asked for alike: `thread 0 has an interval of 1.00 ms
-/// here and 200 µs there`. What one of them does not say is no difference.
+/// here and 200 µs there`, or how many threads. What one of them does not say is no difference.
 pub fn difference(one: &Run, other: &Run) -> Option<String> {
     if !one.is_imported() || !other.is_imported() {
         return None;
@@ -146,6 +146,12 @@ pub fn difference(one: &Run, other: &Run) -> Option<String> {
     if one.suite != other.suite {
         let (one, other) = (&one.suite, &other.suite);
         return Some(format!("{one} has measured here and {other} there"));
+    }
+    let [own, others] = [one, other].map(|run| run.recordings.len());
+    if own != others {
+        return Some(format!(
+            "the files have figures of {own} and of {others} threads"
+        ));
     }
     one.recordings.iter().find_map(|own| {
         let mut alike = other.recordings.iter();
