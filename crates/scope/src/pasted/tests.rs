@@ -165,6 +165,102 @@ fn whoever_stood_in_the_way_is_named() {
     }
 }
 
+/// One of the texts with other words in it, and who stood in the way then: each rule by itself.
+#[test]
+fn each_rule_has_a_text_that_only_it_answers() {
+    let stack = "                -> _raw_spin_unlock_irqrestore
+                -> cgroup_rstat_flush_locked
+                -> cgroup_rstat_flush_irqsafe
+                -> balance_dirty_pages
+";
+    let cases: [(&str, &[(&str, &str)], Kind, &str); 9] = [
+        // What ran is known by the events alone: no flags say it.
+        (
+            file!("two-causes"),
+            &[(" d.h.. ", " ..... "), (" ..s.. ", " ..... ")],
+            Kind::SoftInterrupt,
+            "NET_RX",
+        ),
+        (
+            file!("two-causes"),
+            &[
+                (" d.h.. ", " ..... "),
+                (" ..s.. ", " ..... "),
+                ("10.000101", "10.000299"),
+                ("10.000102", "10.000300"),
+            ],
+            Kind::Interrupt,
+            "eth0",
+        ),
+        // The other thread's priority is as high, and lower.
+        (
+            file!("trace-cmd-higher"),
+            &[("[9]", "[19]")],
+            Kind::HigherThread,
+            "my rt [1]-900",
+        ),
+        (
+            file!("trace-cmd-higher"),
+            &[("[9]", "[25]")],
+            Kind::PreemptionOff,
+            "",
+        ),
+        // An interrupt before the timer's, user space, and the idle CPU.
+        (
+            file!("rtla-new"),
+            &[(
+                "  Timerlat IRQ duration:",
+                "  Previous IRQ interference: up to  25.10 us\n  Timerlat IRQ duration:",
+            )],
+            Kind::Interrupt,
+            "",
+        ),
+        (file!("rtla-new"), &[(stack, "")], Kind::Hardware, ""),
+        (
+            file!("rtla-new"),
+            &[(
+                "IRQ handler delay:                ",
+                "IRQ handler delay: (exit from idle)",
+            )],
+            Kind::Idle,
+            "",
+        ),
+        // A thread that goes on in the kernel, and in user space.
+        (
+            file!("rtla-new"),
+            &[
+                (" 27.49 us", " 2.49 us"),
+                (" 3.79 us (", " 28.79 us ("),
+                (" 3.79 us", " 28.79 us"),
+            ],
+            Kind::PreemptionOff,
+            "cgroup_rstat_flush_locked",
+        ),
+        (
+            file!("rtla-new"),
+            &[
+                (stack, ""),
+                (" 27.49 us", " 2.49 us"),
+                (" 3.79 us (", " 28.79 us ("),
+                (" 3.79 us", " 28.79 us"),
+            ],
+            Kind::HigherThread,
+            "objtool:49256",
+        ),
+    ];
+    for (text, words, kind, name) in cases {
+        let mut other = text.to_owned();
+        for (from, to) in words {
+            assert!(other.contains(from), "{from}");
+            other = other.replace(from, to);
+        }
+        let told = one(&other);
+        let (found, by) = blamed(&told);
+        assert_eq!(found, kind, "{words:?}: {told:#?}");
+        assert!(by == name || name.is_empty(), "{words:?}: {told:#?}");
+    }
+}
+
 /// The same with the ends of lines of another system, and quoted in a mail.
 #[test]
 fn mails_and_other_ends_of_lines_change_nothing() {
