@@ -417,7 +417,9 @@ fn is_run(word: &str) -> bool {
 
 /// The run of this name: `r3`, `R3`, `3`, or `last`.
 fn load(store: &Store, name: &str) -> Result<Run> {
-    Ok(store.load(&id(store, name)?)?)
+    let mut run = store.load(&id(store, name)?)?;
+    arrivals::attach(store, &mut run)?;
+    Ok(run)
 }
 
 /// The id of the run of this name.

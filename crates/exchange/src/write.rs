@@ -170,5 +170,6 @@ fn without_samples(run: &Run) -> Run {
         recordings: Vec::new(),
         unsupported: Vec::new(),
         console: run.console.clone(),
+        arrivals: Vec::new(),
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Limits against runs.
 
+mod arrival;
+
 use std::collections::BTreeMap;
 
 use punctual_model::limit::{Bound, Demand, Figure, Limit, Reference};
@@ -216,6 +218,8 @@ impl Case<'_> {
         let evidence = Evidence::of(subject, meant);
         let mut found = match &self.limit.demand {
             Demand::Never(bound) => self.never(&evidence, *bound),
+            Demand::Arrival { most, reached } => arrival::judged(&evidence, *most, *reached)
+                .unwrap_or_else(|why| self.fit(&evidence, why)),
             Demand::Missed(most) => self.missed(&evidence, *most),
             Demand::Rare { above, once_in } => self.rare(&evidence, *above, *once_in),
             Demand::Typical(figure, bound) => self.typical(&evidence, figure, *bound),
@@ -236,13 +240,14 @@ impl Case<'_> {
             _ => None,
         };
         let excluded = bound.and_then(|bound| evidence.above(bound).1.rate(self.level));
+        let is_of_sample = bound.is_some() || matches!(found.why, Why::Broken { .. });
         Answer {
             limit: self.limit.clone(),
             subject: subject.name.clone(),
             key: meant.key.clone(),
             fitness: found.fitness,
             why: found.why,
-            sample: bound.and_then(|_| worst(&evidence)),
+            sample: worst(&evidence).filter(|_| is_of_sample),
             runs: evidence.found.len(),
             samples: evidence.samples(),
             time: evidence.time(),
@@ -270,11 +275,8 @@ impl Case<'_> {
     }
 
     fn never(&self, evidence: &Evidence<'_>, bound: Nanos) -> Found {
-        if worst(evidence).is_some_and(|worst| worst.value > bound) {
-            let above = |(_, one): &&(&Run, &Recording)| one.max() > Some(bound);
-            let runs_with = evidence.found.iter().filter(above).count() as u64;
-            let why = Why::Broken { bound, runs_with };
-            return Found::new(Fitness::Unfit, why, None);
+        if let Some(broken) = broken(evidence, bound) {
+            return broken;
         }
         // Where samples are events, and it is known how long they were looked for, none is an
         // answer, too.
@@ -477,6 +479,14 @@ impl Found {
     fn gap(gap: String) -> Self {
         Self::new(Fitness::Undecided, Why::Gap(gap), Some(More::Whole))
     }
+}
+
+/// Unfit, where a sample is above the bound.
+fn broken(evidence: &Evidence<'_>, bound: Nanos) -> Option<Found> {
+    let above = |(_, one): &&(&Run, &Recording)| one.max() > Some(bound);
+    let runs_with = evidence.found.iter().filter(above).count() as u64;
+    let why = Why::Broken { bound, runs_with };
+    (runs_with > 0).then(|| Found::new(Fitness::Unfit, why, None))
 }
 
 /// The worst sample of all runs; of equals the first.

@@ -83,7 +83,10 @@ impl Sequential {
 }
 
 fn is_certain(answer: &Answer) -> bool {
-    let is_fact = matches!(answer.why, Why::Broken { .. } | Why::Missed { .. });
+    let is_fact = matches!(
+        answer.why,
+        Why::Broken { .. } | Why::Reached { .. } | Why::Missed { .. }
+    );
     is_fact && answer.fitness == Fitness::Unfit
 }
 

@@ -58,6 +58,7 @@ pub fn run(subject: &str, seed: u64, values: &[i64]) -> Run {
         recordings: vec![recording(values, usize::MAX)],
         unsupported: Vec::new(),
         console: String::new(),
+        arrivals: Vec::new(),
     }
 }
 

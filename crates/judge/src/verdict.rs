@@ -120,6 +120,26 @@ pub enum Why {
         /// The bound.
         bound: Nanos,
     },
+    /// An aimed sample was later than the limit.
+    Reached {
+        /// Of which run.
+        run: String,
+        /// Its seed.
+        seed: u64,
+        /// How late it was.
+        late: Nanos,
+        /// The function that ran most of what kept it waiting; `None` where that is not known.
+        function: Option<String>,
+    },
+    /// No arrival is later than the limit.
+    Arrivals {
+        /// How much time was looked at in all runs.
+        time: Nanos,
+        /// How late the latest of all arrivals is.
+        worst: Nanos,
+        /// How late the latest aimed sample was; `None` where none was aimed.
+        reached: Option<Nanos>,
+    },
     /// In the worst run so many periods were missed.
     Missed {
         /// So many.
@@ -161,6 +181,11 @@ pub enum More {
     Imports(usize),
     /// At least so much more measured time without a further sample above the bound.
     Time(Nanos),
+    /// What is known of every arrival of each run.
+    Watched {
+        /// Whether samples are to be aimed at the worst of them.
+        aimed: bool,
+    },
     /// A measurement without the gap.
     Whole,
 }
@@ -177,6 +202,10 @@ impl fmt::Display for More {
                     f,
                     "at least {time} more of measured time with no sample above the bound"
                 )
+            }
+            Self::Watched { aimed } => {
+                let aim = if *aimed { " --aim 10" } else { "" };
+                write!(f, "`punctual arrivals RUN{aim}` of each of the runs")
             }
             Self::Whole => f.write_str("a run in which it is measured as asked"),
         }
@@ -204,6 +233,30 @@ impl Answer {
                     time => time.to_string(),
                 };
                 format!("none of {samples} samples in {in_runs} ({time}) is above {bound}{worst}")
+            }
+            Why::Reached {
+                run,
+                seed,
+                late,
+                function,
+            } => {
+                let function = function.as_ref();
+                let within = function.map_or_else(String::new, |name| format!(" in `{name}`"));
+                format!("an aimed sample of {run} (seed {seed}) was {late} late{within}")
+            }
+            Why::Arrivals {
+                time,
+                worst,
+                reached,
+            } => {
+                let reached = reached.map_or_else(String::new, |reached| {
+                    format!("; the latest aimed sample was {reached} late")
+                });
+                let moments = grouped(time.0);
+                format!(
+                    "the latest arrival of {moments} moments ({time}) in {in_runs} is {worst} \
+                     late{reached}"
+                )
             }
             Why::Missed { count, run } => {
                 format!("{count} periods were missed in {run}, the most of {in_runs}")
@@ -268,14 +321,20 @@ impl Answer {
     /// What is known with which confidence, in one sentence; `None` where nothing is
     /// excluded.
     pub fn confidence(&self) -> Option<String> {
-        let excluded = self.excluded.filter(|rate| *rate > 0.0)?;
-        let every = Nanos((1e9 / excluded) as i64);
         let confidence = confidence(&self.limit);
         let runs = self.runs;
         // 1 − level^(1/n): what share of runs with such a sample is excluded.
         let share = 1.0 - self.limit.level().powf(1.0 / runs.max(1) as f64);
+        let of_runs = format!("in more than {:.0} % of runs", share * 100.0);
+        if let Why::Arrivals { .. } = self.why {
+            return Some(format!(
+                "excluded with {confidence} % confidence: such an arrival {of_runs}"
+            ));
+        }
+        let excluded = self.excluded.filter(|rate| *rate > 0.0)?;
+        let every = Nanos((1e9 / excluded) as i64);
         let of_runs = match self.why {
-            Why::Kept { .. } => format!(", or in more than {:.0} % of runs", share * 100.0),
+            Why::Kept { .. } => format!(", or {of_runs}"),
             _ => String::new(),
         };
         Some(format!(
@@ -283,6 +342,14 @@ impl Answer {
              {every}{of_runs}"
         ))
     }
+}
+
+/// `1,234,567`.
+fn grouped(number: i64) -> String {
+    let digits = number.to_string();
+    let parts = digits.as_bytes().rchunks(3).rev();
+    let parts: Vec<_> = parts.map(String::from_utf8_lossy).collect();
+    parts.join(",")
 }
 
 /// In per cent.

@@ -9,6 +9,7 @@
 
 pub mod aim;
 pub mod architecture;
+pub mod arrivals;
 pub mod board;
 pub mod campaign;
 pub mod capture;

@@ -44,6 +44,13 @@ pub struct Limit {
 pub enum Demand {
     /// No sample is above it.
     Never(Nanos),
+    /// No arrival is later, whenever a timer might have been due.
+    Arrival {
+        /// How late at most.
+        most: Nanos,
+        /// Whether samples are to be aimed at the worst of them.
+        reached: bool,
+    },
     /// In no run more than so many periods are missed.
     Missed(u64),
     /// Samples above a bound are rare.
@@ -207,8 +214,8 @@ fn demand(written: &Written) -> Result<Demand, String> {
         return Err("expected `above` and `once_in` together, found one of them".to_owned());
     }
     let what = written.what.as_deref().ok_or(
-        "expected `what` (worst, mean, median, p99.9, missed, cpu, work), or `above` and \
-         `once_in`, found neither",
+        "expected `what` (worst, arrival, reached, mean, median, p99.9, missed, cpu, work), or \
+         `above` and `once_in`, found neither",
     )?;
     let (key, value, is_most) = match (&written.at_most, &written.at_least) {
         (Some(value), None) => ("at_most", value, true),
@@ -223,6 +230,9 @@ fn demand(written: &Written) -> Result<Demand, String> {
             .ok_or_else(|| {
                 "missed: expected `at_most` with a whole number of periods, such as 0".to_owned()
             });
+    }
+    if matches!(what, "arrival" | "reached") {
+        return arrival(written, value, is_most);
     }
     let figure = figure(what, written.unit.as_deref())?;
     if matches!(figure, Figure::Worst) && !is_most {
@@ -255,6 +265,23 @@ fn demand(written: &Written) -> Result<Demand, String> {
         )),
         (None, None) => absolute(figure, key, text, bound),
     }
+}
+
+/// How late an arrival may be.
+fn arrival(written: &Written, value: &Value, is_most: bool) -> Result<Demand, String> {
+    let what = written.what.as_deref().unwrap_or_default();
+    let text = value
+        .as_str()
+        .filter(|_| is_most && written.of.is_none() && written.unit.is_none());
+    let text = text.ok_or_else(|| {
+        format!(
+            "{what}: expected `at_most` with a time, such as \"100 us\", and neither `of` nor `unit`"
+        )
+    })?;
+    Ok(Demand::Arrival {
+        most: time("at_most", text)?,
+        reached: what == "reached",
+    })
 }
 
 /// `none`, `baseline` or `baseline:stable`.
@@ -312,8 +339,8 @@ fn figure(what: &str, unit: Option<&str>) -> Result<Figure, String> {
         ("cpu", _) => Figure::Cpu,
         _ => quantile().ok_or_else(|| {
             format!(
-                "what: expected worst, mean, median, p99.9 or such, missed, cpu or work, \
-                 found \"{what}\""
+                "what: expected worst, arrival, reached, mean, median, p99.9 or such, missed, cpu \
+                 or work, found \"{what}\""
             )
         })?,
     };
@@ -382,6 +409,10 @@ impl fmt::Display for Demand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Never(bound) => write!(f, "worst at most {bound}"),
+            Self::Arrival { most, reached } => {
+                let what = if *reached { "reached" } else { "arrival" };
+                write!(f, "{what} at most {most}")
+            }
             Self::Missed(most) => write!(f, "at most {most} missed"),
             Self::Rare { above, once_in } => {
                 write!(f, "above {above} less than once in {once_in}")
@@ -430,6 +461,14 @@ mod tests {
             (
                 "what = \"median\"\nat_most = \"900 ns\"",
                 "median at most 900 ns",
+            ),
+            (
+                "what = \"arrival\"\nat_most = \"20 us\"",
+                "arrival at most 20.0 µs",
+            ),
+            (
+                "what = \"reached\"\nat_most = \"20 us\"",
+                "reached at most 20.0 µs",
             ),
             ("what = \"missed\"\nat_most = 0", "at most 0 missed"),
             (
@@ -499,6 +538,18 @@ mod tests {
             (
                 "what = \"worst\"\nat_most = \"9 %\"\nof = \"baseline:\"",
                 "a baseline's name",
+            ),
+            (
+                "what = \"reached\"\nat_least = \"9 us\"",
+                "expected `at_most` with a time",
+            ),
+            (
+                "what = \"arrival\"\nat_most = \"115 %\"\nof = \"none\"",
+                "neither `of` nor `unit`",
+            ),
+            (
+                "what = \"arrival\"\nat_most = \"9\"",
+                "a time with its unit",
             ),
             ("what = \"p100\"\nat_most = \"9 us\"", "found \"p100\""),
             ("above = \"9 us\"", "together"),

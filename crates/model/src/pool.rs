@@ -150,6 +150,7 @@ pub(crate) mod tests {
             recordings: vec![recorder.finish(RecordingKey::new("timer", "idle", "cpu0"))],
             unsupported: Vec::new(),
             console: String::new(),
+            arrivals: Vec::new(),
         }
     }
 

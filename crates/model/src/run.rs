@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::arrivals::Arrivals;
 use crate::digest::digest;
 use crate::machine::{MachineRecord, VirtualClock};
 use crate::plan::Plan;
@@ -163,9 +164,19 @@ pub struct Run {
     pub unsupported: Vec<Unsupported>,
     /// What the subject's console showed.
     pub console: String,
+    /// What is known of its arrivals, step by step: whoever judges by it takes it from what is
+    /// kept beside the run.
+    #[serde(skip)]
+    pub arrivals: Vec<Arrivals>,
 }
 
 impl Run {
+    /// What is known of the arrivals of one of its recordings.
+    pub fn arrivals_of(&self, recording: &Recording) -> Option<&Arrivals> {
+        let mut all = self.arrivals.iter();
+        all.find(|one| one.step == recording.key.step)
+    }
+
     /// The digest over what was measured; `None` where [`Self::no_digest`] says why.
     pub fn digest(&self) -> Option<String> {
         let has_none = self.no_digest().is_some();

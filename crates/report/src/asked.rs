@@ -24,7 +24,9 @@ impl Asked {
         // the typical run.
         let run = match limit.demand {
             Demand::Typical(..) | Demand::Relative(..) => middle_run,
-            Demand::Never(_) | Demand::Missed(_) | Demand::Rare { .. } => worst_run,
+            Demand::Never(_) | Demand::Arrival { .. } | Demand::Missed(_) | Demand::Rare { .. } => {
+                worst_run
+            }
         };
         let [here, there] = sides.map(|runs| run(runs, key, share));
         Some(Self {
@@ -81,7 +83,9 @@ impl Asked {
 /// Which sample stands for what a limit is about.
 fn share_of(limit: &Limit) -> f64 {
     let figure = match &limit.demand {
-        Demand::Never(_) | Demand::Missed(_) | Demand::Rare { .. } => return 1.0,
+        Demand::Never(_) | Demand::Arrival { .. } | Demand::Missed(_) | Demand::Rare { .. } => {
+            return 1.0;
+        }
         Demand::Typical(figure, _) | Demand::Relative(figure, ..) => figure,
     };
     match figure {

@@ -319,6 +319,7 @@ fn run_keeping(name: &str, seed: u64, keep: usize) -> Run {
         recordings: recordings(name, seed, keep),
         unsupported: Vec::new(),
         console: "[    0.000000] Linux version 6.12.90 <debian-kernel@lists.debian.org>\n".into(),
+        arrivals: Vec::new(),
     }
 }
 

@@ -252,7 +252,9 @@ impl<'a> Matrix<'a> {
                 && variant.is_none_or(|own| *own == row.variant || *own == row.label())
         };
         let bound = |limit: &Limit| match &limit.demand {
-            Demand::Never(bound) | Demand::Rare { above: bound, .. } => Some(*bound),
+            Demand::Never(bound)
+            | Demand::Arrival { most: bound, .. }
+            | Demand::Rare { above: bound, .. } => Some(*bound),
             Demand::Typical(Figure::Worst | Figure::Mean | Figure::Quantile(_), bound)
                 if !row.is_throughput() =>
             {

@@ -354,6 +354,7 @@ fn run(
         recordings,
         unsupported: Vec::new(),
         console: String::new(),
+        arrivals: Vec::new(),
     }
 }
 

@@ -302,6 +302,7 @@ impl Job<'_> {
             recordings: Vec::new(),
             unsupported: Vec::new(),
             console: String::new(),
+            arrivals: Vec::new(),
         }
     }
 }

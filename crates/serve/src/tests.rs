@@ -58,6 +58,7 @@ fn run_of(samples: i64) -> Run {
         recordings: vec![recorder.finish(RecordingKey::new("timer", "idle", "cpu0"))],
         unsupported: Vec::new(),
         console: String::new(),
+        arrivals: Vec::new(),
     }
 }
 

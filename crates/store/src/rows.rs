@@ -384,6 +384,7 @@ pub fn head(row: &Row, number: i64) -> Result<Run, Fault> {
         recordings: Vec::new(),
         unsupported: Vec::new(),
         console: row.get("console")?,
+        arrivals: Vec::new(),
     })
 }
 

@@ -72,7 +72,7 @@ impl Arrivals {
         let recordings = chosen(&run, &wanted)?;
         let told = match self.known(&store, &run, &recordings)? {
             Some(known) => known,
-            None => match self.watch(&run, &recordings)? {
+            None => match watch(&self.repeat, &run, &recordings, self.aim)? {
                 Some(told) => {
                     keep(&store, &run, &told)?;
                     told
@@ -94,42 +94,50 @@ impl Arrivals {
         if self.again {
             return Ok(None);
         }
-        let steps = recordings.iter().map(|one| run.recordings[*one].key.step);
-        let steps: Vec<u32> = steps.collect();
         let known = of_run(store, run)?;
-        Ok(known.and_then(|known| known.of(&steps, self.aim)))
+        Ok(known.and_then(|known| known.of(&steps(run, recordings), self.aim)))
     }
+}
 
-    /// Repeats the run, and aims. `None` where Ctrl-C has ended it.
-    fn watch(&self, run: &Run, recordings: &[usize]) -> Result<Option<Told>> {
-        let (place, machine) = self.repeat.machine(run)?;
-        let cancel = interrupt::flag()?;
-        let body = |on: OnEvent| arrivals(&place, run, &machine, recordings, cancel, on);
-        let Some((found, digest)) = self.repeat.repeat(run, None, body)? else {
+fn steps(run: &Run, recordings: &[usize]) -> Vec<u32> {
+    let steps = recordings.iter().map(|one| run.recordings[*one].key.step);
+    steps.collect()
+}
+
+/// Repeats a run, and aims at so many places of each recording. `None` where Ctrl-C has ended it.
+fn watch(
+    repeat: &ReplayArgs,
+    run: &Run,
+    recordings: &[usize],
+    most: usize,
+) -> Result<Option<Told>> {
+    let (place, machine) = repeat.machine(run)?;
+    let cancel = interrupt::flag()?;
+    let body = |on: OnEvent| arrivals(&place, run, &machine, recordings, cancel, on);
+    let Some((found, digest)) = repeat.repeat(run, None, body)? else {
+        return Ok(None);
+    };
+    let aimer = Aimer::new(&place, run, &machine, cancel)?;
+    let mut all = Vec::new();
+    for found in found {
+        let step = run.recordings[found.recording].key.step;
+        let aims = worth_aiming(&found.places, most);
+        let places: Vec<&Place> = aims.iter().map(|one| &found.places[*one]).collect();
+        let at_once = at_once(&machine)?;
+        let body = |on: OnEvent| aimer.reach_all(found.recording, &places, at_once, on);
+        let reached = if places.is_empty() {
+            Some(Vec::new())
+        } else {
+            repeat.repeat(run, Some(step), body)?
+        };
+        let Some(reached) = reached else {
             return Ok(None);
         };
-        let aimer = Aimer::new(&place, run, &machine, cancel)?;
-        let mut all = Vec::new();
-        for found in found {
-            let step = run.recordings[found.recording].key.step;
-            let aims = worth_aiming(&found.places, self.aim);
-            let places: Vec<&Place> = aims.iter().map(|one| &found.places[*one]).collect();
-            let at_once = at_once(&machine)?;
-            let body = |on: OnEvent| aimer.reach_all(found.recording, &places, at_once, on);
-            let reached = if places.is_empty() {
-                Some(Vec::new())
-            } else {
-                self.repeat.repeat(run, Some(step), body)?
-            };
-            let Some(reached) = reached else {
-                return Ok(None);
-            };
-            let tried = aims.into_iter().zip(reached);
-            let tried = tried.filter_map(|(number, reached)| Some((number, reached?)));
-            all.push((found, tried.collect()));
-        }
-        Ok(Some(told(run, &all, self.aim, &digest)))
+        let tried = aims.into_iter().zip(reached);
+        let tried = tried.filter_map(|(number, reached)| Some((number, reached?)));
+        all.push((found, tried.collect()));
     }
+    Ok(Some(told(run, &all, most, &digest)))
 }
 
 /// How many aimed runs are made at once: as many as this machine has CPUs and memory for.
@@ -143,6 +151,14 @@ fn at_once(machine: &Machine) -> Result<usize> {
 pub fn of_run(store: &Store, run: &Run) -> Result<Option<Told>> {
     let stories = store.stories(&run.id)?;
     Ok(kept(run, stories.iter().map(|story| story.json.as_str())))
+}
+
+/// Takes what a store has of a run's arrivals to the run, for whoever judges by it.
+pub fn attach(store: &Store, run: &mut Run) -> Result<()> {
+    if let Some(known) = of_run(store, run)? {
+        run.arrivals = known.arrivals();
+    }
+    Ok(())
 }
 
 /// Keeps what was told beside its run.

@@ -64,6 +64,10 @@ fn demand(demand: &Demand) -> Value {
     };
     match demand {
         Demand::Never(bound) => json!({ "kind": "never", "above_ns": bound.0 }),
+        Demand::Arrival { most, reached } => {
+            let kind = if *reached { "reached" } else { "arrival" };
+            json!({ "kind": kind, "at_most": most.0 })
+        }
         Demand::Missed(most) => json!({ "kind": "missed", "at_most": most }),
         Demand::Rare { above, once_in } => {
             json!({ "kind": "rare", "above_ns": above.0, "once_in_ns": once_in.0 })
@@ -83,6 +87,28 @@ fn why(why: &Why) -> Value {
     match why {
         Why::Broken { runs_with, .. } => json!({ "kind": "broken", "runs_with": runs_with }),
         Why::Kept { .. } => json!({ "kind": "kept" }),
+        Why::Reached {
+            run,
+            seed,
+            late,
+            function,
+        } => json!({
+            "kind": "reached",
+            "run": run,
+            "seed": seed,
+            "late_ns": late.0,
+            "function": function,
+        }),
+        Why::Arrivals {
+            time,
+            worst,
+            reached,
+        } => json!({
+            "kind": "arrivals",
+            "time_ns": time.0,
+            "worst_ns": worst.0,
+            "reached_ns": reached.map(|late| late.0),
+        }),
         Why::Missed { count, run } => json!({ "kind": "missed", "count": count, "run": run }),
         Why::Rate { count, per_limit } => json!({
             "kind": "rate",
@@ -107,6 +133,7 @@ fn more(more: &More) -> Value {
     match more {
         More::Runs(runs) | More::Imports(runs) => json!({ "kind": "runs", "runs": runs }),
         More::Time(time) => json!({ "kind": "time", "time_ns": time.0 }),
+        More::Watched { aimed } => json!({ "kind": "watched", "aimed": aimed }),
         More::Whole => json!({ "kind": "whole" }),
     }
 }

@@ -16,6 +16,8 @@ fn demand(answer: &Answer) -> String {
     };
     match &answer.limit.demand {
         Demand::Never(_) => "worst".to_owned(),
+        Demand::Arrival { reached: true, .. } => "reached".to_owned(),
+        Demand::Arrival { .. } => "arrival".to_owned(),
         Demand::Missed(_) => "missed".to_owned(),
         Demand::Rare { above, .. } => format!("above-{}ns", above.0),
         Demand::Typical(of, _) => figure(of),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every arrival, and what was reached by aim: one result, of which text, page and JSON are made.
 
+use std::collections::BTreeMap;
+
 use punctual_model::{Nanos, Run};
 use punctual_scope::arrivals::aim::{Reached, is_hit};
 use punctual_scope::arrivals::{Arrivals, Place};
@@ -261,6 +263,11 @@ impl Told {
         })
     }
 
+    /// What it says of each step, for whoever judges.
+    pub fn arrivals(&self) -> Vec<punctual_model::arrivals::Arrivals> {
+        self.steps.iter().map(Step::arrivals).collect()
+    }
+
     /// What it says, block by block, with so many places at most.
     pub fn blocks(&self, most: usize) -> Vec<Block> {
         let steps = self.steps.iter();
@@ -281,6 +288,30 @@ impl Told {
 }
 
 impl Step {
+    fn arrivals(&self) -> punctual_model::arrivals::Arrivals {
+        let mut functions = BTreeMap::<String, Nanos>::new();
+        for place in &self.places {
+            let most = functions.entry(own_name(&place.most_in)).or_default();
+            *most = place.most_ns.max(*most);
+        }
+        let latest = self.places.iter().max_by_key(|place| place.foretold_ns);
+        let reached = self.places.iter().max_by_key(|place| place.reached_ns);
+        let name = |place: &Shown| own_name(&place.most_in);
+        let quantiles = self.quantiles.iter();
+        punctual_model::arrivals::Arrivals {
+            step: self.number,
+            time: self.time_ns,
+            quantiles: quantiles.map(|one| (one.share, one.late_ns)).collect(),
+            worst: self.worst_ns,
+            function: latest.map(name),
+            aims: self.aims,
+            reached: self.reached_ns,
+            reached_function: reached.filter(|place| place.reached_ns.is_some()).map(name),
+            is_forecast: self.is_forecast,
+            functions,
+        }
+    }
+
     fn blocks(&self, most: usize) -> Vec<Block> {
         let head = |names: [&str; 3]| names.map(Into::into).to_vec();
         // Those that were aimed at are shown wherever they stand.
@@ -349,6 +380,16 @@ impl Step {
         }
         notes
     }
+}
+
+/// A function's name without what a compiler adds to it: `do_exit.isra.0` is `do_exit`.
+fn own_name(name: &str) -> String {
+    let (name, module) = match name.split_once(' ') {
+        Some((name, module)) => (name, format!(" {module}")),
+        None => (name, String::new()),
+    };
+    let own = name.split('.').next().unwrap_or(name);
+    format!("{own}{module}")
 }
 
 fn quantile(one: &Quantile) -> Vec<String> {

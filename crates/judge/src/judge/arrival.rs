@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Limits on every arrival, and on what was reached by aimed samples.
+//!
+//! What is above the limit and was measured is proof, be it a sample of the run or an aimed one.
+//! What is foretold is none: where it is above the limit, an aimed sample decides.
+
+use punctual_model::arrivals::Arrivals;
+use punctual_model::{Nanos, Run};
+
+use super::{Found, broken};
+use crate::evidence::{Evidence, named};
+use crate::verdict::{Fitness, More, Why};
+
+/// So many places are aimed at where nobody asks for more.
+const AIMS: usize = 10;
+
+/// What came of it; an error is why it is kept to, if there are enough runs.
+pub(super) fn judged(evidence: &Evidence<'_>, most: Nanos, aimed: bool) -> Result<Found, Why> {
+    let watched: Vec<(&Run, Option<&Arrivals>)> = evidence
+        .found
+        .iter()
+        .map(|(run, recording)| (*run, run.arrivals_of(recording)))
+        .collect();
+    let known = || {
+        watched
+            .iter()
+            .filter_map(|(run, one)| Some((*run, (*one)?)))
+    };
+    let reached = known().filter_map(|(run, one)| Some((run, one, one.reached?)));
+    if let Some((run, one, late)) = reached.max_by_key(|one| one.2)
+        && late > most
+    {
+        let why = Why::Reached {
+            run: run.id.clone(),
+            seed: run.seed,
+            late,
+            function: one.reached_function.clone(),
+        };
+        return Ok(Found::new(Fitness::Unfit, why, None));
+    }
+    if let Some(broken) = broken(evidence, most) {
+        return Ok(broken);
+    }
+    if let Some(gap) = gap(&watched, most, aimed) {
+        let more = Some(More::Watched { aimed });
+        return Ok(Found::new(Fitness::Undecided, Why::Gap(gap), more));
+    }
+    let time = known().fold(0, |sum: i64, (_, one)| sum.saturating_add(one.time.0));
+    Err(Why::Arrivals {
+        time: Nanos(time),
+        worst: known().map(|(_, one)| one.worst).max().unwrap_or_default(),
+        reached: known().filter_map(|(_, one)| one.reached).max(),
+    })
+}
+
+/// Why nothing was broken and yet nothing is shown, with the command that tells more.
+fn gap(watched: &[(&Run, Option<&Arrivals>)], most: Nanos, aimed: bool) -> Option<String> {
+    if watched.is_empty() {
+        return Some("there is no sample".to_owned());
+    }
+    let aim = if aimed {
+        format!(" --aim {AIMS}")
+    } else {
+        String::new()
+    };
+    for (run, known) in watched {
+        let (id, name) = (&run.id, named(run));
+        let Some(known) = known else {
+            return Some(format!(
+                "{name}: its arrivals were not watched: `punctual arrivals {id}{aim}`"
+            ));
+        };
+        if aimed && known.reached.is_none() {
+            return Some(format!(
+                "{name}: no sample was aimed: `punctual arrivals {id} --aim {AIMS}`"
+            ));
+        }
+        let worst = known.worst;
+        if known.is_forecast {
+            return Some(format!(
+                "{name}: an arrival changes what follows on this kernel: that the latest is \
+                 {worst} late is a forecast, and no proof"
+            ));
+        }
+        if worst > most {
+            let place = known.function.as_ref();
+            let place = place.map_or_else(String::new, |function| format!(", in `{function}`"));
+            let reached = known.reached.map_or_else(
+                || format!(": `punctual arrivals {id} --aim {AIMS}` may prove it"),
+                |reached| format!("; the latest aimed sample was {reached} late"),
+            );
+            return Some(format!(
+                "{name}: an arrival is foretold to be {worst} late{place}{reached}"
+            ));
+        }
+    }
+    None
+}

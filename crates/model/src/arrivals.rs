@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is known of every arrival of a run, because the run was repeated and watched afterwards.
+//!
+//! It is no part of the run: no sample, no digest and no file of it has any of this.
+
+use std::collections::BTreeMap;
+
+use crate::units::Nanos;
+
+/// Every arrival of a step, in virtual time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Arrivals {
+    /// The step's number, from 0.
+    pub step: u32,
+    /// How much time was looked at: so many nanoseconds are so many moments.
+    pub time: Nanos,
+    /// How late an arrival is at most in which share of that time, the smallest share first.
+    pub quantiles: Vec<(f64, Nanos)>,
+    /// How late the latest of all arrivals is, as it is foretold.
+    pub worst: Nanos,
+    /// The function that ran most of what keeps it waiting; none where no place is that late.
+    pub function: Option<String>,
+    /// At how many places a sample was to be aimed.
+    pub aims: usize,
+    /// How late the latest aimed sample was: that is proved. None where no sample was aimed.
+    pub reached: Option<Nanos>,
+    /// The function that ran most of what kept it waiting.
+    pub reached_function: Option<String>,
+    /// Whether an arrival may change what follows, so that `worst` is a forecast.
+    pub is_forecast: bool,
+    /// For how long each function ran at most within one stretch that keeps threads waiting:
+    /// those that ran most of such a stretch.
+    pub functions: BTreeMap<String, Nanos>,
+}
