@@ -11,6 +11,7 @@ mod mends;
 mod page;
 mod side;
 mod text;
+mod watched;
 
 use punctual_judge::{Difference, Rule, independent};
 use punctual_model::{Nanos, Run};
@@ -20,7 +21,7 @@ use crate::compare::{Cell, Refusal, found, of_two, word};
 use crate::matrix::{Column, Measurement, rows_of};
 use crate::scope::Story;
 
-pub use figures::Judged;
+pub use figures::{Judged, Of};
 pub use gaps::{Gap, gaps};
 pub use json::gate_json;
 pub(crate) use page::why_page;
@@ -190,7 +191,7 @@ pub struct Row {
 impl Row {
     /// The figure that tells why the row stands as it does: of several the most usual.
     pub fn decisive(&self) -> Option<&Judged> {
-        let mut figures = self.figures.iter();
+        let mut figures = self.figures.iter().filter(|figure| figure.counts());
         figures.find(|figure| figure.standing == self.standing)
     }
 
@@ -201,7 +202,8 @@ impl Row {
             (None, true) => Standing::Unchanged,
             (None, false) => Standing::NotWorse,
         };
-        let figures = self.figures.iter().map(|one| one.standing);
+        let figures = self.figures.iter().filter(|one| one.counts());
+        let figures = figures.map(|one| one.standing);
         self.standing = figures.fold(least, Standing::max);
     }
 
@@ -212,7 +214,7 @@ impl Row {
 
     /// Whether further seeds may decide one of its figures.
     fn has_open(&self) -> bool {
-        let is_open = |figure: &Judged| figure.standing == Standing::Undecided;
+        let is_open = |figure: &Judged| figure.counts() && figure.standing == Standing::Undecided;
         self.gap.is_none() && self.figures.iter().any(is_open)
     }
 }
@@ -297,6 +299,7 @@ pub fn gated(
     ) {
         rows = figures::rows(&rows_of(&all), &own, &other, terms);
         notes.extend(side::notes(&all));
+        notes.extend(watched::note(&rows, &all));
     }
     gaps::put(&mut rows, &missing);
     let mut gated = Gated {
@@ -387,6 +390,7 @@ impl Gated {
         }
         let ratio = |row: &Row| {
             let figures = row.figures.iter();
+            let figures = figures.filter(|figure| figure.counts());
             let own = figures.filter(|figure| figure.standing == row.standing);
             own.filter_map(Judged::ratio).fold(0.0, f64::max)
         };
@@ -405,6 +409,8 @@ impl Gated {
     pub fn to_explain(&self) -> Option<(usize, f64)> {
         let number = self.worst()?;
         let figure = self.rows[number].decisive()?;
+        // No sample of a run stands for an arrival.
+        let figure = Some(figure).filter(|figure| figure.is_of_samples())?;
         Some((number, figure.share))
     }
 

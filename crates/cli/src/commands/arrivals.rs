@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual arrivals`: how late each arrival would have been, and the worst of them, proved.
 
+use std::sync::{Mutex, mpsc};
+use std::thread;
+
 use anyhow::Result;
 use clap::Args;
 use punctual_bench::virtual_bench::Machine;
@@ -9,6 +12,7 @@ use punctual_report::scope::arrivals::{Told, kept, told};
 use punctual_runner::memory;
 use punctual_scope::arrivals::aim::{Aimer, worth_aiming};
 use punctual_scope::arrivals::{Place, arrivals, chosen};
+use punctual_scope::error::ScopeError;
 use punctual_scope::explain::Wanted;
 use punctual_scope::repeat::OnEvent;
 use punctual_store::{Store, Story};
@@ -72,7 +76,7 @@ impl Arrivals {
         let recordings = chosen(&run, &wanted)?;
         let told = match self.known(&store, &run, &recordings)? {
             Some(known) => known,
-            None => match watch(&self.repeat, &run, &recordings, self.aim)? {
+            None => match watch(&self.repeat, &run, &recordings, self.aim, None)? {
                 Some(told) => {
                     keep(&store, &run, &told)?;
                     told
@@ -104,12 +108,13 @@ fn steps(run: &Run, recordings: &[usize]) -> Vec<u32> {
     steps.collect()
 }
 
-/// Repeats a run, and aims at so many places of each recording. `None` where Ctrl-C has ended it.
+/// Repeats a run, and aims at so many places of each recording, at so many at once. `None` where Ctrl-C has ended it.
 fn watch(
     repeat: &ReplayArgs,
     run: &Run,
     recordings: &[usize],
     most: usize,
+    at_once: Option<usize>,
 ) -> Result<Option<Told>> {
     let (place, machine) = repeat.machine(run)?;
     let cancel = interrupt::flag()?;
@@ -123,7 +128,7 @@ fn watch(
         let step = run.recordings[found.recording].key.step;
         let aims = worth_aiming(&found.places, most);
         let places: Vec<&Place> = aims.iter().map(|one| &found.places[*one]).collect();
-        let at_once = at_once(&machine)?;
+        let at_once = at_once.map_or_else(|| side_by_side_on(&machine), Ok)?;
         let body = |on: OnEvent| aimer.reach_all(found.recording, &places, at_once, on);
         let reached = if places.is_empty() {
             Some(Vec::new())
@@ -141,7 +146,7 @@ fn watch(
 }
 
 /// How many aimed runs are made at once: as many as this machine has CPUs and memory for.
-fn at_once(machine: &Machine) -> Result<usize> {
+fn side_by_side_on(machine: &Machine) -> Result<usize> {
     let cpus = side_by_side(None)?;
     let room = memory::available_mib().map(|free| memory::guests(machine.memory_mib, free));
     Ok(room.map_or(1, |room| room.min(cpus)))
@@ -177,3 +182,98 @@ fn keep(store: &Store, run: &Run, told: &Told) -> Result<()> {
 
 /// How wide the text is that is kept.
 const WIDTH: usize = 80;
+
+/// That what is judged is also judged by every arrival.
+#[derive(Clone, Debug, Default, Args)]
+pub struct WatchArgs {
+    /// Judge every arrival, too: repeat and watch each run whose arrivals are not known yet; with
+    /// =N, also aim a sample at each of the N worst places
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "0")]
+    arrivals: Option<usize>,
+}
+
+impl WatchArgs {
+    /// Whether it is asked for.
+    pub fn is_given(&self) -> bool {
+        self.arrivals.is_some()
+    }
+
+    /// Takes what is known of their arrivals to runs; what is asked for and not known is watched,
+    /// so many runs at once, and kept. What cannot be watched is said. Whether Ctrl-C did not
+    /// come.
+    pub fn attach(
+        &self,
+        store: &Store,
+        mut runs: Vec<&mut Run>,
+        at_once: usize,
+        is_quiet: bool,
+    ) -> Result<bool> {
+        let Some(aims) = self.arrivals else {
+            for run in runs {
+                attach(store, run)?;
+            }
+            return Ok(true);
+        };
+        let mut open = Vec::new();
+        for (number, run) in runs.iter_mut().enumerate() {
+            attach(store, run)?;
+            match to_watch(run, aims) {
+                Ok(recordings) if recordings.is_empty() => {}
+                Ok(recordings) => open.push((number, (**run).clone(), recordings)),
+                Err(why) => say!("punctual: {why}"),
+            }
+        }
+        let open = Mutex::new(open.into_iter());
+        let next = || open.lock().ok()?.next();
+        let (send, told) = mpsc::channel();
+        let work = |send: mpsc::Sender<_>| {
+            while let Some((number, run, recordings)) = next() {
+                if !is_quiet {
+                    say!("{} (seed {}): every arrival is watched", run.id, run.seed);
+                }
+                let repeat = ReplayArgs::quiet(true);
+                let told = watch(&repeat, &run, &recordings, aims, Some(1));
+                let is_over = matches!(told, Ok(None));
+                if send.send((number, told)).is_err() || is_over {
+                    return;
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..at_once.max(1) {
+                let send = send.clone();
+                scope.spawn(|| work(send));
+            }
+            drop(send);
+            let mut is_whole = true;
+            for (number, told) in told {
+                let run = &mut *runs[number];
+                match told {
+                    Ok(Some(told)) => {
+                        keep(store, run, &told)?;
+                        attach(store, run)?;
+                    }
+                    Ok(None) => is_whole = false,
+                    Err(error) => say!("punctual: {}: arrivals not watched: {error:#}", run.id),
+                }
+            }
+            Ok(is_whole)
+        })
+    }
+}
+
+/// The recordings of a run whose arrivals are not known yet, or by fewer aims; an error is why
+/// they cannot be told.
+fn to_watch(run: &Run, aims: usize) -> Result<Vec<usize>, ScopeError> {
+    let wanted = Wanted {
+        probe: Some("timer".to_owned()),
+        ..Wanted::default()
+    };
+    let mut recordings = chosen(run, &wanted)?;
+    recordings.retain(|one| {
+        let known = run.arrivals_of(&run.recordings[*one]);
+        known.is_none_or(|known| known.aims < aims)
+    });
+    Ok(recordings)
+}

@@ -4,6 +4,7 @@
 mod further;
 mod own_plan;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ use punctual_report::repeat::quoted;
 use punctual_runner::documents;
 use punctual_runner::gate::{Guest, Looks, Side, guest, sides};
 
+use super::arrivals::WatchArgs;
 use super::baseline;
 use super::forms_args::FormsArgs;
 use super::measure::what::WhatArgs;
@@ -40,13 +42,16 @@ Examples:
   punctual gate --baseline stable.punctual --kernel mine --budget 20m
   punctual gate --probe timer --load stress --baseline r7 --kernel mine
   punctual gate latest-stable --baseline r7 --kernel mine --report gate.html
+  punctual gate --baseline stable --kernel mine --arrivals
   punctual gate --baseline stable --kernel mine --junit gate.xml
 
 Equal digests are the same behaviour to the last sample. On the machine of the
 baseline, to the last byte, one seed shows it; on another, all seeds of the
 baseline are measured. Where one differs, median, p99 and worst sample of each
 measurement are compared run by run. The sample that stands for the worst of it
-is explained, here and there. With --budget, further seeds of both sides are
+is explained, here and there. With --arrivals, the probe timer's worst case is no
+longer drawn by lot: each run is watched once, what was found is kept, and a
+function that holds threads up for longer is named. With --budget, further seeds of both sides are
 measured while something is undecided.
 
 Exit status: 0 unchanged, not worse, or changed within tolerance; 4 worse;
@@ -78,6 +83,8 @@ pub struct Gate {
     /// Do not repeat runs to tell what the worst of it comes from
     #[arg(long)]
     no_explain: bool,
+    #[command(flatten)]
+    watch: WatchArgs,
     #[command(flatten)]
     forms: FormsArgs,
     #[command(flatten)]
@@ -215,6 +222,9 @@ impl Gate {
         let Some(()) = self.fill(suite, prepared, seeds, subjects, runs)? else {
             return Ok(None);
         };
+        if !self.watch(prepared, subjects, runs)? {
+            return Ok(None);
+        }
         let budget = self.budget;
         let budget = budget.map(|budget| Duration::from_nanos(budget.0.unsigned_abs()));
         let mut looks = Looks::new(budget, seeds);
@@ -226,6 +236,9 @@ impl Gate {
                 open.any(|one| one.subject == name && one.standing == Standing::Undecided)
             };
             if more.is_empty() || !self.further(suite, prepared, &more, runs, &is_open)? {
+                break;
+            }
+            if !self.watch(prepared, subjects, runs)? {
                 break;
             }
             let next = self.look(suite, subjects, runs, looks.share())?;
@@ -279,6 +292,21 @@ impl Gate {
     fn sides<'a>(&self, subjects: &[String], runs: &'a Runs) -> Result<Vec<Side<'a>>> {
         let baseline = self.baseline.join(" ");
         Ok(sides(subjects, &runs.there, &runs.here, &baseline)?)
+    }
+
+    /// Takes what is known of their arrivals to the runs of all sides that differ; what is asked
+    /// for is watched. Whether Ctrl-C did not come.
+    fn watch(&self, prepared: &Prepared<'_>, subjects: &[String], runs: &mut Runs) -> Result<bool> {
+        let sides = self.sides(subjects, runs)?;
+        let open = sides
+            .iter()
+            .filter(|side| !is_unchanged(&side.there, &side.here));
+        let open = open.flat_map(|side| side.there.iter().chain(&side.here));
+        let open: BTreeSet<String> = open.map(|run| run.id.clone()).collect();
+        let all = runs.there.iter_mut().chain(&mut runs.here);
+        let all = all.filter(|run| open.contains(&run.id)).collect();
+        let (at_once, is_quiet) = (prepared.side_by_side(), self.measure.quiet);
+        self.watch.attach(prepared.store(), all, at_once, is_quiet)
     }
 
     /// Looks at all runs that there are, at this share of the level.

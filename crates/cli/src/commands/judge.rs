@@ -15,10 +15,11 @@ use punctual_report::compare::difference;
 use punctual_report::judgement::{Stories, cases, judgement_json, judgement_page, judgement_text};
 use punctual_runner::{documents, limits};
 
+use super::arrivals::WatchArgs;
 use super::build_args::{BuildArgs, made};
 use super::forms_args::FormsArgs;
 use super::measure::what::ProbeArgs;
-use super::measure::{MeasureArgs, unanswered};
+use super::measure::{MeasureArgs, side_by_side, unanswered};
 use super::replay_args::ReplayArgs;
 use super::{StoreArgs, baseline, is_run};
 use crate::output::say;
@@ -28,6 +29,7 @@ use crate::{ExitStatus, UsageError, interrupt, output};
 const EXAMPLES: &str = "\
 Examples:
   punctual judge r1 r2 r3 r4 r5 --limits mine.toml
+  punctual judge r1 r2 r3 r4 r5 --limits mine.toml --arrivals=10
   punctual judge demo --subject rt --limits mine.toml
   punctual judge ./mine.toml  # the suite's own [[limit]]
   punctual judge --probe timer --load stress --kernel mine --limits mine.toml
@@ -41,7 +43,8 @@ A file of limits, or a suite, has as many of these as it takes:
   [[limit]]
   probe = \"timer\"
   load = \"stress\"      # none named: each by itself; so variant, subject
-  what = \"worst\"       # mean, median, p99.9, missed, cpu, work with its unit
+  what = \"worst\"       # mean, median, p99.9, missed, cpu, work with its unit;
+                         # arrival, reached: of every arrival (--arrivals)
   at_most = \"100 us\"   # or at_least; \"115 %\" with of = \"none\", or
                          # of = \"baseline\" (--baseline), of = \"baseline:stable\"
   [[limit]]
@@ -89,6 +92,8 @@ pub struct Judge {
     /// undecided (skip this commit), 128 an error (end the bisection)
     #[arg(long)]
     git_bisect: bool,
+    #[command(flatten)]
+    watch: WatchArgs,
     #[command(flatten)]
     forms: FormsArgs,
     #[command(flatten)]
@@ -195,9 +200,14 @@ impl Judge {
                 );
                 return Err(UsageError(wrong).into());
             }
-            let runs = self.measure.store.load(&self.what)?;
+            let mut runs = self.measure.store.load(&self.what)?;
             let limits = limits_of(self.limits.as_deref(), &suite_of(&runs)?)?;
             let baselines = baselines(&self.measure.store, &self.baseline, &limits)?;
+            let at_once = side_by_side(None)?;
+            let all = runs.iter_mut().collect();
+            let store = self.measure.store.open()?;
+            self.watch
+                .attach(&store, all, at_once, self.measure.quiet)?;
             (judged(&limits, &runs, &baselines)?, runs)
         } else {
             match self.what.as_slice() {
@@ -238,6 +248,11 @@ impl Judge {
         // A limit that nothing will answer is an error before anything is measured.
         judged(&limits, &prepared.planned(&plans)?, &baselines)?;
         if let Some(budget) = self.budget {
+            if self.watch.is_given() {
+                let wrong = "--arrivals and --budget: further runs are measured, not watched: \
+                             judge a number of them (--seeds)";
+                return Err(UsageError(wrong.into()).into());
+            }
             let begun = Instant::now();
             let budget = Duration::from_nanos(budget.0.unsigned_abs());
             let sequential = Sequential::new(&limits, baselines);
@@ -245,7 +260,10 @@ impl Judge {
             let decided = prepared.until_decided(&suite, sequential, &is_over)?;
             return Ok((decided.judgement, decided.runs));
         }
-        let runs = prepared.measure(&plans)?.runs;
+        let mut runs = prepared.measure(&plans)?.runs;
+        let all = runs.iter_mut().collect();
+        let (store, at_once) = (prepared.store(), prepared.side_by_side());
+        self.watch.attach(store, all, at_once, self.measure.quiet)?;
         Ok((judged(&limits, &runs, &baselines)?, runs))
     }
 

@@ -5,16 +5,49 @@ use punctual_judge::{Comparison, Pair, Rule, Verdict, compare_rows, is_identical
 use punctual_model::probe::Shape;
 use punctual_model::{Nanos, Recording, Run};
 
-use super::{Row, Standing, Terms, differences, middle};
+use super::{Row, Standing, Terms, differences, middle, watched};
 use crate::compare::found;
 use crate::matrix::{Column, Measured, Measurement};
 use crate::stats::Stats;
 
+/// Of what a figure is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// Of the samples.
+    Samples,
+    /// Of the latest sample, where every arrival is known: it is a draw from these.
+    Sampled,
+    /// Of every arrival.
+    Arrivals,
+    /// Of the latest arrival: foretold, or reached by an aimed sample.
+    Latest,
+    /// Of a function: for how long it ran at most within one stretch that keeps threads waiting.
+    Function,
+}
+
+impl Of {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Samples | Self::Sampled => "samples",
+            Self::Arrivals | Self::Latest => "arrivals",
+            Self::Function => "function",
+        }
+    }
+
+    /// Whether it shows that something got worse, and never that nothing did.
+    fn only_alarms(self) -> bool {
+        !matches!(self, Self::Samples | Self::Arrivals)
+    }
+}
+
 /// A figure of a row, there and here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// What it is called: `median`, `p99`, `worst`.
-    pub name: &'static str,
+    /// What it is called: `median`, `p99`, `worst`; a function's name.
+    pub name: String,
+    /// Of what it is.
+    pub of: Of,
     /// Which of a run's samples it is: the one that is not shorter than this share of all.
     pub share: f64,
     /// Whether it is the one that counts most of this measurement.
@@ -31,9 +64,21 @@ pub struct Judged {
     pub seeds: usize,
     /// Run by run: lower, higher, not separated.
     pub compared: Comparison,
+    /// The function to blame: that keeps the latest arrival here waiting, where it is one.
+    pub blame: Option<String>,
 }
 
 impl Judged {
+    /// Whether the row stands as it does: what only alarms counts where it got worse.
+    pub fn counts(&self) -> bool {
+        !self.of.only_alarms() || self.standing == Standing::Worse
+    }
+
+    /// Whether a sample stands for it, which can be explained.
+    pub fn is_of_samples(&self) -> bool {
+        matches!(self.of, Of::Samples | Of::Sampled)
+    }
+
     /// How many times the baseline's figure it is.
     pub fn ratio(&self) -> Option<f64> {
         self.compared.ratio.map(|ratio| ratio.estimate)
@@ -91,11 +136,48 @@ fn figures_of(row: &Measurement) -> &'static [Figure] {
 }
 
 /// A figure of whole runs there and here, by seed.
-struct Drawn {
-    figure: Figure,
+pub(super) struct Drawn {
+    name: String,
+    of: Of,
+    share: f64,
+    leads: bool,
     there: Vec<(u64, Nanos)>,
     here: Vec<(u64, Nanos)>,
     pair: Pair,
+    blame: Option<String>,
+}
+
+impl Drawn {
+    /// One that is not of samples.
+    pub(super) fn new(
+        name: String,
+        of: Of,
+        there: Vec<(u64, Nanos)>,
+        here: Vec<(u64, Nanos)>,
+    ) -> Self {
+        let numbers = |values: &[(u64, Nanos)]| values.iter().map(|one| one.1.0 as f64).collect();
+        let pair = Pair {
+            of: numbers(&here),
+            than: numbers(&there),
+            ..Pair::default()
+        };
+        Self {
+            name,
+            of,
+            share: 1.0,
+            leads: false,
+            there,
+            here,
+            pair,
+            blame: None,
+        }
+    }
+
+    /// The baseline's middle run, and the middle one here.
+    fn middles(&self) -> [Nanos; 2] {
+        let times = |values: &[(u64, Nanos)]| values.iter().map(|one| one.1).collect();
+        [&self.there, &self.here].map(|values| middle(times(values)).unwrap_or_default())
+    }
 }
 
 /// All rows: each figure of each of them is judged by the same divisions of the runs.
@@ -105,8 +187,10 @@ pub(super) fn rows(
     other: &Column<'_>,
     terms: &Terms,
 ) -> Vec<Row> {
-    let drawn: Vec<Result<Vec<Drawn>, String>> =
-        rows.iter().map(|row| drawn(row, own, other)).collect();
+    let drawn: Vec<Result<Vec<Drawn>, String>> = rows
+        .iter()
+        .map(|row| drawn(row, own, other, terms))
+        .collect();
     let pairs = drawn.iter().flatten().flatten();
     let pairs: Vec<Pair> = pairs.map(|drawn| drawn.pair.clone()).collect();
     let mut compared = compare_rows(&pairs, &terms.rule).into_iter();
@@ -136,7 +220,12 @@ pub(super) fn rows(
 
 /// The figures that there are samples for on both sides; an error, where something is missing
 /// on one side, or on both.
-fn drawn(row: &Measurement, own: &Column<'_>, other: &Column<'_>) -> Result<Vec<Drawn>, String> {
+fn drawn(
+    row: &Measurement,
+    own: &Column<'_>,
+    other: &Column<'_>,
+    terms: &Terms,
+) -> Result<Vec<Drawn>, String> {
     let [here, there] = [own, other].map(|column| found(column, row));
     for (found, column, side) in [(&here, own, ""), (&there, other, " in the baseline")] {
         if found.is_empty() {
@@ -177,21 +266,51 @@ fn drawn(row: &Measurement, own: &Column<'_>, other: &Column<'_>) -> Result<Vec<
         if !is_whole {
             continue;
         }
-        let numbers = |values: &[(u64, Nanos)]| values.iter().map(|one| one.1.0 as f64).collect();
-        let pair = Pair {
-            of: numbers(&here),
-            than: numbers(&there),
-            runs: runs.clone(),
-            is_identical: identical,
-        };
         all.push(Drawn {
-            figure: *figure,
-            there,
-            here,
-            pair,
+            share: figure.share,
+            leads: figure.leads,
+            ..Drawn::new(figure.name.to_owned(), Of::Samples, there, here)
         });
     }
+    add_watched(&mut all, &there, &here, terms);
+    for one in &mut all {
+        one.pair.runs.clone_from(&runs);
+        one.pair.is_identical = identical;
+    }
     Ok(all)
+}
+
+/// Where every arrival of all runs is known, a quantile of them leads: the latest sample is one
+/// draw of what that is the tail of.
+fn add_watched(
+    all: &mut Vec<Drawn>,
+    there: &[(&Run, &Recording)],
+    here: &[(&Run, &Recording)],
+    terms: &Terms,
+) {
+    let (Some(before), Some(after)) = (watched::known(there), watched::known(here)) else {
+        return;
+    };
+    let usual = all.iter().find(|one| one.name == "median" || one.leads);
+    let usual = usual.map_or(0.0, |one| one.middles()[0].0 as f64);
+    let floor = (terms.rule.effect - 1.0) * usual;
+    let mut figures = watched::figures(&before, &after, floor);
+    let Some(first) = figures.first_mut() else {
+        return;
+    };
+    first.leads = true;
+    first.share = watched::TAIL;
+    for one in &mut figures {
+        if one.of != Of::Function {
+            one.blame = watched::to_blame(&after, one.name == "reached");
+        }
+    }
+    for one in all.iter_mut().filter(|one| one.leads) {
+        (one.leads, one.of) = (false, Of::Sampled);
+    }
+    all.extend(figures);
+    // What counts always stands before what only alarms.
+    all.sort_by_key(|one| one.of.only_alarms());
 }
 
 fn stats(found: &[(&Run, &Recording)]) -> Vec<(u64, Stats)> {
@@ -203,31 +322,54 @@ fn stats(found: &[(&Run, &Recording)]) -> Vec<(u64, Stats)> {
 }
 
 fn judged(drawn: &[Drawn], compared: &[Comparison], terms: &Terms) -> Vec<Judged> {
-    let times = |values: &[(u64, Nanos)]| values.iter().map(|one| one.1).collect();
-    let median = drawn.iter().find(|one| one.figure.name == "median");
-    let median = median.and_then(|one| middle(times(&one.there)));
+    let median = drawn.iter().find(|one| one.name == "median");
+    let median = median.map(|one| one.middles()[0]);
     let one = |(drawn, compared): (&Drawn, &Comparison)| {
-        let there = middle(times(&drawn.there)).unwrap_or_default();
-        let here = middle(times(&drawn.here)).unwrap_or_default();
+        let [there, here] = drawn.middles();
         let both = drawn.here.iter().filter_map(|(seed, here)| {
             let there = drawn.there.iter().find(|(own, _)| own == seed)?;
             Some(*here > there.1)
         });
         let both: Vec<bool> = both.collect();
-        let matters = terms.tolerance * median.unwrap_or(there).0.abs() as f64;
+        let usual = median.unwrap_or(there).0.abs() as f64;
+        let standing = if drawn.of == Of::Function {
+            let grown = (here - there).0 as f64;
+            longer(compared, grown >= (terms.rule.effect - 1.0) * usual)
+        } else {
+            standing(
+                compared,
+                &terms.rule,
+                there.0 as f64,
+                terms.tolerance * usual,
+            )
+        };
         Judged {
-            name: drawn.figure.name,
-            share: drawn.figure.share,
-            leads: drawn.figure.leads,
-            standing: standing(compared, &terms.rule, there.0 as f64, matters),
+            name: drawn.name.clone(),
+            of: drawn.of,
+            share: drawn.share,
+            leads: drawn.leads,
+            standing,
             there,
             here,
             higher: both.iter().filter(|is_higher| **is_higher).count(),
             seeds: both.len(),
             compared: *compared,
+            blame: drawn.blame.clone().filter(|_| standing == Standing::Worse),
         }
     };
-    drawn.iter().zip(compared).map(one).collect()
+    let all = drawn.iter().zip(compared).map(one);
+    // A function is told where it is to blame.
+    all.filter(|one| one.of != Of::Function || one.counts())
+        .collect()
+}
+
+/// Of a function: worse, where it runs longer for certain and by so much that it matters.
+fn longer(compared: &Comparison, matters: bool) -> Standing {
+    match compared.verdict {
+        Verdict::Identical => Standing::Unchanged,
+        Verdict::Higher if matters => Standing::Worse,
+        _ => Standing::Undecided,
+    }
 }
 
 /// *Not worse* is shown, not assumed: the ratio's upper bound is below the smallest effect

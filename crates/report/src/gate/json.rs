@@ -85,17 +85,20 @@ struct Measurement<'a> {
     repetition: u32,
     verdict: &'static str,
     compared: Option<Value>,
-    figures: Vec<Figure>,
+    figures: Vec<Figure<'a>>,
     gap: Option<&'a str>,
     decide: Option<&'a str>,
     differences: Vec<Differs>,
 }
 
 #[derive(Serialize)]
-struct Figure {
-    name: &'static str,
+struct Figure<'a> {
+    name: &'a str,
+    of: &'static str,
     share: f64,
     verdict: &'static str,
+    counts: bool,
+    function: Option<&'a str>,
     before_ns: i64,
     after_ns: i64,
     higher_seeds: usize,
@@ -190,11 +193,14 @@ fn measurement<'a>(gate: &'a Gate, row: &'a Row) -> Measurement<'a> {
     }
 }
 
-fn figure(figure: &Judged) -> Figure {
+fn figure(figure: &Judged) -> Figure<'_> {
     Figure {
-        name: figure.name,
+        name: &figure.name,
+        of: figure.of.name(),
         share: figure.share,
         verdict: figure.standing.name(),
+        counts: figure.counts(),
+        function: figure.blame.as_deref(),
         before_ns: figure.there.0,
         after_ns: figure.here.0,
         higher_seeds: figure.higher,

@@ -292,7 +292,7 @@ fn maker(seed: u64) -> Maker {
 /// All that is told, in whatever order runs are named.
 fn told(gated: &Gated) -> Vec<String> {
     let figure = |one: &Judged| {
-        let (name, standing) = (one.name, one.standing.name());
+        let (name, standing) = (&one.name, one.standing.name());
         format!(
             "{name} {standing} {} {} {:?}",
             one.there, one.here, one.compared

@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use punctual_model::Run;
 use punctual_published::Document;
 
-use super::text::{Detail, row_lines};
-use super::{Gate, Gated, Row, Standing, Why};
+use super::text::{Detail, NOT_COUNTED, row_lines};
+use super::{Gate, Gated, Of, Row, Standing, Why};
 use crate::compare::verdict_told;
 use crate::page::{beneath, untested};
 use crate::scope::page::{Other, compared};
@@ -92,11 +92,18 @@ fn figures(one: &Gated, row: &Row) -> Markup {
     html! {
         @for (number, figure) in row.figures.iter().enumerate() { tr {
             td.free { @if number == 0 { (title) } }
-            td { (figure.name) }
+            td { @if figure.of == Of::Function { "in " } (figure.name) }
             td.number { (figure.there) }
             td.number { (figure.here) }
-            td.free { (verdict_told(&figure.compared, &one.rule)) }
-            td class=(class(figure.standing)) { (figure.standing.name()) }
+            td.free {
+                (verdict_told(&figure.compared, &one.rule))
+                @if let Some(function) = &figure.blame { ", in " (function) }
+            }
+            @if figure.counts() {
+                td class=(class(figure.standing)) { (figure.standing.name()) }
+            } @else {
+                td.soft { (NOT_COUNTED) }
+            }
         } }
         @if row.figures.is_empty() || row.gap.is_some() { tr {
             td.free { @if row.figures.is_empty() { (title) } }

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
+use std::collections::BTreeMap;
+
+use punctual_model::arrivals::Arrivals;
 use punctual_model::record::Unsupported;
 use punctual_model::run::State;
 use punctual_model::{Nanos, Recorder, Recording};
@@ -126,7 +129,12 @@ fn what_all_seeds_show_is_worse_and_the_title_says_what() {
     let row = &gate.subjects[0].rows[0];
     let median = &row.figures[0];
     assert_eq!(
-        (median.name, median.standing, median.higher, median.seeds),
+        (
+            median.name.as_str(),
+            median.standing,
+            median.higher,
+            median.seeds
+        ),
         ("median", Standing::Worse, 5, 5)
     );
     let shown = text(&gate);
@@ -342,4 +350,159 @@ fn taking_evidence_away_makes_no_verdict_better() {
             }
         }
     }
+}
+
+/// Five runs with these ids, of which every arrival of the first step is known: its tail steady,
+/// the latest of them not, and functions with their longest stretches.
+fn watched(id: &str, tail: i64, latest: i64, functions: &[(&str, i64)]) -> Vec<Run> {
+    let side = u64::from(id == "n");
+    // The samples are draws; none of them tells a thing.
+    let draw = |seed: u64, value: i64| value * (97 + (seed as i64 * 3 + side as i64) % 7) / 100;
+    let mut all = runs_by(1..=5, id, &draw);
+    for (run, number) in all.iter_mut().zip(0..) {
+        // Of some functions each run has a stretch of another length.
+        let mut known: BTreeMap<String, Nanos> = functions
+            .iter()
+            .map(|(name, time)| ((*name).to_owned(), Nanos(*time)))
+            .collect();
+        let shuffled = (number * 3 + side as i64) % 5;
+        known.insert("drawn".to_owned(), Nanos(900 + 150 * shuffled));
+        run.recordings.truncate(1);
+        let own = &run.recordings[0];
+        let mut recorder = Recorder::new(own.samples.len() + 1);
+        let drawn = Nanos(8_000 + (run.seed * 37 + side * 41) as i64 % 90 * 100);
+        let samples = own.samples.iter().map(|one| (one.at, one.value));
+        for (at, value) in samples.chain([(Nanos::from_millis(999), drawn)]) {
+            recorder.record(at, value);
+        }
+        let interval = own.interval;
+        run.recordings[0] = recorder.finish(own.key.clone());
+        run.recordings[0].interval = interval;
+        run.plan = "seed = 1\n[[step]]\nprobe = \"timer\"\n".into();
+        run.unsupported.clear();
+        run.steps.clear();
+        run.arrivals = vec![Arrivals {
+            step: run.recordings[0].key.step,
+            quantiles: vec![(0.9999, Nanos(tail + shuffled * 20))],
+            worst: Nanos(latest + shuffled * 1_000),
+            function: Some("holds_up".into()),
+            functions: known,
+            ..Arrivals::default()
+        }];
+    }
+    all
+}
+
+fn row_of(gate: &Gate) -> &Row {
+    &gate.subjects[0].rows[0]
+}
+
+#[test]
+fn every_arrival_shows_that_nothing_got_worse_where_the_worst_sample_cannot() {
+    let there = watched("r", 10_500, 12_000, &[]);
+    let here = watched("n", 10_510, 12_100, &[]);
+    let known = gate(&there, &here);
+    let shown = text(&known);
+    assert_eq!(known.standing(), Standing::NotWorse, "{shown}");
+    let leading = row_of(&known).figures.iter().find(|one| one.leads).unwrap();
+    assert_eq!(
+        (leading.name.as_str(), leading.of),
+        ("p99.99", Of::Arrivals)
+    );
+    assert!(shown.contains("  arrival  14.0 → 14.1 µs    –"), "{shown}");
+    assert_can_be_mailed(&shown);
+    schema(&gate_json(&known)).unwrap();
+    let html = gate_page(&known, &[], &[]);
+    assert!(html.contains("p99.99"), "{html}");
+    // Not watched on one side: the worst sample decides, and that is a draw.
+    let mut some = here;
+    some[4].arrivals.clear();
+    let partly = gate(&there, &some);
+    assert_eq!(partly.standing(), Standing::Undecided);
+    let names = row_of(&partly).figures.iter().map(|one| &*one.name);
+    assert_eq!(names.last(), Some("worst"));
+    let shown = text(&partly);
+    assert!(
+        shown.contains("the arrivals of some runs are not known"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_function_that_holds_threads_up_for_longer_is_worse_and_to_blame() {
+    let there = watched("r", 10_500, 12_000, &[("grows", 900)]);
+    let with = |functions: &[(&str, i64)]| gate(&there, &watched("n", 10_500, 12_000, functions));
+    let new = with(&[("grows", 900), ("burns", 1_000)]);
+    let shown = text(&new);
+    assert_eq!(new.standing(), Standing::Worse, "{shown}");
+    let title = super::title(&new);
+    assert!(
+        title.starts_with("worse: the longest stretch in `burns` of timer, ")
+            && title.ends_with(", 0 ns → 1.00 µs, 5 of 5 seeds"),
+        "{title}"
+    );
+    assert!(
+        shown.contains("  in burns 0 ns → 1.00 µs    worse     5 of 5"),
+        "{shown}"
+    );
+    assert!(
+        !shown.contains("grows") && !shown.contains("drawn"),
+        "{shown}"
+    );
+    assert_can_be_mailed(&shown);
+    schema(&gate_json(&new)).unwrap();
+    // No sample of a run stands for it.
+    assert_eq!(new.subjects[0].to_explain(), None);
+    let grown = with(&[("grows", 2_000)]);
+    assert!(
+        text(&grown).contains("in grows 900 ns → 2.00 µs"),
+        "{}",
+        text(&grown)
+    );
+    // By less than a fifth of the usual wake-up nothing is said, nor of what is shorter.
+    for functions in [
+        &[("grows", 1_000)][..],
+        &[("grows", 900), ("burns", 300)],
+        &[],
+    ] {
+        let fine = with(functions);
+        assert_eq!(fine.standing(), Standing::NotWorse, "{}", text(&fine));
+    }
+    // Not with each seed: it comes by chance.
+    let mut some = watched("n", 10_500, 12_000, &[("grows", 900), ("burns", 1_000)]);
+    for run in &mut some[..2] {
+        run.arrivals[0].functions.remove("burns");
+    }
+    let some = gate(&there, &some);
+    assert_eq!(some.standing(), Standing::NotWorse, "{}", text(&some));
+}
+
+#[test]
+fn the_latest_arrival_alarms_with_its_function() {
+    let there = watched("r", 10_500, 12_000, &[]);
+    let mut here = watched("n", 10_500, 30_000, &[]);
+    let late = gate(&there, &here);
+    let title = super::title(&late);
+    assert_eq!(late.standing(), Standing::Worse, "{title}");
+    assert!(
+        title.contains("the latest arrival of ") && title.ends_with(", in `holds_up`"),
+        "{title}"
+    );
+    for (run, late) in here
+        .iter_mut()
+        .zip([50_000, 51_000, 52_000, 53_000, 54_000])
+    {
+        run.arrivals[0].reached = Some(Nanos(late));
+    }
+    // Reached on one side only.
+    let names = |gate: &Gate| -> Vec<String> {
+        let figures = row_of(gate).figures.iter();
+        figures.map(|one| one.name.clone()).collect()
+    };
+    assert!(!names(&gate(&there, &here)).contains(&"reached".to_owned()));
+    let mut aimed = there;
+    for run in &mut aimed {
+        run.arrivals[0].reached = Some(Nanos(14_000));
+    }
+    assert!(names(&gate(&aimed, &here)).contains(&"reached".to_owned()));
 }

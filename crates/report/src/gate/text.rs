@@ -4,7 +4,7 @@
 use punctual_judge::{Difference, Verdict};
 use punctual_model::Nanos;
 
-use super::{Gate, Gated, Judged, Row, Side, Standing, Why};
+use super::{Gate, Gated, Judged, Of, Row, Side, Standing, Why};
 use crate::repeat::quoted;
 use crate::scope::page::Other;
 use crate::scope::{self, told};
@@ -77,11 +77,12 @@ pub fn title(gate: &Gate) -> String {
             format!("{}: {title}: {gap}{of}", standing.name())
         }
         (_, Some(figure)) => format!(
-            "{}: {} of {title}, {}{}{of}",
+            "{}: {} of {title}, {}{}{}{of}",
             standing.name(),
             usual(figure, &row.row.probe),
             arrow(figure),
-            seeds(figure)
+            seeds(figure),
+            blame(figure)
         ),
         _ => format!("{}: {title}{of}", standing.name()),
     }
@@ -93,11 +94,32 @@ pub fn sentence_of(row: &Row) -> String {
     match (&row.gap, row.decisive()) {
         (Some(gap), _) if row.standing == Standing::Undecided => format!("{standing}: {gap}"),
         (_, Some(figure)) => {
-            let (name, arrow) = (figure.name, arrow(figure));
-            format!("{standing}: {name} {arrow}{}", seeds(figure))
+            let (name, arrow) = (named(figure), arrow(figure));
+            format!(
+                "{standing}: {name} {arrow}{}{}",
+                seeds(figure),
+                blame(figure)
+            )
         }
         _ => standing.to_owned(),
     }
+}
+
+/// Of a figure that tells what got worse, and nothing else.
+pub(super) const NOT_COUNTED: &str = "–";
+
+/// Its name: `median`, `in burns_instructions`.
+fn named(figure: &Judged) -> String {
+    match figure.of {
+        Of::Function => format!("in {}", figure.name),
+        _ => figure.name.clone(),
+    }
+}
+
+/// `, in do_exit`: who is to blame for the latest arrival.
+fn blame(figure: &Judged) -> String {
+    let blame = figure.blame.as_ref();
+    blame.map_or_else(String::new, |function| format!(", in `{function}`"))
 }
 
 /// `the typical wake-up`.
@@ -107,7 +129,13 @@ fn usual(figure: &Judged, probe: &str) -> String {
     } else {
         "sample"
     };
-    match figure.name {
+    if figure.of == Of::Function {
+        return format!("the longest stretch in `{}`", figure.name);
+    }
+    match figure.name.as_str() {
+        "p99.99" => "the arrival in 10,000".to_owned(),
+        "arrival" => "the latest arrival".to_owned(),
+        "reached" => "the latest aimed sample".to_owned(),
         "median" => format!("the typical {sample}"),
         "p99" => format!("the slowest {sample} of 100"),
         "worst" | "longest" => format!("the worst {sample}"),
@@ -244,7 +272,7 @@ fn figure_line(figure: &Judged) -> String {
         _ => String::new(),
     };
     let more = match figure.compared.verdict {
-        _ if figure.standing != Standing::Undecided => higher,
+        _ if figure.standing != Standing::Undecided || !figure.counts() => higher,
         Verdict::Undecided(few) => {
             let (have, needed) = (few.have.0.min(few.have.1), few.needed);
             format!(", {have} of {needed} seeds that it takes")
@@ -255,12 +283,17 @@ fn figure_line(figure: &Judged) -> String {
     };
     let head = format!(
         "{:<8} {:<17} {:<9}",
-        figure.name,
+        named(figure),
         arrow(figure),
-        figure.standing.name()
+        if figure.counts() {
+            figure.standing.name()
+        } else {
+            NOT_COUNTED
+        }
     );
     let head = head.replace(' ', &KEPT.to_string());
-    format!("{head} {ratio}{more}")
+    let tail = format!("{ratio}{more}{}", blame(figure));
+    format!("{head} {}", tail.trim_start_matches(", "))
 }
 
 /// What stood in the way of the sample that is explained, here and there; which functions take
@@ -268,7 +301,9 @@ fn figure_line(figure: &Judged) -> String {
 fn put_why(one: &Gated, why: &Why, lines: &mut Lines) {
     let ((here, own), (there, other)) = (&why.here, &why.there);
     let row = &one.rows[why.row];
-    let name = row.decisive().map_or("worst", |figure| figure.name);
+    let name = row
+        .decisive()
+        .map_or("worst", |figure| figure.name.as_str());
     let head = format!("{name} of it here, {}: {}", here.id, told(own));
     lines.wrap(&clean(&head), "  ", "    ");
     let head = format!("before, {}: {}", there.id, told(other));

@@ -52,7 +52,7 @@ pub struct Case {
     /// In how long a measured time.
     pub time: Nanos,
     /// What the measured time is: `worst`, `median`.
-    pub figure: &'static str,
+    pub figure: String,
     /// The time that was measured, where one is judged.
     pub measured: Option<Nanos>,
 }
@@ -83,7 +83,7 @@ fn case(answer: &Answer) -> Case {
         runs: answer.runs,
         samples: answer.samples,
         time: answer.time,
-        figure: "worst",
+        figure: "worst".to_owned(),
         measured: measured(answer),
     }
 }
@@ -119,7 +119,7 @@ fn bare(gate: &Gate, one: &Gated, standing: Standing) -> Case {
         runs: one.sides[1].runs.len(),
         samples: 0,
         time: Nanos::ZERO,
-        figure: "worst",
+        figure: "worst".to_owned(),
         measured: None,
     }
 }
@@ -151,7 +151,9 @@ fn of_row(gate: &Gate, one: &Gated, row: &Row) -> Case {
         more: gate
             .decides(row)
             .map(|command| format!("to decide: {command}")),
-        figure: row.decisive().map_or("worst", |figure| figure.name),
+        figure: row
+            .decisive()
+            .map_or_else(|| "worst".to_owned(), |figure| figure.name.clone()),
         measured: row.decisive().map(|figure| figure.here),
         samples: row.samples,
         key,

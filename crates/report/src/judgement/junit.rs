@@ -46,7 +46,7 @@ fn suite(subject: &str, cases: &[&Case]) -> String {
         property("runs", case.runs.to_string());
         property("samples", case.samples.to_string());
         if let Some(time) = case.measured {
-            property(&format!("{}_ns", word(case.figure)), time.0.to_string());
+            property(&format!("{}_ns", word(&case.figure)), time.0.to_string());
         }
     }
     text += "    </properties>\n";

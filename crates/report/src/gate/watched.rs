@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is known of every arrival, as figures of a row: where the runs of both sides were
+//! watched, the worst case is no longer drawn by lot.
+
+use std::collections::BTreeSet;
+
+use punctual_model::arrivals::Arrivals;
+use punctual_model::{Nanos, Recording, Run};
+
+use super::Row;
+use super::figures::{Drawn, Of};
+
+/// One arrival of 10,000 is later. Of longer runs' latest ones hardly any two are alike.
+pub(super) const TAIL: f64 = 0.9999;
+
+/// Each run's arrivals, by its seed.
+type Known<'a> = Vec<(u64, &'a Arrivals)>;
+
+/// What is known of all of these, or nothing.
+pub(super) fn known<'a>(found: &[(&'a Run, &'a Recording)]) -> Option<Known<'a>> {
+    let each = found.iter();
+    each.map(|(run, recording)| Some((run.seed, run.arrivals_of(recording)?)))
+        .collect()
+}
+
+/// That nothing is judged of arrivals that are known of some runs only.
+pub(super) fn note(rows: &[Row], runs: &[&Run]) -> Option<String> {
+    let is_partly = |row: &Row| {
+        let key = row.row.key();
+        let own = runs.iter().filter_map(|run| {
+            let mut all = run.recordings.iter();
+            let own = all.find(|one| one.key.is_same_measurement(&key))?;
+            Some(run.arrivals_of(own).is_some())
+        });
+        let own: Vec<bool> = own.collect();
+        own.contains(&true) && own.contains(&false)
+    };
+    let partly = rows.iter().find(|row| is_partly(row))?;
+    Some(format!(
+        "{}: the arrivals of some runs are not known, so none are judged: --arrivals watches them.",
+        partly.row.title()
+    ))
+}
+
+/// The figures of all arrivals, there and here. The first of them leads; the others tell what got
+/// worse and nothing else: they are draws, of which each run has one.
+pub(super) fn figures(there: &Known<'_>, here: &Known<'_>, floor: f64) -> Vec<Drawn> {
+    let mut all = Vec::new();
+    let mut add = |name: &str, of: Of, value: &dyn Fn(&Arrivals) -> Option<Nanos>| {
+        let values = |side: &Known<'_>| -> Option<Vec<(u64, Nanos)>> {
+            let value = |(seed, one): &(u64, &Arrivals)| Some((*seed, value(one)?));
+            side.iter().map(value).collect()
+        };
+        let Some((there, here)) = values(there).zip(values(here)) else {
+            return;
+        };
+        all.push(Drawn::new(name.to_owned(), of, there, here));
+    };
+    add("p99.99", Of::Arrivals, &|one| {
+        let mut quantiles = one.quantiles.iter();
+        let found = quantiles.find(|(share, _)| (share - TAIL).abs() < 1e-9)?;
+        Some(found.1)
+    });
+    add("arrival", Of::Latest, &|one| Some(one.worst));
+    add("reached", Of::Latest, &|one| one.reached);
+    for name in long(there.iter().chain(here).map(|(_, one)| *one), floor) {
+        add(name, Of::Function, &|one| {
+            Some(one.functions.get(name).copied().unwrap_or_default())
+        });
+    }
+    all
+}
+
+/// The functions that run for so long within one stretch, in any run of either side: which side
+/// is of no matter, as each is judged.
+fn long<'a>(all: impl Iterator<Item = &'a Arrivals>, floor: f64) -> BTreeSet<&'a str> {
+    let functions = all.flat_map(|one| &one.functions);
+    let long = functions.filter(|(_, time)| time.0 as f64 >= floor);
+    long.map(|(name, _)| name.as_str()).collect()
+}
+
+/// The function that keeps the latest arrival of these runs waiting; the latest aimed sample,
+/// where that is what is asked for.
+pub(super) fn to_blame(known: &Known<'_>, reached: bool) -> Option<String> {
+    let late = |one: &Arrivals| {
+        if reached {
+            one.reached
+        } else {
+            Some(one.worst)
+        }
+    };
+    let (_, latest) = known.iter().max_by_key(|(_, one)| late(one))?;
+    let name = if reached {
+        &latest.reached_function
+    } else {
+        &latest.function
+    };
+    name.clone()
+}
