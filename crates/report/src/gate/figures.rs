@@ -301,7 +301,7 @@ fn add_watched(
     first.leads = true;
     first.share = watched::TAIL;
     for one in &mut figures {
-        if one.of != Of::Function {
+        if one.of == Of::Latest {
             one.blame = watched::to_blame(&after, one.name == "reached");
         }
     }
@@ -359,8 +359,23 @@ fn judged(drawn: &[Drawn], compared: &[Comparison], terms: &Terms) -> Vec<Judged
     };
     let all = drawn.iter().zip(compared).map(one);
     // A function is told where it is to blame.
-    all.filter(|one| one.of != Of::Function || one.counts())
-        .collect()
+    let told = all.filter(|one| one.of != Of::Function || one.counts());
+    blamed(told.collect())
+}
+
+/// Who got longer is to blame for the arrivals that did; where nobody did, who keeps the latest of
+/// them waiting.
+fn blamed(mut all: Vec<Judged>) -> Vec<Judged> {
+    let functions = all.iter().filter(|one| one.of == Of::Function);
+    let most = functions.max_by_key(|one| one.here - one.there);
+    if let Some(name) = most.map(|one| one.name.clone()) {
+        let of_arrivals = |one: &&mut Judged| matches!(one.of, Of::Arrivals | Of::Latest);
+        let worse = all.iter_mut().filter(of_arrivals);
+        for one in worse.filter(|one| one.standing == Standing::Worse) {
+            one.blame = Some(name.clone());
+        }
+    }
+    all
 }
 
 /// Of a function: worse, where it runs longer for certain and by so much that it matters.
