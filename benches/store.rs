@@ -87,5 +87,6 @@ fn run(seed: u64) -> Run {
         recordings: Vec::new(),
         unsupported: Vec::new(),
         console: String::new(),
+        arrivals: Vec::new(),
     }
 }

@@ -43,6 +43,7 @@ pub fn store(path: &Path, samples: u64, keep: u32) -> Result<(), StoreError> {
         recordings: Vec::new(),
         unsupported: Vec::new(),
         console: String::new(),
+        arrivals: Vec::new(),
     };
     let store = Store::open(path)?;
     let id = store.begin(&run)?;

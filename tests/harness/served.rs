@@ -52,6 +52,7 @@ pub fn fill(scratch: &Scratch) -> Store {
             recordings: vec![recorder.finish(RecordingKey::new("timer", "idle", "cpu0"))],
             unsupported: Vec::new(),
             console: String::new(),
+            arrivals: Vec::new(),
         };
         let id = store.begin(&run).expect("it works");
         let digest = Run { state, ..run }.digest();

@@ -79,6 +79,7 @@ fn begun() -> Run {
         recordings: Vec::new(),
         unsupported: Vec::new(),
         console: String::new(),
+        arrivals: Vec::new(),
     }
 }
 

@@ -488,6 +488,13 @@ fn the_latest_arrival_alarms_with_its_function() {
         title.contains("the latest arrival of ") && title.ends_with(", in `holds_up`"),
         "{title}"
     );
+    // Who got longer is to blame, and not who happens to keep the latest waiting.
+    let both = gate(&there, &watched("n", 10_900, 30_000, &[("burns", 1_000)]));
+    let title = super::title(&both);
+    assert!(
+        title.contains("the arrival in 10,000 of ") && title.ends_with(", in `burns`"),
+        "{title}"
+    );
     for (run, late) in here
         .iter_mut()
         .zip([50_000, 51_000, 52_000, 53_000, 54_000])
