@@ -84,8 +84,8 @@ fn slower(scratch: &Scratch, path: &str) {
     }
 }
 
-/// The module `slower`, built for the kernel of RT: 2,000 instructions in each wake-up.
-fn slower_module(scratch: &Scratch) -> String {
+/// A module of these tests, built for the kernel of RT; `flags` are the compiler's.
+fn module(scratch: &Scratch, name: &str, flags: &str) -> String {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let fetched = Scratch::new().run(&["kernel", "fetch", KERNELS[1]]);
     assert_eq!(fetched.status, Some(0), "{}", fetched.stderr);
@@ -94,30 +94,39 @@ fn slower_module(scratch: &Scratch) -> String {
     let mut modules = Command::new(tests.join("../kmod/build"));
     let ended = Ended::of(modules.arg(&release).arg(scratch.path("kmod")));
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
-    let source = scratch.path("slower");
+    let source = scratch.path(&format!("{name}{}", flags.replace(['-', '='], "_")));
     fs::create_dir(&source).unwrap();
-    for name in ["Kbuild", "slower.c"] {
-        fs::copy(tests.join("slower").join(name), source.join(name)).unwrap();
+    for file in ["Kbuild", &format!("{name}.c")] {
+        fs::copy(tests.join(name).join(file), source.join(file)).unwrap();
     }
     let headers = user_cache().join("punctual/headers").join(&release);
     let headers = headers.join(format!("usr/src/linux-headers-{release}"));
     let mut make = Command::new("make");
     make.arg("-C").arg(headers);
     make.arg(format!("M={}", source.display()));
-    let ended = Ended::of(make.args(["KCFLAGS=-g0", "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"]));
+    make.arg(format!("KCFLAGS=-g0 {flags}"));
+    let ended = Ended::of(make.args(["CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"]));
     assert_eq!(ended.status, Some(0), "{}{}", ended.stdout, ended.stderr);
-    source.join("slower.ko").to_str().unwrap().to_owned()
+    source
+        .join(format!("{name}.ko"))
+        .to_str()
+        .unwrap()
+        .to_owned()
+}
+
+/// The kernel of RT with a module, under this id.
+fn add_kernel(scratch: &Scratch, id: &str, module: &str) {
+    let image = user_cache().join("punctual/kernels").join(KERNELS[1]);
+    let image = image.join("vmlinuz");
+    let words = ["kernel", "add", "--id", id, image.to_str().unwrap()];
+    let added = scratch.run(&[&words[..], &["--module", module]].concat());
+    assert_ends(&added, 0, &[&format!("{id} is in the cache")]);
 }
 
 #[test]
 fn a_module_that_adds_2000_instructions_to_one_path_is_found_and_named() {
     let scratch = Scratch::with_new_cache();
-    let module = slower_module(&scratch);
-    let image = user_cache().join("punctual/kernels").join(KERNELS[1]);
-    let image = image.join("vmlinuz");
-    let words = ["kernel", "add", "--id", "slow", image.to_str().unwrap()];
-    let added = scratch.run(&[&words[..], &["--module", &module]].concat());
-    assert_ends(&added, 0, &["slow is in the cache"]);
+    add_kernel(&scratch, "slow", &module(&scratch, "slower", ""));
     let path = scratch.file("mine.toml", timer("mine", 60));
     assert_ends(
         &scratch.run(&["run", &path, "--quiet", "--seeds", "1..5"]),
@@ -155,6 +164,73 @@ fn a_module_that_adds_2000_instructions_to_one_path_is_found_and_named() {
         (2_000..2_010).contains(&here) && numbers[1] == "0",
         "{line}"
     );
+}
+
+/// So seldom that no sample of five runs need meet it: 1,000 instructions with interrupts off,
+/// each 20 ms, in a wake-up of 4 µs.
+#[test]
+fn what_holds_threads_up_for_a_microsecond_is_found_and_what_burns_nothing_is_not_worse() {
+    let scratch = Scratch::with_new_cache();
+    add_kernel(
+        &scratch,
+        "burns",
+        &module(&scratch, "burns", "-DBURNS=1000"),
+    );
+    add_kernel(&scratch, "spares", &module(&scratch, "burns", "-DBURNS=0"));
+    let step = "[[step]]\nprobe = \"timer\"\nload = \"stress\"\nsamples = 300\n";
+    let path = scratch.file("mine.toml", suite("mine", &["rt"], step));
+    let run = ["run", &path, "--quiet", "--seeds", "1..5"];
+    assert_ends(&scratch.run(&run), 0, &[]);
+    let all = ["r1", "r2", "r3", "r4", "r5"];
+    let set = [&["baseline", "set", "stable"], &all[..]].concat();
+    assert_ends(&scratch.run(&set), 0, &[]);
+    let gate = |kernel: &str, more: &[&str]| {
+        let words = ["gate", &path, "--baseline", "stable", "--kernel", kernel];
+        let words = [&words[..], &["--resume", "--quiet", "--json"], more].concat();
+        let ended = scratch.run(&words);
+        (ended.status, json(&ended), ended.stderr)
+    };
+    // By samples alone it is not seen.
+    let (drawn, ..) = gate("burns", &["--no-explain"]);
+    assert!(drawn == Some(5) || drawn == Some(0), "{drawn:?}");
+    let (status, worse, stderr) = gate("burns", &["--arrivals"]);
+    assert_eq!(status, Some(4), "{worse:#}{stderr}");
+    let title = worse["title"].as_str().unwrap();
+    assert!(
+        title.starts_with("worse: the longest stretch in `burns_instructions [burns]` of timer, "),
+        "{title}"
+    );
+    assert!(title.ends_with(", 0 ns → 1.00 µs, 5 of 5 seeds"), "{title}");
+    let (status, spared, stderr) = gate("spares", &["--arrivals"]);
+    assert_eq!(status, Some(0), "{spared:#}{stderr}");
+    assert_eq!(spared["verdict"], "not worse");
+    // What was watched is kept: it is read, and nothing is watched again.
+    let (status, again, stderr) = gate("burns", &[]);
+    assert_eq!(
+        (status, &again["title"]),
+        (Some(4), &worse["title"]),
+        "{stderr}"
+    );
+    limits_on_arrivals(&scratch, &all);
+}
+
+/// Limits on every arrival: these runs were watched, and no sample was aimed.
+fn limits_on_arrivals(scratch: &Scratch, runs: &[&str]) {
+    for (what, most, status, part) in [
+        ("arrival", "90 us", 0, "the latest arrival of "),
+        ("arrival", "5 us", 4, " times 5.00 µs"),
+        (
+            "reached",
+            "90 us",
+            5,
+            "no sample was aimed: `punctual arrivals r1 --aim 10`",
+        ),
+    ] {
+        let limit = format!("[[limit]]\nprobe = \"timer\"\nwhat = \"{what}\"\n");
+        let limit = scratch.file("limit.toml", format!("{limit}at_most = \"{most}\"\n"));
+        let words = [&["judge"], runs, &["--limits", &limit, "--no-explain"]].concat();
+        assert_ends(&scratch.run(&words), status, &[part]);
+    }
 }
 
 fn refused(scratch: &Scratch, path: &str) {

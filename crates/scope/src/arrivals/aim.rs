@@ -146,55 +146,64 @@ impl<'a> Aimer<'a> {
         })
     }
 
-    /// Aims at a place, at one moment after the other until one is as late as foretold. What was
-    /// reached is the latest of them.
     fn reach(
         &self,
         recording: usize,
         place: &Place,
         on: OnEvent,
     ) -> Result<Option<Reached>, ScopeError> {
-        let Some(begin) = place.after else {
-            return Ok(None);
-        };
-        let mut nested = place.starts.iter().copied();
-        let (mut latest, mut shift, mut offset) = (None::<Reached>, place.shift, Nanos::ZERO);
-        let mut located = false;
-        for _ in 0..TRIES {
-            let after = begin + shift + offset + MARGIN;
-            let found = match self.aimed((recording, place, after), on) {
-                // What was reached before stands, and other places have their own samples.
-                Err(ScopeError::Unmarked(_)) => break,
-                found => found?,
-            };
-            let (late, is_shifted, into) = (found.late, found.shift != shift, found.into);
-            shift = found.shift;
-            if latest.as_ref().is_none_or(|latest| latest.late < late) {
-                latest = Some(found);
-            }
-            if is_hit(place.foretold, late) || late > place.foretold {
-                break;
-            }
-            let half = Nanos(place.length.0 / 2);
-            offset = if is_shifted {
-                // What is aimed at comes later where arming takes longer.
-                offset
-            } else if located {
-                match into.filter(|_| offset == half) {
-                    // From the middle of a section its begin is seen.
-                    Some(into) => half - into,
-                    None => match nested.next() {
-                        Some(start) => start,
-                        None => break,
-                    },
-                }
-            } else {
-                located = true;
-                half
-            };
-        }
-        Ok(latest)
+        reach(place, &mut |after| {
+            self.aimed((recording, place, after), on)
+        })
     }
+}
+
+/// Aims at a place, at one moment after the other until one is as late as foretold. What was
+/// reached is the latest of them; none where the aimed sample was not seen.
+fn reach(
+    place: &Place,
+    aimed: &mut dyn FnMut(Nanos) -> Result<Reached, ScopeError>,
+) -> Result<Option<Reached>, ScopeError> {
+    let Some(begin) = place.after else {
+        return Ok(None);
+    };
+    let mut nested = place.starts.iter().copied();
+    let (mut latest, mut shift, mut offset) = (None::<Reached>, place.shift, Nanos::ZERO);
+    let mut located = false;
+    for _ in 0..TRIES {
+        let after = begin + shift + offset + MARGIN;
+        let found = match aimed(after) {
+            // What was reached before stands, and other places have their own samples.
+            Err(ScopeError::Unmarked(_)) => break,
+            found => found?,
+        };
+        let (late, is_shifted, into) = (found.late, found.shift != shift, found.into);
+        shift = found.shift;
+        if latest.as_ref().is_none_or(|latest| latest.late < late) {
+            latest = Some(found);
+        }
+        if is_hit(place.foretold, late) || late > place.foretold {
+            break;
+        }
+        let half = Nanos(place.length.0 / 2);
+        offset = if is_shifted {
+            // What is aimed at comes later where arming takes longer.
+            offset
+        } else if located {
+            match into.filter(|_| offset == half) {
+                // From the middle of a section its begin is seen.
+                Some(into) => half - into,
+                None => match nested.next() {
+                    Some(start) => start,
+                    None => break,
+                },
+            }
+        } else {
+            located = true;
+            half
+        };
+    }
+    Ok(latest)
 }
 
 /// How far within a section with interrupts or preemption off the sample was due.
@@ -236,3 +245,117 @@ pub fn worth_aiming(places: &[Place], most: usize) -> Vec<usize> {
 
 /// How long behind a place's begin its first candidate lies: the timer's own grain.
 pub const MARGIN: Nanos = Nanos(20);
+
+#[cfg(test)]
+mod tests {
+    use punctual_model::Sample;
+    use punctual_model::probe::SampleSpan;
+    use punctual_trace::Window;
+
+    use super::super::analysis::Off;
+    use super::super::path::From;
+    use super::*;
+
+    /// A place of 10 µs, 2 µs behind the reading of the clock.
+    fn place() -> Place {
+        Place {
+            off: Off::Interrupts,
+            function: "irqs_off".into(),
+            most: ("burns".into(), Nanos(9_000)),
+            count: 1,
+            length: Nanos(10_000),
+            falls_in: Nanos::ZERO,
+            from: From::Kernel,
+            path: Nanos(4_000),
+            foretold: Nanos(14_000),
+            sample: 7,
+            after: Some(Nanos(2_000)),
+            arming: 500,
+            shift: Nanos::ZERO,
+            starts: vec![Nanos(3_000)],
+        }
+    }
+
+    fn chosen(late: i64) -> Chosen {
+        Chosen {
+            recording: 0,
+            sample: Sample {
+                seq: 7,
+                at: Nanos(2_000),
+                value: Nanos(late),
+            },
+            span: SampleSpan::Lateness,
+            window: Window {
+                step: 0,
+                index: 7,
+                cpu: None,
+            },
+            ends_before: Nanos::ZERO,
+        }
+    }
+
+    fn reached(after: Nanos, late: i64, into: Option<i64>) -> Reached {
+        Reached {
+            after,
+            shift: Nanos::ZERO,
+            into: into.map(Nanos),
+            late: Nanos(late),
+            chosen: chosen(late),
+            breakdown: Err("none".into()),
+        }
+    }
+
+    /// What comes of these aims, and at which moments they were.
+    fn tried(
+        aims: Vec<Result<(i64, Option<i64>), ScopeError>>,
+    ) -> (Result<Option<Nanos>, ScopeError>, Vec<i64>) {
+        let (mut aims, mut moments) = (aims.into_iter(), Vec::new());
+        let found = reach(&place(), &mut |after| {
+            moments.push(after.0);
+            let (late, into) = aims.next().expect("no further aim")?;
+            Ok(reached(after, late, into))
+        });
+        (found.map(|one| one.map(|one| one.late)), moments)
+    }
+
+    #[test]
+    fn a_sample_that_was_not_seen_ends_its_place_and_no_command() {
+        let missed = || Err(ScopeError::Unmarked(1));
+        let (found, moments) = tried(vec![missed()]);
+        assert_eq!((found.unwrap(), moments), (None, vec![2_020]));
+        // What was reached before stands.
+        let (found, moments) = tried(vec![Ok((6_000, None)), missed()]);
+        assert_eq!(found.unwrap(), Some(Nanos(6_000)));
+        assert_eq!(moments, [2_020, 7_020]);
+        // Any other error is one.
+        assert!(tried(vec![Err(ScopeError::Host("r1".into()))]).0.is_err());
+        let nowhere = Place {
+            after: None,
+            ..place()
+        };
+        let none = reach(&nowhere, &mut |_| panic!("there is no moment to aim at"));
+        assert!(none.unwrap().is_none());
+    }
+
+    #[test]
+    fn a_place_that_came_later_is_aimed_at_where_its_middle_shows_its_begin() {
+        // At its begin nothing was off yet; from its middle it had begun 3.5 µs before.
+        let (found, moments) = tried(vec![
+            Ok((4_000, None)),
+            Ok((7_500, Some(3_500))),
+            Ok((13_950, Some(20))),
+        ]);
+        assert_eq!(found.unwrap(), Some(Nanos(13_950)));
+        assert_eq!(moments, [2_020, 7_020, 3_520]);
+        let (found, moments) = tried(vec![Ok((14_050, None))]);
+        assert_eq!(
+            (found.unwrap(), moments),
+            (Some(Nanos(14_050)), vec![2_020])
+        );
+        // Where nothing helps, the nested section is the last; the latest sample counts.
+        let low = || Ok((5_000, Some(1_000)));
+        let (found, moments) = tried(vec![low(), Ok((6_000, None)), low(), low()]);
+        assert_eq!(found.unwrap(), Some(Nanos(6_000)));
+        assert_eq!(moments, [2_020, 7_020, 5_020]);
+    }
+}
