@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use punctual_model::digest::sha256;
-use punctual_tests::{Ended, Scratch, assert_has, markdown, programs};
+use punctual_tests::{Ended, Scratch, assert_has, markdown, programs, schema};
 use serde_json::Value;
 
 const SUITE: &str = "[[step]]\nprobe = \"timer\"\nsamples = 60\n";
@@ -163,6 +163,75 @@ fn what_is_exported_is_imported_once_and_verified_by_repeating_it() {
     );
 }
 
+/// A key by this name, made for this.
+fn key(scratch: &Scratch, name: &str) -> String {
+    let path = scratch.path(name).display().to_string();
+    let words = ["-q", "-t", "ed25519", "-N", "", "-C", "", "-f", &path];
+    let made = Command::new("ssh-keygen").args(words).status();
+    assert!(made.expect("OpenSSH's client").success());
+    path
+}
+
+/// Whoever signs is listed by name; a word that was changed, another file's signature and an
+/// owner whom nobody named count for nothing.
+fn witnessed(scratch: &Scratch, file: &str) {
+    let listed = |file: &str, words: &[&str]| {
+        let ended = scratch.run(&[&["verify", file, "--witnesses", "--json"], words].concat());
+        let told: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+        schema::check("witnesses", &told).expect("as its schema has it");
+        (ended.status, told)
+    };
+    assert_eq!(listed(file, &[]).0, Some(5));
+    let (alice, bob) = (key(scratch, "alice"), key(scratch, "bob"));
+    let whole = fs::read(file).expect("the file");
+    for key in [&alice, &bob] {
+        let signed = scratch.run(&["verify", file, "--quiet", "--sign", key]);
+        assert_eq!(signed.status, Some(0), "{}", signed.stderr);
+    }
+    let signed = fs::read(file).expect("the file");
+    assert!(signed.starts_with(&whole), "nothing of it was changed");
+    assert_eq!(
+        listed(file, &[]).0,
+        Some(5),
+        "nobody knows whose keys they are"
+    );
+    let public = fs::read_to_string(format!("{alice}.pub")).expect("a key");
+    let allowed = scratch.file("allowed", format!("alice@example.org {public}"));
+    let allowed = ["--allowed-signers", &allowed];
+    let (status, told) = listed(file, &allowed);
+    assert_eq!(status, Some(0), "{told:#}");
+    assert_eq!(told["witnesses"][0]["name"], "alice@example.org");
+    assert_eq!(told["witnesses"][0]["runs"][0]["outcome"], "equal");
+    assert_eq!(told["witnesses"][1]["name"], Value::Null, "{told:#}");
+    // What they signed, with another outcome.
+    let mut member = String::new();
+    let read = GzDecoder::new(&signed[whole.len()..]).read_to_string(&mut member);
+    read.expect("a witness");
+    let append = |name: &str, to: &[u8], member: &str| {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+        packed.write_all(member.as_bytes()).expect("memory");
+        scratch.file(name, [to, &packed.finish().expect("memory")].concat())
+    };
+    let changed = member.replace("\\\"equal\\\"", "\\\"undecided\\\"");
+    assert_ne!(changed, member);
+    let changed = append("changed.punctual", &whole, &changed);
+    let (status, told) = listed(&changed, &allowed);
+    assert_eq!(status, Some(4), "{told:#}");
+    assert!(told["witnesses"][0]["refused"].is_string(), "{told:#}");
+    // The signature of another file.
+    let other = lines(file).replace("\"punctual\":\"", "\"punctual\":\"0");
+    let other = fs::read(forge(scratch, "other.punctual", &other)).expect("a file");
+    let moved = append("moved.punctual", &other, &member);
+    let (status, told) = listed(&moved, &allowed);
+    assert_eq!(status, Some(4), "{told:#}");
+    let why = told["witnesses"][0]["refused"].as_str().expect("a reason");
+    assert_eq!(why, "it was signed for another file");
+    // A key that is not there is found before anything is measured.
+    let none = scratch.run(&["verify", file, "--sign", "./nokey"]);
+    assert_eq!(none.status, Some(2), "{}", none.stderr);
+    assert_has(&none.stderr, &["./nokey: ssh-keygen: "]);
+}
+
 #[test]
 fn what_cannot_be_repeated_is_undecided_with_the_reason() {
     let scratch = Scratch::new();
@@ -171,6 +240,7 @@ fn what_cannot_be_repeated_is_undecided_with_the_reason() {
     let file = scratch.path("a.punctual").display().to_string();
     scratch.run(&["export", "last", "-o", &file]);
     let text = lines(&file);
+    witnessed(&scratch, &file);
     let why = |name: &str, from: &str, to: &str| {
         assert!(text.contains(from), "{from}: {text}");
         let forged = forge(&scratch, name, &text.replace(from, to));

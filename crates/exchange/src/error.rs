@@ -49,6 +49,9 @@ pub enum ExchangeError {
         /// What is wrong with it.
         what: String,
     },
+    /// It cannot be signed, or what was signed cannot be read.
+    #[error("{0}")]
+    Signature(String),
     /// It cannot be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),

@@ -9,6 +9,7 @@
 mod error;
 mod line;
 mod read;
+pub mod witness;
 mod write;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use punctual_model::suite::Suite;
 pub use error::ExchangeError;
 pub use line::Baseline;
 pub use read::{Reader, is_export};
+pub use witness::Witness;
 pub use write::Writer;
 
 /// The form's name and version.

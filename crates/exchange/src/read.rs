@@ -21,6 +21,7 @@ use crate::line::{
     ALL_SUITES_MOST, Baseline, Head, LINE_MOST, Line, OUTPUT_MOST, RECORDINGS_MOST, RUN_MOST,
     STEPS_MOST, SUITE_MOST, SUITES_MOST,
 };
+use crate::witness::{self, Witness};
 use crate::{ExchangeError, Exported, SCHEMA};
 
 /// What a compressed file begins with.
@@ -45,6 +46,8 @@ pub struct Reader<R: Read> {
     baselines: Vec<Baseline>,
     runs: u64,
     is_over: bool,
+    sha256: String,
+    witnesses: Vec<Witness>,
 }
 
 impl<R: Read> Reader<R> {
@@ -64,6 +67,8 @@ impl<R: Read> Reader<R> {
             baselines: Vec::new(),
             runs: 0,
             is_over: false,
+            sha256: String::new(),
+            witnesses: Vec::new(),
         };
         new.header()?;
         Ok(new)
@@ -72,6 +77,16 @@ impl<R: Read> Reader<R> {
     /// Names of runs of this file that others are compared with.
     pub fn baselines(&self) -> &[Baseline] {
         &self.baselines
+    }
+
+    /// The SHA-256 of its lines, once its end was read.
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// Who has repeated its runs, once its end was read.
+    pub fn witnesses(&self) -> &[Witness] {
+        &self.witnesses
     }
 
     /// The next run; `None` behind the last one, where the checksum was right.
@@ -200,7 +215,7 @@ impl<R: Read> Reader<R> {
         Ok(Exported { run, suite })
     }
 
-    /// The last line; behind it there is nothing.
+    /// The last line; behind it there are witnesses, or nothing.
     fn end(&mut self, runs: u64, expected: &str, before: Sha256) -> Result<(), ExchangeError> {
         let found = format!("{:x}", before.finalize());
         if found != expected {
@@ -215,10 +230,8 @@ impl<R: Read> Reader<R> {
         if self.lines.read(&mut more)? > 0 {
             return Err(ExchangeError::Trailing);
         }
-        let compressed = self.lines.get_mut().get_mut();
-        if !compressed.fill_buf()?.is_empty() {
-            return Err(ExchangeError::Trailing);
-        }
+        self.witnesses = witness::read(self.lines.get_mut().get_mut())?;
+        self.sha256 = found;
         self.is_over = true;
         Ok(())
     }

@@ -34,6 +34,7 @@ pub mod text;
 pub mod tracers;
 pub mod verification;
 mod views;
+pub mod witnesses;
 
 #[cfg(test)]
 mod fixtures;

@@ -91,6 +91,12 @@ impl Outcome {
             Self::Differs => "differs",
         }
     }
+
+    /// The outcome that has this word.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let mut all = [Self::Equal, Self::Undecided, Self::Differs].into_iter();
+        all.find(|one| one.name() == name)
+    }
 }
 
 impl Verification {

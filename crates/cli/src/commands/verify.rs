@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `punctual verify`: what others have measured, repeated here.
 
+mod witnesses;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
@@ -29,12 +31,17 @@ const EXAMPLES: &str = "\
 Examples:
   punctual verify rt.punctual
   punctual verify rt.punctual --only r3 --json
+  punctual verify rt.punctual --sign ~/.ssh/id_ed25519
+  punctual verify rt.punctual --witnesses
 
 Each run is repeated in virtual time: its kernel by the very bytes (fetched
 where its package is still to be had), its plan with its seed. Equal digests are
 the same behaviour to the last sample. Another digest on the same machine
 refutes the claim; on another QEMU, or with another target, it cannot be told.
 The repeats are kept like all runs: `punctual compare` tells more of them.
+
+--sign adds to the file what came of it here, signed with an SSH key. Then send
+the file on; --witnesses lists all who did so.
 
 A file of others is a stranger's: its guests reach nothing outside, and of
 this machine's files they get those that its suite names.
@@ -55,6 +62,17 @@ pub struct Verify {
     /// Only this run of it, by its id there (may be repeated)
     #[arg(long, value_name = "RUN")]
     only: Vec<String>,
+    /// Sign what came of it with this SSH key, and add that to the file: a
+    /// private key, or a public one whose other half the agent has
+    #[arg(long, value_name = "KEY", conflicts_with = "witnesses")]
+    sign: Option<PathBuf>,
+    /// Repeat nothing: list who has signed what came of it
+    #[arg(long, conflicts_with_all = ["only", "jobs"])]
+    witnesses: bool,
+    /// With --witnesses: whose keys they are, as ssh-keygen(1) describes it
+    /// [default: ~/.ssh/allowed_signers]
+    #[arg(long, value_name = "FILE", requires = "witnesses")]
+    allowed_signers: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -71,7 +89,13 @@ pub struct Verify {
 impl Verify {
     /// Does it: the whole file is read before anything is repeated.
     pub fn run(self) -> Result<ExitStatus> {
-        let wanted = self.check()?;
+        if self.witnesses {
+            return witnesses::list(&self.file, self.allowed_signers.as_deref(), self.json);
+        }
+        let (wanted, sha256) = self.check()?;
+        if let Some(key) = &self.sign {
+            witnesses::check(&self.file, key)?;
+        }
         let store = self.store.open_or_make()?;
         let (catalog, cache) = (catalog()?, paths::cache_dir()?);
         let bench = |cpus| virtual_bench(&cache, cpus).map_err(|error| into_runners(&error));
@@ -100,6 +124,10 @@ impl Verify {
             say!("punctual: interrupted: {left} of {wanted} runs were not begun");
             return Ok(ExitStatus::Incomplete);
         }
+        if let Some(key) = &self.sign {
+            witnesses::sign(&self.file, &sha256, &verification, &store, key)?;
+            say!("{} has your signature now", self.file.display());
+        }
         Ok(match verification.outcome() {
             Outcome::Equal => ExitStatus::Done,
             Outcome::Differs => ExitStatus::Unfit,
@@ -112,8 +140,8 @@ impl Verify {
         Reader::new(super::open_named(&self.file)?).with_context(named)
     }
 
-    /// Reads the whole file; returns how many of its runs are asked for.
-    fn check(&self) -> Result<usize> {
+    /// Reads the whole file; returns how many of its runs are asked for, and its checksum.
+    fn check(&self) -> Result<(usize, String)> {
         let mut reader = self.reader()?;
         let (mut all, mut wanted) = (Vec::new(), 0);
         while let Some(exported) = self.next(&mut reader)? {
@@ -128,7 +156,7 @@ impl Verify {
         if wanted == 0 {
             return Err(UsageError(format!("{} has no run", self.file.display())).into());
         }
-        Ok(wanted)
+        Ok((wanted, reader.sha256().to_owned()))
     }
 
     fn next(&self, reader: &mut Reader<File>) -> Result<Option<Exported>> {

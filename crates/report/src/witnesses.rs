@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Who has repeated the runs of a file, and what came of it there.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::text::{Lines, clean, counted, list};
+use crate::verification::Outcome;
+
+/// The witnesses of a file.
+#[derive(Debug)]
+pub struct Witnesses {
+    /// The file's name.
+    pub file: String,
+    /// Its runs, each with its digest, as far as it has one.
+    pub runs: Vec<(String, Option<String>)>,
+    /// What was signed, in the order in which it was added.
+    pub all: Vec<Sighting>,
+}
+
+/// What one of them has signed.
+#[derive(Debug)]
+pub struct Sighting {
+    /// Whose key that is, where somebody said so.
+    pub name: Option<String>,
+    /// The key, where nobody did.
+    pub key: Option<String>,
+    /// Why it counts for nothing: forged, or of another file.
+    pub refused: Option<String>,
+    /// When, in UTC.
+    pub when: String,
+    /// The version of Punctual there.
+    pub punctual: String,
+    /// The runs that were repeated there.
+    pub seen: Vec<Seen>,
+}
+
+/// A run, as it was repeated there.
+#[derive(Debug)]
+pub struct Seen {
+    /// Its id in the file.
+    pub run: String,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The digest there.
+    pub digest: Option<String>,
+    /// QEMU's version there.
+    pub qemu: Option<String>,
+    /// The SHA-256 of the initramfs there.
+    pub initramfs: Option<String>,
+}
+
+impl Witnesses {
+    /// Equal where each run was seen equal by somebody with a name, and nobody says otherwise.
+    pub fn outcome(&self) -> Outcome {
+        let is_against = |one: &Sighting| {
+            one.refused.is_some()
+                || one
+                    .seen
+                    .iter()
+                    .any(|seen| self.of(seen) == Outcome::Differs)
+        };
+        if self.all.iter().any(is_against) {
+            return Outcome::Differs;
+        }
+        let known = self.all.iter().filter(|one| one.name.is_some());
+        let known: Vec<&Seen> = known.flat_map(|one| &one.seen).collect();
+        let is_seen = |(id, _): &(String, Option<String>)| {
+            let mut own = known.iter().filter(|seen| seen.run == *id);
+            own.any(|seen| self.of(seen) == Outcome::Equal)
+        };
+        match !self.runs.is_empty() && self.runs.iter().all(is_seen) {
+            true => Outcome::Equal,
+            false => Outcome::Undecided,
+        }
+    }
+
+    /// What came of a run there; what says equal, and has another digest than the file, is not.
+    fn of(&self, seen: &Seen) -> Outcome {
+        let own = self.runs.iter().find(|(id, _)| *id == seen.run);
+        let is_own = own.is_some_and(|(_, digest)| digest.is_some() && *digest == seen.digest);
+        match seen.outcome {
+            Outcome::Equal if !is_own => Outcome::Differs,
+            other => other,
+        }
+    }
+
+    /// `2 runs equal, 1 different`.
+    fn counts(&self, one: &Sighting) -> String {
+        let words = [
+            (Outcome::Equal, "equal"),
+            (Outcome::Differs, "different"),
+            (Outcome::Undecided, "undecided"),
+        ];
+        let told = words.into_iter().filter_map(|(outcome, word)| {
+            let count = one
+                .seen
+                .iter()
+                .filter(|seen| self.of(seen) == outcome)
+                .count();
+            (count > 0).then(|| format!("{} {word}", counted(count, "run")))
+        });
+        list(&told.collect::<Vec<_>>())
+    }
+}
+
+/// Each witness with what it saw, and all in one line; no line longer than `width`.
+pub fn witnesses_text(witnesses: &Witnesses, width: usize) -> String {
+    let mut lines = Lines::new(width);
+    for one in &witnesses.all {
+        let who = match (&one.name, &one.key) {
+            (Some(name), _) => name.clone(),
+            (None, Some(key)) => format!("{key}, whose owner is not known"),
+            (None, None) => "nobody".to_owned(),
+        };
+        let told = match &one.refused {
+            Some(why) => format!("{who}: refused: {why}"),
+            None => format!("{who}, {}: {}", one.when, witnesses.counts(one)),
+        };
+        lines.wrap(&clean(&told), "", "  ");
+        let versions: BTreeSet<&str> = one
+            .seen
+            .iter()
+            .filter_map(|seen| seen.qemu.as_deref())
+            .collect();
+        if one.refused.is_none() {
+            let mut there: Vec<String> = vec![format!("Punctual {}", one.punctual)];
+            there.extend(
+                versions
+                    .iter()
+                    .map(|version| version.replace("emulator version ", "")),
+            );
+            lines.wrap(&clean(&list(&there)), "  ", "  ");
+        }
+    }
+    if !witnesses.all.is_empty() {
+        lines.line("");
+    }
+    let (file, all) = (&witnesses.file, counted(witnesses.all.len(), "signature"));
+    let told = match witnesses.outcome() {
+        Outcome::Equal => "each run was seen equal by somebody with a name".to_owned(),
+        Outcome::Differs => "one is forged, or saw another digest".to_owned(),
+        Outcome::Undecided => "not each run was seen equal by somebody with a name".to_owned(),
+    };
+    lines.wrap(&clean(&format!("{file}: {all}: {told}.")), "", "  ");
+    if witnesses.outcome() == Outcome::Undecided {
+        let is_unnamed = |one: &Sighting| one.refused.is_none() && one.name.is_none();
+        if witnesses.all.iter().any(is_unnamed) {
+            lines.line("To name the owner of a key: --allowed-signers FILE, with lines NAME KEY");
+        }
+        lines.line("To add your signature:");
+        let sign = format!("punctual verify {} --sign ~/.ssh/id_ed25519", clean(file));
+        lines.wrap(&sign, "  ", "  ");
+    }
+    lines.finish()
+}
+
+/// `punctual.witnesses/1`. `docs/schema/witnesses-1.json` describes it.
+pub fn witnesses_json(witnesses: &Witnesses) -> Value {
+    let seen = |seen: &Seen| {
+        json!({
+            "run": seen.run,
+            "outcome": witnesses.of(seen).name(),
+            "digest": seen.digest,
+            "qemu": seen.qemu,
+            "initramfs_sha256": seen.initramfs,
+        })
+    };
+    let sighting = |one: &Sighting| {
+        json!({
+            "name": one.name,
+            "key": one.key,
+            "refused": one.refused,
+            "when": one.when,
+            "punctual": one.punctual,
+            "runs": one.seen.iter().map(seen).collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "schema": "punctual.witnesses/1",
+        "file": witnesses.file,
+        "outcome": witnesses.outcome().name(),
+        "witnesses": witnesses.all.iter().map(sighting).collect::<Vec<_>>(),
+    })
+}
