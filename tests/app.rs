@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A program as the subject: its cycles are those that it sees of itself.
 
+use std::fs;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::process::Command;
 
 use punctual_tests::originals::theirs;
-use punctual_tests::{Scratch, assert_has, markdown};
+use punctual_tests::{Ended, Scratch, assert_ends, assert_has, markdown, programs};
 use serde_json::Value;
 
 /// The cycles of `tests/app/loop.c` that are known to be odd.
@@ -97,6 +99,118 @@ fn the_cycles_of_a_loop_are_those_that_it_sees_of_itself() {
     // The same program is the same to the last sample; one that works for longer is another.
     assert_eq!(measure(2_500_000)["digest"], run["digest"]);
     assert_ne!(measure(2_500_200)["digest"], run["digest"]);
+}
+
+/// Compiles `tests/app/control.c` as `control` in a directory of its own, and takes the steps of a
+/// job of CI there, beside a baseline if there is one.
+fn job(scratch: &Scratch, name: &str, define: &str, more: &[&str]) -> (Ended, PathBuf) {
+    let directory = scratch.path(name);
+    fs::create_dir(&directory).expect("a directory");
+    let root = markdown::root();
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-O1", define, "-o"])
+        .arg(directory.join("control"))
+        .arg(root.join("tests/app/control.c"));
+    assert!(compiler.status().expect("a compiler").success());
+    let mut steps = Command::new(root.join("tools/gate-program"));
+    scratch.prepare(&mut steps);
+    steps
+        .arg("./control")
+        .args(more)
+        .args([
+            "--out",
+            "out",
+            "--",
+            "--kernel",
+            "debian-6.12-rt",
+            "-p",
+            "duration_ms=200",
+        ])
+        .env("PUNCTUAL", programs().join("punctual"))
+        .env("GITHUB_STEP_SUMMARY", directory.join("step-summary.md"))
+        .current_dir(&directory);
+    (Ended::of(&mut steps), directory.join("out"))
+}
+
+#[test]
+fn a_job_gates_a_program_by_what_it_does_and_not_by_how_it_is_linked() {
+    let scratch = Scratch::new();
+    let limits = scratch.file(
+        "limits.toml",
+        "[[limit]]\ndeadline = \"50 us\"\n[[limit]]\njitter = \"20 us\"\nthread = \"control\"\n",
+    );
+    let (first, before) = job(&scratch, "first", "-DPLANTED=0", &["--limits", &limits]);
+    assert_ends(&first, 0, &[]);
+    let told = [
+        "control response",
+        "### Limits",
+        "fit",
+        "nothing was compared",
+    ];
+    assert_has(&first.stdout, &told);
+    let summary = fs::read_to_string(scratch.path("first").join("step-summary.md"));
+    assert_eq!(
+        summary.expect("a summary"),
+        fs::read_to_string(before.join("summary.md")).expect("it")
+    );
+    let verdicts = fs::read_to_string(before.join("limits.xml")).expect("JUnit");
+    assert_has(&verdicts, &["control response", "failures=\"0\""]);
+
+    let baseline = before.join("new.punctual").display().to_string();
+    let beside = |name: &str, define: &str, more: &[&str]| {
+        job(
+            &scratch,
+            name,
+            define,
+            &[&["--baseline", &baseline], more].concat(),
+        )
+    };
+    let (other, _) = beside("other", "-DOTHER_ORDER", &[]);
+    assert_ends(&other, 0, &[]);
+    assert_has(&other.stdout, &["### Beside the baseline"]);
+
+    // 333 rounds of six instructions are 2 us.
+    let strict = scratch.file("strict.toml", "[[limit]]\ndeadline = \"10 us\"\n");
+    let (worse, after) = beside("worse", "-DPLANTED=333", &["--limits", &strict]);
+    assert_ends(&worse, 4, &[]);
+    assert_has(&worse.stdout, &["worse", "unfit", "control execution"]);
+    for verdicts in ["gate.xml", "limits.xml"] {
+        let verdicts = fs::read_to_string(after.join(verdicts)).expect("JUnit");
+        assert_has(&verdicts, &["<failure"]);
+    }
+}
+
+#[test]
+fn the_steps_of_a_job_say_what_is_wrong() {
+    let steps = |words: &[&str]| {
+        let mut steps = Command::new(markdown::root().join("tools/gate-program"));
+        Ended::of(
+            steps
+                .args(words)
+                .env("PUNCTUAL", programs().join("punctual")),
+        )
+    };
+    assert_ends(&steps(&[]), 2, &["expected a program"]);
+    assert_ends(&steps(&["./x", "--luck"]), 2, &["found --luck"]);
+    assert_ends(
+        &steps(&["./x", "--seeds", "none"]),
+        2,
+        &["a number from 1, found none"],
+    );
+    assert_ends(
+        &steps(&["./x", "--limits", "/no/limits"]),
+        2,
+        &["no file /no/limits"],
+    );
+    // Both forges take these steps, and say of each of their own what it is.
+    for form in ["action.yml", "gitlab/gate-program.yml"] {
+        let form = fs::read_to_string(markdown::root().join(form)).expect("a form");
+        assert_has(
+            &form,
+            &["tools/gate-program\"", "--baseline", "--limits", "--seeds"],
+        );
+    }
 }
 
 #[test]

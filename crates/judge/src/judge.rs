@@ -206,8 +206,14 @@ impl Case<'_> {
             keys.push(Meant::missing(key));
         }
         if keys.is_empty() && is_elsewhere {
+            let expected = match self.limit.part {
+                Some(part) if variant.is_empty() => {
+                    format!("a variant that ends with {}", part.name())
+                }
+                _ => format!("the variant {variant}"),
+            };
             return Err(format!(
-                "expected the variant {variant}, found {}",
+                "expected {expected}, found {}",
                 names(measured(subject).into_iter())
             ));
         }
@@ -221,6 +227,7 @@ impl Case<'_> {
             Demand::Arrival { most, reached } => arrival::judged(&evidence, *most, *reached)
                 .unwrap_or_else(|why| self.fit(&evidence, why)),
             Demand::Missed(most) => self.missed(&evidence, *most),
+            Demand::Jitter(most) => self.jitter(&evidence, *most),
             Demand::Rare { above, once_in } => self.rare(&evidence, *above, *once_in),
             Demand::Typical(figure, bound) => self.typical(&evidence, figure, *bound),
             Demand::Relative(figure, bound, _) => {
@@ -305,6 +312,29 @@ impl Case<'_> {
         let uncounted = |(_, one): &&(&Run, &Recording)| one.missed_periods().is_none();
         if let Some((run, _)) = evidence.found.iter().find(uncounted) {
             return Found::gap(format!("{}: missed periods were not counted", run.id));
+        }
+        self.fit(evidence, why)
+    }
+
+    fn jitter(&self, evidence: &Evidence<'_>, most: Nanos) -> Found {
+        let range = |(run, one): &(&Run, &Recording)| {
+            let (least, most) = one.extremes?;
+            Some((most - least, run.id.clone()))
+        };
+        let widest = evidence
+            .found
+            .iter()
+            .filter_map(range)
+            .max_by_key(|(range, _)| *range);
+        let Some((jitter, run)) = widest else {
+            return Found::gap("there is no sample".to_owned());
+        };
+        let why = Why::Jitter { jitter, run };
+        if jitter > most {
+            return Found::new(Fitness::Unfit, why, None);
+        }
+        if let Some((run, _)) = evidence.found.iter().find(|(_, one)| one.count == 0) {
+            return Found::gap(format!("{}: there is no sample", named(run)));
         }
         self.fit(evidence, why)
     }

@@ -60,6 +60,7 @@ fn limits() -> Vec<Limit> {
         probe: "timer".into(),
         load: Some("stress".into()),
         variant: None,
+        part: None,
         subject: None,
         demand,
         confidence: 0.95,

@@ -85,7 +85,7 @@ impl Sequential {
 fn is_certain(answer: &Answer) -> bool {
     let is_fact = matches!(
         answer.why,
-        Why::Broken { .. } | Why::Reached { .. } | Why::Missed { .. }
+        Why::Broken { .. } | Why::Reached { .. } | Why::Missed { .. } | Why::Jitter { .. }
     );
     is_fact && answer.fitness == Fitness::Unfit
 }

@@ -147,6 +147,13 @@ pub enum Why {
         /// The run.
         run: String,
     },
+    /// In the worst run the largest sample is so much more than the smallest.
+    Jitter {
+        /// So much.
+        jitter: Nanos,
+        /// The run.
+        run: String,
+    },
     /// Samples above a bound come so often.
     Rate {
         /// How many there were.
@@ -260,6 +267,9 @@ impl Answer {
             }
             Why::Missed { count, run } => {
                 format!("{count} periods were missed in {run}, the most of {in_runs}")
+            }
+            Why::Jitter { jitter, run } => {
+                format!("samples differ by up to {jitter} in {run}, the most of {in_runs}")
             }
             Why::Rate { count, per_limit } => {
                 let (least, most) = per_limit;

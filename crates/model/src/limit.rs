@@ -28,6 +28,8 @@ pub struct Limit {
     pub load: Option<String>,
     /// The variant; `None` for each by itself.
     pub variant: Option<String>,
+    /// The part of a program's cycles that is meant; `None` for all.
+    pub part: Option<Part>,
     /// The subject's name; `None` for each by itself.
     pub subject: Option<String>,
     /// What is demanded.
@@ -37,6 +39,25 @@ pub struct Limit {
     /// How many independent runs there must be at least; `None` for as many as the rule
     /// needs.
     pub runs: Option<usize>,
+}
+
+/// A part of a program's cycles: the last word of a variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// How late they begin.
+    Lateness,
+    /// Until they are done.
+    Response,
+}
+
+impl Part {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lateness => "lateness",
+            Self::Response => "response",
+        }
+    }
 }
 
 /// What is demanded.
@@ -53,6 +74,8 @@ pub enum Demand {
     },
     /// In no run more than so many periods are missed.
     Missed(u64),
+    /// In no run do two samples differ by more.
+    Jitter(Nanos),
     /// Samples above a bound are rare.
     Rare {
         /// The bound.
@@ -109,7 +132,10 @@ impl Limit {
     /// Whether the recording of this key is meant.
     pub fn means_key(&self, key: &RecordingKey) -> bool {
         let variant = self.variant.as_deref();
-        self.means_step(&key.probe, &key.load) && variant.is_none_or(|own| own == key.variant)
+        let is_meant = variant.is_none_or(|own| own == key.variant);
+        let last = key.variant.rsplit(' ').next();
+        let has_part = self.part.is_none_or(|part| last == Some(part.name()));
+        self.means_step(&key.probe, &key.load) && is_meant && has_part
     }
 
     /// Whether this subject is meant.
@@ -128,10 +154,14 @@ impl Limit {
 #[serde(deny_unknown_fields)]
 struct Written {
     name: Option<String>,
-    probe: String,
+    probe: Option<String>,
     load: Option<String>,
     variant: Option<String>,
     subject: Option<String>,
+    deadline: Option<String>,
+    jitter: Option<String>,
+    missed: Option<u64>,
+    thread: Option<String>,
     what: Option<String>,
     unit: Option<String>,
     at_most: Option<Value>,
@@ -148,7 +178,8 @@ impl Written {
     fn check_lengths(&self) -> Result<(), String> {
         let texts = [
             ("name", self.name.as_deref()),
-            ("probe", Some(self.probe.as_str())),
+            ("probe", self.probe.as_deref()),
+            ("thread", self.thread.as_deref()),
             ("load", self.load.as_deref()),
             ("variant", self.variant.as_deref()),
             ("subject", self.subject.as_deref()),
@@ -186,16 +217,84 @@ impl TryFrom<Written> for Limit {
             return Err(format!("runs: expected 1 to {RUNS_MOST}, found {runs}"));
         }
         written.check_lengths()?;
+        let cycles = of_cycles(&written)?;
+        let (part, demand) = match cycles {
+            Some((part, demand)) => (Some(part), demand),
+            None => (None, demand(&written)?),
+        };
+        let of_thread = written.thread.zip(part);
+        let probe = written.probe.or(part.map(|_| APP.to_owned()));
         Ok(Self {
-            demand: demand(&written)?,
+            demand,
             name: written.name,
-            probe: written.probe,
+            probe: probe.ok_or("expected `probe`, found none")?,
             load: written.load,
-            variant: written.variant,
+            variant: of_thread
+                .map(|(thread, part)| format!("{thread} {}", part.name()))
+                .or(written.variant),
+            part,
             subject: written.subject,
             confidence,
             runs: written.runs,
         })
+    }
+}
+
+/// The probe whose samples are a program's cycles.
+const APP: &str = "app";
+
+/// What is demanded of a program's cycles, and of which part of them, in its own words: a
+/// deadline is one of the response, jitter is how far lateness differs.
+fn of_cycles(written: &Written) -> Result<Option<(Part, Demand)>, String> {
+    let deadline = written
+        .deadline
+        .as_deref()
+        .map(|text| time("deadline", text));
+    let jitter = written.jitter.as_deref().map(|text| time("jitter", text));
+    let all = [
+        deadline
+            .transpose()?
+            .map(|most| (Part::Response, Demand::Never(most))),
+        jitter
+            .transpose()?
+            .map(|most| (Part::Lateness, Demand::Jitter(most))),
+        written
+            .missed
+            .map(|most| (Part::Response, Demand::Missed(most))),
+    ];
+    let mut all = all.into_iter().flatten();
+    let (first, second) = (all.next(), all.next());
+    if first.is_none() {
+        return match written.thread {
+            None => Ok(None),
+            Some(_) => Err("`thread` is for `deadline`, `jitter` and `missed`".to_owned()),
+        };
+    }
+    if second.is_some() {
+        return Err(
+            "expected one of `deadline`, `jitter` and `missed`: each is a limit".to_owned(),
+        );
+    }
+    let others = [
+        ("what", written.what.is_some()),
+        ("unit", written.unit.is_some()),
+        ("at_most", written.at_most.is_some()),
+        ("at_least", written.at_least.is_some()),
+        ("of", written.of.is_some()),
+        ("above", written.above.is_some()),
+        ("once_in", written.once_in.is_some()),
+        ("variant", written.variant.is_some()),
+    ];
+    if let Some((other, _)) = others.iter().find(|(_, is_there)| *is_there) {
+        return Err(format!(
+            "`deadline`, `jitter` and `missed` say it all: expected no `{other}` besides"
+        ));
+    }
+    match written.probe.as_deref() {
+        None | Some(APP) => Ok(first),
+        Some(other) => Err(format!(
+            "`deadline`, `jitter` and `missed` are for the probe app, found {other}"
+        )),
     }
 }
 
@@ -414,6 +513,7 @@ impl fmt::Display for Demand {
                 write!(f, "{what} at most {most}")
             }
             Self::Missed(most) => write!(f, "at most {most} missed"),
+            Self::Jitter(most) => write!(f, "jitter at most {most}"),
             Self::Rare { above, once_in } => {
                 write!(f, "above {above} less than once in {once_in}")
             }
@@ -445,6 +545,42 @@ mod tests {
     fn limit(rest: &str) -> Result<Limit, String> {
         let text = format!("probe = \"timer\"\n{rest}");
         toml::from_str(&text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn cycles_have_limits_in_their_own_words() {
+        let read = |text: &str| toml::from_str::<Limit>(text).map_err(|error| error.to_string());
+        for (text, shown, part) in [
+            ("deadline = \"200 us\"", "worst at most 200 µs", "response"),
+            ("jitter = \"50 us\"", "jitter at most 50.0 µs", "lateness"),
+            ("missed = 2", "at most 2 missed", "response"),
+        ] {
+            let limit = read(text).unwrap();
+            assert_eq!(
+                (limit.probe.as_str(), limit.demand.to_string().as_str()),
+                ("app", shown)
+            );
+            let means = |limit: &Limit, variant: &str| {
+                limit.means_key(&RecordingKey::new("app", "idle", variant))
+            };
+            assert!(means(&limit, &format!("control loop {part}")));
+            assert!(!means(&limit, &format!("x{part}")) && !means(&limit, "loop execution"));
+            let limit = read(&format!("{text}\nprobe = \"app\"\nthread = \"loop\"")).unwrap();
+            assert!(means(&limit, &format!("loop {part}")));
+            assert!(!means(&limit, &format!("other {part}")));
+        }
+        for (wrong, told) in [
+            ("deadline = \"200\"", "a time with its unit"),
+            ("deadline = \"1 us\"\nmissed = 0", "expected one of"),
+            ("deadline = \"1 us\"\nprobe = \"timer\"", "found timer"),
+            ("deadline = \"1 us\"\nvariant = \"x\"", "no `variant`"),
+            ("missed = 0\nwhat = \"worst\"", "no `what`"),
+            ("thread = \"x\"\nwhat = \"worst\"", "`thread` is for"),
+            ("what = \"worst\"\nat_most = \"1 us\"", "expected `probe`"),
+        ] {
+            let error = read(wrong).unwrap_err();
+            assert!(error.contains(told), "{wrong}: {error}");
+        }
     }
 
     #[test]

@@ -24,9 +24,11 @@ impl Asked {
         // the typical run.
         let run = match limit.demand {
             Demand::Typical(..) | Demand::Relative(..) => middle_run,
-            Demand::Never(_) | Demand::Arrival { .. } | Demand::Missed(_) | Demand::Rare { .. } => {
-                worst_run
-            }
+            Demand::Never(_)
+            | Demand::Arrival { .. }
+            | Demand::Missed(_)
+            | Demand::Jitter(_)
+            | Demand::Rare { .. } => worst_run,
         };
         let [here, there] = sides.map(|runs| run(runs, key, share));
         Some(Self {
@@ -83,7 +85,11 @@ impl Asked {
 /// Which sample stands for what a limit is about.
 fn share_of(limit: &Limit) -> f64 {
     let figure = match &limit.demand {
-        Demand::Never(_) | Demand::Arrival { .. } | Demand::Missed(_) | Demand::Rare { .. } => {
+        Demand::Never(_)
+        | Demand::Arrival { .. }
+        | Demand::Missed(_)
+        | Demand::Jitter(_)
+        | Demand::Rare { .. } => {
             return 1.0;
         }
         Demand::Typical(figure, _) | Demand::Relative(figure, ..) => figure,

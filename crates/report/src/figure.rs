@@ -281,6 +281,7 @@ mod tests {
             probe: "timer".into(),
             load: Some("stress".into()),
             variant: None,
+            part: None,
             subject: None,
             demand: Demand::Never(Nanos::from_micros(900)),
             confidence: 0.95,

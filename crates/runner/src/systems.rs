@@ -464,8 +464,10 @@ pub(crate) fn find_program(name: &str) -> Result<Option<PathBuf>, Error> {
     if name.contains('*') {
         return Ok(find(name)?.pop());
     }
+    if name.contains('/') {
+        return Ok(Some(PathBuf::from(name)).filter(|path| path.is_file()));
+    }
     let search = std::env::var_os("PATH").unwrap_or_default();
-    // A path stays as it is when it is joined to a directory of the PATH.
     let candidates = std::env::split_paths(&search).map(|directory| directory.join(name));
     Ok(candidates.into_iter().find(|path| path.is_file()))
 }

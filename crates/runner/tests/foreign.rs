@@ -586,6 +586,7 @@ fn verdict(runs: &[Run]) -> (Fitness, String) {
         probe: "timer".into(),
         load: None,
         variant: None,
+        part: None,
         subject: None,
         demand: Demand::Never(micros(1_000)),
         confidence: 0.95,

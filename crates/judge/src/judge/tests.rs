@@ -346,6 +346,52 @@ fn all_is_as_bad_as_the_worst_of_it() {
     );
 }
 
+#[test]
+fn cycles_are_judged_by_limits_in_their_own_words() {
+    let run = |seed: u64, most: i64| {
+        let mut run = synthetic::run("rt", seed, &[2_000, 5_000, most]);
+        let parts = ["lateness", "response"];
+        let mut first = run.recordings.remove(0);
+        first.key.probe = "app".into();
+        run.plan = run.plan.replace("\"timer\"", "\"app\"");
+        run.plan = run.plan.replace("cpus = [0]\n", "");
+        run.steps[0].probe = "app".into();
+        run.recordings = parts
+            .map(|part| {
+                let mut one = first.clone();
+                one.key.variant = format!("loop {part}");
+                one
+            })
+            .into();
+        run
+    };
+    let judged = |limit: &str, most: i64, seeds: u64| {
+        let limit: Limit = toml::from_str(limit).unwrap();
+        let runs: Vec<Run> = (1..=seeds).map(|seed| run(seed, most)).collect();
+        judge(&[limit], &runs, &Baselines::new()).map(|judged| judged.answers)
+    };
+    let one = |limit: &str, most, seeds| judged(limit, most, seeds).unwrap().remove(0);
+    let deadline = one("deadline = \"9 us\"", 9_000, 5);
+    assert_eq!(deadline.key.variant, "loop response");
+    assert_eq!(deadline.fitness, Fitness::Fit, "{}", deadline.reason());
+    assert_eq!(one("deadline = \"9 us\"", 9_001, 5).fitness, Fitness::Unfit);
+    let jitter = "jitter = \"7 us\"\nthread = \"loop\"";
+    assert_eq!(one(jitter, 9_000, 5).fitness, Fitness::Fit);
+    assert_eq!(one(jitter, 9_000, 4).fitness, Fitness::Undecided);
+    let broken = one(jitter, 9_001, 1);
+    assert_eq!(
+        (broken.fitness, &*broken.key.variant),
+        (Fitness::Unfit, "loop lateness")
+    );
+    let reason = "samples differ by up to 7.00 µs in rt-1, the most of 1 run";
+    assert_eq!(broken.reason(), reason);
+    let other = judged("jitter = \"7 us\"\nthread = \"other\"", 9_000, 5).unwrap_err();
+    assert!(
+        other.to_string().contains("the variant other lateness"),
+        "{other}"
+    );
+}
+
 /// `seeds` runs that take `per_cent` of what those of [`runs`] take.
 fn scaled(subject: &str, seeds: u64, per_cent: i64) -> Vec<Run> {
     let values = |seed: u64| vec![(9_000 + seed as i64) * per_cent / 100; 100];

@@ -69,6 +69,7 @@ fn demand(demand: &Demand) -> Value {
             json!({ "kind": kind, "at_most": most.0 })
         }
         Demand::Missed(most) => json!({ "kind": "missed", "at_most": most }),
+        Demand::Jitter(most) => json!({ "kind": "jitter", "at_most_ns": most.0 }),
         Demand::Rare { above, once_in } => {
             json!({ "kind": "rare", "above_ns": above.0, "once_in_ns": once_in.0 })
         }
@@ -110,6 +111,9 @@ fn why(why: &Why) -> Value {
             "reached_ns": reached.map(|late| late.0),
         }),
         Why::Missed { count, run } => json!({ "kind": "missed", "count": count, "run": run }),
+        Why::Jitter { jitter, run } => {
+            json!({ "kind": "jitter", "jitter_ns": jitter.0, "run": run })
+        }
         Why::Rate { count, per_limit } => json!({
             "kind": "rate",
             "count": count,

@@ -19,6 +19,7 @@ fn demand(answer: &Answer) -> String {
         Demand::Arrival { reached: true, .. } => "reached".to_owned(),
         Demand::Arrival { .. } => "arrival".to_owned(),
         Demand::Missed(_) => "missed".to_owned(),
+        Demand::Jitter(_) => "jitter".to_owned(),
         Demand::Rare { above, .. } => format!("above-{}ns", above.0),
         Demand::Typical(of, _) => figure(of),
         Demand::Relative(of, _, than) => format!("{}-of-{than}", figure(of)),

@@ -15,6 +15,7 @@ fn limit(demand: Demand) -> Limit {
         probe: "timer".into(),
         load: Some("stress".into()),
         variant: None,
+        part: None,
         subject: None,
         demand,
         confidence: 0.95,
@@ -39,6 +40,7 @@ fn every_kind() -> Judgement {
     let demands = vec![
         Demand::Never(Nanos::from_micros(100)),
         Demand::Missed(0),
+        Demand::Jitter(Nanos::from_micros(100)),
         Demand::Rare {
             above: Nanos::from_micros(50),
             once_in: Nanos::from_millis(60_000),
@@ -122,7 +124,7 @@ fn what_is_printed_is_what_the_schema_describes() {
     assert_eq!(
         kinds,
         [
-            "broken", "gap", "kept", "missed", "rate", "ratio", "typical"
+            "broken", "gap", "jitter", "kept", "missed", "rate", "ratio", "typical"
         ]
     );
     for (path, wrong) in [
