@@ -165,15 +165,23 @@ fn whoever_stood_in_the_way_is_named() {
     }
 }
 
-/// One of the texts with other words in it, and who stood in the way then: each rule by itself.
+/// A text, words of it with those that stand in their place, and who stands in the way then.
+type Varied = (
+    &'static str,
+    &'static [(&'static str, &'static str)],
+    Kind,
+    &'static str,
+);
+
+/// Each rule by itself.
 #[test]
 fn each_rule_has_a_text_that_only_it_answers() {
-    let stack = "                -> _raw_spin_unlock_irqrestore
+    const STACK: &str = "                -> _raw_spin_unlock_irqrestore
                 -> cgroup_rstat_flush_locked
                 -> cgroup_rstat_flush_irqsafe
                 -> balance_dirty_pages
 ";
-    let cases: [(&str, &[(&str, &str)], Kind, &str); 9] = [
+    let cases: [Varied; 9] = [
         // What ran is known by the events alone: no flags say it.
         (
             file!("two-causes"),
@@ -215,7 +223,7 @@ fn each_rule_has_a_text_that_only_it_answers() {
             Kind::Interrupt,
             "",
         ),
-        (file!("rtla-new"), &[(stack, "")], Kind::Hardware, ""),
+        (file!("rtla-new"), &[(STACK, "")], Kind::Hardware, ""),
         (
             file!("rtla-new"),
             &[(
@@ -239,7 +247,7 @@ fn each_rule_has_a_text_that_only_it_answers() {
         (
             file!("rtla-new"),
             &[
-                (stack, ""),
+                (STACK, ""),
                 (" 27.49 us", " 2.49 us"),
                 (" 3.79 us (", " 28.79 us ("),
                 (" 3.79 us", " 28.79 us"),
