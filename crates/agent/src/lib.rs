@@ -14,6 +14,7 @@ mod ageing;
 pub mod board;
 pub mod bursts;
 pub mod busy;
+pub mod calls;
 pub mod cpus;
 pub mod cycles;
 pub mod disk;

@@ -14,6 +14,7 @@
 
 pub mod alarm;
 pub mod arch;
+pub mod calls;
 #[cfg(test)]
 pub mod counting_allocator;
 pub mod instructions;
