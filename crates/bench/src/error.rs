@@ -59,6 +59,19 @@ impl RunError {
         Self::Bench(Box::new(error))
     }
 
+    /// Whether it is the subject that has failed, and neither the bench nor who asked.
+    pub fn is_of_guest(&self) -> bool {
+        match self {
+            Self::Silent(_)
+            | Self::Guest(_)
+            | Self::Ended(_)
+            | Self::Stream(_)
+            | Self::TooMuch { .. }
+            | Self::TooManyRecords(_) => true,
+            Self::Interrupted | Self::Stopped(_) | Self::Refused(_) | Self::Bench(_) => false,
+        }
+    }
+
     /// The bench's own error, if it is one of this type.
     pub fn of_bench<T: Error + 'static>(&self) -> Option<&T> {
         match self {

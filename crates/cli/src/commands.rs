@@ -37,6 +37,7 @@ mod replay_args;
 mod run;
 mod runs;
 mod sample_args;
+mod search;
 mod series;
 #[cfg(feature = "serve")]
 mod serve;
@@ -144,6 +145,7 @@ enum Command {
     Bisect(bisect::Bisect),
     Ablate(ablate::Ablate),
     Campaign(campaign::Campaign),
+    Search(search::Search),
     Survey(survey::Survey),
     Arrivals(arrivals::Arrivals),
     Audit(audit::Audit),
@@ -198,7 +200,10 @@ const GROUPS: [(&str, &[&str]); 6] = [
         ],
     ),
     ("Judge more", &["extremes", "verify"]),
-    ("Explain more", &["arrivals", "survey", "audit", "bound"]),
+    (
+        "Explain more",
+        &["arrivals", "survey", "audit", "bound", "search"],
+    ),
     ("Share", &["export", "import", "serve"]),
     (
         "Manage",
@@ -278,6 +283,7 @@ impl Cli {
             Command::Bisect(command) => command.run(),
             Command::Ablate(command) => command.run(),
             Command::Campaign(command) => command.run(),
+            Command::Search(command) => command.run(),
             Command::Survey(command) => command.run(),
             Command::Arrivals(command) => command.run(),
             Command::Audit(command) => command.run(),

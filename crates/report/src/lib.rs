@@ -25,6 +25,7 @@ pub mod published;
 pub mod repeat;
 mod rows;
 pub mod scope;
+pub mod search;
 pub mod series;
 pub mod shell;
 mod stats;

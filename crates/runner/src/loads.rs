@@ -9,7 +9,7 @@ use std::path::Path;
 
 use include_dir::{Dir, include_dir};
 use punctual_model::cpus::{Placement, placed};
-use punctual_model::plan::{IDLE, Load};
+use punctual_model::plan::{Count, IDLE, Load, Worker};
 use punctual_model::suite::Suite;
 
 use crate::data_files::{self, wrong};
@@ -34,6 +34,9 @@ pub fn of(suite: &Suite) -> Result<Loads, Error> {
     loads.extend(suite.loads.clone());
     let mut loads = mixed(&loads)?;
     for step in &suite.steps {
+        if let (name, Some(list)) = of_stress_ng(placed(&step.load).0) {
+            loads.insert(name.to_owned(), stress_ng(name, list)?);
+        }
         if let (name, Some(place)) = placed(&step.load) {
             let place = place.parse::<Placement>();
             let place = place
@@ -46,6 +49,84 @@ pub fn of(suite: &Suite) -> Result<Loads, Error> {
         }
     }
     Ok(loads)
+}
+
+/// What makes a load of stressors of stress-ng: `stress-ng:vm,fork`.
+const STRESS_NG: &str = "stress-ng";
+
+/// How much memory or disk those stressors get that would take as much as a guest has, by the
+/// option `--NAME-bytes`.
+const BYTES: [&str; 10] = [
+    "copy-file",
+    "fallocate",
+    "hdd",
+    "iomix",
+    "memrate",
+    "mmap",
+    "mremap",
+    "readahead",
+    "shm",
+    "vm",
+];
+
+/// A load's name, and the stressors in it, if that is what it is.
+fn of_stress_ng(name: &str) -> (&str, Option<&str>) {
+    let list = name.strip_prefix(STRESS_NG);
+    (name, list.and_then(|rest| rest.strip_prefix(':')))
+}
+
+/// The command that has one stressor of stress-ng work for so many seconds. Its metrics are
+/// printed in a form that can be counted: `bogo-ops: 123`.
+pub fn stressor(name: &str, seconds: u32) -> Vec<String> {
+    let mut words = vec![STRESS_NG.to_owned(), format!("--{name}"), "1".to_owned()];
+    if BYTES.contains(&name) {
+        words.extend([format!("--{name}-bytes"), "16m".to_owned()]);
+    }
+    let seconds = seconds.to_string();
+    let rest = [
+        "--timeout",
+        &seconds,
+        "--temp-path",
+        "/tmp",
+        "--metrics-brief",
+        "--yaml",
+        "/dev/stdout",
+    ];
+    words.extend(rest.map(str::to_owned));
+    words
+}
+
+/// The load of these stressors, a worker for each.
+fn stress_ng(name: &str, list: &str) -> Result<Load, Error> {
+    let stressors: Vec<&str> = list.split(',').map(str::trim).collect();
+    let is_name = |name: &&str| {
+        let is_of_it = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_of_it)
+    };
+    if let Some(wrong) = stressors.iter().find(|name| !is_name(name)) {
+        return Err(Error::Request(format!(
+            "load \"{name}\": expected names of stressors with commas between them, as \
+             `stress-ng --stressors` lists them, found \"{wrong}\""
+        )));
+    }
+    let worker = |name: &&str| Worker {
+        run: stressor(name, 1),
+        cpus: None,
+        needs: Vec::new(),
+        pause_ms: 0,
+        limit_ms: 0,
+        endless: false,
+        unit: "bogo operations".to_owned(),
+        count: Count::After("bogo-ops: ".to_owned()),
+    };
+    Ok(Load {
+        summary: format!("stress-ng: {}", stressors.join(", ")),
+        mix: Vec::new(),
+        programs: vec![STRESS_NG.to_owned()],
+        disk: false,
+        kernel_source: false,
+        workers: stressors.iter().map(worker).collect(),
+    })
 }
 
 /// The same load with all of its workers on these CPUs.
@@ -109,6 +190,9 @@ fn mix(loads: &Loads, name: &str, above: &[&str]) -> Result<Load, Error> {
         let circle = format!("loads are mixed of themselves: {circle}");
         return Err(Error::Request(circle));
     }
+    if let (name, Some(list)) = of_stress_ng(name) {
+        return stress_ng(name, list);
+    }
     let Some(load) = loads.get(name) else {
         let known: Vec<&str> = loads.keys().map(String::as_str).collect();
         return Err(Error::Request(format!(
@@ -146,6 +230,35 @@ mod tests {
         assert_eq!((storm.workers.len(), storm.mix.len()), (4, 0));
         assert_eq!(storm.programs, ["dd", "ping"]);
         assert_eq!(loads["hardcore"].workers.len(), 5);
+    }
+
+    #[test]
+    fn stressors_of_stress_ng_are_a_load_of_that_name() {
+        let suite = |load: &str| {
+            let text = "name = \"s\"\nsummary = \"\"\n[[step]]\nprobe = \"timer\"\nload = \"LOAD\"";
+            Suite::parse(&text.replace("LOAD", load)).unwrap()
+        };
+        let loads = of(&suite("stress-ng:vm,fork on 1")).unwrap();
+        let load = &loads["stress-ng:vm,fork on 1"];
+        assert_eq!(load.programs, ["stress-ng"]);
+        let words: Vec<_> = load.workers.iter().map(|one| one.run.join(" ")).collect();
+        assert!(words[0].starts_with("stress-ng --vm 1 --vm-bytes 16m --timeout 1 "));
+        assert!(words[1].starts_with("stress-ng --fork 1 --timeout 1 "));
+        assert!(load.workers.iter().all(|worker| worker.cpus.is_some()));
+        for wrong in [
+            "stress-ng:",
+            "stress-ng:vm;reboot",
+            "stress-ng:vm,,fork",
+            "stress-ng:--vm",
+        ] {
+            let error = of(&suite(wrong)).unwrap_err().to_string();
+            assert!(error.contains("names of stressors"), "{error}");
+        }
+        let mixed = mixed(&loads_of("[a]\nsummary = \"\"\nmix = [\"stress-ng:vm\"]")).unwrap();
+        assert_eq!(
+            (mixed["a"].workers.len(), mixed["a"].programs.len()),
+            (1, 1)
+        );
     }
 
     #[test]

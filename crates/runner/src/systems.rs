@@ -287,8 +287,22 @@ impl Builder<'_> {
         }
     }
 
-    fn system(&self, guest: &Guest, subject: &SubjectSpec) -> Result<PreparedSystem, Error> {
-        let machine = Machine {
+    /// The machine of one subject, to be watched: its kernel is fetched where that is needed.
+    pub fn machine(
+        &self,
+        subject: &SubjectSpec,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<Machine, Error> {
+        let guest = self.guest(&subject.kernel, progress)?;
+        if let Some(mistake) = preemption::not_offered(&guest.kernel, &subject.boot)? {
+            let name = &subject.name;
+            return Err(Error::Request(format!("subject \"{name}\": {mistake}")));
+        }
+        Ok(self.machine_of(&guest, subject))
+    }
+
+    fn machine_of(&self, guest: &Guest, subject: &SubjectSpec) -> Machine {
+        Machine {
             cmdline: cmdline(&guest.kernel, &subject.boot, self.equipment.cpus),
             kernel: guest.kernel.clone(),
             initramfs: guest.initramfs.clone(),
@@ -298,12 +312,15 @@ impl Builder<'_> {
             turn: self.equipment.turn,
             network: guest.network,
             ns_per_insn: self.equipment.ns_per_insn,
-        };
+        }
+    }
+
+    fn system(&self, guest: &Guest, subject: &SubjectSpec) -> Result<PreparedSystem, Error> {
         let architecture = guest.kernel.architecture;
         Ok(PreparedSystem {
             system: Box::new(VirtualSystem {
                 bench: self.bench.of(architecture, self.equipment.cpus)?,
-                machine,
+                machine: self.machine_of(guest, subject),
                 start: self.equipment.start,
             }),
             absent: guest.absent.clone(),
@@ -451,9 +468,18 @@ fn find_programs(
     for name in programs {
         match find_program(name)? {
             Some(path) => found.push(path),
-            None => say(&format!(
-                "{name} is not installed here: the guest goes without"
-            )),
+            None => {
+                // One that users name, and that Debian has a package of by its own name.
+                let is_known = name == "stress-ng";
+                let hint = if is_known {
+                    " (apt install stress-ng)"
+                } else {
+                    ""
+                };
+                say(&format!(
+                    "{name} is not installed here{hint}: the guest goes without"
+                ));
+            }
         }
     }
     Ok(found)

@@ -18,6 +18,7 @@ pub mod error;
 pub mod explain;
 pub mod guest_clock;
 mod names;
+pub mod observe;
 pub mod pasted;
 mod pipe;
 mod preemptibility;

@@ -18,9 +18,14 @@ impl Preemptibility {
     /// That of a run's subject.
     pub fn of(run: &Run) -> Self {
         let found = run.provenance.as_ref();
-        match found.map(|found| &found.preemption) {
-            Some(Preemption::None | Preemption::Voluntary) => Self::Asked,
-            Some(Preemption::Rt) => Self::Rt,
+        found.map_or(Self::Full, |found| Self::of_model(&found.preemption))
+    }
+
+    /// That of a preemption model.
+    pub fn of_model(model: &Preemption) -> Self {
+        match model {
+            Preemption::None | Preemption::Voluntary => Self::Asked,
+            Preemption::Rt => Self::Rt,
             _ => Self::Full,
         }
     }

@@ -261,6 +261,24 @@ impl Repeater {
         cancel: &AtomicBool,
         on: OnEvent,
     ) -> Result<String, ScopeError> {
+        let follow =
+            &mut |bench: &VirtualBench| repeat(bench, run, machine, (self.start, None), cancel, on);
+        let digest = self.follow_everything(machine, take, follow)?;
+        if run.digest().is_some_and(|then| then != digest) {
+            let (run, what) = (run.id.clone(), "the digest".to_owned());
+            return Err(ScopeError::Differs { run, what });
+        }
+        Ok(digest)
+    }
+
+    /// What `follow` comes to, which has a bench that is watched; `take` is told of all that
+    /// happens there, while it happens.
+    pub(crate) fn follow_everything<T>(
+        &self,
+        machine: &Machine,
+        take: &mut (dyn FnMut(&Item) + Send),
+        follow: &mut dyn FnMut(&VirtualBench) -> Result<T, ScopeError>,
+    ) -> Result<T, ScopeError> {
         let directory = self.directory()?;
         let trace = directory.path().join("trace");
         let over = Arc::new(AtomicBool::new(false));
@@ -274,18 +292,14 @@ impl Repeater {
         let bench = self.watched(&directory, &orders)?;
         let (outcome, read) = thread::scope(|scope| {
             let reader = scope.spawn(|| read_all(pipe, take));
-            let outcome = repeat(&bench, run, machine, (self.start, None), cancel, on);
+            let outcome = follow(&bench);
             over.store(true, Ordering::SeqCst);
             (outcome, reader.join())
         });
-        let digest = outcome?;
+        let outcome = outcome?;
         let gone = ReadError::Damaged("its reader has ended");
         read.unwrap_or(Err(gone)).map_err(ScopeError::NoEnd)?;
-        if run.digest().is_some_and(|then| then != digest) {
-            let (run, what) = (run.id.clone(), "the digest".to_owned());
-            return Err(ScopeError::Differs { run, what });
-        }
-        Ok(digest)
+        Ok(outcome)
     }
 
     fn directory(&self) -> Result<WorkDir, ScopeError> {

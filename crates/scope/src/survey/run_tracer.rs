@@ -4,6 +4,7 @@
 //! The length of a section is what its own CPU executes. Others' turns do not count, but where
 //! that CPU waits for them: it has paused in the kernel, and goes on when the others let it.
 
+use punctual_trace::marker::Marker;
 use punctual_trace::{Item, Word};
 
 use super::delays::Delays;
@@ -20,6 +21,8 @@ pub struct RunTracer<'a> {
     turn: usize,
     /// What was said of CPUs that there are not.
     strange: u64,
+    /// What was found in each step that is over, where that is kept, by this clock.
+    steps: Option<(GuestClock, Vec<Vec<Hotspot>>)>,
 }
 
 impl<'a> RunTracer<'a> {
@@ -30,6 +33,33 @@ impl<'a> RunTracer<'a> {
             cpus: (0..cpus.max(1)).map(tracer).collect(),
             turn: 0,
             strange: 0,
+            steps: None,
+        }
+    }
+
+    /// One that keeps what it finds step by step, from before the first one on.
+    pub fn by_step(
+        names: impl Fn() -> Names<'a>,
+        preemption: Preemptibility,
+        cpus: u32,
+        clock: GuestClock,
+    ) -> Self {
+        Self {
+            steps: Some((clock, Vec::new())),
+            ..Self::new(names, preemption, cpus)
+        }
+    }
+
+    /// What was found in each step that is over, the first one behind what was before it.
+    pub fn steps(self) -> Vec<Vec<Hotspot>> {
+        self.steps.map(|(_, steps)| steps).unwrap_or_default()
+    }
+
+    fn step(&mut self) {
+        if let Some((clock, steps)) = &mut self.steps {
+            let all = self.cpus.iter();
+            steps.push(all.flat_map(|cpu| cpu.hotspots(*clock)).collect());
+            self.cpus.iter_mut().for_each(SectionTracer::forget_found);
         }
     }
 
@@ -52,7 +82,12 @@ impl<'a> RunTracer<'a> {
         match word {
             Word::Turn(cpu) => self.turn(cpu as usize),
             // A step is one of all CPUs.
-            Word::Marker(_) => self.cpus.iter_mut().for_each(|cpu| cpu.word(word)),
+            Word::Marker(kind) => {
+                if Marker::from_kind(kind) == Some(Marker::Step) {
+                    self.step();
+                }
+                self.cpus.iter_mut().for_each(|cpu| cpu.word(word));
+            }
             Word::Ran { .. } | Word::Memory { .. } => self.cpus[self.turn].word(word),
         }
     }

@@ -735,6 +735,11 @@ impl<'a> SectionTracer<'a> {
         self.found.iter().map(hotspot).collect()
     }
 
+    /// Forgets what was found.
+    pub fn forget_found(&mut self) {
+        self.found.clear();
+    }
+
     /// Whether it was ever known what is off: it is not in user space.
     pub fn is_known(&self) -> bool {
         self.known

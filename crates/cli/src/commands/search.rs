@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `punctual search`: programs of system calls that keep threads of the highest priority waiting.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, anyhow};
+use clap::Args;
+use punctual_bench::RunError;
+use punctual_bench::virtual_bench::{Machine, Start};
+use punctual_kernels::paths;
+use punctual_model::Nanos;
+use punctual_model::suite::{SubjectSpec, Suite};
+use punctual_report::search::{Told, Tried};
+use punctual_report::text::{clean, thousands};
+use punctual_runner::systems::{Builder, Equipment};
+use punctual_runner::{Companion, loads};
+use punctual_scope::error::ScopeError;
+use punctual_scope::observe::Observer;
+use punctual_scope::repeat::Repeater;
+use punctual_search::guest::{Guests, How};
+use punctual_search::minimise::{Find, minimise};
+use punctual_search::{Asked, BATCHES, Place as _, Search as Found, Seen, Stretch};
+
+use super::{NoStoreArgs, catalog, virtual_bench};
+use crate::output::say;
+use crate::scale_args::parse_duration;
+use crate::{ExitStatus, UsageError, interrupt, output};
+
+const EXAMPLES: &str = "\
+Examples:
+  punctual search --kernel debian-6.12 --boot preempt=full --time 10m
+  punctual search --kernel debian-6.12-rt --time 8h --root --jobs 2
+  punctual search --kernel debian-6.12 --program 'create; lock-ranges *1024; unlock-range'
+  punctual search --kernel debian-6.12-rt --stressors clone,mremap,timerfd
+  punctual search --calls
+
+What is found is in the directory of --into; the same command goes on from there.
+
+Exit status: 0 told; 3 Ctrl-C has ended it, and what was found is kept; 1 an error; 2 a wrong
+request.";
+
+/// How often is said how far it is.
+const SAY_EVERY: Duration = Duration::from_secs(30);
+/// How many stressors run in one guest.
+const STRESSORS: usize = 8;
+/// How many stretches of a program are shown.
+const SHOWN: usize = 8;
+
+/// Search for the load that keeps a thread of the highest priority waiting longest
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Search {
+    /// On this kernel
+    #[arg(long, value_name = "ID", default_value = "debian-6.12")]
+    kernel: String,
+    /// With these boot arguments besides, such as `preempt=full`
+    #[arg(long, value_name = "ARGUMENTS", default_value = "")]
+    boot: String,
+    /// For so long, and then until the finds are short [default: 10m without --candidates]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    time: Option<Nanos>,
+    /// Until so many programs were tried: with the same seed the finds are the same
+    #[arg(long, value_name = "N")]
+    candidates: Option<u64>,
+    /// Decides all that is made by chance
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// So many guests side by side, 2 at most
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    jobs: usize,
+    /// As root, not as an ordinary user
+    #[arg(long)]
+    root: bool,
+    /// Make each program afresh: what an evolved search is to be better than
+    #[arg(long)]
+    random: bool,
+    /// So many finds are made as short as they can be
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Kinds of calls of your own, besides (TOML, as `--calls` lists them)
+    #[arg(long, value_name = "FILE")]
+    grammar: Option<PathBuf>,
+    /// Keep what is found here [default: search-KERNEL-SEED]
+    #[arg(long, value_name = "DIR")]
+    into: Option<PathBuf>,
+    /// Search for nothing: run this program, and tell what it shows (may be repeated)
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["time", "candidates", "random", "into"])]
+    program: Vec<String>,
+    /// Search for nothing: tell what each stressor of stress-ng shows, of these, or of all
+    #[arg(
+        long,
+        value_name = "LIST",
+        num_args = 0..=1,
+        default_missing_value = "",
+        conflicts_with_all = ["time", "candidates", "random", "into", "program", "grammar"]
+    )]
+    stressors: Option<String>,
+    /// End each program, or stressor, after this time of its guest [default: 50ms; 100ms for
+    /// stressors]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    each: Option<Nanos>,
+    /// List the kinds of calls
+    #[arg(long)]
+    calls: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Show no progress
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    _store: NoStoreArgs,
+}
+
+impl Search {
+    /// Does it.
+    pub fn run(self) -> Result<ExitStatus> {
+        let mut found = Found::new(self.asked()?);
+        let grammar = found.grammar().map_err(|why| self.wrong_grammar(&why))?;
+        if self.calls {
+            let line =
+                |kind: &punctual_agent::calls::Kind| vec![kind.name.clone(), kind.does.clone()];
+            let lines: Vec<Vec<String>> = grammar.kinds().map(line).collect();
+            output::print(&output::columns(&lines, output::text_width()))?;
+            return Ok(ExitStatus::Done);
+        }
+        for program in &self.program {
+            grammar
+                .program(program)
+                .map_err(|why| UsageError(format!("--program: {why}")))?;
+        }
+        let directory = self.directory();
+        if self.program.is_empty() && self.stressors.is_none() {
+            found = begun(&directory, found)?;
+        }
+        let cancel = interrupt::flag()?;
+        let (repeater, machine) = self.machine()?;
+        let result = Observer::new(&repeater, &machine, cancel)
+            .and_then(|observer| Guests::new(observer, self.how(&found.asked), cancel));
+        let guests = match result {
+            Err(error) if is_interrupted(&error) => return Ok(ExitStatus::Incomplete),
+            result => result?,
+        };
+        if !self.program.is_empty() {
+            return self.try_all(&guests, &self.program, &self.program, SHOWN);
+        }
+        if let Some(list) = &self.stressors {
+            let names = stressors(list)?;
+            let command = |name: &String| format!("run {}", loads::stressor(name, 60).join(" "));
+            let commands: Vec<String> = names.iter().map(command).collect();
+            return self.try_all(&guests, &names, &commands, 1);
+        }
+        self.search(&mut found, &guests, &directory, cancel)
+    }
+
+    fn asked(&self) -> Result<Asked> {
+        let read = |path: &PathBuf| {
+            fs::read_to_string(path)
+                .map_err(|error| UsageError(format!("{}: {error}", path.display())))
+        };
+        let grammar = self.grammar.as_ref().map(read).transpose()?;
+        Ok(Asked {
+            kernel: self.kernel.clone(),
+            boot: self.boot.clone(),
+            seed: self.seed,
+            root: self.root,
+            random: self.random,
+            grammar: grammar.unwrap_or_default(),
+        })
+    }
+
+    fn wrong_grammar(&self, why: &str) -> UsageError {
+        let path = self.grammar.as_deref().unwrap_or(Path::new("--grammar"));
+        UsageError(format!("{}: {why}", path.display()))
+    }
+
+    fn directory(&self) -> PathBuf {
+        let own = || PathBuf::from(format!("search-{}-{}", self.kernel, self.seed));
+        self.into.clone().unwrap_or_else(own)
+    }
+
+    fn how(&self, asked: &Asked) -> How {
+        let usual = How::default();
+        let stressors = self.stressors.as_ref().map(|_| Nanos::from_millis(100));
+        How {
+            root: self.root || self.stressors.is_some(),
+            limit: self.each.or(stressors).unwrap_or(usual.limit),
+            grammar: asked.grammar.clone(),
+            ..usual
+        }
+    }
+
+    /// The machine, and the bench that watches it.
+    fn machine(&self) -> Result<(Repeater, Machine)> {
+        let programs = if self.stressors.is_some() {
+            "programs = [\"stress-ng\"]\n"
+        } else {
+            ""
+        };
+        let text = format!(
+            "name = \"search\"\nsummary = \"\"\n{programs}[[step]]\nprobe = \"program\"\nrun = [\"true\"]\n"
+        );
+        let suite = Suite::parse(&text)?;
+        let cache = paths::cache_dir()?;
+        let bench = virtual_bench(&cache, 1)?;
+        let say = &mut |message: &str| {
+            if !self.quiet {
+                say!("{message}");
+            }
+        };
+        let equipment = Equipment::of(&suite, &loads::of(&suite)?, say)?;
+        let builder = Builder {
+            bench: &bench,
+            catalog: &catalog()?,
+            cache: &cache,
+            equipment: &equipment,
+        };
+        let subject = SubjectSpec {
+            name: self.kernel.clone(),
+            kernel: self.kernel.clone(),
+            boot: self.boot.clone(),
+        };
+        let machine = builder.machine(&subject, say)?;
+        if machine.kernel.architecture.is_foreign() {
+            let (kernel, architecture) = (&self.kernel, machine.kernel.architecture);
+            return Err(UsageError(format!(
+                "{kernel} is a kernel for {architecture}: what is switched off is known of x86-64 only"
+            ))
+            .into());
+        }
+        let repeater = Repeater {
+            bench,
+            plugin: Companion::ScopePlugin.find(),
+            start: Start::Resumed,
+            cache,
+        };
+        Ok((repeater, machine))
+    }
+
+    fn say(&self, text: &str) {
+        if !self.quiet {
+            say!("{text}");
+        }
+    }
+
+    /// Runs all of these, and tells what they show.
+    fn try_all(
+        &self,
+        guests: &Guests,
+        names: &[String],
+        candidates: &[String],
+        top: usize,
+    ) -> Result<ExitStatus> {
+        let mut seen = Vec::new();
+        for batch in candidates.chunks(STRESSORS) {
+            match guests.run(batch) {
+                Err(error) if is_interrupted(&error) => break,
+                result => seen.extend(result?),
+            }
+            self.say(&format!("{} of {} tried", seen.len(), candidates.len()));
+        }
+        let is_whole = seen.len() == candidates.len();
+        let tried = Tried {
+            title: format!(
+                "{} ({}): the longest stretch that each shows, in virtual time (1 ns an instruction)",
+                self.kernel,
+                guests.preemption().name()
+            ),
+            names: &names[..seen.len()],
+            seen: &seen,
+            top,
+        };
+        output::print_result(self.json, || tried.json(), |width| tried.text(width))?;
+        let lost = seen.iter().any(|seen| matches!(seen, Seen::Killed(_)));
+        Ok(if is_whole && !lost {
+            ExitStatus::Done
+        } else {
+            ExitStatus::Incomplete
+        })
+    }
+
+    fn search(
+        &self,
+        found: &mut Found,
+        guests: &Guests,
+        directory: &Path,
+        cancel: &AtomicBool,
+    ) -> Result<ExitStatus> {
+        let grammar = found.grammar().map_err(|why| self.wrong_grammar(&why))?;
+        let begin = Instant::now();
+        let mut said = begin;
+        while let Some(left) = self.left(found, begin) {
+            match found.step(&grammar, guests, (left, self.jobs.min(BATCHES))) {
+                Err(error) if is_interrupted(&error) => break,
+                result => result?,
+            }
+            keep(directory, found)?;
+            if said.elapsed() > SAY_EVERY {
+                said = Instant::now();
+                self.say(&progress(found));
+            }
+        }
+        self.say(&progress(found));
+        let mut finds = Vec::new();
+        let mut gone = Vec::new();
+        let causes: Vec<_> = found
+            .corpus
+            .causes()
+            .into_iter()
+            .take(self.top)
+            .cloned()
+            .collect();
+        for entry in &causes {
+            if cancel.load(Ordering::SeqCst) {
+                break;
+            }
+            match minimise(&grammar, guests, entry) {
+                Err(error) if is_interrupted(&error) => break,
+                Err(error) => return Err(error.into()),
+                Ok(Some(find)) => {
+                    self.say(&format!("{}: {}", find.stretch.function, find.program));
+                    finds.push(find);
+                }
+                Ok(None) => gone.push(entry.stretch.clone()),
+            }
+        }
+        self.tell(found, guests, directory, (&mut finds, &gone))?;
+        if cancel.load(Ordering::SeqCst) {
+            let place = directory.display();
+            self.say(&format!(
+                "punctual: interrupted: what was found is kept in {place}; the same command goes on"
+            ));
+            return Ok(ExitStatus::Incomplete);
+        }
+        Ok(ExitStatus::Done)
+    }
+
+    fn tell(
+        &self,
+        found: &Found,
+        guests: &Guests,
+        directory: &Path,
+        (finds, gone): (&mut Vec<Find>, &[Stretch]),
+    ) -> Result<()> {
+        finds.sort_by_key(|find| std::cmp::Reverse(find.stretch.ns));
+        let place = directory.display().to_string();
+        let told = Told {
+            search: found,
+            preemption: guests.preemption().name(),
+            finds,
+            gone,
+            place: &place,
+        };
+        for (number, find) in (1..).zip(finds.iter()) {
+            let path = directory.join(format!("worst-{number:02}.toml"));
+            let written = paths::write_atomically(&path, told.load(find).as_bytes());
+            written.with_context(|| path.display().to_string())?;
+        }
+        let told_as_json = serde_json::to_string_pretty(&told.json())?;
+        let path = directory.join("finds.json");
+        let written = paths::write_atomically(&path, told_as_json.as_bytes());
+        written.with_context(|| path.display().to_string())?;
+        output::print_result(self.json, || told.json(), |width| told.text(width))
+    }
+
+    /// How many candidates are still to be tried; `None` where the time is over, or none is.
+    fn left(&self, found: &Found, begin: Instant) -> Option<u64> {
+        let left = self
+            .candidates
+            .map_or(u64::MAX, |all| all.saturating_sub(found.candidates));
+        let usual = self.candidates.is_none().then_some(Nanos(600_000_000_000));
+        let time = self.time.or(usual);
+        let is_over = time.is_some_and(|time| begin.elapsed().as_nanos() as i64 >= time.0);
+        (left > 0 && !is_over).then_some(left)
+    }
+}
+
+fn is_interrupted(error: &ScopeError) -> bool {
+    matches!(error, ScopeError::Run(RunError::Interrupted))
+}
+
+fn progress(found: &Found) -> String {
+    let best = found.corpus.entries().first();
+    let best = best.map_or_else(String::new, |entry| {
+        let stretch = &entry.stretch;
+        let length = punctual_report::text::time(stretch.length(), false);
+        format!(
+            "; longest {length}: {} by {}",
+            stretch.what, stretch.function
+        )
+    });
+    let (candidates, places) = (thousands(found.candidates), found.corpus.entries().len());
+    let lost = match found.killers.len() {
+        0 => String::new(),
+        lost => format!("; {lost} guests lost"),
+    };
+    clean(&format!(
+        "{candidates} programs, {places} places{best}{lost}"
+    ))
+}
+
+/// The search that has begun in a directory, if it is the same one; else a new one.
+fn begun(directory: &Path, new: Found) -> Result<Found> {
+    let path = directory.join("search.json");
+    let text = match fs::read_to_string(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(new),
+        text => text.with_context(|| path.display().to_string())?,
+    };
+    let found: Found = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    if found.asked == new.asked {
+        return Ok(found);
+    }
+    let place = directory.display();
+    Err(UsageError(format!(
+        "{place} has another search, with another kernel, seed, user or grammar: name another \
+         directory (--into), or remove it"
+    ))
+    .into())
+}
+
+fn keep(directory: &Path, found: &Found) -> Result<()> {
+    fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+    let path = directory.join("search.json");
+    let text = serde_json::to_string(found)?;
+    let written = paths::write_atomically(&path, text.as_bytes());
+    written.with_context(|| path.display().to_string())
+}
+
+/// The stressors of a list; all that stress-ng has, where it is empty.
+fn stressors(list: &str) -> Result<Vec<String>> {
+    let missing = "expected stress-ng in the PATH, found none: install it (apt install stress-ng)";
+    let output = Command::new("stress-ng").arg("--stressors").output();
+    let output = output.map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => anyhow::Error::new(UsageError(missing.to_owned())),
+        _ => anyhow!("stress-ng: {error}"),
+    })?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let known: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+    if list.is_empty() {
+        return Ok(known);
+    }
+    let names: Vec<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
+    match names.iter().find(|name| !known.contains(name)) {
+        Some(unknown) => Err(UsageError(format!(
+            "--stressors: stress-ng has no \"{unknown}\" (`stress-ng --stressors` lists them)"
+        ))
+        .into()),
+        None => Ok(names),
+    }
+}

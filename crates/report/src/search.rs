@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What a search has found: text, JSON, and loads that do it again.
+
+use punctual_model::Nanos;
+use punctual_search::minimise::{Find, Growth};
+use punctual_search::{Search, Seen, Stretch};
+use serde_json::{Value, json};
+
+use crate::block::{self, Block};
+use crate::text::{self, counted, thousands};
+
+/// A search, and what its finds came to.
+pub struct Told<'a> {
+    /// The search.
+    pub search: &'a Search,
+    /// The preemption model of its kernel.
+    pub preemption: &'a str,
+    /// The finds, each as short as it can be.
+    pub finds: &'a [Find],
+    /// Stretches that were in the corpus, and that no guest of its own has shown again.
+    pub gone: &'a [Stretch],
+    /// Where their loads are; nowhere, where none was written.
+    pub place: &'a str,
+}
+
+/// Candidates of the user's own, or stressors, and what was seen of each.
+pub struct Tried<'a> {
+    /// What stands above them.
+    pub title: String,
+    /// The names.
+    pub names: &'a [String],
+    /// What was seen.
+    pub seen: &'a [Seen],
+    /// How many stretches of each are shown.
+    pub top: usize,
+}
+
+fn time(ns: i64) -> String {
+    text::time(Nanos(ns), false)
+}
+
+/// What a stretch is, as a sentence has it: `preemption off by posix_lock_inode`.
+fn cause(stretch: &Stretch) -> String {
+    format!("{} by {}", stretch.what, stretch.function)
+}
+
+fn growth(growth: &[Growth]) -> String {
+    let grows = growth.iter().filter(|one| one.order.grows());
+    let grows: Vec<String> = grows
+        .map(|one| format!("{} with {}", one.order.name(), one.with))
+        .collect();
+    if grows.is_empty() {
+        return "does not grow with any number of it".to_owned();
+    }
+    grows.join("; ")
+}
+
+impl Told<'_> {
+    fn head(&self) -> String {
+        let search = self.search;
+        let how = if search.asked.random {
+            "made afresh each"
+        } else {
+            "evolved"
+        };
+        let who = if search.asked.root {
+            "root"
+        } else {
+            "an ordinary user"
+        };
+        format!(
+            "{} ({}), seed {}: {} programs of system calls, {how}, as {who}; {} at which something \
+             was off",
+            search.asked.kernel,
+            self.preemption,
+            search.asked.seed,
+            thousands(search.candidates),
+            counted(search.corpus.entries().len(), "place"),
+        )
+    }
+
+    fn blocks(&self) -> Vec<Block> {
+        let mut blocks = vec![Block::Para(self.head())];
+        let cells = |find: &Find| {
+            vec![
+                time(find.stretch.ns),
+                cause(&find.stretch),
+                find.stretch.most.clone(),
+                growth(&find.growth),
+            ]
+        };
+        if !self.finds.is_empty() {
+            let head = ["longest", "what", "most of it in", "growth"];
+            blocks.push(Block::Table {
+                head: head.map(str::to_owned).to_vec(),
+                rows: self.finds.iter().map(cells).collect(),
+                numbers: 1,
+            });
+        }
+        for (number, find) in (1..).zip(self.finds) {
+            let program = &find.program;
+            blocks.push(Block::Para(format!(
+                "{number}. {}: {program}",
+                cause(&find.stretch)
+            )));
+            for growth in &find.growth {
+                let lengths = growth.lengths.iter();
+                let lengths: Vec<String> = lengths
+                    .map(|(number, ns)| format!("{}: {}", thousands(*number), time(*ns)))
+                    .collect();
+                let text = format!(
+                    "   {} {}: {}",
+                    growth.with,
+                    growth.order.name(),
+                    lengths.join(", ")
+                );
+                blocks.push(Block::Para(text.trim().to_owned()));
+            }
+        }
+        if let Some(first) = self.finds.first() {
+            let again = self.again(&first.program);
+            blocks.push(Block::Para(format!("The first one again: {again}")));
+        }
+        if !self.place.is_empty() && !self.finds.is_empty() {
+            blocks.push(Block::Para(format!(
+                "The finds as loads: {0}/worst-01.toml and so on (`punctual run demo --load \
+                 {0}/worst-01.toml`)",
+                self.place
+            )));
+        }
+        for gone in self.gone {
+            blocks.push(Block::Para(format!(
+                "Not repeated: {} of {} was seen behind other programs, and a guest of its own did \
+                 not show it.",
+                time(gone.ns),
+                cause(gone)
+            )));
+        }
+        for (program, why) in &self.search.killers {
+            blocks.push(Block::Para(format!(
+                "Its guest was lost: {program} ({why})"
+            )));
+        }
+        blocks
+    }
+
+    /// The command that repeats a program.
+    fn again(&self, program: &str) -> String {
+        let asked = &self.search.asked;
+        let boot = if asked.boot.is_empty() {
+            String::new()
+        } else {
+            format!(" --boot '{}'", asked.boot)
+        };
+        let root = if asked.root { " --root" } else { "" };
+        format!(
+            "punctual search --kernel {}{boot}{root} --program '{program}'",
+            asked.kernel
+        )
+    }
+
+    /// As text, no line of a paragraph longer than `width`.
+    pub fn text(&self, width: usize) -> String {
+        block::text(&self.blocks(), width)
+    }
+
+    /// As JSON.
+    pub fn json(&self) -> Value {
+        let find = |find: &Find| {
+            let mut json = json!(find);
+            json["again"] = self.again(&find.program).into();
+            json
+        };
+        json!({
+            "kernel": self.search.asked.kernel,
+            "boot": self.search.asked.boot,
+            "preemption": self.preemption,
+            "seed": self.search.asked.seed,
+            "root": self.search.asked.root,
+            "random": self.search.asked.random,
+            "candidates": self.search.candidates,
+            "finds": self.finds.iter().map(find).collect::<Vec<_>>(),
+            "not_repeated": self.gone,
+            "guests_lost": self.search.killers,
+        })
+    }
+
+    /// A find as a load.
+    pub fn load(&self, find: &Find) -> String {
+        let asked = &self.search.asked;
+        let mut run = vec!["punctual-target".to_owned(), "calls".to_owned()];
+        run.extend(asked.root.then(|| "--root".to_owned()));
+        if !asked.grammar.is_empty() {
+            run.extend(["--grammar".to_owned(), asked.grammar.clone()]);
+        }
+        run.push(find.program.clone());
+        let run: Vec<String> = run
+            .into_iter()
+            .map(|word| toml::Value::from(word).to_string())
+            .collect();
+        let found = format!("{}, {}", time(find.stretch.ns), cause(&find.stretch));
+        format!(
+            "# Found by `punctual search` on {} ({}), seed {}:\n# {found}; {}.\n\
+             summary = {}\n\n[[worker]]\nrun = [{}]\nunit = \"calls\"\ncount = {{ before = \" calls\" }}\n",
+            asked.kernel,
+            self.preemption,
+            asked.seed,
+            growth(&find.growth),
+            toml::Value::from(format!(
+                "programs of system calls with long stretches of {}",
+                cause(&find.stretch)
+            )),
+            run.join(", "),
+        )
+    }
+}
+
+impl Tried<'_> {
+    /// As text.
+    pub fn text(&self, width: usize) -> String {
+        let mut order: Vec<usize> = (0..self.names.len()).collect();
+        order.sort_by_key(|number| std::cmp::Reverse(longest(&self.seen[*number])));
+        let mut rows = Vec::new();
+        for number in order {
+            let name = &self.names[number];
+            match &self.seen[number] {
+                Seen::Ran { stretches, told } => {
+                    let work = work(told);
+                    for (row, stretch) in stretches.iter().take(self.top).enumerate() {
+                        let first = |text: &str| {
+                            if row == 0 {
+                                text.to_owned()
+                            } else {
+                                String::new()
+                            }
+                        };
+                        rows.push(vec![
+                            time(stretch.ns),
+                            cause(stretch),
+                            stretch.most.clone(),
+                            first(name),
+                            first(&work),
+                        ]);
+                    }
+                }
+                Seen::Killed(why) => {
+                    let cells = ["", "", "", name, why.lines().next().unwrap_or_default()];
+                    rows.push(cells.map(str::to_owned).to_vec());
+                }
+            }
+        }
+        let head = ["longest", "what", "most of it in", "by", "work"];
+        let table = Block::Table {
+            head: head.map(str::to_owned).to_vec(),
+            rows,
+            numbers: 1,
+        };
+        block::text(&[Block::Para(self.title.clone()), table], width)
+    }
+
+    /// As JSON.
+    pub fn json(&self) -> Value {
+        let one = |(name, seen): (&String, &Seen)| match seen {
+            Seen::Ran { stretches, told } => json!({
+                "name": name, "stretches": stretches, "work": work(told),
+            }),
+            Seen::Killed(why) => json!({ "name": name, "guest_lost": why }),
+        };
+        let all = self.names.iter().zip(self.seen).map(one);
+        json!({ "title": self.title, "tried": all.collect::<Vec<_>>() })
+    }
+}
+
+fn longest(seen: &Seen) -> i64 {
+    match seen {
+        Seen::Ran { stretches, .. } => stretches.first().map_or(0, |stretch| stretch.ns),
+        Seen::Killed(_) => i64::MAX,
+    }
+}
+
+/// What is told of the work: stress-ng's own count, where there is one, or the calls.
+fn work(told: &str) -> String {
+    let operations = told
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("bogo-ops: "));
+    match operations.last() {
+        Some(operations) => format!("{operations} bogo operations"),
+        None => told.lines().last().unwrap_or_default().to_owned(),
+    }
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Candidates: made afresh, or of those that were found.
+
+use fastrand::Rng;
+use punctual_agent::calls::{Call, Grammar, Kind, Program};
+
+use crate::Asked;
+use crate::corpus::Corpus;
+
+/// How many calls a program has at most.
+const LONGEST: usize = 14;
+/// How many processes and threads a program makes at most.
+const CHILDREN: u64 = 400;
+/// Of so many candidates one is made afresh.
+const AFRESH: u64 = 6;
+
+/// Makes candidates.
+pub struct Evolution<'a> {
+    kinds: Vec<&'a Kind>,
+    grammar: &'a Grammar,
+    seed: u64,
+    /// The programs of the corpus, the best first.
+    parents: Vec<Program>,
+}
+
+impl<'a> Evolution<'a> {
+    /// Of this corpus.
+    pub fn new(grammar: &'a Grammar, asked: &Asked, corpus: &Corpus) -> Self {
+        let may = |kind: &&Kind| asked.root || !kind.root;
+        let mut parents: Vec<Program> = Vec::new();
+        for entry in corpus.entries().iter().filter(|_| !asked.random) {
+            // What an earlier grammar knew may be unknown by now.
+            let program = grammar.program(&entry.program);
+            if let Ok(program) = program {
+                if !parents.contains(&program) {
+                    parents.push(program);
+                }
+            }
+        }
+        Self {
+            kinds: grammar.kinds().filter(may).collect(),
+            grammar,
+            seed: asked.seed,
+            parents,
+        }
+    }
+
+    /// The candidate of this number.
+    pub fn candidate(&self, number: u64) -> Program {
+        let mut rng = Rng::with_seed(mixed(self.seed, number));
+        // What there is without any program is known from the first one on.
+        if number == 0 {
+            return Program::default();
+        }
+        let mut program = if self.parents.is_empty() || rng.u64(..AFRESH) == 0 {
+            self.afresh(&mut rng)
+        } else {
+            let mut program = self.parent(&mut rng).clone();
+            for _ in 0..=rng.u8(..3) {
+                self.mutate(&mut program, &mut rng);
+            }
+            program
+        };
+        restrain(&mut program);
+        program
+    }
+
+    /// One of the corpus: the longer its stretch is among all, the more often.
+    fn parent(&self, rng: &mut Rng) -> &Program {
+        let (chance, count) = (rng.f64(), self.parents.len());
+        let rank = (chance * chance * chance * count as f64) as usize;
+        &self.parents[rank.min(count - 1)]
+    }
+
+    fn afresh(&self, rng: &mut Rng) -> Program {
+        let mut program = Program::default();
+        for _ in 0..rng.usize(1..6) {
+            let call = self.call(rng);
+            self.insert(&mut program.calls, call, rng);
+        }
+        program
+    }
+
+    fn mutate(&self, program: &mut Program, rng: &mut Rng) {
+        let calls = block(&mut program.calls, rng);
+        match rng.u8(..10) {
+            0..=3 => self.scale(calls, rng),
+            4 | 5 => {
+                let call = self.call(rng);
+                self.insert(calls, call, rng);
+            }
+            6 if calls.len() > 1 => {
+                let at = rng.usize(..calls.len());
+                calls.remove(at);
+            }
+            7 if calls.len() > 1 => {
+                let (one, other) = (rng.usize(..calls.len()), rng.usize(..calls.len()));
+                calls.swap(one, other);
+            }
+            8 if !calls.is_empty() => self.wrap(calls, rng),
+            _ => {
+                let other = &self.parent(rng).calls;
+                let keep = rng.usize(..=calls.len());
+                let from = rng.usize(..=other.len());
+                calls.truncate(keep);
+                calls.extend_from_slice(&other[from..]);
+            }
+        }
+    }
+
+    /// Another size, or another number of times, by a power of two.
+    fn scale(&self, calls: &mut [Call], rng: &mut Rng) {
+        let Some(call) = rng.choice(calls) else {
+            return;
+        };
+        let Some(kind) = self.grammar.kind(&call.name) else {
+            return;
+        };
+        let step = |value: u64, (least, most): (u64, u64), rng: &mut Rng| {
+            let by = 1 << rng.u32(1..5);
+            // Longer stretches are where there is more: upwards twice as often.
+            let scaled = match rng.u8(..6) {
+                0 | 1 => value / by,
+                5 => most,
+                _ => value.saturating_mul(by),
+            };
+            scaled.clamp(least, most)
+        };
+        match (kind.size, call.size) {
+            (Some(range), Some(size)) if rng.bool() => call.size = Some(step(size, range, rng)),
+            _ => call.times = step(call.times, kind.times, rng),
+        }
+    }
+
+    /// A child does one of the calls from now on, or makes one more.
+    fn wrap(&self, calls: &mut Vec<Call>, rng: &mut Rng) {
+        let at = rng.usize(..calls.len());
+        if self
+            .grammar
+            .kind(&calls[at].name)
+            .is_some_and(|kind| kind.block)
+        {
+            let call = self.call(rng);
+            calls[at].body.push(call);
+            return;
+        }
+        let makers: Vec<&&Kind> = self.kinds.iter().filter(|kind| kind.block).collect();
+        if let Some(maker) = rng.choice(makers) {
+            let inner = calls.remove(at);
+            let mut outer = self.of_kind(maker, rng);
+            outer.body = vec![inner];
+            calls.insert(at, outer);
+        }
+    }
+
+    fn call(&self, rng: &mut Rng) -> Call {
+        let kind = self.kinds[rng.usize(..self.kinds.len())];
+        let mut call = self.of_kind(kind, rng);
+        if kind.block {
+            for _ in 0..rng.usize(1..3) {
+                let inner = self.kinds[rng.usize(..self.kinds.len())];
+                call.body.push(self.of_kind(inner, rng));
+            }
+        }
+        call
+    }
+
+    fn of_kind(&self, kind: &Kind, rng: &mut Rng) -> Call {
+        Call {
+            name: kind.name.clone(),
+            size: kind.size.map(|range| power(range, rng)),
+            // Once is what most calls do.
+            times: if rng.bool() {
+                kind.times.0
+            } else {
+                power(kind.times, rng)
+            },
+            body: Vec::new(),
+        }
+    }
+
+    /// Puts a call somewhere, behind what it needs; what there is not is made before it.
+    fn insert(&self, calls: &mut Vec<Call>, call: Call, rng: &mut Rng) {
+        let mut at = rng.usize(..=calls.len());
+        let needs: Vec<String> = needs(self.grammar, &call);
+        for need in needs {
+            let makes = |call: &Call| {
+                let kind = self.grammar.kind(&call.name);
+                kind.is_some_and(|kind| kind.makes.contains(&need))
+            };
+            if let Some(made) = calls.iter().position(makes) {
+                at = at.max(made + 1);
+                continue;
+            }
+            let makers = self.kinds.iter().filter(|kind| kind.makes.contains(&need));
+            let makers: Vec<&&Kind> = makers.collect();
+            if let Some(maker) = rng.choice(makers) {
+                let maker = self.of_kind(maker, rng);
+                // What that one needs itself, too; no kind needs what it makes of nothing.
+                let before = at.min(calls.len());
+                calls.insert(before, maker);
+                at = before + 1;
+            }
+        }
+        calls.insert(at.min(calls.len()), call);
+    }
+}
+
+/// What a call and those of its children need.
+fn needs(grammar: &Grammar, call: &Call) -> Vec<String> {
+    let own = grammar.kind(&call.name).into_iter().flat_map(Kind::needs);
+    let mut needs: Vec<String> = own.map(str::to_owned).collect();
+    needs.extend(call.body.iter().flat_map(|call| needs_of(grammar, call)));
+    needs.sort();
+    needs.dedup();
+    needs
+}
+
+fn needs_of(grammar: &Grammar, call: &Call) -> Vec<String> {
+    needs(grammar, call)
+}
+
+/// The calls of the program, or of one of its children.
+fn block<'a>(calls: &'a mut Vec<Call>, rng: &mut Rng) -> &'a mut Vec<Call> {
+    let blocks = calls.iter().enumerate();
+    let blocks: Vec<usize> = blocks
+        .filter(|(_, call)| !call.body.is_empty())
+        .map(|(at, _)| at)
+        .collect();
+    if blocks.is_empty() || rng.u8(..3) > 0 {
+        return calls;
+    }
+    let at = blocks[rng.usize(..blocks.len())];
+    &mut calls[at].body
+}
+
+/// A power of two in a range, or one of its ends.
+fn power((least, most): (u64, u64), rng: &mut Rng) -> u64 {
+    let powers = (most / least).ilog2();
+    (least << rng.u32(..=powers)).min(most)
+}
+
+/// Not too long, not too deep, and not too many children.
+fn restrain(program: &mut Program) {
+    let mut left = LONGEST;
+    let mut children = CHILDREN;
+    cut(&mut program.calls, 0, &mut left, 1, &mut children);
+}
+
+fn cut(calls: &mut Vec<Call>, depth: usize, left: &mut usize, each: u64, children: &mut u64) {
+    let fits = (*left).min(calls.len());
+    calls.truncate(fits);
+    *left -= fits;
+    for call in calls {
+        if call.body.is_empty() && !["fork", "thread"].contains(&call.name.as_str()) {
+            continue;
+        }
+        call.times = call.times.min((*children / each).max(1));
+        *children = children.saturating_sub(call.times * each);
+        if depth + 1 < 2 {
+            cut(&mut call.body, depth + 1, left, each * call.times, children);
+        } else {
+            call.body.clear();
+        }
+    }
+}
+
+/// A number of 64 bits that has nothing to do with its neighbours' (`SplitMix64`).
+fn mixed(seed: u64, number: u64) -> u64 {
+    let mut word = seed
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .wrapping_add(number.wrapping_mul(0xbf58_476d_1ce4_e5b9));
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(root: bool) -> Asked {
+        Asked {
+            kernel: String::new(),
+            boot: String::new(),
+            seed: 3,
+            root,
+            random: false,
+            grammar: String::new(),
+        }
+    }
+
+    fn count(calls: &[Call]) -> usize {
+        calls.iter().map(|call| 1 + count(&call.body)).sum()
+    }
+
+    #[test]
+    fn candidates_are_short_can_be_read_again_and_do_what_an_ordinary_user_may() {
+        let grammar = Grammar::default();
+        let mut corpus = Corpus::default();
+        for number in 0..40 {
+            let evolution = Evolution::new(&grammar, &asked(false), &corpus);
+            let text = evolution.candidate(number).to_string();
+            let stretch = crate::Stretch {
+                what: String::new(),
+                function: number.to_string(),
+                most: String::new(),
+                ns: number as i64,
+            };
+            corpus.take(&text, number, vec![stretch]);
+        }
+        let evolution = Evolution::new(&grammar, &asked(false), &corpus);
+        for number in 0..2_000 {
+            let program = evolution.candidate(number);
+            assert!(count(&program.calls) <= LONGEST, "{program}");
+            assert_eq!(grammar.program(&program.to_string()).as_ref(), Ok(&program));
+            for call in &program.calls {
+                assert!(!grammar.kind(&call.name).unwrap().root, "{program}");
+            }
+        }
+        let evolution = Evolution::new(&grammar, &asked(true), &corpus);
+        let all = (0..2_000).map(|number| evolution.candidate(number).to_string());
+        assert!(all.filter(|text| text.contains("lock-all")).count() > 5);
+    }
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The search for programs of system calls that keep a thread of the highest priority waiting.
+//!
+//! Candidates run in guests that are watched instruction by instruction, many in one guest
+//! ([`guest`]). For each place at which something was switched off the program with the longest
+//! stretch is kept ([`corpus`]); others are made of those ([`evolve`]). In the end each find is
+//! made as short as it can be, and it is tried what it grows with ([`minimise`]).
+#![forbid(unsafe_code)]
+
+pub mod corpus;
+pub mod evolve;
+pub mod guest;
+pub mod minimise;
+
+pub use punctual_agent::calls::Grammar;
+use punctual_agent::calls::Program;
+use punctual_model::Nanos;
+use punctual_scope::error::ScopeError;
+use punctual_scope::survey::SectionKind;
+use serde::{Deserialize, Serialize};
+
+use corpus::Corpus;
+use evolve::Evolution;
+
+/// A stretch in which something was off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stretch {
+    /// What it is: `interrupts off` and so on.
+    pub what: String,
+    /// The function that switched it off.
+    pub function: String,
+    /// The function that most of it was spent in.
+    pub most: String,
+    /// How long it was, in nanoseconds of virtual time.
+    pub ns: i64,
+}
+
+impl Stretch {
+    /// Whether it is of the same cause: the same thing, switched off by the same function.
+    pub fn is_like(&self, other: &Self) -> bool {
+        (&self.what, &self.function) == (&other.what, &other.function)
+    }
+
+    /// Its length.
+    pub fn length(&self) -> Nanos {
+        Nanos(self.ns)
+    }
+
+    /// What is off, in the words of a survey, if it delays a thread of the highest priority.
+    fn name(what: SectionKind, is_rt: bool) -> Option<&'static str> {
+        match what {
+            // A thread of the highest priority takes the CPU from it.
+            SectionKind::Softirq if is_rt => None,
+            SectionKind::Spinning => None,
+            what => Some(what.name()),
+        }
+    }
+}
+
+/// What was seen of a candidate.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Seen {
+    /// The longest stretch of each place.
+    Ran {
+        /// Those.
+        stretches: Vec<Stretch>,
+        /// What the target says of it.
+        told: String,
+    },
+    /// It ended its guest, for this reason.
+    Killed(String),
+}
+
+impl Seen {
+    /// The longest stretch of this cause.
+    pub fn of(&self, cause: &Stretch) -> Option<&Stretch> {
+        let stretches = match self {
+            Self::Ran { stretches, .. } => stretches.as_slice(),
+            Self::Killed(_) => &[],
+        };
+        let own = stretches.iter().filter(|stretch| stretch.is_like(cause));
+        own.max_by_key(|stretch| stretch.ns)
+    }
+}
+
+/// Where candidates run.
+pub trait Place: Sync {
+    /// What was seen of each, in their order. What a candidate leaves behind may be seen by those
+    /// behind it.
+    fn run(&self, candidates: &[String]) -> Result<Vec<Seen>, ScopeError>;
+}
+
+/// How many candidates run in one guest, one after the other.
+pub const BATCH: usize = 24;
+/// How many batches are made of one corpus: as many may run side by side, and what is found does
+/// not depend on how many do.
+pub const BATCHES: usize = 2;
+
+/// What is searched for, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The kernel's id.
+    pub kernel: String,
+    /// Boot arguments besides.
+    pub boot: String,
+    /// Decides all that is made by chance.
+    pub seed: u64,
+    /// Whether programs run as root.
+    pub root: bool,
+    /// Whether each candidate is made afresh, to be compared with: nothing evolves.
+    pub random: bool,
+    /// Kinds of calls of the user's own, as text; may be empty.
+    pub grammar: String,
+}
+
+/// How far a search is; all that is needed to go on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Search {
+    /// What is searched for.
+    pub asked: Asked,
+    /// How many candidates have run.
+    pub candidates: u64,
+    /// The best program of each place.
+    pub corpus: Corpus,
+    /// Programs that have ended their guests, and how.
+    pub killers: Vec<(String, String)>,
+}
+
+impl Search {
+    /// One that has not begun.
+    pub fn new(asked: Asked) -> Self {
+        Self {
+            asked,
+            candidates: 0,
+            corpus: Corpus::default(),
+            killers: Vec::new(),
+        }
+    }
+
+    /// The kinds of calls; an error says what is wrong with the user's own.
+    pub fn grammar(&self) -> Result<Grammar, String> {
+        let own = &self.asked.grammar;
+        if own.is_empty() {
+            return Ok(Grammar::default());
+        }
+        Ok(Grammar::default().with(Grammar::parse(own)?))
+    }
+
+    /// Runs the next `at_most` candidates, [`BATCHES`] batches at most, `jobs` of them side by
+    /// side. An error leaves the search as it was.
+    ///
+    /// # Panics
+    /// Where the place does.
+    pub fn step(
+        &mut self,
+        grammar: &Grammar,
+        place: &dyn Place,
+        (at_most, jobs): (u64, usize),
+    ) -> Result<(), ScopeError> {
+        let evolution = Evolution::new(grammar, &self.asked, &self.corpus);
+        let count = at_most.min((BATCH * BATCHES) as u64);
+        let numbers = self.candidates..self.candidates + count;
+        let programs: Vec<Program> = numbers.map(|number| evolution.candidate(number)).collect();
+        let texts: Vec<String> = programs.iter().map(ToString::to_string).collect();
+        let mut seen = Vec::new();
+        let batches: Vec<&[String]> = texts.chunks(BATCH).collect();
+        for side_by_side in batches.chunks(jobs.max(1)) {
+            let results: Vec<_> = std::thread::scope(|scope| {
+                let started: Vec<_> = side_by_side
+                    .iter()
+                    .copied()
+                    .map(|batch| scope.spawn(move || place.run(batch)))
+                    .collect();
+                let joined = started.into_iter().map(|one| one.join().expect("no panic"));
+                joined.collect()
+            });
+            for result in results {
+                seen.extend(result?);
+            }
+        }
+        for ((number, text), seen) in (self.candidates..).zip(texts).zip(seen) {
+            match seen {
+                Seen::Ran { stretches, .. } => self.corpus.take(&text, number, stretches),
+                Seen::Killed(why) => self.killers.push((text, why)),
+            }
+        }
+        self.candidates += count;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A kernel that loops n² steps for each pipe of n bytes, with preemption off.
+    struct Quadratic;
+
+    impl Place for Quadratic {
+        fn run(&self, candidates: &[String]) -> Result<Vec<Seen>, ScopeError> {
+            let grammar = Grammar::default();
+            let see = |text: &String| {
+                let program = grammar.program(text).unwrap();
+                if text.contains("unshare-net") {
+                    return Seen::Killed("the kernel has panicked".into());
+                }
+                let pipe = program.calls.iter().position(|call| call.name == "pipe");
+                let behind = &program.calls[pipe.unwrap_or(program.calls.len())..];
+                let writes = behind.iter().filter(|call| call.name == "write-pipe");
+                let size = writes.filter_map(|call| call.size).max().unwrap_or(1);
+                let size = size.min(4096);
+                let stretch = |function: &str, ns| Stretch {
+                    what: "preemption off".into(),
+                    function: function.into(),
+                    most: "loop".into(),
+                    ns,
+                };
+                Seen::Ran {
+                    stretches: vec![
+                        stretch("quadratic", (size * size) as i64),
+                        stretch("always", 100),
+                    ],
+                    told: String::new(),
+                }
+            };
+            Ok(candidates.iter().map(see).collect())
+        }
+    }
+
+    fn asked(seed: u64) -> Asked {
+        Asked {
+            kernel: "k".into(),
+            boot: String::new(),
+            seed,
+            root: false,
+            random: false,
+            grammar: String::new(),
+        }
+    }
+
+    fn searched(seed: u64, jobs: usize, candidates: u64) -> Search {
+        let mut search = Search::new(asked(seed));
+        let grammar = search.grammar().unwrap();
+        while search.candidates < candidates {
+            let left = candidates - search.candidates;
+            search.step(&grammar, &Quadratic, (left, jobs)).unwrap();
+        }
+        search
+    }
+
+    #[test]
+    fn the_same_seed_finds_the_same_however_many_guests_there_are() {
+        let one = searched(7, 1, 300);
+        assert_eq!(one, searched(7, 2, 300));
+        assert_ne!(one.corpus, searched(8, 1, 300).corpus);
+        assert_eq!(one.candidates, 300);
+    }
+
+    #[test]
+    fn what_grows_is_found_made_short_and_its_growth_named() {
+        let search = searched(1, 1, 4_000);
+        let grammar = search.grammar().unwrap();
+        let causes = search.corpus.causes();
+        assert_eq!(causes[0].stretch.function, "quadratic");
+        assert_eq!(causes[0].stretch.ns, 4096 * 4096);
+        let find = minimise::minimise(&grammar, &Quadratic, causes[0]);
+        let find = find.unwrap().unwrap();
+        assert_eq!(find.program, "pipe; write-pipe 4096");
+        assert_eq!(find.growth[0].with, "size of write-pipe");
+        assert_eq!(find.growth[0].order, minimise::Order::Quadratic);
+    }
+
+    #[test]
+    fn what_ends_its_guest_is_told_and_is_no_find() {
+        let search = searched(1, 1, 1_000);
+        assert!(!search.killers.is_empty());
+        let is_find = |text: &str| text.contains("unshare-net");
+        assert!(
+            !search
+                .corpus
+                .causes()
+                .iter()
+                .any(|entry| is_find(&entry.program))
+        );
+    }
+}

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Makes a find as short as it can be, and tries what it grows with.
+
+use punctual_agent::calls::{Call, Grammar, Program};
+use punctual_scope::error::ScopeError;
+use serde::{Deserialize, Serialize};
+
+use crate::corpus::Entry;
+use crate::{Place, Stretch};
+
+/// A shorter program still does it where its stretch has so many per cent of what it was.
+const STILL: i64 = 90;
+
+/// A find.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Find {
+    /// The longest stretch, by the program as it is now, in a guest of its own.
+    pub stretch: Stretch,
+    /// The shortest program that still does it.
+    pub program: String,
+    /// The program that was found, and the stretch that it had then, in nanoseconds.
+    pub found: (String, i64),
+    /// With what it grows.
+    pub growth: Vec<Growth>,
+}
+
+/// The length of a find's stretch by one number of its program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Growth {
+    /// Which number: `size of mmap`, `times of create`.
+    pub with: String,
+    /// The number, and the length with it in nanoseconds; that of the program is the last but
+    /// those that are larger.
+    pub lengths: Vec<(u64, i64)>,
+    /// How it grows.
+    pub order: Order,
+}
+
+/// How a length grows where a number is doubled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// By less than a tenth.
+    None,
+    /// By less than it does.
+    LessThanLinear,
+    /// As it does.
+    Linear,
+    /// By more, and less than its square.
+    MoreThanLinear,
+    /// As its square.
+    Quadratic,
+    /// By more.
+    MoreThanQuadratic,
+    /// It is shorter with a larger number: what ran before in its guest matters, too.
+    Irregular,
+    /// Too few lengths are known.
+    Unknown,
+}
+
+impl Order {
+    /// Of lengths by numbers that double: what the largest ones show, where what is constant
+    /// weighs least.
+    fn of(lengths: &[(u64, i64)]) -> Self {
+        let [.., (small, short), (large, long)] = lengths else {
+            return Self::Unknown;
+        };
+        let falls = |pair: &[(u64, i64)]| pair[1].1 * 10 < pair[0].1 * 9;
+        if lengths.windows(2).any(falls) {
+            return Self::Irregular;
+        }
+        if *short <= 0 || *small == 0 || small == large {
+            return Self::Unknown;
+        }
+        let by = (*large as f64 / *small as f64).log2();
+        let slope = (*long as f64 / *short as f64).log2() / by;
+        match slope {
+            slope if slope < 0.14 => Self::None,
+            slope if slope < 0.75 => Self::LessThanLinear,
+            slope if slope < 1.25 => Self::Linear,
+            slope if slope < 1.75 => Self::MoreThanLinear,
+            slope if slope < 2.25 => Self::Quadratic,
+            _ => Self::MoreThanQuadratic,
+        }
+    }
+
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "does not grow",
+            Self::LessThanLinear => "grows less than linearly",
+            Self::Linear => "grows linearly",
+            Self::MoreThanLinear => "grows more than linearly",
+            Self::Quadratic => "grows quadratically",
+            Self::MoreThanQuadratic => "grows more than quadratically",
+            Self::Irregular => "varies",
+            Self::Unknown => "growth unknown",
+        }
+    }
+
+    /// Whether it grows.
+    pub fn grows(self) -> bool {
+        !matches!(self, Self::None | Self::Irregular | Self::Unknown)
+    }
+}
+
+/// A change that makes a program smaller.
+#[derive(Clone, Debug, PartialEq)]
+enum Edit {
+    /// This call is left out.
+    Remove(Vec<usize>),
+    /// Its children's calls are the program's own.
+    Unwrap(Vec<usize>),
+    /// It is made once.
+    Once(Vec<usize>),
+    /// Its size is the least.
+    Least(Vec<usize>),
+    /// It is made half as often.
+    Rarer(Vec<usize>),
+    /// Its size is half of what it was.
+    Halved(Vec<usize>),
+}
+
+/// Makes a find of a program that was kept for its stretch. `None` where a guest of its own does
+/// not show half of it: then it was left behind by another program.
+pub fn minimise(
+    grammar: &Grammar,
+    place: &dyn Place,
+    entry: &Entry,
+) -> Result<Option<Find>, ScopeError> {
+    let Ok(program) = grammar.program(&entry.program) else {
+        return Ok(None);
+    };
+    let mut shrinking = Shrinking {
+        grammar,
+        place,
+        cause: &entry.stretch,
+        least: 0,
+        program,
+    };
+    let alone = shrinking.lengths(&[shrinking.program.clone()])?[0];
+    if alone < entry.stretch.ns / 2 {
+        return Ok(None);
+    }
+    shrinking.least = alone * STILL / 100;
+    while shrinking.shrink(Shrinking::fewer_calls)? {}
+    while shrinking.shrink(Shrinking::smallest_numbers)? {}
+    while shrinking.shrink(Shrinking::smaller_numbers)? {}
+    let text = shrinking.program.to_string();
+    let seen = place.run(std::slice::from_ref(&text))?;
+    let Some(stretch) = seen.first().and_then(|seen| seen.of(&entry.stretch)) else {
+        return Ok(None);
+    };
+    Ok(Some(Find {
+        stretch: stretch.clone(),
+        found: (entry.program.clone(), entry.stretch.ns),
+        growth: shrinking.growth()?,
+        program: text,
+    }))
+}
+
+struct Shrinking<'a> {
+    grammar: &'a Grammar,
+    place: &'a dyn Place,
+    cause: &'a Stretch,
+    /// What its stretch must have, in nanoseconds.
+    least: i64,
+    program: Program,
+}
+
+impl Shrinking<'_> {
+    /// The lengths of the cause's stretch by these programs, 0 where there is none.
+    fn lengths(&self, programs: &[Program]) -> Result<Vec<i64>, ScopeError> {
+        let texts: Vec<String> = programs.iter().map(ToString::to_string).collect();
+        let seen = self.place.run(&texts)?;
+        let length = |seen: &crate::Seen| seen.of(self.cause).map_or(0, |found| found.ns);
+        Ok(seen.iter().map(length).collect())
+    }
+
+    /// Tries all edits, each by itself, then as many as possible together; whether any was of use.
+    fn shrink(&mut self, edits: fn(&Self) -> Vec<Edit>) -> Result<bool, ScopeError> {
+        let edits = edits(self);
+        let edited = |some: &[Edit]| {
+            let mut program = self.program.clone();
+            // From behind, so that those before are where they were.
+            some.iter()
+                .rev()
+                .for_each(|edit| edit.apply(&mut program, self.grammar));
+            program
+        };
+        let each: Vec<Program> = edits.chunks(1).map(edited).collect();
+        if each.is_empty() {
+            return Ok(false);
+        }
+        let lengths = self.lengths(&each)?;
+        let of_use = edits.iter().zip(lengths);
+        let of_use = of_use.filter(|(_, length)| *length >= self.least);
+        let of_use: Vec<Edit> = of_use.map(|(edit, _)| edit.clone()).collect();
+        if of_use.is_empty() {
+            return Ok(false);
+        }
+        let together = (1..=of_use.len()).map(|count| edited(&of_use[..count]));
+        let together: Vec<Program> = together.collect();
+        let lengths = self.lengths(&together)?;
+        let longest = lengths.iter().rposition(|length| *length >= self.least);
+        // The first one alone was of use before, but in another guest.
+        match longest {
+            Some(number) => self.program = together[number].clone(),
+            None => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn fewer_calls(&self) -> Vec<Edit> {
+        let mut edits = Vec::new();
+        for path in paths(&self.program.calls) {
+            let is_block =
+                call(&self.program.calls, &path).is_some_and(|call| !call.body.is_empty());
+            edits.push(Edit::Remove(path.clone()));
+            if is_block {
+                edits.push(Edit::Unwrap(path));
+            }
+        }
+        edits
+    }
+
+    fn smallest_numbers(&self) -> Vec<Edit> {
+        self.of_numbers(Edit::Once, Edit::Least)
+    }
+
+    fn smaller_numbers(&self) -> Vec<Edit> {
+        self.of_numbers(Edit::Rarer, Edit::Halved)
+    }
+
+    /// One edit for each number that is not the least.
+    fn of_numbers(&self, times: fn(Vec<usize>) -> Edit, size: fn(Vec<usize>) -> Edit) -> Vec<Edit> {
+        let mut edits = Vec::new();
+        for path in paths(&self.program.calls) {
+            let Some(call) = call(&self.program.calls, &path) else {
+                continue;
+            };
+            let kind = self.grammar.kind(&call.name);
+            let least = kind.and_then(|kind| kind.size).map(|(least, _)| least);
+            edits.extend((call.times > 1).then(|| times(path.clone())));
+            edits.extend((call.size > least).then(|| size(path)));
+        }
+        edits
+    }
+
+    /// The lengths by each number that is not the least: halved three times, and doubled twice.
+    fn growth(&self) -> Result<Vec<Growth>, ScopeError> {
+        let mut all = Vec::new();
+        for path in paths(&self.program.calls) {
+            let Some(own) = call(&self.program.calls, &path) else {
+                continue;
+            };
+            let numbers = [("times", own.times), ("size", own.size.unwrap_or(1))];
+            for (what, number) in numbers.into_iter().filter(|(_, number)| *number > 1) {
+                let scaled = [
+                    number / 8,
+                    number / 4,
+                    number / 2,
+                    number,
+                    number * 2,
+                    number * 4,
+                ];
+                let scaled: Vec<u64> = scaled.into_iter().filter(|one| *one > 0).collect();
+                let with = |value: &u64| {
+                    let mut program = self.program.clone();
+                    if let Some(call) = call_mut(&mut program.calls, &path) {
+                        match what {
+                            "times" => call.times = *value,
+                            _ => call.size = Some(*value),
+                        }
+                    }
+                    program
+                };
+                let programs: Vec<Program> = scaled.iter().map(with).collect();
+                let lengths = self.lengths(&programs)?;
+                let lengths = scaled.into_iter().zip(lengths);
+                let lengths: Vec<(u64, i64)> = lengths.collect();
+                // Above the program's own number a limit may be met: what it is up to there counts.
+                let up_to = lengths.iter().filter(|(value, _)| *value <= number);
+                let up_to: Vec<(u64, i64)> = up_to.copied().collect();
+                all.push(Growth {
+                    with: format!("{what} of {}", own.name),
+                    order: Order::of(&up_to),
+                    lengths,
+                });
+            }
+        }
+        Ok(all)
+    }
+}
+
+impl Edit {
+    fn apply(&self, program: &mut Program, grammar: &Grammar) {
+        let calls = &mut program.calls;
+        match self {
+            Self::Remove(path) => {
+                if let Some((block, at)) = block(calls, path) {
+                    block.remove(at);
+                }
+            }
+            Self::Unwrap(path) => {
+                if let Some((block, at)) = block(calls, path) {
+                    let body = block.remove(at).body;
+                    block.splice(at..at, body);
+                }
+            }
+            Self::Once(path) => {
+                if let Some(call) = call_mut(calls, path) {
+                    call.times = 1;
+                }
+            }
+            Self::Rarer(path) => {
+                if let Some(call) = call_mut(calls, path) {
+                    call.times = (call.times / 2).max(1);
+                }
+            }
+            Self::Halved(path) => {
+                if let Some(call) = call_mut(calls, path) {
+                    let least = grammar.kind(&call.name).and_then(|kind| kind.size);
+                    let least = least.map_or(1, |(least, _)| least);
+                    call.size = call.size.map(|size| (size / 2).max(least));
+                }
+            }
+            Self::Least(path) => {
+                if let Some(call) = call_mut(calls, path) {
+                    let size = grammar.kind(&call.name).and_then(|kind| kind.size);
+                    call.size = size.map(|(least, _)| least);
+                }
+            }
+        }
+    }
+}
+
+/// Where calls are, those of children behind their own.
+fn paths(calls: &[Call]) -> Vec<Vec<usize>> {
+    let mut all = Vec::new();
+    for (at, call) in calls.iter().enumerate() {
+        all.push(vec![at]);
+        let inner = paths(&call.body).into_iter();
+        all.extend(inner.map(|path| [vec![at], path].concat()));
+    }
+    all
+}
+
+fn call<'a>(calls: &'a [Call], path: &[usize]) -> Option<&'a Call> {
+    let (first, rest) = path.split_first()?;
+    let found = calls.get(*first)?;
+    if rest.is_empty() {
+        return Some(found);
+    }
+    call(&found.body, rest)
+}
+
+fn call_mut<'a>(calls: &'a mut Vec<Call>, path: &[usize]) -> Option<&'a mut Call> {
+    let (block, at) = block(calls, path)?;
+    block.get_mut(at)
+}
+
+/// The calls among which one is, and where.
+fn block<'a>(calls: &'a mut Vec<Call>, path: &[usize]) -> Option<(&'a mut Vec<Call>, usize)> {
+    let (first, rest) = path.split_first()?;
+    if rest.is_empty() {
+        return (*first < calls.len()).then_some((calls, *first));
+    }
+    block(&mut calls.get_mut(*first)?.body, rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_is_that_of_the_largest_numbers() {
+        let order = |lengths: &[(u64, i64)]| Order::of(lengths);
+        assert_eq!(order(&[(1, 500), (2, 510), (4, 505)]), Order::None);
+        assert_eq!(order(&[(1, 900), (64, 1_000), (128, 2_000)]), Order::Linear);
+        assert_eq!(order(&[(256, 100), (512, 400)]), Order::Quadratic);
+        assert_eq!(order(&[(256, 100), (512, 900)]), Order::MoreThanQuadratic);
+        assert_eq!(order(&[(256, 100), (512, 150)]), Order::LessThanLinear);
+        assert_eq!(order(&[(1, 900), (2, 300), (4, 900)]), Order::Irregular);
+        assert_eq!(order(&[(512, 150)]), Order::Unknown);
+        assert_eq!(order(&[(256, 0), (512, 150)]), Order::Unknown);
+    }
+
+    #[test]
+    fn calls_of_children_are_edited_where_they_are() {
+        let grammar = Grammar::default();
+        let text = "pipe; fork *4 { sleep 2048 *2; reap }; reap";
+        let edited = |edits: &[Edit]| {
+            let mut program = grammar.program(text).unwrap();
+            edits
+                .iter()
+                .rev()
+                .for_each(|edit| edit.apply(&mut program, &grammar));
+            program.to_string()
+        };
+        let program = grammar.program(text).unwrap();
+        let all = paths(&program.calls);
+        assert_eq!(all, [vec![0], vec![1], vec![1, 0], vec![1, 1], vec![2]]);
+        let two = [Edit::Remove(vec![0]), Edit::Least(vec![1, 0])];
+        assert_eq!(edited(&two), "fork *4 { sleep 1024 *2; reap }; reap");
+        assert_eq!(
+            edited(&[Edit::Unwrap(vec![1]), Edit::Once(vec![1, 0])]),
+            "pipe; sleep 2048; reap; reap"
+        );
+    }
+}
