@@ -132,10 +132,13 @@ impl Argument {
     }
 }
 
+/// Stands behind a thing of which the size is meant.
+const SIZE: &str = ".size";
+
 /// The kind of thing that a word stands for.
 fn thing(word: &str) -> Option<&str> {
     let kind = word.strip_prefix('#')?;
-    Some(kind.strip_suffix(".size").unwrap_or(kind))
+    Some(kind.strip_suffix(SIZE).unwrap_or(kind))
 }
 
 /// By what the index is multiplied.

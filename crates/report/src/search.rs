@@ -280,10 +280,10 @@ fn longest(seen: &Seen) -> i64 {
 
 /// What is told of the work: stress-ng's own count, where there is one, or the calls.
 fn work(told: &str) -> String {
-    let operations = told
+    let mut operations = told
         .lines()
         .filter_map(|line| line.trim().strip_prefix("bogo-ops: "));
-    match operations.last() {
+    match operations.next_back() {
         Some(operations) => format!("{operations} bogo operations"),
         None => told.lines().last().unwrap_or_default().to_owned(),
     }

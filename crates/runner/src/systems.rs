@@ -466,21 +466,20 @@ fn find_programs(
 ) -> Result<Vec<PathBuf>, Error> {
     let mut found = Vec::new();
     for name in programs {
-        match find_program(name)? {
-            Some(path) => found.push(path),
-            None => {
-                // One that users name, and that Debian has a package of by its own name.
-                let is_known = name == "stress-ng";
-                let hint = if is_known {
-                    " (apt install stress-ng)"
-                } else {
-                    ""
-                };
-                say(&format!(
-                    "{name} is not installed here{hint}: the guest goes without"
-                ));
-            }
+        if let Some(path) = find_program(name)? {
+            found.push(path);
+            continue;
         }
+        // One that users name, and that Debian has a package of by its own name.
+        let is_known = name == "stress-ng";
+        let hint = if is_known {
+            " (apt install stress-ng)"
+        } else {
+            ""
+        };
+        say(&format!(
+            "{name} is not installed here{hint}: the guest goes without"
+        ));
     }
     Ok(found)
 }

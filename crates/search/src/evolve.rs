@@ -144,10 +144,10 @@ impl<'a> Evolution<'a> {
             calls[at].body.push(call);
             return;
         }
-        let makers: Vec<&&Kind> = self.kinds.iter().filter(|kind| kind.block).collect();
-        if let Some(maker) = rng.choice(makers) {
+        let blocks: Vec<&&Kind> = self.kinds.iter().filter(|kind| kind.block).collect();
+        if let Some(kind) = rng.choice(blocks) {
             let inner = calls.remove(at);
-            let mut outer = self.of_kind(maker, rng);
+            let mut outer = of_kind(kind, rng);
             outer.body = vec![inner];
             calls.insert(at, outer);
         }
@@ -155,28 +155,14 @@ impl<'a> Evolution<'a> {
 
     fn call(&self, rng: &mut Rng) -> Call {
         let kind = self.kinds[rng.usize(..self.kinds.len())];
-        let mut call = self.of_kind(kind, rng);
+        let mut call = of_kind(kind, rng);
         if kind.block {
             for _ in 0..rng.usize(1..3) {
                 let inner = self.kinds[rng.usize(..self.kinds.len())];
-                call.body.push(self.of_kind(inner, rng));
+                call.body.push(of_kind(inner, rng));
             }
         }
         call
-    }
-
-    fn of_kind(&self, kind: &Kind, rng: &mut Rng) -> Call {
-        Call {
-            name: kind.name.clone(),
-            size: kind.size.map(|range| power(range, rng)),
-            // Once is what most calls do.
-            times: if rng.bool() {
-                kind.times.0
-            } else {
-                power(kind.times, rng)
-            },
-            body: Vec::new(),
-        }
     }
 
     /// Puts a call somewhere, behind what it needs; what there is not is made before it.
@@ -184,21 +170,21 @@ impl<'a> Evolution<'a> {
         let mut at = rng.usize(..=calls.len());
         let needs: Vec<String> = needs(self.grammar, &call);
         for need in needs {
-            let makes = |call: &Call| {
+            let can = |call: &Call| {
                 let kind = self.grammar.kind(&call.name);
                 kind.is_some_and(|kind| kind.makes.contains(&need))
             };
-            if let Some(made) = calls.iter().position(makes) {
+            if let Some(made) = calls.iter().position(can) {
                 at = at.max(made + 1);
                 continue;
             }
-            let makers = self.kinds.iter().filter(|kind| kind.makes.contains(&need));
-            let makers: Vec<&&Kind> = makers.collect();
-            if let Some(maker) = rng.choice(makers) {
-                let maker = self.of_kind(maker, rng);
+            let able = self.kinds.iter().filter(|kind| kind.makes.contains(&need));
+            let able: Vec<&&Kind> = able.collect();
+            if let Some(one) = rng.choice(able) {
+                let one = of_kind(one, rng);
                 // What that one needs itself, too; no kind needs what it makes of nothing.
                 let before = at.min(calls.len());
-                calls.insert(before, maker);
+                calls.insert(before, one);
                 at = before + 1;
             }
         }
@@ -206,18 +192,33 @@ impl<'a> Evolution<'a> {
     }
 }
 
+/// A call of this kind, with numbers by chance.
+fn of_kind(kind: &Kind, rng: &mut Rng) -> Call {
+    Call {
+        name: kind.name.clone(),
+        size: kind.size.map(|range| power(range, rng)),
+        // Once is what most calls do.
+        times: if rng.bool() {
+            kind.times.0
+        } else {
+            power(kind.times, rng)
+        },
+        body: Vec::new(),
+    }
+}
+
 /// What a call and those of its children need.
 fn needs(grammar: &Grammar, call: &Call) -> Vec<String> {
     let own = grammar.kind(&call.name).into_iter().flat_map(Kind::needs);
     let mut needs: Vec<String> = own.map(str::to_owned).collect();
-    needs.extend(call.body.iter().flat_map(|call| needs_of(grammar, call)));
+    needs.extend(
+        call.body
+            .iter()
+            .flat_map(|inner| self::needs(grammar, inner)),
+    );
     needs.sort();
     needs.dedup();
     needs
-}
-
-fn needs_of(grammar: &Grammar, call: &Call) -> Vec<String> {
-    needs(grammar, call)
 }
 
 /// The calls of the program, or of one of its children.

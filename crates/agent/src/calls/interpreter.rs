@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::ffi::CString;
 
-use super::{Argument, Call, Grammar, Kind, Program, factor, thing};
+use super::{Argument, Call, Grammar, Kind, Program, SIZE, factor, thing};
 use crate::sys::calls::{self, Memory, What};
 
 /// A thing that a call has made: what it is known by, and its size.
@@ -97,12 +97,12 @@ impl Interpreter {
             What::Touch => calls::touch(&arguments),
             What::Exit => calls::exit(),
             What::Fork => {
-                let mut child = self.child();
-                calls::fork(|| child.live(&making.call.body))
+                let mut own = self.child();
+                calls::fork(|| own.live(&making.call.body))
             }
             What::Thread => {
-                let mut child = self.child();
-                calls::thread(move || child.live(&making.call.body))
+                let mut own = self.child();
+                calls::thread(move || own.live(&making.call.body))
             }
             What::Reap => {
                 self.children.clear();
@@ -126,8 +126,8 @@ impl Interpreter {
         if making.what == What::Fork {
             self.children.push(result);
         }
-        let is_out = |argument: &Argument| *argument == Argument::Word("out".to_owned());
-        let in_out = making.kind.args.iter().any(is_out);
+        let names_it = |argument: &Argument| *argument == Argument::Word("out".to_owned());
+        let in_out = making.kind.args.iter().any(names_it);
         let size = making.call.size.unwrap_or(0);
         for (number, made) in making.kind.makes.iter().enumerate() {
             let value = if in_out { self.result(number) } else { result };
@@ -187,7 +187,7 @@ impl Interpreter {
         if let Some(name) = thing(word) {
             let is_taken = making.kind.takes.as_deref() == Some(name);
             let thing = self.thing(name, is_taken, making.index)?;
-            let is_size = word.ends_with(".size");
+            let is_size = word.strip_suffix(SIZE).is_some();
             return Some([thing.value, thing.size as i64][usize::from(is_size)]);
         }
         if let Some(factor) = factor(word) {

@@ -53,6 +53,10 @@ const SHOWN: usize = 8;
 /// Search for the load that keeps a thread of the highest priority waiting longest
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub struct Search {
     /// On this kernel
     #[arg(long, value_name = "ID", default_value = "debian-6.12")]
