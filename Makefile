@@ -21,7 +21,7 @@ install:
 		$(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions \
 		$(SHARE)/fish/vendor_completions.d
 	install -m 755 $(BUILT)/punctual $(BIN)
-	install -m 755 $(BUILT)/punctual-target $(LIB)
+	install -m 755 $(BUILT)/punctual-target $(BUILT)/punctual-calls $(LIB)
 	for machine in $(TARGETS); do \
 		install -m 755 $(BUILT)/punctual-target-$$machine $(LIB) || exit 1; done
 	install -m 644 $(BUILT)/libpunctual_scope.so $(LIB)

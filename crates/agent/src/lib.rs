@@ -14,7 +14,6 @@ mod ageing;
 pub mod board;
 pub mod bursts;
 pub mod busy;
-pub mod calls;
 pub mod cpus;
 pub mod cycles;
 pub mod disk;

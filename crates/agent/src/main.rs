@@ -12,7 +12,7 @@ use punctual_agent::dma_latency::DmaLatency;
 use punctual_agent::hand_over::Told;
 use punctual_agent::real_machine::{self, Smis};
 use punctual_agent::stream::Stream;
-use punctual_agent::{board, calls, hwlat, init, programs, session, shutdown, status_page};
+use punctual_agent::{board, hwlat, init, programs, session, shutdown, status_page};
 use punctual_model::{Facts, Plan};
 
 const HELP: &str = "\
@@ -24,10 +24,6 @@ Usage:
   punctual-target NAME [OPTIONS]       do as a program that is known by this name:
                                        cyclictest, hackbench, realfeel, sendme;
                                        a link of that name does the same
-  punctual-target calls [OPTIONS] PROGRAM...
-                                       run programs of system calls, as `punctual search` finds
-                                       them: [--root] [--limit-ms N] [--settle-ms N] [--marked]
-                                       [--grammar TEXT]
   punctual-target restore              restore settings that a killed target left changed
   punctual-target --help | --version
 
@@ -72,7 +68,6 @@ fn run(arguments: &mut Parser) -> Result<()> {
             shutdown::restore();
             Ok(())
         }
-        Some(Arg::Value(word)) if word == "calls" => calls::run(arguments),
         Some(Arg::Value(word)) if word == board::BOARD => {
             board::converse(&directory(arguments)?).context("the workstation")
         }

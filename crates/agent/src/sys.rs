@@ -14,7 +14,6 @@
 
 pub mod alarm;
 pub mod arch;
-pub mod calls;
 #[cfg(test)]
 pub mod counting_allocator;
 pub mod instructions;

@@ -188,7 +188,7 @@ impl Told<'_> {
     /// A find as a load.
     pub fn load(&self, find: &Find) -> String {
         let asked = &self.search.asked;
-        let mut run = vec!["punctual-target".to_owned(), "calls".to_owned()];
+        let mut run = vec!["punctual-calls".to_owned()];
         run.extend(asked.root.then(|| "--root".to_owned()));
         if !asked.grammar.is_empty() {
             run.extend(["--grammar".to_owned(), asked.grammar.clone()]);
@@ -201,7 +201,7 @@ impl Told<'_> {
         let found = format!("{}, {}", time(find.stretch.ns), cause(&find.stretch));
         format!(
             "# Found by `punctual search` on {} ({}), seed {}:\n# {found}; {}.\n\
-             summary = {}\n\n[[worker]]\nrun = [{}]\nunit = \"calls\"\ncount = {{ before = \" calls\" }}\n",
+             summary = {}\nprograms = [\"punctual-calls\"]\n\n[[worker]]\nrun = [{}]\nunit = \"calls\"\ncount = {{ before = \" calls\" }}\n",
             asked.kernel,
             self.preemption,
             asked.seed,

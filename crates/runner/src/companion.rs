@@ -9,6 +9,9 @@ use punctual_model::Architecture;
 /// The processor whose target has no further name.
 const OWN: Processor = Processor::OfGuests(Architecture::Amd64);
 
+/// What loads and suites call the program that runs programs of system calls.
+pub(crate) const CALLS: &str = "punctual-calls";
+
 /// A file that the `punctual` program cannot do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Companion {
@@ -16,6 +19,8 @@ pub enum Companion {
     Target(Processor),
     /// QEMU's plugin that watches a guest.
     ScopePlugin,
+    /// The static program that runs programs of system calls.
+    Calls,
 }
 
 impl Companion {
@@ -25,6 +30,7 @@ impl Companion {
             Self::Target(OWN) => "punctual-target".to_owned(),
             Self::Target(other) => format!("punctual-target-{}", other.machine()),
             Self::ScopePlugin => "libpunctual_scope.so".to_owned(),
+            Self::Calls => CALLS.to_owned(),
         }
     }
 
@@ -34,6 +40,7 @@ impl Companion {
             Self::Target(OWN) => "PUNCTUAL_TARGET".to_owned(),
             Self::Target(other) => format!("PUNCTUAL_TARGET_{}", other.machine().to_uppercase()),
             Self::ScopePlugin => "PUNCTUAL_PLUGIN".to_owned(),
+            Self::Calls => "PUNCTUAL_CALLS".to_owned(),
         }
     }
 

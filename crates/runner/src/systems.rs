@@ -23,6 +23,7 @@ use punctual_model::plan::Load;
 use punctual_model::suite::{SubjectSpec, Suite};
 use punctual_model::{Architecture, Nanos};
 
+use crate::companion::CALLS;
 use crate::{Companion, Error, did_you_mean, preemption};
 
 /// The kernel of whose source guests compile a piece.
@@ -491,6 +492,9 @@ pub(crate) fn find_program(name: &str) -> Result<Option<PathBuf>, Error> {
     }
     if name.contains('/') {
         return Ok(Some(PathBuf::from(name)).filter(|path| path.is_file()));
+    }
+    if name == CALLS {
+        return Ok(Some(Companion::Calls.find()).filter(|path| path.is_file()));
     }
     let search = std::env::var_os("PATH").unwrap_or_default();
     let candidates = std::env::split_paths(&search).map(|directory| directory.join(name));

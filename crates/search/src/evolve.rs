@@ -2,7 +2,7 @@
 //! Candidates: made afresh, or of those that were found.
 
 use fastrand::Rng;
-use punctual_agent::calls::{Call, Grammar, Kind, Program};
+use punctual_calls::{Call, Grammar, Kind, Program};
 
 use crate::Asked;
 use crate::corpus::Corpus;

@@ -81,7 +81,7 @@ impl<'a> Guests<'a> {
     }
 
     fn plan(&self, candidates: &[String]) -> String {
-        let mut run = vec!["punctual-target".to_owned(), "calls".to_owned()];
+        let mut run = vec!["punctual-calls".to_owned()];
         let millis = |span: Nanos| (span.0 / 1_000_000).to_string();
         run.push("--marked".to_owned());
         run.extend(["--limit-ms".to_owned(), millis(self.how.limit)]);

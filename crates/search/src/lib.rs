@@ -12,8 +12,8 @@ pub mod evolve;
 pub mod guest;
 pub mod minimise;
 
-pub use punctual_agent::calls::Grammar;
-use punctual_agent::calls::Program;
+pub use punctual_calls::Grammar;
+use punctual_calls::Program;
 use punctual_model::Nanos;
 use punctual_scope::error::ScopeError;
 use punctual_scope::survey::SectionKind;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes a find as short as it can be, and tries what it grows with.
 
-use punctual_agent::calls::{Call, Grammar, Program};
+use punctual_calls::{Call, Grammar, Program};
 use punctual_scope::error::ScopeError;
 use serde::{Deserialize, Serialize};
 

@@ -120,15 +120,7 @@ impl Shared {
 
 /// A worker's thread: round after round, until it is stopped; an error where one fails.
 pub fn work(worker: &Worker, shared: &Shared) -> Result<(), Reason> {
-    let failed = |error: io::Error| {
-        let is_missing = error.kind() == io::ErrorKind::NotFound;
-        let hint = match worker.run.first().map(String::as_str) {
-            Some("stress-ng") if is_missing => " (apt install stress-ng)",
-            _ => "",
-        };
-        let detail = format!("{error}{hint}");
-        Reason::not_loaded(&worker.run.join(" "), NotLoaded::Failed, detail)
-    };
+    let failed = |error| Reason::not_loaded(&worker.run.join(" "), NotLoaded::Failed, error);
     while !shared.is_stopped() {
         round(worker, shared).map_err(failed)?;
         pause(worker.pause(), shared);

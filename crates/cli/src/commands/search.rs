@@ -126,8 +126,7 @@ impl Search {
         let mut found = Found::new(self.asked()?);
         let grammar = found.grammar().map_err(|why| self.wrong_grammar(&why))?;
         if self.calls {
-            let line =
-                |kind: &punctual_agent::calls::Kind| vec![kind.name.clone(), kind.does.clone()];
+            let line = |kind: &punctual_calls::Kind| vec![kind.name.clone(), kind.does.clone()];
             let lines: Vec<Vec<String>> = grammar.kinds().map(line).collect();
             output::print(&output::columns(&lines, output::text_width()))?;
             return Ok(ExitStatus::Done);
@@ -200,13 +199,13 @@ impl Search {
 
     /// The machine, and the bench that watches it.
     fn machine(&self) -> Result<(Repeater, Machine)> {
-        let programs = if self.stressors.is_some() {
-            "programs = [\"stress-ng\"]\n"
+        let stress_ng = if self.stressors.is_some() {
+            ", \"stress-ng\""
         } else {
             ""
         };
         let text = format!(
-            "name = \"search\"\nsummary = \"\"\n{programs}[[step]]\nprobe = \"program\"\nrun = [\"true\"]\n"
+            "name = \"search\"\nsummary = \"\"\nprograms = [\"punctual-calls\"{stress_ng}]\n[[step]]\nprobe = \"program\"\nrun = [\"true\"]\n"
         );
         let suite = Suite::parse(&text)?;
         let cache = paths::cache_dir()?;

@@ -3,22 +3,24 @@
 //!
 //! A program is one line: `mmap 65536 *8; fork *16 { touch 4096; sleep 1024 }; reap`. Each call has
 //! its name, a size where its kind has one, how often it is repeated, and calls in braces that its
-//! children make. `calls/grammar.toml` says what each kind does; programs are found by
-//! `punctual search`, and run by `punctual-target calls`.
+//! children make. `grammar.toml` says what each kind does; programs are found by
+//! `punctual search`, and run by `punctual-calls`, which is no part of the target: what it can
+//! do changes no digest.
 
 mod interpreter;
 mod supervisor;
+mod sys;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
 
-use crate::sys::calls::What;
+use crate::sys::What;
 pub use supervisor::{Batch, run};
 
 /// The kinds of calls that come with Punctual.
-const OWN: &str = include_str!("calls/grammar.toml");
+const OWN: &str = include_str!("grammar.toml");
 
 /// How deep calls may be in braces.
 const DEPTH: usize = 3;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! `punctual-target calls`: runs programs of system calls one after the other, each in a process
+//! `punctual-calls`: runs programs of system calls one after the other, each in a process
 //! of its own that is killed with all of its children when it has ended or its time is over.
 
 use std::io::{self, Write as _};
@@ -9,14 +9,14 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, anyhow};
 use lexopt::{Arg, Parser, ValueExt as _};
+use punctual_agent::scratch::PrivateDirectory;
+use punctual_agent::sys::{marker, process};
 use punctual_model::Nanos;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::interpreter::Interpreter;
 use super::{Grammar, Program};
-use crate::scratch::PrivateDirectory;
-use crate::sys::calls::{self, IS_SUPPORTED, Memory};
-use crate::sys::{marker, process};
+use crate::sys::{self as calls, IS_SUPPORTED, Memory};
 
 /// How far the moment that all share is from a program's begin.
 const SOON: Nanos = Nanos::from_millis(20);
@@ -24,6 +24,22 @@ const SOON: Nanos = Nanos::from_millis(20);
 const GRACE: Nanos = Nanos::from_millis(500);
 /// How many descriptors a program may have: what systemd allows is more.
 const DESCRIPTORS: u64 = 65_536;
+
+const HELP: &str = "\
+Runs programs of system calls, as `punctual search` finds them, one after the other, each in a
+process of its own, which is killed with all of its children.
+
+Usage: punctual-calls [OPTIONS] PROGRAM...
+
+  --root           as root, not as an ordinary user
+  --limit-ms N     end each after so long [50]
+  --settle-ms N    wait for so long behind each [20]
+  --grammar TEXT   further kinds of calls (TOML)
+  --marked         tell the scope where each begins and ends
+
+Example:
+  punctual-calls 'create; lock-ranges *1024; unlock-range'
+";
 
 /// What a candidate is.
 enum Candidate {
@@ -44,7 +60,7 @@ pub struct Batch {
     settle: Nanos,
 }
 
-/// Runs `punctual-target calls`, with the arguments that follow.
+/// Runs `punctual-calls`, with these arguments.
 pub fn run(arguments: &mut Parser) -> Result<()> {
     let batch = Batch::of(arguments)?;
     if !IS_SUPPORTED {
@@ -81,6 +97,14 @@ impl Batch {
                     grammar = grammar.with(own.map_err(|why| anyhow!("--grammar: {why}"))?);
                 }
                 Arg::Value(text) => texts.push(text.string()?),
+                Arg::Short('h') | Arg::Long("help") => {
+                    print!("{HELP}");
+                    std::process::exit(0)
+                }
+                Arg::Short('V') | Arg::Long("version") => {
+                    println!("punctual-calls {}", env!("CARGO_PKG_VERSION"));
+                    std::process::exit(0)
+                }
                 other => return Err(other.unexpected().into()),
             }
         }

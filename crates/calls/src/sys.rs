@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! System calls by their names, with arguments as they come: for programs that are searched for.
 //!
-//! What such a program may do to its own process is its own affair: it runs in a process that is
+//! All unsafe code of this program. What such a program may do to its own process is its own affair: it runs in a process that is
 //! made for it and killed afterwards.
+#![allow(unsafe_code)]
 
 use std::io;
 use std::os::fd::{FromRawFd as _, OwnedFd};
@@ -10,11 +11,19 @@ use std::time::Duration;
 
 use punctual_model::Nanos;
 
-use super::process::Pid;
-use super::time;
+use punctual_agent::sys::process::Pid;
+use punctual_agent::sys::{pipe, process, time};
 
 /// Whether programs of system calls run here: their arguments are those of 64-bit machines.
 pub const IS_SUPPORTED: bool = cfg!(target_pointer_width = "64");
+
+/// Turns the `-1` of a system call into the error that it stands for.
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(result)
+}
 
 /// What a call of a program does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -285,7 +294,7 @@ pub fn call(number: i64, arguments: &[i64]) -> i64 {
             argument(5),
         )
     };
-    super::long(result)
+    result as i64
 }
 
 /// A word that a system call may have written.
@@ -344,9 +353,9 @@ pub fn wait_for_the_end() -> ! {
 pub fn reap() {
     loop {
         for child in children() {
-            super::process::kill(child);
+            process::kill(child);
         }
-        match super::process::wait(-1) {
+        match process::wait(-1) {
             Ok(_) => {}
             Err(_) => return,
         }
@@ -370,10 +379,10 @@ fn children() -> Vec<Pid> {
 pub fn ends_within(child: Pid, limit: Nanos) -> io::Result<bool> {
     // SAFETY: the child is not waited for yet, so the number is its own.
     let descriptor = unsafe { libc::syscall(libc::SYS_pidfd_open, child, 0) };
-    let descriptor = super::check(descriptor as libc::c_int)?;
+    let descriptor = check(descriptor as libc::c_int)?;
     // SAFETY: the kernel has just given it to us.
     let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
-    super::pipe::wait_readable(std::os::fd::AsFd::as_fd(&descriptor), Some(limit))
+    pipe::wait_readable(std::os::fd::AsFd::as_fd(&descriptor), Some(limit))
 }
 
 /// Lets the kernel end what processes have left behind.
@@ -391,11 +400,11 @@ pub fn become_ordinary() -> io::Result<()> {
     }
     // SAFETY: no pointers but a null pointer for no groups.
     unsafe {
-        super::check(libc::setgroups(0, std::ptr::null()))?;
-        super::check(libc::setresgid(NOBODY, NOBODY, NOBODY))?;
-        super::check(libc::setresuid(NOBODY, NOBODY, NOBODY))?;
+        check(libc::setgroups(0, std::ptr::null()))?;
+        check(libc::setresgid(NOBODY, NOBODY, NOBODY))?;
+        check(libc::setresuid(NOBODY, NOBODY, NOBODY))?;
         // Else its own files in /proc would be root's.
-        super::check(libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0))?;
+        check(libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0))?;
     }
     Ok(())
 }

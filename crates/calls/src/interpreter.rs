@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ffi::CString;
 
 use super::{Argument, Call, Grammar, Kind, Program, SIZE, factor, thing};
-use crate::sys::calls::{self, Memory, What};
+use crate::sys::{self as calls, Memory, What};
 
 /// A thing that a call has made: what it is known by, and its size.
 #[derive(Clone, Copy)]
