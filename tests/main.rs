@@ -47,6 +47,7 @@ mod repeat;
 mod scope;
 mod scope_cpus;
 mod scope_handover;
+mod search;
 mod seeds;
 mod series;
 mod serve;

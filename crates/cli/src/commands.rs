@@ -108,6 +108,7 @@ Environment:
   PUNCTUAL_TARGET  the program that measures, if not beside this one or in
                    ../lib/punctual
   PUNCTUAL_PLUGIN  the scope's plugin, likewise
+  PUNCTUAL_CALLS   what runs the programs of `punctual search`, likewise
   PUNCTUAL_SSH     what reaches boards, with its options [ssh]
   PUNCTUAL_LABGRID what acquires and reaches places of labgrid, likewise
                    [labgrid-client]";

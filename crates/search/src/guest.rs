@@ -31,7 +31,7 @@ impl Default for How {
         Self {
             root: false,
             limit: Nanos::from_millis(50),
-            settle: Nanos::from_millis(25),
+            settle: Nanos::from_millis(100),
             grammar: String::new(),
         }
     }

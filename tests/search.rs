@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! `punctual search`: what grows is seen to, the same seed finds the same, and a program that
+//! ends its guest costs nobody else anything.
+
+use punctual_tests::{Scratch, json};
+use serde_json::Value;
+
+const STOCK: [&str; 6] = [
+    "search",
+    "--quiet",
+    "--json",
+    "--kernel",
+    "debian-6.12",
+    "--boot=preempt=full",
+];
+
+/// A call that only root may make: the kernel panics.
+const CRASH: &str = "[[call]]\nname = \"open-sysrq\"\ndoes = \"\"\nsyscall = \"openat\"\n\
+    args = [-100, \"'/proc/sysrq-trigger'\", 1, 0]\nmakes = [\"sysrq\"]\n\
+    [[call]]\nname = \"crash\"\ndoes = \"\"\nsyscall = \"write\"\n\
+    args = [\"#sysrq\", \"'c'\", 1]\n";
+
+fn asked<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&STOCK[..], more].concat()
+}
+
+/// The longest stretch of a function that a program shows, in nanoseconds.
+fn longest(tried: &Value, function: &str) -> i64 {
+    let stretches = tried["stretches"].as_array().expect("stretches").iter();
+    let own = stretches.filter(|stretch| stretch["function"] == function);
+    let own = own.filter_map(|stretch| stretch["ns"].as_i64());
+    own.max().unwrap_or(0)
+}
+
+/// The kernel walks the list of a file's locks with preemption off: a list twice as long takes
+/// twice as long.
+#[test]
+fn a_list_twice_as_long_is_walked_twice_as_long() {
+    let scratch = Scratch::new();
+    let program = |count: u32| format!("create; lock-ranges *{count}; unlock-range");
+    let (short, long) = (program(512), program(1024));
+    let ended = scratch.run(&asked(&["--program", &short, "--program", &long]));
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let tried = &json(&ended)["tried"];
+    let [short, long] = [0, 1].map(|number| longest(&tried[number], "posix_lock_inode"));
+    assert!(short > 10_000, "{tried:#}");
+    assert!(long * 10 >= short * 18 && long * 10 <= short * 22, "{short} {long}");
+}
+
+#[test]
+fn the_same_seed_finds_the_same() {
+    let scratch = Scratch::new();
+    let find = |into: &str| {
+        let into = scratch.path(into);
+        let into = into.to_str().unwrap();
+        let more = ["--candidates", "24", "--top", "1", "--into", into];
+        let ended = scratch.run(&asked(&more));
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+        json(&ended)
+    };
+    let one = find("one");
+    assert_eq!(one["candidates"], 24);
+    assert_eq!(one, find("other"));
+}
+
+#[test]
+fn a_program_that_ends_its_guest_costs_nobody_else_anything() {
+    let scratch = Scratch::new();
+    let grammar = scratch.file("grammar.toml", CRASH);
+    let (fine, crash) = ("mmap 4096", "open-sysrq; crash");
+    let more = ["--root", "--grammar", &grammar, "--program", fine];
+    let more = [&more[..], &["--program", crash, "--program", fine]].concat();
+    let ended = scratch.run(&asked(&more));
+    assert_eq!(ended.status, Some(3), "{}", ended.stderr);
+    let tried = &json(&ended)["tried"];
+    let lost = tried[1]["guest_lost"].as_str().expect("a reason");
+    assert!(lost.contains("panicked") || lost.contains("oops"), "{lost}");
+    for number in [0, 2] {
+        assert!(tried[number]["stretches"].is_array(), "{tried:#}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_before_anything_boots() {
+    let scratch = Scratch::new();
+    let ended = scratch.run(&asked(&["--program", "mmmap 4096"]));
+    assert_eq!(ended.status, Some(2));
+    assert!(ended.stderr.contains("no call \"mmmap\""), "{}", ended.stderr);
+}
