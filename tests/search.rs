@@ -44,7 +44,10 @@ fn a_list_twice_as_long_is_walked_twice_as_long() {
     let tried = &json(&ended)["tried"];
     let [short, long] = [0, 1].map(|number| longest(&tried[number], "posix_lock_inode"));
     assert!(short > 10_000, "{tried:#}");
-    assert!(long * 10 >= short * 18 && long * 10 <= short * 22, "{short} {long}");
+    assert!(
+        long * 10 >= short * 18 && long * 10 <= short * 22,
+        "{short} {long}"
+    );
 }
 
 #[test]
@@ -85,5 +88,9 @@ fn what_is_wrong_is_said_before_anything_boots() {
     let scratch = Scratch::new();
     let ended = scratch.run(&asked(&["--program", "mmmap 4096"]));
     assert_eq!(ended.status, Some(2));
-    assert!(ended.stderr.contains("no call \"mmmap\""), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("no call \"mmmap\""),
+        "{}",
+        ended.stderr
+    );
 }

@@ -90,7 +90,7 @@ pub fn stressor(name: &str, seconds: u32) -> Vec<String> {
         "/tmp",
         "--metrics-brief",
         "--yaml",
-        "/dev/stdout",
+        "/proc/self/fd/1",
     ];
     words.extend(rest.map(str::to_owned));
     words
