@@ -34,14 +34,14 @@ const EXAMPLES: &str = "\
 Examples:
   punctual search --kernel debian-6.12 --boot preempt=full --time 10m
   punctual search --kernel debian-6.12-rt --time 8h --root --jobs 2
-  punctual search --kernel debian-6.12 --program 'create; lock-ranges *1024; unlock-range'
+  punctual search --program 'create; lock-ranges *1024; unlock-range'
   punctual search --kernel debian-6.12-rt --stressors clone,mremap,timerfd
   punctual search --calls
 
-What is found is in the directory of --into; the same command goes on from there.
+What is found is in the directory of --into; the same command goes on there.
 
-Exit status: 0 told; 3 Ctrl-C has ended it, and what was found is kept; 1 an error; 2 a wrong
-request.";
+Exit status: 0 told; 3 Ctrl-C has ended it, or a guest was lost to a program;
+1 an error; 2 a wrong request.";
 
 /// How often is said how far it is.
 const SAY_EVERY: Duration = Duration::from_secs(30);
