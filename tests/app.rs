@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A program as the subject: its cycles are those that it sees of itself.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -13,19 +14,21 @@ use serde_json::Value;
 /// The cycles of `tests/app/loop.c` that are known to be odd.
 const LONG_ONE: usize = 60;
 const LOCKED_ONE: usize = 120;
+/// The figure that it prints.
+const FIGURE: &str = "figure.latest={ after = \"max_ns \", unit = \"ns\" }";
 /// The path from the switch to a thread to its own first reading of the clock, and from its last
 /// one to the switch away, in virtual time: the end of a system call, and a whole one until it
 /// sleeps.
 const TO_ITS_CLOCK: Range<i64> = 1_000..2_500;
 const TO_ITS_SLEEP: Range<i64> = 2_500..6_500;
 
-/// `tests/app/loop.c`, compiled.
-fn control_loop(scratch: &Scratch) -> String {
-    let program = scratch.path("loop").display().to_string();
-    let source = markdown::root().join("tests/app/loop.c");
+/// `tests/app/loop.c` or another one of these, compiled.
+fn compiled(scratch: &Scratch, name: &str) -> String {
+    let program = scratch.path(name).display().to_string();
+    let source = markdown::root().join(format!("tests/app/{name}.c"));
     let mut compiler = Command::new("cc");
     compiler
-        .args(["-O1", "-pthread", "-o", &program])
+        .args(["-O1", "-Wall", "-Werror", "-pthread", "-o", &program])
         .arg(source);
     assert!(compiler.status().expect("a compiler").success());
     program
@@ -33,11 +36,33 @@ fn control_loop(scratch: &Scratch) -> String {
 
 /// The samples of the recording of this variant.
 fn samples(run: &Value, variant: &str) -> Vec<i64> {
-    let all = run["recordings"].as_array().expect("recordings").iter();
-    let found = all.clone().find(|one| one["variant"] == variant);
-    let samples = found.unwrap_or_else(|| panic!("{variant}: {run:#}"))["samples"].as_array();
+    let samples = recording(run, variant)["samples"].as_array();
     let value = |sample: &Value| sample[1].as_i64().expect("a number");
     samples.expect("samples").iter().map(value).collect()
+}
+
+/// The recording of this variant.
+fn recording<'a>(run: &'a Value, variant: &str) -> &'a Value {
+    let mut all = run["recordings"].as_array().expect("recordings").iter();
+    let found = all.find(|one| one["variant"] == variant);
+    found.unwrap_or_else(|| panic!("{variant}: {run:#}"))
+}
+
+/// The faults in its design that were found of a thread, by kind, without what is to be done.
+fn faults<'a>(run: &'a Value, variant: &str) -> BTreeMap<&'a str, &'a str> {
+    let findings = recording(run, variant)["findings"].as_object();
+    let findings = findings.expect("findings").iter();
+    let kinds = findings.filter(|(key, _)| key.starts_with("fault_"));
+    let told = |(kind, what): (&'a String, &'a Value)| {
+        let (told, advice) = what["text"]
+            .as_str()
+            .and_then(|told| told.split_once("; "))?;
+        assert!(!advice.is_empty(), "{kind}: {told}");
+        Some((kind.as_str(), told))
+    };
+    kinds
+        .map(|one| told(one).expect("what it is, and what to do"))
+        .collect()
 }
 
 /// What the loop printed of each of its cycles: due, begin, end.
@@ -48,17 +73,21 @@ fn printed(run: &Value) -> Vec<[i64; 3]> {
         let numbers: Vec<i64> = words.map(|word| word.parse().expect("a number")).collect();
         numbers.try_into().expect("three")
     };
-    output.lines().map(cycle).collect()
+    let of_cycles = output
+        .lines()
+        .filter(|line| line.starts_with(|letter: char| letter.is_ascii_digit()));
+    of_cycles.map(cycle).collect()
 }
 
 #[test]
 fn the_cycles_of_a_loop_are_those_that_it_sees_of_itself() {
     let scratch = Scratch::new();
-    let program = control_loop(&scratch);
+    let program = compiled(&scratch, "loop");
     let measure = |work: u32| {
         let command = format!("{program} {work}");
         let words = ["--program", &command, "--subject", "rt"];
-        let run = scratch.measure(&[&words[..], &["-p", "period_us=1000"]].concat());
+        let more = ["-p", "period_us=1000", "-p", FIGURE];
+        let run = scratch.measure(&[&words[..], &more].concat());
         run[0].clone()
     };
     let run = measure(2_500_000);
@@ -85,13 +114,17 @@ fn the_cycles_of_a_loop_are_those_that_it_sees_of_itself() {
     }
     assert!((1_500_000..1_530_000).contains(&lateness[LONG_ONE + 1]));
     assert!((500_000..530_000).contains(&lateness[LONG_ONE + 2]));
-    let all = run["recordings"].as_array().expect("recordings").iter();
-    let of = |name| all.clone().find(|one| one["variant"] == name).expect("it");
-    let response = of("loop response");
+    let of = |name| recording(&run, name);
     // Two periods begin within the long one, and one within the next.
-    assert_eq!(response["missed"], 3);
+    assert_eq!(of("loop response")["missed"], 3);
     assert_eq!(of("loop lateness")["missed"], Value::Null);
-    let finding = |name: &str| &response["findings"][name];
+    let latest = told.iter().map(|[due, begin, _]| begin - due).max();
+    assert_eq!(
+        samples(&run, "latest"),
+        [latest.expect("cycles")],
+        "its own figure"
+    );
+    let finding = |name: &str| &of("loop execution")["findings"][name];
     assert_eq!(finding("slept_within")["count"], 1);
     assert_eq!(finding("period")["nanos"], 1_000_000);
     assert_eq!(finding("exit")["text"], "status 7");
@@ -214,6 +247,114 @@ fn the_steps_of_a_job_say_what_is_wrong() {
 }
 
 #[test]
+fn each_fault_in_a_design_is_found_in_its_cycle_and_none_where_there_is_none() {
+    let scratch = Scratch::new();
+    let program = compiled(&scratch, "loop");
+    let measure = |mode: &str, more: &[&str]| {
+        let command = format!("{program} 0 {mode}");
+        let words = ["--program", &command, "--subject", "rt"];
+        scratch.measure(&[&words[..], more].concat()).remove(0)
+    };
+    let sound = measure("sound", &[]);
+    assert!(faults(&sound, "loop execution").is_empty(), "{sound:#}");
+    let answer = &recording(&sound, "loop execution")["findings"]["design_faults"]["answer"];
+    assert_eq!(answer["yes"], false);
+    // It slept for the lock all the same: its priority was inherited.
+    let slept = &recording(&sound, "loop execution")["findings"]["slept_within"];
+    assert_eq!(slept["count"], 1);
+
+    let faulty = measure("faulty", &[]);
+    let expected = [
+        (
+            "fault_blocking_call",
+            "system calls that may block: 2, first in cycle 31 (openat, write to its output)",
+        ),
+        (
+            "fault_inherited_priority",
+            "helpers that inherited a real-time priority: 1 (loop)",
+        ),
+        ("fault_memory_not_locked", "memory not locked"),
+        (
+            "fault_no_inheritance",
+            "sleeps for a lock without priority inheritance: 1, in cycle 120",
+        ),
+        ("fault_page", "page faults: 1, in cycle 30"),
+        (
+            "fault_settable_clock",
+            "timers of CLOCK_REALTIME: 1, in cycle 34",
+        ),
+        (
+            "fault_sleep",
+            "sleeps within a cycle: 1, in cycle 33 (read)",
+        ),
+        ("fault_timer_slack", "timer slack: 1, in cycle 35 (50.0 µs)"),
+        (
+            "fault_woken_by_lower",
+            "woken by a thread of lower priority: 1, in cycle 120",
+        ),
+    ];
+    assert_eq!(faults(&faulty, "loop execution"), BTreeMap::from(expected));
+
+    // What was not looked for is not known.
+    let blind = measure("sound", &["-p", "design_faults=false"]);
+    let unknown = &recording(&blind, "loop execution")["findings"]["design_faults"];
+    assert_has(&unknown["absent"].to_string(), &["were not noted"]);
+}
+
+#[test]
+fn a_loop_that_waits_without_the_kernel_has_the_cycles_that_it_marks() {
+    const LONG_ONE: usize = 7;
+    // From the reading of the clock that ends its wait to the mark, and from its last reading to
+    // the mark: a write into the trace, at most.
+    const TO_ITS_MARK: Range<i64> = 500..4_000;
+    let scratch = Scratch::new();
+    let program = compiled(&scratch, "marked");
+    let words = [
+        "--program",
+        &program,
+        "--subject",
+        "rt",
+        "-p",
+        "period_us=1000",
+    ];
+    let run = scratch.measure(&words).remove(0);
+    let told = printed(&run);
+    let [lateness, execution, response] =
+        ["marked lateness", "marked execution", "marked response"].map(|name| samples(&run, name));
+    assert_eq!([told.len(), lateness.len(), response.len()], [20; 3]);
+    for (number, [due, begin, end]) in told.iter().enumerate() {
+        let until_begin = begin - due;
+        assert!(
+            (0..until_begin).contains(&lateness[number]),
+            "cycle {number}: {lateness:?}"
+        );
+        let longer = response[number] - (end - due);
+        assert!(TO_ITS_MARK.contains(&longer), "cycle {number}: {longer}");
+        assert_eq!(
+            execution[number],
+            response[number] - lateness[number],
+            "it has the CPU"
+        );
+        let long = execution[number] > 300_000;
+        assert_eq!(
+            long,
+            number == LONG_ONE,
+            "cycle {number}: {}",
+            execution[number]
+        );
+    }
+    assert!(faults(&run, "marked execution").is_empty());
+
+    let silent = format!("{program} silent");
+    let run = scratch
+        .measure(&["--program", &silent, "--subject", "rt"])
+        .remove(0);
+    let recordings = run["recordings"].as_array().expect("recordings");
+    assert_eq!(recordings.len(), 1, "when it was due is not known: {run:#}");
+    assert_eq!(samples(&run, "marked execution").len(), 20);
+}
+
+#[test]
 fn cyclictest_as_the_program_prints_the_lateness_that_is_measured() {
     let scratch = Scratch::new();
     let command = format!(
@@ -222,8 +363,8 @@ fn cyclictest_as_the_program_prints_the_lateness_that_is_measured() {
     );
     let words = ["--program", &command, "--load", "stress", "--subject", "rt"];
     let run = scratch.measure(&words).remove(0);
-    // The first is the thread that prints, which is one of real time too.
-    let lateness = samples(&run, "cyclictest 2 lateness");
+    // The thread that prints is not one of real time.
+    let lateness = samples(&run, "cyclictest lateness");
     let output = run["recordings"][0]["output"].as_str().expect("output");
     let value = |line: &str| -> Option<i64> { line.rsplit(':').next()?.trim().parse().ok() };
     let own = output.lines().filter(|line| line.matches(':').count() == 2);
@@ -265,7 +406,17 @@ fn a_program_without_cycles_is_told_with_why() {
         "sh -c 'while :; do :; done'",
         &["no cycle", "the signal that asked it to end"],
     );
-    unsupported("true", &["no cycle", "status 0"]);
+    unsupported("true", &["no cycle", "status 0", "printed nothing"]);
+    // What goes to the background ends with the step.
+    unsupported(
+        "sh -c 'echo gone >&2; setsid sleep 1000 & sleep 0.1'",
+        &[
+            "no cycle",
+            "1 process that it had left",
+            "foreground",
+            "gone",
+        ],
+    );
     let missing = scratch.run(&["run", "--program", "./no-such-loop"]);
     assert_eq!(missing.status, Some(2), "{}", missing.stderr);
     assert_has(&missing.stderr, &["no-such-loop"]);

@@ -5,13 +5,18 @@
 //! the thread has set a timer for: a sleep until a moment or for a while, a `timerfd`, or
 //! `poll`, a semaphore or a condition with a time. It ends when the timer expires, or earlier.
 //! Other blocks are a part of the cycle: they are counted. A thread that never sets a timer
-//! waits in each sleep that a signal could end: a read, a futex.
+//! waits in each sleep that a signal could end: a read, a futex. A thread that marks its cycles
+//! (`punctual.h`) has those that it marks, and no others.
+
+mod faults;
 
 use std::collections::BTreeMap;
 
 use punctual_model::Nanos;
 
 use crate::sys::process::Pid;
+
+pub use faults::{DesignFaults, Fault, Kind, Seen};
 
 /// What happened to a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,13 +43,20 @@ pub enum What {
     /// It lost the CPU.
     Out(Out),
     /// Somebody woke it.
-    Waking,
+    Waking {
+        /// The thread that did so; `None` where an interrupt did.
+        by: Option<Pid>,
+    },
     /// It set a timer.
     Set {
         /// The timer's address.
         timer: i64,
         /// When it expires, by the clock of `at`.
         due: Nanos,
+        /// By how much later the kernel may let it expire.
+        slack: Nanos,
+        /// Whether it goes by `CLOCK_REALTIME`, which can be set.
+        is_settable: bool,
     },
     /// It started a thread or a process.
     Forked {
@@ -56,6 +68,22 @@ pub enum What {
         /// The timer's address.
         timer: i64,
     },
+    /// It touched a page that was not there.
+    PageFault,
+    /// It called the kernel.
+    Call {
+        /// The system call's number.
+        number: libc::c_long,
+        /// The first arguments.
+        arguments: [i64; 3],
+    },
+    /// It marked the begin of a cycle.
+    Begins {
+        /// When that was due, where it says so.
+        due: Option<Nanos>,
+    },
+    /// It marked the end of a cycle.
+    Ends,
 }
 
 /// Why a thread lost the CPU.
@@ -72,7 +100,8 @@ pub enum Out {
 /// From the end of one wait to the begin of the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cycle {
-    /// When it was to begin: its timer was due, or it was woken.
+    /// When it was to begin: its timer was due, or it was woken; of a marked one that does not
+    /// say when it was due, its begin.
     pub due: Nanos,
     /// When it began: the thread had the CPU.
     pub begin: Nanos,
@@ -99,23 +128,29 @@ impl Cycle {
 /// A thread and its cycles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
+    /// Its number.
+    pub id: Pid,
     /// Its last name.
     pub name: String,
-    /// Whether it was of real time when it last had the CPU.
+    /// Whether it was of real time more often than not when it got the CPU: that one time may have
+    /// been with a priority that was lent to it.
     pub is_real_time: bool,
     /// Its cycles in the order of time, without the one that was cut off.
     pub cycles: Vec<Cycle>,
+    /// Whether it is known of each when it was due.
+    pub is_due_known: bool,
 }
 
-/// The threads that had cycles, in the order of their numbers. The events are in the order of
-/// time.
+/// The threads that ran, also those without cycles, in the order of their numbers. The events
+/// are in the order of time.
 pub fn of(events: &[Event]) -> Vec<Thread> {
     let mut states: BTreeMap<Pid, State> = BTreeMap::new();
     for event in events {
         let state = states.entry(event.thread).or_default();
         state.take(event.at, &event.what);
     }
-    states.into_values().filter_map(State::finish).collect()
+    let ran = states.into_iter().filter(|(_, state)| state.runs > 0);
+    ran.map(|(id, state)| state.finish(id)).collect()
 }
 
 /// A thread while events are read.
@@ -123,6 +158,9 @@ pub fn of(events: &[Event]) -> Vec<Thread> {
 struct State {
     name: String,
     priority: i64,
+    /// How often it got the CPU, and how often with a priority of real time.
+    runs: u64,
+    real_time_runs: u64,
     /// Since when it has the CPU.
     has_cpu: Option<Nanos>,
     /// Since when it sleeps, and whether a signal could wake it.
@@ -136,6 +174,10 @@ struct State {
     timed: Cycles,
     /// By its sleeps.
     untimed: Cycles,
+    /// By its marks.
+    marked: Cycles,
+    has_marks: bool,
+    is_due_unknown: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -155,6 +197,8 @@ impl State {
             What::In { name, priority } => {
                 name.clone_into(&mut self.name);
                 self.priority = *priority;
+                self.runs += 1;
+                self.real_time_runs += u64::from(*priority < 100);
                 self.has_cpu = Some(at);
                 if let Some((slept, out)) = self.slept.take() {
                     self.wake(slept, out, at);
@@ -164,6 +208,7 @@ impl State {
                 if let Some(since) = self.has_cpu.take() {
                     self.timed.execute(at - since);
                     self.untimed.execute(at - since);
+                    self.marked.execute(at - since);
                     if let Some(early) = &mut self.early {
                         early.execution += at - since;
                     }
@@ -176,11 +221,13 @@ impl State {
                     self.woken = None;
                 }
             }
-            What::Forked { .. } => {}
-            What::Waking => {
+            What::Forked { .. } | What::PageFault | What::Call { .. } => {}
+            What::Begins { due } => self.mark_begin(at, *due),
+            What::Ends => self.mark_end(at),
+            What::Waking { .. } => {
                 self.woken.get_or_insert(at);
             }
-            What::Set { timer, due } => {
+            What::Set { timer, due, .. } => {
                 self.timers.insert(*timer, *due);
             }
             What::TookBack { timer } => {
@@ -192,7 +239,25 @@ impl State {
         }
     }
 
+    /// A cycle that was not ended ends where the next one begins.
+    fn mark_begin(&mut self, at: Nanos, due: Option<Nanos>) {
+        self.has_marks = true;
+        self.is_due_unknown |= due.is_none();
+        self.mark_end(at);
+        self.marked.begin(at, due.unwrap_or(at), at);
+        self.marked
+            .execute(self.has_cpu.map_or(Nanos::ZERO, |since| since - at));
+    }
+
+    fn mark_end(&mut self, at: Nanos) {
+        self.has_marks = true;
+        self.marked
+            .execute(self.has_cpu.map_or(Nanos::ZERO, |since| at - since));
+        self.marked.end(at);
+    }
+
     fn wake(&mut self, slept: Nanos, out: Out, at: Nanos) {
+        self.marked.block();
         let woken = self.woken.unwrap_or(at);
         let expired = self.timers.values().filter(|due| **due <= at).max();
         let due = expired.copied();
@@ -218,17 +283,21 @@ impl State {
         }
     }
 
-    fn finish(self) -> Option<Thread> {
-        let cycles = if self.timed.done.is_empty() {
+    fn finish(self, id: Pid) -> Thread {
+        let cycles = if self.has_marks {
+            self.marked.done
+        } else if self.timed.done.is_empty() {
             self.untimed.done
         } else {
             self.timed.done
         };
-        (!cycles.is_empty()).then_some(Thread {
+        Thread {
+            id,
             name: self.name,
-            is_real_time: self.priority < 100,
+            is_real_time: 2 * self.real_time_runs > self.runs,
             cycles,
-        })
+            is_due_known: !self.is_due_unknown,
+        }
     }
 }
 
@@ -249,8 +318,12 @@ impl Cycles {
             execution: Nanos::ZERO,
             blocks: 0,
         };
-        if let Some(open) = self.open.replace(next) {
-            let end = last_end;
+        self.end(last_end);
+        self.open = Some(next);
+    }
+
+    fn end(&mut self, end: Nanos) {
+        if let Some(open) = self.open.take() {
             self.done.push(Cycle { end, ..open });
         }
     }
@@ -296,8 +369,17 @@ mod tests {
     }
 
     fn sets(at: i64, due: i64) -> Event {
-        let (timer, due) = (1, Nanos(due));
-        event(at, What::Set { timer, due })
+        let set = What::Set {
+            timer: 1,
+            due: Nanos(due),
+            slack: Nanos::ZERO,
+            is_settable: false,
+        };
+        event(at, set)
+    }
+
+    fn woken(at: i64) -> Event {
+        event(at, What::Waking { by: None })
     }
 
     fn cycle([due, begin, end, execution]: [i64; 4], blocks: u32) -> Cycle {
@@ -325,11 +407,11 @@ mod tests {
             out(1_015, Out::Preempted),
             gets_cpu(1_115),
             out(1_120, Out::Blocked),
-            event(1_200, What::Waking),
+            woken(1_200),
             gets_cpu(1_210),
             sets(1_220, 2_000),
             out(1_225, Out::Sleeps),
-            event(2_001, What::Waking),
+            woken(2_001),
             gets_cpu(2_003),
             sets(2_010, 3_000),
             out(2_013, Out::Sleeps),
@@ -352,7 +434,7 @@ mod tests {
             gets_cpu(0),
             sets(10, 9_000),
             out(20, Out::Sleeps),
-            event(100, What::Waking),
+            woken(100),
             gets_cpu(104),
             // Between its wake-up and its first step it is preempted for 10.
             out(105, Out::Preempted),
@@ -360,12 +442,12 @@ mod tests {
             took_back(116),
             sets(150, 9_100),
             out(160, Out::Sleeps),
-            event(300, What::Waking),
+            woken(300),
             gets_cpu(302),
             took_back(303),
             sets(310, 9_200),
             out(320, Out::Sleeps),
-            event(400, What::Waking),
+            woken(400),
             gets_cpu(401),
             took_back(402),
         ];
@@ -378,12 +460,12 @@ mod tests {
         let events = [
             gets_cpu(0),
             out(10, Out::Sleeps),
-            event(100, What::Waking),
+            woken(100),
             gets_cpu(103),
             out(110, Out::Blocked),
             gets_cpu(120),
             out(150, Out::Sleeps),
-            event(200, What::Waking),
+            woken(200),
             gets_cpu(201),
             out(202, Out::Sleeps),
         ];
@@ -413,6 +495,45 @@ mod tests {
 
     #[test]
     fn a_thread_that_never_waits_has_no_cycles() {
-        assert_eq!(of(&[gets_cpu(0), out(9, Out::Preempted)]), []);
+        let threads = of(&[gets_cpu(0), out(9, Out::Preempted)]);
+        assert_eq!((threads.len(), threads[0].cycles.len()), (1, 0));
+        assert_eq!(of(&[woken(3)]), [], "it never ran");
+    }
+
+    #[test]
+    fn marked_cycles_are_those_of_a_thread_that_marks_them() {
+        let begins = |at, due: Option<i64>| {
+            let due = due.map(Nanos);
+            event(at, What::Begins { due })
+        };
+        let events = [
+            gets_cpu(0),
+            sets(5, 1_000),
+            begins(10, Some(4)),
+            out(20, Out::Preempted),
+            gets_cpu(26),
+            out(30, Out::Sleeps),
+            woken(35),
+            gets_cpu(40),
+            event(50, What::Ends),
+            // What is between an end and a begin is of no cycle, and one that has no end ends
+            // where the next one begins.
+            begins(60, Some(60)),
+            begins(75, Some(70)),
+            out(99, Out::Preempted),
+        ];
+        let thread = of(&events).remove(0);
+        assert!(thread.is_due_known);
+        let expected = [
+            cycle([4, 10, 50, 10 + 4 + 10], 1),
+            cycle([60, 60, 75, 15], 0),
+        ];
+        assert_eq!(thread.cycles, expected, "the last one is not over");
+        let silent = [gets_cpu(0), begins(7, None), event(9, What::Ends)];
+        let thread = of(&silent).remove(0);
+        assert_eq!(
+            (thread.is_due_known, thread.cycles[0].due),
+            (false, Nanos(7))
+        );
     }
 }

@@ -19,6 +19,7 @@ pub mod cycles;
 pub mod disk;
 pub mod dma_latency;
 pub mod event_log;
+pub mod figures;
 pub mod guest;
 pub mod hackbench_workers;
 pub mod hand_over;

@@ -17,7 +17,7 @@ use punctual_model::{CpuId, Nanos, NotLoaded, Reason};
 
 pub use counter::own_counter;
 pub use window::{begin, enter};
-pub use worker::spawn;
+pub use worker::{spawn, spawn_with};
 
 use crate::cpus;
 use crate::phases::Phases;

@@ -92,6 +92,22 @@ impl Field {
         })
     }
 
+    /// One of the numbers of a field that has so many.
+    pub fn item(&self, record: &[u8], index: usize, of: usize) -> Option<i64> {
+        let size = self.size.checked_div(of)?;
+        let item = Self {
+            offset: self.offset.checked_add(index.checked_mul(size)?)?,
+            size,
+            ..*self
+        };
+        (index < of).then(|| item.number(record))?
+    }
+
+    /// What the record has from the field on: of a field without a size, the whole of it.
+    pub fn rest<'a>(&self, record: &'a [u8]) -> Option<&'a [u8]> {
+        record.get(self.offset..)
+    }
+
     /// A text that ends with a zero, or fills the field.
     pub fn text(&self, record: &[u8]) -> Option<String> {
         let bytes = record.get(self.offset..self.offset.checked_add(self.size)?)?;
@@ -199,6 +215,21 @@ mod tests {
             Some(i64::from_le_bytes(*b"loop\0\0\0\0"))
         );
         assert_eq!(format.field("next_pid"), None);
+        let comm = field("prev_comm");
+        assert_eq!(comm.item(&record, 1, 4), Some(0));
+        assert_eq!(
+            comm.item(&record, 0, 4).unwrap().to_le_bytes()[..4],
+            *b"loop"
+        );
+        assert_eq!(
+            (comm.item(&record, 4, 4), comm.item(&record, 0, 0)),
+            (None, None)
+        );
+        assert_eq!(
+            field("prev_pid").rest(&record).unwrap(),
+            [0xf9, 0xff, 0xff, 0xff]
+        );
+        assert_eq!(field("prev_pid").rest(&record[..20]), None);
     }
 
     fn page(used: u64, entries: &[u32]) -> Vec<u8> {

@@ -95,7 +95,7 @@ fn shown(value: &Finding) -> FindingText {
         }
         Finding::Verdict { passed, expected } => verdict(*passed, *expected),
         Finding::Answer { yes, why } => FindingText {
-            more: Some(why.clone()),
+            more: Some(why.clone()).filter(|why| !why.is_empty()),
             ..FindingText::plain(yes_or_no(*yes))
         },
         Finding::Text(text) if text.is_empty() => FindingText::unknown(None),

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! One worker of a load: its command, started again whenever it ends.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::ops::{AddAssign, Sub};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,6 +15,7 @@ use std::time::Duration;
 
 use punctual_model::plan::{Count, Worker};
 use punctual_model::{Nanos, NotLoaded, Reason};
+use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::SELF;
 use super::counter::{COUNTER_VARIABLE, Counter};
@@ -209,6 +212,18 @@ fn listen(mut output: ChildStdout, limit: Option<Nanos>, shared: &Shared) -> io:
 /// with the thread that starts it; a guest ends as a whole.
 pub fn spawn(run: &[String]) -> io::Result<Child> {
     command(run)?.spawn()
+}
+
+/// The same with a further variable in its environment, and what it prints as errors in the same
+/// pipe.
+pub fn spawn_with(run: &[String], variable: (&str, &Path)) -> io::Result<(Child, File)> {
+    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
+    let mut command = command(run)?;
+    command
+        .env(variable.0, variable.1)
+        .stdout(writer.try_clone()?)
+        .stderr(writer);
+    Ok((command.spawn()?, reader.into()))
 }
 
 fn command(run: &[String]) -> io::Result<Command> {

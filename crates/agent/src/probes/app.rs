@@ -5,26 +5,28 @@
 //! the kernel's ring and read when the program has ended.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{self, Read as _};
-use std::process::ChildStdout;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
 use punctual_model::probe::{FindingView, Form, ProbeInfo, Shape, View};
 use punctual_model::recording::MISSED;
-use punctual_model::{Fact, Finding, Nanos, Reason, Recorder, Recording, RecordingKey};
+use punctual_model::{Fact, Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
 use super::program::{MEASURED, not_started};
 use super::{Context, Extent, Measurement, Probe, parameters, within};
-use crate::cycles::{self, Cycle, Thread};
-use crate::loads::spawn;
+use crate::cycles::{self, Cycle, DesignFaults, Fault, Thread};
+use crate::figures::Figure;
+use crate::loads::spawn_with;
 use crate::status_page;
-use crate::sys::process::{self, Ended};
+use crate::sys::process::{self, Ended, Pid};
+use crate::sys::sched;
 use crate::sys::time;
 use crate::threads;
-use crate::tracer::threads::ThreadEvents;
+use crate::tracer::threads::{self as tracer, MARKS_VARIABLE, ThreadEvents};
 
 /// This probe.
 pub const PROBE: Probe = Probe {
@@ -40,19 +42,31 @@ pub const INFO: ProbeInfo = ProbeInfo {
         shape: Shape::Latency,
         spoken: "",
         findings: &[
-            FindingView::new("period", "period", Form::Plain).only_of("response"),
-            FindingView::new("slept_within", "slept within", Form::Plain).only_of("response"),
-            FindingView::new("exit", "exit", Form::Plain).only_of("response"),
+            FindingView::new("period", "period", Form::Plain).only_of("execution"),
+            FindingView::new("slept_within", "slept within", Form::Plain).only_of("execution"),
+            FindingView::new(DESIGN_FAULTS, "design faults", Form::Plain).only_of("execution"),
+            FindingView::new("exit", "exit", Form::Plain).only_of("execution"),
         ],
     },
     scope: Err("is found by the kernel's events, which set no window for the scope"),
 };
+
+/// The finding that says whether the program has faults in its design, and which.
+const DESIGN_FAULTS: &str = "design_faults";
+
+/// The parts of a cycle that are recorded; a figure of the program's own has none of these names.
+const LATENESS: &str = "lateness";
+const EXECUTION: &str = "execution";
+const RESPONSE: &str = "response";
 
 /// More than this of what the program prints is not kept, in bytes.
 const OUTPUT_LIMIT: u64 = 1 << 20;
 
 /// Between two looks whether the target is asked to end.
 const LOOK: Nanos = Nanos::from_millis(100);
+
+/// The priority of whoever ends a program that leaves nobody the CPU.
+const GUARD_PRIORITY: u8 = 99;
 
 /// A program that is asked to end has this long to do so, and is then killed.
 const GRACE: Nanos = Nanos::from_millis(1_000);
@@ -78,6 +92,16 @@ struct App {
     /// The kernel's ring for events, for each CPU, in mebibytes: some 5,000 cycles each.
     #[serde(default = "ring_mib")]
     ring_mib: usize,
+    /// Figures that the program prints of itself, by name.
+    #[serde(default)]
+    figure: BTreeMap<String, Figure>,
+    /// Whether page faults and system calls are noted, too, for faults in its design.
+    #[serde(default = "yes")]
+    design_faults: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn duration_ms() -> u64 {
@@ -96,35 +120,123 @@ impl App {
         within("duration_ms", self.duration_ms, 10, 3_600_000)?;
         within("period_us", self.period_us, 0, 60_000_000)?;
         within("warmup", self.warmup, 0, 1_000_000)?;
-        within("ring_mib", self.ring_mib, 1, 1_024)
+        within("ring_mib", self.ring_mib, 1, 1_024)?;
+        for (name, figure) in &self.figure {
+            figure.check(name)?;
+            let is_ours = [LATENESS, EXECUTION, RESPONSE]
+                .iter()
+                .any(|part| name.ends_with(part));
+            if is_ours || name.trim().is_empty() {
+                return Err(format!(
+                    "figure.{name}: expected a name that does not end with lateness, execution \
+                     or response, which are those of cycles"
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn duration(&self) -> Nanos {
         Nanos::from_millis(self.duration_ms as i64)
     }
 
-    /// The three recordings of each thread that counts.
-    fn recordings(&self, threads: &[Thread], ran: &Ran) -> Result<Vec<Recording>, Reason> {
+    /// The recordings of each thread that counts, and those of the program's own figures.
+    fn recordings(
+        &self,
+        threads: &[Thread],
+        faults: &DesignFaults<'_>,
+        ran: &Ran,
+    ) -> Result<Vec<Recording>, Reason> {
         let has_some = |thread: &&&Thread| thread.cycles.len() > self.warmup as usize;
+        let counted: Vec<&Thread> = self.chosen(threads);
+        let counted: Vec<&Thread> = counted.iter().filter(has_some).copied().collect();
+        let has_cycles = |name: &&String| counted.iter().any(|thread| thread.name == **name);
+        if let Some(absent) = self.threads.iter().find(|name| !has_cycles(name)) {
+            return Err(self.without_thread(absent, threads, ran));
+        }
+        if counted.is_empty() && self.figure.is_empty() {
+            return Err(self.without_cycles(threads, ran));
+        }
         let mut recordings = Vec::new();
         let mut of_name: BTreeMap<&str, u32> = BTreeMap::new();
-        for thread in self.chosen(threads).iter().filter(has_some) {
+        let mut of_program = Some(faults.of_program());
+        for thread in counted {
             let number = of_name.entry(&thread.name).or_default();
             *number += 1;
             let name = match number {
                 1 => thread.name.clone(),
                 number => format!("{} {number}", thread.name),
             };
-            recordings.extend(self.of_thread(&name, thread, &ran.end));
+            let cycles = &thread.cycles[self.warmup as usize..];
+            let mut found = faults.of_thread(thread, cycles);
+            found.extend(of_program.take().unwrap_or_default());
+            let told = self.told_faults(&found, faults.unseen());
+            let of_thread = self.of_thread(&name, thread, &ran.end);
+            recordings.extend(of_thread.into_iter().map(|mut recording| {
+                if recording.key.variant.ends_with(EXECUTION) {
+                    recording.findings.extend(told.clone());
+                }
+                recording
+            }));
         }
-        let Some(first) = recordings.first_mut() else {
-            return Err(self.without_cycles(threads, ran));
-        };
-        first
-            .findings
-            .insert("exit".into(), Finding::Text(ran.end.clone()));
-        first.output = Some(ran.output.clone());
+        for (name, figure) in &self.figure {
+            recordings.push(self.of_figure(name, figure, ran)?);
+        }
+        if let Some(first) = recordings.first_mut() {
+            let end = Finding::Text(ran.end.clone());
+            first.findings.insert("exit".into(), end);
+            first.output = Some(ran.output.clone());
+        }
         Ok(recordings)
+    }
+
+    /// The finding on faults in its design, and one for each kind of them.
+    fn told_faults(&self, faults: &[Fault], unseen: Option<&str>) -> Findings {
+        let of = |fault: &Fault| (fault.kind.key().into(), Finding::Text(fault.to_string()));
+        let mut told: Findings = faults.iter().map(of).collect();
+        let unseen = unseen.map(|what| {
+            if self.design_faults {
+                format!("the kernel has no events of {what}")
+            } else {
+                format!("{what} were not noted (design_faults = false)")
+            }
+        });
+        let all = faults.iter().map(ToString::to_string).chain(unseen.clone());
+        let all: Vec<String> = all.collect();
+        let finding = match unseen {
+            Some(unseen) if faults.is_empty() => Finding::Absent(unseen.into()),
+            _ => Finding::Answer {
+                yes: !faults.is_empty(),
+                why: all.join(" | "),
+            },
+        };
+        told.insert(DESIGN_FAULTS.into(), finding);
+        told
+    }
+
+    /// A figure that the program printed, each time one sample, at the moment when it ended: when
+    /// it printed them nobody has noted.
+    fn of_figure(&self, name: &str, figure: &Figure, ran: &Ran) -> Result<Recording, Reason> {
+        let values = figure.values(&ran.output);
+        if values.is_empty() {
+            return Err(format!(
+                "{}: the figure {name} is not in its output: no line has a number {}; {}",
+                self.run.join(" "),
+                figure.place(),
+                ran.told_end()
+            )
+            .into());
+        }
+        let mut recorder = Recorder::new(values.len());
+        for value in values {
+            recorder.record(ran.lived, value);
+        }
+        let mut recording = recorder.finish(RecordingKey::of_variant(name));
+        let unknown = "a figure of the program's own misses no periods".into();
+        recording
+            .settings
+            .insert(MISSED.into(), Fact::Unknown { unknown });
+        Ok(recording)
     }
 
     fn chosen<'a>(&self, threads: &'a [Thread]) -> Vec<&'a Thread> {
@@ -136,64 +248,98 @@ impl App {
         threads.iter().filter(counts).collect()
     }
 
-    fn without_cycles(&self, threads: &[Thread], ran: &Ran) -> Reason {
-        let named = self.run.join(" ");
-        let seen: Vec<String> = threads
+    /// Why there is nothing of a thread that is asked for by its name.
+    fn without_thread(&self, name: &str, threads: &[Thread], ran: &Ran) -> Reason {
+        let what = match threads
             .iter()
-            .map(|thread| format!("{} ({})", thread.name, thread.cycles.len()))
-            .collect();
-        let seen = match seen.as_slice() {
-            [] => "none of its threads waited twice".to_owned(),
-            seen => format!("cycles were seen of: {}", seen.join(", ")),
+            .filter(|thread| thread.name == name)
+            .max_by_key(|thread| thread.cycles.len())
+        {
+            None => format!("no thread \"{name}\" ran"),
+            Some(thread) if thread.cycles.is_empty() => {
+                format!("its thread \"{name}\" did not wait twice")
+            }
+            Some(thread) => format!(
+                "its thread \"{name}\" had {} cycles, no more than the warm-up",
+                thread.cycles.len()
+            ),
         };
-        let last = ran.output.lines().last().unwrap_or_default();
-        format!(
-            "{named}: no cycle of the threads asked for in {}: {seen}; it ended with {}, and its \
-             last line is \"{last}\"",
-            ran.lived, ran.end
-        )
-        .into()
+        let (command, seen) = (self.run.join(" "), seen(threads));
+        let (lived, end) = (ran.lived, ran.told_end());
+        format!("{command}: {what} in {lived}: {seen}; {end}").into()
     }
 
-    fn of_thread(&self, name: &str, thread: &Thread, end: &str) -> [Recording; 3] {
+    fn without_cycles(&self, threads: &[Thread], ran: &Ran) -> Reason {
+        let (command, seen) = (self.run.join(" "), seen(threads));
+        let (lived, end) = (ran.lived, ran.told_end());
+        let hint = match ran.outlived_by {
+            0 => "",
+            _ => ": a program that goes to the background is measured in the foreground only",
+        };
+        format!("{command}: no cycle in {lived}: {seen}; {end}{hint}").into()
+    }
+
+    fn of_thread(&self, name: &str, thread: &Thread, end: &str) -> Vec<Recording> {
         let (warmup, counted) = thread.cycles.split_at(self.warmup as usize);
         let first = counted.first().map_or(Nanos::ZERO, |cycle| cycle.due);
         let period = Nanos::from_micros(self.period_us as i64);
-        let parts: [Part; 3] = [
-            ("lateness", Cycle::lateness),
-            ("execution", |cycle| cycle.execution),
-            ("response", Cycle::response),
+        let all: [Part; 3] = [
+            (LATENESS, Cycle::lateness),
+            (EXECUTION, |cycle| cycle.execution),
+            (RESPONSE, Cycle::response),
         ];
-        parts.map(|(part, of)| {
+        // Who does not say when its cycles are due tells nothing of how late they are.
+        let parts = all
+            .into_iter()
+            .filter(|(part, _)| thread.is_due_known || *part == EXECUTION);
+        let record = |(part, of): Part| {
             let mut recorder = Recorder::new(counted.len());
             for cycle in counted {
                 recorder.record(cycle.due - first, of(cycle));
-                if part == "response" && period > Nanos::ZERO {
+                if part == RESPONSE && period > Nanos::ZERO {
                     recorder.miss(periods_missed(cycle, period));
                 }
             }
             let variant = format!("{name} {part}");
             let mut recording = recorder.finish(RecordingKey::of_variant(variant));
             recording.warmup = warmup.len() as u64;
-            if part != "response" || period == Nanos::ZERO {
+            if part != RESPONSE || period == Nanos::ZERO {
                 let unknown = "the response misses periods, of the length period_us".into();
                 let unknown = Fact::Unknown { unknown };
                 recording.settings.insert(MISSED.into(), unknown);
             }
-            if part == "response" {
-                let blocks: u64 = counted.iter().map(|cycle| u64::from(cycle.blocks)).sum();
-                let found = [
-                    ("period", period_of(counted).map(Finding::Nanos)),
-                    ("slept_within", Some(Finding::Count(blocks))),
-                    ("exit", Some(Finding::Text(end.to_owned()))),
-                ];
-                let found = found
-                    .into_iter()
-                    .filter_map(|(key, what)| Some((key.into(), what?)));
-                recording.findings.extend(found);
+            if part == EXECUTION {
+                recording.findings = found_of(counted, end);
             }
             recording
-        })
+        };
+        parts.map(record).collect()
+    }
+}
+
+/// What is found of a thread's cycles besides how long they were.
+fn found_of(counted: &[Cycle], end: &str) -> Findings {
+    let blocks: u64 = counted.iter().map(|cycle| u64::from(cycle.blocks)).sum();
+    let found = [
+        ("period", period_of(counted).map(Finding::Nanos)),
+        ("slept_within", Some(Finding::Count(blocks))),
+        ("exit", Some(Finding::Text(end.to_owned()))),
+    ];
+    let found = found.into_iter();
+    found
+        .filter_map(|(key, what)| Some((key.into(), what?)))
+        .collect()
+}
+
+/// Which threads had cycles, in words.
+fn seen(threads: &[Thread]) -> String {
+    let with_some = threads.iter().filter(|thread| !thread.cycles.is_empty());
+    let seen: Vec<String> = with_some
+        .map(|thread| format!("{} ({})", thread.name, thread.cycles.len()))
+        .collect();
+    match seen.as_slice() {
+        [] => "none of its threads waited twice".to_owned(),
+        seen => format!("cycles were seen of: {}", seen.join(", ")),
     }
 }
 
@@ -218,10 +364,25 @@ fn period_of(cycles: &[Cycle]) -> Option<Nanos> {
 
 /// How the program ran.
 struct Ran {
+    /// The number of its first process.
+    leader: Pid,
     /// How it ended, in words.
     end: String,
     lived: Nanos,
     output: String,
+    /// How many processes were left when it had ended; they were killed.
+    outlived_by: usize,
+}
+
+impl Ran {
+    /// How it ended, and the last that it said.
+    fn told_end(&self) -> String {
+        let end = &self.end;
+        match self.output.lines().rfind(|line| !line.trim().is_empty()) {
+            Some(last) => format!("it ended with {end}, and its last line is \"{last}\""),
+            None => format!("it ended with {end}, and printed nothing"),
+        }
+    }
 }
 
 impl Measurement for App {
@@ -239,11 +400,17 @@ impl Measurement for App {
     }
 
     fn run(&self, context: &mut Context) -> Result<Vec<Recording>, Reason> {
-        let events = ThreadEvents::start(self.ring_mib << 20)?;
+        let extent = if self.design_faults {
+            tracer::Extent::DesignFaults
+        } else {
+            tracer::Extent::Cycles
+        };
+        let events = ThreadEvents::start(self.ring_mib << 20, extent)?;
         time::sleep_until(time::now() + context.phases.below(Nanos::from_millis(4)));
         let ran = self.run_program(&events)?;
-        let threads = cycles::of(&events.read()?);
-        self.recordings(&threads, &ran)
+        let (noted, seen) = (events.read(ran.leader)?, events.seen());
+        let threads = cycles::of(&noted);
+        self.recordings(&threads, &DesignFaults::of(&noted, &seen), &ran)
     }
 }
 
@@ -252,9 +419,13 @@ impl App {
     fn run_program(&self, events: &ThreadEvents) -> Result<Ran, Reason> {
         let named = |what: &dyn std::fmt::Display| format!("{}: {what}", self.run.join(" "));
         let begin = time::now();
-        let mut child = spawn(&self.run).map_err(|error| not_started(&self.run, &error))?;
-        MEASURED.led_by(process::id(&child));
-        let output = child.stdout.take();
+        let marks = events.marks();
+        let spawned = sched::as_ordinary(|| spawn_with(&self.run, (MARKS_VARIABLE, &marks)));
+        let (child, output) = spawned
+            .and_then(|spawned| spawned)
+            .map_err(|error| not_started(&self.run, &error))?;
+        let leader = process::id(&child);
+        MEASURED.led_by(leader);
         thread::scope(|scope| {
             let (tell, ends) = mpsc::channel();
             let started = threads::start(scope, move || printed(output)).and_then(|printed| {
@@ -263,6 +434,8 @@ impl App {
                 };
                 Ok((printed, threads::start(scope, wait)?))
             });
+            let (goes_on, has_ended) = mpsc::channel();
+            let guard = threads::start(scope, || self.guard(has_ended, events));
             let by_itself = started.is_ok() && ends_within(&ends, self.duration());
             let lived = time::now() - begin;
             let stopped = events.stop();
@@ -275,13 +448,43 @@ impl App {
             let (printed, waiter) = started?;
             waiter.join()?;
             let (ended, _) = MEASURED.collect().map_err(|error| named(&error))?;
+            // Those in groups of their own: whoever reads what they print would wait for them.
+            let left = process::with_variable(MARKS_VARIABLE, &marks);
+            left.iter().copied().for_each(process::kill);
+            drop(goes_on);
+            let by_itself = !guard?.join()? && by_itself;
             stopped?;
             Ok(Ran {
-                end: told(&ended, by_itself),
+                leader,
+                end: told(&ended, by_itself, left.len()),
                 lived,
                 output: printed.join()?.map_err(|error| named(&error))?,
+                outlived_by: left.len(),
             })
         })
+    }
+}
+
+impl App {
+    /// Ends the program in place of whoever is to do so, and does not get the CPU for it: the
+    /// program has it, at a priority of real time, and never waits. Whether it had to.
+    fn guard(&self, has_ended: Receiver<()>, events: &ThreadEvents) -> bool {
+        // Without the right to it nobody keeps this from running.
+        let _ = sched::set_fifo(GUARD_PRIORITY);
+        let is_over = |span: Nanos| {
+            let span = Duration::from_nanos(span.0.unsigned_abs());
+            has_ended.recv_timeout(span) != Err(RecvTimeoutError::Timeout)
+        };
+        if is_over(self.duration() + LOOK) {
+            return false;
+        }
+        // What it does from now on is no part of what is measured.
+        let _ = events.stop();
+        MEASURED.stop();
+        if !is_over(GRACE) {
+            MEASURED.kill();
+        }
+        true
     }
 }
 
@@ -303,20 +506,22 @@ fn ends_within(ends: &Receiver<io::Result<()>>, span: Nanos) -> bool {
     false
 }
 
-fn told(ended: &Ended, by_itself: bool) -> String {
-    match (by_itself, ended.status.code()) {
+fn told(ended: &Ended, by_itself: bool, left: usize) -> String {
+    let end = match (by_itself, ended.status.code()) {
         (true, Some(code)) => format!("status {code}"),
         (true, None) => ended.status.to_string(),
         (false, Some(code)) => format!("status {code}, when it was asked to end"),
         (false, None) => "the signal that asked it to end".to_owned(),
+    };
+    match left {
+        0 => end,
+        1 => format!("{end}; 1 process that it had left in the background was killed"),
+        left => format!("{end}; {left} processes that it had left in the background were killed"),
     }
 }
 
 /// What the program prints until its end; only the beginning of it is kept.
-fn printed(output: Option<ChildStdout>) -> io::Result<String> {
-    let Some(mut output) = output else {
-        return Ok(String::new());
-    };
+fn printed(mut output: File) -> io::Result<String> {
     let mut kept = Vec::new();
     output.by_ref().take(OUTPUT_LIMIT).read_to_end(&mut kept)?;
     // It is read on, so that the program never waits for a reader.
@@ -327,6 +532,7 @@ fn printed(output: Option<ChildStdout>) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cycles::Seen;
 
     fn cycle(due: i64, response: i64) -> Cycle {
         Cycle {
@@ -344,6 +550,8 @@ mod tests {
 
     fn threads() -> Vec<Thread> {
         let thread = |name: &str, is_real_time| Thread {
+            id: 7,
+            is_due_known: true,
             name: name.into(),
             is_real_time,
             cycles: vec![
@@ -358,38 +566,103 @@ mod tests {
 
     fn ran() -> Ran {
         Ran {
+            leader: 7,
             end: "status 0".into(),
             lived: Nanos(7),
-            output: "hello\nbye\n".into(),
+            output: "hello\nbye\nmax_ns 12\n".into(),
+            outlived_by: 0,
         }
+    }
+
+    fn recordings(app: &App, threads: &[Thread]) -> Result<Vec<Recording>, String> {
+        let seen = Seen {
+            page_faults: true,
+            calls: false,
+        };
+        let recordings = app.recordings(threads, &DesignFaults::of(&[], &seen), &ran());
+        recordings.map_err(|reason| reason.to_string())
     }
 
     #[test]
     fn threads_of_real_time_count_unless_others_are_named() {
         let variants = |app: &App| -> Vec<String> {
-            let recordings = app.recordings(&threads(), &ran()).unwrap();
+            let recordings = recordings(app, &threads()).unwrap();
             recordings.into_iter().map(|one| one.key.variant).collect()
         };
         let parts = ["loop lateness", "loop execution", "loop response"];
         assert_eq!(variants(&app("")), parts);
         assert_eq!(variants(&app("threads = [\"main\"]"))[0], "main lateness");
         let two = [threads(), threads()].concat();
-        let two = app("").recordings(&two, &ran()).unwrap();
+        let two = recordings(&app(""), &two).unwrap();
         assert_eq!(two[3].key.variant, "loop 2 lateness");
-        let none = app("threads = [\"other\"]").recordings(&threads(), &ran());
-        let none = none.unwrap_err().to_string();
+    }
+
+    #[test]
+    fn a_thread_that_is_asked_for_and_has_no_cycles_is_never_silence() {
+        let refused = |rest: &str, threads: &[Thread]| recordings(&app(rest), threads).unwrap_err();
+        let none = refused("threads = [\"loop\", \"other\"]", &threads());
+        let all = ["no thread \"other\" ran", "main (4), loop (4)", "max_ns 12"];
+        assert!(all.iter().all(|part| none.contains(part)), "{none}");
+        let silent = Thread {
+            cycles: Vec::new(),
+            name: "silent".into(),
+            ..threads().remove(1)
+        };
+        let none = refused("threads = [\"silent\"]", &[silent.clone()]);
+        assert!(none.contains("\"silent\" did not wait twice"), "{none}");
+        let none = refused("threads = [\"loop\"]\nwarmup = 4", &threads());
+        assert!(none.contains("had 4 cycles, no more"), "{none}");
+        let none = refused("", &[silent]);
+        assert!(none.contains("none of its threads waited twice"), "{none}");
+        let none = recordings(&app("warmup = 4"), &threads());
+        assert!(none.is_err(), "none is left");
+    }
+
+    #[test]
+    fn figures_that_the_program_prints_are_recordings_or_a_reason() {
+        let figure = |text| format!("figure.max = {{ after = \"{text}\", unit = \"us\" }}");
+        let all = recordings(&app(&figure("max_ns ")), &threads()).unwrap();
+        let last = all.last().unwrap();
+        assert_eq!((last.key.variant.as_str(), last.count), ("max", 1));
+        assert_eq!(
+            (last.max(), last.missed_periods()),
+            (Some(Nanos(12_000)), None)
+        );
+        let none = recordings(&app(&figure("min_ns ")), &threads()).unwrap_err();
         assert!(
-            none.contains("main (4), loop (4)") && none.contains("bye"),
+            none.contains("no line has a number after \"min_ns \""),
             "{none}"
         );
-        let none = app("warmup = 4").recordings(&threads(), &ran());
-        assert!(none.is_err(), "none is left");
+        let alone = recordings(&app(&figure("max_ns ")), &[]).unwrap();
+        assert_eq!(alone[0].output.as_deref(), Some(&*ran().output));
+        assert_eq!(alone[0].findings["exit"], Finding::Text("status 0".into()));
+        for wrong in [
+            "figure.max = { unit = \"us\" }",
+            "figure.\"a response\" = { after = \"a\", unit = \"s\" }",
+        ] {
+            assert!(
+                app(wrong).check().unwrap_err().contains("figure."),
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn who_does_not_say_when_it_was_due_has_execution_times_only() {
+        let marked = Thread {
+            is_due_known: false,
+            ..threads().remove(1)
+        };
+        let all = recordings(&app(""), &[marked]).unwrap();
+        let variants: Vec<&str> = all.iter().map(|one| one.key.variant.as_str()).collect();
+        assert_eq!(variants, ["loop execution"]);
+        assert!(all[0].findings.contains_key("exit"));
     }
 
     #[test]
     fn figures_are_those_of_the_cycles() {
         let app = app("period_us = 1\nwarmup = 1");
-        let recordings = app.recordings(&threads(), &ran()).unwrap();
+        let recordings = recordings(&app, &threads()).unwrap();
         let [lateness, execution, response] = &recordings[..] else {
             panic!("{}", recordings.len());
         };
@@ -399,10 +672,13 @@ mod tests {
         assert_eq!(response.missed_periods(), Some(2));
         assert_eq!(lateness.missed_periods(), None);
         assert_eq!(response.warmup, 1);
-        assert_eq!(response.findings["slept_within"], Finding::Count(3));
-        assert_eq!(response.findings["period"], Finding::Nanos(Nanos(3_000)));
-        assert_eq!(lateness.output.as_deref(), Some("hello\nbye\n"));
-        assert_eq!(response.findings["exit"], Finding::Text("status 0".into()));
+        assert_eq!(execution.findings["slept_within"], Finding::Count(3));
+        assert_eq!(execution.findings["period"], Finding::Nanos(Nanos(3_000)));
+        assert_eq!(lateness.output.as_deref(), Some(&*ran().output));
+        assert_eq!(execution.findings["exit"], Finding::Text("status 0".into()));
+        let unseen = "the kernel has no events of system calls";
+        let unseen = Finding::Absent(unseen.into());
+        assert_eq!(execution.findings[DESIGN_FAULTS], unseen);
     }
 
     #[test]

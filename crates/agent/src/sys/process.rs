@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -230,6 +231,19 @@ pub fn written(pid: Pid) -> u64 {
         .unwrap_or(0)
 }
 
+/// The processes that have a variable of this value in the environment with which they were
+/// started, as far as they may be read.
+pub fn with_variable(name: &str, value: &Path) -> Vec<Pid> {
+    let wanted = [name.as_bytes(), b"=", value.as_os_str().as_bytes()].concat();
+    let has_it = |pid: &Pid| {
+        let read = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        read.split(|byte| *byte == 0).any(|one| one == wanted)
+    };
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let all = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    all.filter(has_it).collect()
+}
+
 /// Ends the groups that the children of this process lead.
 pub fn kill_children() {
     let _guard = nobody_reaps();
@@ -336,6 +350,19 @@ mod tests {
         group.wait().unwrap();
         assert!(child.wait().is_err(), "the group's leader was waited for");
         assert!(usage(&[leader]).is_empty());
+    }
+
+    #[test]
+    fn who_was_started_with_a_variable_is_found() {
+        let value = Path::new("/of/this/test");
+        let mut command = Command::new("sleep");
+        let command = command.arg("1000").env("PUNCTUAL_TEST", value);
+        let mut child = command.spawn().unwrap();
+        let found = with_variable("PUNCTUAL_TEST", value);
+        kill(id(&child));
+        child.wait().unwrap();
+        assert_eq!(found, [id(&child)]);
+        assert!(with_variable("PUNCTUAL_TEST", value).is_empty());
     }
 
     #[test]

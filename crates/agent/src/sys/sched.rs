@@ -169,6 +169,21 @@ pub fn minimise_timer_slack() -> io::Result<u64> {
     Ok(current_timer_slack()?)
 }
 
+/// The timer slack of whatever an ordinary thread starts, in nanoseconds: the kernel's own.
+const USUAL_SLACK: NonZeroU64 = NonZeroU64::new(50_000).unwrap();
+
+/// Does something as an ordinary thread, with the usual timer slack: what a thread of real time
+/// starts would have none, and keep that also where it is ordinary itself.
+pub fn as_ordinary<T>(body: impl FnOnce() -> T) -> io::Result<T> {
+    let (_, priority) = policy()?;
+    set(Policy::Other, 0)?;
+    let done = set_current_timer_slack(Some(USUAL_SLACK)).map(|()| body());
+    if let Ok(priority @ 1..) = u8::try_from(priority) {
+        set_fifo(priority)?;
+    }
+    Ok(done?)
+}
+
 /// How often another thread took the CPU from the calling one, which was ready to go on.
 pub fn preemptions() -> io::Result<i64> {
     // SAFETY: a rusage is made of integers, for which all zeros is valid.

@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use punctual_formats::trace_page::{EventFormat, Page};
+use punctual_formats::trace_page::{EventFormat, Field, Page};
 use punctual_model::{Nanos, Reason};
 
 use super::instance::Directory;
 use super::tracefs::{self, Tracefs};
-use crate::cycles::{Event, Out, What};
+use crate::cycles::{Event, Out, Seen, What};
 use crate::sys::process::{Pid, thread_id};
 use crate::sys::time;
 
@@ -24,6 +24,16 @@ const IN_INTERRUPT: i64 = 0x08 | 0x10;
 const INTERRUPTIBLE: i64 = 0x01;
 const NOT_RUNNING: i64 = 0xff;
 
+/// What a program writes into the ring to mark a cycle: numbers of `punctual.h`.
+const MARK_BEGINS: i64 = 0x504e_4310;
+const MARK_ENDS: i64 = 0x504e_4320;
+
+/// The arguments of a system call that an event has.
+const ARGUMENTS: usize = 6;
+
+/// The environment variable that names the file in which a program marks its cycles.
+pub const MARKS_VARIABLE: &str = "PUNCTUAL_MARKS";
+
 /// No page of a ring is larger.
 const PAGE_MOST: usize = 64 << 10;
 
@@ -32,57 +42,94 @@ struct Known {
     group: &'static str,
     name: &'static str,
     fields: &'static [&'static str],
+    /// Whether cycles are told without it.
+    is_optional: bool,
+}
+
+impl Known {
+    const fn new(group: &'static str, name: &'static str, fields: &'static [&'static str]) -> Self {
+        Self {
+            group,
+            name,
+            fields,
+            is_optional: false,
+        }
+    }
+
+    const fn optional(self) -> Self {
+        Self {
+            is_optional: true,
+            ..self
+        }
+    }
 }
 
 const SWITCH: usize = 0;
 const WAKING: usize = 1;
 const TIMER_START: usize = 2;
 const TIMER_CANCEL: usize = 3;
-
 const FORK: usize = 4;
+const MARK: usize = 5;
+const PAGE_FAULT: usize = 6;
+const CALL: usize = 7;
 
-const EVENTS: [Known; 5] = [
-    Known {
-        group: "sched",
-        name: "sched_switch",
-        fields: &[
+const EVENTS: [Known; 8] = [
+    Known::new(
+        "sched",
+        "sched_switch",
+        &[
             "prev_pid",
             "prev_state",
             "next_pid",
             "next_prio",
             "next_comm",
         ],
-    },
-    Known {
-        group: "sched",
-        name: "sched_waking",
-        fields: &["pid"],
-    },
-    Known {
-        group: "timer",
-        name: "hrtimer_start",
-        fields: &["common_flags", "common_pid", "hrtimer", "softexpires"],
-    },
-    Known {
-        group: "timer",
-        name: "hrtimer_cancel",
-        fields: &["common_flags", "common_pid", "hrtimer"],
-    },
-    Known {
-        group: "sched",
-        name: "sched_process_fork",
-        fields: &["parent_pid", "child_pid"],
-    },
+    ),
+    Known::new(
+        "sched",
+        "sched_waking",
+        &["common_flags", "common_pid", "pid"],
+    ),
+    Known::new(
+        "timer",
+        "hrtimer_start",
+        &[
+            "common_flags",
+            "common_pid",
+            "hrtimer",
+            "expires",
+            "softexpires",
+        ],
+    ),
+    Known::new(
+        "timer",
+        "hrtimer_cancel",
+        &["common_flags", "common_pid", "hrtimer"],
+    ),
+    Known::new("sched", "sched_process_fork", &["parent_pid", "child_pid"]),
+    // What is written into `trace_marker_raw`.
+    Known::new("ftrace", "raw_data", &["common_pid", "id", "buf"]),
+    Known::new("exceptions", "page_fault_user", &["common_pid"]).optional(),
+    Known::new("raw_syscalls", "sys_enter", &["common_pid", "id", "args"]).optional(),
 ];
+
+/// Which of the kernel's events are noted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Those of which cycles consist.
+    Cycles,
+    /// Page faults and system calls, too.
+    DesignFaults,
+}
 
 /// The events of a program's threads, while they are noted.
 #[derive(Debug)]
 pub struct ThreadEvents {
     directory: Directory,
     _tracefs: Tracefs,
-    formats: Vec<EventFormat>,
-    /// The thread that starts the program: it is none of its threads.
-    starter: Pid,
+    /// One for each of [`EVENTS`]; `None` where the kernel has no such event, or it is not
+    /// noted.
+    formats: Vec<Option<EventFormat>>,
     /// How far `CLOCK_REALTIME` is ahead of the clock of all moments here.
     real_time_ahead: Nanos,
 }
@@ -91,18 +138,21 @@ impl ThreadEvents {
     /// Notes what happens to the processes that the calling thread starts from now on, and to
     /// all threads and processes of theirs. Each CPU's ring has so many bytes; what comes after
     /// it is full is lost.
-    pub fn start(ring: usize) -> Result<Self, Reason> {
+    pub fn start(ring: usize, extent: Extent) -> Result<Self, Reason> {
         let tracefs = Tracefs::reach()?;
         let directory = Directory::make(&tracefs)?;
         let starter = thread_id();
         let real = time::real().map_err(|error| format!("CLOCK_REALTIME: {error}"))?;
         let real_time_ahead = real - time::now();
-        let formats = EVENTS.iter().map(|event| format(&tracefs, event));
+        let formats = EVENTS.iter().map(|event| match format(&tracefs, event) {
+            _ if event.is_optional && extent == Extent::Cycles => Ok(None),
+            Err(_) if event.is_optional => Ok(None),
+            format => format.map(Some),
+        });
         let events = Self {
             formats: formats.collect::<Result<_, _>>()?,
             directory,
             _tracefs: tracefs,
-            starter,
             real_time_ahead,
         };
         events.set("tracing_on", "0")?;
@@ -112,11 +162,12 @@ impl ThreadEvents {
         events.set("options/overwrite", "0")?;
         events.set("options/event-fork", "1")?;
         events.set("set_event_pid", &starter.to_string())?;
-        for event in &EVENTS {
-            events.set(
-                &format!("events/{}/{}/enable", event.group, event.name),
-                "1",
-            )?;
+        for (event, format) in EVENTS.iter().zip(&events.formats) {
+            // Those that programs write need nobody's leave.
+            if format.is_some() && event.group != "ftrace" {
+                let switch = format!("events/{}/{}/enable", event.group, event.name);
+                events.set(&switch, "1")?;
+            }
         }
         events.set("tracing_on", "1")?;
         Ok(events)
@@ -126,13 +177,27 @@ impl ThreadEvents {
         tracefs::write(&self.directory.path().join(name), word)
     }
 
+    /// The file in which the program marks its cycles.
+    pub fn marks(&self) -> PathBuf {
+        self.directory.path().join("trace_marker_raw")
+    }
+
+    /// Of which happenings the kernel tells, besides those of which cycles consist.
+    pub fn seen(&self) -> Seen {
+        Seen {
+            page_faults: self.formats[PAGE_FAULT].is_some(),
+            calls: self.formats[CALL].is_some(),
+        }
+    }
+
     /// Stops noting. What happens from now on is no part of it.
     pub fn stop(&self) -> Result<(), Reason> {
         self.set("tracing_on", "0")
     }
 
-    /// All that was noted, in the order of time; an error where some of it was lost.
-    pub fn read(&self) -> Result<Vec<Event>, Reason> {
+    /// All that was noted of the program that this process leads, in the order of time; an error
+    /// where some of it was lost.
+    pub fn read(&self, leader: Pid) -> Result<Vec<Event>, Reason> {
         let path = self.directory.path().join("per_cpu");
         let unread = |error| Reason::unreadable("the kernel's trace ring", error);
         let mut events = Vec::new();
@@ -151,23 +216,7 @@ impl ThreadEvents {
         }
         // Of the same moment are those of one CPU only, and they are in order.
         events.sort_by_key(|event| event.at);
-        Ok(self.of_program(events))
-    }
-
-    /// Those of the threads that the starter has started, and of theirs. A switch tells of two
-    /// threads, of which one may be anybody's.
-    fn of_program(&self, mut events: Vec<Event>) -> Vec<Event> {
-        let mut own = BTreeSet::from([self.starter]);
-        for event in &events {
-            if let What::Forked { child } = event.what
-                && own.contains(&event.thread)
-            {
-                own.insert(child);
-            }
-        }
-        own.remove(&self.starter);
-        events.retain(|event| own.contains(&event.thread));
-        events
+        Ok(of_program(events, leader))
     }
 
     fn read_ring(&self, path: &Path, events: &mut Vec<Event>) -> Result<(), Reason> {
@@ -193,13 +242,15 @@ impl ThreadEvents {
     }
 
     /// What an event says of the program's threads; `None` where it cannot be read.
-    fn push(&self, at: Nanos, record: &[u8], events: &mut Vec<Event>) -> Option<()> {
-        let id = u16::from_le_bytes(record.get(..2)?.try_into().ok()?);
-        let Some(kind) = self.formats.iter().position(|format| format.id == id) else {
+    fn push(&self, at: Nanos, bytes: &[u8], events: &mut Vec<Event>) -> Option<()> {
+        let id = u16::from_le_bytes(bytes.get(..2)?.try_into().ok()?);
+        let mut known = self.formats.iter().zip(0..);
+        let is_it = |format: &EventFormat| format.id == id;
+        let found = known.find(|(format, _)| format.as_ref().is_some_and(is_it));
+        let Some((Some(format), kind)) = found else {
             return Some(());
         };
-        let field = |name: &str| self.formats[kind].field(name);
-        let number = |name: &str| field(name)?.number(record);
+        let record = Record { format, bytes };
         let mut add = |thread: i64, what| {
             let thread = Pid::try_from(thread).ok()?;
             events.push(Event { at, thread, what });
@@ -207,34 +258,54 @@ impl ThreadEvents {
         };
         match kind {
             SWITCH => {
-                let state = number("prev_state")? & NOT_RUNNING;
+                let state = record.number("prev_state")? & NOT_RUNNING;
                 let out = match state {
                     0 => Out::Preempted,
                     state if state & INTERRUPTIBLE != 0 => Out::Sleeps,
                     _ => Out::Blocked,
                 };
-                add(number("prev_pid")?, What::Out(out))?;
-                let (name, priority) = (field("next_comm")?.text(record)?, number("next_prio")?);
-                add(number("next_pid")?, What::In { name, priority })
+                add(record.number("prev_pid")?, What::Out(out))?;
+                let name = record.field("next_comm")?.text(bytes)?;
+                let priority = record.number("next_prio")?;
+                add(record.number("next_pid")?, What::In { name, priority })
             }
-            WAKING => add(number("pid")?, What::Waking),
+            WAKING => {
+                let is_of_thread = record.is_of_thread()?;
+                let by = record.number("common_pid")?.try_into().ok();
+                let by = by.filter(|_| is_of_thread);
+                add(record.number("pid")?, What::Waking { by })
+            }
             FORK => {
-                let child = Pid::try_from(number("child_pid")?).ok()?;
-                add(number("parent_pid")?, What::Forked { child })
+                let child = Pid::try_from(record.number("child_pid")?).ok()?;
+                add(record.number("parent_pid")?, What::Forked { child })
             }
+            MARK => match record.mark()? {
+                Some(what) => add(record.number("common_pid")?, what),
+                None => Some(()),
+            },
+            PAGE_FAULT => add(record.number("common_pid")?, What::PageFault),
+            CALL => add(record.number("common_pid")?, record.call()?),
             // In an interrupt it is somebody else's timer.
-            _ if number("common_flags")? & IN_INTERRUPT != 0 => Some(()),
-            TIMER_START => {
-                let timer = number("hrtimer")?;
-                let due = self.by_our_clock(at, Nanos(number("softexpires")?));
-                add(number("common_pid")?, What::Set { timer, due })
-            }
+            _ if !record.is_of_thread()? => Some(()),
+            TIMER_START => add(record.number("common_pid")?, self.set_by(at, &record)?),
             TIMER_CANCEL => {
-                let timer = number("hrtimer")?;
-                add(number("common_pid")?, What::TookBack { timer })
+                let timer = record.number("hrtimer")?;
+                add(record.number("common_pid")?, What::TookBack { timer })
             }
             _ => Some(()),
         }
+    }
+
+    /// The timer that a thread set.
+    fn set_by(&self, at: Nanos, record: &Record<'_>) -> Option<What> {
+        let (soft, hard) = (record.number("softexpires")?, record.number("expires")?);
+        let due = self.by_our_clock(at, Nanos(soft));
+        Some(What::Set {
+            timer: record.number("hrtimer")?,
+            due,
+            slack: Nanos(hard.saturating_sub(soft)),
+            is_settable: due != Nanos(soft),
+        })
     }
 
     /// A timer's moment by the clock of the events. Which clock a timer goes by is in no event:
@@ -248,6 +319,64 @@ impl ThreadEvents {
             expires
         }
     }
+}
+
+/// An event of the ring.
+struct Record<'a> {
+    format: &'a EventFormat,
+    bytes: &'a [u8],
+}
+
+impl Record<'_> {
+    fn field(&self, name: &str) -> Option<Field> {
+        self.format.field(name)
+    }
+
+    fn number(&self, name: &str) -> Option<i64> {
+        self.field(name)?.number(self.bytes)
+    }
+
+    /// Whether it happened in a thread, and not in an interrupt.
+    fn is_of_thread(&self) -> Option<bool> {
+        Some(self.number("common_flags")? & IN_INTERRUPT == 0)
+    }
+
+    /// What a program marks; `None` where what it wrote is none of our marks.
+    fn mark(&self) -> Option<Option<What>> {
+        Some(match self.number("id")? {
+            MARK_BEGINS => {
+                let due = self.field("buf")?.rest(self.bytes)?.first_chunk()?;
+                let due = Some(Nanos(i64::from_le_bytes(*due)));
+                let due = due.filter(|due| *due > Nanos::ZERO);
+                Some(What::Begins { due })
+            }
+            MARK_ENDS => Some(What::Ends),
+            _ => None,
+        })
+    }
+
+    fn call(&self) -> Option<What> {
+        let argument = |index| self.field("args")?.item(self.bytes, index, ARGUMENTS);
+        Some(What::Call {
+            number: self.number("id")? as libc::c_long,
+            arguments: [argument(0)?, argument(1)?, argument(2)?],
+        })
+    }
+}
+
+/// Those of this thread, and of those that it has started, and of theirs. A switch tells of two
+/// threads, of which one may be anybody's.
+fn of_program(mut events: Vec<Event>, leader: Pid) -> Vec<Event> {
+    let mut own = BTreeSet::from([leader]);
+    for event in &events {
+        if let What::Forked { child } = event.what
+            && own.contains(&event.thread)
+        {
+            own.insert(child);
+        }
+    }
+    events.retain(|event| own.contains(&event.thread));
+    events
 }
 
 /// Where the fields of an event are, all of which must be there.
@@ -274,6 +403,27 @@ fn lost(stats: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_of_whoever_started_the_program_are_not_its_own() {
+        let forks = |thread, child| Event {
+            at: Nanos(1),
+            thread,
+            what: What::Forked { child },
+        };
+        let events = vec![
+            forks(1, 2),
+            forks(1, 3),
+            forks(2, 4),
+            forks(4, 5),
+            forks(3, 6),
+        ];
+        let own: Vec<Pid> = of_program(events, 2)
+            .iter()
+            .map(|event| event.thread)
+            .collect();
+        assert_eq!(own, [2, 4]);
+    }
 
     #[test]
     fn what_a_ring_had_no_room_for_is_counted() {

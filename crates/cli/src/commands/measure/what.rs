@@ -203,7 +203,7 @@ impl WhatArgs {
     }
 
     fn suite(&self, in_guest: bool) -> Result<Suite> {
-        let params: Table = self.params.iter().cloned().collect();
+        let params = nested(&self.params)?;
         if let Some(command) = &self.program {
             let (files, loads) = (&self.file, &self.load);
             return Ok(suites::of_program(
@@ -343,9 +343,39 @@ fn parse_param(text: &str) -> Result<(String, Value), String> {
     Ok((key.to_owned(), value))
 }
 
+/// Parameters as a table: `figure.max=…` is `max` of the table `figure`, as in TOML.
+fn nested(params: &[(String, Value)]) -> Result<Table> {
+    let mut all = Table::new();
+    for (key, value) in params {
+        let mut parts: Vec<&str> = key.split('.').collect();
+        let last = parts.pop().unwrap_or_default();
+        let mut table = &mut all;
+        for part in parts {
+            let inner = table.entry(part).or_insert_with(|| Table::new().into());
+            table = inner.as_table_mut().ok_or_else(|| {
+                UsageError(format!("-p {key}: expected a table {part}, found a value"))
+            })?;
+        }
+        table.insert(last.to_owned(), value.clone());
+    }
+    Ok(all)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parameters_with_points_are_of_tables() {
+        let nested = |params: &[&str]| {
+            let params = params.iter().map(|text| parse_param(text));
+            nested(&params.collect::<Result<Vec<_>, _>>().unwrap())
+        };
+        let all = nested(&["figure.a={ unit = \"ns\" }", "figure.b=1", "x=2"]).unwrap();
+        assert_eq!(all["figure"]["a"]["unit"].as_str(), Some("ns"));
+        assert_eq!((&all["figure"]["b"], &all["x"]), (&1.into(), &2.into()));
+        assert!(nested(&["a=1", "a.b=2"]).is_err());
+    }
 
     #[test]
     fn a_parameter_is_toml_or_a_text() {
