@@ -70,10 +70,10 @@ impl Witnesses {
             let mut own = known.iter().filter(|seen| seen.run == *id);
             own.any(|seen| self.of(seen) == Outcome::Equal)
         };
-        match !self.runs.is_empty() && self.runs.iter().all(is_seen) {
-            true => Outcome::Equal,
-            false => Outcome::Undecided,
+        if self.runs.is_empty() || !self.runs.iter().all(is_seen) {
+            return Outcome::Undecided;
         }
+        Outcome::Equal
     }
 
     /// What came of a run there; what says equal, and has another digest than the file, is not.

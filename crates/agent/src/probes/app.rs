@@ -435,7 +435,7 @@ impl App {
                 Ok((printed, threads::start(scope, wait)?))
             });
             let (goes_on, has_ended) = mpsc::channel();
-            let guard = threads::start(scope, || self.guard(has_ended, events));
+            let guard = threads::start(scope, move || self.guard(&has_ended, events));
             let by_itself = started.is_ok() && ends_within(&ends, self.duration());
             let lived = time::now() - begin;
             let stopped = events.stop();
@@ -468,7 +468,7 @@ impl App {
 impl App {
     /// Ends the program in place of whoever is to do so, and does not get the CPU for it: the
     /// program has it, at a priority of real time, and never waits. Whether it had to.
-    fn guard(&self, has_ended: Receiver<()>, events: &ThreadEvents) -> bool {
+    fn guard(&self, has_ended: &Receiver<()>, events: &ThreadEvents) -> bool {
         // Without the right to it nobody keeps this from running.
         let _ = sched::set_fifo(GUARD_PRIORITY);
         let is_over = |span: Nanos| {
@@ -608,7 +608,7 @@ mod tests {
             name: "silent".into(),
             ..threads().remove(1)
         };
-        let none = refused("threads = [\"silent\"]", &[silent.clone()]);
+        let none = refused("threads = [\"silent\"]", std::slice::from_ref(&silent));
         assert!(none.contains("\"silent\" did not wait twice"), "{none}");
         let none = refused("threads = [\"loop\"]\nwarmup = 4", &threads());
         assert!(none.contains("had 4 cycles, no more"), "{none}");

@@ -279,10 +279,8 @@ impl ThreadEvents {
                 let child = Pid::try_from(record.number("child_pid")?).ok()?;
                 add(record.number("parent_pid")?, What::Forked { child })
             }
-            MARK => match record.mark()? {
-                Some(what) => add(record.number("common_pid")?, what),
-                None => Some(()),
-            },
+            MARK if record.is_mark()? => add(record.number("common_pid")?, record.mark()?),
+            MARK => Some(()),
             PAGE_FAULT => add(record.number("common_pid")?, What::PageFault),
             CALL => add(record.number("common_pid")?, record.call()?),
             // In an interrupt it is somebody else's timer.
@@ -341,18 +339,19 @@ impl Record<'_> {
         Some(self.number("common_flags")? & IN_INTERRUPT == 0)
     }
 
-    /// What a program marks; `None` where what it wrote is none of our marks.
-    fn mark(&self) -> Option<Option<What>> {
-        Some(match self.number("id")? {
-            MARK_BEGINS => {
-                let due = self.field("buf")?.rest(self.bytes)?.first_chunk()?;
-                let due = Some(Nanos(i64::from_le_bytes(*due)));
-                let due = due.filter(|due| *due > Nanos::ZERO);
-                Some(What::Begins { due })
-            }
-            MARK_ENDS => Some(What::Ends),
-            _ => None,
-        })
+    /// Whether what a program wrote is one of our marks.
+    fn is_mark(&self) -> Option<bool> {
+        Some([MARK_BEGINS, MARK_ENDS].contains(&self.number("id")?))
+    }
+
+    fn mark(&self) -> Option<What> {
+        if self.number("id")? == MARK_ENDS {
+            return Some(What::Ends);
+        }
+        let due = self.field("buf")?.rest(self.bytes)?.first_chunk()?;
+        let due = Some(Nanos(i64::from_le_bytes(*due)));
+        let due = due.filter(|due| *due > Nanos::ZERO);
+        Some(What::Begins { due })
     }
 
     fn call(&self) -> Option<What> {

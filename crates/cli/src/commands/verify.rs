@@ -70,7 +70,7 @@ pub struct Verify {
     #[arg(long, conflicts_with_all = ["only", "jobs"])]
     witnesses: bool,
     /// With --witnesses: whose keys they are, as ssh-keygen(1) describes it
-    /// [default: ~/.ssh/allowed_signers]
+    /// [default: `~/.ssh/allowed_signers`]
     #[arg(long, value_name = "FILE", requires = "witnesses")]
     allowed_signers: Option<PathBuf>,
     /// Print JSON
