@@ -137,8 +137,41 @@ pub struct Thread {
     pub is_real_time: bool,
     /// Its cycles in the order of time, without the one that was cut off.
     pub cycles: Vec<Cycle>,
+    /// The cycle that was cut off; none where it waited for the next one.
+    pub cut: Option<Cut>,
+    /// Whether it slept without a timer in the end, though it waits with one: for what, nobody
+    /// knows.
+    pub is_stuck: bool,
     /// Whether it is known of each when it was due.
     pub is_due_known: bool,
+}
+
+/// A cycle of which the end is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    cycle: Cycle,
+    /// Since when the thread has the CPU.
+    has_cpu: Option<Nanos>,
+}
+
+impl Thread {
+    /// That nothing is known from this moment on. A cycle that has taken longer by then than any
+    /// that ended counts with what it has taken: it is later than all that are known.
+    pub fn cut_at(&mut self, at: Nanos) {
+        let Some(Cut { cycle, has_cpu }) = self.cut else {
+            return;
+        };
+        let since = has_cpu.map_or(Nanos::ZERO, |since| at - since);
+        let cut = Cycle {
+            end: at,
+            execution: cycle.execution + since,
+            ..cycle
+        };
+        let is_shorter = |one: &Cycle| one.response() < cut.response();
+        if !self.cycles.is_empty() && self.cycles.iter().all(is_shorter) {
+            self.cycles.push(cut);
+        }
+    }
 }
 
 /// The threads that ran, also those without cycles, in the order of their numbers. The events
@@ -284,18 +317,26 @@ impl State {
     }
 
     fn finish(self, id: Pid) -> Thread {
-        let cycles = if self.has_marks {
-            self.marked.done
-        } else if self.timed.done.is_empty() {
-            self.untimed.done
+        let sleeps = matches!(self.slept, Some((_, Out::Sleeps)));
+        let is_timed = !self.has_marks && !self.timed.done.is_empty();
+        let (kind, waits) = if self.has_marks {
+            (self.marked, false)
+        } else if is_timed {
+            (self.timed, sleeps)
         } else {
-            self.timed.done
+            (self.untimed, sleeps)
         };
+        let cut = kind.open.filter(|_| !waits);
         Thread {
             id,
             name: self.name,
             is_real_time: 2 * self.real_time_runs > self.runs,
-            cycles,
+            cycles: kind.done,
+            cut: cut.map(|cycle| Cut {
+                cycle,
+                has_cpu: self.has_cpu,
+            }),
+            is_stuck: is_timed && sleeps && self.timers.is_empty(),
             is_due_known: !self.is_due_unknown,
         }
     }
@@ -394,6 +435,38 @@ mod tests {
 
     fn cycles(events: &[Event]) -> Vec<Cycle> {
         of(events).remove(0).cycles
+    }
+
+    /// Two cycles of 5, and then a thread that does not wait again.
+    fn hangs(last: &[Event]) -> Thread {
+        let cycle = |at: i64| {
+            [
+                gets_cpu(at),
+                sets(at + 4, at + 1_000),
+                out(at + 5, Out::Sleeps),
+            ]
+        };
+        let mut all: Vec<Event> = [0, 1_000, 2_000].into_iter().flat_map(cycle).collect();
+        all.push(gets_cpu(3_000));
+        all.extend_from_slice(last);
+        let mut thread = of(&all).remove(0);
+        thread.cut_at(Nanos(9_000));
+        thread
+    }
+
+    #[test]
+    fn what_hangs_is_a_cycle_as_long_as_it_was_seen_to_be() {
+        let spins = hangs(&[]);
+        assert_eq!(spins.cycles.len(), 3);
+        assert_eq!(spins.cycles[2], cycle([3_000, 3_000, 9_000, 6_000], 0));
+        // Another thread has the CPU: it is late all the same.
+        let robbed = hangs(&[out(3_010, Out::Preempted)]);
+        assert_eq!(robbed.cycles[2], cycle([3_000, 3_000, 9_000, 10], 0));
+        // It waits for the next, or nobody knows for what.
+        let waits = hangs(&[sets(3_004, 9_500), out(3_005, Out::Sleeps)]);
+        assert_eq!((waits.cycles.len(), waits.is_stuck), (2, false));
+        let stuck = hangs(&[out(3_005, Out::Sleeps)]);
+        assert_eq!((stuck.cycles.len(), stuck.is_stuck), (2, true));
     }
 
     #[test]

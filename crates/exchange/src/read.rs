@@ -46,6 +46,7 @@ pub struct Reader<R: Read> {
     baselines: Vec<Baseline>,
     runs: u64,
     is_over: bool,
+    ids: HashSet<String>,
     sha256: String,
     witnesses: Vec<Witness>,
 }
@@ -67,6 +68,7 @@ impl<R: Read> Reader<R> {
             baselines: Vec::new(),
             runs: 0,
             is_over: false,
+            ids: HashSet::new(),
             sha256: String::new(),
             witnesses: Vec::new(),
         };
@@ -210,6 +212,9 @@ impl<R: Read> Reader<R> {
         }
         if let Some(what) = contradiction(&run, head.digest.as_deref()) {
             return Err(wrong(format!("{what} (from line {begun} on)")));
+        }
+        if !self.ids.insert(id) {
+            return Err(self.wrong("expected each run once, found an id twice"));
         }
         self.runs += 1;
         Ok(Exported { run, suite })

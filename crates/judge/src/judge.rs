@@ -333,8 +333,13 @@ impl Case<'_> {
         if jitter > most {
             return Found::new(Fitness::Unfit, why, None);
         }
-        if let Some((run, _)) = evidence.found.iter().find(|(_, one)| one.count == 0) {
-            return Found::gap(format!("{}: there is no sample", named(run)));
+        if let Some((run, one)) = evidence.found.iter().find(|(_, one)| one.count < 2) {
+            let found = if one.count == 0 {
+                "no sample"
+            } else {
+                "one sample only"
+            };
+            return Found::gap(format!("{}: there is {found}", named(run)));
         }
         self.fit(evidence, why)
     }

@@ -12,6 +12,8 @@ use crate::units::Nanos;
 pub struct Arrivals {
     /// The step's number, from 0.
     pub step: u32,
+    /// Why it is not every arrival that is known; none where it is.
+    pub gap: Option<String>,
     /// How much time was looked at: so many nanoseconds are so many moments.
     pub time: Nanos,
     /// How late an arrival is at most in which share of that time, the smallest share first.

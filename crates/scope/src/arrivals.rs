@@ -46,6 +46,8 @@ pub struct Arrivals {
     /// Periods in which the count of instructions and the guest's clock do not agree; nothing of
     /// them counts.
     pub strange: u64,
+    /// Time behind which no sample shows the path: arrivals there are later than is told.
+    pub unlearnt: Nanos,
     /// Samples from which the path behind was learnt.
     pub learnt: usize,
     /// Of each of [`QUANTILES`], how late: in that share of the time it is no later.
@@ -273,6 +275,7 @@ fn tell(analysis: Analysis, names: &Names, clock: GuestClock) -> Arrivals {
         time: clock.time(tail.time),
         periods,
         strange,
+        unlearnt: clock.time(tail.unlearnt()),
         learnt: paths.count(),
         quantiles: QUANTILES.into_iter().map(quantile).collect(),
         later: later.collect(),

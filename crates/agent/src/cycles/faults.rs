@@ -464,6 +464,8 @@ mod tests {
             name: "loop".into(),
             is_real_time: true,
             cycles: (0..5).map(cycle).collect(),
+            cut: None,
+            is_stuck: false,
             is_due_known: true,
         }
     }

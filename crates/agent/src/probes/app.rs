@@ -171,7 +171,7 @@ impl App {
             let mut found = faults.of_thread(thread, cycles);
             found.extend(of_program.take().unwrap_or_default());
             let told = self.told_faults(&found, faults.unseen());
-            let of_thread = self.of_thread(&name, thread, &ran.end);
+            let of_thread = self.of_thread(&name, thread, ran);
             recordings.extend(of_thread.into_iter().map(|mut recording| {
                 if recording.key.variant.ends_with(EXECUTION) {
                     recording.findings.extend(told.clone());
@@ -279,7 +279,7 @@ impl App {
         format!("{command}: no cycle in {lived}: {seen}; {end}{hint}").into()
     }
 
-    fn of_thread(&self, name: &str, thread: &Thread, end: &str) -> Vec<Recording> {
+    fn of_thread(&self, name: &str, thread: &Thread, ran: &Ran) -> Vec<Recording> {
         let (warmup, counted) = thread.cycles.split_at(self.warmup as usize);
         let first = counted.first().map_or(Nanos::ZERO, |cycle| cycle.due);
         let period = Nanos::from_micros(self.period_us as i64);
@@ -303,13 +303,14 @@ impl App {
             let variant = format!("{name} {part}");
             let mut recording = recorder.finish(RecordingKey::of_variant(variant));
             recording.warmup = warmup.len() as u64;
+            recording.interrupted = ran.has_failed || thread.is_stuck;
             if part != RESPONSE || period == Nanos::ZERO {
                 let unknown = "the response misses periods, of the length period_us".into();
                 let unknown = Fact::Unknown { unknown };
                 recording.settings.insert(MISSED.into(), unknown);
             }
             if part == EXECUTION {
-                recording.findings = found_of(counted, end);
+                recording.findings = found_of(counted, &ran.end);
             }
             recording
         };
@@ -369,6 +370,10 @@ struct Ran {
     /// How it ended, in words.
     end: String,
     lived: Nanos,
+    /// When it was asked to end; none where it ended by itself.
+    stopped: Option<Nanos>,
+    /// Whether it ended by itself, and otherwise than well: what it would have done is not known.
+    has_failed: bool,
     output: String,
     /// How many processes were left when it had ended; they were killed.
     outlived_by: usize,
@@ -409,7 +414,10 @@ impl Measurement for App {
         time::sleep_until(time::now() + context.phases.below(Nanos::from_millis(4)));
         let ran = self.run_program(&events)?;
         let (noted, seen) = (events.read(ran.leader)?, events.seen());
-        let threads = cycles::of(&noted);
+        let mut threads = cycles::of(&noted);
+        if let Some(at) = ran.stopped {
+            threads.iter_mut().for_each(|thread| thread.cut_at(at));
+        }
         self.recordings(&threads, &DesignFaults::of(&noted, &seen), &ran)
     }
 }
@@ -458,6 +466,8 @@ impl App {
                 leader,
                 end: told(&ended, by_itself, left.len()),
                 lived,
+                stopped: (!by_itself).then(|| begin + self.duration()),
+                has_failed: by_itself && !ended.status.success(),
                 output: printed.join()?.map_err(|error| named(&error))?,
                 outlived_by: left.len(),
             })
@@ -560,6 +570,8 @@ mod tests {
                 cycle(2_000, 2_001),
                 cycle(5_000, 8),
             ],
+            cut: None,
+            is_stuck: false,
         };
         vec![thread("main", false), thread("loop", true)]
     }
@@ -569,6 +581,8 @@ mod tests {
             leader: 7,
             end: "status 0".into(),
             lived: Nanos(7),
+            stopped: None,
+            has_failed: false,
             output: "hello\nbye\nmax_ns 12\n".into(),
             outlived_by: 0,
         }

@@ -8,6 +8,7 @@ use anyhow::Result;
 use clap::Args;
 use punctual_bench::virtual_bench::Machine;
 use punctual_model::Run;
+use punctual_model::arrivals::Arrivals;
 use punctual_report::scope::arrivals::{Told, kept, told};
 use punctual_runner::memory;
 use punctual_scope::arrivals::aim::{Aimer, worth_aiming};
@@ -212,6 +213,8 @@ impl WatchArgs {
         let Some(aims) = self.arrivals else {
             for run in runs {
                 attach(store, run)?;
+                // Nobody asks for them: then what is known in part is not known.
+                run.arrivals.retain(|one| one.gap.is_none());
             }
             return Ok(true);
         };
@@ -221,7 +224,10 @@ impl WatchArgs {
             match to_watch(run, aims) {
                 Ok(recordings) if recordings.is_empty() => {}
                 Ok(recordings) => open.push((number, (**run).clone(), recordings)),
-                Err(why) => say!("punctual: {why}"),
+                Err(why) => {
+                    say!("punctual: {why}");
+                    not_known(run, &why.to_string());
+                }
             }
         }
         let open = Mutex::new(open.into_iter());
@@ -255,12 +261,28 @@ impl WatchArgs {
                         attach(store, run)?;
                     }
                     Ok(None) => is_whole = false,
-                    Err(error) => say!("punctual: {}: arrivals not watched: {error:#}", run.id),
+                    Err(error) => {
+                        say!("punctual: {}: arrivals not watched: {error:#}", run.id);
+                        not_known(run, &format!("{error:#}"));
+                    }
                 }
             }
             Ok(is_whole)
         })
     }
+}
+
+/// That the arrivals of a run's timers were asked for, and are not known.
+fn not_known(run: &mut Run, why: &str) {
+    let timers = run.recordings.iter().filter(|one| one.key.probe == "timer");
+    let open = timers.filter(|one| run.arrivals_of(one).is_none());
+    let open = open.map(|one| Arrivals {
+        step: one.key.step,
+        gap: Some(format!("they were not watched: {why}")),
+        ..Arrivals::default()
+    });
+    let open: Vec<Arrivals> = open.collect();
+    run.arrivals.extend(open);
 }
 
 /// The recordings of a run whose arrivals are not known yet, or by fewer aims; an error is why
@@ -273,7 +295,7 @@ fn to_watch(run: &Run, aims: usize) -> Result<Vec<usize>, ScopeError> {
     let mut recordings = chosen(run, &wanted)?;
     recordings.retain(|one| {
         let known = run.arrivals_of(&run.recordings[*one]);
-        known.is_none_or(|known| known.aims < aims)
+        known.is_none_or(|known| known.gap.is_some() || known.aims < aims)
     });
     Ok(recordings)
 }

@@ -114,6 +114,12 @@ impl Verify {
             let claims = self.repeat(&batch, &mut repeats, &store)?;
             verification.claims.extend(claims);
         }
+        let is_over = !cancel.load(Ordering::SeqCst);
+        anyhow::ensure!(
+            !is_over || reader.sha256() == sha256,
+            "{}: it was replaced meanwhile",
+            self.file.display()
+        );
         let (json, text) = (
             || verification_json(&verification),
             |width| verification_text(&verification, width),

@@ -914,6 +914,17 @@ fn what_was_reached_is_proof_and_what_is_foretold_or_not_watched_is_none() {
         let mut forecast = watched(40_000, Some(39_000));
         forecast[0].arrivals[0].is_forecast = true;
         assert_eq!(only(limit, &forecast).fitness, Fitness::Undecided);
+        let mut part = watched(40_000, Some(39_000));
+        part[1].arrivals[0].gap = Some("2 periods could not be looked at".into());
+        let part = only(limit, &part);
+        assert_eq!(part.fitness, Fitness::Undecided);
+        let gap = "not every arrival is known: 2 periods could not be looked at";
+        assert!(part.reason().ends_with(gap), "{}", part.reason());
+        // What is foretold may be wrong by so much.
+        let near = only(limit, &watched(48_900, Some(48_000)));
+        assert_eq!(near.fitness, Fitness::Undecided);
+        let within = "48.9 µs late, give or take 1.20 µs, in `holds_up`";
+        assert!(near.reason().contains(within), "{}", near.reason());
         // Of another step nothing is known.
         let mut other = watched(40_000, Some(39_000));
         other[2].arrivals[0].step = 1;

@@ -244,6 +244,9 @@ fn drawn(
     if counts().all(|count| count == 0) && row.view().findings(&row.variant).next().is_some() {
         return Ok(Vec::new());
     }
+    if let Some((run, gap)) = here.iter().chain(&there).find_map(watched::gap) {
+        return Err(format!("{run}: not every arrival is known: {gap}"));
+    }
     let [own, other] = [&here, &there].map(|found| stats(found));
     let identical = is_identical(&here, &there);
     let runs: Vec<String> = here
@@ -275,7 +278,9 @@ fn drawn(
     add_watched(&mut all, &there, &here, terms);
     for one in &mut all {
         one.pair.runs.clone_from(&runs);
-        one.pair.is_identical = identical;
+        // Equal samples say nothing of arrivals between them.
+        let is_of_samples = matches!(one.of, Of::Samples | Of::Sampled);
+        one.pair.is_identical = identical && (is_of_samples || one.there == one.here);
     }
     Ok(all)
 }
@@ -305,8 +310,18 @@ fn add_watched(
             one.blame = watched::to_blame(&after, one.name == "reached");
         }
     }
-    for one in all.iter_mut().filter(|one| one.leads) {
-        (one.leads, one.of) = (false, Of::Sampled);
+    // A forecast is no ground to pass anything.
+    if before.iter().chain(&after).any(|(_, one)| one.is_forecast) {
+        for one in &mut figures {
+            one.leads = false;
+            if one.of == Of::Arrivals {
+                one.of = Of::Latest;
+            }
+        }
+    } else {
+        for one in all.iter_mut().filter(|one| one.leads) {
+            (one.leads, one.of) = (false, Of::Sampled);
+        }
     }
     all.extend(figures);
     // What counts always stands before what only alarms.

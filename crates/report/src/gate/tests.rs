@@ -477,6 +477,28 @@ fn a_function_that_holds_threads_up_for_longer_is_worse_and_to_blame() {
     assert_eq!(some.standing(), Standing::NotWorse, "{}", text(&some));
 }
 
+/// A forecast passes nothing, and arrivals that were asked for and are not known neither.
+#[test]
+fn a_forecast_and_a_gap_pass_nothing() {
+    let there = watched("r", 10_500, 12_000, &[]);
+    let here = watched("n", 10_510, 12_100, &[]);
+    let standing = |there: &[Run], here: &[Run]| gate(there, here).standing();
+    let known = standing(&there, &here);
+    let mut forecast = here.clone();
+    forecast[0].arrivals[0].is_forecast = true;
+    let mut gap = here.clone();
+    gap[4].arrivals[0].gap = Some("they were not watched: two CPUs".into());
+    let all = [known, standing(&there, &forecast), standing(&there, &gap)];
+    assert_eq!(
+        all,
+        [Standing::NotWorse, Standing::Undecided, Standing::Undecided]
+    );
+    // What is longer by far is told all the same.
+    let mut longer = watched("n", 12_900, 12_100, &[("burns", 2_000)]);
+    longer[0].arrivals[0].is_forecast = true;
+    assert_eq!(standing(&there, &longer), Standing::Worse);
+}
+
 #[test]
 fn the_latest_arrival_alarms_with_its_function() {
     let there = watched("r", 10_500, 12_000, &[]);

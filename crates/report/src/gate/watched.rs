@@ -23,6 +23,13 @@ pub(super) fn known<'a>(found: &[(&'a Run, &'a Recording)]) -> Option<Known<'a>>
         .collect()
 }
 
+/// Why it is not every arrival of a run that is known, though somebody asked for them.
+pub(super) fn gap<'a>(found: &(&'a Run, &'a Recording)) -> Option<(&'a str, &'a str)> {
+    let (run, recording) = *found;
+    let gap = run.arrivals_of(recording)?.gap.as_deref()?;
+    Some((&run.id, gap))
+}
+
 /// That nothing is judged of arrivals that are known of some runs only.
 pub(super) fn note(rows: &[Row], runs: &[&Run]) -> Option<String> {
     let is_partly = |row: &Row| {

@@ -15,8 +15,9 @@ use crate::text::{exact, thousands};
 
 /// The form's name and version; `docs/schema/arrivals-1.json` describes it.
 const SCHEMA: &str = "punctual.arrivals/1";
-/// The version that tells, and whose results are read again.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The version that tells, and whose results are read again; behind the `+` that of the analysis,
+/// which is another one with each change of what it comes to.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+2");
 /// So many places are shown as text where more are known.
 const SHOWN: usize = 10;
 /// What a function is entered less often than this does not grow with.
@@ -45,6 +46,7 @@ struct Step {
     time_ns: Nanos,
     periods: u64,
     periods_left_out: u64,
+    unlearnt_ns: Nanos,
     samples_learnt: usize,
     sampled_ns: Option<Nanos>,
     worst_ns: Nanos,
@@ -187,6 +189,7 @@ fn step(run: &Run, all: &Arrivals, aimed: &Aimed) -> Step {
         time_ns: all.time,
         periods: all.periods,
         periods_left_out: all.strange,
+        unlearnt_ns: all.unlearnt,
         samples_learnt: all.learnt,
         sampled_ns: recording.max(),
         worst_ns: all.worst,
@@ -300,6 +303,7 @@ impl Step {
         let quantiles = self.quantiles.iter();
         punctual_model::arrivals::Arrivals {
             step: self.number,
+            gap: self.gap(),
             time: self.time_ns,
             quantiles: quantiles.map(|one| (one.share, one.late_ns)).collect(),
             worst: self.worst_ns,
@@ -310,6 +314,22 @@ impl Step {
             is_forecast: self.is_forecast,
             functions,
         }
+    }
+
+    /// Why it is not every arrival that is known.
+    fn gap(&self) -> Option<String> {
+        if self.time_ns <= Nanos::ZERO {
+            return Some("there was no moment to look at".to_owned());
+        }
+        if self.periods_left_out > 0 {
+            let (left_out, all) = (self.periods_left_out, self.periods);
+            return Some(format!(
+                "{left_out} periods could not be looked at, {all} could"
+            ));
+        }
+        let unlearnt = self.unlearnt_ns;
+        (unlearnt > Nanos::ZERO)
+            .then(|| format!("no sample shows the path behind {unlearnt} of its time"))
     }
 
     fn blocks(&self, most: usize) -> Vec<Block> {

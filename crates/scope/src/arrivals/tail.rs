@@ -91,6 +91,16 @@ impl Tail {
         }
     }
 
+    /// The time in which something is off behind which no sample's path is known.
+    pub fn unlearnt(&self) -> u64 {
+        let parts = self.parts.values().filter(|part| part.paths.is_empty());
+        let of = |part: &Part| {
+            let sum = |sums: &Sums| sums.values.iter().sum::<u64>();
+            sum(&part.most) - sum(&part.least) + part.flat.values().sum::<u64>()
+        };
+        parts.map(of).sum()
+    }
+
     /// The share of the time in which an arrival is later than `x`.
     pub fn later(&self, x: u64) -> f64 {
         let of = |part: &Part| {
