@@ -240,7 +240,6 @@ fn what_cannot_be_repeated_is_undecided_with_the_reason() {
     let file = scratch.path("a.punctual").display().to_string();
     scratch.run(&["export", "last", "-o", &file]);
     let text = lines(&file);
-    witnessed(&scratch, &file);
     let why = |name: &str, from: &str, to: &str| {
         assert!(text.contains(from), "{from}: {text}");
         let forged = forge(&scratch, name, &text.replace(from, to));
@@ -275,6 +274,7 @@ fn what_cannot_be_repeated_is_undecided_with_the_reason() {
         1,
         "no repeat was begun: {before}"
     );
+    witnessed(&scratch, &file);
 }
 
 #[test]
@@ -294,6 +294,11 @@ fn a_damaged_file_is_refused_and_nothing_of_it_is_stored() {
             assert_has(&ended.stderr, &[&path, expected]);
         }
     };
+    let twice = lines(&file).replace("\"id\":\"r2\"", "\"id\":\"r1\"");
+    let twice = forge(&scratch, "twice", &twice);
+    let ended = other.run(&["import", &twice]);
+    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+    assert_has(&ended.stderr, &["expected each run once"]);
     refused("cut", &sound[..sound.len() / 2], "it was not copied whole");
     let mut flipped = sound.clone();
     flipped[sound.len() / 2] ^= 4;
