@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::Args;
 use punctual_bench::virtual_bench::Machine;
 use punctual_model::Run;
-use punctual_model::arrivals::Arrivals;
+use punctual_model::arrivals::Arrivals as Known;
 use punctual_report::scope::arrivals::{Told, kept, told};
 use punctual_runner::memory;
 use punctual_scope::arrivals::aim::{Aimer, worth_aiming};
@@ -276,12 +276,12 @@ impl WatchArgs {
 fn not_known(run: &mut Run, why: &str) {
     let timers = run.recordings.iter().filter(|one| one.key.probe == "timer");
     let open = timers.filter(|one| run.arrivals_of(one).is_none());
-    let open = open.map(|one| Arrivals {
+    let open = open.map(|one| Known {
         step: one.key.step,
         gap: Some(format!("they were not watched: {why}")),
-        ..Arrivals::default()
+        ..Known::default()
     });
-    let open: Vec<Arrivals> = open.collect();
+    let open: Vec<Known> = open.collect();
     run.arrivals.extend(open);
 }
 
