@@ -199,6 +199,12 @@ impl Case<'_> {
             key.step = number;
             keys.push(Meant::missing(key));
         }
+        for key in self.without_part(subject) {
+            let meant = Meant::missing(key);
+            if !keys.iter().any(|own| own.is_same(&meant)) {
+                keys.push(meant);
+            }
+        }
         let is_unknown = subject.runs.iter().any(|one| one.plan.is_err());
         if keys.is_empty() && is_unknown {
             // Nobody knows whether it was to be measured.
@@ -218,6 +224,24 @@ impl Case<'_> {
             ));
         }
         Ok(keys)
+    }
+
+    /// What a part of its cycles would be called of each thread that has cycles: one that never
+    /// says when they are due has no such part, and is not answered for by another thread.
+    fn without_part(&self, subject: &Subject<'_>) -> Vec<RecordingKey> {
+        let Some(part) = self.limit.part else {
+            return Vec::new();
+        };
+        let all = subject.runs.iter().flat_map(|one| &one.run.recordings);
+        let keys = all.filter_map(|one| {
+            let thread = one.key.variant.strip_suffix(" execution")?;
+            let variant = format!("{thread} {}", part.name());
+            Some(RecordingKey {
+                variant,
+                ..one.key.clone()
+            })
+        });
+        keys.filter(|key| self.limit.means_key(key)).collect()
     }
 
     fn answer(&self, subject: &Subject<'_>, meant: &Meant, than: Option<&Subject<'_>>) -> Answer {

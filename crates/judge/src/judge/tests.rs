@@ -385,6 +385,26 @@ fn cycles_are_judged_by_limits_in_their_own_words() {
     );
     let reason = "samples differ by up to 7.00 µs in rt-1, the most of 1 run";
     assert_eq!(broken.reason(), reason);
+    // A thread that never says when it is due is not answered for by the other.
+    let limit: Limit = toml::from_str("deadline = \"9 us\"").unwrap();
+    let mut runs: Vec<Run> = (1..=5).map(|seed| run(seed, 9_000)).collect();
+    for run in &mut runs {
+        let mut marked = run.recordings[0].clone();
+        marked.key.variant = "marked execution".into();
+        run.recordings.push(marked);
+    }
+    let both = judge(&[limit], &runs, &Baselines::new()).unwrap();
+    let told = both
+        .answers
+        .iter()
+        .map(|one| (&*one.key.variant, one.fitness));
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            ("loop response", Fitness::Fit),
+            ("marked response", Fitness::Undecided)
+        ]
+    );
     let other = judged("jitter = \"7 us\"\nthread = \"other\"", 9_000, 5).unwrap_err();
     assert!(
         other.to_string().contains("the variant other lateness"),
