@@ -385,6 +385,14 @@ fn cycles_are_judged_by_limits_in_their_own_words() {
     );
     let reason = "samples differ by up to 7.00 µs in rt-1, the most of 1 run";
     assert_eq!(broken.reason(), reason);
+    // One sample differs from none.
+    let mut single: Vec<Run> = (1..=5).map(|seed| run(seed, 9_000)).collect();
+    let few = synthetic::run("rt", 1, &[2_000]).recordings.remove(0);
+    let key = single[0].recordings[0].key.clone();
+    single[0].recordings[0] = punctual_model::Recording { key, ..few };
+    let limit: Limit = toml::from_str(jitter).unwrap();
+    let told = judge(&[limit], &single, &Baselines::new()).unwrap();
+    assert_eq!(told.answers[0].fitness, Fitness::Undecided);
     // A thread that never says when it is due is not answered for by the other.
     let limit: Limit = toml::from_str("deadline = \"9 us\"").unwrap();
     let mut runs: Vec<Run> = (1..=5).map(|seed| run(seed, 9_000)).collect();

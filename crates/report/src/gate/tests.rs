@@ -499,6 +499,28 @@ fn a_forecast_and_a_gap_pass_nothing() {
     assert_eq!(standing(&there, &longer), Standing::Worse);
 }
 
+/// Equal samples say nothing of arrivals between them.
+#[test]
+fn a_function_is_worse_also_where_no_sample_of_its_row_differs() {
+    let [there, here] = [&[][..], &[("burns", 5_000)]].map(|functions| {
+        let mut runs = watched("r", 10_500, 12_000, functions);
+        let others = watched(if functions.is_empty() { "r" } else { "n" }, 0, 0, &[]);
+        for (run, mut other) in runs.iter_mut().zip(others) {
+            let mut second = other.recordings.remove(0);
+            second.key.variant = "cpu1".into();
+            run.recordings.push(second);
+            run.id = other.id;
+        }
+        runs
+    });
+    let gate = gate(&there, &here);
+    let row = row_of(&gate);
+    assert_eq!(row.standing, Standing::Worse, "{}", text(&gate));
+    let is_burns = |one: &&Judged| one.name == "burns";
+    let burns = row.figures.iter().find(is_burns).unwrap();
+    assert_eq!(burns.standing, Standing::Worse);
+}
+
 #[test]
 fn the_latest_arrival_alarms_with_its_function() {
     let there = watched("r", 10_500, 12_000, &[]);
