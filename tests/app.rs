@@ -379,6 +379,58 @@ fn cyclictest_as_the_program_prints_the_lateness_that_is_measured() {
     }
 }
 
+/// What hangs is late by as much as was seen, and what fails or sleeps for ever is no measurement:
+/// a deadline that each of its cycles kept is not kept by any of them.
+#[test]
+fn a_program_that_does_not_end_well_is_never_fit() {
+    let scratch = Scratch::new();
+    let ends = compiled(&scratch, "ends");
+    let deadline = "[[limit]]\ndeadline = \"200 us\"\n";
+    let limits = scratch.file("limits.toml", deadline);
+    let ended = |how: &str, status: i32| {
+        let program = format!("{ends} {how}");
+        let words = [
+            "run",
+            "--quiet",
+            "--json",
+            "--raw",
+            "--subject",
+            "rt",
+            "--program",
+        ];
+        let ran = scratch.run(&[&words[..], &[&program, "-p", "duration_ms=300"]].concat());
+        let run: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        let run = run["runs"][0].clone();
+        let id = run["id"].as_str().expect("an id");
+        let judged = scratch.run(&["judge", id, "--limits", &limits, "--no-explain"]);
+        assert_eq!(judged.status, Some(status), "{how}: {}", judged.stdout);
+        // No command is told that cannot work.
+        assert!(
+            !judged.stdout.contains("punctual explain"),
+            "{how}: {}",
+            judged.stdout
+        );
+        (run, judged.stdout)
+    };
+    let (hangs, _) = ended("hang", 4);
+    let [response, execution] =
+        ["response", "execution"].map(|part| samples(&hangs, &format!("ends {part}")));
+    assert_eq!(response.len(), 100);
+    // It was asked to end after 300 ms, and the hundredth cycle began after some 100.
+    let (response, execution) = (response[99], execution[99]);
+    assert!((180_000_000..320_000_000).contains(&response), "{response}");
+    assert!(execution <= response, "{execution} of {response}");
+    for how in ["crash", "stuck"] {
+        let (run, judged) = ended(how, 5);
+        assert_eq!(
+            recording(&run, "ends response")["interrupted"],
+            true,
+            "{how}"
+        );
+        assert_has(&judged, &["interrupted"]);
+    }
+}
+
 #[test]
 fn a_program_without_cycles_is_told_with_why() {
     let scratch = Scratch::new();

@@ -204,7 +204,7 @@ fn measure(
     // What was cut short before its first sample was not measured.
     recordings.retain(|recording| !interrupted || recording.count > 0);
     for recording in &mut recordings {
-        recording.interrupted = interrupted;
+        recording.interrupted |= interrupted;
         if let Some(watcher) = &watcher {
             watcher.tell(recording);
         }

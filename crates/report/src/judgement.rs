@@ -108,6 +108,11 @@ pub fn explain_command(answer: &Answer) -> Option<String> {
         .filter(|one| answer.fitness == Fitness::Unfit && one.can_be_explained)?;
     let (run, seq) = (&broken.run, broken.seq?);
     let (probe, load) = (&answer.key.probe, &answer.key.load);
+    // Of some probes nothing is explained: no command is told that cannot work.
+    let info = punctual_agent::probes::info(probe);
+    if info.is_some_and(|info| info.scope.is_err()) {
+        return None;
+    }
     Some(format!(
         "punctual explain {run} --probe {probe} --load {load} --sample {seq}"
     ))

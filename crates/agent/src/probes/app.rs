@@ -416,6 +416,8 @@ impl Measurement for App {
         let (noted, seen) = (events.read(ran.leader)?, events.seen());
         let mut threads = cycles::of(&noted);
         if let Some(at) = ran.stopped {
+            // A program that never waits is watched for somewhat longer.
+            let at = noted.last().map_or(at, |last| at.max(last.at));
             threads.iter_mut().for_each(|thread| thread.cut_at(at));
         }
         self.recordings(&threads, &DesignFaults::of(&noted, &seen), &ran)
