@@ -298,8 +298,13 @@ fn load_runs(below: &[(u32, String)]) -> bool {
     below.iter().any(|(_, name)| name == "yes")
 }
 
+/// The note comes before the change, and its file before what it says: who looks for the file
+/// alone stops a target that has changed nothing yet.
 fn setting_is_changed(_: &[(u32, String)]) -> bool {
-    fs::read_dir("/run/punctual/settings").is_ok_and(|notes| notes.count() > 0)
+    let setting = "/proc/sys/kernel/sched_rt_runtime_us";
+    let note = Path::new("/run/punctual/settings").join(setting.replace('/', "!"));
+    fs::read_to_string(note)
+        .is_ok_and(|before| !before.is_empty() && fs::read_to_string(setting).unwrap() != before)
 }
 
 fn assert_gone(processes: &[(u32, String)]) {
