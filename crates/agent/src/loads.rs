@@ -371,8 +371,13 @@ mod tests {
     #[test]
     fn a_load_that_stops_in_the_middle_is_an_error_though_it_did_something() {
         let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let script = "for i in $(seq 20); do echo at work; sleep 0.1; done; exec sleep 1000";
-        let load = load(worker(&["sh", "-c", script], Count::Lines));
+        let directory = tempfile::tempdir().unwrap();
+        let rests = directory.path().join("rests");
+        let script = format!(
+            "for i in $(seq 20); do echo at work; sleep 0.1; done; touch {}; exec sleep 1000",
+            rests.display()
+        );
+        let load = load(worker(&["sh", "-c", &script], Count::Lines));
         let running = RunningLoad::start(&load, &[], &mut Phases::new(1, 0)).unwrap();
         let seen = || {
             let seen = running.window.seen();
@@ -383,7 +388,7 @@ mod tests {
         for _ in 0..200 {
             time::sleep(Nanos::from_millis(500));
             let now = seen();
-            if now == before && now != begin {
+            if now == before && now != begin && rests.exists() {
                 break;
             }
             before = now;

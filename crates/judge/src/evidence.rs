@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use punctual_model::digest::digest;
+use punctual_model::imported;
 use punctual_model::limit::Figure;
 use punctual_model::plan::shortfall;
 use punctual_model::quantiles::supports;
@@ -76,6 +77,35 @@ impl<'a> Evidence<'a> {
         let both: Result<Vec<(f64, f64)>, String> = self.found.iter().map(of_run).collect();
         let (low, high) = both?.into_iter().unzip();
         Ok(Figures { low, high })
+    }
+
+    /// Why a figure of this is no share of what a reference has of it: `None` where both were
+    /// measured alike.
+    pub fn difference(&self, reference: &Self) -> Option<String> {
+        let (run, own) = self.found.first()?;
+        let (other, theirs) = reference.found.first()?;
+        if without(Mend::Reference) {
+            return None;
+        }
+        let plans = run.parsed_plan().ok().zip(other.parsed_plan().ok());
+        let of_step = plans.and_then(|(plan, there)| {
+            plan.difference_of_step(own.key.step, &there, theirs.key.step)
+        });
+        let clocks = [run, other].map(|run| run.clock().is_some());
+        let of_time = match clocks {
+            [true, false] => Some("virtual time here and real time there"),
+            [false, true] => Some("real time here and virtual time there"),
+            _ => None,
+        };
+        let one_imported = run.is_imported() != other.is_imported();
+        let of_program = one_imported.then_some("another program measured one of them");
+        let what = of_step
+            .or_else(|| imported::difference(run, other))
+            .or_else(|| of_time.or(of_program).map(str::to_owned))?;
+        let (run, other) = (&run.id, &other.id);
+        Some(format!(
+            "{run} and {other}, which it is compared with, are not measured alike: {what}"
+        ))
     }
 
     /// Whether all runs that have it were measured by other programs: these have no seeds.

@@ -453,8 +453,11 @@ impl Case<'_> {
         let Some(than) = than else {
             return Found::gap("there is nothing to compare with".to_owned());
         };
-        if let Some(gap) = &than.gap {
+        if let Some(gap) = than.gap.as_ref().filter(|_| !without(Mend::Baseline)) {
             return Found::gap(gap.clone());
+        }
+        if let Some(difference) = evidence.difference(than) {
+            return Found::gap(difference);
         }
         let (of, reference) = match (evidence.figures(figure), than.figures(figure)) {
             (Ok(of), Ok(reference)) => (of, reference),

@@ -4,7 +4,7 @@
 //! A set is a handful of runs of one or two machines and plans, in any order: seeds, copies,
 //! imports, gaps, steps that were interrupted or unsupported, plans that cannot be read, and
 //! forgeries. Each run comes with a card, which says what was really measured. From the cards
-//! alone it is told whether a *fit* is true.
+//! alone it is told whether a *fit* is true. What a share is of is such a set, too.
 //!
 //! `PUNCTUAL_SETS=100000 cargo test --release -p punctual-judge made_up` looks at more sets.
 
@@ -89,11 +89,15 @@ const SAMPLES: [usize; 3] = [40, 120, 1];
 struct Maker {
     random: Rng,
     experiments: u32,
+    /// Added to each sample: how slow the subject is.
+    slower: i64,
 }
 
 impl Maker {
     fn values(&mut self, count: usize, is_late: bool) -> Vec<i64> {
-        let mut values: Vec<i64> = (0..count).map(|_| self.random.i64(1_000..60_000)).collect();
+        let mut values: Vec<i64> = (0..count)
+            .map(|_| self.slower + self.random.i64(1_000..60_000))
+            .collect();
         if is_late {
             let at = self.random.usize(..count);
             values[at] = BOUND + self.random.i64(1..1_000_000);
@@ -162,9 +166,41 @@ impl Maker {
     /// A set: mostly sound runs of one machine and plan, and what spoils it.
     fn set(&mut self) -> Vec<Made> {
         let is_virtual = self.random.u8(..3) > 0;
-        let [machine, plan] = [0, self.random.u32(..3)];
-        let all = self.random.usize(1..9);
+        let plan = self.random.u32(..3);
         let is_bad = self.random.u8(..3) == 0;
+        self.slower = *self.random.choice(&[0, 0, 15_000, 30_000]).unwrap();
+        let mut set = self.runs(plan, is_virtual, is_bad);
+        // Files of other programs stand beside such files alone.
+        if set.iter().any(is_file) {
+            set.iter_mut().for_each(as_file);
+            set.retain(is_file);
+        }
+        self.random.shuffle(&mut set);
+        set
+    }
+
+    /// What a share of a set is of: mostly runs of the same plan, of a faster subject.
+    fn baseline(&mut self, set: &[Made]) -> Vec<Made> {
+        self.slower = 0;
+        let first = &set[0].card;
+        let (own, is_virtual) = (first.plan % 3, first.is_virtual);
+        let plan = if self.random.u8(..6) == 0 {
+            self.random.u32(..3)
+        } else {
+            own
+        };
+        let is_virtual = is_virtual ^ (self.random.u8(..8) == 0);
+        let mut all = self.runs(plan, is_virtual, false);
+        if is_file(&set[0]) || all.iter().any(is_file) {
+            all.iter_mut().for_each(as_file);
+            all.retain(is_file);
+        }
+        all
+    }
+
+    fn runs(&mut self, plan: u32, is_virtual: bool, is_bad: bool) -> Vec<Made> {
+        let machine = 0;
+        let all = self.random.usize(1..9);
         let mut set: Vec<Made> = (1..=all as u64)
             .map(|seed| {
                 let is_late = is_bad && self.random.u8(..4) == 0;
@@ -174,12 +210,6 @@ impl Maker {
         for _ in 0..self.random.u8(..3) {
             self.spoil(&mut set, is_virtual);
         }
-        // Files of other programs stand beside such files alone.
-        if set.iter().any(is_file) {
-            set.iter_mut().for_each(as_file);
-            set.retain(is_file);
-        }
-        self.random.shuffle(&mut set);
         set
     }
 
@@ -453,7 +483,7 @@ fn runs(set: &[Made]) -> Vec<Run> {
 }
 
 /// Why a *fit* is not true; `None` where it is.
-fn is_false(answer: &Answer, set: &[Made]) -> Option<&'static str> {
+fn is_false(answer: &Answer, set: &[Made], baseline: &[Made]) -> Option<&'static str> {
     let cards: Vec<&Card> = set.iter().map(|one| &one.card).collect();
     let machines: BTreeSet<u32> = cards.iter().map(|card| card.machine).collect();
     let is_own = |card: &&&Card| {
@@ -469,8 +499,33 @@ fn is_false(answer: &Answer, set: &[Made]) -> Option<&'static str> {
         return Some("it is of no machine, or of several");
     }
     let step = answer.key.step as usize;
+    let values = match sound(&own, step) {
+        Ok(values) => values,
+        Err(why) => return Some(why),
+    };
+    if let Demand::Relative(.., bound, _) = &answer.limit.demand {
+        let first = own[0];
+        let alike = |card: &&Card| card.machine == baseline[0].card.machine;
+        let theirs: Vec<&Card> = baseline.iter().map(|one| &one.card).collect();
+        if !theirs.iter().all(alike) {
+            return Some("the baseline is of several machines");
+        }
+        let (plan, is_virtual) = (theirs[0].plan, theirs[0].is_virtual);
+        if (plan, is_virtual) != (first.plan, first.is_virtual) {
+            return Some("the baseline was measured otherwise");
+        }
+        return match sound(&theirs.iter().collect::<Vec<_>>(), step) {
+            Ok(theirs) => by_share(&values, &theirs, *bound),
+            Err(why) => Some(why),
+        };
+    }
+    by_demand(&answer.limit.demand, &values)
+}
+
+/// What independent runs have of a step; an error is why they are no answer.
+fn sound<'a>(own: &[&&'a Card], step: usize) -> Result<Vec<&'a Vec<i64>>, &'static str> {
     let first = own[0];
-    let whole = own
+    let mut whole = own
         .iter()
         .map(|card| card.steps.get(step).and_then(Option::as_ref));
     let rules = [
@@ -484,21 +539,39 @@ fn is_false(answer: &Answer, set: &[Made]) -> Option<&'static str> {
             "a plan cannot be read",
         ),
         (!own.iter().any(|card| card.in_hypervisor), "a hypervisor"),
-        (
-            whole.clone().all(|one| one.is_some()),
-            "a step is not whole",
-        ),
-        (!has_two_outcomes(&own), "one seed with two outcomes"),
+        (whole.all(|one| one.is_some()), "a step is not whole"),
+        (!has_two_outcomes(own), "one seed with two outcomes"),
     ];
     if let Some((_, what)) = rules.iter().find(|(holds, _)| !holds) {
-        return Some(what);
+        return Err(what);
     }
     let mut seen = BTreeSet::new();
     let distinct = own.iter().filter(|card| seen.insert(card.experiment));
-    let values: Vec<&Vec<i64>> = distinct
+    Ok(distinct
         .filter_map(|card| card.steps[step].as_ref())
-        .collect();
-    by_demand(&answer.limit.demand, &values)
+        .collect())
+}
+
+/// Why one mean is no such share of another, whatever else is: so many pairs are needed that
+/// chance alone seldom orders them so, and the middle one of them keeps to the bound.
+fn by_share(runs: &[&Vec<i64>], than: &[&Vec<i64>], bound: Bound) -> Option<&'static str> {
+    let Bound::AtMost(most) = bound else {
+        return Some("no such bound is asked for");
+    };
+    let mean = |values: &Vec<i64>| values.iter().sum::<i64>() as f64 / values.len() as f64;
+    let pairs = runs
+        .iter()
+        .flat_map(|one| than.iter().map(move |other| (one, other)));
+    let mut ratios: Vec<f64> = pairs.map(|(one, other)| mean(one) / mean(other)).collect();
+    ratios.sort_by(f64::total_cmp);
+    if ratios[ratios.len() / 2] > most {
+        return Some("its share is larger");
+    }
+    // One order of three and three in twenty is by chance as this is.
+    let all = runs.len() + than.len();
+    let few = runs.len().min(than.len());
+    let orders = (1..=few).fold(1, |orders, of| orders * (all - few + of) / of);
+    (orders < 20 && runs != than).then_some("too few runs for a share")
 }
 
 fn has_two_outcomes(own: &[&&Card]) -> bool {
@@ -564,8 +637,8 @@ fn is_hidden(judgement: &Judgement, set: &[Made]) -> Option<&'static str> {
 }
 
 /// All answers, or those of each limit that is no error.
-fn judged(set: &[Made], baseline: &[Run], limits: &[Limit]) -> Vec<Judgement> {
-    let baselines = Baselines::from([(None, baseline.to_vec())]);
+fn judged(set: &[Made], baseline: &[Made], limits: &[Limit]) -> Vec<Judgement> {
+    let baselines = Baselines::from([(None, self::runs(baseline))]);
     let runs = runs(set);
     if let Ok(all) = judge(limits, &runs, &baselines) {
         return vec![all];
@@ -576,13 +649,13 @@ fn judged(set: &[Made], baseline: &[Run], limits: &[Limit]) -> Vec<Judgement> {
 }
 
 /// What is false in a set's verdicts.
-fn falsehoods(set: &[Made], baseline: &[Run], limits: &[Limit]) -> Vec<String> {
+fn falsehoods(set: &[Made], baseline: &[Made], limits: &[Limit]) -> Vec<String> {
     let mut all = Vec::new();
     for judgement in judged(set, baseline, limits) {
         let fit = judgement.answers.iter();
         let fit = fit.filter(|answer| answer.fitness == Fitness::Fit);
         let told = fit.filter_map(|answer| {
-            let what = is_false(answer, set)?;
+            let what = is_false(answer, set, baseline)?;
             Some(format!(
                 "{}: {}: {what}",
                 answer.limit.demand,
@@ -610,13 +683,15 @@ fn maker(seed: u64) -> Maker {
     Maker {
         random: Rng::with_seed(seed),
         experiments: 0,
+        slower: 0,
     }
 }
 
-fn baseline() -> Vec<Run> {
-    let mut maker = maker(9);
-    let all = (1..=5).map(|seed| maker.whole(0, 0, seed, true, false));
-    all.map(|one| one.run).collect()
+/// A set, and what a share of it is of; `None` where nothing of one of them can be read.
+fn both(maker: &mut Maker, is_checked: bool) -> Option<(Vec<Made>, Vec<Made>)> {
+    let set = stored(&maker.set(), is_checked);
+    let baseline = (!set.is_empty()).then(|| stored(&maker.baseline(&set), is_checked))?;
+    (!baseline.is_empty()).then_some((set, baseline))
 }
 
 /// Each answer by what it is of, in an order of its own.
@@ -638,15 +713,14 @@ fn told(all: &[Judgement]) -> Vec<String> {
 
 #[test]
 fn no_fit_is_false_and_no_order_matters() {
-    let (limits, baseline) = (limits(), baseline());
+    let limits = limits();
     let mut counts = [0_u64; 3];
     let mut missed = 0_u64;
     for seed in 0..sets() {
         let mut maker = maker(seed);
-        let set = stored(&maker.set(), true);
-        if set.is_empty() {
+        let Some((set, baseline)) = both(&mut maker, true) else {
             continue;
-        }
+        };
         let found = falsehoods(&set, &baseline, &limits);
         assert!(found.is_empty(), "seed {seed}: {found:#?}");
         let judgements = judged(&set, &baseline, &limits);
@@ -658,7 +732,7 @@ fn no_fit_is_false_and_no_order_matters() {
         for answer in answers.filter(|one| matches!(one.limit.demand, Demand::Never(_))) {
             counts[answer.fitness as usize] += 1;
             let is_open = answer.fitness == Fitness::Undecided;
-            if is_open && is_false(answer, &set).is_none() {
+            if is_open && is_false(answer, &set, &baseline).is_none() {
                 println!("set {seed}: not told: {}", answer.reason());
                 missed += 1;
             }
@@ -680,13 +754,12 @@ fn no_fit_is_false_and_no_order_matters() {
 
 #[test]
 fn whatever_is_taken_away_nothing_becomes_fit() {
-    let (limits, baseline) = (limits(), baseline());
+    let limits = limits();
     for seed in 0..sets() {
         let mut maker = maker(seed ^ 0x5eed);
-        let set = stored(&maker.set(), true);
-        if set.is_empty() {
+        let Some((set, baseline)) = both(&mut maker, true) else {
             continue;
-        }
+        };
         let fitness = |set: &[Made]| -> Vec<Fitness> {
             let all = judged(set, &baseline, &limits);
             let of = |limit: &Limit| {
@@ -747,15 +820,15 @@ fn whatever_is_taken_away_nothing_becomes_fit() {
 
 #[test]
 fn each_rule_that_was_missing_is_missed_when_it_is_taken_out() {
-    let (limits, baseline) = (limits(), baseline());
+    let limits = limits();
     let finds = |mend: Mend| {
         let mut seeds = 0..sets().max(3_000);
         seeds.find(|seed| {
-            let set = stored(&maker(*seed).set(), true);
-            !set.is_empty()
-                && taken_out(Some(mend), || {
+            both(&mut maker(*seed), true).is_some_and(|(set, baseline)| {
+                taken_out(Some(mend), || {
                     !falsehoods(&set, &baseline, &limits).is_empty()
                 })
+            })
         })
     };
     let mends = [
@@ -769,6 +842,8 @@ fn each_rule_that_was_missing_is_missed_when_it_is_taken_out() {
         Mend::Fewer,
         Mend::Forms,
         Mend::Otherwise,
+        Mend::Reference,
+        Mend::Baseline,
     ];
     for mend in mends {
         let found = finds(mend);
@@ -781,6 +856,9 @@ fn each_rule_that_was_missing_is_missed_when_it_is_taken_out() {
         .map(|seed| maker.whole(0, 0, seed, true, seed == 3))
         .collect();
     forge(&mut forged[2], 0);
+    let baseline: Vec<Made> = (1..=5)
+        .map(|seed| maker.whole(0, 0, seed, true, false))
+        .collect();
     let found = |is_checked| falsehoods(&stored(&forged, is_checked), &baseline, &limits);
     assert_eq!(found(true), Vec::<String>::new());
     assert!(

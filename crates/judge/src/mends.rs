@@ -25,6 +25,10 @@ pub enum Mend {
     Forms,
     /// Files of other programs that were measured otherwise are no runs of one measurement.
     Otherwise,
+    /// A share is of what was measured by the same plan, in the same kind of time.
+    Reference,
+    /// What spoils a baseline's runs is a gap, as in those that are judged.
+    Baseline,
 }
 
 /// Whether a rule is taken out.

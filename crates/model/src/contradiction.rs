@@ -28,12 +28,12 @@ pub(crate) fn figures(recording: &Recording) -> Option<&'static str> {
     let bins: Vec<Bin> = recording.histogram.bins().collect();
     let rules: [Rule; 5] = [
         (extremes_are_in_bins, "extremes that no bin holds"),
-        (sum_is_in_bins, "a sum that its bins do not add up to"),
         (kept_are_in_bins, "kept samples that no bin holds"),
         (
             worst_are_the_largest,
             "worst samples that are not the largest of its bins",
         ),
+        (sum_is_in_bins, "a sum that its bins do not add up to"),
         (
             kept_are_no_worse,
             "kept samples that are missing among the worst",
@@ -131,23 +131,32 @@ fn extremes_are_in_bins(recording: &Recording, bins: &[Bin]) -> bool {
     min_is_there && max_is_there
 }
 
-/// The sum is between that of all lower and that of all upper edges.
+/// The sum is that of the worst samples, of which each is known, and of the others: between that
+/// of all lower and that of all upper edges of their bins, and none larger than the least of the
+/// worst.
 fn sum_is_in_bins(recording: &Recording, bins: &[Bin]) -> bool {
     let Some((min, max)) = recording.extremes else {
         return recording.sum == Nanos::ZERO;
     };
-    let times = |edge: Nanos, count: u64| i128::from(edge.0) * i128::from(count);
-    let of_bins = |edge: fn(&Bin) -> Nanos| -> i128 {
-        bins.iter().map(|bin| times(edge(bin), bin.count)).sum()
-    };
+    let worst = &recording.worst;
+    let last = worst.last().map_or(max, |one| one.value);
     let (negative, overflow) = (
         recording.histogram.negative(),
         recording.histogram.overflow(),
     );
-    let least = of_bins(|bin| bin.low.max(Nanos(i64::MIN)))
-        + times(min, negative)
-        + times(HIGHEST, overflow);
-    let most = of_bins(|bin| bin.high) + times(max, overflow);
+    let all = bins.iter().map(|bin| (bin.low, bin.high, bin.count));
+    let all = all
+        .chain([(min, Nanos(-1), negative)])
+        .chain([(Nanos(HIGHEST.0 + 1), max, overflow)]);
+    let (mut least, mut most) = (0_i128, 0_i128);
+    for (low, high, count) in all {
+        let is_in = |one: &&Sample| (low..=high).contains(&one.value);
+        let known = worst.iter().filter(is_in);
+        let sum: i128 = known.clone().map(|one| i128::from(one.value.0)).sum();
+        let others = i128::from(count) - known.count() as i128;
+        least += sum + others * i128::from(low.max(min).0);
+        most += sum + others * i128::from(high.min(last).0);
+    }
     let sum = i128::from(recording.sum.0);
     // A sum that is known only in part is that of what is known.
     let unknown = recording.mean_within() * i128::from(recording.count);
@@ -266,10 +275,20 @@ mod tests {
             prop_assert!(one.contradiction().is_some());
             one.worst[0].value = max - Nanos(less);
             one.worst.sort_by_key(|one| -one.value.0);
-            // Within the bin of one that was only counted nobody can tell.
-            let width = (max.0 / 1_000).max(1);
-            prop_assert!(one.contradiction().is_some() || (!one.is_complete() && less <= width));
+            // Within the bin of one that was only counted nobody can tell; all that are below zero
+            // are counted together. Where the worst are all there are, each is known.
+            let width = if max < Nanos::ZERO { 1_000 } else { (max.0 / 1_000).max(1) };
+            let is_counted = values.len() > WORST_KEPT && !one.is_complete();
+            prop_assert!(one.contradiction().is_some() || (is_counted && less <= width));
         }
+    }
+
+    #[test]
+    fn the_only_sample_is_its_sum_also_below_zero() {
+        let mut one = record(&[-2], 0);
+        one.extremes = Some((Nanos(-4), Nanos(-4)));
+        one.worst[0].value = Nanos(-4);
+        assert!(one.contradiction().is_some());
     }
 
     #[test]

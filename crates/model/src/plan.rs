@@ -86,11 +86,24 @@ impl Plan {
         if let Some((number, what)) = steps.next() {
             return Some(format!("step {number} differs: {what}"));
         }
+        self.difference_around(other, self.loads == other.loads)
+    }
+
+    /// What a step of another plan measures otherwise, wherever it stands there:
+    /// `samples is 4000 here and 400 there`. Steps are counted from 0. `None` where both measure
+    /// the same, or one of the plans has no such step, as those of other programs have none.
+    pub fn difference_of_step(&self, step: u32, other: &Self, there: u32) -> Option<String> {
+        let of = |plan: &Self, step: u32| plan.steps.get(step as usize).cloned();
+        let (left, right) = (of(self, step)?, of(other, there)?);
+        let same_load = self.loads.get(&left.load) == other.loads.get(&right.load);
+        left.difference(&right)
+            .or_else(|| self.difference_around(other, same_load))
+    }
+
+    /// What differs beside the steps.
+    fn difference_around(&self, other: &Self, same_loads: bool) -> Option<String> {
         let rules = [
-            (
-                self.loads == other.loads,
-                "the loads are defined differently",
-            ),
+            (same_loads, "the loads are defined differently"),
             (
                 self.allow_idle_states == other.allow_idle_states,
                 "CPUs may enter idle states in one of them only",

@@ -140,10 +140,14 @@ impl Plot {
         (self.x.place(x), self.y.place(y))
     }
 
-    /// Draws limits along x, from `top` down to the axis, each with its value above it.
+    /// Draws limits along x, from `top` down to the axis, each with its value above it where
+    /// that has room beside the one before.
     pub fn draw_limits(&self, canvas: &mut Canvas, bounds: &[Nanos], top: i32, with_values: bool) {
         let bottom = self.y.ends.0;
-        for bound in bounds.iter().copied() {
+        let mut bounds = bounds.to_vec();
+        bounds.sort();
+        let mut free = i32::MIN;
+        for bound in bounds {
             let Some(value) = drawable(bound) else {
                 continue;
             };
@@ -153,13 +157,17 @@ impl Plot {
                 continue;
             }
             let text = format!("limit {bound}");
-            let half = width(&text) / 2;
-            let anchor = match x {
-                x if x + half > self.x.ends.1 => Anchor::End,
-                x if x - half < self.x.ends.0 => Anchor::Start,
-                _ => Anchor::Middle,
+            let (whole, half) = (width(&text), width(&text) / 2);
+            let (least, most) = (self.x.ends.0.max(free), self.x.ends.1);
+            let (anchor, right) = match x {
+                x if x - half >= least && x + half <= most => (Anchor::Middle, x + half),
+                x if x >= least && x + whole <= most => (Anchor::Start, x + whole),
+                x if x - whole >= least => (Anchor::End, x),
+                // The line under the figure names each.
+                _ => continue,
             };
             canvas.write(&text, (x, top - 12), anchor);
+            free = right + TEXT / 2;
         }
     }
 

@@ -44,7 +44,7 @@ pub fn judgement_page(
 
 /// Each answer, with its reason.
 pub fn verdicts(judgement: &Judgement) -> Markup {
-    wide(&html! { table.text.kept {
+    wide(&html! { table.text.kept.stacked {
         thead { tr { th { "limit" } th { "of" } th { "verdict" } th { "reason" } } }
         tbody { @for answer in &judgement.answers { tr {
             td.free { (title(&answer.limit)) }
