@@ -2,6 +2,7 @@
 //! The command line: one file for each subcommand.
 
 mod ablate;
+mod again;
 mod arrivals;
 mod audit;
 mod baseline;

@@ -80,6 +80,7 @@ pub fn judge_with(
     Ok(Judgement {
         answers,
         remarks: remarks.collect(),
+        decide: Vec::new(),
     })
 }
 

@@ -668,6 +668,7 @@ fn falsehoods(set: &[Made], baseline: &[Made], limits: &[Limit]) -> Vec<String> 
         let never = Judgement {
             answers: never.filter(is_never).collect(),
             remarks: Vec::new(),
+            decide: Vec::new(),
         };
         all.extend(is_hidden(&never, set).map(str::to_owned));
     }

@@ -41,6 +41,9 @@ pub struct Judgement {
     pub answers: Vec<Answer>,
     /// What is to be known of how runs were counted: copies, which count once.
     pub remarks: Vec<String>,
+    /// The commands that decide what further runs can decide, one after the other; empty where
+    /// whoever judges knows none.
+    pub decide: Vec<String>,
 }
 
 impl Judgement {
@@ -55,6 +58,18 @@ impl Judgement {
         let open =
             |one: &Answer| one.fitness == Fitness::Undecided && !matches!(one.why, Why::Gap(_));
         self.answers.iter().any(open)
+    }
+
+    /// The subjects of which something is undecided that so many further runs decide at best.
+    pub fn subjects_to_decide(&self) -> (Vec<&str>, usize) {
+        let mut found = (Vec::new(), 0);
+        for answer in &self.answers {
+            if let Some(More::Runs(more)) = answer.more {
+                found.0.push(answer.subject.as_str());
+                found.1 = more.max(found.1);
+            }
+        }
+        found
     }
 }
 

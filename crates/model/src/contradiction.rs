@@ -145,9 +145,9 @@ fn sum_is_in_bins(recording: &Recording, bins: &[Bin]) -> bool {
         recording.histogram.overflow(),
     );
     let all = bins.iter().map(|bin| (bin.low, bin.high, bin.count));
-    let all = all
-        .chain([(min, Nanos(-1), negative)])
-        .chain([(Nanos(HIGHEST.0 + 1), max, overflow)]);
+    let all =
+        all.chain([(min, Nanos(-1), negative)])
+            .chain([(Nanos(HIGHEST.0 + 1), max, overflow)]);
     let (mut least, mut most) = (0_i128, 0_i128);
     for (low, high, count) in all {
         let is_in = |one: &&Sample| (low..=high).contains(&one.value);

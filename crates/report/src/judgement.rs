@@ -53,6 +53,16 @@ pub fn judgement_text(judgement: &Judgement, stories: &Stories, width: usize) ->
     if !judgement.remarks.is_empty() {
         lines.push(String::new());
     }
+    if !judgement.decide.is_empty() {
+        lines.push("to decide what is undecided:".to_owned());
+        lines.extend(
+            judgement
+                .decide
+                .iter()
+                .map(|line| format!("  {}", clean(line))),
+        );
+        lines.push(String::new());
+    }
     lines.extend(wrap(&in_all(judgement), "", "  ", width));
     lines.join("\n") + "\n"
 }

@@ -26,6 +26,29 @@ pub fn commands(runs: &[Run]) -> Vec<String> {
     groups.iter().flat_map(SameCommand::commands).collect()
 }
 
+/// The commands that measure so many further runs of each, with seeds that none of them has.
+pub fn further(runs: &[Run], more: usize) -> Vec<String> {
+    let Some(last) = runs.iter().map(|run| run.seed).max() else {
+        return Vec::new();
+    };
+    let mut subjects: Vec<&Run> = Vec::new();
+    for run in runs {
+        if !subjects.iter().any(|one| subject(one) == subject(run)) {
+            subjects.push(run);
+        }
+    }
+    let of_seed = |seed: u64| {
+        subjects.iter().map(move |run| Run {
+            seed,
+            ..(*run).clone()
+        })
+    };
+    let all: Vec<Run> = (1..=more as u64)
+        .flat_map(|more| of_seed(last + more))
+        .collect();
+    commands(&all)
+}
+
 /// Runs that differ in subject and seed only.
 struct SameCommand {
     what: String,
@@ -153,6 +176,21 @@ mod tests {
         let first =
             "punctual run demo --kernel debian-6.12.90-amd64 --boot preempt=none --seeds 1..3";
         assert_eq!(commands[0], first);
+    }
+
+    #[test]
+    fn further_runs_have_seeds_that_none_has() {
+        let runs = fixtures::seeds(3);
+        let of_first: Vec<Run> = runs
+            .iter()
+            .filter(|run| run.subject.boot == "preempt=none")
+            .cloned()
+            .collect();
+        let first =
+            "punctual run demo --kernel debian-6.12.90-amd64 --boot preempt=none --seeds 4..9";
+        assert_eq!(further(&of_first, 6), [first]);
+        assert_eq!(further(&runs, 1).len(), 4, "one for each subject");
+        assert!(further(&[], 1).is_empty() && further(&runs, 0).is_empty());
     }
 
     #[test]

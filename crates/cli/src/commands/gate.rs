@@ -19,10 +19,10 @@ use punctual_report::gate::{
     gated, is_unchanged, page_runs, rule_of_each,
 };
 use punctual_report::judgement::{Case, cases_of_gate};
-use punctual_report::repeat::quoted;
 use punctual_runner::documents;
 use punctual_runner::gate::{Guest, Looks, Side, guest, sides};
 
+use super::again::{again, further_minutes, within};
 use super::arrivals::WatchArgs;
 use super::baseline;
 use super::forms_args::FormsArgs;
@@ -330,7 +330,7 @@ impl Gate {
             baseline: self.baseline.join(" "),
             subjects: sides.iter().map(one).collect::<Result<_>>()?,
             tolerance: terms.tolerance,
-            again: Some(command(None)),
+            again: Some(again()),
             decide: self.decide(),
         })
     }
@@ -340,11 +340,7 @@ impl Gate {
         if !self.measure.is_virtual() {
             return None;
         }
-        let minutes = self.budget.map_or(20, |budget| {
-            let minutes = budget.0 as f64 / 60e9;
-            (2.0 * minutes).ceil().max(1.0) as u64
-        });
-        Some(command(Some(minutes)))
+        Some(within(further_minutes(self.budget), &["--budget"]))
     }
 
     /// Explains, of each subject that got worse or may have, the sample that stands for it.
@@ -393,21 +389,6 @@ impl Gate {
             || Ok(gate_page(gate, &runs, &documents::all()?)),
         )
     }
-}
-
-/// This command again; with a budget of so many minutes in place of its own.
-fn command(minutes: Option<u64>) -> String {
-    let mut words = vec!["punctual".to_owned()];
-    let mut own = std::env::args().skip(1).peekable();
-    while let Some(word) = own.next() {
-        match word.as_str() {
-            "--budget" if minutes.is_some() => drop(own.next()),
-            word if minutes.is_some() && word.starts_with("--budget=") => {}
-            word => words.push(quoted(word)),
-        }
-    }
-    words.extend(minutes.map(|minutes| format!("--budget {minutes}m")));
-    words.join(" ")
 }
 
 fn parse_percent(text: &str) -> Result<f64, String> {

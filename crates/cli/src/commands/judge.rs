@@ -13,8 +13,10 @@ use punctual_model::limit::{Demand, Reference};
 use punctual_model::{Limit, Nanos, Run};
 use punctual_report::compare::difference;
 use punctual_report::judgement::{Stories, cases, judgement_json, judgement_page, judgement_text};
+use punctual_report::repeat::further;
 use punctual_runner::{documents, limits};
 
+use super::again::{again, further_minutes, within};
 use super::arrivals::WatchArgs;
 use super::build_args::{BuildArgs, made};
 use super::forms_args::FormsArgs;
@@ -184,7 +186,7 @@ impl Judge {
     fn judge(&self) -> Result<Fitness> {
         self.forms.check()?;
         let is_of_runs = !self.what.is_empty() && self.what.iter().all(|word| is_run(word));
-        let (judgement, runs) = if is_of_runs {
+        let (mut judgement, runs) = if is_of_runs {
             if self.probes.is_given() {
                 let wrong = "--probe, --load and --cpus are for what is measured: runs that there are \
                              are judged as they are";
@@ -225,6 +227,7 @@ impl Judge {
         } else {
             ReplayArgs::quiet(self.measure.quiet).broken(&judgement, &runs, usize::MAX)?
         };
+        judgement.decide = self.decide(&judgement, &runs, is_of_runs);
         self.show(&judgement, &stories, &runs)?;
         Ok(judgement.fitness())
     }
@@ -265,6 +268,33 @@ impl Judge {
         let (store, at_once) = (prepared.store(), prepared.side_by_side());
         self.watch.attach(store, all, at_once, self.measure.quiet)?;
         Ok((judged(&limits, &runs, &baselines)?, runs))
+    }
+
+    /// The commands that go on where this one ends: until all is decided, or, of runs that there
+    /// are, as many more as decide it at best.
+    fn decide(&self, judgement: &Judgement, runs: &[Run], is_of_runs: bool) -> Vec<String> {
+        if !judgement.needs_runs() {
+            return Vec::new();
+        }
+        if !is_of_runs {
+            return vec![within(
+                further_minutes(self.budget),
+                &["--budget", "--seeds"],
+            )];
+        }
+        let (subjects, more) = judgement.subjects_to_decide();
+        let is_open = |run: &&Run| {
+            let name = &run.subject.name;
+            let with_more = format!("{name} (");
+            let mut all = subjects.iter();
+            all.any(|one| one == name || one.starts_with(&with_more))
+        };
+        let open: Vec<Run> = runs.iter().filter(is_open).cloned().collect();
+        let mut commands = further(&open, more);
+        if !commands.is_empty() {
+            commands.push(format!("{} RUN…  # with the new runs", again()));
+        }
+        commands
     }
 
     fn show(&self, judgement: &Judgement, stories: &Stories, runs: &[Run]) -> Result<()> {

@@ -19,6 +19,7 @@ pub fn judgement_json(judgement: &Judgement, stories: &Stories) -> Value {
         "schema": SCHEMA,
         "verdict": judgement.fitness().name(),
         "remarks": judgement.remarks,
+        "decide": judgement.decide,
         "answers": answers.collect::<Vec<_>>(),
     })
 }

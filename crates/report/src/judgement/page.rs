@@ -44,7 +44,7 @@ pub fn judgement_page(
 
 /// Each answer, with its reason.
 pub fn verdicts(judgement: &Judgement) -> Markup {
-    wide(&html! { table.text.kept.stacked {
+    let table = wide(&html! { table.text.kept.stacked {
         thead { tr { th { "limit" } th { "of" } th { "verdict" } th { "reason" } } }
         tbody { @for answer in &judgement.answers { tr {
             td.free { (title(&answer.limit)) }
@@ -52,7 +52,14 @@ pub fn verdicts(judgement: &Judgement) -> Markup {
             td class=(class(answer.fitness)) { (answer.fitness) }
             td.free { (sentences(answer).join("; ")) }
         } } }
-    } })
+    } });
+    html! {
+        (table)
+        @if !judgement.decide.is_empty() {
+            p { "To decide what is undecided:" }
+            pre { (judgement.decide.join("\n")) }
+        }
+    }
 }
 
 /// The class of the style sheet for a verdict.

@@ -90,15 +90,18 @@ fn the_text_says_what_is_fit_what_is_not_and_what_would_decide() {
         text.ends_with("unfit: subjects none, voluntary and full; fit: subject rt.\n"),
         "{text}"
     );
-    let few = judgement_text(
-        &judged(
-            vec![Demand::Never(Nanos::from_micros(100))],
-            &fixtures::seeds(3)[9..],
-        ),
-        &Stories::new(),
-        80,
+    let limits = vec![Demand::Never(Nanos::from_micros(100))];
+    let mut few = judged(limits, &fixtures::seeds(3)[9..]);
+    assert_eq!(few.subjects_to_decide(), (vec!["rt"], 2));
+    few.decide = vec!["punctual run demo --seeds 4..5".into()];
+    let few = judgement_text(&few, &Stories::new(), 80);
+    assert_has(
+        &few,
+        &[
+            "to decide: at least 2 more runs",
+            "to decide what is undecided:\n  punctual run demo --seeds 4..5\n",
+        ],
     );
-    assert_has(&few, &["to decide: at least 2 more runs"]);
     assert!(few.ends_with("undecided: subject rt.\n"), "{few}");
 }
 
