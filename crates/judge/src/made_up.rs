@@ -115,8 +115,10 @@ impl Maker {
         is_late: bool,
     ) -> Made {
         self.experiments += 1;
-        let cpus: &[i64] = if plan % 3 == 1 { &[0, 1] } else { &[0] };
-        let samples = SAMPLES[plan as usize % 3];
+        // What made another of an earlier run's plan was done to that run.
+        let plan = plan % 3;
+        let cpus: &[i64] = if plan == 1 { &[0, 1] } else { &[0] };
+        let samples = SAMPLES[plan as usize];
         let taken: Vec<Vec<i64>> = cpus.iter().map(|_| self.values(samples, is_late)).collect();
         let mut run = synthetic::run("subject", seed, &[]);
         let step = |cpu: &i64| {
