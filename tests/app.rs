@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::process::Command;
 
+use punctual_tests::explained::{check_sum, explain, number};
 use punctual_tests::originals::theirs;
 use punctual_tests::{Ended, Scratch, assert_ends, assert_has, markdown, programs};
 use serde_json::Value;
@@ -28,7 +29,7 @@ fn compiled(scratch: &Scratch, name: &str) -> String {
     let source = markdown::root().join(format!("tests/app/{name}.c"));
     let mut compiler = Command::new("cc");
     compiler
-        .args(["-O1", "-Wall", "-Werror", "-pthread", "-o", &program])
+        .args(["-O1", "-g", "-Wall", "-Werror", "-pthread", "-o", &program])
         .arg(source);
     assert!(compiler.status().expect("a compiler").success());
     program
@@ -127,7 +128,7 @@ fn the_cycles_of_a_loop_are_those_that_it_sees_of_itself() {
     let finding = |name: &str| &of("loop execution")["findings"][name];
     assert_eq!(finding("slept_within")["count"], 1);
     assert_eq!(finding("period")["nanos"], 1_000_000);
-    assert_eq!(finding("exit")["text"], "status 7");
+    assert_eq!(finding("exit")["text"], "status 0");
 
     // The same program is the same to the last sample; one that works for longer is another.
     assert_eq!(measure(2_500_000)["digest"], run["digest"]);
@@ -399,6 +400,12 @@ fn a_program_that_does_not_end_well_is_never_fit() {
             "--program",
         ];
         let ran = scratch.run(&[&words[..], &[&program, "-p", "duration_ms=300"]].concat());
+        let (ran_to, told) = if how == "hang" {
+            (0, String::new())
+        } else {
+            (3, ": app / idle: ".to_owned())
+        };
+        assert_ends(&ran, ran_to, &[&told]);
         let run: Value = serde_json::from_str(&ran.stdout).expect("JSON");
         let run = run["runs"][0].clone();
         let id = run["id"].as_str().expect("an id");
@@ -420,14 +427,16 @@ fn a_program_that_does_not_end_well_is_never_fit() {
     let (response, execution) = (response[99], execution[99]);
     assert!((180_000_000..320_000_000).contains(&response), "{response}");
     assert!(execution <= response, "{execution} of {response}");
-    for how in ["crash", "stuck"] {
+    for (how, why) in [
+        ("crash", "the program ended with signal: 11 (SIGSEGV)"),
+        ("fail", "the program ended with status 7"),
+        ("stuck", "its thread ends slept in the end"),
+    ] {
         let (run, judged) = ended(how, 5);
-        assert_eq!(
-            recording(&run, "ends response")["interrupted"],
-            true,
-            "{how}"
-        );
-        assert_has(&judged, &["interrupted"]);
+        let recording = recording(&run, "ends response");
+        assert_eq!(recording["interrupted"], true, "{how}");
+        let judged = judged.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_has(&judged, &["interrupted after", why]);
     }
 }
 
@@ -472,4 +481,138 @@ fn a_program_without_cycles_is_told_with_why() {
     let missing = scratch.run(&["run", "--program", "./no-such-loop"]);
     assert_eq!(missing.status, Some(2), "{}", missing.stderr);
     assert_has(&missing.stderr, &["no-such-loop"]);
+}
+
+/// The known cycles of `tests/app/story.c`.
+const FAULT: usize = 10;
+const WORK: usize = 15;
+const INVERSION: usize = 20;
+
+/// `story.c:17`: where the mark in a comment is.
+fn line_of(mark: &str) -> String {
+    let source = fs::read_to_string(markdown::root().join("tests/app/story.c")).expect("a source");
+    let at = source
+        .lines()
+        .position(|line| line.contains(&format!("/* {mark} */")));
+    format!("story.c:{}", at.expect("a mark") + 1)
+}
+
+/// The story of a cycle, its parts added up, and the time of those parts of this cause that are of
+/// this line: by whom, or in what.
+struct Told(Value);
+
+impl Told {
+    fn of(scratch: &Scratch, run: &str, variant: &str, cycle: usize) -> Self {
+        let cycle = cycle.to_string();
+        let words = [run, "--variant", variant, "--sample", &cycle];
+        let sample = explain(scratch, &words)["samples"][0].clone();
+        check_sum(&sample);
+        Self(sample["story"].clone())
+    }
+
+    fn parts(&self) -> &Vec<Value> {
+        self.0["parts"].as_array().expect("parts")
+    }
+
+    fn time(&self, cause: &str, place: &str) -> i64 {
+        let is_there = |part: &&Value| {
+            let places = [&part["by"], &part["main"]["function"]];
+            let mut places = places.into_iter().filter_map(Value::as_str);
+            part["cause"] == cause && places.any(|one| one.contains(place))
+        };
+        let lengths = self
+            .parts()
+            .iter()
+            .filter(is_there)
+            .map(|part| number(&part["length_ns"]));
+        lengths.sum()
+    }
+}
+
+#[test]
+fn a_late_cycle_is_explained_across_kernel_and_program_by_its_lines() {
+    let scratch = Scratch::new();
+    let program = compiled(&scratch, "story");
+    let measure = |command: &str| {
+        let words = ["--program", command, "--subject", "rt"];
+        let run = scratch.measure(&words).remove(0);
+        let id = run["id"].as_str().expect("an id").to_owned();
+        (run, id)
+    };
+    let (run, id) = measure(&program);
+    let variant = "story response";
+    let responses = samples(&run, variant);
+    let told = |cycle: usize| Told::of(&scratch, &id, variant, cycle);
+
+    // The page is there when the next cycle comes.
+    let faulting = line_of("faulting");
+    let fault = told(FAULT);
+    assert!(fault.time("exception", &faulting) > 500, "{:#}", fault.0);
+    assert_eq!(told(FAULT + 1).time("exception", ""), 0);
+
+    // Two instructions a round, and no more than the call around them.
+    let work = told(WORK);
+    let working = work.time("the program", "work (story.c");
+    assert!((200_000..200_400).contains(&working), "{:#}", work.0);
+    assert_has(
+        &work.0["sentence"].to_string(),
+        &["work (story.c", "in the program itself"],
+    );
+
+    // It sleeps for the lock; then who holds it is kept from the CPU by who meddles.
+    let inversion = told(INVERSION);
+    let (locking, meddling) = (line_of("locking"), line_of("meddling"));
+    let asleep = inversion.time("asleep", &locking);
+    let slept = responses[INVERSION] - responses[INVERSION - 1];
+    assert!(
+        (slept - 20_000..slept + 20_000).contains(&asleep),
+        "{asleep} of {slept}"
+    );
+    assert!(asleep > 400_000, "{:#}", inversion.0);
+    let meddled: Vec<&Value> = inversion
+        .parts()
+        .iter()
+        .filter(|part| part["main"].to_string().contains("work (story.c"))
+        .collect();
+    assert!(!meddled.is_empty(), "{:#}, {meddling}", inversion.0);
+    let unlocking = line_of("unlocking");
+    assert_has(&inversion.0["notes"].to_string(), &[&unlocking]);
+
+    // A cycle in which nothing is planted has nothing of it.
+    let sound = told(FAULT - 1);
+    for cause in ["exception", "asleep", "another thread"] {
+        assert_eq!(sound.time(cause, ""), 0, "{cause}: {:#}", sound.0);
+    }
+    assert!(sound.time("the program", "") < 2_000, "{:#}", sound.0);
+
+    // Lateness and execution are told, too.
+    let lateness = Told::of(&scratch, &id, "story lateness", WORK);
+    assert!(lateness.parts().iter().all(|part| part["stage"] != "wait"));
+
+    // With its memory locked and a lock that lends priority none of both is there.
+    let (run, id) = measure(&format!("{program} sound"));
+    let fault = Told::of(&scratch, &id, variant, FAULT);
+    assert_eq!(fault.time("exception", ""), 0, "{:#}", fault.0);
+    let inversion = samples(&run, variant)[INVERSION];
+    assert!(inversion < responses[INVERSION] - 300_000, "{inversion}");
+}
+
+#[test]
+fn rust_marks_its_cycles_too() {
+    let scratch = Scratch::new();
+    let program = scratch.path("marked-rs").display().to_string();
+    let source = markdown::root().join("tests/app/marked.rs");
+    let mut compiler = Command::new("rustc");
+    compiler
+        .args(["--edition", "2024", "-o", &program])
+        .arg(source);
+    assert!(compiler.status().expect("a compiler").success());
+    let words = ["--program", &program, "--subject", "rt"];
+    let run = scratch.measure(&words).remove(0);
+    let execution = samples(&run, "marked-rs execution");
+    assert_eq!(execution.len(), 20);
+    for (number, took) in execution.iter().enumerate() {
+        assert_eq!(*took > 300_000, number == 7, "cycle {number}: {took}");
+    }
+    assert_eq!(samples(&run, "marked-rs lateness").len(), 20);
 }

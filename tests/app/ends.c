@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A control loop of 100 cycles that does not end as it should: `ends hang` goes on in its last
  * cycle for ever, `ends crash` touches memory that is not there, `ends stuck` sleeps without a
- * timer. */
+ * timer, `ends fail` has another status than 0. */
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,6 +27,8 @@ int main(int count, char **words)
 	}
 	if (!strcmp(words[1], "crash"))
 		*(volatile int *)0 = 1;
+	if (!strcmp(words[1], "fail"))
+		return 7;
 	if (!strcmp(words[1], "stuck"))
 		pause();
 	for (;;)

@@ -248,8 +248,8 @@ fn gap(one: &Measured<'_>, meant: &Meant) -> Option<String> {
     let Some(own) = meant.of(one) else {
         return Some("the run finished without it".to_owned());
     };
-    if own.interrupted {
-        return Some(format!("interrupted after {} samples", own.count));
+    if let Some(interrupted) = own.interruption() {
+        return Some(interrupted);
     }
     absent_cpus(run, plan, own)
         .or_else(|| fewer_than_planned(plan, own))

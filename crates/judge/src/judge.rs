@@ -6,6 +6,7 @@ mod arrival;
 use std::collections::BTreeMap;
 
 use punctual_model::limit::{Bound, Demand, Figure, Limit, Reference};
+use punctual_model::place::of_cycle;
 use punctual_model::plan::Step;
 use punctual_model::run::Run;
 use punctual_model::{Nanos, Recording, RecordingKey};
@@ -558,7 +559,12 @@ fn worst(evidence: &Evidence<'_>) -> Option<Decisive> {
         let value = recording.max()?;
         let sample = recording.worst.first().filter(|one| one.value == value);
         let is_caught = |seq: u64| recording.captures.iter().any(|one| one.sample.seq == seq);
-        let can_be_explained = sample.is_some_and(|one| run.is_virtual() || is_caught(one.seq));
+        // Of the cycles of programs not all are found again.
+        let is_found = |seq: u64| {
+            recording.key.probe != "app" || of_cycle(&run.recordings, recording, seq).is_some()
+        };
+        let can_be_explained =
+            sample.is_some_and(|one| run.is_virtual() && is_found(one.seq) || is_caught(one.seq));
         Some(Decisive {
             can_be_explained,
             run: run.id.clone(),

@@ -24,6 +24,7 @@ pub mod key;
 pub mod limit;
 pub mod machine;
 pub mod network;
+pub mod place;
 pub mod plan;
 pub mod pool;
 pub mod probe;

@@ -96,6 +96,9 @@ pub enum SampleSpan {
     Handover,
     /// From a thread's reading of the clock to its next one.
     Gap,
+    /// From the moment when a thread was due to the one when it waits again, or one of both to
+    /// when it had the CPU: a cycle of a program.
+    Cycle,
 }
 
 /// Which of the windows that a step marks is a sample's. A window is what lies between the
@@ -116,6 +119,9 @@ pub enum Windows {
         /// The setting that all recordings of a loop share.
         setting: &'static str,
     },
+    /// Nothing is marked: its recording says between which switches of threads it is, among those
+    /// that the kernel's tracer noted in its step ([`crate::place`]).
+    BySwitch,
 }
 
 impl Watched {

@@ -27,6 +27,10 @@ pub const TRACING_OVERHEAD: &str = "tracing_overhead_ns";
 /// The setting that says that nobody counted missed periods, and why.
 pub const MISSED: &str = "missed";
 
+/// The setting that says what ended a recording before it had all that was asked for, where that
+/// was no request of the user's.
+pub const ENDED_BY: &str = "ended_by";
+
 /// The setting of a recording whose sum is not known exactly: how much larger than its sum says
 /// the mean may be, in ns.
 pub const MEAN_WITHIN: &str = "mean_within_ns";
@@ -141,6 +145,16 @@ impl Recording {
     pub fn missed_periods(&self) -> Option<u64> {
         let is_unknown = matches!(self.settings.get(MISSED), Some(Fact::Unknown { .. }));
         (!is_unknown).then_some(self.missed)
+    }
+
+    /// That it was ended before it had all that was asked for, by whom where that was not the
+    /// user, and after how many samples: `interrupted after 100 samples: …`.
+    pub fn interruption(&self) -> Option<String> {
+        let by = self.settings.get(ENDED_BY).and_then(Fact::text);
+        let by = by.map_or_else(String::new, |by| format!(": {by}"));
+        let count = self.count;
+        self.interrupted
+            .then(|| format!("interrupted after {count} samples{by}"))
     }
 
     /// Which part of each sample is the taking of its two time stamps, where that is known.

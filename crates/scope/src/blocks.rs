@@ -14,6 +14,29 @@ pub struct Blocks<'s> {
     decoded: Vec<Decoded>,
     /// The block's name, and whether it is the name's first.
     functions: Vec<(Func, bool)>,
+    notes: Vec<Option<Notes>>,
+}
+
+/// What a block of the kernel's tracer begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notes {
+    /// It looks whether to note that a thread is switched to.
+    Switch,
+    /// The same of another event.
+    Other,
+    /// It notes what it has looked at.
+    Done,
+}
+
+impl Notes {
+    /// What the function of this name is about.
+    fn of(name: &str) -> Option<Self> {
+        if name.contains("trace_event_raw_event_") {
+            let is_switch = name.ends_with("_sched_switch");
+            return Some(if is_switch { Self::Switch } else { Self::Other });
+        }
+        (name == "trace_event_buffer_commit").then_some(Self::Done)
+    }
 }
 
 impl<'s> Blocks<'s> {
@@ -23,6 +46,7 @@ impl<'s> Blocks<'s> {
             names,
             decoded: Vec::new(),
             functions: Vec::new(),
+            notes: Vec::new(),
         }
     }
 
@@ -30,13 +54,21 @@ impl<'s> Blocks<'s> {
     pub fn learn(&mut self, block: &Block) {
         let decoded = Decoded::of(block, self.names.symbols().preempt_count());
         let bytes: Vec<u8> = block.insns.iter().flat_map(|i| i.bytes.clone()).collect();
-        self.functions.push(self.names.at(decoded.start, &bytes));
+        let (func, is_first) = self.names.at(decoded.start, &bytes);
+        let notes = is_first.then(|| Notes::of(self.names.text(func)));
+        self.notes.push(notes.flatten());
+        self.functions.push((func, is_first));
         self.decoded.push(decoded);
     }
 
     /// A block's name, and whether the block is the name's first.
     pub fn func(&self, number: u32) -> (Func, bool) {
         self.functions[number as usize]
+    }
+
+    /// What a block of the kernel's tracer begins.
+    pub fn notes(&self, number: u32) -> Option<Notes> {
+        self.notes[number as usize]
     }
 
     /// A block.

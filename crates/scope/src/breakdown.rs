@@ -6,6 +6,7 @@ mod arrivals;
 mod attribution;
 mod cause;
 mod context;
+mod cycle;
 mod frame;
 mod functions;
 mod ipi;
@@ -40,10 +41,14 @@ pub fn breakdown(
         return Err(Unexplained::NotLate);
     }
     let own = |clock: &&Moment| clock.cpu == walk.cpu;
-    let clock = walk.clocks.iter().rfind(own).ok_or(Unexplained::NoClock)?;
-    let end = clock
-        .at
-        .saturating_sub(about.clock.instructions(about.ends_before));
+    let end = match about.cycle {
+        Some([_, end]) => end,
+        None => {
+            let clock = walk.clocks.iter().rfind(own).ok_or(Unexplained::NoClock)?;
+            let after = about.clock.instructions(about.ends_before);
+            clock.at.saturating_sub(after)
+        }
+    };
     let attribution = Attribution::new(walk, names, about, end)?;
     let mut parts = attribution.parts();
     attribution.mend(&mut parts);

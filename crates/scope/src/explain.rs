@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use punctual_bench::RunError;
 use punctual_bench::virtual_bench::Machine;
+use punctual_model::place::{self, EXECUTION, LATENESS, Place};
 use punctual_model::probe::SampleSpan;
 use punctual_model::recording::WORST_KEPT;
 use punctual_model::{Nanos, Recording, Run, Sample};
@@ -14,8 +15,10 @@ use punctual_trace::{Item, Window};
 
 use crate::blocks::Blocks;
 use crate::breakdown::{Breakdown, SampleContext, breakdown};
-use crate::error::ScopeError;
+use crate::cycle::{self, Cut, Cutter};
+use crate::error::{ScopeError, at};
 use crate::guest_clock::GuestClock;
+use crate::lines::Lines;
 use crate::names::Names;
 use crate::preemptibility::Preemptibility;
 pub use crate::probes::Chosen;
@@ -190,6 +193,9 @@ pub fn explain(
     cancel: &AtomicBool,
     on: OnEvent,
 ) -> Result<Vec<Explained>, ScopeError> {
+    if chosen.iter().any(|one| one.cycle.is_some()) {
+        return of_cycles(repeater, run, machine, chosen, cancel, on);
+    }
     let clock = clock(run)?;
     let symbols = repeater.symbols(machine, cancel)?;
     let programs = programs(machine)?;
@@ -216,6 +222,89 @@ pub fn explain(
         return Err(ScopeError::Unmarked(missing));
     }
     Ok(explained.into_iter().flatten().collect())
+}
+
+/// The same of cycles of programs.
+fn of_cycles(
+    repeater: &Repeater,
+    run: &Run,
+    machine: &Machine,
+    chosen: &[Chosen],
+    cancel: &AtomicBool,
+    on: OnEvent,
+) -> Result<Vec<Explained>, ScopeError> {
+    let unreadable = |why: String| ScopeError::Unreadable(run.id.clone(), why);
+    if chosen.iter().any(|one| one.cycle.is_none()) {
+        let why = "cycles of programs and other samples are explained one after the other: name \
+                   the probe";
+        return Err(unreadable(why.to_owned()));
+    }
+    let clock = clock(run)?;
+    let symbols = repeater.symbols(machine, cancel)?;
+    let programs = programs(machine)?;
+    let places = chosen.iter().map(|one| {
+        let own = &run.recordings[one.recording];
+        let place = place::of_cycle(&run.recordings, own, one.sample.seq);
+        Ok((one.window.step, place.ok_or("a cycle has no place")?))
+    });
+    let places: Vec<(u32, Place)> = places
+        .collect::<Result<_, &str>>()
+        .map_err(|why| unreadable(why.to_owned()))?;
+    let mut cutter = Cutter::new(Names::new(&symbols, &programs), &places);
+    let last = places.iter().map(|(step, _)| *step).max();
+    let take = &mut |item: &Item| cutter.take(item);
+    repeater.watch_up_to(run, machine, last, &symbols, take, cancel, on)?;
+    let (cuts, blocks) = cutter.finish();
+    let lines = Lines::of(&programs, &machine.initramfs, &blocks);
+    let lines = lines.map_err(at(&machine.initramfs))?;
+    let mut library = Blocks::new(Names::with_lines(&symbols, &programs, lines));
+    blocks.iter().for_each(|block| library.learn(block));
+    let all = chosen.iter().zip(&places).zip(cuts);
+    let explain = |((chosen, (_, place)), cut): ((&Chosen, &(u32, Place)), Cut)| Explained {
+        chosen: *chosen,
+        breakdown: {
+            let variant = &run.recordings[chosen.recording].key.variant;
+            let about = about(run, clock, chosen);
+            of_cycle(&library, about, chosen, place, (variant, &cut))
+        },
+    };
+    Ok(all.map(explain).collect())
+}
+
+/// The story of a cycle.
+fn of_cycle(
+    library: &Blocks<'_>,
+    about: SampleContext,
+    chosen: &Chosen,
+    place: &Place,
+    (variant, cut): (&str, &Cut),
+) -> Result<Breakdown, String> {
+    let Some(whole) = chosen.cycle.filter(|_| cut.is_whole) else {
+        return Err("its end was not seen, or it is too long to be kept".to_owned());
+    };
+    let mut walk = Walker::new(library).window(&cut.words);
+    let found = cycle::fit(&mut walk, place, whole, about.clock)?;
+    let [response, late] = whole;
+    let [begin, end] = found;
+    let (late, cycle) = if variant.ends_with(LATENESS) {
+        (late, [begin, begin])
+    } else {
+        (response, [begin, end])
+    };
+    let cycle = Some(cycle);
+    let about = SampleContext {
+        late,
+        cycle,
+        ..about
+    };
+    let mut story = breakdown(&walk, library.names.all(), about).map_err(|why| why.to_string())?;
+    if variant.ends_with(EXECUTION) {
+        let own = chosen.sample.value;
+        story.notes.push(format!(
+            "the whole cycle is told; its thread had the CPU for {own} of it"
+        ));
+    }
+    Ok(story)
 }
 
 /// The windows to be watched for a sample. The reading of the clock that ends a gap may begin
@@ -264,6 +353,7 @@ pub(crate) fn about(run: &Run, clock: GuestClock, chosen: &Chosen) -> SampleCont
         late: chosen.sample.value,
         ends_before: chosen.ends_before,
         preemption: Preemptibility::of(run),
+        cycle: None,
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use crate::lines::Lines;
 use crate::symbols::Symbols;
 use crate::user_symbols::UserSymbols;
 
@@ -67,6 +68,8 @@ pub struct Name {
 pub struct Names<'a> {
     symbols: &'a Symbols,
     programs: &'a UserSymbols,
+    /// The lines of programs, where they are told.
+    lines: Option<Lines<'a>>,
     known: Vec<Name>,
     numbers: HashMap<String, Func>,
 }
@@ -77,8 +80,18 @@ impl<'a> Names<'a> {
         Self {
             symbols,
             programs,
+            lines: None,
             known: Vec::new(),
             numbers: HashMap::new(),
+        }
+    }
+
+    /// None yet; code of programs is named by function and line, too, as far as they say it:
+    /// `control (loop.c:17) [loop]`.
+    pub fn with_lines(symbols: &'a Symbols, programs: &'a UserSymbols, lines: Lines<'a>) -> Self {
+        Self {
+            lines: Some(lines),
+            ..Self::new(symbols, programs)
         }
     }
 
@@ -91,7 +104,8 @@ impl<'a> Names<'a> {
     /// its first.
     pub fn at(&mut self, address: u64, bytes: &[u8]) -> (Func, bool) {
         if address < KERNEL {
-            let text = self.programs.name(address, bytes);
+            let told = self.lines.as_mut().and_then(|l| l.name(address, bytes));
+            let text = told.unwrap_or_else(|| self.programs.name(address, bytes));
             return (self.number(&text, CodeKind::User), false);
         }
         let Some((symbol, behind)) = self.symbols.at(address) else {
@@ -140,6 +154,27 @@ impl<'a> Names<'a> {
     /// All names, by number.
     pub fn all(&self) -> &[Name] {
         &self.known
+    }
+}
+
+/// The program that the name of code in user space says.
+pub fn program(name: &str) -> &str {
+    let inner = name
+        .strip_suffix(']')
+        .and_then(|name| name.rsplit_once(" ["));
+    inner.map_or(name, |(_, program)| program)
+}
+
+/// Whether the name of code in user space says a line of its source.
+pub fn has_line(name: &str) -> bool {
+    name.contains(" (")
+}
+
+/// The name of code in user space without its line.
+pub fn function(name: &str) -> String {
+    match (name.split_once(" ("), name.rsplit_once(") ")) {
+        (Some((function, _)), Some((_, program))) => format!("{function} {program}"),
+        _ => name.to_owned(),
     }
 }
 

@@ -2,10 +2,12 @@
 //! Which samples can be explained, by what their probes say of them.
 
 use punctual_agent::probes;
+use punctual_model::place;
 use punctual_model::probe::{SampleSpan, Watched, Windows};
 use punctual_model::{Nanos, Recording, Run, Sample};
 use punctual_trace::Window;
 
+use crate::cycle;
 use crate::error::ScopeError;
 use crate::windows;
 
@@ -22,6 +24,8 @@ pub struct Chosen {
     pub window: Window,
     /// How long before the last reading of the clock it ended.
     pub ends_before: Nanos,
+    /// Of a program's cycle: its whole response, and how late it began.
+    pub cycle: Option<[Nanos; 2]>,
 }
 
 /// What the probe says of a recording's samples; an error is the reason why they cannot be
@@ -35,6 +39,11 @@ pub fn watched(recording: &Recording) -> Result<&'static Watched, String> {
     let variant = recording.key.variant.as_str();
     let mut stages = watched.stages.iter().copied().flatten();
     let is_known = watched.stages.is_empty() || stages.any(|stage| *stage == variant);
+    if watched.windows == Windows::BySwitch && place::thread_of(variant).is_none() {
+        return Err(format!(
+            "not explained: {title} is a figure of the program's own"
+        ));
+    }
     let unknown = || format!("not explained: {title}: unknown stage \"{variant}\"");
     is_known.then_some(watched).ok_or_else(unknown)
 }
@@ -53,6 +62,9 @@ pub fn choose(run: &Run, recording: usize, sample: Sample) -> Result<Chosen, Sco
     let numbered = run.recordings.iter().enumerate();
     let of_step = numbered.filter(|(_, other)| other.key.step == chosen.key.step);
     let (numbers, of_step): (Vec<usize>, Vec<&Recording>) = of_step.unzip();
+    if watched.windows == Windows::BySwitch {
+        return cycle::choose(&run.recordings, recording, sample).map_err(unreadable);
+    }
     let place = numbers.iter().position(|number| *number == recording);
     let index = windows::number(watched.windows, &of_step, place.unwrap_or_default(), sample);
     Ok(Chosen {
@@ -65,6 +77,7 @@ pub fn choose(run: &Run, recording: usize, sample: Sample) -> Result<Chosen, Sco
             cpu: counted_on(run, watched, chosen),
         },
         ends_before: ends_before(watched, &of_step, chosen, sample).map_err(unreadable)?,
+        cycle: None,
     })
 }
 

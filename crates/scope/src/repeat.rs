@@ -232,15 +232,12 @@ impl Repeater {
         let directory = self.directory()?;
         let trace = directory.path().join("trace");
         File::create(&trace).map_err(at(&trace))?;
-        let several = if machine.cpus > 1 { &LOCKS[..] } else { &[] };
-        let memory = MEMORY.iter().chain(several);
-        let memory = memory.filter_map(|name| symbols.range(name));
         let orders = Orders {
             trace: trace.clone(),
             ring: RING,
             windows: windows.to_vec(),
             everything: false,
-            memory: memory.collect(),
+            memory: memory(machine, symbols),
             cpus: (machine.cpus > 1).then_some(machine.cpus),
         };
         follow(&self.watched(&directory, &orders)?)?;
@@ -271,11 +268,46 @@ impl Repeater {
         Ok(digest)
     }
 
+    /// Repeats a run up to the end of a step; `take` is told of all that happened up to there,
+    /// with the memory that tells which threads are meant. What comes out is that of the run.
+    #[allow(clippy::too_many_arguments)]
+    pub fn watch_up_to(
+        &self,
+        run: &Run,
+        machine: &Machine,
+        last: Option<u32>,
+        symbols: &Symbols,
+        take: &mut (dyn FnMut(&Item) + Send),
+        cancel: &AtomicBool,
+        on: OnEvent,
+    ) -> Result<(), ScopeError> {
+        let memory = memory(machine, symbols);
+        let follow = &mut |bench: &VirtualBench| {
+            repeat(bench, run, machine, (self.start, last), cancel, on).map(drop)
+        };
+        match self.follow_with(machine, memory, take, follow) {
+            // Behind the step the guest is ended.
+            Err(ScopeError::NoEnd(_)) => Ok(()),
+            followed => followed,
+        }
+    }
+
     /// What `follow` comes to, which has a bench that is watched; `take` is told of all that
     /// happens there, while it happens.
     pub(crate) fn follow_everything<T>(
         &self,
         machine: &Machine,
+        take: &mut (dyn FnMut(&Item) + Send),
+        follow: &mut dyn FnMut(&VirtualBench) -> Result<T, ScopeError>,
+    ) -> Result<T, ScopeError> {
+        self.follow_with(machine, Vec::new(), take, follow)
+    }
+
+    /// The same, with the accesses to memory of this code.
+    fn follow_with<T>(
+        &self,
+        machine: &Machine,
+        memory: Vec<(u64, u64)>,
         take: &mut (dyn FnMut(&Item) + Send),
         follow: &mut dyn FnMut(&VirtualBench) -> Result<T, ScopeError>,
     ) -> Result<T, ScopeError> {
@@ -286,6 +318,7 @@ impl Repeater {
         let orders = Orders {
             trace,
             everything: true,
+            memory,
             cpus: (machine.cpus > 1).then_some(machine.cpus),
             ..Orders::default()
         };
@@ -349,6 +382,13 @@ const LOCKS: [&str; 5] = [
     "_raw_spin_unlock_irq",
     "_raw_spin_unlock_irqrestore",
 ];
+
+/// The code whose accesses to memory are told.
+fn memory(machine: &Machine, symbols: &Symbols) -> Vec<(u64, u64)> {
+    let several = if machine.cpus > 1 { &LOCKS[..] } else { &[] };
+    let names = MEMORY.iter().chain(several);
+    names.filter_map(|name| symbols.range(name)).collect()
+}
 
 /// Repeats a run up to the end of a step (`None`: to its end), and compares. Returns the
 /// digest of what came out.

@@ -11,6 +11,8 @@ use punctual_kernels::initramfs;
 #[derive(Clone, Debug)]
 struct Segment {
     code: Code,
+    /// The file's path in the guest.
+    path: String,
     program: String,
 }
 
@@ -32,6 +34,7 @@ impl UserSymbols {
             let code = elf::code(&file).unwrap_or_default();
             segments.extend(code.into_iter().map(|code| Segment {
                 code,
+                path: path.clone(),
                 program: program(&path),
             }));
         }
@@ -54,7 +57,86 @@ impl UserSymbols {
     }
 }
 
+/// Where code is: in which file of the guest, of which program, and at which of its addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// The file's path.
+    pub path: &'a str,
+    /// The program's name.
+    pub program: &'a str,
+    /// The address as the file counts.
+    pub address: u64,
+}
+
+impl UserSymbols {
+    /// Where these bytes at this address are of: by what is known of where files are (`bases`), or
+    /// else wherever they are found first.
+    pub fn place(&self, address: u64, bytes: &[u8], bases: &[(usize, u64)]) -> Option<Place<'_>> {
+        let known = bases.iter().find_map(|(number, base)| {
+            let own = address.checked_sub(*base)?;
+            self.segments[*number]
+                .starts(own, bytes)
+                .then_some((*number, own))
+        });
+        let (number, address) = known.or_else(|| self.places(address, bytes).next())?;
+        let Segment { path, program, .. } = &self.segments[number];
+        Some(Place {
+            path,
+            program,
+            address,
+        })
+    }
+
+    /// Where a file is in memory, by bytes that are in one place of all files only: which segment,
+    /// and by how much it is moved.
+    pub fn base(&self, address: u64, bytes: &[u8]) -> Option<(usize, u64)> {
+        let mut places = self.places(address, bytes);
+        let (number, own) = places.next().filter(|_| bytes.len() >= TELLING)?;
+        let is_only = places.next().is_none();
+        is_only.then(|| (number, address - own))
+    }
+
+    /// All places that these bytes may be of: which segment, and at which of its addresses.
+    fn places<'a>(
+        &'a self,
+        address: u64,
+        bytes: &'a [u8],
+    ) -> impl Iterator<Item = (usize, u64)> + 'a {
+        let numbered = self.segments.iter().enumerate();
+        numbered.flat_map(move |(number, segment)| {
+            let own = segment.addresses(address);
+            own.filter(move |own| segment.starts(*own, bytes))
+                .map(move |own| (number, own))
+        })
+    }
+}
+
+/// So many bytes of code tell where they are of.
+const TELLING: usize = 24;
+
 impl Segment {
+    /// At which of its addresses it may be what is at an address of memory: where that is in its
+    /// page is known.
+    fn addresses(&self, address: u64) -> impl Iterator<Item = u64> + use<> {
+        let (first, length) = (self.code.address, self.code.bytes.len() as u64);
+        let (from, step) = if self.code.movable {
+            (first + (address.wrapping_sub(first) & 0xfff), 0x1000)
+        } else {
+            (address.max(first), u64::MAX)
+        };
+        std::iter::successors(Some(from), move |at| at.checked_add(step))
+            .take_while(move |at| *at < first + length)
+            .filter(move |at| step == 0x1000 || *at == address)
+    }
+
+    /// Whether its code at one of its addresses begins like this.
+    fn starts(&self, address: u64, bytes: &[u8]) -> bool {
+        let offset = address.checked_sub(self.code.address);
+        let offset = offset.and_then(|offset| usize::try_from(offset).ok());
+        let code = offset.and_then(|offset| self.code.bytes.get(offset..));
+        code.is_some_and(|code| code.starts_with(bytes))
+    }
+
     fn has(&self, address: u64, bytes: &[u8]) -> bool {
         let code = self.code.bytes.as_slice();
         let starts = |at: usize| code.get(at..).is_some_and(|code| code.starts_with(bytes));

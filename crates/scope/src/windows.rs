@@ -16,6 +16,8 @@ pub fn number<'a>(
     let number = match windows {
         Windows::BySample => return Ok(sample.seq),
         Windows::ByTime => return by_time(step, sample),
+        // The scope finds it by what the recording says ([`crate::cycle`]).
+        Windows::BySwitch => return Ok(sample.seq),
         Windows::ByTimeWithin { setting } => {
             nothing_missed(step, recording)?;
             let is_own =

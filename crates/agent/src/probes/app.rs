@@ -4,15 +4,18 @@
 //! The kernel's events say when its threads wait, are woken, and get the CPU. They are noted in
 //! the kernel's ring and read when the program has ended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use punctual_model::probe::{FindingView, Form, ProbeInfo, Shape, View};
-use punctual_model::recording::MISSED;
+use punctual_model::place::{self, PLACES, Place};
+use punctual_model::probe::{
+    FindingView, Form, ProbeInfo, SampleSpan, Shape, View, Watched, Windows,
+};
+use punctual_model::recording::{ENDED_BY, MISSED};
 use punctual_model::{Fact, Finding, Findings, Nanos, Reason, Recorder, Recording, RecordingKey};
 use serde::Deserialize;
 
@@ -48,7 +51,11 @@ pub const INFO: ProbeInfo = ProbeInfo {
             FindingView::new("exit", "exit", Form::Plain).only_of("execution"),
         ],
     },
-    scope: Err("is found by the kernel's events, which set no window for the scope"),
+    scope: Ok(Watched {
+        span: SampleSpan::Cycle,
+        windows: Windows::BySwitch,
+        stages: &[],
+    }),
 };
 
 /// The finding that says whether the program has faults in its design, and which.
@@ -61,6 +68,9 @@ const RESPONSE: &str = "response";
 
 /// More than this of what the program prints is not kept, in bytes.
 const OUTPUT_LIMIT: u64 = 1 << 20;
+
+/// Of more cycles only the worst are told where the scope finds them.
+const PLACES_MOST: usize = 5_000;
 
 /// Between two looks whether the target is asked to end.
 const LOOK: Nanos = Nanos::from_millis(100);
@@ -145,6 +155,7 @@ impl App {
         &self,
         threads: &[Thread],
         faults: &DesignFaults<'_>,
+        switches: &[Nanos],
         ran: &Ran,
     ) -> Result<Vec<Recording>, Reason> {
         let has_some = |thread: &&&Thread| thread.cycles.len() > self.warmup as usize;
@@ -172,9 +183,12 @@ impl App {
             found.extend(of_program.take().unwrap_or_default());
             let told = self.told_faults(&found, faults.unseen());
             let of_thread = self.of_thread(&name, thread, ran);
+            let places = places(cycles, &of_thread, switches);
             recordings.extend(of_thread.into_iter().map(|mut recording| {
                 if recording.key.variant.ends_with(EXECUTION) {
                     recording.findings.extend(told.clone());
+                    let places = Finding::Text(places.clone());
+                    recording.findings.insert(PLACES.into(), places);
                 }
                 recording
             }));
@@ -303,7 +317,10 @@ impl App {
             let variant = format!("{name} {part}");
             let mut recording = recorder.finish(RecordingKey::of_variant(variant));
             recording.warmup = warmup.len() as u64;
-            recording.interrupted = ran.has_failed || thread.is_stuck;
+            if let Some(by) = ran.cut_short(thread) {
+                recording.interrupted = true;
+                recording.settings.insert(ENDED_BY.into(), by.into());
+            }
             if part != RESPONSE || period == Nanos::ZERO {
                 let unknown = "the response misses periods, of the length period_us".into();
                 let unknown = Fact::Unknown { unknown };
@@ -330,6 +347,19 @@ fn found_of(counted: &[Cycle], end: &str) -> Findings {
     found
         .filter_map(|(key, what)| Some((key.into(), what?)))
         .collect()
+}
+
+/// Where the scope finds cycles: all, or the worst where there are many. One that begins or ends
+/// otherwise than by a switch has none.
+fn places(cycles: &[Cycle], recordings: &[Recording], switches: &[Nanos]) -> String {
+    let worst = recordings.iter().flat_map(|one| &one.worst);
+    let worst: BTreeSet<u64> = worst.map(|sample| sample.seq).collect();
+    let place = |(seq, cycle): (u64, &Cycle)| {
+        Place::of(seq, [cycle.due, cycle.begin, cycle.end], switches)
+    };
+    let told = (0..).zip(cycles);
+    let told = told.filter(|(seq, _)| cycles.len() <= PLACES_MOST || worst.contains(seq));
+    place::told(told.filter_map(place))
 }
 
 /// Which threads had cycles, in words.
@@ -380,6 +410,18 @@ struct Ran {
 }
 
 impl Ran {
+    /// Why a thread has fewer cycles than it would have had.
+    fn cut_short(&self, thread: &Thread) -> Option<String> {
+        if self.has_failed {
+            Some(format!("the program ended with {}", self.end))
+        } else if thread.is_stuck {
+            let name = &thread.name;
+            Some(format!("its thread {name} slept in the end, and no timer was to wake it"))
+        } else {
+            None
+        }
+    }
+
     /// How it ended, and the last that it said.
     fn told_end(&self) -> String {
         let end = &self.end;
@@ -414,13 +456,14 @@ impl Measurement for App {
         time::sleep_until(time::now() + context.phases.below(Nanos::from_millis(4)));
         let ran = self.run_program(&events)?;
         let (noted, seen) = (events.read(ran.leader)?, events.seen());
-        let mut threads = cycles::of(&noted);
+        let mut threads = cycles::of(&noted.events);
         if let Some(at) = ran.stopped {
             // A program that never waits is watched for somewhat longer.
-            let at = noted.last().map_or(at, |last| at.max(last.at));
+            let at = noted.events.last().map_or(at, |last| at.max(last.at));
             threads.iter_mut().for_each(|thread| thread.cut_at(at));
         }
-        self.recordings(&threads, &DesignFaults::of(&noted, &seen), &ran)
+        let faults = DesignFaults::of(&noted.events, &seen);
+        self.recordings(&threads, &faults, &noted.switches, &ran)
     }
 }
 
@@ -595,7 +638,10 @@ mod tests {
             page_faults: true,
             calls: false,
         };
-        let recordings = app.recordings(threads, &DesignFaults::of(&[], &seen), &ran());
+        let faults = DesignFaults::of(&[], &seen);
+        // The last cycle's end is none.
+        let switches = [1, 9, 1_001, 1_005, 2_001, 4_001, 5_001].map(Nanos);
+        let recordings = app.recordings(threads, &faults, &switches, &ran());
         recordings.map_err(|reason| reason.to_string())
     }
 
@@ -695,6 +741,9 @@ mod tests {
         let unseen = "the kernel has no events of system calls";
         let unseen = Finding::Absent(unseen.into());
         assert_eq!(execution.findings[DESIGN_FAULTS], unseen);
+        let places = Finding::Text("0,1,2,1 1,1,4,1".into());
+        assert_eq!(execution.findings[PLACES], places);
+        assert!(!response.findings.contains_key(PLACES));
     }
 
     #[test]

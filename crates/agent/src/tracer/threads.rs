@@ -134,6 +134,16 @@ pub struct ThreadEvents {
     real_time_ahead: Nanos,
 }
 
+/// What was noted.
+#[derive(Debug)]
+pub struct Noted {
+    /// What happened to the program's threads, in the order of time.
+    pub events: Vec<Event>,
+    /// When the kernel switched from one thread to another, each time that it was noted, whoever's
+    /// they were: the scope finds a cycle by the number of these.
+    pub switches: Vec<Nanos>,
+}
+
 impl ThreadEvents {
     /// Notes what happens to the processes that the calling thread starts from now on, and to
     /// all threads and processes of theirs. Each CPU's ring has so many bytes; what comes after
@@ -197,7 +207,7 @@ impl ThreadEvents {
 
     /// All that was noted of the program that this process leads, in the order of time; an error
     /// where some of it was lost.
-    pub fn read(&self, leader: Pid) -> Result<Vec<Event>, Reason> {
+    pub fn read(&self, leader: Pid) -> Result<Noted, Reason> {
         let path = self.directory.path().join("per_cpu");
         let unread = |error| Reason::unreadable("the kernel's trace ring", error);
         let mut events = Vec::new();
@@ -216,7 +226,11 @@ impl ThreadEvents {
         }
         // Of the same moment are those of one CPU only, and they are in order.
         events.sort_by_key(|event| event.at);
-        Ok(of_program(events, leader))
+        let is_switch = |event: &&Event| matches!(event.what, What::Out(_));
+        Ok(Noted {
+            switches: events.iter().filter(is_switch).map(|one| one.at).collect(),
+            events: of_program(events, leader),
+        })
     }
 
     fn read_ring(&self, path: &Path, events: &mut Vec<Event>) -> Result<(), Reason> {

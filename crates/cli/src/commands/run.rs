@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use punctual_model::recording::ENDED_BY;
 use punctual_model::run::State;
+use punctual_model::{Fact, Run as Measured};
 use punctual_runner::Results;
 
 use super::measure::MeasureArgs;
@@ -43,7 +45,8 @@ suite has it as [load.mine]. Files in ~/.config/punctual/loads are known by
 name.
 
 Exit status: 0 all was measured; 1 a run has failed; 2 the command line is
-wrong; 3 something was unsupported, or interrupted by Ctrl-C.";
+wrong; 3 something was unsupported, a program crashed or failed, or Ctrl-C has
+ended it.";
 
 /// Run a suite on its subjects, or on the kernels named
 #[derive(Debug, Args)]
@@ -108,7 +111,8 @@ impl Run {
             return Err(error).context("what is shown could not be stored");
         }
         let failed = runs.iter().any(|run| run.state == State::Failed);
-        let whole = results.left == 0 && runs.iter().all(punctual_model::Run::is_whole);
+        let cut_short = tell_of_cut_short(runs);
+        let whole = results.left == 0 && runs.iter().all(Measured::is_whole) && !cut_short;
         Ok(match (failed, whole) {
             (true, _) => ExitStatus::Error,
             (false, false) => ExitStatus::Incomplete,
@@ -132,4 +136,23 @@ impl Run {
         };
         say!("punctual: interrupted{left}. The same command{again} measures only what is missing");
     }
+}
+
+/// Says which programs did not go on to the end of their step, and why; whether there were any.
+fn tell_of_cut_short(runs: &[Measured]) -> bool {
+    let mut told: Vec<String> = Vec::new();
+    for run in runs.iter().filter(|run| run.state == State::Finished) {
+        for recording in &run.recordings {
+            let Some(why) = recording.settings.get(ENDED_BY).and_then(Fact::text) else {
+                continue;
+            };
+            let (id, key) = (&run.id, &recording.key);
+            let line = format!("punctual: {id}: {} / {}: {why}", key.probe, key.load);
+            if !told.contains(&line) {
+                told.push(line);
+            }
+        }
+    }
+    told.iter().for_each(|line| say!("{line}"));
+    !told.is_empty()
 }

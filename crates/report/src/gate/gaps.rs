@@ -2,8 +2,8 @@
 //! What was not measured: no digest tells of it, and no figure.
 
 use punctual_judge::{Independent, fate};
-use punctual_model::Run;
 use punctual_model::run::State;
+use punctual_model::{Recording, Run};
 
 use super::mends::{Mend, without};
 use super::{Row, Standing};
@@ -78,8 +78,7 @@ fn part(run: &Run, step: u32) -> Option<String> {
         return None;
     }
     let mut own = run.recordings.iter().filter(|one| one.key.step == step);
-    let ended = own.find(|one| one.interrupted)?;
-    Some(format!("interrupted after {} samples", ended.count))
+    own.find_map(Recording::interruption)
 }
 
 /// Why the runs of either side, the baseline's first, are no runs of one measurement.

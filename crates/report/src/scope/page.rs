@@ -145,6 +145,7 @@ pub(crate) fn sample(run: &Run, explained: &Explained, number: usize) -> Markup 
 fn story_body(story: &Breakdown, is_open: bool) -> Markup {
     let between = match story.span {
         SampleSpan::Lateness => "between due and taken",
+        SampleSpan::Cycle => "between due and the next wait",
         SampleSpan::Handover | SampleSpan::Gap => "between the two readings of the clock",
     };
     let count = story.parts.len();
@@ -173,7 +174,7 @@ fn story_body(story: &Breakdown, is_open: bool) -> Markup {
 fn timeline(story: &Breakdown) -> Markup {
     let scale = WIDTH / story.late.0.max(1) as f64;
     let begin = match story.span {
-        SampleSpan::Lateness => "due",
+        SampleSpan::Lateness | SampleSpan::Cycle => "due",
         SampleSpan::Handover | SampleSpan::Gap => "begun",
     };
     html! {
@@ -196,7 +197,7 @@ fn timeline(story: &Breakdown) -> Markup {
 /// How causes are painted: the classes of the style sheet.
 pub fn class(cause: Cause) -> &'static str {
     match cause {
-        Cause::Idle | Cause::Pending | Cause::Unseen => "idle",
+        Cause::Idle | Cause::Pending | Cause::Unseen | Cause::Asleep => "idle",
         Cause::IrqsOff => "irqs",
         Cause::HardIrq | Cause::Exception => "hard",
         Cause::Softirq => "soft-irq",
@@ -206,7 +207,7 @@ pub fn class(cause: Cause) -> &'static str {
         | Cause::Spin
         | Cause::AwaitedTurn => "preempt",
         Cause::OtherThread | Cause::CleanUp | Cause::OtherTurn | Cause::Outside => "other",
-        Cause::Scheduler | Cause::Path => "way",
+        Cause::Scheduler | Cause::Path | Cause::Program | Cause::Call => "way",
     }
 }
 

@@ -187,8 +187,9 @@ fn culprit(story: &Breakdown) -> String {
         let most = most(part.main.as_ref().or(part.within.first()));
         return format!("{total}: {verdict}; its longest part is {stage}, {length}{most}.");
     };
-    let Some(main) = &part.main else {
-        let (what, most) = (what(part), most(part.within.first()));
+    let Some(main) = part.main.as_ref().filter(|_| part.cause != Cause::Asleep) else {
+        let most = most(part.main.as_ref().or(part.within.first()));
+        let what = what(part);
         return format!("{total}: {what} for {}{most}.", story.held());
     };
     let quoted = |before: &str, function: Option<&String>, after: &str| {
@@ -205,11 +206,13 @@ fn culprit(story: &Breakdown) -> String {
         Cause::Lock => format!("held a spinning lock for {time}{by}"),
         Cause::Softirq => format!("ran {time} in a soft interrupt"),
         Cause::HardIrq => format!("ran {time} in an interrupt"),
-        Cause::Exception => format!("ran {time} in an exception"),
+        Cause::Exception => format!("ran {time} in an exception{by}"),
         Cause::OtherThread => format!("ran {time} in another thread ({})", part.thread),
         Cause::Spin => format!("spun {time} for another CPU{by}"),
         Cause::AwaitedTurn => format!("kept another CPU spinning for {time}{by}"),
         Cause::CleanUp => format!("ran {time} to clean up after the thread before{by}"),
+        Cause::Program => format!("ran {time} in the program itself"),
+        Cause::Call => format!("ran {time} in a system call{by}"),
         _ => format!("ran {time} without a preemption point"),
     };
     let whole = if (main.whole - time).0 * 20 > time.0 {
@@ -227,6 +230,16 @@ fn what(part: &Part) -> String {
             "the kernel worked for {} without a preemption point",
             part.thread
         ),
+        Cause::Program => "the program itself ran".to_owned(),
+        Cause::Call | Cause::Exception | Cause::Asleep => {
+            let what = match part.cause {
+                Cause::Call => "the kernel carried out a system call",
+                Cause::Asleep => "the program slept",
+                _ => "the kernel handled an exception",
+            };
+            let by = part.by.as_ref().map(|by| format!(" (`{by}`)"));
+            what.to_owned() + &by.unwrap_or_default()
+        }
         Cause::Spin | Cause::AwaitedTurn => {
             let by = part.by.as_deref().unwrap_or_default();
             format!("it spun for another CPU (in `{by}`)")
@@ -328,7 +341,11 @@ fn timeline(story: &Breakdown, width: usize) -> String {
             let _ = writeln!(text, "{:39}{told}", "");
         }
     }
-    text.push_str(&line(story.late, "", "sample taken"));
+    let end = match story.span {
+        SampleSpan::Cycle => "it waits again",
+        _ => "sample taken",
+    };
+    text.push_str(&line(story.late, "", end));
     let told = story.ipis.iter().map(sent);
     for told in told.chain(story.spins.iter().map(spun)) {
         text.push_str(&paragraph(&told, width));
@@ -389,7 +406,10 @@ pub fn sent(ipi: &Ipi) -> String {
 fn short(part: &Part, width: usize) -> String {
     let mut text = part.cause.name().to_owned();
     text.extend(part.by.iter().map(|by| format!(" by {by}")));
-    if matches!(part.cause, Cause::OtherThread | Cause::NotPreemptible) {
+    if matches!(
+        part.cause,
+        Cause::OtherThread | Cause::NotPreemptible | Cause::Asleep
+    ) {
         let _ = write!(text, ": {}", part.thread);
     }
     if let Some(cpu) = part.cpu.filter(|_| part.cause.is_turn()) {

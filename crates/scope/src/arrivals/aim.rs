@@ -285,6 +285,7 @@ mod tests {
                 value: Nanos(late),
             },
             span: SampleSpan::Lateness,
+            cycle: None,
             window: Window {
                 step: 0,
                 index: 7,

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use punctual_model::Nanos;
 
 use super::context::{SampleContext, Unexplained};
+use super::cycle::Absence;
 use super::frame::Leg;
 use super::ipi::{self, Sent};
 use super::spin::{self, Spun};
@@ -47,6 +48,8 @@ pub(super) struct Attribution<'a> {
     pub(super) sent: Vec<Sent>,
     /// Where CPUs spun for one another.
     pub(super) spun: Vec<Spun>,
+    /// When a cycle's thread did not have a CPU.
+    pub(super) absences: Vec<Absence>,
     pub(super) switched: bool,
     pub(super) woken: bool,
     pub(super) threads: HashMap<Task, String>,
@@ -67,7 +70,7 @@ impl<'a> Attribution<'a> {
         end: u64,
     ) -> Result<Self, Unexplained> {
         let begin = match about.span {
-            SampleSpan::Lateness => due(walk, about, end),
+            SampleSpan::Lateness | SampleSpan::Cycle => due(walk, about, end),
             SampleSpan::Handover | SampleSpan::Gap => read(walk, about, end)?,
         };
         let spans = spans_after(walk, begin.at)..walk.spans.partition_point(|span| span.from < end);
@@ -84,6 +87,7 @@ impl<'a> Attribution<'a> {
             legs: Vec::new(),
             sent: ipi::all(walk, names),
             spun: spin::all(walk),
+            absences: Vec::new(),
             switched: false,
             woken: false,
             threads: HashMap::new(),
@@ -96,6 +100,11 @@ impl<'a> Attribution<'a> {
 
     /// The thread that takes the sample.
     fn taker(&self) -> Task {
+        if let Some([begun, _]) = self.about.cycle {
+            let begins = |switch: &&Switch| switch.at >= begun;
+            let switch = self.walk.switches.iter().find(begins);
+            return switch.map_or(0, |switch| switch.task);
+        }
         let own = |switch: &&Switch| switch.at < self.end && switch.cpu == self.walk.cpu;
         let switch = self.walk.switches.iter().rfind(own);
         switch.map_or_else(|| self.walk.first(self.walk.cpu), |switch| switch.task)
@@ -132,7 +141,8 @@ impl<'a> Attribution<'a> {
                 self.walk.mended
             ));
         }
-        if self.about.span != SampleSpan::Lateness {
+        notes.extend(self.absence_notes());
+        if !matches!(self.about.span, SampleSpan::Lateness | SampleSpan::Cycle) {
             return notes;
         }
         if !self.switched {

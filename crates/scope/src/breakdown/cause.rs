@@ -27,6 +27,7 @@ impl Attribution<'_> {
     fn cause(&self, span: &Span, stage: PathStage) -> (Cause, Option<Number>) {
         let masked = (Cause::IrqsOff, span.irqs_off);
         match stage {
+            PathStage::Wait => self.cause_in_cycle(span),
             PathStage::Interrupt if self.about.span == SampleSpan::Gap => (Cause::Path, None),
             PathStage::Interrupt | PathStage::Ipi if span.irqs_off.is_some() => masked,
             PathStage::Interrupt if !self.is_pending(span) => self.cause_before(span),
@@ -69,7 +70,7 @@ impl Attribution<'_> {
         }
     }
 
-    fn clean_up_or(&self, span: &Span, otherwise: Cause) -> (Cause, Option<Number>) {
+    pub(super) fn clean_up_or(&self, span: &Span, otherwise: Cause) -> (Cause, Option<Number>) {
         match self.clean_up(span) {
             Some(function) => (Cause::CleanUp, Some(function)),
             None => (otherwise, None),
@@ -121,7 +122,7 @@ impl Attribution<'_> {
         ends.contains(&span.task) || self.is_on_the_wire(span.task)
     }
 
-    fn cause_of_switch(&self, span: &Span) -> (Cause, Option<Number>) {
+    pub(super) fn cause_of_switch(&self, span: &Span) -> (Cause, Option<Number>) {
         match self.context(span) {
             CodeKind::Interrupt => return (Cause::HardIrq, None),
             CodeKind::Softirq => return (Cause::Softirq, None),
@@ -151,7 +152,7 @@ impl Attribution<'_> {
 
     /// In what the CPU is: the innermost that is an interrupt, an exception, a soft
     /// interrupt or the scheduler. On RT a soft interrupt is a thread's work like any other.
-    fn context(&self, span: &Span) -> CodeKind {
+    pub(super) fn context(&self, span: &Span) -> CodeKind {
         let kinds = self.walk.chain(span.top).map(|number| self.kind(number));
         let contexts = [
             CodeKind::Interrupt,

@@ -20,6 +20,8 @@ pub struct SampleContext {
     pub ends_before: Nanos,
     /// How far its kernel can be preempted.
     pub preemption: Preemptibility,
+    /// Where a cycle begins and ends in the walk.
+    pub cycle: Option<[u64; 2]>,
 }
 
 /// Why there is no breakdown.

@@ -36,11 +36,13 @@ pub enum PathStage {
     Napi,
     /// The protocol has the frame, and its socket; the thread is not woken yet.
     Socket,
+    /// The thread has the CPU for its cycle, and does not wait again yet.
+    Wait,
 }
 
 impl PathStage {
     /// All, in their order.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Interrupt,
         Self::Handler,
         Self::Call,
@@ -55,6 +57,7 @@ impl PathStage {
         Self::Switch,
         Self::Return,
         Self::User,
+        Self::Wait,
     ];
 
     /// What ends it.
@@ -74,6 +77,7 @@ impl PathStage {
             Self::IrqThread => "IRQ thread",
             Self::Napi => "NAPI",
             Self::Socket => "socket",
+            Self::Wait => "wait",
         }
     }
 }
@@ -115,6 +119,12 @@ pub enum Cause {
     Spin,
     /// Another CPU had its turn, for which it spun.
     AwaitedTurn,
+    /// The program itself ran.
+    Program,
+    /// The kernel carried out a system call of the program.
+    Call,
+    /// The program's thread slept within its cycle.
+    Asleep,
     /// The CPU was in user space, and the interrupt did not come: the kernel's tracer cannot
     /// tell why.
     Outside,
@@ -141,6 +151,9 @@ impl Cause {
             Self::OtherTurn => "another CPU's turn",
             Self::Spin => "spinning",
             Self::AwaitedTurn => "awaited CPU's turn",
+            Self::Program => "the program",
+            Self::Call => "system call",
+            Self::Asleep => "asleep",
             Self::Outside => "outside the kernel",
         }
     }

@@ -97,7 +97,7 @@ impl Attribution<'_> {
             let (stage, cpu) = self.stage(from);
             let (cause, site) = self.cause_on(span, stage, cpu);
             let to = self.at(end_of(span).min(self.end));
-            let by_thread = cause == Cause::OtherThread || cause.is_turn();
+            let by_thread = matches!(cause, Cause::OtherThread | Cause::Asleep) || cause.is_turn();
             match pieces.last_mut() {
                 Some(last)
                     if (last.stage, last.cause, last.site) == (stage, cause, site)
@@ -152,13 +152,17 @@ impl Attribution<'_> {
     }
 
     pub(super) fn part(&self, piece: &Piece) -> Part {
-        let (main, within) = self.main(piece);
+        let (main, within) = if self.is_of_program(piece) {
+            self.lines(piece)
+        } else {
+            self.main(piece)
+        };
         Part {
             stage: piece.stage,
             cause: piece.cause,
             from: piece.from,
             length: piece.to - piece.from,
-            by: piece.site.map(|site| self.site(site)),
+            by: piece.site.map(|site| self.site(piece, site)),
             cpu: self.walk.in_turn.then_some(piece.cpu),
             thread: self.thread(piece.task).to_owned(),
             main,
@@ -167,10 +171,16 @@ impl Attribution<'_> {
     }
 
     /// The function that did it itself, or had it done by a lock or the like.
-    fn site(&self, site: Number) -> String {
+    fn site(&self, piece: &Piece, site: Number) -> String {
         let helper =
             |number: &Number| !matches!(self.kind(*number), CodeKind::Lock | CodeKind::Switch);
         let own = self.walk.chain(site).find(helper).unwrap_or(site);
+        let line = self
+            .line_of(site)
+            .filter(|_| piece.stage == PathStage::Wait);
+        if let Some(line) = line {
+            return format!("{} in {line}", self.call(piece, site));
+        }
         if own == site {
             return self.text(site).to_owned();
         }

@@ -28,6 +28,7 @@ impl Attribution<'_> {
                 self.milestones = self.handover();
             }
             SampleSpan::Gap => self.milestones = self.gap(),
+            SampleSpan::Cycle => self.find_cycle(),
         }
     }
 
@@ -107,6 +108,18 @@ impl Attribution<'_> {
         let switched = self.switch_to(self.task, self.end);
         let user = self.user_from(switched.map_or(self.begin, |switch| switch.at));
         let mut found = vec![self.own(user, PathStage::Return)];
+        found.extend(self.way_to(switched));
+        self.switched = found.len() > 1;
+        if !self.switched {
+            found.extend(self.find_handler());
+        }
+        found.reverse();
+        self.milestones = found;
+    }
+
+    /// The stages up to where its thread got the CPU, the last first.
+    pub(super) fn way_to(&mut self, switched: Option<Switch>) -> Vec<Milestone> {
+        let mut found = Vec::new();
         let (mut task, mut switched, mut woken) = (self.task, switched, false);
         while let Some(switch) = switched {
             let Switch { at, cpu, .. } = switch;
@@ -136,12 +149,8 @@ impl Attribution<'_> {
             task = self.walk.activation(wake.by).task;
             switched = self.switch_to(task, wake.at);
         }
-        (self.woken, self.switched) = (woken, found.len() > 1);
-        if !self.switched {
-            found.extend(self.find_handler());
-        }
-        found.reverse();
-        self.milestones = found;
+        self.woken = woken;
+        found
     }
 
     /// Who woke a thread that got its CPU at a position.

@@ -75,6 +75,7 @@ fn walk(ran: &[(Task, usize, u32)]) -> Walk {
             user: func == USER,
             irqs_off: None,
             preempt_off: None,
+            asleep: false,
             address: 0,
         });
         walk.total += u64::from(length);
@@ -118,6 +119,7 @@ fn breakdown_on(
     let name = |(text, kind): (&str, _)| (text.to_owned(), kind);
     let names = NAMES.map(name).map(|(text, kind)| Name { text, kind });
     let about = SampleContext {
+        cycle: None,
         clock: GuestClock::new(1, 1_000_000).unwrap(),
         span,
         late: Nanos(late),

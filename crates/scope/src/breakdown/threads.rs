@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use super::attribution::Attribution;
+use crate::names::program;
 use crate::walk::Task;
 use punctual_model::probe::SampleSpan;
 
@@ -15,7 +16,12 @@ impl Attribution<'_> {
         for span in self.walk.spans.iter().filter(|span| span.user) {
             let text = self.text(span.top);
             if text != "[vdso]" {
-                threads.entry(span.task).or_insert_with(|| text.to_owned());
+                let program = program(text).to_owned();
+                // A library is no program, if the program is seen, too.
+                let name = threads.entry(span.task).or_insert_with(|| program.clone());
+                if name.contains(".so") {
+                    *name = program;
+                }
             }
         }
         for task in &self.walk.idlers {

@@ -212,7 +212,7 @@ impl<'a> Timeline<'a> {
         ];
         let stages = match self.span {
             SampleSpan::Gap => &of_gap[..],
-            SampleSpan::Lateness | SampleSpan::Handover => &stages,
+            _ => &stages,
         };
         let mut parts = Vec::new();
         for &(stage, from, to) in stages {

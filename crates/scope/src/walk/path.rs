@@ -78,6 +78,8 @@ pub struct Span {
     pub preempt_off: Option<Number>,
     /// Where its first instruction is.
     pub address: u64,
+    /// Whether the CPU slept for so long, and nothing ran.
+    pub asleep: bool,
 }
 
 /// Somebody made threads ready to run.
@@ -144,6 +146,8 @@ pub struct Walk {
     pub clocks: Vec<Moment>,
     /// Instructions that sleep until an interrupt.
     pub halts: Vec<Moment>,
+    /// Where the kernel's tracer read the clock for each switch of threads that it noted.
+    pub noted: Vec<u64>,
     /// Where kernel code pauses: it spins.
     pub pauses: Vec<Access>,
     /// Where it looks whether a lock is free, while it spins.
@@ -179,6 +183,40 @@ impl Walk {
     pub fn first(&self, cpu: u32) -> Task {
         let known = self.first.get(&cpu).copied();
         known.unwrap_or_else(|| Task::from(cpu))
+    }
+
+    /// That the CPU slept at a halt, for as long as so many instructions take.
+    pub fn sleep(&mut self, halt: u64, by: u64) {
+        let place = self.spans.partition_point(|span| span.from < halt);
+        let Some(before) = place.checked_sub(1).map(|number| self.spans[number]) else {
+            return;
+        };
+        let moments = self.clocks.iter_mut().chain(&mut self.halts);
+        let moments = moments.map(|moment| &mut moment.at);
+        let wakes = self.wakes.iter_mut().map(|wake| &mut wake.at);
+        let switches = self.switches.iter_mut().map(|switch| &mut switch.at);
+        let functions = self.activations.iter_mut();
+        let functions = functions.flat_map(|one| one.begin.iter_mut().chain(&mut one.end));
+        let all = moments.chain(wakes).chain(switches).chain(functions);
+        all.chain(&mut self.noted)
+            .filter(|at| **at > halt)
+            .for_each(|at| *at += by);
+        self.spans[place..]
+            .iter_mut()
+            .for_each(|span| span.from += by);
+        let (mut from, end, mut asleep) = (halt, halt + by, Vec::new());
+        while from < end {
+            let length = u32::try_from(end - from).unwrap_or(u32::MAX);
+            asleep.push(Span {
+                from,
+                length,
+                asleep: true,
+                ..before
+            });
+            from += u64::from(length);
+        }
+        self.spans.splice(place..place, asleep);
+        self.total += by;
     }
 
     /// What a number stands for.

@@ -7,9 +7,9 @@ use iced_x86::Register;
 use punctual_trace::Word;
 
 use super::path::{Access, Activation, Moment, Number, Span, Switch, Task, Wake, Walk};
-use crate::blocks::Blocks;
+use crate::blocks::{Blocks, Notes};
 use crate::decode::{ALL_BITS, Op, PREEMPT_BITS, Transfer, local_bh_enable};
-use crate::names::{CodeKind, Func, KERNEL};
+use crate::names::{self, CodeKind, Func, KERNEL};
 
 /// Follows a window.
 pub struct Walker<'a> {
@@ -21,6 +21,10 @@ pub struct Walker<'a> {
     cpu: Cpu,
     /// The others.
     waiting: HashMap<u32, Cpu>,
+    /// Where the kernel read the clock last.
+    read: Option<u64>,
+    /// Whether the kernel's tracer is about to note a switch.
+    notes: bool,
 }
 
 /// A CPU, as it is followed.
@@ -72,6 +76,8 @@ impl<'a> Walker<'a> {
             stacks: HashMap::new(),
             cpu: Cpu::new(0),
             waiting: HashMap::new(),
+            read: None,
+            notes: false,
         }
     }
 
@@ -145,6 +151,14 @@ impl<'a> Walker<'a> {
             self.op(op, func, number, memory);
         }
         self.span(decoded.address(done), user, ran - done);
+        match library.notes(block) {
+            None => {}
+            Some(Notes::Done) => {
+                let is_switch = std::mem::take(&mut self.notes);
+                self.walk.noted.extend(self.read.filter(|_| is_switch));
+            }
+            Some(what) => self.notes = what == Notes::Switch,
+        }
         self.note_wake(block, func, memory);
         if !user && self.walk.in_turn {
             self.note_locks(decoded.pauses, func, memory);
@@ -172,6 +186,7 @@ impl<'a> Walker<'a> {
             irqs_off: self.cpu.irqs_off,
             preempt_off: self.cpu.preempt_off,
             address,
+            asleep: false,
         });
         self.walk.total += u64::from(length);
         self.cpu.began = true;
@@ -268,6 +283,7 @@ impl<'a> Walker<'a> {
         let functions = functions.flat_map(|one| one.begin.iter_mut().chain(&mut one.end));
         if last + 1 < walk.spans.len() {
             let all = moments.chain(wakes).chain(switches).chain(functions);
+            let all = all.chain(&mut walk.noted);
             all.filter(|at| **at > behind).for_each(|at| *at -= 1);
         }
         if walk.spans[last].length == 0 {
@@ -294,7 +310,8 @@ impl<'a> Walker<'a> {
         left.1
     }
 
-    /// In user space functions have no names: the program is all that is told.
+    /// In user space calls are not followed: the function that runs is all that is told, and
+    /// where none of its lines is known, the line that it was called from.
     fn in_user(&mut self, func: Func) {
         if self.cpu.count & ALL_BITS != 0 || self.cpu.irqs_off.is_some() {
             self.walk.mended += u32::from(self.cpu.known);
@@ -303,8 +320,28 @@ impl<'a> Walker<'a> {
         self.cpu.known = true;
         match self.cpu.top {
             Some(top) if self.walk.activation(top).func == func => {}
-            Some(_) => self.replace(func),
+            Some(top) => self.go_on_in_user(top, func),
             None => self.push(func, false),
+        }
+    }
+
+    fn go_on_in_user(&mut self, top: Number, func: Func) {
+        let names = &self.library.names;
+        let has_line = |func: Func| names::has_line(names.text(func));
+        let last = self.walk.activation(top).func;
+        let is_user = names.name(last).kind == CodeKind::User;
+        match (is_user && has_line(last), has_line(func)) {
+            (true, false) => self.push(func, false),
+            (false, true) if is_user => {
+                self.pop();
+                let caller = self.cpu.top.map(|top| self.walk.activation(top).func);
+                if caller.is_none() {
+                    self.push(func, false);
+                } else if caller != Some(func) {
+                    self.replace(func);
+                }
+            }
+            _ => self.replace(func),
         }
     }
 
@@ -416,6 +453,8 @@ impl<'a> Walker<'a> {
             Op::ReadClock => {
                 if self.walk.spans.last().is_some_and(|span| span.user) {
                     self.walk.clocks.push(self.here());
+                } else {
+                    self.read = Some(self.walk.total);
                 }
             }
             Op::Preempt(amount) => self.preempt(amount),

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where the scope finds a cycle of a program, which marks nothing: between which of the switches
+//! that the kernel's tracer has noted in its step.
+
+use std::fmt;
+
+use crate::finding::Finding;
+use crate::recording::Recording;
+use crate::units::Nanos;
+
+/// The finding of a recording that has the places of its thread's cycles.
+pub const PLACES: &str = "places";
+
+/// What is recorded of a thread's cycles, each as the end of a variant behind the thread's name.
+pub const LATENESS: &str = " lateness";
+/// For how long the thread had the CPU.
+pub const EXECUTION: &str = " execution";
+/// From when it was due to its next wait.
+pub const RESPONSE: &str = " response";
+
+/// The thread whose cycles a variant is of; `None` where it is of none.
+pub fn thread_of(variant: &str) -> Option<&str> {
+    let parts = [LATENESS, RESPONSE, EXECUTION];
+    parts.iter().find_map(|part| variant.strip_suffix(part))
+}
+
+/// The recording of the same step that has this part of the cycles of a recording's thread.
+pub fn sister<'a>(all: &'a [Recording], own: &Recording, part: &str) -> Option<&'a Recording> {
+    let thread = thread_of(&own.key.variant)?;
+    let is_it = |one: &&Recording| {
+        let variant = one.key.variant.strip_suffix(part);
+        one.key.step == own.key.step && variant == Some(thread)
+    };
+    all.iter().find(is_it)
+}
+
+/// The place of a cycle of a recording's thread; `None` where it was not noted.
+pub fn of_cycle(all: &[Recording], own: &Recording, seq: u64) -> Option<Place> {
+    match sister(all, own, EXECUTION)?.findings.get(PLACES)? {
+        Finding::Text(places) => Place::find(places, seq),
+        _ => None,
+    }
+}
+
+/// No more switches within a cycle have their moments told.
+const BETWEEN_MOST: usize = 64;
+
+/// Where a cycle is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The number of its sample.
+    pub seq: u64,
+    /// How many switches there were from the last one before it was due to its begin, that one
+    /// counted; one more than all where there was none.
+    pub before: u64,
+    /// The number of the switch with which it began, from 0.
+    pub begin: u64,
+    /// The number of the switch with which it ended.
+    pub end: u64,
+    /// When those between these two were, from its begin on; empty where there are too many.
+    pub between: Vec<Nanos>,
+}
+
+impl Place {
+    /// The place of a cycle that was due, began and ended at these moments, among these switches,
+    /// which are in the order of time; `None` where it began or ended otherwise than by one.
+    pub fn of(seq: u64, [due, begin, end]: [Nanos; 3], switches: &[Nanos]) -> Option<Self> {
+        let (first, last) = (
+            switches.binary_search(&begin).ok()?,
+            switches.binary_search(&end).ok()?,
+        );
+        let before = switches.partition_point(|at| *at <= due).min(first);
+        let between = switches.get(first + 1..last)?;
+        let between = between.iter().map(|at| *at - begin);
+        Some(Self {
+            seq,
+            before: (first + 1 - before) as u64,
+            begin: first as u64,
+            end: last as u64,
+            between: if last - first > BETWEEN_MOST {
+                Vec::new()
+            } else {
+                between.collect()
+            },
+        })
+    }
+
+    /// The place of the sample with this number in what [`told`] wrote; `None` where there is
+    /// none.
+    pub fn find(text: &str, seq: u64) -> Option<Self> {
+        let of = |word: &str| {
+            let mut numbers = word.split(',').map(str::parse::<u64>);
+            let mut next = || numbers.next()?.ok();
+            if next()? != seq {
+                return None;
+            }
+            let (before, begin, length) = (next()?, next()?, next()?);
+            let between = numbers.map(|number| Some(Nanos(i64::try_from(number.ok()?).ok()?)));
+            Some(Self {
+                seq,
+                before,
+                begin,
+                end: begin.checked_add(length)?,
+                between: between.collect::<Option<_>>()?,
+            })
+        };
+        text.split(' ').find_map(of)
+    }
+}
+
+/// `30,2,122,2,1500`: sample, switches before, begin, how many switches the end is behind it, and
+/// when those between were.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let length = self.end.saturating_sub(self.begin);
+        write!(f, "{},{},{},{length}", self.seq, self.before, self.begin)?;
+        self.between
+            .iter()
+            .try_for_each(|at| write!(f, ",{}", at.0))
+    }
+}
+
+/// Places as one text.
+pub fn told(places: impl Iterator<Item = Place>) -> String {
+    let words: Vec<String> = places.map(|place| place.to_string()).collect();
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_read_as_they_were_told() {
+        let switches = [5, 10, 20, 30, 40, 50].map(Nanos);
+        let of = |seq, moments: [i64; 3]| Place::of(seq, moments.map(Nanos), &switches);
+        let places = [of(3, [19, 20, 50]), of(40, [4, 5, 10])].map(Option::unwrap);
+        let text = told(places.iter().cloned());
+        assert_eq!(text, "3,1,2,3,10,20 40,1,0,1");
+        assert_eq!(of(4, [5, 40, 50]).unwrap().before, 4, "from the first on");
+        for place in &places {
+            assert_eq!(Place::find(&text, place.seq).as_ref(), Some(place));
+        }
+        assert_eq!(Place::find(&text, 4), None);
+        let too_large = "3,1,18446744073709551615,1";
+        assert_eq!(Place::find(too_large, 3), None);
+        assert_eq!(Place::find("3,1,2", 3), None);
+        assert_eq!(of(3, [1, 2, 5]), None, "no switch began it");
+        assert_eq!(of(3, [19, 20, 25]), None, "none ended it");
+        assert_eq!(of(3, [19, 50, 20]), None);
+    }
+}

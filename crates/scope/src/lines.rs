@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Functions and lines of a guest's programs, as far as their files say them: by their DWARF, or
+//! else by their symbols.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use addr2line::Context;
+use gimli::{Dwarf, EndianArcSlice, RunTimeEndian};
+use object::read::elf::ElfFile64;
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
+use punctual_kernels::initramfs;
+use punctual_trace::Block;
+
+use crate::names::KERNEL;
+use crate::user_symbols::UserSymbols;
+
+type Dwarfs = Context<EndianArcSlice<RunTimeEndian>>;
+
+/// The lines of a guest's programs.
+#[derive(Debug)]
+pub struct Lines<'a> {
+    programs: &'a UserSymbols,
+    /// Where files are in memory, as far as that is known.
+    bases: Vec<(usize, u64)>,
+    /// By path: what is not read yet, and what is.
+    files: HashMap<String, Vec<u8>>,
+    known: HashMap<String, Known>,
+}
+
+/// What a file says of its code.
+#[derive(Debug, Default)]
+struct Known {
+    dwarf: Option<SourceLines>,
+    /// Functions by where they begin, each with how long it is.
+    symbols: Vec<(u64, u64, String)>,
+}
+
+struct SourceLines(Dwarfs);
+
+impl std::fmt::Debug for SourceLines {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("DWARF")
+    }
+}
+
+impl<'a> Lines<'a> {
+    /// Those of the programs in an initramfs of which these blocks are some; longer ones tell
+    /// where a file is.
+    pub fn of(programs: &'a UserSymbols, path: &Path, blocks: &[Block]) -> io::Result<Self> {
+        let mut bases = Vec::new();
+        for block in blocks {
+            let Some(first) = block.insns.first().filter(|insn| insn.address < KERNEL) else {
+                continue;
+            };
+            let bytes: Vec<u8> = block.insns.iter().flat_map(|i| i.bytes.clone()).collect();
+            if let Some(base) = programs.base(first.address, &bytes)
+                && !bases.contains(&base)
+            {
+                bases.push(base);
+            }
+        }
+        let files = initramfs::files(&std::fs::read(path)?)?;
+        Ok(Self {
+            programs,
+            bases,
+            files: files.into_iter().collect(),
+            known: HashMap::new(),
+        })
+    }
+
+    /// The name of the code whose bytes these are; `None` where its file says nothing of it.
+    pub fn name(&mut self, address: u64, bytes: &[u8]) -> Option<String> {
+        let place = self.programs.place(address, bytes, &self.bases)?;
+        if let Some(file) = self.files.remove(place.path) {
+            self.known.insert(place.path.to_owned(), Known::of(&file));
+        }
+        let (function, line) = self.known.get(place.path)?.at(place.address);
+        let mut name = function?;
+        if let Some(line) = line {
+            let _ = write!(name, " ({line})");
+        }
+        Some(format!("{name} [{}]", place.program))
+    }
+}
+
+impl Known {
+    fn of(file: &[u8]) -> Self {
+        let Ok(elf) = ElfFile64::<object::Endianness>::parse(file) else {
+            return Self::default();
+        };
+        let symbols = elf.symbols().chain(elf.dynamic_symbols());
+        let functions = symbols.filter(|one| one.kind() == SymbolKind::Text && one.address() > 0);
+        let mut symbols: Vec<_> = functions
+            .filter_map(|one| Some((one.address(), one.size(), one.name().ok()?.to_owned())))
+            .collect();
+        symbols.sort();
+        symbols.dedup_by_key(|one| one.0);
+        let endian = if elf.is_little_endian() {
+            RunTimeEndian::Little
+        } else {
+            RunTimeEndian::Big
+        };
+        let dwarf = Dwarf::load(|section| {
+            let data = elf.section_by_name(section.name());
+            let data = data.and_then(|one| one.data().ok()).unwrap_or_default();
+            Ok::<_, gimli::Error>(EndianArcSlice::new(Arc::from(data), endian))
+        });
+        let dwarf = dwarf.and_then(Context::from_dwarf).ok().map(SourceLines);
+        Self { dwarf, symbols }
+    }
+
+    /// The function and the line at an address.
+    fn at(&self, address: u64) -> (Option<String>, Option<String>) {
+        let told = self.dwarf.as_ref().and_then(|dwarf| dwarf.at(address));
+        let (function, line) = told.unwrap_or_default();
+        (function.or_else(|| self.symbol(address)), line)
+    }
+
+    fn symbol(&self, address: u64) -> Option<String> {
+        let next = self.symbols.partition_point(|one| one.0 <= address);
+        let (begin, size, name) = self.symbols.get(next.checked_sub(1)?)?;
+        let is_within = *size == 0 || address - begin < *size;
+        is_within.then(|| name.clone())
+    }
+}
+
+impl SourceLines {
+    /// The innermost function, one that was inlined with them, and its line.
+    fn at(&self, address: u64) -> Option<(Option<String>, Option<String>)> {
+        let mut frames = self.0.find_frames(address).skip_all_loads().ok()?;
+        let frame = frames.next().ok()??;
+        let function = frame
+            .function
+            .and_then(|name| Some(name.demangle().ok()?.into_owned()));
+        let line = frame.location.and_then(|at| {
+            let file = at.file?.rsplit('/').next()?;
+            Some(format!("{file}:{}", at.line?))
+        });
+        Some((function, line))
+    }
+}
