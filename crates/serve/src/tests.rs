@@ -93,13 +93,15 @@ fn served(samples: &[i64], limits: Limits, work: impl FnOnce(SocketAddr, &Path))
     let cancel = AtomicBool::new(false);
     let (send, receive) = std::sync::mpsc::channel();
     thread::scope(|scope| {
-        let serving = scope.spawn(|| {
-            serve_within(options, limits, &cancel, |address| {
+        let cancel = &cancel;
+        // The sender goes with the thread: where the site does not begin, nobody waits for it.
+        let serving = scope.spawn(move || {
+            serve_within(options, limits, cancel, |address| {
                 send.send(address).unwrap();
             })
         });
         // Also where an assertion fails.
-        let ends = Ends(&cancel);
+        let ends = Ends(cancel);
         work(receive.recv().unwrap(), &path);
         drop(ends);
         serving.join().unwrap().unwrap();
