@@ -4,20 +4,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use punctual_tests::linux::{SMALL, SOURCE, TREE, git, put, tree};
 use punctual_tests::{Ended, KERNELS, Scratch, assert_ends, assert_has, programs};
 use serde_json::Value;
-
-/// Debian's source of the kernel that the other tests run.
-const SOURCE: &str = "linux-source-6.12";
-
-/// A work tree of git that whoever compiles can read, kept with what was built of it.
-const TREE: &str = "/var/tmp/punctual-kernel-builds/linux";
-
-/// A kernel of a few hundred files: a minute where Debian's takes ten.
-const SMALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/small.config");
 
 /// `punctual kernel build` of Debian's source with these words.
 fn build(scratch: &Scratch, words: &[&str]) -> Ended {
@@ -220,49 +211,14 @@ name = \"planted\"
 set = [\"LINGER=y\"]
 ";
 
-fn git(words: &[&str]) -> String {
-    let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"];
-    let mut command = Command::new("git");
-    command.args(["-C", TREE]).args(who).args(words);
-    let ended = Ended::of(&mut command);
-    assert_eq!(ended.status, Some(0), "git {words:?}: {}", ended.stderr);
-    ended.stdout.trim().to_owned()
-}
-
 /// A few wake-ups.
 fn suite(scratch: &Scratch) -> String {
     let step = "[[step]]\nprobe = \"timer\"\nsamples = 60\n";
     scratch.suite("short", &["full"], step)
 }
 
-/// Debian's source as a work tree of which the tag `base` is the first commit.
-fn tree() {
-    let tree = Path::new(TREE);
-    if !tree.join(".git/refs/tags/base").is_file() {
-        let script = "set -e; rm -rf \"$1\"; mkdir -p \"$1\"; cd \"$1\"\n\
-            apt-get -q -o APT::Sandbox::User=root download \"$2\"\n\
-            dpkg-deb --fsys-tarfile ./*.deb | tar -xO \"./usr/src/$2.tar.xz\" |\n\
-                tar -xJ --strip-components=1\n\
-            rm ./*.deb; git init -q -b main .";
-        let mut command = Command::new("sh");
-        let made = Ended::of(command.args(["-c", script, "sh", TREE, SOURCE]));
-        assert_eq!(made.status, Some(0), "{}", made.stderr);
-        // Debian's own .gitignore would have nothing in it.
-        git(&["add", "--all", "--force", "."]);
-        git(&["commit", "-q", "-m", "Debian's source"]);
-        git(&["tag", "base"]);
-    }
-    // What an earlier test has left.
-    let mut reset = Command::new("git");
-    let _ = Ended::of(reset.args(["-C", TREE, "bisect", "reset"]));
-    git(&["checkout", "-q", "--force", "-B", "trial", "base"]);
-}
-
 fn commit((subject, file, from, to): Commit) {
-    let path: PathBuf = Path::new(TREE).join(file);
-    let text = fs::read_to_string(&path).expect("a file of the source");
-    assert_eq!(text.matches(from).count(), 1, "{file}: {from}");
-    fs::write(&path, text.replace(from, to)).expect("a file of the source");
+    put(file, from, to);
     git(&["commit", "-q", "-a", "-m", subject]);
 }
 

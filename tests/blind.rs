@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A blind trial of `punctual gate`: kernels into which something was planted, and kernels that
+//! were changed in a harmless way, each judged without being told which it is.
+//!
+//! `blind/edits.toml` has the edits. A seed draws which of them are tried, and how many
+//! instructions are planted; so the same seed tries the same kernels.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, ensure};
+use fastrand::Rng;
+use punctual_tests::linux::{SMALL, TREE, git, put, tree};
+use punctual_tests::{Scratch, json};
+use serde::Deserialize;
+use serde_json::Value;
+
+const USAGE: &str = "\
+Usage: tools/blind [--planted N] [--harmless N] [--seed N] [--list]
+
+Compiles kernels of Debian's source, N with something planted (6) and N changed
+in a harmless way (6), holds each against the kernel as it was by `punctual
+gate`, and prints a table in Markdown: what was found, missed, blamed, and which
+alarms were false. Each takes two minutes or so on two idle cores; the source is
+fetched once. --list prints the edits.";
+
+/// Instructions that are planted: each a nanosecond.
+const SIZES: [u64; 4] = [1_000, 2_000, 5_000, 20_000];
+
+/// What each kernel is measured by.
+const SUITE: &str = r#"
+name = "blind"
+summary = "what is planted into kernels"
+
+[[step]]
+probe = "timer"
+samples = 100
+
+[[step]]
+probe = "timer"
+load = "stress"
+samples = 400
+
+[[step]]
+probe = "eventfd"
+samples = 100
+
+[[step]]
+probe = "tick"
+duration_ms = 100
+
+[[step]]
+probe = "switch"
+ticks = 5
+
+[[step]]
+probe = "semaphore"
+ticks = 5
+
+[[step]]
+probe = "inversion"
+
+[[step]]
+probe = "hackbench"
+ipc = "pipe"
+groups = 1
+loops = 20
+samples = 2
+"#;
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Edit {
+    name: String,
+    file: String,
+    from: String,
+    to: String,
+    /// Those that are right to blame; none where nothing is planted.
+    #[serde(default)]
+    functions: Vec<String>,
+    /// 0 where what is planted is no loop.
+    size: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Edits {
+    edit: Vec<Edit>,
+}
+
+impl Edit {
+    fn is_planted(&self) -> bool {
+        !self.functions.is_empty()
+    }
+}
+
+/// An edit with its size, in instructions, and what the gate said.
+struct Trial {
+    edit: Edit,
+    size: u64,
+    verdict: String,
+    /// The worst row, in words.
+    row: String,
+    /// Functions that are named as to blame, by rows and by the story.
+    blamed: Vec<String>,
+}
+
+impl Trial {
+    fn is_alarm(&self) -> bool {
+        self.verdict == "worse"
+    }
+
+    /// Whether one of the functions that are right is among those that are blamed.
+    fn is_right(&self) -> bool {
+        let right = &self.edit.functions;
+        self.blamed.iter().any(|one| right.contains(one))
+    }
+
+    fn outcome(&self) -> &'static str {
+        match (self.edit.is_planted(), self.is_alarm()) {
+            (true, true) if self.is_right() => "found, and the function",
+            (true, true) => "found",
+            (true, false) => "missed",
+            (false, true) => "false alarm",
+            (false, false) => "rightly none",
+        }
+    }
+}
+
+struct Asked {
+    planted: usize,
+    harmless: usize,
+    seed: u64,
+}
+
+fn main() -> ExitCode {
+    match run(std::env::args().skip(1).collect()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("blind: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(words: Vec<String>) -> Result<()> {
+    let edits: Edits = toml::from_str(include_str!("blind/edits.toml"))?;
+    let mut asked = Asked {
+        planted: 6,
+        harmless: 6,
+        seed: 1,
+    };
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let mut number = || -> Result<u64> {
+            let value = words
+                .next()
+                .with_context(|| format!("{word}: expected a number"))?;
+            value
+                .parse()
+                .with_context(|| format!("{word}: expected a number, found {value}"))
+        };
+        match word.as_str() {
+            "--planted" => asked.planted = number()? as usize,
+            "--harmless" => asked.harmless = number()? as usize,
+            "--seed" => asked.seed = number()?,
+            "--list" => {
+                for edit in &edits.edit {
+                    let kind = if edit.is_planted() {
+                        "planted"
+                    } else {
+                        "harmless"
+                    };
+                    println!("{kind}: {} ({})", edit.name, edit.file);
+                }
+                return Ok(());
+            }
+            "-h" | "--help" => {
+                println!("{USAGE}");
+                return Ok(());
+            }
+            other => anyhow::bail!("found {other}\n\n{USAGE}"),
+        }
+    }
+    let drawn = drawn(&edits.edit, &asked);
+    let scratch = Scratch::new();
+    let suite = scratch.file("blind.toml", SUITE);
+    tree();
+    prepare(&scratch, &suite)?;
+    let mut trials = Vec::new();
+    for (number, (edit, size)) in (1..).zip(drawn) {
+        let trial = tried(&scratch, &suite, edit, size)?;
+        eprintln!(
+            "{number}: {}: {}: {}",
+            trial.edit.name, trial.verdict, trial.row
+        );
+        trials.push(trial);
+    }
+    git(&["checkout", "-q", "--force", "-B", "trial", "base"]);
+    print!("{}", table(&trials));
+    Ok(())
+}
+
+/// Which edits are tried, in which order, and how much is planted: as the seed draws them. Each
+/// is tried once before one is tried again, with another size.
+fn drawn(edits: &[Edit], asked: &Asked) -> Vec<(Edit, u64)> {
+    let mut random = Rng::with_seed(asked.seed);
+    let mut all = Vec::new();
+    for (is_planted, count) in [(true, asked.planted), (false, asked.harmless)] {
+        let of: Vec<&Edit> = edits
+            .iter()
+            .filter(|one| one.is_planted() == is_planted)
+            .collect();
+        let mut round = Vec::new();
+        for _ in 0..count {
+            if round.is_empty() {
+                round.clone_from(&of);
+                random.shuffle(&mut round);
+            }
+            let edit = round.pop().expect("an edit of each kind").clone();
+            let drawn = *random.choice(&SIZES).expect("a size");
+            let size = if is_planted {
+                edit.size.unwrap_or(drawn)
+            } else {
+                0
+            };
+            all.push((edit, size));
+        }
+    }
+    random.shuffle(&mut all);
+    all
+}
+
+/// Builds the kernel as it is, and measures it: the baseline.
+fn prepare(scratch: &Scratch, suite: &str) -> Result<()> {
+    build(scratch, "blind-base")?;
+    let run = scratch.run(&[
+        "run",
+        suite,
+        "--kernel",
+        "blind-base",
+        "--seeds",
+        "1..5",
+        "--quiet",
+    ]);
+    ensure!(run.status == Some(0), "the baseline: {}", run.stderr);
+    let set = scratch.run(&["baseline", "set", "base", "r1", "r2", "r3", "r4", "r5"]);
+    ensure!(set.status == Some(0), "the baseline: {}", set.stderr);
+    Ok(())
+}
+
+fn build(scratch: &Scratch, id: &str) -> Result<()> {
+    let words = [
+        "kernel", "build", "--source", TREE, "--config", SMALL, "--full",
+    ];
+    let built = scratch.run(&[&words[..], &["--id", id, "--replace"]].concat());
+    ensure!(built.status == Some(0), "{id}: {}", built.stderr);
+    Ok(())
+}
+
+/// What is planted, three instructions a round.
+fn burn(size: u64) -> String {
+    format!(
+        "for (int blind = 0; blind < {}; blind++) asm volatile(\"\" : \"+r\" (blind));",
+        size / 3
+    )
+}
+
+fn tried(scratch: &Scratch, suite: &str, edit: Edit, size: u64) -> Result<Trial> {
+    git(&["checkout", "-q", "--force", "-B", "trial", "base"]);
+    put(
+        &edit.file,
+        &edit.from,
+        &edit.to.replace("BURN", &burn(size)),
+    );
+    build(scratch, "blind-trial")?;
+    let words = [
+        "gate",
+        suite,
+        "--baseline",
+        "base",
+        "--kernel",
+        "blind-trial",
+    ];
+    let ended = scratch.run(&[&words[..], &["--seeds", "1..5", "--quiet", "--json"]].concat());
+    let known = [Some(0), Some(4), Some(5)];
+    ensure!(
+        known.contains(&ended.status),
+        "{}: {}",
+        edit.name,
+        ended.stderr
+    );
+    let gate = json(&ended);
+    Ok(Trial {
+        verdict: text(&gate["verdict"]),
+        row: text(&gate["title"]),
+        blamed: blamed(&gate),
+        edit,
+        size,
+    })
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// The functions that a gate names for rows that got worse, and in its story.
+fn blamed(gate: &Value) -> Vec<String> {
+    let array = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let mut all = Vec::new();
+    for subject in array(&gate["subjects"]) {
+        for row in array(&subject["measurements"]) {
+            let figures = array(&row["figures"]).into_iter();
+            let worse = figures.filter(|one| one["verdict"] == "worse");
+            all.extend(worse.map(|one| text(&one["function"])));
+        }
+        all.extend(functions(&subject["why"].to_string()));
+    }
+    all.retain(|one| !one.is_empty());
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// Words between backquotes: how sentences write functions.
+fn functions(sentence: &str) -> impl Iterator<Item = String> {
+    let odd = sentence.split('`').skip(1).step_by(2);
+    odd.map(str::to_owned)
+}
+
+fn table(trials: &[Trial]) -> String {
+    let mut text = String::from(
+        "| edit | instructions | verdict | outcome | blamed |\n|---|---|---|---|---|\n",
+    );
+    for one in trials {
+        let size = if one.size == 0 {
+            "–".to_owned()
+        } else {
+            one.size.to_string()
+        };
+        let blamed = one.blamed.join(", ");
+        let Trial { edit, verdict, .. } = one;
+        text += &format!(
+            "| {} | {size} | {verdict} | {} | {blamed} |\n",
+            edit.name,
+            one.outcome()
+        );
+    }
+    let planted = || trials.iter().filter(|one| one.edit.is_planted());
+    let harmless = || trials.iter().filter(|one| !one.edit.is_planted());
+    text += "\n| instructions | planted | found | the function |\n|---|---|---|---|\n";
+    for size in SIZES.into_iter().chain([0]) {
+        let of: Vec<&Trial> = planted().filter(|one| one.size == size).collect();
+        if of.is_empty() {
+            continue;
+        }
+        let found = of.iter().filter(|one| one.is_alarm()).count();
+        let right = of
+            .iter()
+            .filter(|one| one.is_alarm() && one.is_right())
+            .count();
+        let size = if size == 0 {
+            "no loop".to_owned()
+        } else {
+            size.to_string()
+        };
+        text += &format!("| {size} | {} | {found} | {right} |\n", of.len());
+    }
+    text += &format!(
+        "\nFound {} of {}; false alarms {} of {}.\n",
+        planted().filter(|one| one.is_alarm()).count(),
+        planted().count(),
+        harmless().filter(|one| one.is_alarm()).count(),
+        harmless().count()
+    );
+    text
+}
