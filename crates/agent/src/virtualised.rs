@@ -8,19 +8,30 @@ use std::path::Path;
 use punctual_model::Reason;
 
 /// Who makes virtual machines, by how the first line of these files begins.
-const DMI: [&str; 4] = ["product_name", "sys_vendor", "board_vendor", "bios_vendor"];
-const MAKERS: [&str; 12] = [
+const DMI: [&str; 5] = [
+    "product_name",
+    "sys_vendor",
+    "board_vendor",
+    "bios_vendor",
+    "product_version",
+];
+const MAKERS: [&str; 17] = [
     "KVM",
     "OpenStack",
     "KubeVirt",
     "Amazon EC2",
     "QEMU",
     "VMware",
+    "VMW",
     "innotek GmbH",
     "VirtualBox",
     "Oracle Corporation",
     "Xen",
+    "Bochs",
     "Parallels",
+    "BHYVE",
+    "Hyper-V",
+    "Apple Virtualization",
     "Google Compute Engine",
 ];
 
@@ -100,6 +111,13 @@ mod tests {
             told("sys/class/dmi/id/product_name", "a1.metal\n"),
             Some(false)
         );
+        for (name, text) in [
+            ("product_name", "Apple Virtualization Generic Platform\n"),
+            ("product_version", "Hyper-V UEFI Release v4.1\n"),
+        ] {
+            let found = told(&format!("sys/class/dmi/id/{name}"), text);
+            assert_eq!(found, Some(true), "{text}");
+        }
         assert_eq!(told("etc/nothing", ""), None);
     }
 }

@@ -96,6 +96,8 @@ pub struct Command {
     pub priority: Option<u64>,
     /// How many threads there are (`-t 4`), where a number is asked for and no `-S`.
     pub threads: Option<u64>,
+    /// Above which value it ends (`-b`), in the unit of the values; `None` where it does not.
+    pub break_above: Option<u64>,
     /// By how much longer each thread's interval is than that of the thread before (`-d`), in
     /// microseconds: 500, where nothing is said, at most.
     pub distance_us: u64,
@@ -117,6 +119,7 @@ pub fn read(line: &str) -> Result<Option<Command>, String> {
         nanoseconds: false,
         priority: None,
         threads: None,
+        break_above: None,
         distance_us: 500,
     };
     let mut is_smp = false;
@@ -144,6 +147,7 @@ pub fn read(line: &str) -> Result<Option<Command>, String> {
             "priority" => command.priority = number,
             "distance" => command.distance_us = number.unwrap_or(500),
             "threads" => command.threads = number.filter(|threads| *threads > 0),
+            "breaktrace" => command.break_above = number.filter(|value| *value > 0),
             "smp" => is_smp = true,
             "nsecs" => command.nanoseconds = true,
             _ => {}
@@ -310,6 +314,7 @@ mod tests {
                 nanoseconds: true,
                 priority: None,
                 threads: None,
+                break_above: None,
                 distance_us: 500,
             }
         );

@@ -81,10 +81,34 @@ pub struct Foreign {
 /// Where it is none of these, is damaged, contradicts itself, or holds more than one result.
 pub fn read(text: &str) -> Result<Foreign, FormatError> {
     let mut foreign = read_one(text)?;
+    if let Some(value) = broken_off(text, &foreign)? {
+        foreign.cut_short = Some(format!("it broke off at {value} (-b)"));
+    }
     if foreign.times.is_none() {
         foreign.said = comments(text);
     }
     Ok(foreign)
+}
+
+/// The value at which cyclictest says that it broke off (`-b`), in the file's unit.
+fn broken_off(text: &str, foreign: &Foreign) -> Result<Option<i64>, FormatError> {
+    let mut found = None;
+    for (number, line) in (1..).zip(text.lines()) {
+        let Some((_, value)) = line.split_once("# Break value:") else {
+            continue;
+        };
+        let value: i64 = value
+            .trim()
+            .parse()
+            .map_err(|_| FormatError::new(number, "a break value", line))?;
+        let most = foreign.counted.iter().filter_map(|one| one.max).max();
+        if let Some(most) = most.filter(|most| *most < value) {
+            let what = format!("a break value of {value}, and no sample above {most}");
+            return Err(FormatError::contradiction(what));
+        }
+        found = Some(value);
+    }
+    Ok(found)
 }
 
 /// The comments of a text, without those that hold figures: their letters and digits.
@@ -311,6 +335,13 @@ fn of_cyclictest(results: cyclictest_json::Results, above: &str) -> Result<Forei
 /// that has its number.
 fn cut_short(counted: &[Counted], command: &Command) -> Option<String> {
     let first = counted.first()?;
+    let above = |one: &Counted| {
+        let (max, most) = (u64::try_from(one.max?).ok()?, command.break_above?);
+        (max > most).then(|| format!("a sample of {max} ends it, by -b {most} in its command line"))
+    };
+    if let Some(broken) = counted.iter().find_map(above) {
+        return Some(broken);
+    }
     let most = counted.iter().map(|one| one.count).max().unwrap_or(0);
     let taken = u128::from(first.count) * u128::from(command.interval_us);
     let is_whole = |seconds: u64| taken * 10 >= u128::from(seconds) * 9_000_000;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use punctual_model::digest::digest;
 use punctual_model::imported;
 use punctual_model::limit::Figure;
-use punctual_model::plan::shortfall;
+use punctual_model::plan::{excess, shortfall};
 use punctual_model::quantiles::supports;
 use punctual_model::record::Unsupported;
 use punctual_model::run::{Run, State};
@@ -80,8 +80,8 @@ impl<'a> Evidence<'a> {
     }
 
     /// Why a figure of this is no share of what a reference has of it: `None` where both were
-    /// measured alike.
-    pub fn difference(&self, reference: &Self) -> Option<String> {
+    /// measured alike; a baseline on the same machine, too.
+    pub fn difference(&self, reference: &Self, is_baseline: bool) -> Option<String> {
         let (run, own) = self.found.first()?;
         let (other, theirs) = reference.found.first()?;
         if without(Mend::Reference) {
@@ -91,17 +91,19 @@ impl<'a> Evidence<'a> {
         let of_step = plans.and_then(|(plan, there)| {
             plan.difference_of_step(own.key.step, &there, theirs.key.step)
         });
-        let clocks = [run, other].map(|run| run.clock().is_some());
-        let of_time = match clocks {
-            [true, false] => Some("virtual time here and real time there"),
-            [false, true] => Some("real time here and virtual time there"),
-            _ => None,
+        let rate = |run: &Run| {
+            run.clock()
+                .map_or("real".to_owned(), |rate| rate.to_string())
         };
+        let [here, there] = [*run, *other].map(rate);
+        let of_time = (here != there).then(|| format!("the time is {here} here and {there} there"));
         let one_imported = run.is_imported() != other.is_imported();
         let of_program = one_imported.then_some("another program measured one of them");
         let what = of_step
             .or_else(|| imported::difference(run, other))
-            .or_else(|| of_time.or(of_program).map(str::to_owned))?;
+            .or(of_time)
+            .or_else(|| of_program.map(str::to_owned))
+            .or_else(|| run.other_machine(other).filter(|_| is_baseline))?;
         let (run, other) = (&run.id, &other.id);
         Some(format!(
             "{run} and {other}, which it is compared with, are not measured alike: {what}"
@@ -262,6 +264,11 @@ fn fewer_than_planned(plan: &Plan, recording: &Recording) -> Option<String> {
         return None;
     }
     let step = plan.steps.get(recording.key.step as usize)?;
+    if let Some(what) = excess(&step.params, recording) {
+        return Some(format!(
+            "it says that it has more time than its plan: {what}"
+        ));
+    }
     let what = shortfall(&step.params, recording)?;
     Some(format!("it has less than its plan asks for: {what}"))
 }
@@ -285,15 +292,24 @@ const TICKING: [&str; 2] = ["jiffies", "refined-jiffies"];
 
 /// Why what a real machine kept to is no property of it. What it did not keep to is, whatever
 /// the reason.
-fn beyond_the_kernel(run: &Run) -> Option<String> {
+/// Why a run in real time tells of more than its kernel: a hypervisor, or a clock that ticks.
+pub fn beyond_the_kernel(run: &Run) -> Option<String> {
     let facts = run.provenance.as_ref().map(|found| &found.facts);
     let facts = facts.filter(|_| !run.is_virtual())?;
-    if facts.get("virtualised") == Some(&Fact::Flag(true)) {
-        return Some(
-            "measured in a virtual machine in real time: its hypervisor may be later at another \
-             time"
-                .to_owned(),
-        );
+    match facts.get("virtualised") {
+        Some(Fact::Flag(false)) => {}
+        Some(Fact::Flag(true)) => {
+            return Some(
+                "measured in a virtual machine in real time: its hypervisor may be later at \
+                 another time"
+                    .to_owned(),
+            );
+        }
+        // Files of other programs never say it.
+        _ if run.is_imported() => {}
+        _ => {
+            return Some("it is not known whether a hypervisor ran beneath it".to_owned());
+        }
     }
     let clock = facts.get("clocksource").and_then(Fact::text)?;
     TICKING

@@ -113,11 +113,20 @@ impl Case<'_> {
             ));
         }
         let mut answers = Vec::new();
+        let mut absent = Vec::new();
         for subject in &meant {
             let than = self.than(subject)?;
-            for meant in self.keys(subject)? {
+            let keys = self.keys(subject)?;
+            if keys.is_empty() {
+                absent.push(*subject);
+            }
+            for meant in keys {
                 answers.push(self.answer(subject, &meant, than));
             }
+        }
+        // Where one of several subjects answers, it answers for itself alone.
+        if !answers.is_empty() {
+            answers.extend(absent.into_iter().map(|subject| self.absent(subject)));
         }
         if answers.is_empty() {
             return Err(format!(
@@ -292,6 +301,25 @@ impl Case<'_> {
         }
     }
 
+    /// That nothing of a subject is what the limit means.
+    fn absent(&self, subject: &Subject<'_>) -> Answer {
+        let load = self.limit.load.as_deref().unwrap_or_default();
+        let variant = self.limit.variant.as_deref().unwrap_or_default();
+        Answer {
+            limit: self.limit.clone(),
+            subject: subject.name.clone(),
+            key: RecordingKey::new(&self.limit.probe, load, variant),
+            fitness: Fitness::Undecided,
+            why: Why::Gap("it was not measured; a limit's subject says of which it is".to_owned()),
+            sample: None,
+            runs: 0,
+            samples: 0,
+            time: Nanos::ZERO,
+            excluded: None,
+            more: Some(More::Whole),
+        }
+    }
+
     /// A fit limit needs so many runs at least.
     fn needed(&self) -> usize {
         self.limit
@@ -458,7 +486,11 @@ impl Case<'_> {
         if let Some(gap) = than.gap.as_ref().filter(|_| !without(Mend::Baseline)) {
             return Found::gap(gap.clone());
         }
-        if let Some(difference) = evidence.difference(than) {
+        let is_baseline = matches!(
+            self.limit.demand,
+            Demand::Relative(.., Reference::Baseline(_))
+        );
+        if let Some(difference) = evidence.difference(than, is_baseline) {
             return Found::gap(difference);
         }
         let (of, reference) = match (evidence.figures(figure), than.figures(figure)) {

@@ -148,7 +148,9 @@ impl Maker {
                 host: format!("host{machine}"),
                 ..HostMachine::default()
             });
-            run.provenance = Some(Provenance::default());
+            let mut told = Provenance::default();
+            told.facts.insert("virtualised".into(), false.into());
+            run.provenance = Some(told);
         }
         let card = Card {
             machine,

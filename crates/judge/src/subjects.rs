@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use punctual_model::digest::content;
 use punctual_model::imported::{self, Kin, kin, says_more};
+use punctual_model::recording::Work;
 use punctual_model::{MachineRecord, Plan, Preemption, Run};
 
 use crate::mends::{Mend, without};
@@ -297,6 +298,14 @@ impl<'a> Subject<'a> {
             let own = Counted::of(run, past, digest.as_ref());
             if let Some(first) = own.as_ref().and_then(|own| counted.get(own)) {
                 new.remark_copy(first, run);
+                if says_otherwise(first, run) {
+                    let (first, id) = (&first.id, &run.id);
+                    new.gap = Some(format!(
+                        "{first} and {id} are the same run, and say different things of its loads \
+                         or of how long it was observed: one of them is not what it says, and \
+                         punctual verify tells which"
+                    ));
+                }
                 new.copies.push(Measured { run, plan, digest });
                 continue;
             }
@@ -485,6 +494,20 @@ impl Counted {
             Self::Quiet(digest, run.started.clone(), run.finished.clone())
         })
     }
+}
+
+/// Whether two copies of a run differ in what a verdict reads and no digest covers.
+fn says_otherwise(one: &Run, other: &Run) -> bool {
+    let work = |run: &Run| -> Vec<(u32, Vec<Work>)> {
+        let of_step = run.steps.iter().map(|step| (step.step, step.work.clone()));
+        of_step.collect()
+    };
+    let findings = |run: &Run| -> Vec<_> {
+        let all = run.recordings.iter();
+        all.map(|one| (one.interval, one.findings.clone()))
+            .collect()
+    };
+    !one.is_imported() && (work(one) != work(other) || findings(one) != findings(other))
 }
 
 fn has_samples(run: &Run) -> bool {

@@ -428,6 +428,13 @@ fn figure(what: &str, unit: Option<&str>) -> Result<Figure, String> {
         let per_cent = number(what.strip_prefix('p')?)?;
         (per_cent > 0.0 && per_cent < 100.0).then_some(Figure::Quantile(per_cent / 100.0))
     };
+    if let Some(Figure::Quantile(share)) = quantile().filter(|_| what.starts_with("p0.")) {
+        let meant = (share * 1e10).round() / 1e6;
+        return Err(format!(
+            "what: {what} is what less than 1 % of all samples are below: did you mean p{meant}, \
+             or p1?"
+        ));
+    }
     let figure = match (what, unit) {
         ("work", Some(unit)) => return Ok(Figure::Work(unit.to_owned())),
         ("work", None) => return Err("work: expected `unit`, such as \"messages\"".to_owned()),
@@ -459,6 +466,12 @@ fn number(text: &str) -> Option<f64> {
 
 /// A time with its unit: `100 us`, `1.5 ms`, `10 min`.
 fn time(key: &str, text: &str) -> Result<Nanos, String> {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || ". ".contains(c));
+    if unit.trim_end() == "m" {
+        return Err(format!(
+            "{key}: \"{text}\" may be minutes or milliseconds: write min or ms"
+        ));
+    }
     let duration = text.parse::<SignedDuration>().ok();
     let nanos = duration.and_then(|span| i64::try_from(span.as_nanos()).ok());
     nanos.filter(|nanos| *nanos > 0).map(Nanos).ok_or_else(|| {
@@ -576,11 +589,23 @@ mod tests {
             ("deadline = \"1 us\"\nvariant = \"x\"", "no `variant`"),
             ("missed = 0\nwhat = \"worst\"", "no `what`"),
             ("thread = \"x\"\nwhat = \"worst\"", "`thread` is for"),
+            ("deadline = \"8 m\"", "write min or ms"),
             ("what = \"worst\"\nat_most = \"1 us\"", "expected `probe`"),
         ] {
             let error = read(wrong).unwrap_err();
             assert!(error.contains(told), "{wrong}: {error}");
         }
+    }
+
+    #[test]
+    fn a_share_that_is_no_per_cent_is_asked_back() {
+        let read = |what: &str| {
+            let rest = format!("probe = \"timer\"\nwhat = \"{what}\"\nat_most = \"1 ms\"");
+            toml::from_str::<Limit>(&rest).map_err(|error| error.to_string())
+        };
+        let error = read("p0.99").unwrap_err();
+        assert!(error.contains("did you mean p99, or p1?"), "{error}");
+        assert!(read("p1").is_ok() && read("p99.9").is_ok());
     }
 
     #[test]

@@ -171,6 +171,16 @@ pub fn shortfall(params: &toml::Table, recording: &Recording) -> Option<String> 
     is_short.then(|| format!("{observed} of {duration}"))
 }
 
+/// How a recording says that it was observed for longer than its step asks for, which no probe
+/// is: `2000 s of 2 s`. A second and a half of the time are left for what ends late.
+pub fn excess(params: &toml::Table, recording: &Recording) -> Option<String> {
+    let asked = params.get("duration_ms").and_then(toml::Value::as_integer);
+    let duration = asked.map(Nanos::from_millis)?;
+    let observed = recording.observed()?;
+    let most = Nanos(duration.0.saturating_mul(3) / 2) + Nanos::from_millis(1_000);
+    (observed > most).then(|| format!("{observed} of {duration}"))
+}
+
 /// One probe under one load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {

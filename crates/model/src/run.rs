@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Fact;
 use crate::arrivals::Arrivals;
 use crate::digest::digest;
 use crate::machine::{MachineRecord, VirtualClock};
@@ -223,6 +224,35 @@ impl Run {
     /// Whether its times are virtual.
     pub fn is_virtual(&self) -> bool {
         self.clock().is_some()
+    }
+
+    /// What tells this machine from that of another run in real time, as far as both say it:
+    /// `the host is a here and b there`. `None` on the virtual bench.
+    pub fn other_machine(&self, other: &Self) -> Option<String> {
+        let (MachineRecord::Host(own), MachineRecord::Host(theirs)) =
+            (&self.machine, &other.machine)
+        else {
+            return None;
+        };
+        let fact = |run: &Self, name: &str| {
+            let facts = &run.provenance.as_ref()?.facts;
+            facts.get(name).and_then(Fact::text).map(str::to_owned)
+        };
+        let named = |host: &str| (!host.is_empty()).then(|| host.to_owned());
+        let cpus = |cpus: Option<u32>| cpus.map(|cpus| cpus.to_string());
+        let pairs = [
+            ("host", [named(&own.host), named(&theirs.host)]),
+            ("number of CPUs", [cpus(own.cpus), cpus(theirs.cpus)]),
+            ("CPU", [self, other].map(|run| fact(run, "cpu"))),
+            (
+                "architecture",
+                [self, other].map(|run| fact(run, "architecture")),
+            ),
+        ];
+        pairs.into_iter().find_map(|(what, [here, there])| {
+            let (here, there) = (here?, there?);
+            (here != there).then(|| format!("the {what} is {here} here and {there} there"))
+        })
     }
 
     /// What the load did beside a recording; empty when idle.

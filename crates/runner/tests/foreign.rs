@@ -801,6 +801,7 @@ fn what_failed_or_was_cut_short_is_no_whole_measurement() {
         ("-l 100000 -q", &["10000 cycles", "-l 100000"][..]),
         ("-D 1m -q", &["10000 cycles", "-D 60 s"]),
         ("-D 60 -l 20000 -q", &["-l 20000"]),
+        ("-b 1 -q", &["ends it, by -b 1"]),
     ] {
         let (state, error) = why(changed(name, "-q", options));
         assert_eq!(state, State::Interrupted, "{options}");
@@ -831,6 +832,19 @@ fn what_failed_or_was_cut_short_is_no_whole_measurement() {
     has(&error, &["cpu1 has 10 samples where another has 10000"]);
     let lines = line(0, 234, 10_000, 40) + &line(1, 235, 10, 9);
     assert_eq!(why(read("x", lines.as_bytes())).0, State::Interrupted);
+    // What it broke off at is a sample of its own.
+    let broken = |value: u64| {
+        let lines = line(0, 234, 10_000, 40);
+        let lines = format!("{lines}# Break thread: 234\n# Break value: {value}\n");
+        read("x", lines.as_bytes())
+    };
+    let (state, error) = why(broken(40));
+    assert_eq!(state, State::Interrupted);
+    has(&error, &["it broke off at 40"]);
+    has(
+        &broken(9_001).unwrap_err(),
+        &["a break value of 9001, and no sample above 40"],
+    );
     // Threads of other intervals measure for the same time.
     assert_eq!(taken("10-plain-lines.txt").state, State::Finished);
     let name = "16-rtla-bucket-10.txt";

@@ -341,7 +341,24 @@ pub fn select_run(transaction: &Transaction, number: i64) -> Result<Run, Fault> 
     run.steps = select_steps(transaction, number)?;
     run.recordings = select_recordings(transaction, number)?;
     run.unsupported = select_unsupported(transaction, number)?;
+    check_digest(transaction, number, &run)?;
     Ok(run)
+}
+
+/// That a run's recordings are those that were there when it ended.
+fn check_digest(transaction: &Transaction, number: i64, run: &Run) -> Result<(), Fault> {
+    let of_run = named_params! { ":run": number };
+    let kept: Option<Option<String>> =
+        transaction.first(sql::SELECT_RUN, of_run, |row| row.get("digest"))?;
+    let Some(kept) = kept.flatten().filter(|_| run.state == State::Finished) else {
+        return Ok(());
+    };
+    let found = run.digest().unwrap_or_else(|| "none".to_owned());
+    if found == kept {
+        return Ok(());
+    }
+    let reason = format!("expected the digest {kept}, found {found}");
+    Err(damage(number, "its recordings", reason).into())
 }
 
 /// A run but for what its probes delivered.

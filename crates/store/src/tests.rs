@@ -442,6 +442,21 @@ fn threads_that_write_to_one_run_at_once_lose_nothing() {
 }
 
 #[test]
+fn recordings_of_another_run_are_not_those_of_this_one() {
+    let (_directory, store) = fresh();
+    for (name, text, value) in [("a", "1", 7), ("b", "2", 8)] {
+        store.add(&imported(name, text, value)).unwrap();
+    }
+    // Each recording's own checksum is right.
+    let taken = "UPDATE recordings SET body = (SELECT body FROM recordings WHERE run = 1), \
+                 crc = (SELECT crc FROM recordings WHERE run = 1) WHERE run = 2";
+    assert_eq!(connection(&store).execute(taken, []).unwrap(), 1);
+    assert!(store.load("r1").is_ok());
+    let error = store.load("r2").unwrap_err().to_string();
+    assert!(error.contains("expected the digest"), "{error}");
+}
+
+#[test]
 fn several_may_make_the_same_store_at_once() {
     let (_directory, path) = scratch();
     let barrier = Barrier::new(4);

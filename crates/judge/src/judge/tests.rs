@@ -113,7 +113,11 @@ fn on_a_machine(runs: Vec<Run>, name: &str, fact: impl Into<Fact>) -> Vec<Run> {
     let real = |mut run: Run| {
         run.machine = MachineRecord::default();
         run.provenance = Some(Provenance {
-            facts: [(name.to_owned(), fact.clone())].into(),
+            facts: [
+                ("virtualised".to_owned(), false.into()),
+                (name.to_owned(), fact.clone()),
+            ]
+            .into(),
             ..Provenance::default()
         });
         run
@@ -136,6 +140,14 @@ fn what_a_hypervisor_or_a_coarse_clock_keeps_to_is_no_fitness() {
     for (name, fact) in [("virtualised", false.into()), ("clocksource", "tsc".into())] {
         assert_eq!(verdict(name, fact).0, Fitness::Fit, "{name}");
     }
+    // Whoever does not say that there is none does not know.
+    let mut silent = on_a_machine(runs("rt", 5), "virtualised", false);
+    silent.iter_mut().for_each(|run| {
+        run.provenance.as_mut().unwrap().facts.clear();
+    });
+    let answer = only(WORST, &silent);
+    assert_eq!(answer.fitness, Fitness::Undecided);
+    assert!(answer.reason().contains("not known"), "{}", answer.reason());
     // What was late was late.
     let broken = vec![synthetic::run("rt", 1, &[250_000])];
     let broken = on_a_machine(broken, "virtualised", true);
@@ -445,6 +457,82 @@ fn a_share_of_a_baseline_is_of_the_same_subject_there() {
     // A baseline of one subject is what all are compared with.
     let rt = scaled("rt", 5, 100);
     assert_eq!(fitness(of(110, &rt)), [Fitness::Fit, Fitness::Unfit]);
+}
+
+#[test]
+fn a_subject_that_was_not_measured_is_not_answered_for_by_another() {
+    let mut both = runs("rt", 5);
+    let mut others = runs("full", 5);
+    others.iter_mut().for_each(|run| {
+        run.plan = run.plan.replace("stress", "idle");
+        run.recordings
+            .iter_mut()
+            .for_each(|one| one.key.load = "idle".into());
+    });
+    both.extend(others);
+    let limit = format!("{WORST}\nload = \"stress\"");
+    let judgement = judge(&limits(&limit), &both, &Baselines::new()).unwrap();
+    let of = |name: &str| {
+        let mut all = judgement.answers.iter();
+        all.find(|one| one.subject == name).map(|one| one.fitness)
+    };
+    assert_eq!(of("rt"), Some(Fitness::Fit));
+    assert_eq!(of("full"), Some(Fitness::Undecided));
+    // One that is not meant needs no answer.
+    let named = format!("{limit}\nsubject = \"rt\"");
+    let judgement = judge(&limits(&named), &both, &Baselines::new()).unwrap();
+    assert_eq!(judgement.answers.len(), 1);
+}
+
+#[test]
+fn copies_that_say_different_things_of_their_loads_are_a_gap_in_any_order() {
+    let first = runs("rt", 5);
+    let mut other = first.clone();
+    other[2].id = "x".into();
+    other[2].steps[0].work[0].span = Nanos(1);
+    for all in [
+        [first.clone(), other.clone()].concat(),
+        [other, first].concat(),
+    ] {
+        let answer = only(WORST, &all);
+        assert_eq!(answer.fitness, Fitness::Undecided);
+        assert!(
+            answer.reason().contains("different things"),
+            "{}",
+            answer.reason()
+        );
+    }
+}
+
+#[test]
+fn a_baseline_of_another_machine_or_plan_is_none() {
+    let reason = |change: fn(&mut Run)| {
+        let mut there = on_a_machine(scaled("rt", 5, 100), "cpu", "A");
+        there.iter_mut().for_each(change);
+        let here = on_a_machine(scaled("rt", 5, 100), "cpu", "A");
+        let baselines = Baselines::from([(None, there)]);
+        let judgement = judge(&limits(OF_BASELINE), &here, &baselines).unwrap();
+        (judgement.fitness(), judgement.answers[0].reason())
+    };
+    assert_eq!(reason(|_| {}).0, Fitness::Fit);
+    let other: [(fn(&mut Run), &str); 2] = [
+        (
+            |run| {
+                let facts = &mut run.provenance.as_mut().unwrap().facts;
+                facts.insert("cpu".into(), "B".into());
+            },
+            "the CPU is A here and B there",
+        ),
+        (
+            |run| run.plan = run.plan.replace("[[step]]\n", "[[step]]\npriority = 7\n"),
+            "priority is not set here and 7 there",
+        ),
+    ];
+    for (change, what) in other {
+        let (fitness, told) = reason(change);
+        assert_eq!(fitness, Fitness::Undecided, "{what}");
+        assert!(told.contains(what), "{told}");
+    }
 }
 
 #[test]

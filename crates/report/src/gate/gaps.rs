@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What was not measured: no digest tells of it, and no figure.
 
-use punctual_judge::{Independent, fate};
+use punctual_judge::{Independent, beyond_the_kernel, fate};
 use punctual_model::run::State;
 use punctual_model::{Recording, Run};
 
@@ -66,6 +66,11 @@ pub fn gaps(run: &Run) -> Vec<Gap> {
         load: one.load.clone(),
         why: format!("unsupported: {}", one.reason),
     }));
+    gaps.extend(
+        beyond_the_kernel(run)
+            .filter(|_| !without(Mend::Hypervisor))
+            .map(whole),
+    );
     if plan.steps.iter().all(|step| step.skip) {
         gaps.push(whole("its plan has no step".to_owned()));
     }
@@ -81,9 +86,22 @@ fn part(run: &Run, step: u32) -> Option<String> {
     own.find_map(Recording::interruption)
 }
 
-/// Why the runs of either side, the baseline's first, are no runs of one measurement.
+/// Why the runs of either side, the baseline's first, are no runs of one measurement, or both
+/// sides none of one machine.
 pub(super) fn of_counted(counted: &[Independent<'_>; 2]) -> Vec<Gap> {
     let sides = counted.iter().zip([" (in the baseline)", ""]);
+    let firsts = counted.each_ref().map(|one| one.runs.first());
+    let [there, here] = firsts;
+    let other_machine = here.zip(there).and_then(|(here, there)| {
+        let what = here.other_machine(there)?;
+        Some(Gap {
+            step: None,
+            probe: "all steps".to_owned(),
+            load: String::new(),
+            why: format!("the baseline is of another machine: {what}"),
+        })
+    });
+    let other_machine = other_machine.filter(|_| !without(Mend::Machine));
     let gap = |(one, side): (&Independent<'_>, &str)| {
         let why = one
             .gap
@@ -96,7 +114,7 @@ pub(super) fn of_counted(counted: &[Independent<'_>; 2]) -> Vec<Gap> {
             why: format!("{why}{side}"),
         })
     };
-    sides.filter_map(gap).collect()
+    sides.filter_map(gap).chain(other_machine).collect()
 }
 
 /// The gaps of both sides, those of several runs once.

@@ -24,6 +24,7 @@ struct Card {
     experiment: u32,
     seed: u64,
     is_readable: bool,
+    in_hypervisor: bool,
     /// Whether each step is a whole measurement.
     whole: [bool; 2],
 }
@@ -75,7 +76,8 @@ impl Maker {
                     host: format!("host{machine}"),
                     ..HostMachine::default()
                 });
-                run.provenance.get_or_insert_default();
+                let told = run.provenance.get_or_insert_default();
+                told.facts.insert("virtualised".into(), false.into());
             }
         }
         // A run as a whole is some per cent slower or faster.
@@ -97,6 +99,7 @@ impl Maker {
             experiment: self.experiments,
             seed,
             is_readable: true,
+            in_hypervisor: false,
             whole: [true; 2],
         };
         Made { run, card }
@@ -120,7 +123,11 @@ impl Maker {
             _ => Truth::Times(1.0),
         };
         let seeds = self.random.u64(2..7);
-        let mut there: Vec<Made> = (1..=seeds).map(|seed| self.whole(0, seed, 1.0)).collect();
+        // In real time a baseline may be of another machine.
+        let machine = u32::from(!self.is_virtual && self.random.u8(..6) == 0);
+        let mut there: Vec<Made> = (1..=seeds)
+            .map(|seed| self.whole(machine, seed, 1.0))
+            .collect();
         let mut here: Vec<Made> = match truth {
             Truth::Same => there.iter().map(|one| self.again(one)).collect(),
             Truth::Times(times) => (1..=seeds).map(|seed| self.whole(0, seed, times)).collect(),
@@ -152,7 +159,7 @@ impl Maker {
     fn spoil(&mut self, side: &mut Vec<Made>, times: f64) {
         let at = self.random.usize(..side.len());
         let seed = side[at].card.seed;
-        match self.random.u8(..5) {
+        match self.random.u8(..6) {
             // Copies; in real time nothing is said by a seed.
             0 => {
                 for number in 0..self.random.u64(1..6) {
@@ -167,6 +174,15 @@ impl Maker {
             1 => {
                 let seeds = self.random.u64(1..4);
                 side.extend((1..=seeds).map(|seed| self.whole(1, seed, times)));
+            }
+            3 if !self.is_virtual => {
+                let told = side[at].run.provenance.get_or_insert_default();
+                let says = *self.random.choice(&[Some(true), None]).expect("a choice");
+                match says {
+                    Some(says) => told.facts.insert("virtualised".into(), says.into()),
+                    None => told.facts.remove("virtualised"),
+                };
+                side[at].card.in_hypervisor = true;
             }
             // One seed with another outcome.
             2 if self.is_virtual => {
@@ -226,6 +242,10 @@ fn spoilt(side: &[Made]) -> Option<&'static str> {
             "a plan cannot be read",
         ),
         (
+            !side.iter().any(|one| one.card.in_hypervisor),
+            "perhaps a hypervisor",
+        ),
+        (
             side.iter().all(|one| one.card.whole == [true; 2]),
             "a step is not whole",
         ),
@@ -248,6 +268,10 @@ fn falsehood(gated: &Gated, set: &Set) -> Option<String> {
         && let Some(what) = spoilt
     {
         return Some(format!("{}: {what}", standing.name()));
+    }
+    let first = |side: &[Made]| (side[0].card.is_virtual, side[0].card.machine);
+    if standing < Standing::Undecided && first(&set.there) != first(&set.here) {
+        return Some(format!("{}: another machine", standing.name()));
     }
     if standing == Standing::Unchanged && set.truth != Truth::Same {
         return Some("unchanged: other outcomes".to_owned());
@@ -352,6 +376,8 @@ fn each_rule_of_the_gate_is_missed_when_it_is_taken_out() {
         Mend::Interrupted,
         Mend::Steps,
         Mend::Unreadable,
+        Mend::Machine,
+        Mend::Hypervisor,
     ];
     for mend in mends {
         let mut seeds = 0..300;

@@ -15,6 +15,10 @@ pub enum Mend {
     Steps,
     /// A plan that cannot be read is a gap.
     Unreadable,
+    /// A baseline of another machine is none.
+    Machine,
+    /// What ran above a hypervisor tells of more than its kernel.
+    Hypervisor,
 }
 
 /// Whether a rule is taken out.
