@@ -178,6 +178,25 @@ impl Run {
         all.find(|one| one.step == recording.key.step)
     }
 
+    /// Forgets of which steps not every arrival is known: nobody has asked for them, so they are
+    /// no gap.
+    pub fn forget_parts(&mut self) {
+        self.arrivals.retain(|one| one.gap.is_none());
+    }
+
+    /// Whether another run was made on the same machine, to the last byte: in virtual time,
+    /// nothing but the seed tells them apart.
+    pub fn is_made_like(&self, other: &Self) -> bool {
+        let made = |run: &Self| {
+            (
+                run.machine.clone(),
+                run.punctual.clone(),
+                run.subject.boot.clone(),
+            )
+        };
+        self.is_virtual() && made(self) == made(other)
+    }
+
     /// The digest over what was measured; `None` where [`Self::no_digest`] says why.
     pub fn digest(&self) -> Option<String> {
         let has_none = self.no_digest().is_some();

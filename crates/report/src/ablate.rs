@@ -228,8 +228,9 @@ impl Trial {
     /// What is to be asked of it: about the latency that it changes most, the middle run of
     /// both sides. `None` where it changes none.
     pub fn asked(&self, runs: &[Run], base: &[Run]) -> Option<Asked> {
-        let row = *self.told().first()?;
-        let (key, share) = (row.row.key(), row.figure.share());
+        let told = self.told().into_iter();
+        let mut told = told.filter_map(|row| Some((row.row.key(), row.figure.share()?)));
+        let (key, share) = told.next()?;
         let middle = |runs| middle_run(runs, &key, share).map(|run| run.id.clone());
         let runs = [middle(runs)?, middle(base)?];
         Some(Asked { key, share, runs })
@@ -313,9 +314,12 @@ fn rows(all: &[Measurement], own: &Column<'_>, base: &Column<'_>, rule: &Rule) -
     for row in all {
         for figure in figures(row) {
             let [ones, others] = [own, base].map(|column| values(column, row, *figure));
-            if let (Some(with), Some(base)) = (middle(&ones), middle(&others)) {
+            // What was watched in some runs only is compared with nothing.
+            let is_whole = figure.share().is_some()
+                || (ones.len(), others.len()) == (own.runs.len(), base.runs.len());
+            if let (true, Some(with), Some(base)) = (is_whole, middle(&ones), middle(&others)) {
                 found.push((row.clone(), *figure, base, with));
-                pairs.push(pair(&ones, &others));
+                pairs.push(pair(*figure, &ones, &others));
             }
         }
     }
@@ -330,11 +334,21 @@ fn rows(all: &[Measurement], own: &Column<'_>, base: &Column<'_>, rule: &Rule) -
     found.into_iter().zip(judged).map(row).collect()
 }
 
-fn pair(ones: &[Found<'_>], others: &[Found<'_>]) -> Pair {
+fn pair(figure: Figure, ones: &[Found<'_>], others: &[Found<'_>]) -> Pair {
     let numbers = |side: &[Found<'_>]| side.iter().map(|(.., value)| value.0 as f64).collect();
     let runs = ones.iter().chain(others).map(|(run, ..)| run.id.clone());
+    // Equal samples say nothing of arrivals between them.
+    let by_seed = |side: &[Found<'_>]| {
+        let mut values: Vec<_> = side
+            .iter()
+            .map(|(run, _, value)| (run.seed, *value))
+            .collect();
+        values.sort_unstable();
+        values
+    };
+    let is_equal = figure.share().is_some() || by_seed(ones) == by_seed(others);
     Pair {
-        is_identical: is_identical(&recordings(ones), &recordings(others)),
+        is_identical: is_equal && is_identical(&recordings(ones), &recordings(others)),
         of: numbers(ones),
         than: numbers(others),
         runs: runs.collect(),

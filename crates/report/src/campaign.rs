@@ -303,8 +303,9 @@ impl Setting {
     pub fn ranking(&self) -> Vec<Rank> {
         let mut ranks: Vec<Rank> = (0..self.subjects.len())
             .filter_map(|subject| {
-                let times: Option<Vec<f64>> =
-                    self.rows.iter().map(|row| row.times(subject)).collect();
+                // Not every run need be watched.
+                let rows = self.rows.iter().filter(|row| row.figure.share().is_some());
+                let times: Option<Vec<f64>> = rows.map(|row| row.times(subject)).collect();
                 let times = times.filter(|times| !times.is_empty())?;
                 let mean = times.iter().map(|one| one.ln()).sum::<f64>() / times.len() as f64;
                 Some(Rank {
@@ -329,7 +330,7 @@ impl Row {
         let mut values: Vec<Nanos> = self.values[subject].iter().map(|one| one.value).collect();
         values.sort_unstable();
         match self.figure {
-            Figure::Worst => values.last().copied(),
+            Figure::Worst | Figure::Arrival | Figure::Reached => values.last().copied(),
             Figure::Median => values.get(values.len() / 2).copied(),
         }
     }

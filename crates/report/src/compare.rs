@@ -196,7 +196,12 @@ const LATENCY: &[Figure] = &[
     ("worst", Stats::worst),
     ("mean", |stats| stats.mean),
     ("p99.9", |stats| stats.quantile(0.999)),
+    (ARRIVAL, |stats| stats.watched.worst()),
+    (REACHED, |stats| stats.watched.reached()),
 ];
+/// What is known of every arrival, where that is so of any subject.
+const ARRIVAL: &str = "arrival";
+const REACHED: &str = "reached";
 const JITTER: &[Figure] = &[("farthest", Stats::farthest), ("longest", Stats::worst)];
 const WORK: &[Figure] = &[("median", Stats::median), ("longest", Stats::worst)];
 
@@ -214,20 +219,21 @@ fn section(matrix: &Matrix<'_>, row: &Measurement) -> Section {
         .map(|column| stats(column, row))
         .collect();
     let fewest = stats.iter().flatten().map(|stats| stats.count).min();
-    let told = |name: &str| name != "p99.9" || fewest.is_some_and(|count| supports(count, 0.999));
+    let is_watched = stats.iter().flatten().any(|stats| stats.watched.is_any());
+    let told = |name: &str| match name {
+        "p99.9" => fewest.is_some_and(|count| supports(count, 0.999)),
+        ARRIVAL | REACHED => is_watched,
+        _ => true,
+    };
     let all: Vec<&Figure> = all.iter().filter(|(name, _)| told(name)).collect();
     let findings: Vec<_> = row.view().findings(&row.variant).collect();
     let cells = matrix.columns.iter().zip(&stats).map(|(column, own)| {
         let mut cells: Vec<Cell> = all
             .iter()
-            .map(|(_, value)| {
-                time(
-                    own,
-                    stats
-                        .first()
-                        .filter(|_| column.name != matrix.columns[0].name),
-                    *value,
-                )
+            .map(|figure| {
+                let first = stats.first();
+                let first = first.filter(|_| column.name != matrix.columns[0].name);
+                time(own, first, figure)
             })
             .collect();
         cells.extend(findings.iter().map(|finding| word(column, row, finding)));
@@ -270,14 +276,18 @@ fn stats(column: &Column<'_>, row: &Measurement) -> Result<Stats, String> {
 fn time(
     own: &Result<Stats, String>,
     first: Option<&Result<Stats, String>>,
-    value: fn(&Stats) -> Option<Nanos>,
+    (name, value): &Figure,
 ) -> Cell {
-    let own = match own {
-        Ok(own) => value(own),
+    let stats = match own {
+        Ok(own) => own,
         Err(why) => return Cell::Absent(why.clone()),
     };
-    let Some(own) = own else {
-        return Cell::Absent("unknown".to_owned());
+    let Some(own) = value(stats) else {
+        return Cell::Absent(match *name {
+            ARRIVAL => stats.watched.no_worst(),
+            REACHED => stats.watched.no_reached(),
+            _ => "unknown".to_owned(),
+        });
     };
     let first = first.and_then(|first| value(first.as_ref().ok()?));
     let first = first.filter(|first| first.0 > 0);

@@ -7,6 +7,8 @@ use std::iter;
 
 use punctual_model::{Nanos, Quantiles, Recording, Run};
 
+use crate::arrivals::Watched;
+use crate::matrix::Measured;
 use crate::stats::supports;
 use crate::text::clean;
 
@@ -29,7 +31,7 @@ pub fn write_figures_csv(runs: &[Run], out: &mut dyn Write) -> io::Result<()> {
     let quantiles = QUANTILES.map(|(name, _)| name).join(",");
     writeln!(
         out,
-        "{KEY},count,missed,min_ns,mean_ns,{quantiles},max_ns,digest"
+        "{KEY},count,missed,min_ns,mean_ns,{quantiles},max_ns,arrival_ns,reached_ns,digest"
     )?;
     for (run, recording) in recordings(runs) {
         let all = Quantiles::of(iter::once(recording));
@@ -46,7 +48,9 @@ pub fn write_figures_csv(runs: &[Run], out: &mut dyn Write) -> io::Result<()> {
             write!(out, ",{}", ns(quantile(q)))?;
         }
         let digest = run.digest().unwrap_or_default();
-        writeln!(out, ",{},{digest}", ns(recording.max()))?;
+        let watched = Watched::of(&[Measured { run, recording }]);
+        let (worst, reached) = (ns(watched.worst()), ns(watched.reached()));
+        writeln!(out, ",{},{worst},{reached},{digest}", ns(recording.max()))?;
     }
     Ok(())
 }

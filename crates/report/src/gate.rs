@@ -260,6 +260,22 @@ pub fn is_unchanged(there: &[&Run], here: &[&Run]) -> bool {
     !pairs.is_empty() && pairs.len() == here.len() && pairs.iter().all(|pair| pair.is_equal)
 }
 
+/// Whether all runs were made on one machine: then equal digests are equal to the last
+/// instruction, and not to the last sample only.
+pub fn is_same_machine(there: &[&Run], here: &[&Run]) -> bool {
+    let first = there.first();
+    let mut all = there.iter().chain(here);
+    first.is_some_and(|first| all.all(|one| first.is_made_like(one)))
+}
+
+/// Whether figures tell more than digests do: these differ, or runs were watched on two machines,
+/// where equal samples say nothing of arrivals between them.
+pub fn has_figures(there: &[&Run], here: &[&Run]) -> bool {
+    let mut all = there.iter().chain(here);
+    let is_watched = all.any(|run| !run.arrivals.is_empty());
+    !is_unchanged(there, here) || (is_watched && !is_same_machine(there, here))
+}
+
 /// Compares a subject's runs with those of its baseline. `implied` are the seeds of the
 /// baseline of which nothing else can come.
 ///
@@ -292,14 +308,18 @@ pub fn gated(
     };
     let is_unchanged = is_unchanged(there, here);
     let mut rows = Vec::new();
-    if let (false, Some(own), Some(other)) = (
-        is_unchanged,
+    if let (true, Some(own), Some(other)) = (
+        has_figures(there, here),
         Column::of("here", here),
         Column::of("baseline", there),
     ) {
         rows = figures::rows(&rows_of(&all), &own, &other, terms);
-        notes.extend(side::notes(&all));
         notes.extend(watched::note(&rows, &all));
+        if is_unchanged {
+            rows.retain(|row| row.standing != Standing::Unchanged);
+        } else {
+            notes.extend(side::notes(&all));
+        }
     }
     gaps::put(&mut rows, &missing);
     let mut gated = Gated {

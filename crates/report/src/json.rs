@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::stats::supports;
-use crate::{scope, views};
+use crate::{arrivals, scope, views};
 
 /// The quantiles given, each under its number.
 const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
@@ -111,7 +111,7 @@ impl Serialize for Part<'_> {
 
 fn run_json(run: &Run, raw: bool) -> Value {
     let recordings = run.recordings.iter();
-    json!({
+    let mut value = json!({
         "id": run.id,
         "suite": run.suite,
         "state": run.state.name(),
@@ -136,7 +136,12 @@ fn run_json(run: &Run, raw: bool) -> Value {
         "steps": run.steps.iter().map(step).collect::<Vec<_>>(),
         "recordings": recordings.map(|one| recording_json(run, one, raw)).collect::<Vec<_>>(),
         "unsupported": run.unsupported.iter().map(unsupported).collect::<Vec<_>>(),
-    })
+    });
+    let known = arrivals::figures(run);
+    if !known.is_empty() {
+        value["arrivals"] = json!(known);
+    }
+    value
 }
 
 fn step(step: &StepRecord) -> Value {

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod ablate;
+pub mod arrivals;
 pub mod asked;
 pub mod bisect;
 pub mod block;

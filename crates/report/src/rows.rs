@@ -11,6 +11,7 @@ use punctual_model::histogram::HIGHEST;
 use punctual_model::run::State;
 use punctual_model::{Fact, Facts, Run, VirtualClock};
 
+use crate::arrivals::{MEANING, figures as figures_of_arrivals};
 use crate::compare::against_first;
 use crate::matrix::{Absent, Availability, Column, Matrix, Measured, Measurement, distinct};
 use crate::stats::Stats;
@@ -303,6 +304,11 @@ pub fn places(matrix: &Matrix<'_>) -> Vec<String> {
     places.extend((!on.is_empty()).then(|| format!("Measured {}.", on.join("; "))));
     places.extend(kernels(matrix));
     places.extend(matrix.columns.iter().filter_map(machine));
+    let known = matrix.runs().flat_map(figures_of_arrivals);
+    let is_watched = known
+        .into_iter()
+        .any(|one| one.worst.or(one.reached).is_some());
+    places.extend(is_watched.then(|| MEANING.to_owned()));
     places.extend(shortfalls::of_loads(matrix));
     places.extend(shortfalls::of_samples(matrix));
     places

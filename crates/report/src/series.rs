@@ -28,6 +28,10 @@ pub enum Figure {
     Worst,
     /// The middle one: the usual path.
     Median,
+    /// None: the latest of every arrival, as it is foretold.
+    Arrival,
+    /// None: the latest aimed sample.
+    Reached,
 }
 
 impl Figure {
@@ -36,14 +40,17 @@ impl Figure {
         match self {
             Self::Worst => "worst",
             Self::Median => "median",
+            Self::Arrival => "arrival",
+            Self::Reached => "reached",
         }
     }
 
-    /// The share of all samples that are not longer.
-    pub fn share(self) -> f64 {
+    /// The share of all samples that are not longer; none where no sample of a run stands for it.
+    pub fn share(self) -> Option<f64> {
         match self {
-            Self::Worst => 1.0,
-            Self::Median => 0.5,
+            Self::Worst => Some(1.0),
+            Self::Median => Some(0.5),
+            Self::Arrival | Self::Reached => None,
         }
     }
 
@@ -52,6 +59,8 @@ impl Figure {
         match self {
             Self::Worst => stats.worst(),
             Self::Median => stats.median(),
+            Self::Arrival => stats.watched.worst(),
+            Self::Reached => stats.watched.reached(),
         }
     }
 }
@@ -245,7 +254,12 @@ fn rows(all: &[Measurement], columns: &[&Column<'_>], rule: &Rule) -> Vec<Row> {
 /// The figures that count of a measurement.
 pub(crate) fn figures(row: &Measurement) -> &'static [Figure] {
     match row.view().shape {
-        Shape::Latency | Shape::Steps => &[Figure::Worst, Figure::Median],
+        Shape::Latency | Shape::Steps => &[
+            Figure::Worst,
+            Figure::Median,
+            Figure::Arrival,
+            Figure::Reached,
+        ],
         Shape::Work => &[Figure::Median],
         Shape::Jitter | Shape::Findings | Shape::List => &[],
     }
@@ -286,6 +300,9 @@ pub struct Question {
 pub fn questions(line: &Line, most: usize) -> Vec<Question> {
     let mut found: Vec<(f64, Question)> = Vec::new();
     for (number, row) in line.rows.iter().enumerate() {
+        let Some(share) = row.figure.share() else {
+            continue;
+        };
         for pair in row.levels().windows(2) {
             let [before, after] = pair else { continue };
             let middle = |release: &[OfRun]| {
@@ -303,7 +320,7 @@ pub fn questions(line: &Line, most: usize) -> Vec<Question> {
                 at: after.releases.0,
                 asked: Asked {
                     key: row.row.key(),
-                    share: row.figure.share(),
+                    share,
                     runs: [here, there],
                 },
             };

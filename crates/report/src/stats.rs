@@ -5,6 +5,7 @@ use punctual_model::histogram::is_close;
 pub use punctual_model::quantiles::supports;
 use punctual_model::{Nanos, Quantiles, Recording};
 
+use crate::arrivals::Watched;
 use crate::matrix::Measured;
 
 /// The figures of one subject's recordings of one measurement.
@@ -30,6 +31,8 @@ pub struct Stats {
     pub overflow: u64,
     /// The worst case of each seed that has samples.
     pub worst_by_seed: Vec<(u64, Nanos)>,
+    /// What is known of every arrival.
+    pub watched: Watched,
     quantiles: Quantiles,
 }
 
@@ -54,6 +57,7 @@ impl Stats {
             faults: all().filter_map(Recording::page_faults).sum(),
             overflow: all().map(|recording| recording.histogram.overflow()).sum(),
             worst_by_seed: found.iter().filter_map(worst).collect(),
+            watched: Watched::of(found),
             quantiles: Quantiles::of(all()),
         }
     }

@@ -86,16 +86,8 @@ impl Side<'_> {
             here.is_virtual() && both.is_some_and(|(here, there)| here.is_some() && here == there)
         };
         let is_same_machine = |there: &&Run| {
-            let made = |run: &Run| {
-                (
-                    run.machine.clone(),
-                    run.punctual.clone(),
-                    run.subject.boot.clone(),
-                )
-            };
-            self.here
-                .first()
-                .is_some_and(|here| made(here) == made(there))
+            let here = self.here.first();
+            here.is_some_and(|here| here.is_made_like(there))
         };
         let is_same = !self.here.is_empty() && self.here.iter().all(|here| same(&here));
         is_same && self.there.iter().all(is_same_machine)

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::routes::load;
 use jiff::Timestamp;
 use punctual_model::run::{Run, State};
 use punctual_report::campaign::Campaign as Report;
@@ -69,7 +70,7 @@ impl Figures {
         }
         for one in ended() {
             if !self.taken.contains(&one.run) {
-                self.take(one, &store.load(&one.run)?);
+                self.take(one, &load(store, &one.run)?);
                 self.taken.insert(one.run.clone());
             }
         }

@@ -9,8 +9,9 @@ use punctual_published::Document;
 use punctual_report::campaign::campaign_json;
 use punctual_report::compare::{Comparable, compare, comparison_json};
 use punctual_report::gate::{
-    Gate, Terms, gate_json, gated, gated_page, is_unchanged, page_runs, rule_of_each,
+    Gate, Terms, gate_json, gated, gated_page, has_figures, page_runs, rule_of_each,
 };
+use punctual_report::scope::arrivals::attach;
 use punctual_report::{compared_page, runs_json, runs_page, write_runs_json};
 use punctual_runner::gate as rules;
 use punctual_store::{Campaign, CampaignSummary, RunAt, Store, StoreError, Summary};
@@ -109,6 +110,14 @@ enum Failure {
     Wrong(String),
     /// The store cannot be read.
     Store(StoreError),
+}
+
+/// A run with what is known of its arrivals.
+pub fn load(store: &Store, id: &str) -> Result<Run, StoreError> {
+    let mut run = store.load(id)?;
+    let stories = store.stories(id)?;
+    attach(&mut run, stories.iter().map(|story| story.json.as_str()));
+    Ok(run)
 }
 
 impl From<StoreError> for Failure {
@@ -316,7 +325,7 @@ impl Routes<'_> {
     }
 
     fn run(&self, id: &str) -> Result<Answer, Failure> {
-        let run = self.store.load(id)?;
+        let run = load(self.store, id)?;
         let stories = self.store.stories(id)?;
         let baselines = self.store.baselines()?;
         let page = runs_page(std::slice::from_ref(&run), self.documents);
@@ -326,7 +335,7 @@ impl Routes<'_> {
     }
 
     fn run_json(&self, id: &str) -> Result<Answer, Failure> {
-        let run = self.store.load(id)?;
+        let run = load(self.store, id)?;
         Ok(self.runs_json(vec![run]))
     }
 
@@ -355,7 +364,7 @@ impl Routes<'_> {
             let runs = if least == 1 { "one run" } else { "two runs" };
             return Err(Failure::Wrong(format!("choose {runs} at least")));
         }
-        let runs = ids.iter().map(|id| self.store.load(id));
+        let runs = ids.iter().map(|id| load(self.store, id));
         Ok(runs.collect::<Result<_, _>>()?)
     }
 
@@ -411,19 +420,22 @@ impl Routes<'_> {
 
     /// The verdict about the runs that are named against a baseline, and all these runs.
     fn judged(&self) -> Result<(Gate, Vec<Run>), Failure> {
-        let here = self.named(1)?;
+        let mut here = self.named(1)?;
         let unnamed = || Failure::Wrong("choose a baseline".into());
         let baseline = self.query.value("baseline").ok_or_else(unnamed)?;
         let ids = self.store.baseline(baseline)?;
-        let there = ids.iter().map(|id| self.store.load(id));
-        let there: Vec<Run> = there.collect::<Result<_, _>>()?;
+        let there = ids.iter().map(|id| load(self.store, id));
+        let mut there: Vec<Run> = there.collect::<Result<_, _>>()?;
+        for run in here.iter_mut().chain(&mut there) {
+            run.forget_parts();
+        }
         let wrong = |error: punctual_runner::Error| Failure::Wrong(error.to_string());
         rules::finished(&here).map_err(wrong)?;
         let sides = rules::sides(&rules::subjects(&here), &there, &here, baseline);
         let sides = sides.map_err(wrong)?;
         let changed = sides
             .iter()
-            .filter(|side| !is_unchanged(&side.there, &side.here));
+            .filter(|side| has_figures(&side.there, &side.here));
         let terms = Terms {
             rule: rule_of_each(changed.count()),
             ..Terms::default()

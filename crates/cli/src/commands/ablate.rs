@@ -15,6 +15,7 @@ use punctual_report::gate::rule_of_each;
 use punctual_runner::documents;
 use punctual_runner::options::{self, Expects, OptionSpec, Options};
 
+use super::arrivals::WatchArgs;
 use super::build_args::made_variant;
 use super::measure::what::{ProbeArgs, WhatArgs};
 use super::measure::{MeasureArgs, Plans, is_of_kernel};
@@ -70,6 +71,8 @@ pub struct Ablate {
     /// Do not repeat runs to tell what changed: like --explain 0
     #[arg(long, conflicts_with = "explain")]
     no_explain: bool,
+    #[command(flatten)]
+    watch: WatchArgs,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -328,8 +331,9 @@ impl Ablate {
             Err(why) if is_of_kernel(&why) => return Ok(Measured::Gap(format!("{why:#}"))),
             prepared => prepared?,
         };
-        let results = prepared.measure(plans)?;
-        Ok(if results.is_interrupted() {
+        let mut results = prepared.measure(plans)?;
+        let is_watched = prepared.watch(&self.watch, &mut results.runs)?;
+        Ok(if results.is_interrupted() || !is_watched {
             Measured::Interrupted
         } else {
             Measured::Runs(results.runs)

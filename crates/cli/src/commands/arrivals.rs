@@ -16,7 +16,7 @@ use punctual_scope::arrivals::{Place, arrivals, chosen};
 use punctual_scope::error::ScopeError;
 use punctual_scope::explain::Wanted;
 use punctual_scope::repeat::OnEvent;
-use punctual_store::{Store, Story};
+use punctual_store::{Store, StoreError, Story};
 
 use super::measure::side_by_side;
 use super::output_args::OutputArgs;
@@ -160,10 +160,9 @@ pub fn of_run(store: &Store, run: &Run) -> Result<Option<Told>> {
 }
 
 /// Takes what a store has of a run's arrivals to the run, for whoever judges by it.
-pub fn attach(store: &Store, run: &mut Run) -> Result<()> {
-    if let Some(known) = of_run(store, run)? {
-        run.arrivals = known.arrivals();
-    }
+pub fn attach(store: &Store, run: &mut Run) -> Result<(), StoreError> {
+    let stories = store.stories(&run.id)?;
+    punctual_report::scope::arrivals::attach(run, stories.iter().map(|story| story.json.as_str()));
     Ok(())
 }
 
@@ -195,11 +194,6 @@ pub struct WatchArgs {
 }
 
 impl WatchArgs {
-    /// Whether it is asked for.
-    pub fn is_given(&self) -> bool {
-        self.arrivals.is_some()
-    }
-
     /// Takes what is known of their arrivals to runs; what is asked for and not known is watched,
     /// so many runs at once, and kept. What cannot be watched is said. Whether Ctrl-C did not
     /// come.
@@ -213,8 +207,7 @@ impl WatchArgs {
         let Some(aims) = self.arrivals else {
             for run in runs {
                 attach(store, run)?;
-                // Nobody asks for them: then what is known in part is not known.
-                run.arrivals.retain(|one| one.gap.is_none());
+                run.forget_parts();
             }
             return Ok(true);
         };

@@ -13,6 +13,7 @@ use punctual_report::bisect::{
 };
 use punctual_runner::documents;
 
+use super::arrivals::WatchArgs;
 use super::catalog;
 use super::judge::{baselines, judged, limits_of};
 use super::measure::what::{ProbeArgs, WhatArgs};
@@ -81,6 +82,8 @@ pub struct Bisect {
     /// Do not repeat runs to tell what changed
     #[arg(long)]
     no_explain: bool,
+    #[command(flatten)]
+    watch: WatchArgs,
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
@@ -243,7 +246,7 @@ impl Bisect {
         let baselines = terms.baselines.clone();
         let sequential = Sequential::at_share(&terms.limits, baselines, terms.share);
         let is_enough = |seeds| seeds as u64 >= self.most_seeds;
-        let decided = prepared.until_decided(&terms.suite, sequential, &is_enough)?;
+        let decided = prepared.until_decided(&terms.suite, sequential, &self.watch, &is_enough)?;
         if decided.is_interrupted {
             return Ok(None);
         }

@@ -4,16 +4,14 @@
 use anyhow::Result;
 use clap::Args;
 use punctual_model::Run;
-use punctual_report::scope::arrivals::Told;
+use punctual_report::arrivals::figures;
 use punctual_report::scope::bound::{bound_json, bound_page, bound_text};
 use punctual_scope::bound::{Observed, bound};
 use punctual_scope::error::ScopeError;
 use punctual_scope::explain::survey;
 use punctual_scope::repeat::OnEvent;
-use punctual_store::Store;
 
 use super::StoreArgs;
-use super::arrivals::of_run;
 use super::output_args::OutputArgs;
 use super::replay_args::ReplayArgs;
 use crate::{ExitStatus, UsageError, interrupt, output};
@@ -64,7 +62,7 @@ impl Bound {
             surveyed.push((run, found));
         }
         let mut bound = bound(&surveyed);
-        bound.reached = reached(&self.store.open()?, &runs)?;
+        bound.reached = reached(&runs);
         self.output.show(
             || bound_json(&runs, &bound),
             || bound_text(&runs, &bound, output::text_width()),
@@ -74,21 +72,18 @@ impl Bound {
     }
 }
 
-/// The latest aimed sample that the store has of these runs.
-fn reached(store: &Store, runs: &[Run]) -> Result<Option<Observed>> {
-    let mut all = Vec::new();
-    for run in runs {
-        let known = of_run(store, run)?;
-        let figures = known.iter().flat_map(Told::figures);
-        all.extend(figures.filter_map(|figure| {
+/// The latest aimed sample that is known of these runs.
+fn reached(runs: &[Run]) -> Option<Observed> {
+    let all = runs.iter().flat_map(|run| {
+        figures(run).into_iter().filter_map(|figure| {
             Some(Observed {
                 run: run.id.clone(),
                 recording: figure.recording,
                 late: figure.reached?,
             })
-        }));
-    }
-    Ok(all.into_iter().max_by_key(|one| one.late))
+        })
+    });
+    all.max_by_key(|one| one.late)
 }
 
 /// Delays of two kernels add up to nothing.

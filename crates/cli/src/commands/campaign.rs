@@ -29,7 +29,7 @@ use super::measure::number_args::parse_jobs;
 use super::measure::side_by_side;
 use super::output_args::OutputArgs;
 use super::replay_args::ReplayArgs;
-use super::{StoreArgs, catalog, virtual_bench};
+use super::{StoreArgs, arrivals, catalog, virtual_bench};
 use crate::output::say;
 use crate::progress::{Progress, expected};
 use crate::scale_args::parse_duration;
@@ -203,13 +203,14 @@ impl Campaign {
         let budget = self.budget(matrix);
         let goes_on = || budget.is_none_or(|budget| begun.elapsed() < budget);
         let taken = Mutex::new((Report::of(&ready.asked()), None));
-        runner.carry_out_each(&jobs, side_by_side, &goes_on, &|number, ended| {
+        runner.carry_out_each(&jobs, side_by_side, &goes_on, &|number, mut ended| {
+            let attached = arrivals::attach(store, &mut ended.run);
             let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
             let Place {
                 setting, subject, ..
             } = places[number];
             taken.0.settings[setting].take(subject, &ended.run);
-            taken.1 = taken.1.take().or(ended.unstored);
+            taken.1 = taken.1.take().or(ended.unstored).or(attached.err());
         })?;
         progress.clear();
         let (report, unstored) = taken.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -290,7 +291,10 @@ impl Campaign {
         report.cluster = Cluster::of(&times);
         for place in places {
             let run = ready.job(*place, 0).run();
-            let found = store.find_equal(&run)?;
+            let mut found = store.find_equal(&run)?;
+            if let Some(found) = &mut found {
+                arrivals::attach(store, found)?;
+            }
             if let Some(run) = found.as_ref().or(failed.get(&campaign::key(&run))) {
                 report.settings[place.setting].take(place.subject, run);
             }
@@ -311,7 +315,7 @@ impl Campaign {
         }
         for part in &mut report.settings {
             let ids = part.subjects.iter().flat_map(|one| &one.runs);
-            let runs = ids.map(|run| store.load(&run.id));
+            let runs = ids.map(|run| super::load(store, &run.id));
             let runs: Vec<Run> = runs.collect::<Result<_, _>>()?;
             let judged = if runs.is_empty() {
                 Err("no run was measured".to_owned())

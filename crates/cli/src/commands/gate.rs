@@ -16,7 +16,7 @@ use punctual_report::asked::Asked;
 use punctual_report::compare::{difference, plan_difference};
 use punctual_report::gate::{
     Detail, Gate as Verdict, Gated, Standing, TOLERANCE, Terms, gate_json, gate_page, gate_text,
-    gated, is_unchanged, page_runs, rule_of_each,
+    gated, has_figures, is_same_machine, is_unchanged, page_runs, rule_of_each,
 };
 use punctual_report::judgement::{Case, cases_of_gate};
 use punctual_runner::documents;
@@ -294,13 +294,14 @@ impl Gate {
         Ok(sides(subjects, &runs.there, &runs.here, &baseline)?)
     }
 
-    /// Takes what is known of their arrivals to the runs of all sides that differ; what is asked
-    /// for is watched. Whether Ctrl-C did not come.
+    /// Takes what is known of their arrivals to the runs of all sides that differ, be it in their
+    /// machines only; what is asked for is watched. Whether Ctrl-C did not come.
     fn watch(&self, prepared: &Prepared<'_>, subjects: &[String], runs: &mut Runs) -> Result<bool> {
         let sides = self.sides(subjects, runs)?;
-        let open = sides
-            .iter()
-            .filter(|side| !is_unchanged(&side.there, &side.here));
+        let open = sides.iter().filter(|side| {
+            let (there, here) = (&side.there, &side.here);
+            !is_unchanged(there, here) || !is_same_machine(there, here)
+        });
         let open = open.flat_map(|side| side.there.iter().chain(&side.here));
         let open: BTreeSet<String> = open.map(|run| run.id.clone()).collect();
         let all = runs.there.iter_mut().chain(&mut runs.here);
@@ -314,7 +315,7 @@ impl Gate {
         let sides = self.sides(subjects, runs)?;
         let changed = sides
             .iter()
-            .filter(|side| !is_unchanged(&side.there, &side.here));
+            .filter(|side| has_figures(&side.there, &side.here));
         let mut rule = rule_of_each(changed.count());
         rule.level *= share;
         let terms = Terms {

@@ -251,22 +251,15 @@ impl Judge {
         // A limit that nothing will answer is an error before anything is measured.
         judged(&limits, &prepared.planned(&plans)?, &baselines)?;
         if let Some(budget) = self.budget {
-            if self.watch.is_given() {
-                let wrong = "--arrivals and --budget: further runs are measured, not watched: \
-                             judge a number of them (--seeds)";
-                return Err(UsageError(wrong.into()).into());
-            }
             let begun = Instant::now();
             let budget = Duration::from_nanos(budget.0.unsigned_abs());
             let sequential = Sequential::new(&limits, baselines);
             let is_over = |_| begun.elapsed() >= budget;
-            let decided = prepared.until_decided(&suite, sequential, &is_over)?;
+            let decided = prepared.until_decided(&suite, sequential, &self.watch, &is_over)?;
             return Ok((decided.judgement, decided.runs));
         }
         let mut runs = prepared.measure(&plans)?.runs;
-        let all = runs.iter_mut().collect();
-        let (store, at_once) = (prepared.store(), prepared.side_by_side());
-        self.watch.attach(store, all, at_once, self.measure.quiet)?;
+        prepared.watch(&self.watch, &mut runs)?;
         Ok((judged(&limits, &runs, &baselines)?, runs))
     }
 

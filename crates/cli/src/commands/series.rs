@@ -13,6 +13,7 @@ use punctual_report::series::{
 };
 use punctual_runner::documents;
 
+use super::arrivals::WatchArgs;
 use super::catalog;
 use super::measure::MeasureArgs;
 use super::measure::what::ProbeArgs;
@@ -28,6 +29,7 @@ Examples:
   punctual series debian-6.12 debian-6.12-rt --report 6.12.html --csv 6.12.csv
   punctual series debian-backports-rt --suite ./mine.toml --seeds 1..5
   punctual series debian-6.12-rt --probe timer --load stress --since 6.12.90
+  punctual series debian-6.12-rt --since 6.12.110 --arrivals
 
 Each release is fetched, booted and measured with each seed; what the store
 holds of that very measurement is not measured again, so that the same command
@@ -63,6 +65,8 @@ pub struct Series {
     /// Do not repeat runs to tell what changed: like --explain 0
     #[arg(long, conflicts_with = "explain")]
     no_explain: bool,
+    #[command(flatten)]
+    watch: WatchArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -90,8 +94,9 @@ impl Series {
         let (kernels, left_out) = self.kernels()?;
         self.measure.take(kernels);
         let prepared = self.measure.prepare(&what, &suite)?;
-        let results = prepared.measure(&plans)?;
-        let is_whole = !results.is_interrupted();
+        let mut results = prepared.measure(&plans)?;
+        let is_watched = prepared.watch(&self.watch, &mut results.runs)?;
+        let is_whole = !results.is_interrupted() && is_watched;
         let runs = self.in_order(results.runs);
         let mut found = lines(&runs, &Rule::default());
         for line in &mut found {

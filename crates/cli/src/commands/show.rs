@@ -6,13 +6,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{ArgGroup, Args};
-use punctual_model::Run;
 use punctual_report::csv::{write_figures_csv, write_samples_csv};
-use punctual_report::scope::arrivals::Figure;
-use serde_json::Value;
 
 use super::StoreArgs;
-use super::arrivals::of_run;
 use crate::{ExitStatus, output};
 
 const EXAMPLES: &str = "\
@@ -65,9 +61,7 @@ impl Show {
         output::check_file(self.report.as_deref())?;
         output::check_directory(self.data.as_deref())?;
         if self.json {
-            let mut json = punctual_report::runs_json(&runs, self.raw);
-            self.add_arrivals(&mut json, &runs)?;
-            output::print_json(&json)?;
+            output::print_json(&punctual_report::runs_json(&runs, self.raw))?;
         } else if self.csv {
             let write = if self.raw {
                 write_samples_csv
@@ -94,17 +88,5 @@ impl Show {
             output::write_data(&runs, directory)?;
         }
         Ok(ExitStatus::Done)
-    }
-
-    /// What is kept of the runs' arrivals: the worst of each step.
-    fn add_arrivals(&self, json: &mut Value, runs: &[Run]) -> Result<()> {
-        let store = self.store.open()?;
-        for (number, run) in runs.iter().enumerate() {
-            if let Some(known) = of_run(&store, run)? {
-                let figures: Vec<Figure> = known.figures().collect();
-                json["runs"][number]["arrivals"] = serde_json::to_value(figures)?;
-            }
-        }
-        Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use punctual_model::arrivals::Arrivals;
 use punctual_model::record::Unsupported;
 use punctual_model::run::State;
-use punctual_model::{Nanos, Recorder, Recording};
+use punctual_model::{MachineRecord, Nanos, Recorder, Recording};
 use serde_json::Value;
 
 use super::*;
@@ -556,4 +556,47 @@ fn the_latest_arrival_alarms_with_its_function() {
         run.arrivals[0].reached = Some(Nanos(14_000));
     }
     assert!(names(&gate(&aimed, &here)).contains(&"reached".to_owned()));
+}
+
+/// Digests are of samples: on another kernel equal ones say nothing of arrivals between them.
+#[test]
+fn equal_digests_on_another_kernel_are_no_answer_for_arrivals() {
+    let there = watched("r", 10_500, 12_000, &[]);
+    let here = |functions: &[(&str, i64)], is_other: bool| -> Vec<Run> {
+        let known = watched("n", 10_500, 12_000, functions);
+        let runs = there.iter().zip(known).map(|(run, known)| {
+            let mut run = run.clone();
+            (run.id, run.arrivals) = (known.id, known.arrivals);
+            if let (true, MachineRecord::Virtual(machine)) = (is_other, &mut run.machine) {
+                machine.image_sha256 = "another".into();
+            }
+            run
+        });
+        runs.collect()
+    };
+    let standing = |here: &[Run]| gate(&there, here).standing();
+    let burns: &[(&str, i64)] = &[("burns", 5_000)];
+    let worse = gate(&there, &here(burns, true));
+    assert!(worse.subjects[0].pairs.iter().all(|pair| pair.is_equal));
+    let title = super::title(&worse);
+    assert_eq!(worse.standing(), Standing::Worse, "{title}");
+    assert!(title.contains("the longest stretch in `burns`"), "{title}");
+    schema(&gate_json(&worse)).unwrap();
+    // What was asked for and is not known passes nothing, and is no matter of further runs.
+    let mut gap = here(&[], true);
+    gap[2].arrivals[0].gap = Some("they were not watched: two CPUs".into());
+    assert_eq!(standing(&gap), Standing::Undecided);
+    assert!(!gate(&there, &gap).needs_runs());
+    // Where nobody has asked, where all are equal, and on the same machine, nothing changed.
+    let mut unasked = here(burns, true);
+    unasked.iter_mut().for_each(|run| run.arrivals.clear());
+    let mut plain = there.clone();
+    plain.iter_mut().for_each(|run| run.arrivals.clear());
+    assert_eq!(gate(&plain, &unasked).standing(), Standing::Unchanged);
+    let mut same = here(&[], true);
+    for (own, other) in same.iter_mut().zip(&there) {
+        own.arrivals.clone_from(&other.arrivals);
+    }
+    assert_eq!(standing(&same), Standing::Unchanged);
+    assert_eq!(standing(&here(burns, false)), Standing::Unchanged);
 }

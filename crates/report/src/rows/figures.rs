@@ -4,6 +4,7 @@
 use punctual_model::units::Nanos;
 
 use super::{Entry, Line, Notes, Range, Rank, RowGroup, Shown};
+use crate::arrivals::FORECAST;
 use crate::matrix::{Measured, Measurement};
 use crate::stats::{Stats, supports};
 use crate::text::{seconds, seconds_span, span, thousands};
@@ -33,14 +34,18 @@ pub fn section(
             .map(|finding| finding_line(row, finding, entries, notes))
             .collect()
     };
-    let mut lines = told(true);
+    let (mut lines, besides) = (told(true), told(false));
     lines.extend(match view.shape {
         Shape::Work => work_lines(entries),
         Shape::Findings | Shape::List => Vec::new(),
-        Shape::Latency | Shape::Steps => latency_lines("worst", entries, range),
+        Shape::Latency | Shape::Steps => {
+            let mut lines = latency_lines("worst", entries, range);
+            lines.extend(arrival_lines(row, entries, notes));
+            lines
+        }
         Shape::Jitter => jitter_lines(entries, range),
     });
-    lines.extend(told(false));
+    lines.extend(besides);
     if entries.iter().all(|entry| is_silent(entry, view)) {
         // Lines of nothing but dashes would say nothing more.
         lines.truncate(1);
@@ -158,6 +163,39 @@ fn latency_lines(label: &str, entries: &[Entry<'_>], range: Range) -> Vec<Line> 
     }));
     lines.push(samples(entries));
     lines
+}
+
+/// What is known of every arrival, where that is so of any subject.
+fn arrival_lines(row: &Measurement, entries: &[Entry<'_>], notes: &mut Notes) -> Vec<Line> {
+    let stats = |entry: &Entry<'_>| {
+        entry
+            .content
+            .as_ref()
+            .ok()
+            .map(|stats| stats.watched.clone())
+    };
+    if !entries.iter().filter_map(stats).any(|known| known.is_any()) {
+        return Vec::new();
+    }
+    let mut worst = line("arrival", entries, |stats| {
+        let known = &stats.watched;
+        known
+            .worst()
+            .map_or_else(|| known.no_worst(), |worst| worst.to_string())
+    });
+    for (cell, entry) in worst.cells.iter_mut().zip(entries) {
+        if stats(entry).is_some_and(|known| known.is_forecast) {
+            let note = format!("{}, arrival: {FORECAST}", row.title());
+            cell.notes.push(notes.number(note));
+        }
+    }
+    let reached = line("reached", entries, |stats| {
+        let known = &stats.watched;
+        known
+            .reached()
+            .map_or_else(|| known.no_reached(), |late| late.to_string())
+    });
+    vec![worst, reached]
 }
 
 /// A figure; of one that is known less closely, between what it is.

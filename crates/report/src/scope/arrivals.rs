@@ -107,23 +107,6 @@ struct Grows {
 /// What was reached of a recording's places, by their numbers.
 pub type Aimed = Vec<(usize, Reached)>;
 
-/// The worst of a step: foretold, and proved.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Figure {
-    /// The step's number, from 0.
-    pub step: u32,
-    /// Probe, load and variant.
-    pub recording: String,
-    /// The latest of all arrivals, in nanoseconds.
-    #[serde(rename = "worst_ns")]
-    pub worst: Nanos,
-    /// The latest aimed sample, in nanoseconds; none where no sample was aimed.
-    #[serde(rename = "reached_ns")]
-    pub reached: Option<Nanos>,
-    /// Whether arrivals may change what follows, so that the worst is a forecast.
-    pub is_forecast: bool,
-}
-
 /// What is known of a run's arrivals by what was kept, as JSON: of each step the result of most
 /// aims, the newest of these. What is no such result, is of another digest or was told by another
 /// version of Punctual does not count; none where nothing does.
@@ -147,6 +130,13 @@ pub fn kept<'a>(run: &Run, stories: impl IntoIterator<Item = &'a str>) -> Option
     known.run.clone_from(&run.id);
     known.subject.clone_from(&run.subject.name);
     Some(known)
+}
+
+/// Takes what was kept of a run's arrivals to the run.
+pub fn attach<'a>(run: &mut Run, stories: impl IntoIterator<Item = &'a str>) {
+    if let Some(known) = kept(run, stories) {
+        run.arrivals = known.arrivals();
+    }
 }
 
 /// The one result; at most so many samples were to be aimed in each step.
@@ -253,17 +243,6 @@ impl Told {
         self.steps
             .retain(|step| steps.contains(&step.number) && step.aims >= aims);
         (self.steps.len() == steps.len()).then_some(self)
-    }
-
-    /// The worst of each step.
-    pub fn figures(&self) -> impl Iterator<Item = Figure> {
-        self.steps.iter().map(|step| Figure {
-            step: step.number,
-            recording: step.recording.clone(),
-            worst: step.worst_ns,
-            reached: step.reached_ns,
-            is_forecast: step.is_forecast,
-        })
     }
 
     /// What it says of each step, for whoever judges.

@@ -18,6 +18,7 @@ use super::bench::{Bench, this_machine};
 use super::plans::Plans;
 use super::what::WhatArgs;
 use super::{MeasureArgs, PATIENCE};
+use crate::commands::arrivals;
 use crate::commands::trace_args::{TraceArgs, traced_name};
 use crate::interrupt;
 use crate::live::Live;
@@ -96,7 +97,11 @@ impl Prepared<'_> {
         let results = runner.carry_out(&jobs, self.side_by_side);
         progress.clear();
         drop(live);
-        Ok(results?)
+        let mut results = results?;
+        for run in &mut results.runs {
+            arrivals::attach(&self.store, run)?;
+        }
+        Ok(results)
     }
 
     /// The runs that are to be made, of which nothing has been measured yet.

@@ -6,6 +6,7 @@ use punctual_judge::{Judgement, Sequential, Unanswered};
 use punctual_model::Run;
 use punctual_model::suite::Suite;
 
+use super::super::arrivals::WatchArgs;
 use super::Prepared;
 use crate::UsageError;
 
@@ -21,19 +22,22 @@ pub struct Decided {
 
 impl Prepared<'_> {
     /// Measures seed after seed until each limit is decided, or it is enough: that is asked
-    /// after each round, with the number of seeds that were measured.
+    /// after each round, with the number of seeds that were measured. What is known of their
+    /// arrivals is taken to the runs of each round, and watched where that is asked for.
     pub fn until_decided(
         &self,
         suite: &Suite,
         mut sequential: Sequential,
+        watch: &WatchArgs,
         is_enough: &dyn Fn(usize) -> bool,
     ) -> Result<Decided> {
         let (mut runs, mut seeds) = (Vec::new(), 0);
         loop {
             let missing = sequential.next_runs() - seeds;
             let round = self.round().min(missing);
-            let results = self.measure(&self.args.plans_after(suite, seeds, round)?)?;
-            let is_interrupted = results.is_interrupted();
+            let mut results = self.measure(&self.args.plans_after(suite, seeds, round)?)?;
+            let is_watched = self.watch(watch, &mut results.runs)?;
+            let is_interrupted = results.is_interrupted() || !is_watched;
             runs.extend(results.runs);
             seeds += round;
             let is_over = is_interrupted || is_enough(seeds);
@@ -53,6 +57,15 @@ impl Prepared<'_> {
                 });
             }
         }
+    }
+}
+
+impl Prepared<'_> {
+    /// Takes what is known of their arrivals to runs; what is asked for is watched. Whether Ctrl-C
+    /// did not come.
+    pub fn watch(&self, watch: &WatchArgs, runs: &mut [Run]) -> Result<bool> {
+        let runs = runs.iter_mut().collect();
+        watch.attach(self.store(), runs, self.side_by_side(), self.args.quiet)
     }
 }
 

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! What is known of every arrival of some runs: the figures that tables, pages, comparisons and
+//! programs show of it. What was not watched is no figure.
+
+use punctual_model::{Nanos, Run};
+use serde::Serialize;
+
+use crate::matrix::Measured;
+
+/// What stands in the place of a figure that nobody has looked for.
+const NOT_WATCHED: &str = "not watched";
+/// That a run was watched, and no sample was aimed at its latest arrivals.
+const NOT_AIMED: &str = "not aimed";
+
+/// Of what figures of every arrival are, for people.
+pub const MEANING: &str = "Arrival: the latest of every arrival, as it is foretold; reached: the \
+    latest aimed sample, which proves it (punctual arrivals).";
+/// What a forecast is.
+pub const FORECAST: &str = "a forecast: on this kernel an arrival changes what follows";
+
+/// What is known of every arrival of one measurement, over all of its runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Watched {
+    runs: usize,
+    worst: Vec<Nanos>,
+    reached: Vec<Nanos>,
+    /// Whether the worst of any run is a forecast.
+    pub is_forecast: bool,
+}
+
+impl Watched {
+    /// Of these recordings. One of which not every arrival is known has no worst; what was reached
+    /// is a sample whatever else is known.
+    pub fn of(found: &[Measured<'_>]) -> Self {
+        let mut own = Self {
+            runs: found.len(),
+            ..Self::default()
+        };
+        for one in found {
+            let Some(known) = one.run.arrivals_of(one.recording) else {
+                continue;
+            };
+            own.reached.extend(known.reached);
+            if known.gap.is_none() {
+                own.worst.push(known.worst);
+                own.is_forecast |= known.is_forecast;
+            }
+        }
+        own
+    }
+
+    /// Whether anything is known.
+    pub fn is_any(&self) -> bool {
+        !self.worst.is_empty() || !self.reached.is_empty()
+    }
+
+    /// The latest of every arrival of all runs; none where some run was not watched as a whole.
+    pub fn worst(&self) -> Option<Nanos> {
+        self.of_all(&self.worst)
+    }
+
+    /// The latest aimed sample of all runs; none where no sample was aimed in some run.
+    pub fn reached(&self) -> Option<Nanos> {
+        self.of_all(&self.reached)
+    }
+
+    fn of_all(&self, known: &[Nanos]) -> Option<Nanos> {
+        let all = known.iter().max().copied();
+        all.filter(|_| known.len() == self.runs)
+    }
+
+    /// Why there is no [`Self::worst`].
+    pub fn no_worst(&self) -> String {
+        self.missing(self.worst.len(), NOT_WATCHED)
+    }
+
+    /// Why there is no [`Self::reached`].
+    pub fn no_reached(&self) -> String {
+        let is_watched = !self.worst.is_empty();
+        let word = if is_watched { NOT_AIMED } else { NOT_WATCHED };
+        self.missing(self.reached.len(), word)
+    }
+
+    /// `not watched`; of a part of the runs `2 of 5 runs not watched`.
+    fn missing(&self, known: usize, word: &str) -> String {
+        match (known, self.runs) {
+            (0, _) => word.to_owned(),
+            (known, all) => format!("{} of {all} runs {word}", all - known),
+        }
+    }
+}
+
+/// What is known of the arrivals of one step of a run, for programs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Figure {
+    /// The step's number, from 0.
+    pub step: u32,
+    /// Probe, load and variant.
+    pub recording: String,
+    /// The latest of all arrivals; none where not every arrival is known.
+    #[serde(rename = "worst_ns")]
+    pub worst: Option<Nanos>,
+    /// Why there is none.
+    pub gap: Option<String>,
+    /// The function that keeps it waiting.
+    pub function: Option<String>,
+    /// The latest aimed sample; none where no sample was aimed.
+    #[serde(rename = "reached_ns")]
+    pub reached: Option<Nanos>,
+    /// The function that kept it waiting.
+    pub reached_function: Option<String>,
+    /// Whether arrivals may change what follows, so that the worst is a forecast.
+    pub is_forecast: bool,
+}
+
+/// What is known of a run's arrivals, step by step.
+pub fn figures(run: &Run) -> Vec<Figure> {
+    let recordings = run.recordings.iter();
+    let known = recordings.filter_map(|one| Some((one, run.arrivals_of(one)?)));
+    let figure = known.map(|(recording, known)| Figure {
+        step: known.step,
+        recording: recording.title(),
+        worst: known.gap.is_none().then_some(known.worst),
+        gap: known.gap.clone(),
+        function: known.function.clone(),
+        reached: known.reached,
+        reached_function: known.reached_function.clone(),
+        is_forecast: known.is_forecast,
+    });
+    figure.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_judge::Rule;
+    use punctual_model::Run;
+    use punctual_model::arrivals::Arrivals;
+
+    use super::*;
+    use crate::campaign::Setting;
+    use crate::compare::{Comparable, compare, comparison_json, comparison_text};
+    use crate::fixtures::{self, assert_has};
+    use crate::series::lines;
+
+    fn known(worst: i64, reached: Option<i64>, step: u32) -> Arrivals {
+        Arrivals {
+            step,
+            worst: Nanos(worst),
+            reached: reached.map(Nanos),
+            ..Arrivals::default()
+        }
+    }
+
+    /// Two seeds each of two subjects; of the first subject both were watched and aimed at.
+    fn runs() -> Vec<Run> {
+        let mut runs = Vec::new();
+        for (name, number) in [("rt", 0), ("full", 1)] {
+            for seed in 1..=2 {
+                let mut run = fixtures::run(name, seed);
+                run.id = format!("r{}", 2 * number + seed);
+                let step = run.recordings[1].key.step;
+                run.arrivals = match (name, seed) {
+                    ("rt", 1) => vec![known(16_700, Some(15_300), step)],
+                    ("rt", _) => vec![known(14_100, Some(14_050), step)],
+                    (_, 1) => vec![Arrivals {
+                        is_forecast: true,
+                        ..known(316_000, None, step)
+                    }],
+                    _ => Vec::new(),
+                };
+                runs.push(run);
+            }
+        }
+        runs
+    }
+
+    fn line<'a>(text: &'a str, label: &str) -> Vec<&'a str> {
+        let line = text
+            .lines()
+            .find(|line| line.trim_start().starts_with(label));
+        line.unwrap_or_else(|| panic!("{text}"))
+            .split("  ")
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+            .collect()
+    }
+
+    #[test]
+    fn what_is_known_of_every_arrival_stands_in_each_form_and_nothing_stands_for_a_number() {
+        let runs = runs();
+        let text = crate::table(&runs, 100, false);
+        assert_eq!(
+            line(&text, "arrival"),
+            ["arrival", "16.7 µs", "1 of 2 runs not watched¹"]
+        );
+        assert_eq!(line(&text, "reached"), ["reached", "15.3 µs", "not aimed"]);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_has(&words, &[MEANING, FORECAST]);
+        assert_has(&crate::page(&runs, &[]), &["16.7 µs", "not aimed"]);
+        let json = crate::runs_json(&runs, false);
+        assert_eq!(json["runs"][0]["arrivals"][0]["worst_ns"], 16_700);
+        assert_eq!(
+            json["runs"][2]["arrivals"][0]["reached_ns"],
+            serde_json::Value::Null
+        );
+        assert!(json["runs"][3].get("arrivals").is_none());
+        let mut csv = Vec::new();
+        crate::csv::write_figures_csv(&runs, &mut csv).unwrap();
+        let csv = String::from_utf8(csv).unwrap();
+        assert_has(
+            &csv,
+            &[
+                "max_ns,arrival_ns,reached_ns,digest",
+                ",16700,15300,",
+                ",316000,,",
+            ],
+        );
+        // Who was not watched is compared with nothing.
+        let comparison = compare(&Comparable::new(runs.clone()).unwrap());
+        let stress = &comparison_json(&comparison)["measurements"][1]["subjects"];
+        assert_eq!(stress[0]["figures"]["reached"]["ns"], 15_300);
+        assert_eq!(
+            stress[1]["figures"]["arrival"]["absent"],
+            "1 of 2 runs not watched"
+        );
+        assert_has(
+            &comparison_text(&comparison, 160),
+            &["16.7 µs", "(not aimed)"],
+        );
+        // Nothing is said of arrivals where nobody has watched.
+        let mut plain = runs;
+        plain.iter_mut().for_each(|run| run.arrivals.clear());
+        let text = crate::table(&plain, 100, false);
+        assert!(
+            !text.contains("arrival") && !text.contains("not watched"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn arrivals_that_are_known_in_part_have_no_worst() {
+        let mut run = fixtures::run("rt", 1);
+        run.arrivals = vec![Arrivals {
+            gap: Some("they were not watched: two CPUs".into()),
+            ..known(0, None, run.recordings[1].key.step)
+        }];
+        let text = crate::table(std::slice::from_ref(&run), 100, false);
+        assert!(
+            !text.contains("0 ns") && !text.contains("Arrival:"),
+            "{text}"
+        );
+        let figure = &figures(&run)[0];
+        assert_eq!((figure.worst, figure.reached), (None, None));
+        assert!(figure.gap.is_some());
+    }
+
+    #[test]
+    fn series_and_campaigns_have_them_and_rank_by_what_every_run_has() {
+        let runs = runs();
+        let found = lines(&runs, &Rule::default());
+        let titles = found
+            .iter()
+            .flat_map(|line| &line.rows)
+            .map(|row| row.title());
+        assert!(
+            titles
+                .into_iter()
+                .any(|title| title == "timer, stress, cpu0: arrival")
+        );
+        let names = ["rt".to_owned(), "full".to_owned()];
+        let mut setting = Setting::new("one", names.into_iter(), &[1, 2]);
+        for (run, number) in runs.iter().zip(0..) {
+            setting.take(number / 2, run);
+        }
+        let row = |name: &str| {
+            setting
+                .rows
+                .iter()
+                .find(|row| row.title().ends_with(name))
+                .unwrap()
+        };
+        assert_eq!(row(": arrival").value(0), Some(Nanos(16_700)));
+        assert_eq!(row(": reached").value(1), None);
+        assert_eq!(setting.ranking().len(), 2);
+    }
+}
