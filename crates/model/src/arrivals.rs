@@ -28,6 +28,9 @@ pub struct Arrivals {
     pub reached: Option<Nanos>,
     /// The function that ran most of what kept it waiting.
     pub reached_function: Option<String>,
+    /// For how long something was off from where it was due, as foretold, and for how long
+    /// interrupts came in between.
+    pub reached_parts: Option<(Nanos, Nanos)>,
     /// Whether an arrival may change what follows, so that `worst` is a forecast.
     pub is_forecast: bool,
     /// For how long each function ran at most within one stretch that keeps threads waiting:

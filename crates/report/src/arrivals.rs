@@ -261,7 +261,7 @@ mod tests {
         let titles = found
             .iter()
             .flat_map(|line| &line.rows)
-            .map(|row| row.title());
+            .map(crate::series::Row::title);
         assert!(
             titles
                 .into_iter()

@@ -9,7 +9,12 @@
 
 pub mod aim;
 pub mod analysis;
+mod handling;
+mod looks;
 pub mod path;
+pub mod place;
+pub mod steps;
+mod stretch;
 mod switch;
 pub mod tail;
 pub mod timeline;
@@ -24,12 +29,14 @@ use punctual_trace::{Item, Word};
 use crate::error::ScopeError;
 use crate::explain::{Wanted, clock, programs};
 use crate::guest_clock::GuestClock;
-use crate::names::Names;
+use crate::names::{Func, Names};
 use crate::preemptibility::Preemptibility;
 use crate::repeat::{OnEvent, Repeater};
 use crate::survey::SectionTracer;
-use analysis::{Analysis, Ends, Off};
-use path::From;
+use analysis::{Analysis, Ends};
+use path::{From, Paths};
+use place::{Found, Key, Off};
+use steps::Kind;
 
 /// The quantiles that are told.
 pub const QUANTILES: [f64; 7] = [0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999_999_9];
@@ -93,6 +100,11 @@ pub struct Place {
     pub arming: u64,
     /// By how much longer arming is expected to take where the sample is due here.
     pub shift: Nanos,
+    /// How long each function is foretold to run, from its begin to the switch to the probe's
+    /// thread.
+    pub ran: BTreeMap<String, Nanos>,
+    /// How long the way back to user space takes behind that.
+    pub back: Nanos,
     /// Where the longest sections with interrupts off begin within it, from its own begin on.
     pub starts: Vec<Nanos>,
 }
@@ -237,7 +249,7 @@ fn tell(analysis: Analysis, names: &Names, clock: GuestClock) -> Arrivals {
     let (periods, strange) = (analysis.periods, analysis.strange);
     let (tail, paths, found) = analysis.finish();
     let text = |func| names.text(func).to_owned();
-    let place = |((off, by, most), found): (analysis::Key, analysis::Found)| {
+    let place = |((off, by, most), found): (Key, Found)| {
         let path = paths.typical(found.state).unwrap_or(0);
         Place {
             off,
@@ -255,6 +267,8 @@ fn tell(analysis: Analysis, names: &Names, clock: GuestClock) -> Arrivals {
             after: found.after,
             arming: found.arming,
             shift: clock.time(found.shift.unsigned_abs()) * found.shift.signum(),
+            ran: foretold(&found, &paths, names, clock),
+            back: clock.time(paths.walked(found.state).map_or(0, |walked| walked.back)),
             starts: found
                 .starts
                 .iter()
@@ -283,6 +297,31 @@ fn tell(analysis: Analysis, names: &Names, clock: GuestClock) -> Arrivals {
         places,
         is_forecast: true,
     }
+}
+
+/// How long each function is foretold to run at a place, and on the path behind it.
+fn foretold(
+    found: &Found,
+    paths: &Paths,
+    names: &Names,
+    clock: GuestClock,
+) -> BTreeMap<String, Nanos> {
+    let mut all = BTreeMap::<String, Nanos>::new();
+    let walked = paths.walked(found.state);
+    let ran = found
+        .ran
+        .iter()
+        .chain(walked.iter().flat_map(|walked| &walked.ran));
+    // What the scheduler does to a thread goes by the thread that runs there.
+    let is_part = |func: &Func| Kind::of(names.text(*func)) == Kind::Part;
+    let own = |func: &Func| found.ran.contains_key(func);
+    for (func, time) in ran.filter(|(func, _)| !is_part(func) || own(func)) {
+        *all.entry(names.text(*func).to_owned()).or_default() += clock.time(*time);
+    }
+    for (name, time) in paths.extras.each(found.state.held) {
+        *all.entry(name.to_owned()).or_default() += clock.time(time);
+    }
+    all
 }
 
 /// Round latenesses up to the worst: 1, 2, 5, 10 µs and so on.

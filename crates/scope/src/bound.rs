@@ -46,6 +46,42 @@ pub struct Observed {
     pub recording: String,
     /// How late it was.
     pub late: Nanos,
+    /// For how long something was off behind the moment when it was due, and for how long
+    /// interrupts came in between; none where that is not known.
+    pub parts: Option<(Nanos, Nanos)>,
+}
+
+/// A part of the bound, and of the latest aimed sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Apart {
+    /// Which part.
+    pub part: Share,
+    /// How long it is in the bound.
+    pub bound: Nanos,
+    /// How long it was in the sample.
+    pub reached: Nanos,
+}
+
+/// What a bound is made of, as far as a sample can be held against it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// Something is off: max(`D_ST`, `D_POID`).
+    Off,
+    /// Interrupts.
+    Interrupts,
+    /// The path: `D_PAIE`, `D_PSD` and the way back to the sample.
+    Path,
+}
+
+impl Share {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Off => "what is off",
+            Self::Interrupts => "interrupts",
+            Self::Path => "the path",
+        }
+    }
 }
 
 /// A bound with one way to tell the interference.
@@ -124,6 +160,33 @@ impl Bound {
         found.map_or(Nanos::ZERO, |worst| worst.delay.longest)
     }
 
+    /// Which parts of the longest bound the latest aimed sample had, those that lack most first;
+    /// none where one of both is not known.
+    pub fn apart(&self) -> Vec<Apart> {
+        let most = self.latencies.iter().filter_map(|one| one.sampled).max();
+        let reached = self.reached.as_ref();
+        let parts = reached.and_then(|reached| Some((reached.late, reached.parts?)));
+        let (Some(most), Some(way), Some((late, (off, interrupts)))) = (most, self.way_back, parts)
+        else {
+            return Vec::new();
+        };
+        let waits = self.delay(DelayKind::St).max(self.delay(DelayKind::Poid));
+        let path = self.free() - waits + way + TIMER_GRAIN;
+        let bounds = [waits, most - waits - path, path];
+        let found = [off, interrupts, late - off - interrupts];
+        let shares = [Share::Off, Share::Interrupts, Share::Path];
+        let each = shares.into_iter().zip(bounds.into_iter().zip(found));
+        let mut all: Vec<Apart> = each
+            .map(|(part, (bound, reached))| Apart {
+                part,
+                bound,
+                reached,
+            })
+            .collect();
+        all.sort_by_key(|one| one.reached - one.bound);
+        all
+    }
+
     /// The latency without interrupts.
     pub fn free(&self) -> Nanos {
         let waits = self.delay(DelayKind::St).max(self.delay(DelayKind::Poid));
@@ -186,6 +249,7 @@ fn observed(surveyed: &[(&Run, Survey)]) -> Option<Observed> {
                 run: run.id.clone(),
                 recording: recording.title(),
                 late: recording.max()?,
+                parts: None,
             })
         })
     });

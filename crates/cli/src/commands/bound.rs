@@ -4,7 +4,6 @@
 use anyhow::Result;
 use clap::Args;
 use punctual_model::Run;
-use punctual_report::arrivals::figures;
 use punctual_report::scope::bound::{bound_json, bound_page, bound_text};
 use punctual_scope::bound::{Observed, bound};
 use punctual_scope::error::ScopeError;
@@ -75,11 +74,13 @@ impl Bound {
 /// The latest aimed sample that is known of these runs.
 fn reached(runs: &[Run]) -> Option<Observed> {
     let all = runs.iter().flat_map(|run| {
-        figures(run).into_iter().filter_map(|figure| {
+        run.recordings.iter().filter_map(|recording| {
+            let known = run.arrivals_of(recording)?;
             Some(Observed {
                 run: run.id.clone(),
-                recording: figure.recording,
-                late: figure.reached?,
+                recording: recording.title(),
+                late: known.reached?,
+                parts: known.reached_parts,
             })
         })
     });

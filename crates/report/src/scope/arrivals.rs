@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use punctual_model::{Nanos, Run};
-use punctual_scope::arrivals::aim::{Reached, is_hit};
+use punctual_scope::arrivals::aim::{NEAR, Reached, is_hit};
 use punctual_scope::arrivals::{Arrivals, Place};
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,9 @@ use crate::text::{exact, thousands};
 const SCHEMA: &str = "punctual.arrivals/1";
 /// The version that tells, and whose results are read again; behind the `+` that of the analysis,
 /// which is another one with each change of what it comes to.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+2");
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+3");
+/// So many functions that were not as foretold are named.
+const NAMED: usize = 4;
 /// So many places are shown as text where more are known.
 const SHOWN: usize = 10;
 /// What a function is entered less often than this does not grow with.
@@ -93,15 +95,28 @@ struct Shown {
     difference_ns: Option<Nanos>,
     aimed_after_ns: Option<Nanos>,
     as_foretold: Option<bool>,
+    /// Which functions ran longer than foretold, or less long, where it is not as foretold to
+    /// 100 ns.
+    differs: Vec<Differs>,
     cause: Option<String>,
     grows_with: Option<Grows>,
+    /// For whom the CPU worked meanwhile.
+    thread: Option<String>,
 }
 
-/// What is done again and again in it.
+/// By how much longer a function ran than foretold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Differs {
+    function: String,
+    by_ns: Nanos,
+}
+
+/// What is done again and again in it, so that it grows with how often.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Grows {
     function: String,
     times: u32,
+    each_ns: Nanos,
 }
 
 /// What was reached of a recording's places, by their numbers.
@@ -216,12 +231,30 @@ fn shown(place: &Place, reached: Option<&Reached>) -> Shown {
         difference_ns: reached.map(|reached| reached.late - place.foretold),
         aimed_after_ns: reached.map(|reached| reached.after),
         as_foretold: reached.map(|reached| is_hit(place.foretold, reached.late)),
+        differs: differs(place, reached),
         cause: story.map(sentence),
         grows_with: again.map(|ran| Grows {
             function: ran.function.clone(),
             times: ran.times,
+            each_ns: Nanos(ran.time.0 / i64::from(ran.times.max(1))),
+        }),
+        thread: story.and_then(|story| {
+            let part = &story.parts[story.culprit?];
+            Some(part.thread.clone())
         }),
     }
+}
+
+fn differs(place: &Place, reached: Option<&Reached>) -> Vec<Differs> {
+    let is_missed = |reached: &&Reached| (reached.late - place.foretold).0.abs() > NEAR.0;
+    let all = reached
+        .filter(is_missed)
+        .map(|reached| reached.differs(place));
+    let differs = all.into_iter().flatten().map(|one| Differs {
+        function: one.function,
+        by_ns: one.by,
+    });
+    differs.collect()
 }
 
 impl Told {
@@ -279,6 +312,7 @@ impl Step {
         let latest = self.places.iter().max_by_key(|place| place.foretold_ns);
         let reached = self.places.iter().max_by_key(|place| place.reached_ns);
         let name = |place: &Shown| own_name(&place.most_in);
+        let reached = reached.filter(|place| place.reached_ns.is_some());
         let quantiles = self.quantiles.iter();
         punctual_model::arrivals::Arrivals {
             step: self.number,
@@ -289,7 +323,8 @@ impl Step {
             function: latest.map(name),
             aims: self.aims,
             reached: self.reached_ns,
-            reached_function: reached.filter(|place| place.reached_ns.is_some()).map(name),
+            reached_function: reached.map(name),
+            reached_parts: reached.map(|place| (place.length_ns, place.interrupts_ns)),
             is_forecast: self.is_forecast,
             functions,
         }
@@ -334,7 +369,7 @@ impl Step {
                 numbers: 2,
             },
         ];
-        blocks.extend(places.iter().filter_map(|place| place.story()));
+        blocks.extend(places.iter().filter_map(|place| place.story(&self.load)));
         blocks.extend(self.notes().into_iter().map(Block::Para));
         blocks
     }
@@ -405,17 +440,58 @@ impl Shown {
         vec![exact(self.foretold_ns), reached, place]
     }
 
-    /// The story of the aimed sample.
-    fn story(&self) -> Option<Block> {
-        let cause = Block::Para(self.cause.clone()?);
+    /// What the place grows with, and which load brings it.
+    fn growth(&self, load: &str) -> Option<String> {
+        let thread = self.thread.as_ref();
+        let thread =
+            thread.map(|thread| format!("the CPU worked for {thread}, beside load {load}"));
         let grows = self.grows_with.as_ref().map(|grows| {
-            let (times, function) = (thousands(grows.times.into()), &grows.function);
-            Block::Para(format!("`{function}` ran {times} times."))
+            let (times, each, function) = (
+                thousands(grows.times.into()),
+                exact(grows.each_ns),
+                &grows.function,
+            );
+            format!("it grows with `{function}`, which ran {times} times, {each} ns each")
         });
+        let told: Vec<String> = grows.into_iter().chain(thread).collect();
+        let told = told.join("; ");
+        let mut letters = told.chars();
+        let first = letters.next()?.to_uppercase();
+        Some(format!("{first}{}.", letters.as_str()))
+    }
+
+    /// Why it is not as foretold, by name.
+    fn missed(&self) -> Option<String> {
+        let than = |by: Nanos| {
+            if by < Nanos::ZERO {
+                "shorter"
+            } else {
+                "longer"
+            }
+        };
+        let difference = self.difference_ns.filter(|_| !self.differs.is_empty())?;
+        let each = self.differs.iter().take(NAMED).map(|one| {
+            let (by, than) = (exact(Nanos(one.by_ns.0.abs())), than(one.by_ns));
+            format!("`{}` {by} ns {than}", one.function)
+        });
+        let each: Vec<String> = each.collect();
+        Some(format!(
+            "{} ns {} than foretold: {}.",
+            exact(Nanos(difference.0.abs())),
+            than(difference),
+            each.join(", ")
+        ))
+    }
+
+    /// The story of the aimed sample.
+    fn story(&self, load: &str) -> Option<Block> {
+        let cause = Block::Para(self.cause.clone()?);
+        let grows = self.growth(load).map(Block::Para);
         let title = format!("{} by {}", self.what, self.function);
+        let missed = self.missed().map(Block::Para);
         Some(Block::Fold(
             title,
-            [Some(cause), grows].into_iter().flatten().collect(),
+            [Some(cause), missed, grows].into_iter().flatten().collect(),
         ))
     }
 }

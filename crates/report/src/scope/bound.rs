@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use maud::html;
 use punctual_model::{Nanos, Run};
-use punctual_scope::bound::{Bound, CAP, Observed, TIMER_GRAIN, Worst};
+use punctual_scope::bound::{Apart, Bound, CAP, Observed, TIMER_GRAIN, Worst};
 use serde_json::{Value, json};
 
 use super::page::to_repeat;
@@ -143,6 +143,7 @@ fn notes(bound: &Bound) -> Vec<String> {
             format!("Latest aimed sample: {late} ns ({run}, {recording}).")
         },
     ));
+    notes.extend(apart(bound));
     if bound.detours > 0 {
         notes.push(format!(
             "The model was left {} times: something else was switched off between the end of a \
@@ -158,6 +159,30 @@ fn notes(bound: &Bound) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// How much of the bound was reached, and which of its parts never met in an aimed sample.
+fn apart(bound: &Bound) -> Option<String> {
+    let parts = bound.apart();
+    let all = parts.iter().fold(Nanos::ZERO, |sum, one| sum + one.bound);
+    let late = bound.reached.as_ref()?.late;
+    let is_short = |one: &&Apart| one.reached < one.bound;
+    let short: Vec<&Apart> = parts.iter().filter(is_short).take(2).collect();
+    let each = short.iter().map(|one| {
+        let (bound, reached) = (exact(one.bound), exact(one.reached.max(Nanos::ZERO)));
+        format!("{} ({bound} ns, reached {reached} ns)", one.part.name())
+    });
+    let each: Vec<String> = each.collect();
+    let met = match each.as_slice() {
+        [] => return None,
+        [one] => format!("Its {one} came never whole in an aimed sample."),
+        several => format!("These never met in an aimed sample: {}.", list(several)),
+    };
+    let percent = 100.0 * late.0 as f64 / all.0.max(1) as f64;
+    let all = exact(all);
+    Some(format!(
+        "Reached: {percent:.0} % of the bound of {all} ns. {met}"
+    ))
 }
 
 /// What was observed, and the bounds. All times are integer nanoseconds, virtual ones.
@@ -218,6 +243,11 @@ pub fn bound_json(runs: &[Run], bound: &Bound) -> Value {
         "no_bound": bound.misfit,
         "observed": bound.observed.as_ref().map(sample),
         "reached": bound.reached.as_ref().map(sample),
+        "apart": bound.apart().iter().map(|one| json!({
+            "part": one.part.name(),
+            "bound_ns": one.bound,
+            "reached_ns": one.reached,
+        })).collect::<Vec<_>>(),
         "detours": bound.detours,
         "mended": bound.mended,
     })

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The aimed sample: a run whose one deadline is moved to a place.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
@@ -9,6 +10,7 @@ use punctual_model::aim::Aim;
 use punctual_model::{Nanos, Run};
 
 use super::Place;
+use super::steps::{Differs, Kind, Times, WAY_BACK, add_times, differences};
 use crate::blocks::Blocks;
 use crate::breakdown::{Breakdown, breakdown};
 use crate::error::ScopeError;
@@ -35,6 +37,10 @@ pub struct Reached {
     pub late: Nanos,
     /// The sample.
     pub chosen: Chosen,
+    /// How long each function ran until the switch to the probe's thread.
+    pub ran: BTreeMap<String, Nanos>,
+    /// How long the way back to user space took behind that.
+    pub back: Nanos,
     /// What stood in its way, or why that is not told.
     pub breakdown: Result<Breakdown, String>,
 }
@@ -136,11 +142,20 @@ impl<'a> Aimer<'a> {
         let left = walk.switches.first().map_or(0, |switch| switch.at);
         let told = breakdown(&walk, library.names.all(), about(run, clock, &chosen));
         let into = into(&walk, clock.instructions(last.value));
+        let back = walk.clocks.last().zip(walk.switches.last());
+        let back = back.map_or(0, |(clock, switch)| clock.at.saturating_sub(switch.at));
+        let back = clock.time(back);
+        let ran = told
+            .as_ref()
+            .map(|told| ran(told, last.value - back))
+            .unwrap_or_default();
         Ok(Reached {
             after,
             into: into.map(|into| clock.time(into)),
             shift: clock.time(left) - clock.time(place.arming),
             late: last.value,
+            ran,
+            back,
             chosen,
             breakdown: told.map_err(|why| why.to_string()),
         })
@@ -206,6 +221,31 @@ fn reach(
     Ok(latest)
 }
 
+/// How long each function ran from where the sample was due, up to so long after that.
+fn ran(told: &Breakdown, until: Nanos) -> BTreeMap<String, Nanos> {
+    let at = |time: Nanos| time.0.max(0) as u64;
+    let blocks = told.blocks.iter();
+    let ran = blocks.map(|(from, _, _, function)| (at(*from), function.as_str()));
+    let mut times = Times::new();
+    add_times(&mut times, ran, (0, at(until)), Kind::of);
+    let owned = times
+        .into_iter()
+        .map(|(name, time)| (name.to_owned(), Nanos(time as i64)));
+    owned.collect()
+}
+
+impl Reached {
+    /// Which functions ran longer than foretold, or less long.
+    pub fn differs(&self, place: &Place) -> Vec<Differs> {
+        let with = |ran: &BTreeMap<String, Nanos>, back| {
+            let mut all = ran.clone();
+            all.insert(WAY_BACK.to_owned(), back);
+            all
+        };
+        differences(&with(&place.ran, place.back), &with(&self.ran, self.back))
+    }
+}
+
 /// How far within a section with interrupts or preemption off the sample was due.
 fn into(walk: &Walk, late: u64) -> Option<u64> {
     let due = walk.clocks.last()?.at.checked_sub(late)?;
@@ -252,8 +292,8 @@ mod tests {
     use punctual_model::probe::SampleSpan;
     use punctual_trace::Window;
 
-    use super::super::analysis::Off;
     use super::super::path::From;
+    use super::super::place::Off;
     use super::*;
 
     /// A place of 10 µs, 2 µs behind the reading of the clock.
@@ -272,6 +312,8 @@ mod tests {
             after: Some(Nanos(2_000)),
             arming: 500,
             shift: Nanos::ZERO,
+            ran: BTreeMap::new(),
+            back: Nanos::ZERO,
             starts: vec![Nanos(3_000)],
         }
     }
@@ -302,6 +344,8 @@ mod tests {
             into: into.map(Nanos),
             late: Nanos(late),
             chosen: chosen(late),
+            ran: BTreeMap::new(),
+            back: Nanos::ZERO,
             breakdown: Err("none".into()),
         }
     }

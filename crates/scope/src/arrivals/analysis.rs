@@ -5,27 +5,20 @@ use std::collections::HashMap;
 
 use punctual_model::Nanos;
 
-use super::path::{From, Paths, State};
+use super::handling::{Handling, Round, SLACK, Shares, median};
+use super::looks::{self, Spared, spared};
+use super::path::{From, Paths, State, Walked};
+use super::place::{Found, Key};
+use super::steps::{Kind, Times, add_times};
+use super::stretch::{ROUNDING, Stretch, apart, stretches};
 use super::switch;
 use super::tail::{Slope, Tail};
-use super::timeline::{
-    AFTER_TICK, Came, Change, IRQS, OFF, PREEMPT, Period, SOFTIRQ, TICKED, USER,
-};
+use super::timeline::{AFTER_TICK, Change, Look, Period, TICKED, USER};
 use crate::guest_clock::GuestClock;
-use crate::names::{CodeKind, Func, Names};
+use crate::names::{Func, Names};
 
 /// Shorter than this nothing is a place.
 const PLACE: u64 = 500;
-/// So many beginnings of nested sections are kept of a place.
-const STARTS: usize = 3;
-/// No interrupt of the timer's takes longer to serve one timer.
-const SOON: u64 = 10_000;
-/// So long after a timer is due its interrupt comes: the kernel tells the timer how long to wait,
-/// and takes so long to tell it.
-const SLACK: u64 = 50;
-/// The guest's clock and the count of instructions round, and differ by a millionth.
-const ROUNDING: u64 = 100;
-
 /// A sample that ends a period, by the guest's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends {
@@ -33,66 +26,6 @@ pub struct Ends {
     pub after: Nanos,
     /// How late it was.
     pub late: Nanos,
-}
-
-/// What is off at a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Off {
-    /// Interrupts, for most of it.
-    Interrupts,
-    /// Soft interrupts, or one is served.
-    SoftInterrupts,
-    /// Preemption.
-    Preemption,
-    /// The kernel does not ask whether another thread is to run.
-    NoPreemptionPoint,
-}
-
-impl Off {
-    /// In words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Interrupts => "interrupts off",
-            Self::SoftInterrupts => "soft interrupts off or served",
-            Self::Preemption => "preemption off",
-            Self::NoPreemptionPoint => "no preemption point",
-        }
-    }
-}
-
-/// Which place: what is off, who switched it off, and who ran most.
-pub type Key = (Off, Func, Func);
-
-/// The longest stretch of a place.
-#[derive(Clone, Debug)]
-pub struct Found {
-    /// How many such stretches there were.
-    pub count: u64,
-    /// Its length, in instructions.
-    pub length: u64,
-    /// How long the function ran that ran most.
-    pub most: u64,
-    /// The sample that its period ends.
-    pub sample: u64,
-    /// How long after the clock was read for the sample before; none where the CPU slept in
-    /// between and after.
-    pub after: Option<Nanos>,
-    /// From where its sample was armed to where the probe's thread gave up the CPU, in
-    /// instructions.
-    pub arming: u64,
-    /// Whether that sample's timer was the first of all to be due when it was armed, and whether
-    /// one that is due here would be.
-    pub first: (bool, bool),
-    /// By how much longer arming takes for a sample that is due here.
-    pub shift: i64,
-    /// Where sections begin within it, after its begin: in instructions.
-    pub starts: Vec<u64>,
-    /// The state that the path behind it begins in.
-    pub state: State,
-    /// Interrupts that come into the path: how long they take.
-    pub falls_in: u64,
-    /// What is saved, as one interrupt serves two timers.
-    pub saved: u64,
 }
 
 /// A stretch of arrivals that end in one way.
@@ -104,61 +37,8 @@ struct Piece {
     state: State,
     key: Option<Key>,
     shares: Shares,
-}
-
-/// From where to where arrivals share an interrupt, and how.
-type Round = (u64, u64, Shares);
-
-/// Whether an arrival's interrupt is one that comes anyhow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shares {
-    /// No.
-    No,
-    /// If one of the timer's comes where interrupts are on again, which is here.
-    At(u64),
-    /// It is due before the interrupt reads the clock.
-    First,
-    /// It is due behind that, before the interrupt ends.
-    Again,
-}
-
-/// How long the timer's interrupts take that wake a sample up and do nothing else.
-#[derive(Default)]
-struct Handling {
-    whole: Vec<u64>,
-    /// Entry, exit, and the setting of the next timer: what one interrupt does once, however many
-    /// timers it serves.
-    shared: Vec<u64>,
-    /// All but the wake-up itself.
-    besides: Vec<u64>,
-}
-
-impl Handling {
-    fn sort(&mut self) {
-        self.whole.sort_unstable();
-        self.shared.sort_unstable();
-        self.besides.sort_unstable();
-    }
-
-    /// What one interrupt for two timers saves.
-    fn saved(&self) -> u64 {
-        median(&self.shared)
-    }
-
-    /// What is saved where it finds, when it has served one, that another is due: it goes through
-    /// its queues again, and does not wait for the next interrupt.
-    fn saved_again(&self) -> u64 {
-        median(&self.besides) + SLACK
-    }
-
-    /// Until when after its begin it finds another timer due, and serves it.
-    fn open(&self) -> u64 {
-        median(&self.whole).saturating_sub(self.saved() / 2)
-    }
-}
-
-fn median(sorted: &[u64]) -> u64 {
-    sorted.get(sorted.len() / 2).copied().unwrap_or(0)
+    /// How much of what is off such an arrival spares.
+    spared: u64,
 }
 
 /// All that is known of a step.
@@ -182,6 +62,37 @@ pub struct Analysis {
     pub crossed: u64,
     /// Periods in which instructions and the guest's clock do not agree.
     pub strange: u64,
+}
+
+/// A period, and what else is known of it.
+#[derive(Clone, Copy)]
+struct About<'a> {
+    period: &'a Period,
+    due: &'a Due,
+    ends: Ends,
+    clock: GuestClock,
+    names: &'a Names<'a>,
+    looks: &'a [Look],
+    /// The interrupt of the sample that ends it.
+    own: Option<(u64, u64)>,
+}
+
+impl About<'_> {
+    /// How long each function ran between two positions, the sample's own interrupt apart.
+    fn add_times(&self, times: &mut Times<Func>, (from, to): (u64, u64)) {
+        let within = self
+            .own
+            .filter(|own| from <= own.0 && own.1 <= to + (own.1 - own.0));
+        let ranges = match within {
+            // The stretch was told without it, and is so much longer.
+            Some(own) => [(from, own.0), (own.1, to + (own.1 - own.0))],
+            None => [(from, to), (to, to)],
+        };
+        let kind = |func| Kind::of(self.names.text(func));
+        for range in ranges {
+            add_times(times, self.period.ran_in(range), range, kind);
+        }
+    }
 }
 
 /// Where a sample was due, in instructions, and whether the CPU slept.
@@ -228,7 +139,8 @@ impl Analysis {
         let rounds = period.rounds(names);
         let mut after = period.interrupts.iter().filter(|came| came.from >= due.at);
         let own = after.find(|came| came.is_timer).copied();
-        for mut run in runs(&period.changes, due.at, names) {
+        let looks = looks::all(period, names);
+        for mut run in stretches(&period.changes, due.at, names) {
             // The sample's own interrupt does not come where another moment is due.
             if let Some(own) = own.filter(|own| own.to <= run.to) {
                 let length = own.to - own.from;
@@ -236,24 +148,29 @@ impl Analysis {
                 run.masked = run.masked.saturating_sub(length);
             }
             for run in apart(run, period) {
-                self.run(period, &run, (range, &rounds), (&due, ends), clock);
+                let own = own.map(|own| (own.from, own.to));
+                let looks = &looks;
+                let about = About {
+                    looks,
+                    period,
+                    due: &due,
+                    ends,
+                    clock,
+                    names,
+                    own,
+                };
+                self.run(&run, (range, &rounds), &about);
             }
         }
     }
 
     /// A stretch in which something is off, or nothing is.
-    fn run(
-        &mut self,
-        period: &Period,
-        run: &RunOf,
-        (range, rounds): ((u64, u64), &[Round]),
-        (due, ends): (&Due, Ends),
-        clock: GuestClock,
-    ) {
+    fn run(&mut self, run: &Stretch, (range, rounds): ((u64, u64), &[Round]), about: &About<'_>) {
         let (from, to) = (run.from.max(range.0), run.to.min(range.1));
         if from >= to {
             return;
         }
+        let period = about.period;
         let Some(end) = run.end else {
             let kind = if run.user { From::User } else { From::Kernel };
             self.pieces.push(Piece {
@@ -263,6 +180,7 @@ impl Analysis {
                 state: State::open(kind, run.held),
                 key: None,
                 shares: Shares::No,
+                spared: 0,
             });
             return;
         };
@@ -270,7 +188,8 @@ impl Analysis {
         let (deferred, direct) = run
             .within
             .map_or((deferred, direct), |state| (state, state));
-        let key = self.place(period, run, from, (due, ends), deferred, clock);
+        let looked = spared(about.looks, (from, run.to), run.own, &run.all_masked());
+        let key = self.places(run, (from, to), &looked, deferred, about);
         let split = run.masked.saturating_sub(SLACK).clamp(from, to);
         let waiting = run.waiting(period).into_iter();
         let early = |(at, until): (u64, u64)| (at.saturating_sub(SLACK).max(from), until);
@@ -279,10 +198,12 @@ impl Analysis {
         let shares: Vec<Round> = waiting.chain(rounds.iter().copied()).collect();
         let mut cuts = vec![from, split, to];
         cuts.extend(shares.iter().flat_map(|(from, to, _)| [*from, *to]));
+        cuts.extend(looked.iter().map(|one| one.until));
         cuts.retain(|cut| (from..=to).contains(cut));
         cuts.sort_unstable();
         for pair in cuts.windows(2).filter(|pair| pair[0] < pair[1]) {
             let (from, to) = (pair[0], pair[1]);
+            let next = looked.partition_point(|one| one.until <= from);
             self.pieces.push(Piece {
                 from,
                 to,
@@ -293,50 +214,68 @@ impl Analysis {
                     .iter()
                     .find(|one| one.0 <= from && to <= one.1)
                     .map_or(Shares::No, |one| one.2),
+                spared: looked.get(next).map_or(0, |one| one.length),
             });
         }
     }
 
+    /// The latest moment of a stretch is a place; so is the first that spares nothing.
+    fn places(
+        &mut self,
+        run: &Stretch,
+        (from, to): (u64, u64),
+        spares: &[Spared],
+        state: State,
+        about: &About<'_>,
+    ) -> Option<Key> {
+        let begins = [from].into_iter().chain(spares.iter().map(|one| one.until));
+        let begins = begins.filter(|begin| *begin < to);
+        let each = begins.zip(spares.iter().map(Some).chain([None]));
+        let left = |(begin, spared): &(u64, Option<&Spared>)| {
+            (run.to - begin).saturating_sub(spared.map_or(0, |one| one.length))
+        };
+        let each: Vec<_> = each.collect();
+        let most = each.iter().rev().max_by_key(|one| left(one))?;
+        let key = self.place(run, *most, state, about);
+        if let Some(last) = each.last().filter(|last| last.0 != most.0) {
+            self.place(run, *last, state, about);
+        }
+        key
+    }
+
     fn place(
         &mut self,
-        period: &Period,
-        run: &RunOf,
-        from: u64,
-        (due, ends): (&Due, Ends),
+        run: &Stretch,
+        (from, spared): (u64, Option<&Spared>),
         state: State,
-        clock: GuestClock,
+        about: &About<'_>,
     ) -> Option<Key> {
-        let length = run.to - from;
+        let About {
+            period, due, ends, ..
+        } = *about;
+        let length = (run.to - from).saturating_sub(spared.map_or(0, |one| one.length));
         if length < PLACE {
             return None;
         }
-        let (most, ran) = period.longest(from, run.to)?;
+        let whole = (from, run.to);
+        let ranges = spared.map_or(vec![whole], |one| looks::left(about.looks, one, whole));
+        let (most, ran) = period.longest(&ranges)?;
         let key = (run.off(from), run.by, most);
-        let found = self.found.entry(key).or_insert_with(|| Found {
-            count: 0,
-            length: 0,
-            most: 0,
-            sample: 0,
-            after: None,
-            arming: 0,
-            first: (false, false),
-            shift: 0,
-            starts: Vec::new(),
-            state,
-            falls_in: 0,
-            saved: 0,
-        });
+        let found = self.found.entry(key).or_insert_with(|| Found::of(0, state));
         found.count += 1;
         if length > found.length {
+            let mut times = Times::new();
+            for range in ranges {
+                about.add_times(&mut times, range);
+            }
             *found = Found {
-                count: found.count,
                 length,
                 most: ran,
+                ran: times,
                 sample: period.sample,
-                after: moment(period, from, due, ends, clock),
+                after: moment(period, from, due, ends, about.clock),
                 arming: period.left.unwrap_or(period.armed) - period.armed,
                 first: (period.is_first(due.at), period.is_first(from)),
-                shift: 0,
                 starts: run.nested(from),
                 state: State {
                     from: if run.masked <= from {
@@ -346,8 +285,7 @@ impl Analysis {
                     },
                     ..state
                 },
-                falls_in: 0,
-                saved: 0,
+                ..Found::of(found.count, state)
             };
         }
         Some(key)
@@ -373,17 +311,19 @@ impl Analysis {
             return;
         }
         if due.slept {
-            self.paths.learn(State::IDLE, late, 0);
+            self.paths.learn(State::IDLE, late, 0, Walked::default());
             return;
         }
-        let all = runs(&period.changes, period.taken, names);
+        let all = stretches(&period.changes, period.taken, names);
         let Some(run) = all.iter().find(|run| run.from <= due.at && due.at < run.to) else {
             return;
         };
         let Some(end) = run.end else {
             let kind = if run.user { From::User } else { From::Kernel };
             let extra = switch::extra(period, due.at, names);
-            self.paths.learn(State::open(kind, run.held), late, extra);
+            let walked = walked(period, &[(due.at, period.switched)], names);
+            self.paths
+                .learn(State::open(kind, run.held), late, extra, walked);
             return;
         };
         let (deferred, direct) = states(period, &end, run.is_switch);
@@ -396,7 +336,10 @@ impl Analysis {
         };
         if let Some(path) = path {
             let extra = switch::extra(period, run.to, names);
-            self.paths.learn(state, path, extra);
+            // The interrupt that came before counts as path.
+            let before = (own.from, if own.from < run.to { own.to } else { own.from });
+            let walked = walked(period, &[before, (run.to, period.switched)], names);
+            self.paths.learn(state, path, extra, walked);
         }
     }
 
@@ -415,13 +358,15 @@ impl Analysis {
                 Some(until) => {
                     let falls_in = self.falls_in(until, until + path);
                     let saved = self.saved(piece.shares);
-                    let late = |at: u64| (until - at + falls_in).saturating_sub(saved);
+                    let spared = saved + piece.spared;
+                    let late = |at: u64| (until - at + falls_in).saturating_sub(spared);
                     let (most, least) = (late(piece.from), late(piece.to));
                     let least = least.min(most);
                     let slope = Slope { most, least };
                     tail.slope(piece.state, slope);
                     let place = piece.key.and_then(|key| found.get_mut(&key));
-                    if let Some(place) = place.filter(|place| place.length == until - piece.from) {
+                    let length = (until - piece.from).saturating_sub(piece.spared);
+                    if let Some(place) = place.filter(|place| place.length == length) {
                         (place.falls_in, place.state) = (falls_in, piece.state);
                         place.saved = saved;
                     }
@@ -526,279 +471,31 @@ fn states(period: &Period, end: &Change, is_switch: bool) -> (State, State) {
     (state(kinds.0), state(kinds.1))
 }
 
-/// A stretch in which something is off, or nothing is.
-struct RunOf {
-    from: u64,
-    to: u64,
-    /// The change that ends it, where something is off.
-    end: Option<Change>,
-    user: bool,
-    /// What the thread holds, where nothing is off.
-    held: u8,
-    by: Func,
-    /// Whether the scheduler ends it.
-    is_switch: bool,
-    /// How long the sample's own interrupt took in it, which is left out.
-    own: u64,
-    /// The state that the path begins in, where that is not told by the change at its end.
-    within: Option<State>,
-    /// Since when interrupts are off at its end; its end where they are not.
-    masked: u64,
-    /// What is off, and for how long.
-    off: Vec<(u64, u8)>,
-}
-
-impl RunOf {
-    /// The stretches in which interrupts are off; two where an interrupt came in between.
-    fn all_masked(&self) -> Vec<(u64, u64)> {
-        let ends = self.off.iter().skip(1).map(|(at, _)| *at).chain([self.to]);
-        let mut found: Vec<(u64, u64)> = Vec::new();
-        let mut apart = false;
-        for ((at, state), end) in self.off.iter().zip(ends) {
-            if state & IRQS == 0 {
-                apart = true;
-            } else if *at < end {
-                match found.last_mut().filter(|last| last.1 == *at && !apart) {
-                    Some(last) => last.1 = end,
-                    None => found.push((*at, end)),
-                }
-                apart = false;
-            }
-        }
-        found
+/// How a sample's path was walked: its ranges before the switch, and what came behind it.
+fn walked(period: &Period, ranges: &[(u64, u64)], names: &Names) -> Walked {
+    let mut ran = Times::new();
+    let kind = |func| Kind::of(names.text(func));
+    for range in ranges.iter().filter(|range| range.0 < range.1) {
+        add_times(&mut ran, period.ran_in(*range), *range, kind);
     }
-
-    /// The stretches with interrupts off at whose end, or shortly after, one of the timer's comes.
-    fn waiting(&self, period: &Period) -> Vec<(u64, u64)> {
-        let timers = || period.interrupts.iter().filter(|came| came.is_timer);
-        let comes = |(_, end): &(u64, u64)| {
-            let soon = |came: &Came| (*end..=*end + SOON).contains(&came.from);
-            timers().any(soon)
-        };
-        let mut found = self.all_masked();
-        found.retain(comes);
-        found
-    }
-
-    /// Where the longest sections with interrupts off begin within it, after its begin.
-    fn nested(&self, from: u64) -> Vec<u64> {
-        let mut all = self.all_masked();
-        all.retain(|(at, _)| *at > from + ROUNDING);
-        all.sort_by_key(|(at, end)| (*at, *end));
-        all.sort_by_key(|(at, end)| std::cmp::Reverse(end - at));
-        let starts = all.into_iter().take(STARTS);
-        starts.map(|(at, _)| at - from).collect()
-    }
-
-    /// What is off for most of it.
-    fn off(&self, from: u64) -> Off {
-        let ends = self.off.iter().skip(1).map(|(at, _)| *at).chain([self.to]);
-        let mut sums = [0; 4];
-        for ((at, state), end) in self.off.iter().zip(ends) {
-            let length = end.saturating_sub(from.max(*at));
-            let kind = match state {
-                state if state & IRQS != 0 => 0,
-                state if state & SOFTIRQ != 0 => 1,
-                state if state & PREEMPT != 0 => 2,
-                _ => 3,
-            };
-            sums[kind] += length;
-        }
-        let kinds = [
-            Off::Interrupts,
-            Off::SoftInterrupts,
-            Off::Preemption,
-            Off::NoPreemptionPoint,
-        ];
-        // Interrupts off keep a thread away as preemption off does, and so on.
-        let (all, mut sum): (u64, _) = (sums.iter().sum(), 0);
-        let most = sums.iter().zip(kinds).find(|(own, _)| {
-            sum += **own;
-            2 * sum >= all
-        });
-        most.map_or(Off::NoPreemptionPoint, |(_, kind)| kind)
-    }
-}
-
-/// The stretches of a period, in order, up to a position.
-fn runs(changes: &[Change], until: u64, names: &Names) -> Vec<RunOf> {
-    let mut found = Vec::new();
-    let mut now: Option<RunOf> = None;
-    let mut masked = None;
-    for change in changes.iter().filter(|change| change.at <= until) {
-        let off = change.state & OFF;
-        match &mut now {
-            Some(run) if off != 0 => {
-                run.off.push((change.at, off));
-            }
-            _ => {}
-        }
-        let ends = off == 0 && now.is_some();
-        if let Some(mut run) = now.take_if(|_| ends) {
-            run.to = change.at;
-            run.masked = masked.unwrap_or(change.at);
-            run.end = Some(*change);
-            run.is_switch = is_switch(change, names);
-            found.push(run);
-        }
-        if off & IRQS != 0 {
-            masked.get_or_insert(change.at);
-        } else {
-            masked = None;
-        }
-        if off == 0 {
-            open(&mut found, change, changes, until);
-        } else {
-            now.get_or_insert_with(|| RunOf {
-                from: change.at,
-                to: until,
-                end: None,
-                user: false,
-                held: change.held,
-                by: change.by,
-                is_switch: false,
-                own: 0,
-                within: None,
-                masked: until,
-                off: vec![(change.at, off)],
-            });
-        }
-    }
-    // What is not over is followed to its end.
-    if let Some(mut run) = now {
-        let rest = changes.iter().skip_while(|change| change.at <= until);
-        let rest: Vec<&Change> = rest.collect();
-        let end = rest.iter().find(|change| change.state & OFF == 0);
-        if let Some(end) = end {
-            run.to = end.at;
-            let mut masked = masked;
-            for change in rest.iter().take_while(|change| change.at < end.at) {
-                let is_masked = change.state & IRQS != 0;
-                masked = masked.or(Some(change.at)).filter(|_| is_masked);
-            }
-            run.masked = masked.unwrap_or(end.at);
-            run.end = Some(**end);
-            run.is_switch = is_switch(end, names);
-            found.push(run);
-        }
-    }
-    found
-}
-
-/// An interrupt that goes over into the scheduler has it look for a thread: who is ready by then
-/// gets the CPU.
-fn apart(run: RunOf, period: &Period) -> Vec<RunOf> {
-    let within = |came: &&Came| run.from <= came.from && came.to < run.to;
-    let came = period.interrupts.iter().filter(within);
-    let last = came
-        .filter_map(|came| Some((came.to, came.scheduled?)))
-        .next_back();
-    let Some((at, from_user)) = last.filter(|_| run.end.is_some()) else {
-        return vec![run];
-    };
-    let kind = if from_user { From::User } else { From::Kernel };
-    let before = run.off.iter().copied().filter(|(from, _)| *from < at);
-    let state = run.off.iter().rev().find(|(from, _)| *from <= at);
-    let state = state.map_or(IRQS, |(_, state)| *state);
-    let behind = run.off.iter().copied().filter(|(from, _)| *from > at);
-    let behind = [(at, state)].into_iter().chain(behind);
-    let changes = period.changes.iter();
-    let by = changes.take_while(|change| change.at <= at).last();
-    let first = RunOf {
-        to: at,
-        within: Some(State::open(kind, by.map_or(0, |change| change.held))),
-        masked: at,
-        off: before.collect(),
-        ..run
-    };
-    let second = RunOf {
-        from: at,
-        by: by.map_or(run.by, |change| change.by),
-        masked: run.masked.max(at),
-        off: behind.collect(),
-        ..run
-    };
-    vec![first, second]
-}
-
-fn is_switch(end: &Change, names: &Names) -> bool {
-    names.name(end.func).kind == CodeKind::Scheduler
-}
-
-fn open(found: &mut Vec<RunOf>, change: &Change, changes: &[Change], until: u64) {
-    let next = changes.partition_point(|other| other.at <= change.at);
-    let to = changes.get(next).map_or(until, |next| next.at).min(until);
-    found.push(RunOf {
-        from: change.at,
-        to,
-        end: None,
-        user: change.state & USER != 0,
-        held: change.held,
-        by: change.by,
-        is_switch: false,
-        own: 0,
-        within: None,
-        masked: to,
-        off: Vec::new(),
-    });
+    let back = period.taken.saturating_sub(period.switched);
+    Walked { ran, back }
 }
 
 impl Period {
-    /// Whether no other timer is due before a position, from where the sample was armed.
-    fn is_first(&self, at: u64) -> bool {
-        let mut timers = self.interrupts.iter().filter(|came| came.is_timer);
-        !timers.any(|came| (self.armed..at).contains(&came.from))
+    /// Which functions ran between two positions: from where on.
+    fn ran_in(&self, (from, to): (u64, u64)) -> impl Iterator<Item = (u64, Func)> {
+        let first = self.ran.partition_point(|(at, _)| *at <= from);
+        let ran = self.ran[first.saturating_sub(1)..].iter();
+        // The one behind the end tells how long the last ran.
+        ran.take_while(move |(at, _)| *at < to).copied()
     }
 
-    /// How long an interrupt serves a timer, and how long the wake-up takes of that; if it is all
-    /// of one timer that is no tick.
-    fn served(&self, came: &Came, names: &Names) -> Option<(u64, u64)> {
-        let range = came.from..came.to;
-        if self.ticks.iter().any(|tick| range.contains(tick)) {
-            return None;
-        }
-        let first = self.ran.partition_point(|(at, _)| *at < came.from);
-        let mut within = self.ran[first..].iter();
-        let mut find = |name: &str| within.find(|(_, func)| names.text(*func) == name);
-        find("__hrtimer_run_queues")?;
-        // What comes before and behind is done once.
-        let (from, _) = find("timerqueue_del")?;
-        let (wakes, _) = find("hrtimer_wakeup")?;
-        let (woken, _) = find("__hrtimer_run_queues")?;
-        let (to, _) = find("hrtimer_interrupt")?;
-        (*to < came.to).then(|| (woken - from, woken - wakes))
-    }
-
-    /// Within which of the timer's interrupts an arrival is served by them: before they read the
-    /// clock, and behind that until they set the next timer.
-    fn rounds(&self, names: &Names) -> Vec<Round> {
-        let reads = names.known("ktime_get_update_offsets_now");
-        let sets = names.known("clockevents_program_event");
-        let timers = self.interrupts.iter().filter(|came| came.is_timer);
-        let rounds = timers.filter_map(|came| {
-            let first = self.ran.partition_point(|(at, _)| *at < came.from);
-            let mut within = self.ran[first..].iter();
-            let (read, _) = within.find(|(_, func)| Some(*func) == reads)?;
-            let (set, _) = within.find(|(_, func)| Some(*func) == sets)?;
-            let first = (came.from, *read, Shares::First);
-            (*set < came.to).then_some([first, (*read, *set, Shares::Again)])
-        });
-        rounds.flatten().collect()
-    }
-
-    /// Which function ran longest, and for how long.
-    fn longest(&self, from: u64, to: u64) -> Option<(Func, u64)> {
-        let first = self
-            .ran
-            .partition_point(|(at, _)| *at <= from)
-            .saturating_sub(1);
-        let mut own: HashMap<Func, u64> = HashMap::new();
-        let all = &self.ran[first.min(self.ran.len())..];
-        let ends = all.iter().skip(1).map(|(at, _)| *at).chain([to]);
-        let pieces = all.iter().zip(ends).take_while(|((at, _), _)| *at < to);
-        for ((at, func), end) in pieces {
-            let length = end.min(to).saturating_sub((*at).max(from));
-            *own.entry(*func).or_default() += length;
+    /// Which function ran longest in these ranges, and for how long.
+    fn longest(&self, ranges: &[(u64, u64)]) -> Option<(Func, u64)> {
+        let mut own = Times::new();
+        for range in ranges.iter().filter(|range| range.0 < range.1) {
+            add_times(&mut own, self.ran_in(*range), *range, |_| Kind::Plain);
         }
         own.into_iter().max_by_key(|(func, ran)| (*ran, *func))
     }

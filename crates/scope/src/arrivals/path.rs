@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::steps::Times;
 use super::switch::Extras;
 use crate::names::Func;
 
@@ -86,12 +87,24 @@ pub struct Paths {
     pub extras: Extras,
     exact: BTreeMap<(From, Func), Vec<u64>>,
     like: BTreeMap<From, Vec<u64>>,
+    /// How a path of a length was walked: the first of that length.
+    walked: BTreeMap<u64, Walked>,
+}
+
+/// How a path was walked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Walked {
+    /// How long each function ran, up to the switch to the probe's thread.
+    pub ran: Times<Func>,
+    /// How long the way back to user space took from there, up to the reading of the clock.
+    pub back: u64,
 }
 
 impl Paths {
     /// A sample went its path in so much time, `extra` of it for what a thread held.
-    pub fn learn(&mut self, state: State, length: u64, extra: u64) {
+    pub fn learn(&mut self, state: State, length: u64, extra: u64, walked: Walked) {
         let length = length.saturating_sub(extra);
+        self.walked.entry(length).or_insert(walked);
         let exact = self.exact.entry((state.from, state.func));
         exact.or_default().push(length);
         self.like.entry(state.from).or_default().push(length);
@@ -135,6 +148,12 @@ impl Paths {
         let all = self.of(state);
         let middle = all.get(all.len() / 2);
         middle.map(|middle| middle + self.extra(state))
+    }
+
+    /// How the typical path from a state was walked, for the thread that it came upon there.
+    pub fn walked(&self, state: State) -> Option<&Walked> {
+        let all = self.of(state);
+        self.walked.get(all.get(all.len() / 2)?)
     }
 
     /// What a switch takes for what the thread holds.

@@ -5,10 +5,12 @@
 use super::timeline::{AFTER_TICK, Change, PINNED, Period, READER, REAL_TIME, TICKED};
 use crate::names::{Func, Names};
 
+/// Who switches.
+pub const SCHEDULER: &str = "__schedule";
 /// What the scheduler does to the thread that it switches away from.
-const TO_READERS: &str = "rcu_note_context_switch";
-const TO_PINNED: &str = "__do_set_cpus_allowed";
-const TO_ALL: [&str; 2] = ["put_prev_task_fair", "put_prev_task_rt"];
+pub const TO_READERS: &str = "rcu_note_context_switch";
+pub const TO_PINNED: &str = "__do_set_cpus_allowed";
+pub const TO_ALL: [&str; 2] = ["put_prev_task_fair", "put_prev_task_rt"];
 
 /// How long the scheduler was at each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,6 +62,11 @@ impl Extras {
 
     /// What is typical of a thread of which this is so.
     pub fn typical(&self, held: u8) -> u64 {
+        self.each(held).into_iter().map(|(_, time)| time).sum()
+    }
+
+    /// The same, by function.
+    pub fn each(&self, held: u8) -> [(&'static str, u64); 3] {
         let middle = |all: &[Vec<u64>; 2], of: bool| {
             let (own, other) = (&all[usize::from(of)], &all[usize::from(!of)]);
             let known = if own.is_empty() { other } else { own };
@@ -74,7 +81,14 @@ impl Extras {
         } else {
             &self.put
         };
-        middle(&self.reader, is(READER)) + middle(put, is(REAL_TIME)) + pinned
+        [
+            (TO_READERS, middle(&self.reader, is(READER))),
+            (
+                TO_ALL[usize::from(is(REAL_TIME))],
+                middle(put, is(REAL_TIME)),
+            ),
+            (TO_PINNED, pinned),
+        ]
     }
 }
 
@@ -88,8 +102,7 @@ pub fn extra(period: &Period, from: u64, names: &Names) -> u64 {
 
 /// The switches from a position on: where each begins, and what it took.
 fn switches(period: &Period, from: u64, names: &Names) -> Vec<(u64, Extra)> {
-    let (Some(scheduler), Some(notes)) = (names.known("__schedule"), names.known(TO_READERS))
-    else {
+    let (Some(scheduler), Some(notes)) = (names.known(SCHEDULER), names.known(TO_READERS)) else {
         return Vec::new();
     };
     let pinned = names.known(TO_PINNED);

@@ -145,14 +145,16 @@ impl Tail {
 
 #[cfg(test)]
 mod tests {
-    use super::super::path::From;
+    use super::super::path::{From, Walked};
     use super::*;
 
     const STATE: State = State::open(From::Preempt, 0);
 
     fn tail(paths: &[u64]) -> Tail {
         let mut known = Paths::default();
-        paths.iter().for_each(|path| known.learn(STATE, *path, 0));
+        paths
+            .iter()
+            .for_each(|path| known.learn(STATE, *path, 0, Walked::default()));
         known.sort();
         let mut tail = Tail::default();
         // 1,000 ns from 100 down to 0 in ten sections, 9,000 ns in which nothing is off.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is off, and since when: the moments at which that changes, from one sample to the next.
 
+use std::collections::BTreeMap;
+
 use crate::names::Func;
 
 /// Nothing is off, and the kernel runs.
@@ -62,6 +64,66 @@ pub struct Came {
     pub scheduled: Option<bool>,
 }
 
+/// A point at which the kernel looks whether a thread waits, and leaves out what it would do else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Where it looks.
+    pub at: u64,
+    /// Up to where it leaves out what it does.
+    pub to: u64,
+}
+
+/// What looks: a function that goes through pages, one by one; or the rounds of soft interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Looks {
+    /// Wherever it goes on: `zap_pte_range` and `copy_pte_range` in `mm/memory.c`, which compilers
+    /// make part of these.
+    Pages,
+    /// Where all soft interrupts were served and some are pending again: `handle_softirqs` in
+    /// `kernel/softirq.c`.
+    Rounds,
+    /// It serves one of them, the smaller ones first.
+    Action(u8),
+}
+
+impl Looks {
+    /// What a function is, by its name.
+    pub fn of(name: &str) -> Option<Self> {
+        /// In the order in which they are served; `include/linux/interrupt.h`.
+        const ACTIONS: [&[&str]; 10] = [
+            &["tasklet_hi_action"],
+            &["run_timer_softirq"],
+            &["net_tx_action"],
+            &["net_rx_action"],
+            &["blk_done_softirq"],
+            &["irq_poll_softirq"],
+            &["tasklet_action"],
+            &["run_rebalance_domains", "sched_balance_softirq"],
+            &["hrtimer_run_softirq"],
+            &["rcu_core_si"],
+        ];
+        let name = name.split('.').next().unwrap_or(name);
+        let action = ACTIONS
+            .iter()
+            .zip(0..)
+            .find(|(names, _)| names.contains(&name));
+        match name {
+            "unmap_page_range" | "copy_page_range" => Some(Self::Pages),
+            "handle_softirqs" | "__do_softirq" => Some(Self::Rounds),
+            _ => action.map(|(_, number)| Self::Action(number)),
+        }
+    }
+}
+
+/// Where something may have looked: it belongs to one going through.
+#[derive(Clone, Copy, Debug)]
+struct Passed {
+    at: u64,
+    /// Which going through: of pages, or of rounds, by its number.
+    of: (bool, u32),
+    looked: bool,
+}
+
 /// All that happened from one reading of the clock to the next.
 #[derive(Clone, Debug, Default)]
 pub struct Period {
@@ -75,8 +137,12 @@ pub struct Period {
     pub armed: u64,
     /// Where the probe's thread gave up the CPU.
     pub left: Option<u64>,
+    /// Where the last switch before that was over.
+    pub switched: u64,
     /// Where the clock was read for its own.
     pub taken: u64,
+    /// Where the kernel looked whether a thread waits, in order.
+    pub looks: Vec<Look>,
     /// The changes, in order.
     pub changes: Vec<Change>,
     /// Where the CPU was put to sleep.
@@ -107,6 +173,12 @@ pub struct Timeline {
     read: Option<u64>,
     came: Option<(u64, bool)>,
     samples: u64,
+    passed: Vec<Passed>,
+    /// How often pages were gone through, and rounds of soft interrupts.
+    pages: u32,
+    rounds: u32,
+    /// The soft interrupt that was served last in these.
+    action: Option<u8>,
 }
 
 impl Timeline {
@@ -127,6 +199,8 @@ impl Timeline {
     pub fn note(&mut self, at: u64, state: u8, func: Func, is_helper: bool, scheduled: bool) {
         let held = self.holds + u8::from(self.readers > 0) * READER;
         let is_open = state & OFF == 0;
+        // What was gone through is over.
+        self.pages += u32::from(is_open && self.is_off());
         if self.state == state && !scheduled && !(is_open && held != self.held) {
             return;
         }
@@ -184,6 +258,54 @@ impl Timeline {
         }
     }
 
+    /// A function that looks whether threads wait is entered, or goes on.
+    pub fn looks(&mut self, at: u64, looks: Looks, enters: bool) {
+        match looks {
+            Looks::Pages => {
+                self.pages += u32::from(enters);
+                self.pass(at, (false, self.pages), true);
+            }
+            Looks::Rounds => {
+                if enters {
+                    (self.rounds, self.action) = (self.rounds + 1, None);
+                }
+                self.pass(at, (true, self.rounds), false);
+            }
+            Looks::Action(number) if enters => {
+                // Not behind the one before it: a further round has begun.
+                let own = (true, self.rounds);
+                let again = self.action.is_some_and(|last| number <= last);
+                let last = self.passed.iter_mut().rev().find(|one| one.of == own);
+                if let Some(last) = last.filter(|_| again) {
+                    last.looked = true;
+                }
+                self.action = Some(number);
+            }
+            Looks::Action(_) => {}
+        }
+    }
+
+    fn pass(&mut self, at: u64, of: (bool, u32), looked: bool) {
+        if self.is_off() {
+            self.passed.push(Passed { at, of, looked });
+        }
+    }
+
+    /// Each look, with the end of its going through.
+    fn take_looks(&mut self) -> Vec<Look> {
+        let passed = std::mem::take(&mut self.passed);
+        let mut ends = BTreeMap::new();
+        for one in &passed {
+            ends.insert(one.of, one.at);
+        }
+        let looked = passed.iter().filter(|one| one.looked);
+        let looks = looked.map(|one| Look {
+            at: one.at,
+            to: ends.get(&one.of).copied().unwrap_or(one.at),
+        });
+        looks.filter(|look| look.at < look.to).collect()
+    }
+
     /// The kernel's tick is carried out.
     pub fn tick(&mut self, at: u64) {
         self.now.ticks.push(at);
@@ -221,6 +343,7 @@ impl Timeline {
     pub fn switch(&mut self, at: u64) {
         self.hold(PINNED, false);
         self.readers = 0;
+        self.now.switched = at;
         if self.armed {
             self.now.left.get_or_insert(at);
         }
@@ -265,6 +388,7 @@ impl Timeline {
         }
         self.samples += 1;
         ended.taken = taken;
+        ended.looks = self.take_looks();
         (ended.sample > 0).then_some(ended)
     }
 }

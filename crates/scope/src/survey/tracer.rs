@@ -9,7 +9,7 @@ use punctual_trace::{Block, Word};
 
 use super::delays::{DelayTracer, Delays};
 use super::section::{Hotspot, SectionKind};
-use crate::arrivals::timeline::{self, Period, Timeline};
+use crate::arrivals::timeline::{self, Looks, Period, Timeline};
 use crate::blocks::Blocks;
 use crate::decode::{ALL_BITS, Op, PREEMPT_BITS, Transfer, local_bh_enable};
 use crate::guest_clock::GuestClock;
@@ -52,6 +52,10 @@ struct Shape {
     ticks: bool,
     /// Whether its function asks whether another thread is to run.
     asks: bool,
+    /// Whether its function looks, now and then, whether threads wait.
+    looks: Option<Looks>,
+    /// Whether it is the first block of its function.
+    first: bool,
     /// Whether its function binds the running thread to its CPU, or no longer.
     pins: Option<bool>,
     /// Whether its function begins to read under RCU, or ends.
@@ -282,8 +286,11 @@ impl<'a> SectionTracer<'a> {
         let kind = self.library.names.name(func).kind;
         let waits = self.in_turn && decoded.pauses && decoded.start >= KERNEL;
         let text = self.library.names.text(func);
+        let looks = Looks::of(text).filter(|_| decoded.start >= KERNEL);
         Shape {
             func,
+            looks,
+            first,
             turn,
             ticks: matches!(text, "tick_nohz_handler" | "tick_sched_timer"),
             asks: first && text == "__cond_resched",
@@ -298,6 +305,9 @@ impl<'a> SectionTracer<'a> {
             waits,
             helps: kind.is_helper(),
             quiet: decoded.ops.is_empty()
+                && looks.is_none_or(|looks| {
+                    self.timeline.is_none() || matches!(looks, Looks::Action(_))
+                })
                 && !waits
                 && !first
                 && decoded.start >= KERNEL
@@ -358,11 +368,17 @@ impl<'a> SectionTracer<'a> {
         self.arrive(func, first, kind, start);
         let shape = self.shapes[block as usize];
         self.wait(func, shape.waits);
+        let goes_on = self.plain != func;
         if !shape.helps {
             self.plain = func;
         }
         self.turn(shape.turn);
         self.mark(shape, func, first);
+        if let (Some(looks), Some(timeline)) = (shape.looks, &mut self.timeline)
+            && (shape.first || goes_on)
+        {
+            timeline.looks(self.position, looks, shape.first);
+        }
         self.delays.run(block, ran);
         self.hold(shape, &ops, ran);
         let mut done = 0;

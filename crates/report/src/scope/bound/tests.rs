@@ -114,3 +114,43 @@ fn what_is_printed_is_what_the_schema_describes() {
         assert!(schema(&value).is_err());
     }
 }
+
+/// Of the bound with the most interference a sample had the section, and no interrupt.
+#[test]
+fn what_never_met_in_an_aimed_sample_is_said() {
+    let run = run(Preemption::Rt);
+    let mut bound = of(&run);
+    let reached = |parts| {
+        Some(Observed {
+            run: "r1".into(),
+            recording: "timer, stress, cpu0".into(),
+            late: Nanos(12_000),
+            parts,
+        })
+    };
+    bound.reached = reached(None);
+    let text = bound_text(std::slice::from_ref(&run), &bound, 100);
+    assert!(
+        text.contains("Latest aimed sample: 12,000 ns") && !text.contains("never met"),
+        "{text}"
+    );
+    bound.reached = reached(Some((Nanos(7_900), Nanos::ZERO)));
+    let parts = bound.apart();
+    let sum = |of: fn(&Apart) -> Nanos| parts.iter().fold(Nanos::ZERO, |sum, one| sum + of(one));
+    let most = bound.latencies.iter().filter_map(|one| one.sampled).max();
+    assert_eq!(Some(sum(|one| one.bound)), most);
+    assert_eq!(sum(|one| one.reached), Nanos(12_000));
+    let text = bound_text(std::slice::from_ref(&run), &bound, 100);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains("These never met in an aimed sample: the path (9,630 ns, reached 4,100 ns)"),
+        "{text}"
+    );
+    let json = bound_json(std::slice::from_ref(&run), &bound);
+    crate::schema::check(
+        "bound-1.json",
+        include_str!("../../../../../docs/schema/bound-1.json"),
+        &json,
+    )
+    .unwrap();
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Where threads wait longest.
+
+use punctual_model::Nanos;
+
+use super::path::State;
+use super::steps::Times;
+use crate::names::Func;
+
+/// What is off at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Off {
+    /// Interrupts, for most of it.
+    Interrupts,
+    /// Soft interrupts, or one is served.
+    SoftInterrupts,
+    /// Preemption.
+    Preemption,
+    /// The kernel does not ask whether another thread is to run.
+    NoPreemptionPoint,
+}
+
+impl Off {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Interrupts => "interrupts off",
+            Self::SoftInterrupts => "soft interrupts off or served",
+            Self::Preemption => "preemption off",
+            Self::NoPreemptionPoint => "no preemption point",
+        }
+    }
+}
+
+/// Which place: what is off, who switched it off, and who ran most.
+pub type Key = (Off, Func, Func);
+
+/// The longest stretch of a place.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// How many such stretches there were.
+    pub count: u64,
+    /// Its length, in instructions, without what an arrival spares.
+    pub length: u64,
+    /// How long the function ran that ran most.
+    pub most: u64,
+    /// How long each function ran, without the sample's own interrupt.
+    pub ran: Times<Func>,
+    /// The sample that its period ends.
+    pub sample: u64,
+    /// How long after the clock was read for the sample before; none where the CPU slept in
+    /// between and after.
+    pub after: Option<Nanos>,
+    /// From where its sample was armed to where the probe's thread gave up the CPU, in
+    /// instructions.
+    pub arming: u64,
+    /// Whether that sample's timer was the first of all to be due when it was armed, and whether
+    /// one that is due here would be.
+    pub first: (bool, bool),
+    /// By how much longer arming takes for a sample that is due here.
+    pub shift: i64,
+    /// Where sections begin within it, after its begin: in instructions.
+    pub starts: Vec<u64>,
+    /// The state that the path behind it begins in.
+    pub state: State,
+    /// Interrupts that come into the path: how long they take.
+    pub falls_in: u64,
+    /// What is saved, as one interrupt serves two timers.
+    pub saved: u64,
+}
+
+impl Found {
+    /// One of which only so much is known.
+    pub fn of(count: u64, state: State) -> Self {
+        Self {
+            count,
+            length: 0,
+            most: 0,
+            ran: Times::new(),
+            sample: 0,
+            after: None,
+            arming: 0,
+            first: (false, false),
+            shift: 0,
+            starts: Vec::new(),
+            state,
+            falls_in: 0,
+            saved: 0,
+        }
+    }
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Stretches of a period in which something is off, or nothing is.
+
+use super::path::{From, State};
+use super::place::Off;
+use super::timeline::{Came, Change, IRQS, OFF, PREEMPT, Period, SOFTIRQ, USER};
+use crate::names::{CodeKind, Func, Names};
+
+/// So many beginnings of nested sections are kept of a place.
+const STARTS: usize = 3;
+/// The guest's clock and the count of instructions round, and differ by a millionth.
+pub const ROUNDING: u64 = 100;
+/// No interrupt of the timer's takes longer to serve one timer.
+const SOON: u64 = 10_000;
+
+/// A stretch in which something is off, or nothing is.
+pub struct Stretch {
+    /// Its begin, in instructions.
+    pub from: u64,
+    /// Its end.
+    pub to: u64,
+    /// The change that ends it, where something is off.
+    pub end: Option<Change>,
+    /// Whether user space runs, where nothing is off.
+    pub user: bool,
+    /// What the thread holds, where nothing is off.
+    pub held: u8,
+    /// The function that begins it.
+    pub by: Func,
+    /// Whether the scheduler ends it.
+    pub is_switch: bool,
+    /// How long the sample's own interrupt took in it, which is left out.
+    pub own: u64,
+    /// The state that the path begins in, where that is not told by the change at its end.
+    pub within: Option<State>,
+    /// Since when interrupts are off at its end; its end where they are not.
+    pub masked: u64,
+    /// What is off, and for how long.
+    pub off: Vec<(u64, u8)>,
+}
+
+impl Stretch {
+    /// The stretches in which interrupts are off; two where an interrupt came in between.
+    pub fn all_masked(&self) -> Vec<(u64, u64)> {
+        let ends = self.off.iter().skip(1).map(|(at, _)| *at).chain([self.to]);
+        let mut found: Vec<(u64, u64)> = Vec::new();
+        let mut apart = false;
+        for ((at, state), end) in self.off.iter().zip(ends) {
+            if state & IRQS == 0 {
+                apart = true;
+            } else if *at < end {
+                match found.last_mut().filter(|last| last.1 == *at && !apart) {
+                    Some(last) => last.1 = end,
+                    None => found.push((*at, end)),
+                }
+                apart = false;
+            }
+        }
+        found
+    }
+
+    /// The stretches with interrupts off at whose end, or shortly after, one of the timer's comes.
+    pub fn waiting(&self, period: &Period) -> Vec<(u64, u64)> {
+        let timers = || period.interrupts.iter().filter(|came| came.is_timer);
+        let comes = |(_, end): &(u64, u64)| {
+            let soon = |came: &Came| (*end..=*end + SOON).contains(&came.from);
+            timers().any(soon)
+        };
+        let mut found = self.all_masked();
+        found.retain(comes);
+        found
+    }
+
+    /// Where the longest sections with interrupts off begin within it, after its begin.
+    pub fn nested(&self, from: u64) -> Vec<u64> {
+        let mut all = self.all_masked();
+        all.retain(|(at, _)| *at > from + ROUNDING);
+        all.sort_by_key(|(at, end)| (*at, *end));
+        all.sort_by_key(|(at, end)| std::cmp::Reverse(end - at));
+        let starts = all.into_iter().take(STARTS);
+        starts.map(|(at, _)| at - from).collect()
+    }
+
+    /// What is off for most of it.
+    pub fn off(&self, from: u64) -> Off {
+        let ends = self.off.iter().skip(1).map(|(at, _)| *at).chain([self.to]);
+        let mut sums = [0; 4];
+        for ((at, state), end) in self.off.iter().zip(ends) {
+            let length = end.saturating_sub(from.max(*at));
+            let kind = match state {
+                state if state & IRQS != 0 => 0,
+                state if state & SOFTIRQ != 0 => 1,
+                state if state & PREEMPT != 0 => 2,
+                _ => 3,
+            };
+            sums[kind] += length;
+        }
+        let kinds = [
+            Off::Interrupts,
+            Off::SoftInterrupts,
+            Off::Preemption,
+            Off::NoPreemptionPoint,
+        ];
+        // Interrupts off keep a thread away as preemption off does, and so on.
+        let (all, mut sum): (u64, _) = (sums.iter().sum(), 0);
+        let most = sums.iter().zip(kinds).find(|(own, _)| {
+            sum += **own;
+            2 * sum >= all
+        });
+        most.map_or(Off::NoPreemptionPoint, |(_, kind)| kind)
+    }
+}
+
+/// The stretches of a period, in order, up to a position.
+pub fn stretches(changes: &[Change], until: u64, names: &Names) -> Vec<Stretch> {
+    let mut found = Vec::new();
+    let mut now: Option<Stretch> = None;
+    let mut masked = None;
+    for change in changes.iter().filter(|change| change.at <= until) {
+        let off = change.state & OFF;
+        match &mut now {
+            Some(run) if off != 0 => {
+                run.off.push((change.at, off));
+            }
+            _ => {}
+        }
+        let ends = off == 0 && now.is_some();
+        if let Some(mut run) = now.take_if(|_| ends) {
+            run.to = change.at;
+            run.masked = masked.unwrap_or(change.at);
+            run.end = Some(*change);
+            run.is_switch = is_switch(change, names);
+            found.push(run);
+        }
+        if off & IRQS != 0 {
+            masked.get_or_insert(change.at);
+        } else {
+            masked = None;
+        }
+        if off == 0 {
+            open(&mut found, change, changes, until);
+        } else {
+            now.get_or_insert_with(|| Stretch {
+                from: change.at,
+                to: until,
+                end: None,
+                user: false,
+                held: change.held,
+                by: change.by,
+                is_switch: false,
+                own: 0,
+                within: None,
+                masked: until,
+                off: vec![(change.at, off)],
+            });
+        }
+    }
+    // What is not over is followed to its end.
+    if let Some(mut run) = now {
+        let rest = changes.iter().skip_while(|change| change.at <= until);
+        let rest: Vec<&Change> = rest.collect();
+        let end = rest.iter().find(|change| change.state & OFF == 0);
+        if let Some(end) = end {
+            run.to = end.at;
+            let mut masked = masked;
+            for change in rest.iter().take_while(|change| change.at < end.at) {
+                let is_masked = change.state & IRQS != 0;
+                masked = masked.or(Some(change.at)).filter(|_| is_masked);
+            }
+            run.masked = masked.unwrap_or(end.at);
+            run.end = Some(**end);
+            run.is_switch = is_switch(end, names);
+            found.push(run);
+        }
+    }
+    found
+}
+
+/// An interrupt that goes over into the scheduler has it look for a thread: who is ready by then
+/// gets the CPU.
+pub fn apart(run: Stretch, period: &Period) -> Vec<Stretch> {
+    let within = |came: &&Came| run.from <= came.from && came.to < run.to;
+    let came = period.interrupts.iter().filter(within);
+    let last = came
+        .filter_map(|came| Some((came.to, came.scheduled?)))
+        .next_back();
+    let Some((at, from_user)) = last.filter(|_| run.end.is_some()) else {
+        return vec![run];
+    };
+    let kind = if from_user { From::User } else { From::Kernel };
+    let before = run.off.iter().copied().filter(|(from, _)| *from < at);
+    let state = run.off.iter().rev().find(|(from, _)| *from <= at);
+    let state = state.map_or(IRQS, |(_, state)| *state);
+    let behind = run.off.iter().copied().filter(|(from, _)| *from > at);
+    let behind = [(at, state)].into_iter().chain(behind);
+    let changes = period.changes.iter();
+    let by = changes.take_while(|change| change.at <= at).last();
+    let first = Stretch {
+        to: at,
+        within: Some(State::open(kind, by.map_or(0, |change| change.held))),
+        masked: at,
+        off: before.collect(),
+        ..run
+    };
+    let second = Stretch {
+        from: at,
+        by: by.map_or(run.by, |change| change.by),
+        masked: run.masked.max(at),
+        off: behind.collect(),
+        ..run
+    };
+    vec![first, second]
+}
+
+pub fn is_switch(end: &Change, names: &Names) -> bool {
+    names.name(end.func).kind == CodeKind::Scheduler
+}
+
+fn open(found: &mut Vec<Stretch>, change: &Change, changes: &[Change], until: u64) {
+    let next = changes.partition_point(|other| other.at <= change.at);
+    let to = changes.get(next).map_or(until, |next| next.at).min(until);
+    found.push(Stretch {
+        from: change.at,
+        to,
+        end: None,
+        user: change.state & USER != 0,
+        held: change.held,
+        by: change.by,
+        is_switch: false,
+        own: 0,
+        within: None,
+        masked: to,
+        off: Vec::new(),
+    });
+}
