@@ -10,8 +10,8 @@ use super::looks::{self, Spared, spared};
 use super::path::{From, Paths, State, Walked};
 use super::place::{Found, Key};
 use super::steps::{Kind, Times, add_times};
-use super::stretch::{ROUNDING, Stretch, apart, stretches};
-use super::switch;
+use super::stretch::{ROUNDING, Stretch, apart, before_switch, stretches};
+use super::switch::{self, SCHEDULER};
 use super::tail::{Slope, Tail};
 use super::timeline::{AFTER_TICK, Change, Look, Period, TICKED, USER};
 use crate::guest_clock::GuestClock;
@@ -147,7 +147,9 @@ impl Analysis {
                 (run.own, run.to) = (length, run.to - length);
                 run.masked = run.masked.saturating_sub(length);
             }
-            for run in apart(run, period) {
+            let parts = apart(run, period).into_iter();
+            let scheduler = names.known(SCHEDULER);
+            for run in parts.flat_map(|run| before_switch(run, period, scheduler)) {
                 let own = own.map(|own| (own.from, own.to));
                 let looks = &looks;
                 let about = About {

@@ -176,6 +176,41 @@ pub fn stretches(changes: &[Change], until: u64, names: &Names) -> Vec<Stretch> 
     found
 }
 
+/// A stretch that a switch of threads ends: who is ready where the scheduler is called, before it
+/// switches interrupts off, gets the CPU by that very switch.
+pub fn before_switch(run: Stretch, period: &Period, scheduler: Option<Func>) -> Vec<Stretch> {
+    let Some(scheduler) = scheduler.filter(|_| run.is_switch && run.within.is_none()) else {
+        return vec![run];
+    };
+    let called = |(masked, _): &(u64, u64)| {
+        let before = period.ran.partition_point(|(at, _)| at <= masked);
+        let ran = period.ran[..before].last();
+        ran.filter(|(at, func)| *func == scheduler && run.from < *at)
+    };
+    let all = run.all_masked();
+    let Some((at, _)) = all.iter().rev().find_map(called).copied() else {
+        return vec![run];
+    };
+    let off = run.off.iter();
+    let state = off.clone().rev().find(|(from, _)| *from <= at);
+    let state = state.map_or(PREEMPT, |(_, state)| *state);
+    let behind = off.clone().copied().filter(|(from, _)| *from > at);
+    let first = Stretch {
+        to: at,
+        is_switch: false,
+        within: Some(State::open(From::Preempt, run.held)),
+        masked: at,
+        off: off.copied().filter(|(from, _)| *from < at).collect(),
+        ..run
+    };
+    let second = Stretch {
+        from: at,
+        off: [(at, state)].into_iter().chain(behind).collect(),
+        ..run
+    };
+    vec![first, second]
+}
+
 /// An interrupt that goes over into the scheduler has it look for a thread: who is ready by then
 /// gets the CPU.
 pub fn apart(run: Stretch, period: &Period) -> Vec<Stretch> {
