@@ -212,60 +212,6 @@ fn what_holds_threads_up_for_a_microsecond_is_found_and_what_burns_nothing_is_no
         "{stderr}"
     );
     limits_on_arrivals(&scratch, &all);
-    equal_samples(&scratch);
-    within_a_budget(&scratch, &path);
-}
-
-/// Between the samples of an idle machine a microsecond is burnt on one of two kernels: their
-/// digests are equal, and their arrivals are not.
-fn equal_samples(scratch: &Scratch) {
-    let path = scratch.file("quiet.toml", timer("quiet", 60));
-    let run = ["run", &path, "--kernel", "spares", "--quiet", "--json"];
-    let made = scratch.run(&[&run[..], &["--seeds", "1..5"]].concat());
-    assert_ends(&made, 0, &[]);
-    let runs = json(&made)["runs"].as_array().unwrap().clone();
-    let ids: Vec<&str> = runs.iter().map(|run| run["id"].as_str().unwrap()).collect();
-    let set = [&["baseline", "set", "quiet"], &ids[..]].concat();
-    assert_ends(&scratch.run(&set), 0, &[]);
-    let gate = |more: &[&str]| {
-        let words = ["gate", &path, "--baseline", "quiet", "--kernel", "burns"];
-        let words = [&words[..], &["--resume", "--quiet", "--json"], more].concat();
-        let ended = scratch.run(&words);
-        (ended.status, json(&ended), ended.stderr)
-    };
-    let (status, equal, stderr) = gate(&[]);
-    assert_eq!(
-        (status, &equal["verdict"]),
-        (Some(0), &"unchanged".into()),
-        "{stderr}"
-    );
-    let (status, worse, stderr) = gate(&["--arrivals"]);
-    assert_eq!(status, Some(4), "{worse:#}{stderr}");
-    let pairs = worse["subjects"][0]["runs"].as_array().unwrap();
-    assert!(pairs.len() == 5 && pairs.iter().all(|pair| pair["digest_equal"] == true));
-    let title = worse["title"].as_str().unwrap();
-    assert!(title.contains("`burns_instructions [burns]`"), "{title}");
-    // What was watched stands beside the samples.
-    let shown = scratch.run(&["show", ids[0]]);
-    assert_ends(&shown, 0, &["  arrival ", "  reached ", "not aimed"]);
-}
-
-/// Runs that are measured while a limit is undecided are watched as they come.
-fn within_a_budget(scratch: &Scratch, path: &str) {
-    let limit = "[[limit]]\nprobe = \"timer\"\nwhat = \"arrival\"\nat_most = \"90 us\"\n";
-    let limit = scratch.file("latest.toml", limit);
-    let words = [
-        "judge",
-        path,
-        "--limits",
-        &limit,
-        "--budget",
-        "1s",
-        "--arrivals",
-    ];
-    let judged = scratch.run(&[&words[..], &["--quiet", "--no-explain"]].concat());
-    assert_ends(&judged, 5, &["the latest arrival of "]);
-    assert!(!judged.stdout.contains("not watched"), "{}", judged.stdout);
 }
 
 /// Limits on every arrival: these runs were watched, and no sample was aimed.
