@@ -115,8 +115,7 @@ impl Attribution<'_> {
             };
             let (from, to) = (self.at(absence.from), self.at(until));
             Some(format!(
-                "from {} to {} ns it slept until {waker} woke it",
-                from.0, to.0
+                "from {from} to {to} it slept until {waker} woke it"
             ))
         });
         told.collect()
@@ -145,9 +144,9 @@ impl Attribution<'_> {
     /// What a part's site is called: the system call that was seen of it, or the entry.
     pub(super) fn call(&self, piece: &Piece, site: Number) -> &str {
         let spans = self.walk.spans[piece.spans.clone()].iter();
-        let calls = spans.filter_map(|span| self.call_in(span.top));
-        let is_own = |call: &Number| self.entry_in(*call) == Some(site);
-        let name = self.text(calls.into_iter().find(is_own).unwrap_or(site));
+        let mut calls = spans.filter_map(|span| self.call_in(span.top));
+        let is_own = |call: &Number| *call != site && self.entry_in(*call) == Some(site);
+        let name = self.text(calls.find(is_own).unwrap_or(site));
         let plain = CALLS.iter().find_map(|begin| name.strip_prefix(begin));
         plain.unwrap_or(name)
     }
