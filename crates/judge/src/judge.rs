@@ -6,7 +6,7 @@ mod arrival;
 use std::collections::BTreeMap;
 
 use punctual_model::limit::{Bound, Demand, Figure, Limit, Reference};
-use punctual_model::place::of_cycle;
+use punctual_model::place::{WATCHED_MOST, of_cycle};
 use punctual_model::plan::Step;
 use punctual_model::run::Run;
 use punctual_model::{Nanos, Recording, RecordingKey};
@@ -593,7 +593,9 @@ fn worst(evidence: &Evidence<'_>) -> Option<Decisive> {
         let is_caught = |seq: u64| recording.captures.iter().any(|one| one.sample.seq == seq);
         // Of the cycles of programs not all are found again.
         let is_found = |seq: u64| {
-            recording.key.probe != "app" || of_cycle(&run.recordings, recording, seq).is_some()
+            let is_short = value <= WATCHED_MOST;
+            let is_placed = || of_cycle(&run.recordings, recording, seq).is_some();
+            recording.key.probe != "app" || is_short && is_placed()
         };
         let can_be_explained =
             sample.is_some_and(|one| run.is_virtual() && is_found(one.seq) || is_caught(one.seq));

@@ -42,6 +42,9 @@ pub fn of_cycle(all: &[Recording], own: &Recording, seq: u64) -> Option<Place> {
     }
 }
 
+/// A longer response is not watched instruction by instruction.
+pub const WATCHED_MOST: Nanos = Nanos(50_000_000);
+
 /// No more switches within a cycle have their moments told.
 const BETWEEN_MOST: usize = 64;
 

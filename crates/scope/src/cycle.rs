@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use punctual_model::place::{self, LATENESS, Place, RESPONSE};
+use punctual_model::place::{self, LATENESS, Place, RESPONSE, WATCHED_MOST};
 use punctual_model::probe::SampleSpan;
 use punctual_model::{Nanos, Recording, Sample};
 use punctual_trace::marker::Marker;
@@ -48,6 +48,11 @@ pub fn choose(all: &[Recording], recording: usize, sample: Sample) -> Result<Cho
     let (late, response) = (of(LATENESS)?, of(RESPONSE)?);
     if late < Nanos::ZERO || response < late {
         return Err(format!("{title}: sample {seq} ended before it began"));
+    }
+    if response > WATCHED_MOST {
+        return Err(format!(
+            "{title}: cycle {seq} took {response}, and no more than {WATCHED_MOST} is watched"
+        ));
     }
     Ok(Chosen {
         recording,
