@@ -88,7 +88,7 @@ pub struct Code {
 pub fn code(file: &[u8]) -> Option<Vec<Code>> {
     let header = FileHeader64::<Endianness>::parse(file).ok()?;
     let endian = header.endian().ok()?;
-    if header.e_machine(endian) != elf::EM_X86_64 {
+    if ![elf::EM_X86_64, elf::EM_AARCH64].contains(&header.e_machine(endian)) {
         return None;
     }
     let movable = header.e_type(endian) == elf::ET_DYN;

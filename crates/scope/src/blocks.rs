@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The blocks of a trace, understood and named.
 
+use std::collections::HashMap;
+
 use punctual_trace::Block;
 
-use crate::decode::Decoded;
+use crate::decode::{Counted, Decoded, Op};
 use crate::names::{Func, Names};
 
 /// The blocks of a trace, understood and named.
@@ -15,6 +17,11 @@ pub struct Blocks<'s> {
     /// The block's name, and whether it is the name's first.
     functions: Vec<(Func, bool)>,
     notes: Vec<Option<Notes>>,
+    /// Into which registers each name's code takes the place of the preemption count: a bit for
+    /// each.
+    pointers: HashMap<Func, u64>,
+    /// What number each name's code puts into a register.
+    numbers: HashMap<(Func, u8), i64>,
 }
 
 /// What a block of the kernel's tracer begins.
@@ -47,18 +54,51 @@ impl<'s> Blocks<'s> {
             decoded: Vec::new(),
             functions: Vec::new(),
             notes: Vec::new(),
+            pointers: HashMap::new(),
+            numbers: HashMap::new(),
         }
     }
 
     /// Takes note of a further block.
     pub fn learn(&mut self, block: &Block) {
-        let decoded = Decoded::of(block, self.names.symbols().preempt_count());
+        let mut decoded = Decoded::of(block, self.names.symbols());
         let bytes: Vec<u8> = block.insns.iter().flat_map(|i| i.bytes.clone()).collect();
         let (func, is_first) = self.names.at(decoded.start, &bytes);
+        self.resolve(func, &mut decoded);
         let notes = is_first.then(|| Notes::of(self.names.text(func)));
         self.notes.push(notes.flatten());
         self.functions.push((func, is_first));
         self.decoded.push(decoded);
+    }
+
+    /// What registers have is that which the same function has put there, be it in another block:
+    /// the place of the preemption count, or the number by which that is changed.
+    fn resolve(&mut self, func: Func, decoded: &mut Decoded) {
+        let pointers = self.pointers.entry(func).or_default();
+        *pointers |= self.names.symbols().pointers(decoded.start);
+        decoded.ops.retain_mut(|(_, op)| match *op {
+            Op::Point(register) => {
+                *pointers |= 1 << register;
+                false
+            }
+            Op::Put(register, number) => {
+                self.numbers.insert((func, register), number);
+                false
+            }
+            Op::At(register, counted) => {
+                let number = match counted {
+                    Counted::PreemptBy(by, _) => self.numbers.get(&(func, by)),
+                    _ => None,
+                };
+                *op = match (counted, number) {
+                    (Counted::PreemptBy(_, true), Some(number)) => Op::Preempt(*number),
+                    (Counted::PreemptBy(_, false), Some(number)) => Op::Preempt(-number),
+                    _ => counted.into(),
+                };
+                *pointers & 1 << register != 0
+            }
+            _ => true,
+        });
     }
 
     /// A block's name, and whether the block is the name's first.

@@ -18,9 +18,12 @@ pub enum ScopeError {
     Host(String),
     /// Its guest has another processor.
     #[error(
-        "{0} was measured on {1}: what instructions do is known of x86-64 only, so nothing of it can be explained, surveyed or bounded"
+        "{0} was measured on {1}: samples are marked on x86-64 only, so nothing of it can be explained, surveyed or bounded"
     )]
     Architecture(String, Architecture),
+    /// Its kernel is not understood.
+    #[error("{0} cannot be explained, surveyed or bounded: {1}")]
+    NotUnderstood(String, String),
     /// Its guest has several CPUs.
     #[error("{0} was measured on {1} CPUs: the theorem is one of one CPU, and so is its bound")]
     ManyCpus(String, u32),

@@ -59,8 +59,22 @@ impl GuestClock {
     }
 }
 
-/// The rate in a line of the kernel's, in kHz: three digits follow the point.
+/// The rate in a line of the kernel's, in kHz.
 fn rate(line: &str) -> Option<u64> {
+    measured(line).or_else(|| told(line))
+}
+
+/// That of a counter whose rate the machine tells its kernel, which shows two digits behind the
+/// point and measures nothing.
+fn told(line: &str) -> Option<u64> {
+    let (_, said) = line.split_once("arch_timer: ")?;
+    let (_, rate) = said.split_once(" running at ")?;
+    let (whole, part) = rate.split_once("MHz")?.0.split_once('.')?;
+    format!("{whole}{part}0").parse().ok()
+}
+
+/// That of a counter whose rate the kernel measures: three digits follow the point.
+fn measured(line: &str) -> Option<u64> {
     let (_, said) = line.split_once("tsc: ")?;
     let refined = || said.strip_prefix("Refined TSC clocksource calibration: ");
     let rest = said.strip_prefix("Detected ").or_else(refined)?;
@@ -99,5 +113,7 @@ mod tests {
         let refined = "Refined TSC clocksource calibration: 999.999 MHz";
         assert_eq!(rate(refined), Some(999_999));
         assert_eq!(rate("Detected 0.000 MHz processor"), Some(0));
+        let told = "[    0.000000] arch_timer: cp15 timer(s) running at 1000.00MHz (virt).";
+        assert_eq!(super::rate(told), Some(1_000_000));
     }
 }

@@ -7,6 +7,7 @@
 //! [`breakdown`].
 #![forbid(unsafe_code)]
 
+mod arch;
 pub mod arrivals;
 pub mod audit;
 mod blocks;
@@ -19,6 +20,7 @@ pub mod error;
 pub mod explain;
 pub mod guest_clock;
 mod lines;
+mod masks;
 mod names;
 pub mod observe;
 pub mod pasted;

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use crate::arch::Code;
 use crate::lines::Lines;
 use crate::symbols::Symbols;
 use crate::user_symbols::UserSymbols;
@@ -72,18 +73,30 @@ pub struct Names<'a> {
     lines: Option<Lines<'a>>,
     known: Vec<Name>,
     numbers: HashMap<String, Func>,
+    /// That of a system call, where the CPU comes as by any other exception.
+    syscall: Option<Func>,
 }
 
 impl<'a> Names<'a> {
     /// None yet.
     pub fn new(symbols: &'a Symbols, programs: &'a UserSymbols) -> Self {
-        Self {
+        let mut names = Self {
             symbols,
             programs,
             lines: None,
             known: Vec::new(),
             numbers: HashMap::new(),
-        }
+            syscall: None,
+        };
+        let syscall = names.code().syscall;
+        names.syscall = syscall.map(|text| names.number(text, CodeKind::Syscall));
+        names
+    }
+
+    /// What the CPU comes to, where it comes by itself to this code and left by a system call,
+    /// or not.
+    pub fn entered(&self, func: Func, by_syscall: bool) -> Func {
+        self.syscall.filter(|_| by_syscall).unwrap_or(func)
     }
 
     /// None yet; code of programs is named by function and line, too, as far as they say it:
@@ -100,10 +113,18 @@ impl<'a> Names<'a> {
         self.symbols
     }
 
+    /// What is the architecture's own.
+    pub fn code(&self) -> &'static Code {
+        self.symbols.code()
+    }
+
     /// The name of the code at an address, whose bytes these are; and whether the address is
     /// its first.
     pub fn at(&mut self, address: u64, bytes: &[u8]) -> (Func, bool) {
         if address < KERNEL {
+            if self.code().vdso.contains(&address) {
+                return (self.number("[vdso]", CodeKind::User), false);
+            }
             let told = self.lines.as_mut().and_then(|l| l.name(address, bytes));
             let text = told.unwrap_or_else(|| self.programs.name(address, bytes));
             return (self.number(&text, CodeKind::User), false);
@@ -117,8 +138,12 @@ impl<'a> Names<'a> {
             Some(module) => format!("{name} [{module}]"),
             None => name.to_owned(),
         };
-        let is_first = behind == 0 || is_table(&symbol.name);
-        (self.number(&text, kind(name)), is_first)
+        let code = self.code();
+        if let Some((entry, is_first)) = (code.entry)(name, behind) {
+            return (self.number(entry, kind(code, entry)), is_first);
+        }
+        let is_first = behind == 0 || code.is_table(&symbol.name);
+        (self.number(&text, kind(code, name)), is_first)
     }
 
     fn number(&mut self, text: &str, kind: CodeKind) -> Func {
@@ -148,7 +173,7 @@ impl<'a> Names<'a> {
 
     /// Whether it is a table of entries.
     pub fn is_table(&self, func: Func) -> bool {
-        is_table(self.text(func))
+        self.code().is_table(self.text(func))
     }
 
     /// All names, by number.
@@ -178,18 +203,8 @@ pub fn function(name: &str) -> String {
     }
 }
 
-/// Functions that are known by their whole names, or, with `*`, by how they begin.
-const FUNCTIONS: [(CodeKind, &str); 9] = [
-    (
-        CodeKind::Interrupt,
-        "irq_entries_start spurious_entries_start asm_sysvec_* asm_common_interrupt* \
-         asm_spurious_interrupt*",
-    ),
-    (CodeKind::Exception, "asm_exc_*"),
-    (
-        CodeKind::Syscall,
-        "entry_SYSCALL_64 entry_SYSCALL_compat entry_INT80_compat",
-    ),
+/// Functions of all kernels, by their whole names, or, with `*`, by how they begin.
+const FUNCTIONS: [(CodeKind, &str); 5] = [
     (
         CodeKind::Softirq,
         "__do_softirq handle_softirqs __softirqentry_text_start do_softirq",
@@ -198,16 +213,12 @@ const FUNCTIONS: [(CodeKind, &str); 9] = [
         CodeKind::Scheduler,
         "schedule schedule_idle schedule_preempt_disabled schedule_rtlock rt_mutex_schedule \
          preempt_schedule preempt_schedule_irq preempt_schedule_notrace preempt_schedule_thunk \
-         preempt_schedule_notrace_thunk __schedule __switch_to_asm __switch_to",
+         preempt_schedule_notrace_thunk __schedule __switch_to",
     ),
     (CodeKind::SwitchEnd, "finish_task_switch"),
     (
-        CodeKind::Thunk,
-        "__x86_indirect_* __x86_return_* __x86_call_* srso_* retbleed_*",
-    ),
-    (
         CodeKind::Lock,
-        "_raw_spin_* _raw_read_* _raw_write_* queued_spin_* native_queued_spin*",
+        "_raw_spin_* _raw_read_* _raw_write_* queued_spin_*",
     ),
     (
         CodeKind::Switch,
@@ -215,34 +226,32 @@ const FUNCTIONS: [(CodeKind, &str); 9] = [
     ),
 ];
 
-/// Whether a name is that of a table of many short pieces, each the begin of its own.
-fn is_table(name: &str) -> bool {
-    name.ends_with("_entries_start")
-}
-
 /// Without what a compiler adds to the name of a function that it has changed:
 /// `.constprop.0`, `.part.0`, `.isra.0`.
 fn plain(name: &str) -> &str {
     name.split('.').next().unwrap_or(name)
 }
 
-fn kind(name: &str) -> CodeKind {
+fn kind(code: &Code, name: &str) -> CodeKind {
     let plain = plain(name);
     let is = |known: &str| match known.strip_suffix('*') {
         Some(begin) => name.starts_with(begin),
         None => plain == known,
     };
-    let mut functions = FUNCTIONS.iter();
+    let mut functions = code.functions.iter().chain(&FUNCTIONS);
     let found = functions.find(|(_, known)| known.split(' ').any(is));
     found.map_or(CodeKind::Plain, |(kind, _)| *kind)
 }
 
 #[cfg(test)]
 mod tests {
+    use punctual_model::Architecture;
+
     use super::*;
 
     #[test]
     fn entries_and_locks_are_known_by_their_names() {
+        let kind = |name| kind(Code::of(Architecture::Amd64), name);
         assert_eq!(kind("asm_sysvec_apic_timer_interrupt"), CodeKind::Interrupt);
         assert_eq!(kind("sysvec_apic_timer_interrupt"), CodeKind::Plain);
         assert_eq!(kind("preempt_schedule_thunk"), CodeKind::Scheduler);

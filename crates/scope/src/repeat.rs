@@ -20,6 +20,7 @@ use punctual_model::digest::digest;
 use punctual_model::{Architecture, MachineRecord, Nanos, Record, Recording, Run};
 use punctual_trace::{Block, Item, Orders, ReadError, Reader, Window, Word};
 
+use crate::arch::Code;
 use crate::error::{ScopeError, at};
 use crate::pipe::Pipe;
 use crate::symbols::{self, Symbols};
@@ -47,12 +48,6 @@ impl Repeater {
     pub fn machine(&self, run: &Run, kernel: Kernel) -> Result<Machine, ScopeError> {
         let then = run.machine.as_virtual();
         let then = then.ok_or_else(|| ScopeError::Host(run.id.clone()))?;
-        if kernel.architecture != Architecture::Amd64 {
-            return Err(ScopeError::Architecture(
-                run.id.clone(),
-                kernel.architecture,
-            ));
-        }
         let initramfs = self.bench.initramfs(&then.initramfs_sha256);
         let machine = Machine {
             cmdline: cmdline(&kernel, &run.subject.boot, then.cpus),
@@ -67,6 +62,17 @@ impl Repeater {
             initramfs: initramfs.map_err(RunError::from)?,
             initramfs_sha256: then.initramfs_sha256.clone(),
         };
+        // The targets of arm64 guests do not mark their samples yet.
+        if machine.kernel.architecture != Architecture::Amd64 {
+            return Err(ScopeError::Architecture(
+                run.id.clone(),
+                machine.kernel.architecture,
+            ));
+        }
+        let code = Code::of(machine.kernel.architecture);
+        if let Some(why) = (code.refusal)(&machine.kernel.release, &machine.cmdline) {
+            return Err(ScopeError::NotUnderstood(run.id.clone(), why));
+        }
         let now = MachineRecord::Virtual(self.bench.record(&machine)).facts();
         for ((what, then), (_, now)) in run.machine.facts().into_iter().zip(now) {
             if then != now {
@@ -97,7 +103,11 @@ impl Repeater {
             }
             Err(error) => return Err(at(&path)(error)),
         };
-        Symbols::parse(&text).map_err(ScopeError::NoSymbols)
+        let mut symbols =
+            Symbols::parse(machine.kernel.architecture, &text).map_err(ScopeError::NoSymbols)?;
+        let image = &machine.kernel.image;
+        symbols.learn(&fs::read(image).map_err(at(image))?);
+        Ok(symbols)
     }
 
     fn ask_for_symbols(
@@ -120,8 +130,9 @@ impl Repeater {
             }
             ControlFlow::Continue(())
         };
+        let plan = plan_of_names(Code::of(machine.kernel.architecture));
         self.bench
-            .run(machine, NAMES, self.start, on, cancel)
+            .run(machine, &plan, self.start, on, cancel)
             .result?;
         symbols::unpacked(&found?).map_err(ScopeError::NoSymbols)
     }
@@ -366,27 +377,26 @@ fn read_all(pipe: Pipe, take: &mut (dyn FnMut(&Item) + Send)) -> Result<(), Read
 }
 
 /// What asks a guest for its kernel's names. They leave it byte by byte: packed, in half the time.
-const NAMES: &str = r#"[[step]]
+fn plan_of_names(code: &Code) -> String {
+    let variables = code.variables.iter();
+    let variables: String = variables.map(|name| format!(" -e ' {name}'")).collect();
+    format!(
+        r#"[[step]]
 probe = "program"
-run = ["sh", "-c", "grep -iF -e ' t ' -e ' w ' -e ' __preempt_count' -e ' pcpu_hot' /proc/kallsyms | gzip -1 | base64 -w0"]
-"#;
+run = ["sh", "-c", "grep -iF -e ' t ' -e ' w '{variables} /proc/kallsyms | gzip -1 | base64 -w0"]
+"#
+    )
+}
 
-/// Code whose operands tell which threads are meant.
-const MEMORY: [&str; 2] = ["__switch_to_asm", "try_to_wake_up"];
-
-/// Code whose operands tell which lock is waited for, or given back.
-const LOCKS: [&str; 5] = [
-    "native_queued_spin_lock_slowpath",
-    "_raw_spin_unlock",
-    "_raw_spin_unlock_bh",
-    "_raw_spin_unlock_irq",
-    "_raw_spin_unlock_irqrestore",
-];
+/// The kernel's function whose operands tell which thread is woken.
+const WAKES: &str = "try_to_wake_up";
 
 /// The code whose accesses to memory are told.
 fn memory(machine: &Machine, symbols: &Symbols) -> Vec<(u64, u64)> {
-    let several = if machine.cpus > 1 { &LOCKS[..] } else { &[] };
-    let names = MEMORY.iter().chain(several);
+    let code = Code::of(machine.kernel.architecture);
+    let several = if machine.cpus > 1 { code.locks } else { &[] };
+    let names = [code.switch, WAKES].into_iter();
+    let names = names.chain(several.iter().copied());
     names.filter_map(|name| symbols.range(name)).collect()
 }
 

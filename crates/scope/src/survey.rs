@@ -2,8 +2,8 @@
 //! The whole run, watched: the longest sections with interrupts or preemption off, whether or
 //! not a sample fell into them.
 //!
-//! Each is found from instructions alone. Interrupts are off from `cli`, or from where the CPU
-//! enters an interrupt, an exception or a system call, to `sti`, `popf` or the way back.
+//! Each is found from instructions alone. Interrupts are off from where they are masked, or the CPU
+//! enters an interrupt, an exception or a system call, to where they are opened or the way back.
 //! Preemption is off while the low byte of the preemption count is not 0. A soft interrupt is
 //! what `handle_softirqs` calls through its table, until that goes on: on `PREEMPT_RT` other
 //! threads may run within it. Where the kernel is not preempted at all, it is a stretch of

@@ -8,6 +8,9 @@ use std::io::Read as _;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD as STANDARD;
 use flate2::read::GzDecoder;
+use punctual_model::Architecture;
+
+use crate::arch::Code;
 
 /// A name for an address and all that follow, up to the next name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,21 +24,25 @@ pub struct Symbol {
 }
 
 /// The names of a kernel's code.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Symbols {
+    code: &'static Code,
     /// By address; of several names for one address the first global one that is not [`EARLY`].
     text: Vec<Symbol>,
     by_name: HashMap<String, usize>,
     /// Where variables are within each CPU's own area.
     per_cpu: HashMap<String, u64>,
+    /// Into which registers the code of each name takes the place of the preemption count, by
+    /// the kernel's file.
+    pointers: HashMap<usize, u64>,
 }
-
-/// The variables whose place is of interest: where the preemption count is.
-const VARIABLES: [&str; 2] = ["__preempt_count", "pcpu_hot"];
 
 /// What begins the second name that some functions have in Linux 7.2, not yet in 6.12: among
 /// them `memcpy` and the retpolines, which code that runs early calls by it.
 const EARLY: &str = "__pi_";
+
+/// The name of where the kernel's file begins in memory.
+const FIRST: &str = "_text";
 
 /// More than the names of any kernel, in bytes.
 const TEXT_MAX: u64 = 64 << 20;
@@ -56,9 +63,16 @@ pub fn unpacked(packed: &str) -> Result<String, String> {
 }
 
 impl Symbols {
-    /// Reads the text of `/proc/kallsyms`; an error where there is nothing of use in it.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let mut symbols = Self::default();
+    /// Reads the text of `/proc/kallsyms` of a kernel of this architecture; an error where there
+    /// is nothing of use in it.
+    pub fn parse(architecture: Architecture, text: &str) -> Result<Self, String> {
+        let mut symbols = Self {
+            code: Code::of(architecture),
+            text: Vec::new(),
+            by_name: HashMap::new(),
+            per_cpu: HashMap::new(),
+            pointers: HashMap::new(),
+        };
         let mut found: Vec<(Symbol, bool)> = Vec::new();
         for line in text.lines() {
             let mut words = line.split_whitespace();
@@ -68,7 +82,7 @@ impl Symbols {
             };
             let unreadable = |_| format!("expected a line of /proc/kallsyms, found \"{line}\"");
             let address = u64::from_str_radix(address, 16).map_err(unreadable)?;
-            if VARIABLES.contains(&name) {
+            if symbols.code.variables.contains(&name) {
                 symbols.per_cpu.insert(name.to_owned(), address);
             } else if matches!(kind, "t" | "T" | "w" | "W") {
                 let module = words.next().map(|word| word.trim_matches(['[', ']']));
@@ -92,12 +106,36 @@ impl Symbols {
         Ok(symbols)
     }
 
-    /// The name that covers an address of the kernel, and how far behind it that is.
-    pub fn at(&self, address: u64) -> Option<(&Symbol, u64)> {
+    /// Learns of the kernel's file what can be told from its code before any of it runs: what
+    /// threads did before they were watched.
+    pub(crate) fn learn(&mut self, image: &[u8]) {
+        let first = self.by_name.get(FIRST).map(|at| self.text[*at].address);
+        let Some(first) = first else { return };
+        for (behind, register) in (self.code.pointers)(image) {
+            if let Some(number) = self.number(first + behind) {
+                *self.pointers.entry(number).or_default() |= 1 << register;
+            }
+        }
+    }
+
+    /// Into which registers the function at an address takes the place of the preemption count,
+    /// as far as the kernel's file tells: a bit for each.
+    pub(crate) fn pointers(&self, address: u64) -> u64 {
+        let number = self.number(address);
+        let found = number.and_then(|number| self.pointers.get(&number));
+        found.copied().unwrap_or_default()
+    }
+
+    fn number(&self, address: u64) -> Option<usize> {
         let next = self
             .text
             .partition_point(|symbol| symbol.address <= address);
-        let symbol = self.text.get(next.checked_sub(1)?)?;
+        next.checked_sub(1)
+    }
+
+    /// The name that covers an address of the kernel, and how far behind it that is.
+    pub fn at(&self, address: u64) -> Option<(&Symbol, u64)> {
+        let symbol = &self.text[self.number(address)?];
         Some((symbol, address - symbol.address))
     }
 
@@ -108,11 +146,14 @@ impl Symbols {
         Some((self.text[at].address, end))
     }
 
-    /// Where the preemption count is within each CPU's own area: a variable of its own up to
-    /// Linux 6.1 and from 6.15 on, the second field of `pcpu_hot` between.
-    pub fn preempt_count(&self) -> Option<u64> {
-        let own = self.per_cpu.get("__preempt_count").copied();
-        own.or_else(|| self.per_cpu.get("pcpu_hot").map(|place| place + 8))
+    /// Where a variable is within each CPU's own area.
+    pub(crate) fn variable(&self, name: &str) -> Option<u64> {
+        self.per_cpu.get(name).copied()
+    }
+
+    /// What is the architecture's own.
+    pub(crate) fn code(&self) -> &'static Code {
+        self.code
     }
 }
 
@@ -156,7 +197,7 @@ ffffffffc0000000 t stall_run\t[stall]
 
     #[test]
     fn an_address_has_the_name_before_it() {
-        let symbols = Symbols::parse(TEXT).unwrap();
+        let symbols = Symbols::parse(Architecture::Amd64, TEXT).unwrap();
         let name = |address| {
             let (symbol, behind) = symbols.at(address)?;
             Some((symbol.name.as_str(), behind))
@@ -169,13 +210,17 @@ ffffffffc0000000 t stall_run\t[stall]
         assert_eq!(symbol.module.as_deref(), Some("stall"));
         let range = (0xffff_ffff_8100_1000, 0xffff_ffff_8100_2000);
         assert_eq!(symbols.range("first"), Some(range));
-        assert_eq!(symbols.preempt_count(), Some(0x34e88));
+        assert_eq!(symbols.variable("pcpu_hot"), Some(0x34e80));
     }
 
     #[test]
     fn a_list_without_addresses_is_refused() {
         let hidden = "0000000000000000 T _stext\n0000000000000000 t first\n";
-        assert!(Symbols::parse(hidden).unwrap_err().contains("no addresses"));
-        assert!(Symbols::parse("what is this").is_err());
+        assert!(
+            Symbols::parse(Architecture::Amd64, hidden)
+                .unwrap_err()
+                .contains("no addresses")
+        );
+        assert!(Symbols::parse(Architecture::Amd64, "what is this").is_err());
     }
 }

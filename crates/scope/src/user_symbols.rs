@@ -22,9 +22,6 @@ pub struct UserSymbols {
     segments: Vec<Segment>,
 }
 
-/// With `norandmaps` the kernel puts its own code for user space here.
-const VDSO: std::ops::Range<u64> = 0x7fff_f7ff_0000..0x7fff_f800_0000;
-
 impl UserSymbols {
     /// Those in an initramfs.
     pub fn of_initramfs(path: &Path) -> io::Result<Self> {
@@ -47,9 +44,6 @@ impl UserSymbols {
         let fixed = self.segments.iter().filter(|segment| !segment.code.movable);
         if let Some(segment) = fixed.clone().find(fits) {
             return segment.program.clone();
-        }
-        if VDSO.contains(&address) {
-            return "[vdso]".to_owned();
         }
         let movable = self.segments.iter().filter(|segment| segment.code.movable);
         let found = movable.clone().find(fits);
@@ -183,7 +177,5 @@ mod tests {
         let address = base + code.address + some as u64;
         assert_eq!(programs.name(address, &bytes), "own");
         assert_eq!(programs.name(address + 1, &bytes), "(user space, unnamed)");
-        let vdso = programs.name(0x7fff_f7ff_dbe0, &[0x0f, 0x31, 1, 2, 3]);
-        assert_eq!(vdso, "[vdso]");
     }
 }

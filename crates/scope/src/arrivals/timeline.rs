@@ -321,10 +321,17 @@ impl Timeline {
 
     /// An interrupt comes, which `func` takes: interrupts are on there, if only between two
     /// instructions.
-    pub fn interrupt(&mut self, at: u64, func: Func, is_timer: bool) {
+    pub fn interrupt(&mut self, at: u64, func: Func) {
         self.note(at, self.state & !IRQS, func, false, false);
         self.over(at, None);
-        self.came = Some((at, is_timer));
+        self.came = Some((at, false));
+    }
+
+    /// The interrupt that came is the timer's.
+    pub fn is_timers(&mut self) {
+        if let Some((_, is_timer)) = &mut self.came {
+            *is_timer = true;
+        }
     }
 
     /// What was interrupted goes on, or the scheduler.

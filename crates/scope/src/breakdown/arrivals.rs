@@ -6,6 +6,7 @@ use punctual_model::probe::SampleSpan;
 
 use super::attribution::Attribution;
 use super::part::Arrival;
+use crate::arch;
 use crate::names::CodeKind;
 use crate::walk::{Number, Span, Task};
 
@@ -86,9 +87,7 @@ impl Attribution<'_> {
         let (entry, ipi) = match taker {
             Taker::Thread(task) => (self.thread(task).to_owned(), None),
             Taker::Entry(number) => {
-                let text = self.text(number);
-                let short = text.strip_prefix("asm_").unwrap_or(text);
-                let short = short.strip_prefix("sysvec_").unwrap_or(short);
+                let short = arch::entry_name(self.text(number));
                 let ipi = sent.iter().position(|entry| *entry == number);
                 (short.to_owned(), ipi)
             }

@@ -5,18 +5,9 @@ use std::collections::HashMap;
 
 use super::attribution::Attribution;
 use super::part::Ipi;
+use crate::arch::IPIS;
 use crate::names::Name;
 use crate::walk::{Number, Walk};
-
-/// Where the CPU goes at such an interrupt, and the function that sends it.
-const KINDS: [(&str, &str); 3] = [
-    ("asm_sysvec_reschedule_ipi", "native_smp_send_reschedule"),
-    (
-        "asm_sysvec_call_function_single",
-        "native_send_call_func_single_ipi",
-    ),
-    ("asm_sysvec_call_function", "native_send_call_func_ipi"),
-];
 
 /// How many of those that called the sender are told.
 const CALLERS: usize = 8;
@@ -53,9 +44,9 @@ pub(super) fn all(walk: &Walk, names: &[Name]) -> Vec<Sent> {
     }
     let kind = |number: usize, is: fn(&(&str, &str), &str) -> bool| {
         let text = &names[walk.activations[number].func as usize].text;
-        KINDS.iter().position(|kind| is(kind, text))
+        IPIS.iter().position(|kind| is(kind, text))
     };
-    let mut senders: [Vec<Sender>; KINDS.len()] = Default::default();
+    let mut senders: [Vec<Sender>; IPIS.len()] = Default::default();
     let mut entries: Vec<(u64, usize, Number)> = Vec::new();
     for (number, activation) in walk.activations.iter().enumerate() {
         let Some(begin) = activation.begin else {

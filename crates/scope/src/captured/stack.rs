@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a stack says of the place where something came to an end: the innermost first.
 
+use crate::arch::is_interrupt;
+
 /// What the tracer and the scheduler themselves call, at the top of the stack of a switch.
 fn is_scheduler(function: &str) -> bool {
     let starts = [
@@ -22,14 +24,6 @@ fn is_scheduler(function: &str) -> bool {
         "syscall_exit_to_user_mode",
     ];
     starts.iter().any(|start| function.starts_with(start))
-}
-
-/// Where an interrupt enters the kernel.
-fn is_entry(function: &str) -> bool {
-    function.starts_with("asm_sysvec_")
-        || function.starts_with("asm_common_interrupt")
-        || function.starts_with("el1h_64_irq")
-        || function.starts_with("el0t_64_irq")
 }
 
 /// What only gives back a lock, or opens interrupts or preemption.
@@ -81,14 +75,14 @@ pub struct Place<'a> {
 /// The code that an interrupt came to, from the stack of its handler; `None` where that was in
 /// user space.
 pub fn interrupted(stack: &[String]) -> Option<Place<'_>> {
-    let entry = stack.iter().position(|one| is_entry(one))?;
+    let entry = stack.iter().position(|one| is_interrupt(one))?;
     place(&stack[entry + 1..])
 }
 
 /// Whether the stack goes as far as the interrupt's entry, so that it can be told what was
 /// interrupted.
 pub fn has_entry(stack: &[String]) -> bool {
-    stack.iter().any(|one| is_entry(one))
+    stack.iter().any(|one| is_interrupt(one))
 }
 
 /// Whether a thread gave the CPU away when it went back to user space.
@@ -104,7 +98,7 @@ pub fn switched(stack: &[String]) -> Option<Place<'_>> {
     let begin = stack.iter().position(|one| !is_scheduler(one))?;
     let rest = &stack[begin..];
     // Preempted at the end of an interrupt: what it had come to.
-    match rest.iter().position(|one| is_entry(one)) {
+    match rest.iter().position(|one| is_interrupt(one)) {
         Some(entry) if entry < 4 => place(&rest[entry + 1..]),
         _ => place(rest),
     }

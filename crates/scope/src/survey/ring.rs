@@ -92,7 +92,7 @@ impl Ring {
             let decoded = library.block(block);
             let whole = ran as usize >= decoded.insns.len();
             let last = if whole { decoded.last } else { Transfer::On };
-            if decoded.start < KERNEL || library.names.text(func) == "__switch_to_asm" {
+            if decoded.start < KERNEL || library.names.text(func) == library.names.code().switch {
                 break;
             }
             match last {
@@ -132,9 +132,9 @@ fn is_entry(block: u32, library: &Blocks) -> bool {
     first && library.names.name(func).kind.is_entry()
 }
 
-/// In a retpoline, what returns jumps, and what calls fills the CPU's buffer of returns.
+/// In a detour, what returns jumps, and what calls fills the CPU's buffer of returns.
 fn is_indirect(func: Func, library: &Blocks) -> bool {
-    library.names.text(func).starts_with("__x86_indirect_")
+    library.names.code().is_detour(library.names.text(func))
 }
 
 /// Whether a call leads out of its function, into the block that ran next.

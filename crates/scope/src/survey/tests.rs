@@ -4,6 +4,7 @@
 mod cpus;
 mod delays;
 
+use punctual_model::Architecture;
 use punctual_model::Nanos;
 use punctual_trace::marker::Marker;
 use punctual_trace::{Block, Insn, Item, Word};
@@ -95,7 +96,7 @@ fn nops(address: u64, count: usize) -> Step {
 
 /// Surveys these steps, from user space and back to it.
 fn survey(steps: &[Step], preemption: Preemptibility, as_wholes: bool) -> Survey {
-    let symbols = Symbols::parse(KALLSYMS).unwrap();
+    let symbols = Symbols::parse(Architecture::Amd64, KALLSYMS).unwrap();
     let programs = UserSymbols::default();
     let mut tracer = RunTracer::new(|| Names::new(&symbols, &programs), preemption, 1);
     tracer.take(&Item::Words(vec![Word::Marker(Marker::Step.kind())]));

@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 
-use iced_x86::Register;
 use punctual_trace::marker::Marker;
 use punctual_trace::{Block, Word};
 
@@ -13,11 +12,9 @@ use crate::arrivals::timeline::{self, Looks, Period, Timeline};
 use crate::blocks::Blocks;
 use crate::decode::{ALL_BITS, Op, PREEMPT_BITS, Transfer, local_bh_enable};
 use crate::guest_clock::GuestClock;
+use crate::masks::Masks;
 use crate::names::{CodeKind, Func, KERNEL, Names};
 use crate::preemptibility::Preemptibility;
-
-/// Where the CPU goes when its timer is due.
-const TIMER: &str = "asm_sysvec_apic_timer_interrupt";
 
 /// What is remembered of each block in an open section, at most.
 const LOG: usize = 1 << 20;
@@ -50,6 +47,8 @@ struct Shape {
     turn: Turn,
     /// Whether its function carries out the tick.
     ticks: bool,
+    /// Whether only the timer's interrupts lead here.
+    is_timers: bool,
     /// Whether its function asks whether another thread is to run.
     asks: bool,
     /// Whether its function looks, now and then, whether threads wait.
@@ -126,8 +125,8 @@ pub struct SectionTracer<'a> {
     open: [Option<Open>; 5],
     closed_entries: u32,
     count: i64,
-    /// The register that holds the place of the preemption count.
-    pointer: Option<Register>,
+    /// What was read of the interrupts' mask, to be restored.
+    masks: Masks,
     previous: Option<(u32, bool)>,
     /// Whether `handle_softirqs` has called a pointer, which is on its way to its function.
     calls_action: bool,
@@ -172,7 +171,7 @@ impl<'a> SectionTracer<'a> {
             open: [None; 5],
             closed_entries: 0,
             count: 0,
-            pointer: None,
+            masks: Masks::default(),
             previous: None,
             calls_action: false,
             log: Vec::new(),
@@ -293,6 +292,7 @@ impl<'a> SectionTracer<'a> {
             first,
             turn,
             ticks: matches!(text, "tick_nohz_handler" | "tick_sched_timer"),
+            is_timers: first && text == self.library.names.code().timer,
             asks: first && text == "__cond_resched",
             pins: one_of(text, ["migrate_enable", "migrate_disable"]),
             class: one_of(text, ["set_next_entity", "set_next_task_rt"])
@@ -416,6 +416,9 @@ impl<'a> SectionTracer<'a> {
             return;
         };
         timeline.block(self.position);
+        if shape.is_timers {
+            timeline.is_timers();
+        }
         if matches!(shape.turn, Turn::Schedule | Turn::PreemptIrq) {
             let from_user = shape.turn == Turn::Schedule;
             timeline.over(self.position, Some(from_user));
@@ -484,6 +487,7 @@ impl<'a> SectionTracer<'a> {
         let previous = self.previous.filter(|(_, whole)| *whole);
         let last = previous.map_or(Transfer::On, |(block, _)| self.library.block(block).last);
         if matches!(last, Transfer::Iret | Transfer::Sysret) {
+            self.masks.leave();
             if self.closed_entries > 0 && !user {
                 self.closed_entries -= 1;
             } else {
@@ -498,11 +502,11 @@ impl<'a> SectionTracer<'a> {
         let before = previous.map(|(block, _)| self.library.func(block).0);
         let from_table = before.is_some_and(|before| self.library.names.is_table(before));
         if kind.is_entry() && first && !from_table {
-            self.enter(func, kind);
+            let func = self.library.names.entered(func, last == Transfer::Syscall);
+            self.enter(func, self.library.names.name(func).kind);
             if kind == CodeKind::Interrupt {
                 if let Some(timeline) = &mut self.timeline {
-                    let text = self.library.names.text(func);
-                    timeline.interrupt(self.position, func, text == TIMER);
+                    timeline.interrupt(self.position, func);
                 }
                 self.delays.interrupt(func, start, self.position);
             } else {
@@ -528,7 +532,7 @@ impl<'a> SectionTracer<'a> {
     }
 
     /// The functions of soft interrupts are those that are called through a pointer, be it by
-    /// way of a retpoline.
+    /// way of a detour.
     fn softirq(&mut self, func: Func, first: bool, kind: CodeKind) {
         if kind == CodeKind::Softirq {
             self.close(SectionKind::Softirq, func);
@@ -541,8 +545,12 @@ impl<'a> SectionTracer<'a> {
         });
         if let Some((block, _)) = caller {
             let block = self.library.block(block);
-            let retpoline = self.library.names.text(func).starts_with("__x86_indirect_");
-            self.calls_action = block.calls_pointer || block.last == Transfer::Call && retpoline;
+            let detour = self
+                .library
+                .names
+                .code()
+                .is_detour(self.library.names.text(func));
+            self.calls_action = block.calls_pointer || block.last == Transfer::Call && detour;
         }
         if first && kind == CodeKind::Plain && self.calls_action {
             self.calls_action = false;
@@ -557,7 +565,9 @@ impl<'a> SectionTracer<'a> {
         if kind == CodeKind::Exception && faulted {
             self.position = self.position.saturating_sub(1);
         }
-        if self.open[SectionKind::IrqsOff as usize].is_some() {
+        let masked = self.open[SectionKind::IrqsOff as usize].is_some();
+        self.masks.enter(masked && kind != CodeKind::Interrupt);
+        if masked {
             if kind == CodeKind::Interrupt {
                 self.mend();
                 self.open[SectionKind::IrqsOff as usize] = None;
@@ -593,8 +603,7 @@ impl<'a> SectionTracer<'a> {
 
     fn op(&mut self, op: Op, func: Func) {
         match op {
-            Op::Cli => self.mask(true, func),
-            Op::Sti | Op::Popf => self.mask(false, func),
+            Op::Mask | Op::Unmask | Op::ReadMask | Op::RestoreMask => self.mask(op, func),
             Op::NeedResched(is_needed) => self.delays.need_resched(is_needed),
             Op::Preempt(amount) => self.preempt(amount, func),
             Op::PreemptBy => {
@@ -604,12 +613,6 @@ impl<'a> SectionTracer<'a> {
                     self.preempt(local_bh_enable(of_lock), func);
                 } else {
                     self.mend();
-                }
-            }
-            Op::Point(register) => self.pointer = Some(register),
-            Op::PreemptAt(register, amount) => {
-                if self.pointer == Some(register) {
-                    self.preempt(amount, func);
                 }
             }
             // The CPU sleeps: what comes after begins anew.
@@ -640,6 +643,8 @@ impl<'a> SectionTracer<'a> {
                 let period = self.timeline.as_mut().and_then(taken);
                 self.periods.extend(period.filter(|_| self.known));
             }
+            // Blocks know which registers are meant.
+            Op::Point(_) | Op::Put(..) | Op::At(..) => {}
             Op::ReadClock | Op::LeaveStack(_) | Op::TakeStack(_) | Op::Marker(_) => {}
         }
         if let Some(timeline) = &mut self.timeline {
@@ -655,8 +660,22 @@ impl<'a> SectionTracer<'a> {
         self.note(func, false);
     }
 
-    /// Interrupts are masked or opened.
-    fn mask(&mut self, is_masked: bool, func: Func) {
+    /// Something is done about the interrupts' mask.
+    fn mask(&mut self, op: Op, func: Func) {
+        let (at, masks) = (self.position, &mut self.masks);
+        let masked = self.open[SectionKind::IrqsOff as usize].is_some();
+        let is_masked = match op {
+            Op::ReadMask => return masks.reads(at),
+            Op::RestoreMask => masks.restore(),
+            Op::Mask => {
+                masks.mask(at, masked);
+                true
+            }
+            _ => {
+                masks.open();
+                false
+            }
+        };
         let name = self.library.names.name(func);
         let by_softirq = name.kind == CodeKind::Softirq;
         self.delays.mask(is_masked, by_softirq, self.position);

@@ -3,12 +3,12 @@
 
 use std::collections::HashMap;
 
-use iced_x86::Register;
 use punctual_trace::Word;
 
 use super::path::{Access, Activation, Moment, Number, Span, Switch, Task, Wake, Walk};
 use crate::blocks::{Blocks, Notes};
 use crate::decode::{ALL_BITS, Op, PREEMPT_BITS, Transfer, local_bh_enable};
+use crate::masks::Masks;
 use crate::names::{self, CodeKind, Func, KERNEL};
 
 /// Follows a window.
@@ -28,17 +28,17 @@ pub struct Walker<'a> {
 }
 
 /// A CPU, as it is followed.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Cpu {
     number: u32,
     top: Option<Number>,
     task: Task,
     /// Who masked interrupts.
     irqs_off: Option<Number>,
+    /// What was read of their mask, to be restored.
+    masks: Masks,
     count: i64,
     preempt_off: Option<Number>,
-    /// The register that holds the place of the preemption count.
-    pointer: Option<Register>,
     previous: Option<Previous>,
     /// Whether anything has run on it.
     began: bool,
@@ -205,7 +205,8 @@ impl<'a> Walker<'a> {
             _ => {}
         }
         if kind.is_entry() && first && !from_table {
-            self.enter(func, kind, last);
+            let func = self.library.names.entered(func, last == Transfer::Syscall);
+            self.enter(func, self.library.names.name(func).kind, last);
             return;
         }
         match last {
@@ -227,15 +228,15 @@ impl<'a> Walker<'a> {
         first || top != Some(func)
     }
 
-    /// Whether a return is a jump: in a retpoline it is the call that leads there.
+    /// Whether a return is a jump: in a detour it is the call that leads there.
     fn is_jump(&self) -> bool {
         self.cpu.previous.is_some_and(|previous| {
             let text = self.library.names.text(previous.func);
-            text.starts_with("__x86_indirect_thunk")
+            self.library.names.code().is_detour(text)
         })
     }
 
-    /// Whether what begins was called through a pointer, by a retpoline or without one.
+    /// Whether what begins was called through a pointer, by a detour or without one.
     fn is_by_pointer(&self) -> bool {
         let calls = |previous: Previous| previous.whole && previous.calls_pointer;
         self.cpu.previous.is_some_and(calls) || self.is_jump()
@@ -247,6 +248,7 @@ impl<'a> Walker<'a> {
             self.take_back();
         }
         let opened = self.cpu.irqs_off.is_none();
+        self.cpu.masks.enter(!opened && kind != CodeKind::Interrupt);
         self.push(func, true);
         if let Some(top) = self.cpu.top {
             let activation = &mut self.walk.activations[top as usize];
@@ -304,6 +306,7 @@ impl<'a> Walker<'a> {
                 break;
             }
         }
+        self.cpu.masks.leave();
         if left.0 {
             self.cpu.irqs_off = None;
         }
@@ -445,10 +448,7 @@ impl<'a> Walker<'a> {
             found.map(|(_, at)| *at)
         };
         match op {
-            Op::Cli => self.cpu.irqs_off = self.cpu.irqs_off.or(self.cpu.top),
-            // What `popf` restores cannot be seen. The kernel uses it where interrupts are to
-            // be open again; where not, the next interrupt that comes says nothing new.
-            Op::Sti | Op::Popf => self.cpu.irqs_off = None,
+            Op::Mask | Op::Unmask | Op::ReadMask | Op::RestoreMask => self.mask(op),
             Op::Halt => self.walk.halts.push(self.here()),
             Op::ReadClock => {
                 if self.walk.spans.last().is_some_and(|span| span.user) {
@@ -459,12 +459,6 @@ impl<'a> Walker<'a> {
             }
             Op::Preempt(amount) => self.preempt(amount),
             Op::PreemptBy => self.preempt_by(func),
-            Op::Point(register) => self.cpu.pointer = Some(register),
-            Op::PreemptAt(register, amount) => {
-                if self.cpu.pointer == Some(register) {
-                    self.preempt(amount);
-                }
-            }
             Op::LeaveStack(offset) => {
                 if let (Some(at), Some(top)) = (place(), self.cpu.top) {
                     self.stacks.insert(at - offset, top);
@@ -478,7 +472,26 @@ impl<'a> Walker<'a> {
                     self.switch(at - offset, func);
                 }
             }
-            Op::Marker(_) | Op::NeedResched(_) => {}
+            // Blocks know which registers are meant.
+            Op::Point(_) | Op::Put(..) | Op::At(..) | Op::Marker(_) | Op::NeedResched(_) => {}
+        }
+    }
+
+    /// Something is done about the interrupts' mask.
+    fn mask(&mut self, op: Op) {
+        let (at, cpu) = (self.walk.total, &mut self.cpu);
+        let masked = cpu.irqs_off.is_some();
+        match op {
+            Op::ReadMask => cpu.masks.reads(at),
+            Op::Mask => {
+                cpu.masks.mask(at, masked);
+                cpu.irqs_off = cpu.irqs_off.or(cpu.top);
+            }
+            Op::RestoreMask if cpu.masks.restore() => cpu.irqs_off = cpu.irqs_off.or(cpu.top),
+            _ => {
+                cpu.masks.open();
+                cpu.irqs_off = None;
+            }
         }
     }
 
@@ -511,7 +524,9 @@ impl<'a> Walker<'a> {
             .and_then(|top| self.walk.activation(top).parent);
         let caller = caller.map(|caller| self.walk.activation(caller).func);
         let kind = caller.map(|caller| self.library.names.name(caller).kind);
-        self.preempt(local_bh_enable(kind == Some(CodeKind::Lock)));
+        // Where preemption is not counted a lock counts nothing, either.
+        let counts = self.cpu.count & PREEMPT_BITS != 0;
+        self.preempt(local_bh_enable(counts && kind == Some(CodeKind::Lock)));
     }
 
     fn switch(&mut self, next: Task, func: Func) {

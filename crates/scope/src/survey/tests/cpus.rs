@@ -5,7 +5,7 @@ use super::*;
 
 /// What the CPUs execute, one turn after another, each from user space on.
 fn survey_turns(turns: &[(u32, Vec<Step>)]) -> Survey {
-    let symbols = Symbols::parse(KALLSYMS).unwrap();
+    let symbols = Symbols::parse(Architecture::Amd64, KALLSYMS).unwrap();
     let programs = UserSymbols::default();
     let names = || Names::new(&symbols, &programs);
     let mut tracer = RunTracer::new(names, Preemptibility::Full, 2);

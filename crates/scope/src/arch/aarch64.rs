@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! arm64.
+//!
+//! Of some thousand instructions a dozen matter here, and each has 32 bits: they are told by
+//! masks, which are those of the Arm Architecture Reference Manual (DDI 0487), chapter C4.1. A
+//! disassembler would tell all the others, too, and nothing more about these.
+
+use punctual_trace::Block;
+use punctual_trace::marker::Marker;
+
+use super::Code;
+use crate::decode::{Counted, Decoded, Op, Transfer};
+use crate::names::CodeKind;
+use crate::symbols::Symbols;
+
+/// Its code.
+pub static CODE: Code = Code {
+    refusal,
+    decode: decoded,
+    pointers,
+    functions: &[
+        (
+            CodeKind::Interrupt,
+            "el1t_64_irq el1t_64_fiq el1t_64_error el1h_64_irq el1h_64_fiq el1h_64_error \
+             el0t_64_irq el0t_64_fiq el0t_64_error el0t_32_irq el0t_32_fiq el0t_32_error",
+        ),
+        (
+            CodeKind::Exception,
+            "el1t_64_sync el1h_64_sync el0t_64_sync el0t_32_sync",
+        ),
+        (CodeKind::Syscall, SYSCALL),
+        (CodeKind::Scheduler, "cpu_switch_to"),
+    ],
+    entry,
+    table: None,
+    syscall: Some(SYSCALL),
+    detour: None,
+    switch: "cpu_switch_to",
+    timer: "arch_timer_handler_virt",
+    locks: &[
+        "queued_spin_lock_slowpath",
+        "_raw_spin_unlock",
+        "_raw_spin_unlock_bh",
+        "_raw_spin_unlock_irq",
+        "_raw_spin_unlock_irqrestore",
+    ],
+    variables: &[],
+    vdso: 0xffff_f7ff_0000..0xffff_f800_0000,
+};
+
+/// Before Linux 6.3 a mask that is set already is not set again where it is saved, so that what
+/// is read to be restored is not told from what is only looked at. Pseudo-NMIs are masked by
+/// priorities, which are in registers.
+fn refusal(release: &str, boot: &str) -> Option<String> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    let mut number = || numbers.next()?.parse::<u32>().ok();
+    let version = number().zip(number());
+    if version.is_none_or(|version| version < (6, 3)) {
+        return Some(format!(
+            "its kernel is {release}, and of arm64 kernels those from Linux 6.3 on are understood"
+        ));
+    }
+    let priorities = "irqchip.gicv3_pseudo_nmi=";
+    let mut words = boot.split_whitespace();
+    let masks = words.rfind(|word| word.starts_with(priorities))?;
+    let off = ["0", "n", "N", "off"].contains(&&masks[priorities.len()..]);
+    (!off).then(|| {
+        format!("it was booted with {masks}: what is masked by priorities is not followed")
+    })
+}
+
+/// Where a kernel's `Image` has `mrs xN, sp_el0`; none where the file is not one. A thread that
+/// never ends has done that before it was watched.
+fn pointers(image: &[u8]) -> Vec<(u64, u8)> {
+    // Documentation/arch/arm64/booting.rst
+    if image.get(0x38..0x3c) != Some(b"ARM\x64") {
+        return Vec::new();
+    }
+    let words = image.chunks_exact(4).zip((0..).step_by(4));
+    let taken = words.filter_map(|(bytes, behind)| {
+        let word = u32::from_le_bytes(bytes.try_into().ok()?);
+        (word & !0x1f == CURRENT).then_some((behind, register(word, 0)))
+    });
+    taken.collect()
+}
+
+/// `mrs x0, sp_el0`: the running thread's task.
+const CURRENT: u32 = 0xd538_4100;
+
+/// A system call comes where other exceptions of user space do. It gets a name of its own.
+const SYSCALL: &str = "el0t_64_svc";
+
+/// The pieces of a table of vectors, each 128 bytes long (chapter D1.3.1.5), as the kernel calls
+/// the code that each leads to.
+const VECTORS: [&str; 16] = [
+    "el1t_64_sync",
+    "el1t_64_irq",
+    "el1t_64_fiq",
+    "el1t_64_error",
+    "el1h_64_sync",
+    "el1h_64_irq",
+    "el1h_64_fiq",
+    "el1h_64_error",
+    "el0t_64_sync",
+    "el0t_64_irq",
+    "el0t_64_fiq",
+    "el0t_64_error",
+    "el0t_32_sync",
+    "el0t_32_irq",
+    "el0t_32_fiq",
+    "el0t_32_error",
+];
+const PIECE: u64 = 0x80;
+
+/// Whether a function is where an interrupt enters the kernel.
+pub fn is_interrupt(function: &str) -> bool {
+    function.starts_with("el1h_64_irq") || function.starts_with("el0t_64_irq")
+}
+
+/// The CPU comes in at one of the tables only; the code that follows has the same name.
+fn entry(symbol: &str, behind: u64) -> Option<(&'static str, bool)> {
+    if matches!(symbol, "vectors" | "__bp_harden_el1_vectors") {
+        let piece = (behind / PIECE) as usize % VECTORS.len();
+        return Some((VECTORS[piece], behind.is_multiple_of(PIECE)));
+    }
+    let own = VECTORS.iter().find(|name| **name == symbol);
+    own.map(|name| (*name, false))
+}
+
+/// What is known of a register within a block.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Value {
+    Unknown,
+    Is(u64),
+    /// The running thread's task, which begins with its `thread_info`.
+    Current,
+    /// What lies so far behind the address in that register.
+    Loaded(u8, u64),
+    /// The same, changed by so much; by what is in a register, which is added or subtracted.
+    Changed(u8, u64, i64),
+    ChangedBy(u8, u64, u8, bool),
+    /// So far behind the first argument, or the second: a task.
+    Argument(u8, u64),
+}
+
+/// Where the preemption count is in `thread_info` (`arch/arm64/include/asm/thread_info.h`): behind
+/// its flags, or, with `CONFIG_ARM64_SW_TTBR0_PAN`, behind `ttbr0`, too. What is there instead
+/// with the other configuration is never counted up or down. Four bytes on it is said whether
+/// the thread is to give up the CPU: 0 where it is.
+const PREEMPT_COUNT: [u64; 2] = [8, 16];
+const NEED_RESCHED: [u64; 2] = [12, 20];
+
+/// The register that is always 0, or the stack pointer.
+const ZERO: u8 = 31;
+/// The bit of interrupts in the mask as a register has it, and as an instruction's number has it.
+const IRQ_IN_REGISTER: u64 = 0x80;
+const IRQ_IN_NUMBER: u32 = 0x200;
+
+/// The instruction's bits, some of them.
+fn bits(word: u32, from: u32, count: u32) -> u64 {
+    u64::from(word >> from & ((1 << count) - 1))
+}
+
+fn register(word: u32, from: u32) -> u8 {
+    bits(word, from, 5) as u8
+}
+
+/// A load or store of general registers.
+struct Access {
+    base: u8,
+    /// The address minus the base's value.
+    offset: i64,
+    /// By how much the base is changed.
+    writes_back: i64,
+    loads: bool,
+    /// How many bytes.
+    size: u32,
+    first: u8,
+    second: Option<u8>,
+}
+
+impl Access {
+    /// One at a register's value plus a constant, if it is such.
+    fn of(word: u32) -> Option<Self> {
+        let signed = |from, count: u32| {
+            let field = bits(word, from, count) << (64 - count);
+            field as i64 >> (64 - count)
+        };
+        let (base, first) = (register(word, 5), register(word, 0));
+        let loads = word & 0x0040_0000 != 0;
+        if word & 0x3e00_0000 == 0x2800_0000 {
+            let size = if word & 0x8000_0000 == 0 { 4 } else { 8 };
+            let by = signed(15, 7) * i64::from(size);
+            let (offset, writes_back) = match bits(word, 23, 2) {
+                1 => (0, by),
+                3 => (by, by),
+                _ => (by, 0),
+            };
+            let second = Some(register(word, 10));
+            return Some(Self {
+                base,
+                offset,
+                writes_back,
+                loads,
+                size,
+                first,
+                second,
+            });
+        }
+        let size = 1 << bits(word, 30, 2);
+        let loads = word & 0x00c0_0000 != 0;
+        let (offset, writes_back) = if word & 0x3f00_0000 == 0x3900_0000 {
+            (bits(word, 10, 12) as i64 * i64::from(size), 0)
+        } else if word & 0x3f20_0000 == 0x3800_0000 {
+            let by = signed(12, 9);
+            match bits(word, 10, 2) {
+                1 => (0, by),
+                3 => (by, by),
+                _ => (by, 0),
+            }
+        } else {
+            return None;
+        };
+        Some(Self {
+            base,
+            offset,
+            writes_back,
+            loads,
+            size,
+            first,
+            second: None,
+        })
+    }
+}
+
+/// What the instructions of a block do, one after the other.
+struct Reader {
+    values: [Value; 32],
+    /// Whether it is the code that goes from one thread to another.
+    switches: bool,
+    ops: Vec<(u32, Op)>,
+}
+
+impl Reader {
+    fn new(switches: bool) -> Self {
+        let mut values = [Value::Unknown; 32];
+        if switches {
+            (values[0], values[1]) = (Value::Argument(0, 0), Value::Argument(1, 0));
+        }
+        let ops = Vec::new();
+        Self {
+            values,
+            switches,
+            ops,
+        }
+    }
+
+    /// A register gets a value: what was known by its former one is known no more.
+    fn set(&mut self, register: u8, value: Value) {
+        if register == ZERO {
+            return;
+        }
+        for known in &mut self.values {
+            let by = matches!(*known, Value::Loaded(base, _) | Value::Changed(base, ..) | Value::ChangedBy(base, ..) if base == register);
+            if by {
+                *known = Value::Unknown;
+            }
+        }
+        let by_itself = matches!(value, Value::Loaded(base, _) if base == register);
+        self.values[usize::from(register)] = if by_itself { Value::Unknown } else { value };
+    }
+
+    fn value(&self, register: u8) -> Value {
+        self.values[usize::from(register)]
+    }
+
+    fn read(&mut self, number: u32, word: u32, bytes: &[u8]) {
+        let op = self
+            .system(word)
+            .or_else(|| Marker::of(bytes).map(Op::Marker));
+        self.ops.extend(op.map(|op| (number, op)));
+        if let Some(access) = Access::of(word) {
+            let op = self.access(&access);
+            self.ops.extend(op.map(|op| (number, op)));
+            return;
+        }
+        let written = register(word, 0);
+        if word & !0x1f == CURRENT {
+            self.ops.push((number, Op::Point(written)));
+            self.set(written, Value::Current);
+            return;
+        }
+        let value = self.computed(word);
+        match value {
+            Value::Current => self.ops.push((number, Op::Point(written))),
+            // What is counted down by a register: `mov x3, #-1`.
+            Value::Is(u64::MAX) => self.ops.push((number, Op::Put(written, -1))),
+            _ => {}
+        }
+        self.set(written, value);
+    }
+
+    /// Instructions that concern the CPU itself.
+    fn system(&self, word: u32) -> Option<Op> {
+        let by_number = word & IRQ_IN_NUMBER != 0;
+        match word & !0xf00 {
+            0xd503_40df => return by_number.then_some(Op::Mask),
+            0xd503_40ff => return by_number.then_some(Op::Unmask),
+            _ => {}
+        }
+        match word & !0x1f {
+            // DAIF, read and written.
+            0xd53b_4220 => Some(Op::ReadMask),
+            0xd51b_4220 => Some(match (register(word, 0), self.value(register(word, 0))) {
+                (ZERO, _) => Op::Unmask,
+                (_, Value::Is(mask)) if mask & IRQ_IN_REGISTER == 0 => Op::Unmask,
+                (_, Value::Is(_)) => Op::Mask,
+                _ => Op::RestoreMask,
+            }),
+            // CNTVCT_EL0 and CNTVCTSS_EL0.
+            0xd53b_e040 | 0xd53b_e0c0 => Some(Op::ReadClock),
+            _ if word == 0xd503_207f => Some(Op::Halt),
+            _ => None,
+        }
+    }
+
+    /// What an instruction computes into its register, where that is of interest.
+    fn computed(&self, word: u32) -> Value {
+        let from = self.value(register(word, 5));
+        // movz, at its lowest place.
+        if word & 0x7fe0_0000 == 0x5280_0000 {
+            return Value::Is(bits(word, 5, 16));
+        }
+        // movn, likewise, of 64 bits.
+        if word & 0xffe0_0000 == 0x9280_0000 {
+            return Value::Is(!bits(word, 5, 16));
+        }
+        // mov from another register.
+        if word & 0xffe0_ffe0 == 0xaa00_03e0 {
+            return self.value(register(word, 16));
+        }
+        // add and sub of a number, as 32 or 64 bits.
+        if word & 0x3f80_0000 == 0x1100_0000 {
+            let amount = (bits(word, 10, 12) << (12 * bits(word, 22, 1))) as i64;
+            let amount = if word & 0x4000_0000 == 0 {
+                amount
+            } else {
+                -amount
+            };
+            return match from {
+                Value::Loaded(base, at) => Value::Changed(base, at, amount),
+                // The amount that `__local_bh_enable_ip` is called with, and one besides.
+                Value::ChangedBy(..) => from,
+                _ => Value::Unknown,
+            };
+        }
+        // add and sub of a register.
+        if word & 0x3f20_0000 == 0x0b00_0000 {
+            let (by, adds) = (register(word, 16), word & 0x4000_0000 == 0);
+            return match (from, self.value(by)) {
+                (Value::Loaded(base, at), _) => Value::ChangedBy(base, at, by, adds),
+                (Value::Argument(which, at), Value::Is(by)) => Value::Argument(which, at + by),
+                _ => Value::Unknown,
+            };
+        }
+        Value::Unknown
+    }
+
+    fn access(&mut self, access: &Access) -> Option<Op> {
+        let at = u64::try_from(access.offset).unwrap_or(u64::MAX);
+        let op = if self.switches {
+            self.stack(access)
+        } else if access.loads {
+            None
+        } else {
+            self.counts(access, at)
+        };
+        if access.loads {
+            let is_count = access.size >= 4 && PREEMPT_COUNT.contains(&at);
+            let value = match access.second {
+                None if is_count => Value::Loaded(access.base, at),
+                _ => Value::Unknown,
+            };
+            self.set(access.first, value);
+            if let Some(second) = access.second {
+                self.set(second, Value::Unknown);
+            }
+        }
+        if access.writes_back != 0 {
+            let moved = match self.value(access.base) {
+                Value::Argument(which, at) => {
+                    Value::Argument(which, at.wrapping_add_signed(access.writes_back))
+                }
+                _ => Value::Unknown,
+            };
+            self.set(access.base, moved);
+        }
+        op
+    }
+
+    /// The frame pointer goes to the task together with the stack pointer, and comes from the
+    /// other task with it.
+    fn stack(&self, access: &Access) -> Option<Op> {
+        let Value::Argument(which, at) = self.value(access.base) else {
+            return None;
+        };
+        let place = at.wrapping_add_signed(access.offset);
+        if access.first != 29 || access.second.is_none() {
+            return None;
+        }
+        match (which, access.loads) {
+            (0, false) => Some(Op::LeaveStack(place)),
+            (1, true) => Some(Op::TakeStack(place)),
+            _ => None,
+        }
+    }
+
+    /// What is stored where the preemption count may be.
+    fn counts(&self, access: &Access, at: u64) -> Option<Op> {
+        if access.size != 4 || access.second.is_some() {
+            return None;
+        }
+        let counted = match (access.first, self.value(access.first)) {
+            (ZERO, _) if NEED_RESCHED.contains(&at) => Counted::NeedResched(true),
+            (_, Value::Is(1)) if NEED_RESCHED.contains(&at) => Counted::NeedResched(false),
+            (_, Value::Changed(base, from, amount)) if (base, from) == (access.base, at) => {
+                Counted::Preempt(amount)
+            }
+            (_, Value::ChangedBy(base, from, by, adds)) if (base, from) == (access.base, at) => {
+                Counted::PreemptBy(by, adds)
+            }
+            _ => return None,
+        };
+        Some(Op::At(access.base, counted))
+    }
+}
+
+fn transfer(word: u32) -> Transfer {
+    let is_call = word & 0xfc00_0000 == 0x9400_0000 || calls_pointer(word);
+    match word {
+        _ if is_call => Transfer::Call,
+        // ret, retaa, retab
+        _ if word & 0xffff_f000 == 0xd65f_0000 => Transfer::Return,
+        // eret, eretaa, eretab
+        _ if word & 0xffff_f000 == 0xd69f_0000 => Transfer::Iret,
+        _ if word & 0xffe0_001f == 0xd400_0001 => Transfer::Syscall,
+        _ => Transfer::On,
+    }
+}
+
+/// Whether it is `blr`, with or without authentication.
+fn calls_pointer(word: u32) -> bool {
+    word & 0xfeff_f000 == 0xd63f_0000
+}
+
+/// Whether it may fault for what it does to memory: loads and stores, and `dc zva`.
+fn may_fault(word: u32) -> bool {
+    word & 0x0a00_0000 == 0x0800_0000 || word & !0x1f == 0xd50b_7420
+}
+
+fn decoded(block: &Block, symbols: &Symbols) -> Decoded {
+    let start = block.insns.first().map_or(0, |insn| insn.address);
+    let symbol = symbols.at(start).map(|(symbol, _)| symbol.name.as_str());
+    let mut reader = Reader::new(symbol == Some(CODE.switch));
+    let (mut insns, mut last, mut pauses) = (Vec::new(), 0, false);
+    for (insn, number) in block.insns.iter().zip(0..) {
+        let word = <[u8; 4]>::try_from(insn.bytes.as_slice()).map_or(0, u32::from_le_bytes);
+        let displacement = Access::of(word).map_or(0, |access| access.offset);
+        insns.push((insn.address, displacement as u64));
+        reader.read(number, word, &insn.bytes);
+        pauses |= word == 0xd503_203f;
+        last = word;
+    }
+    Decoded {
+        start,
+        insns,
+        ops: reader.ops,
+        last: transfer(last),
+        calls_pointer: calls_pointer(last),
+        pauses,
+        last_may_fault: may_fault(last),
+    }
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The seam: what is an architecture's own is in its own file.
+
+use std::path::{Path, PathBuf};
+
+use punctual_model::Architecture;
+use punctual_trace::{Block, Insn};
+
+use super::Code;
+use crate::decode::{Counted, Decoded, Op, Transfer};
+use crate::names::{CodeKind, Names};
+use crate::symbols::Symbols;
+use crate::user_symbols::UserSymbols;
+
+/// Registers, instructions, and names of code that only one architecture's kernel has.
+const OWN: &str = "rax rbx rcx rdx rsi rdi rsp rbp gs_base rflags cli sti popf hlt iretq sysret \
+    rdtsc mnemonic iced_x86 retpoline pcpu_hot entry_SYSCALL_64 __switch_to_asm \
+    x0 x1 x8 x9 x10 x19 x29 x30 xzr wzr sp_el0 elr_el1 daif daifset daifclr eret blr wfi svc \
+    cntvct_el0 el1h_64_irq el0t_64_sync cpu_switch_to";
+/// How such names begin.
+const BEGIN: [&str; 5] = ["asm_", "sysvec_", "native_", "__x86_", "el0t_"];
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let all = entries.flat_map(|path| {
+        if path.is_dir() {
+            sources(&path)
+        } else {
+            vec![path]
+        }
+    });
+    all.collect()
+}
+
+/// The words of a source that only one architecture has; those of its tests do not count.
+fn own_words(text: &str) -> Vec<&str> {
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let is_own = |word: &&str| {
+        OWN.split_whitespace().any(|own| own == *word)
+            || BEGIN.iter().any(|begin| word.starts_with(begin))
+    };
+    words.filter(is_own).collect()
+}
+
+#[test]
+fn no_other_file_names_a_register_or_an_instruction() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut known = 0;
+    for path in sources(&folder) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let found = own_words(&text);
+        let within = path.strip_prefix(&folder).unwrap();
+        if within.starts_with("arch") {
+            known += found.len();
+        } else if !within.components().any(|part| part.as_os_str() == "tests")
+            && !within.ends_with("tests.rs")
+        {
+            assert_eq!(found, [] as [&str; 0], "{}", within.display());
+        }
+    }
+    assert!(known > 20, "{known}: what is looked for is found in arch");
+}
+
+/// Instructions of arm64, one after the other, from the begin of this function on.
+fn ops(function: &str, words: &[u32]) -> (Vec<(u32, Op)>, Transfer) {
+    let kallsyms = format!("ffff800080010000 T _text\nffff800080020000 t {function}\n");
+    let symbols = Symbols::parse(Architecture::Arm64, &kallsyms).unwrap();
+    let insns = words.iter().zip(0..).map(|(word, number)| Insn {
+        address: 0xffff_8000_8002_0000 + 4 * number,
+        bytes: word.to_le_bytes().to_vec(),
+    });
+    let (number, insns) = (0, insns.collect());
+    let decoded = Decoded::of(&Block { number, insns }, &symbols);
+    (decoded.ops, decoded.last)
+}
+
+/// Code of Debian's `_raw_spin_lock_irqsave` and `_raw_spin_unlock_irqrestore`, and a counter in
+/// another structure, at the same place.
+#[test]
+fn what_arm64_masks_and_counts_is_seen_and_nothing_else() {
+    let (locks, _) = ops(
+        "_raw_spin_lock_irqsave",
+        &[
+            0xd53b_4233, // mrs x19, daif
+            0xd503_43df, // msr daifset, #0x3
+            0xd538_4102, // mrs x2, sp_el0
+            0xb940_0841, // ldr w1, [x2, #8]
+            0x1100_0421, // add w1, w1, #0x1
+            0xb900_0841, // str w1, [x2, #8]
+            0xb940_0e61, // ldr w1, [x19, #12]
+            0x1100_0421, // add w1, w1, #0x1
+            0xb900_0e61, // str w1, [x19, #12]
+        ],
+    );
+    let up = Op::At(2, Counted::Preempt(1));
+    let expected = [(0, Op::ReadMask), (1, Op::Mask), (2, Op::Point(2)), (5, up)];
+    assert_eq!(locks, expected);
+    let (unlocks, last) = ops(
+        "_raw_spin_unlock_irqrestore",
+        &[
+            0xd51b_4221, // msr daif, x1
+            0xd538_4101, // mrs x1, sp_el0
+            0xf940_0420, // ldr x0, [x1, #8]
+            0xd100_0400, // sub x0, x0, #0x1
+            0xb900_0820, // str w0, [x1, #8]
+            0xd65f_03c0, // ret
+        ],
+    );
+    let down = Op::At(1, Counted::Preempt(-1));
+    assert_eq!(
+        unlocks,
+        [(0, Op::RestoreMask), (1, Op::Point(1)), (4, down)]
+    );
+    assert_eq!(last, Transfer::Return);
+}
+
+#[test]
+fn a_mask_that_a_number_sets_is_known() {
+    let first = |words: &[u32]| ops("el1_interrupt", words).0;
+    // mov x1, #0xc0; msr daif, x1: of interrupts, not of debugging.
+    assert_eq!(first(&[0xd280_1801, 0xd51b_4221]), [(1, Op::Mask)]);
+    // msr daif, xzr; msr daifclr, #0x3; msr daifset, #0x4: of errors only.
+    let opened = [(0, Op::Unmask), (1, Op::Unmask)];
+    assert_eq!(first(&[0xd51b_423f, 0xd503_43ff, 0xd503_44df]), opened);
+    // wfi; mrs x0, cntvct_el0
+    let others = [(0, Op::Halt), (1, Op::ReadClock)];
+    assert_eq!(first(&[0xd503_207f, 0xd53b_e040]), others);
+}
+
+/// `d_lru_del` of Debian's RT kernel counts down by a register, which a loop parts from where
+/// that gets its number.
+#[test]
+fn what_a_register_was_given_in_another_block_is_counted_by() {
+    let (found, _) = ops("d_lru_del", &[0x9280_0003]); // mov x3, #-1
+    assert_eq!(found, [(0, Op::Put(3, -1))]);
+    let (found, _) = ops(
+        "d_lru_del",
+        &[
+            0xf940_0401, // ldr x1, [x0, #8]
+            0x8b03_0021, // add x1, x1, x3
+            0xb900_0801, // str w1, [x0, #8]
+        ],
+    );
+    assert_eq!(found, [(2, Op::At(0, Counted::PreemptBy(3, true)))]);
+}
+
+/// By how much `__local_bh_enable_ip` changes the count is in a register, and one besides.
+#[test]
+fn an_amount_in_a_register_is_no_number() {
+    let (found, _) = ops(
+        "__local_bh_enable_ip",
+        &[
+            0xd538_4102, // mrs x2, sp_el0
+            0xb940_0840, // ldr w0, [x2, #8]
+            0x4b01_0000, // sub w0, w0, w1
+            0x1100_0400, // add w0, w0, #0x1
+            0xb900_0840, // str w0, [x2, #8]
+            0xb900_0c5f, // str wzr, [x2, #12]
+        ],
+    );
+    let (by, needed) = (Counted::PreemptBy(1, false), Counted::NeedResched(true));
+    let expected = [
+        (0, Op::Point(2)),
+        (4, Op::At(2, by)),
+        (5, Op::At(2, needed)),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn where_arm64_switches_threads_their_tasks_are_known() {
+    let switch = [
+        0xd281_840a, // mov x10, #0xc20
+        0x8b0a_0008, // add x8, x0, x10
+        0x9100_03e9, // mov x9, sp
+        0xa881_5113, // stp x19, x20, [x8], #16
+        0xa881_251d, // stp x29, x9, [x8], #16
+        0xf900_011e, // str x30, [x8]
+        0x8b0a_0028, // add x8, x1, x10
+        0xa8c1_5113, // ldp x19, x20, [x8], #16
+        0xa8c1_251d, // ldp x29, x9, [x8], #16
+        0xd65f_03c0, // ret
+    ];
+    let (found, _) = ops("cpu_switch_to", &switch);
+    assert_eq!(
+        found,
+        [(4, Op::LeaveStack(0xc30)), (8, Op::TakeStack(0xc30))]
+    );
+    assert_eq!(ops("another", &switch).0, []);
+}
+
+#[test]
+fn where_arm64_goes_on_is_known() {
+    let last = |word| ops("any", &[word]).1;
+    let known = [
+        (0x97ff_ffff, Transfer::Call),    // bl
+        (0xd63f_0020, Transfer::Call),    // blr x1
+        (0xd61f_0020, Transfer::On),      // br x1
+        (0x17ff_ffff, Transfer::On),      // b
+        (0xd65f_03c0, Transfer::Return),  // ret
+        (0xd69f_03e0, Transfer::Iret),    // eret
+        (0xd400_0001, Transfer::Syscall), // svc #0
+        (0xd420_0000, Transfer::On),      // brk #0
+    ];
+    for (word, transfer) in known {
+        assert_eq!(last(word), transfer, "{word:x}");
+    }
+}
+
+/// Where the CPU comes in by itself: the tables, and not the code that they lead to. A thread
+/// that was never seen to take its task's place into a register is known by the kernel's file.
+#[test]
+fn entries_of_arm64_are_in_its_tables_and_its_image_tells_of_pointers() {
+    let kallsyms = "ffff800080000000 T _text\nffff800080000040 t smpboot_thread_fn\n\
+                    ffff800080010800 T vectors\nffff800080011288 t el1h_64_irq\n";
+    let mut symbols = Symbols::parse(Architecture::Arm64, kallsyms).unwrap();
+    let mut image = vec![0; 0x80];
+    image[0x38..0x3c].copy_from_slice(b"ARM\x64");
+    // mrs x21, sp_el0
+    image[0x48..0x4c].copy_from_slice(&0xd538_4115_u32.to_le_bytes());
+    symbols.learn(&image);
+    assert_eq!(symbols.pointers(0xffff_8000_8000_0060), 1 << 21);
+    assert_eq!(symbols.pointers(0xffff_8000_8000_0020), 0);
+    let programs = UserSymbols::default();
+    let mut names = Names::new(&symbols, &programs);
+    let (interrupt, first) = names.at(0xffff_8000_8001_0a80, &[]);
+    assert!(first);
+    assert_eq!(names.name(interrupt).kind, CodeKind::Interrupt);
+    assert_eq!(names.at(0xffff_8000_8001_0a84, &[]), (interrupt, false));
+    assert_eq!(names.at(0xffff_8000_8001_1288, &[]), (interrupt, false));
+    let (sync, _) = names.at(0xffff_8000_8001_0c00, &[]);
+    assert_eq!(names.name(sync).kind, CodeKind::Exception);
+    let call = names.entered(sync, true);
+    assert_eq!(names.name(call).kind, CodeKind::Syscall);
+    assert_eq!(names.entered(sync, false), sync);
+}
+
+#[test]
+fn an_arm64_kernel_that_masks_in_another_way_is_refused() {
+    let refused = |release, boot| (Code::of(Architecture::Arm64).refusal)(release, boot);
+    assert_eq!(refused("6.12.117+deb12-arm64", "console=ttyAMA0"), None);
+    assert_eq!(refused("7.2.1", ""), None);
+    assert!(refused("6.1.0-49-arm64", "").unwrap().contains("6.3"));
+    assert!(refused("nonsense", "").is_some());
+    let masks = refused("6.12.0", "quiet irqchip.gicv3_pseudo_nmi=1");
+    assert!(masks.unwrap().contains("pseudo_nmi"));
+}
