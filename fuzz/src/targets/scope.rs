@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use punctual_model::{Nanos, Run};
+use punctual_model::{Architecture, Nanos, Run};
 use punctual_scope::guest_clock::GuestClock;
 use punctual_scope::symbols::{Symbols, unpacked};
 
@@ -78,7 +78,7 @@ pub const KALLSYMS: Target = Target {
     },
     run: |bytes| {
         let _ = unpacked(&text(bytes));
-        let Ok(symbols) = Symbols::parse(&text(bytes)) else {
+        let Ok(symbols) = Symbols::parse(Architecture::Amd64, &text(bytes)) else {
             return false;
         };
         for address in [0, 0xffff_ffff_8100_1abc, u64::MAX] {
@@ -86,7 +86,6 @@ pub const KALLSYMS: Target = Target {
                 .at(address)
                 .map(|(symbol, _)| symbols.range(&symbol.name));
         }
-        let _ = symbols.preempt_count();
-        true
+        Symbols::parse(Architecture::Arm64, &text(bytes)).is_ok()
     },
 };
