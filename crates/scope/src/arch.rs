@@ -77,6 +77,11 @@ pub fn entry_name(name: &str) -> &str {
     x86_64::entry_name(name)
 }
 
+/// Whether a function is a detour on the way into another one, or out of it.
+pub fn is_detour(name: &str) -> bool {
+    x86_64::is_detour(name)
+}
+
 /// Whether a function is where an interrupt enters the kernel, as the kernel's own stacks have it.
 pub fn is_interrupt(function: &str) -> bool {
     x86_64::is_interrupt(function) || aarch64::is_interrupt(function)

@@ -69,6 +69,11 @@ pub fn entry_name(name: &str) -> &str {
     short.strip_prefix("sysvec_").unwrap_or(short)
 }
 
+/// Whether a function is a detour on the way into another one, or out of it.
+pub fn is_detour(name: &str) -> bool {
+    name.starts_with("__x86_") || name == "__fentry__"
+}
+
 /// Whether a function is where an interrupt enters the kernel.
 pub fn is_interrupt(function: &str) -> bool {
     function.starts_with("asm_sysvec_") || function.starts_with("asm_common_interrupt")

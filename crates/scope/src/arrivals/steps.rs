@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use punctual_model::Nanos;
 
+use crate::arch;
+
 use super::switch::{SCHEDULER, TO_ALL, TO_PINNED, TO_READERS};
 
 /// How long each function itself ran.
@@ -32,7 +34,7 @@ impl Kind {
             Self::Scheduler
         } else if name == TO_READERS || name == TO_PINNED || TO_ALL.contains(&name) {
             Self::Part
-        } else if name.starts_with("__x86_") || name == "__fentry__" {
+        } else if arch::is_detour(name) {
             Self::Helper
         } else {
             Self::Plain
