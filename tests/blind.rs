@@ -6,6 +6,7 @@
 //! instructions are planted; so the same seed tries the same kernels.
 #![forbid(unsafe_code)]
 
+use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, ensure};
@@ -339,10 +340,11 @@ fn table(trials: &[Trial]) -> String {
         };
         let blamed = one.blamed.join(", ");
         let Trial { edit, verdict, .. } = one;
-        text += &format!(
-            "| {} | {size} | {verdict} | {} | {blamed} |\n",
-            edit.name,
-            one.outcome()
+        let outcome = one.outcome();
+        _ = writeln!(
+            text,
+            "| {} | {size} | {verdict} | {outcome} | {blamed} |",
+            edit.name
         );
     }
     let planted = || trials.iter().filter(|one| one.edit.is_planted());
@@ -363,10 +365,11 @@ fn table(trials: &[Trial]) -> String {
         } else {
             size.to_string()
         };
-        text += &format!("| {size} | {} | {found} | {right} |\n", of.len());
+        _ = writeln!(text, "| {size} | {} | {found} | {right} |", of.len());
     }
-    text += &format!(
-        "\nFound {} of {}; false alarms {} of {}.\n",
+    _ = writeln!(
+        text,
+        "\nFound {} of {}; false alarms {} of {}.",
         planted().filter(|one| one.is_alarm()).count(),
         planted().count(),
         harmless().filter(|one| one.is_alarm()).count(),

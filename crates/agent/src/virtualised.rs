@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn elsewhere_the_firmware_does_or_nobody() {
         const ARM: &str = "Features\t: fp asimd\n";
-        let told = |name, text| told(ARM, &[(name, text)]);
+        let told = |name: &str, text: &str| told(ARM, &[(name, text)]);
         let tree = "proc/device-tree/compatible";
         assert_eq!(
             told(tree, "raspberrypi,4-model-b\0brcm,bcm2711\0"),
@@ -115,8 +115,8 @@ mod tests {
             ("product_name", "Apple Virtualization Generic Platform\n"),
             ("product_version", "Hyper-V UEFI Release v4.1\n"),
         ] {
-            let found = told(&format!("sys/class/dmi/id/{name}"), text);
-            assert_eq!(found, Some(true), "{text}");
+            let name = format!("sys/class/dmi/id/{name}");
+            assert_eq!(told(&name, text), Some(true), "{text}");
         }
         assert_eq!(told("etc/nothing", ""), None);
     }

@@ -139,7 +139,7 @@ fn sum_is_in_bins(recording: &Recording, bins: &[Bin]) -> bool {
         return recording.sum == Nanos::ZERO;
     };
     let worst = &recording.worst;
-    let last = worst.last().map_or(max, |one| one.value);
+    let least_worst = worst.last().map_or(max, |one| one.value);
     let (negative, overflow) = (
         recording.histogram.negative(),
         recording.histogram.overflow(),
@@ -148,19 +148,19 @@ fn sum_is_in_bins(recording: &Recording, bins: &[Bin]) -> bool {
     let all =
         all.chain([(min, Nanos(-1), negative)])
             .chain([(Nanos(HIGHEST.0 + 1), max, overflow)]);
-    let (mut least, mut most) = (0_i128, 0_i128);
+    let mut bounds = [0_i128; 2];
     for (low, high, count) in all {
         let is_in = |one: &&Sample| (low..=high).contains(&one.value);
         let known = worst.iter().filter(is_in);
         let sum: i128 = known.clone().map(|one| i128::from(one.value.0)).sum();
         let others = i128::from(count) - known.count() as i128;
-        least += sum + others * i128::from(low.max(min).0);
-        most += sum + others * i128::from(high.min(last).0);
+        bounds[0] += sum + others * i128::from(low.max(min).0);
+        bounds[1] += sum + others * i128::from(high.min(least_worst).0);
     }
     let sum = i128::from(recording.sum.0);
     // A sum that is known only in part is that of what is known.
     let unknown = recording.mean_within() * i128::from(recording.count);
-    sum + unknown >= least && sum <= most
+    sum + unknown >= bounds[0] && sum <= bounds[1]
 }
 
 /// No bin has fewer than those of its samples that were kept.

@@ -41,13 +41,12 @@ pub fn breakdown(
         return Err(Unexplained::NotLate);
     }
     let own = |clock: &&Moment| clock.cpu == walk.cpu;
-    let end = match about.cycle {
-        Some([_, end]) => end,
-        None => {
-            let clock = walk.clocks.iter().rfind(own).ok_or(Unexplained::NoClock)?;
-            let after = about.clock.instructions(about.ends_before);
-            clock.at.saturating_sub(after)
-        }
+    let end = if let Some([_, end]) = about.cycle {
+        end
+    } else {
+        let clock = walk.clocks.iter().rfind(own).ok_or(Unexplained::NoClock)?;
+        let after = about.clock.instructions(about.ends_before);
+        clock.at.saturating_sub(after)
     };
     let attribution = Attribution::new(walk, names, about, end)?;
     let mut parts = attribution.parts();

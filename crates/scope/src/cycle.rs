@@ -158,13 +158,11 @@ impl<'a> Cutter<'a> {
                 self.turn();
             }
             Word::Ran { block, .. } => match self.library.notes(block) {
-                None => {}
-                Some(Notes::Done) => {
-                    if std::mem::take(&mut self.notes) {
-                        self.switches += 1;
-                        self.turn();
-                    }
+                Some(Notes::Done) if std::mem::take(&mut self.notes) => {
+                    self.switches += 1;
+                    self.turn();
                 }
+                None | Some(Notes::Done) => {}
                 Some(what) => self.notes = what == Notes::Switch,
             },
             _ => {}

@@ -379,7 +379,8 @@ fn read_all(pipe: Pipe, take: &mut (dyn FnMut(&Item) + Send)) -> Result<(), Read
 /// What asks a guest for its kernel's names. They leave it byte by byte: packed, in half the time.
 fn plan_of_names(code: &Code) -> String {
     let variables = code.variables.iter();
-    let variables: String = variables.map(|name| format!(" -e ' {name}'")).collect();
+    let variables: Vec<String> = variables.map(|name| format!(" -e ' {name}'")).collect();
+    let variables = variables.concat();
     format!(
         r#"[[step]]
 probe = "program"

@@ -14,10 +14,9 @@ pub fn number<'a>(
 ) -> Result<u64, String> {
     let recording = step[place];
     let number = match windows {
-        Windows::BySample => return Ok(sample.seq),
+        // By switches the scope finds it by what the recording says ([`crate::cycle`]).
+        Windows::BySample | Windows::BySwitch => return Ok(sample.seq),
         Windows::ByTime => return by_time(step, sample),
-        // The scope finds it by what the recording says ([`crate::cycle`]).
-        Windows::BySwitch => return Ok(sample.seq),
         Windows::ByTimeWithin { setting } => {
             nothing_missed(step, recording)?;
             let is_own =

@@ -504,9 +504,11 @@ fn copies_that_say_different_things_of_their_loads_are_a_gap_in_any_order() {
     }
 }
 
+type Change = fn(&mut Run);
+
 #[test]
 fn a_baseline_of_another_machine_or_plan_is_none() {
-    let reason = |change: fn(&mut Run)| {
+    let reason = |change: Change| {
         let mut there = on_a_machine(scaled("rt", 5, 100), "cpu", "A");
         there.iter_mut().for_each(change);
         let here = on_a_machine(scaled("rt", 5, 100), "cpu", "A");
@@ -515,7 +517,7 @@ fn a_baseline_of_another_machine_or_plan_is_none() {
         (judgement.fitness(), judgement.answers[0].reason())
     };
     assert_eq!(reason(|_| {}).0, Fitness::Fit);
-    let other: [(fn(&mut Run), &str); 2] = [
+    let other: [(Change, &str); 2] = [
         (
             |run| {
                 let facts = &mut run.provenance.as_mut().unwrap().facts;

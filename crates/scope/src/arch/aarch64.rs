@@ -121,7 +121,7 @@ pub fn is_interrupt(function: &str) -> bool {
 fn entry(symbol: &str, behind: u64) -> Option<(&'static str, bool)> {
     if matches!(symbol, "vectors" | "__bp_harden_el1_vectors") {
         let piece = (behind / PIECE) as usize % VECTORS.len();
-        return Some((VECTORS[piece], behind.is_multiple_of(PIECE)));
+        return Some((VECTORS[piece], behind % PIECE == 0));
     }
     let own = VECTORS.iter().find(|name| **name == symbol);
     own.map(|name| (*name, false))

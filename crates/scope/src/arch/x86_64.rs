@@ -137,10 +137,9 @@ fn transfer(insn: &Instruction) -> Transfer {
 fn op(insn: &Insn, decoded: &Instruction, preempt_count: Option<u64>) -> Option<Op> {
     match decoded.mnemonic() {
         Mnemonic::Cli => Some(Op::Mask),
-        Mnemonic::Sti => Some(Op::Unmask),
-        // What it restores cannot be seen. The kernel uses it where interrupts are to be open
+        // What `popf` restores cannot be seen. The kernel uses it where interrupts are to be open
         // again; where not, the next interrupt that comes says nothing new.
-        Mnemonic::Popf | Mnemonic::Popfd | Mnemonic::Popfq => Some(Op::Unmask),
+        Mnemonic::Sti | Mnemonic::Popf | Mnemonic::Popfd | Mnemonic::Popfq => Some(Op::Unmask),
         Mnemonic::Hlt => Some(Op::Halt),
         Mnemonic::Rdtsc | Mnemonic::Rdtscp => Some(Op::ReadClock),
         Mnemonic::Nop => Marker::of(&insn.bytes).map(Op::Marker),

@@ -644,8 +644,13 @@ impl<'a> SectionTracer<'a> {
                 self.periods.extend(period.filter(|_| self.known));
             }
             // Blocks know which registers are meant.
-            Op::Point(_) | Op::Put(..) | Op::At(..) => {}
-            Op::ReadClock | Op::LeaveStack(_) | Op::TakeStack(_) | Op::Marker(_) => {}
+            Op::Point(_)
+            | Op::Put(..)
+            | Op::At(..)
+            | Op::ReadClock
+            | Op::LeaveStack(_)
+            | Op::TakeStack(_)
+            | Op::Marker(_) => {}
         }
         if let Some(timeline) = &mut self.timeline {
             match op {
