@@ -354,9 +354,8 @@ fn found_of(counted: &[Cycle], end: &str) -> Findings {
 fn places(cycles: &[Cycle], recordings: &[Recording], switches: &[Nanos]) -> String {
     let worst = recordings.iter().flat_map(|one| &one.worst);
     let worst: BTreeSet<u64> = worst.map(|sample| sample.seq).collect();
-    let place = |(seq, cycle): (u64, &Cycle)| {
-        Place::of(seq, [cycle.due, cycle.begin, cycle.end], switches)
-    };
+    let place =
+        |(seq, cycle): (u64, &Cycle)| Place::of(seq, [cycle.due, cycle.begin, cycle.end], switches);
     let told = (0..).zip(cycles);
     let told = told.filter(|(seq, _)| cycles.len() <= PLACES_MOST || worst.contains(seq));
     place::told(told.filter_map(place))
@@ -416,7 +415,9 @@ impl Ran {
             Some(format!("the program ended with {}", self.end))
         } else if thread.is_stuck {
             let name = &thread.name;
-            Some(format!("its thread {name} slept in the end, and no timer was to wake it"))
+            Some(format!(
+                "its thread {name} slept in the end, and no timer was to wake it"
+            ))
         } else {
             None
         }
