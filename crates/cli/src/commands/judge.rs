@@ -14,10 +14,10 @@ use punctual_model::{Limit, Nanos, Run};
 use punctual_report::compare::difference;
 use punctual_report::judgement::{Stories, cases, judgement_json, judgement_page, judgement_text};
 use punctual_report::repeat::further;
-use punctual_runner::{documents, limits};
+use punctual_runner::{documents, limits, suites};
 
 use super::again::{again, further_minutes, within};
-use super::arrivals::WatchArgs;
+use super::arrivals::{self, WatchArgs};
 use super::build_args::{BuildArgs, made};
 use super::forms_args::FormsArgs;
 use super::measure::what::ProbeArgs;
@@ -203,13 +203,21 @@ impl Judge {
                 return Err(UsageError(wrong).into());
             }
             let mut runs = self.measure.store.load(&self.what)?;
-            let limits = limits_of(self.limits.as_deref(), &suite_of(&runs)?)?;
+            let limits = limits_of_runs(self.limits.as_deref(), &suite_of(&runs)?)?;
             let baselines = baselines(&self.measure.store, &self.baseline, &limits)?;
             let at_once = side_by_side(None)?;
-            let all = runs.iter_mut().collect();
             let store = self.measure.store.open()?;
-            self.watch
-                .attach(&store, all, at_once, self.measure.quiet)?;
+            let is_asked = |limit: &Limit| matches!(limit.demand, Demand::Arrival { .. });
+            if limits.iter().any(is_asked) && !self.watch.is_given() {
+                // Also what is known of a part only: it says why the rest is not.
+                for run in &mut runs {
+                    arrivals::attach(&store, run)?;
+                }
+            } else {
+                let all = runs.iter_mut().collect();
+                self.watch
+                    .attach(&store, all, at_once, self.measure.quiet)?;
+            }
             (judged(&limits, &runs, &baselines)?, runs)
         } else {
             match self.what.as_slice() {
@@ -343,6 +351,16 @@ pub fn limits_of(file: Option<&Path>, suite: &str) -> Result<Vec<Limit>> {
         Some(path) => limits::in_file(path)?,
         None => limits::of_suite(suite)?,
     })
+}
+
+/// Those of a file, or of the suite that has measured runs: a probe by itself, a program and
+/// other programs have none.
+fn limits_of_runs(file: Option<&Path>, suite: &str) -> Result<Vec<Limit>> {
+    if file.is_none() && suites::find(suite).is_err() {
+        let wrong = format!("expected --limits FILE: {suite}, which measured them, has none");
+        return Err(UsageError(wrong).into());
+    }
+    limits_of(file, suite)
 }
 
 /// Judges runs that may be compared with their baselines.

@@ -142,7 +142,7 @@ impl Run {
 fn tell_of_cut_short(runs: &[Measured]) -> bool {
     let mut told: Vec<String> = Vec::new();
     for run in runs.iter().filter(|run| run.state == State::Finished) {
-        for recording in &run.recordings {
+        for recording in run.recordings.iter().filter(|one| one.interrupted) {
             let Some(why) = recording.settings.get(ENDED_BY).and_then(Fact::text) else {
                 continue;
             };

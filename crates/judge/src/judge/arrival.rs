@@ -42,7 +42,14 @@ pub(super) fn judged(evidence: &Evidence<'_>, most: Nanos, aimed: bool) -> Resul
         return Ok(broken);
     }
     if let Some(gap) = gap(&watched, most, aimed) {
-        let more = Some(More::Watched { aimed });
+        let is_known = watched.iter().all(|(_, known)| known.is_some());
+        let has_gap = known().any(|(_, one)| one.gap.is_some());
+        // What was watched and is not known is not known the next time either.
+        let more = Some(if is_known && has_gap {
+            More::Whole
+        } else {
+            More::Watched { aimed }
+        });
         return Ok(Found::new(Fitness::Undecided, Why::Gap(gap), more));
     }
     let time = known().fold(0, |sum: i64, (_, one)| sum.saturating_add(one.time.0));
