@@ -350,7 +350,9 @@ fn check_digest(transaction: &Transaction, number: i64, run: &Run) -> Result<(),
     let of_run = named_params! { ":run": number };
     let kept: Option<Option<String>> =
         transaction.first(sql::SELECT_RUN, of_run, |row| row.get("digest"))?;
-    let Some(kept) = kept.flatten().filter(|_| run.state == State::Finished) else {
+    // A run of which nothing was measured has none, whatever its row says.
+    let has_one = run.state == State::Finished && !run.recordings.is_empty();
+    let Some(kept) = kept.flatten().filter(|_| has_one) else {
         return Ok(());
     };
     let found = run.digest().unwrap_or_else(|| "none".to_owned());

@@ -1035,7 +1035,10 @@ fn what_was_reached_is_proof_and_what_is_foretold_or_not_watched_is_none() {
         let mut part = watched(40_000, Some(39_000));
         part[1].arrivals[0].gap = Some("2 periods could not be looked at".into());
         let part = only(limit, &part);
-        assert_eq!((part.fitness, part.more), (Fitness::Undecided, Some(More::Whole)));
+        assert_eq!(
+            (part.fitness, part.more),
+            (Fitness::Undecided, Some(More::Whole))
+        );
         let gap = "not every arrival is known: 2 periods could not be looked at";
         assert!(part.reason().ends_with(gap), "{}", part.reason());
         // What is foretold may be wrong by so much.

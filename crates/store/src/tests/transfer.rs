@@ -15,9 +15,10 @@ fn add_whole(store: &Store, seed: u64, kernel: &str) -> String {
     };
     run.subject.kernel = kernel.into();
     let id = store.begin(&run).unwrap();
+    let digest = punctual_model::digest::digest(&run.recordings, &run.steps, &run.unsupported);
     let end = End {
         console: "a\0b",
-        digest: Some("d"),
+        digest: Some(&digest),
         ..ended(State::Finished)
     };
     store.end(&id, &end).unwrap();
