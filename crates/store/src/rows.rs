@@ -360,7 +360,7 @@ fn check_digest(transaction: &Transaction, number: i64, run: &Run) -> Result<(),
         return Ok(());
     }
     let reason = format!("expected the digest {kept}, found {found}");
-    Err(damage(number, "its recordings", reason).into())
+    Err(damage(number, "what it measured", reason).into())
 }
 
 /// A run but for what its probes delivered.
