@@ -131,14 +131,6 @@ fn stored_anew(scratch: &Scratch, change: impl FnOnce(&mut Run)) -> String {
     id
 }
 
-/// Changes what is stored of the runs.
-fn change(scratch: &Scratch, statement: &str) {
-    let store = scratch.path("data/punctual/runs.db");
-    let store = rusqlite::Connection::open(store).expect("the store");
-    let changed = store.execute(statement, []).expect("a statement");
-    assert_eq!(changed, 1, "{statement}");
-}
-
 #[test]
 fn a_run_that_comes_out_otherwise_is_not_explained() {
     let scratch = Scratch::new();
