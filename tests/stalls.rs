@@ -119,8 +119,10 @@ const STAGES_WITHIN: [&str; 7] = [
 
 /// Paths between which other time goes by, with their probes' parameters, the sample and the
 /// moment of the stall.
-const BETWEEN: [(&str, &str, u32, i64); 4] = [
+const BETWEEN: [(&str, &str, u32, i64); 6] = [
     ("eventfd reader", "samples = 40", 20, 2_000),
+    ("mutex acquire first", "ticks = 4", 2, 5_000),
+    ("mutex release first", "ticks = 4", 2, 13_000),
     ("semaphore acquire first", "ticks = 4", 2, 98_000),
     ("semaphore release first", "ticks = 4", 2, 946_000),
     ("switch N=10", "threads = [10]\nticks = 4", 2, 980_000),
