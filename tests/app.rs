@@ -371,13 +371,21 @@ fn cyclictest_as_the_program_prints_the_lateness_that_is_measured() {
     let own = output.lines().filter(|line| line.matches(':').count() == 2);
     let own: Vec<i64> = own.filter_map(value).collect();
     assert!(own.len() >= 99, "{output}");
+    // An interrupt of the load may fall between the thread's turn and its reading of the clock.
+    let mut interrupted = Vec::new();
     for (number, (own, measured)) in own.iter().zip(&lateness).enumerate() {
         let later = own - measured;
+        if later >= TO_ITS_CLOCK.end {
+            interrupted.push(later);
+            continue;
+        }
         assert!(
             TO_ITS_CLOCK.contains(&later),
             "cycle {number}: {own}, {measured}"
         );
     }
+    let most = interrupted.iter().max().copied().unwrap_or(0);
+    assert!(interrupted.len() <= 3 && most < 20_000, "{interrupted:?}");
 }
 
 /// What hangs is late by as much as was seen, and what fails or sleeps for ever is no measurement:
