@@ -194,6 +194,11 @@ pub struct WatchArgs {
 }
 
 impl WatchArgs {
+    /// Whether it is asked for.
+    pub fn is_given(&self) -> bool {
+        self.arrivals.is_some()
+    }
+
     /// Takes what is known of their arrivals to runs; what is asked for and not known is watched,
     /// so many runs at once, and kept. What cannot be watched is said. Whether Ctrl-C did not
     /// come.
