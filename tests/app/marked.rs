@@ -13,11 +13,13 @@ unsafe extern "C" {
 
 fn now() -> i64 {
     let mut time = [0; 2];
+    // SAFETY: the kernel writes two words, which are there.
     assert_eq!(unsafe { clock_gettime(1, &mut time) }, 0);
     time[0] * 1_000_000_000 + time[1]
 }
 
 fn main() {
+    // SAFETY: the priority is read during the call only.
     assert_eq!(unsafe { sched_setscheduler(0, 1, &80) }, 0);
     let marks = punctual::Marks::open();
     let first = now() + 5_000_000;

@@ -281,7 +281,10 @@ impl Repeater {
 
     /// Repeats a run up to the end of a step; `take` is told of all that happened up to there,
     /// with the memory that tells which threads are meant. What comes out is that of the run.
-    #[allow(clippy::too_many_arguments)]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the run, its machine, and how far and by whom it is watched"
+    )]
     pub fn watch_up_to(
         &self,
         run: &Run,

@@ -165,6 +165,16 @@ fn register(word: u32, from: u32) -> u8 {
     bits(word, from, 5) as u8
 }
 
+/// What is added to the base before the access, and what it keeps of it: behind the access (1),
+/// before it (3), or not at all.
+fn indexed(mode: u64, by: i64) -> (i64, i64) {
+    match mode {
+        1 => (0, by),
+        3 => (by, by),
+        _ => (by, 0),
+    }
+}
+
 /// A load or store of general registers.
 struct Access {
     base: u8,
@@ -191,11 +201,7 @@ impl Access {
         if word & 0x3e00_0000 == 0x2800_0000 {
             let size = if word & 0x8000_0000 == 0 { 4 } else { 8 };
             let by = signed(15, 7) * i64::from(size);
-            let (offset, writes_back) = match bits(word, 23, 2) {
-                1 => (0, by),
-                3 => (by, by),
-                _ => (by, 0),
-            };
+            let (offset, writes_back) = indexed(bits(word, 23, 2), by);
             let second = Some(register(word, 10));
             return Some(Self {
                 base,
@@ -212,12 +218,7 @@ impl Access {
         let (offset, writes_back) = if word & 0x3f00_0000 == 0x3900_0000 {
             (bits(word, 10, 12) as i64 * i64::from(size), 0)
         } else if word & 0x3f20_0000 == 0x3800_0000 {
-            let by = signed(12, 9);
-            match bits(word, 10, 2) {
-                1 => (0, by),
-                3 => (by, by),
-                _ => (by, 0),
-            }
+            indexed(bits(word, 10, 2), signed(12, 9))
         } else {
             return None;
         };
