@@ -88,6 +88,31 @@ fn events_that_were_looked_for_and_did_not_come_keep_to_a_worst_case() {
 }
 
 #[test]
+fn who_says_that_it_looked_for_longer_than_its_plan_says_nothing() {
+    let quiet = |seed, seconds: i64| {
+        let mut run = synthetic::run("rt", seed, &[]);
+        let planned = "probe = \"timer\"\nduration_ms = 2000\n";
+        run.plan = run.plan.replace("probe = \"timer\"\n", planned);
+        let observed = Finding::Nanos(Nanos::from_millis(1_000 * seconds));
+        let findings = &mut run.recordings[0].findings;
+        findings.insert(OBSERVED.into(), observed);
+        run
+    };
+    let verdict = |seconds| {
+        let all: Vec<Run> = (1..=5).map(|seed| quiet(seed, seconds)).collect();
+        only(WORST, &all)
+    };
+    assert_eq!(verdict(2).fitness, Fitness::Fit);
+    let forged = verdict(2_000);
+    assert_eq!(forged.fitness, Fitness::Undecided);
+    assert!(
+        forged.reason().contains("2000 s of 2"),
+        "{}",
+        forged.reason()
+    );
+}
+
+#[test]
 fn one_sample_breaks_a_worst_case_and_is_named() {
     let mut all = runs("rt", 2);
     let mut values = vec![5_000; 100];
