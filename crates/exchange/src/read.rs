@@ -8,12 +8,13 @@ use std::io::{self, BufRead as _, BufReader, Read};
 use std::sync::Arc;
 
 use flate2::bufread::GzDecoder;
+use punctual_model::amount::against_step;
 use punctual_model::digest::digest as raw_digest;
-use punctual_model::plan::{IDLE, shortfall};
+use punctual_model::plan::IDLE;
 use punctual_model::run::IMPORTED_PROBE;
 use punctual_model::run::State;
 use punctual_model::suite::Suite;
-use punctual_model::{Nanos, Recording, Run};
+use punctual_model::{Recording, Run};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
@@ -337,7 +338,7 @@ fn contradiction(run: &Run, digest: Option<&str>) -> Option<String> {
     }
     machine(run)
         .or_else(|| outside_the_plan(run, &plan))
-        .or_else(|| short_of_the_plan(run, &plan))
+        .or_else(|| beside_the_plan(run, &plan))
 }
 
 /// What plans of all versions say.
@@ -422,32 +423,17 @@ fn outside_the_plan(run: &Run, plan: &Planned) -> Option<String> {
         })
 }
 
-/// What a run that has finished has less of than its plan asks for. What ends early says so.
-fn short_of_the_plan(run: &Run, plan: &Planned) -> Option<String> {
+/// What a run that has finished has otherwise than its plan asks for. What ends early says so.
+fn beside_the_plan(run: &Run, plan: &Planned) -> Option<String> {
     if run.state != State::Finished || plan.tracing.is_some() {
         return None;
     }
     run.recordings.iter().find_map(|recording| {
         let step = plan.step.get(recording.key.step as usize)?;
-        let planned = step
-            .params
-            .get("duration_ms")
-            .and_then(toml::Value::as_integer);
-        let most = planned.map(|planned| Nanos::from_millis(planned.saturating_mul(2)));
-        if let Some((observed, most)) = recording
-            .observed()
-            .zip(most)
-            .filter(|(own, most)| own > most)
-        {
-            let title = recording.title();
-            return Some(format!(
-                "{title}: expected {most} at most by its plan, found {observed}"
-            ));
-        }
-        let what = shortfall(&step.params, recording)?;
+        let what = against_step(&step.params, recording)?;
         let title = recording.title();
         Some(format!(
-            "{title}: expected as much as its plan asks for, found {what}"
+            "{title}: expected what its plan asks for, found that {what}"
         ))
     })
 }

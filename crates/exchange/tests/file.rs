@@ -428,7 +428,7 @@ fn a_run_that_has_less_than_its_plan_asks_for_is_none_that_finished() {
     assert!(read(&written(std::slice::from_ref(&run))).is_ok());
     run.plan = with(count + 1);
     let error = said(&written(std::slice::from_ref(&run)));
-    let expected = format!("found {count} samples of {}", count + 1);
+    let expected = format!("asks for: {count} samples of {}", count + 1);
     assert!(error.contains(&expected), "{error}");
     // What says that it was interrupted is no forgery, and no verdict is had of it.
     run.recordings[0].interrupted = true;

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use punctual_model::amount::against_step;
 use punctual_model::digest::digest;
 use punctual_model::imported;
 use punctual_model::limit::Figure;
-use punctual_model::plan::{excess, shortfall};
 use punctual_model::quantiles::supports;
 use punctual_model::record::Unsupported;
 use punctual_model::run::{Run, State};
@@ -254,23 +254,17 @@ fn gap(one: &Measured<'_>, meant: &Meant) -> Option<String> {
         return Some(interrupted);
     }
     absent_cpus(run, plan, own)
-        .or_else(|| fewer_than_planned(plan, own))
+        .or_else(|| beside_the_plan(plan, own))
         .or_else(|| beyond_the_kernel(run))
 }
 
-/// That a step ended before it had what its plan asks for.
-fn fewer_than_planned(plan: &Plan, recording: &Recording) -> Option<String> {
+/// That a recording is not what its step asks for.
+fn beside_the_plan(plan: &Plan, recording: &Recording) -> Option<String> {
     if without(Mend::Fewer) {
         return None;
     }
     let step = plan.steps.get(recording.key.step as usize)?;
-    if let Some(what) = excess(&step.params, recording) {
-        return Some(format!(
-            "it says that it has more time than its plan: {what}"
-        ));
-    }
-    let what = shortfall(&step.params, recording)?;
-    Some(format!("it has less than its plan asks for: {what}"))
+    against_step(&step.params, recording)
 }
 
 /// That the step of a measurement was unsupported. Where it is not known which step was, each

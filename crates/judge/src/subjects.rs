@@ -660,12 +660,12 @@ mod tests {
     #[test]
     fn another_plan_and_another_digest_of_one_seed_are_gaps() {
         let mut other = on(2, |_| {});
-        other.plan = other.plan.replace("cpus = [0]", "cpus = [0]\nsamples = 9");
+        other.plan = other.plan.replace("samples = 1", "samples = 9");
         let runs = [on(1, |_| {}), other];
         let gap = subjects(&runs).remove(0).gap.unwrap();
         assert_eq!(
             gap,
-            "rt-1 and rt-2 are no runs of one measurement: step 1 differs: samples is not set \
+            "rt-1 and rt-2 are no runs of one measurement: step 1 differs: samples is 1 \
              here and 9 there; judge them one by one"
         );
         let mut forged = on(1, |_| {});

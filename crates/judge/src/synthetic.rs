@@ -11,13 +11,13 @@ use punctual_model::{MachineRecord, Nanos, RecordingKey};
 pub const INTERVAL: Nanos = Nanos::from_millis(1);
 
 /// A finished run in virtual time, in which `timer` took these samples under `stress`, one
-/// each [`INTERVAL`], on `cpu0`.
+/// each [`INTERVAL`], on `cpu0`; one at least was asked for.
 pub fn run(subject: &str, seed: u64, values: &[i64]) -> Run {
     Run {
         id: format!("{subject}-{seed}"),
         suite: "synthetic".into(),
         plan: format!(
-            "seed = {seed}\n[[step]]\nprobe = \"timer\"\nload = \"stress\"\ncpus = [0]\n\
+            "seed = {seed}\n[[step]]\nprobe = \"timer\"\nload = \"stress\"\ncpus = [0]\nsamples = 1\n\
              [loads.stress]\nsummary = \"\"\n"
         ),
         seed,
@@ -67,6 +67,7 @@ pub fn recording(values: &[i64], keep: usize) -> Recording {
     let mut recorder = Recorder::new(keep.min(values.len()));
     for (value, number) in values.iter().zip(0..) {
         recorder.record(INTERVAL * number, Nanos(*value));
+        recorder.miss((value / INTERVAL.0).unsigned_abs());
     }
     let mut recording = recorder.finish(RecordingKey::new("timer", "stress", "cpu0"));
     recording.interval = Some(INTERVAL);

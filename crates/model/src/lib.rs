@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod aim;
+pub mod amount;
 pub mod architecture;
 pub mod arrivals;
 pub mod board;

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use crate::aim::Aim;
 use crate::capture::Tracing;
 use crate::cpus::Placement;
-use crate::recording::Recording;
 use crate::units::Nanos;
 
 /// The name of the load that is none.
@@ -139,46 +138,6 @@ impl Step {
         let (left, right) = (shown(&left, key), shown(&right, key));
         Some(format!("{key} is {left} here and {right} there"))
     }
-}
-
-/// The probes of which each recording has as many samples as are asked for.
-const COUNTED: [&str; 9] = [
-    "timer",
-    "realfeel",
-    "signal",
-    "irq",
-    "clock",
-    "eventfd",
-    "wake",
-    "hackbench",
-    "program",
-];
-
-/// How a recording has less than its step asks for: `40 samples of 100`. `None` where the step
-/// does not say how much it is, and where the recording says that it was interrupted.
-pub fn shortfall(params: &toml::Table, recording: &Recording) -> Option<String> {
-    let asked = |name: &str| params.get(name).and_then(toml::Value::as_integer);
-    let is_counted = COUNTED.contains(&&*recording.key.probe) && asked("duration_ms").is_none();
-    let samples = asked("samples").and_then(|samples| u64::try_from(samples).ok());
-    let count = recording.count;
-    if let Some(samples) = samples.filter(|samples| is_counted && count < *samples) {
-        return Some(format!("{count} samples of {samples}")).filter(|_| !recording.interrupted);
-    }
-    let duration = asked("duration_ms").map(Nanos::from_millis)?;
-    let observed = recording.observed()?;
-    // A hundredth is left for threads that begin late.
-    let is_short = observed.0 < duration.0 / 100 * 99 && !recording.interrupted;
-    is_short.then(|| format!("{observed} of {duration}"))
-}
-
-/// How a recording says that it was observed for longer than its step asks for, which no probe
-/// is: `2000 s of 2 s`. A second and a half of the time are left for what ends late.
-pub fn excess(params: &toml::Table, recording: &Recording) -> Option<String> {
-    let asked = params.get("duration_ms").and_then(toml::Value::as_integer);
-    let duration = asked.map(Nanos::from_millis)?;
-    let observed = recording.observed()?;
-    let most = Nanos(duration.0.saturating_mul(3) / 2) + Nanos::from_millis(1_000);
-    (observed > most).then(|| format!("{observed} of {duration}"))
 }
 
 /// One probe under one load.

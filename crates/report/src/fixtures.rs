@@ -298,7 +298,9 @@ fn run_keeping(name: &str, seed: u64, keep: usize) -> Run {
     Run {
         id: format!("{name}-{seed}"),
         suite: "demo".into(),
-        plan: format!("seed = {seed}\n\n[[step]]\nprobe = \"timer\"\nload = \"idle\"\n"),
+        plan: format!(
+            "seed = {seed}\n\n[[step]]\nprobe = \"timer\"\nload = \"idle\"\nsamples = 1\n"
+        ),
         seed,
         subject: Subject {
             name: name.into(),

@@ -62,45 +62,51 @@ fn a_worst_case_is_fit_after_five_runs_and_says_what_is_excluded() {
     assert_eq!(demanding.more, Some(More::Runs(4)));
 }
 
+/// A run in which `noise` looked out for two seconds and says for how many, and saw nothing.
+fn quiet(seed: u64, seconds: i64) -> Run {
+    let mut run = synthetic::run("rt", seed, &[]);
+    let planned = "probe = \"noise\"\nduration_ms = 2000\n";
+    run.plan = run.plan.replace("probe = \"timer\"\n", planned);
+    run.steps[0].probe = "noise".into();
+    run.recordings[0].key.probe = "noise".into();
+    let observed = Finding::Nanos(Nanos::from_millis(1_000 * seconds));
+    let findings = &mut run.recordings[0].findings;
+    findings.insert(OBSERVED.into(), observed);
+    run
+}
+
+/// What a limit on `noise` says of such runs.
+fn of_noise(rest: &str, all: &[Run]) -> Answer {
+    let text = format!("[[limit]]\nprobe = \"noise\"\n{rest}\n");
+    let limits = toml::from_str::<File>(&text).unwrap().limit;
+    let mut judgement = judge(&limits, all, &Baselines::new()).unwrap();
+    judgement.answers.remove(0)
+}
+
 #[test]
 fn events_that_were_looked_for_and_did_not_come_keep_to_a_worst_case() {
-    let quiet = |seed| {
-        let mut run = synthetic::run("rt", seed, &[]);
-        let observed = Finding::Nanos(Nanos::from_millis(2_000));
-        let findings = &mut run.recordings[0].findings;
-        findings.insert(OBSERVED.into(), observed);
-        run
-    };
-    let mut all: Vec<Run> = (1..=5).map(quiet).collect();
-    let answer = only(WORST, &all);
+    let mut all: Vec<Run> = (1..=5).map(|seed| quiet(seed, 2)).collect();
+    let answer = of_noise(WORST, &all);
     assert_eq!(answer.fitness, Fitness::Fit);
     assert_eq!(
         answer.reason(),
         "none of 0 samples in 5 runs (10.0 s) is above 100 µs"
     );
-    let rare = only("above = \"5 us\"\nonce_in = \"1 s\"", &all);
+    let rare = of_noise("above = \"5 us\"\nonce_in = \"1 s\"", &all);
     assert_eq!(rare.fitness, Fitness::Fit);
     // A mean of none is none.
-    let mean = only("what = \"mean\"\nat_most = \"1 us\"", &all);
+    let mean = of_noise("what = \"mean\"\nat_most = \"1 us\"", &all);
     assert_eq!(mean.fitness, Fitness::Undecided);
     all[2].recordings[0].findings.clear();
-    assert_eq!(only(WORST, &all).fitness, Fitness::Undecided);
+    let silent = of_noise(WORST, &all);
+    assert_eq!(silent.reason(), "rt-3 (seed 3): there is no sample");
 }
 
 #[test]
-fn who_says_that_it_looked_for_longer_than_its_plan_says_nothing() {
-    let quiet = |seed, seconds: i64| {
-        let mut run = synthetic::run("rt", seed, &[]);
-        let planned = "probe = \"timer\"\nduration_ms = 2000\n";
-        run.plan = run.plan.replace("probe = \"timer\"\n", planned);
-        let observed = Finding::Nanos(Nanos::from_millis(1_000 * seconds));
-        let findings = &mut run.recordings[0].findings;
-        findings.insert(OBSERVED.into(), observed);
-        run
-    };
+fn who_looked_for_longer_or_missed_less_than_can_be_says_nothing() {
     let verdict = |seconds| {
         let all: Vec<Run> = (1..=5).map(|seed| quiet(seed, seconds)).collect();
-        only(WORST, &all)
+        of_noise(WORST, &all)
     };
     assert_eq!(verdict(2).fitness, Fitness::Fit);
     let forged = verdict(2_000);
@@ -109,6 +115,20 @@ fn who_says_that_it_looked_for_longer_than_its_plan_says_nothing() {
         forged.reason().contains("2000 s of 2"),
         "{}",
         forged.reason()
+    );
+    let late = |missed| {
+        let late = |seed| {
+            let mut run = synthetic::run("rt", seed, &[5_000, 3_400_000]);
+            run.recordings[0].missed = missed;
+            run
+        };
+        let all: Vec<Run> = (1..=5).map(late).collect();
+        only("what = \"missed\"\nat_most = 3", &all)
+    };
+    assert_eq!(late(3).fitness, Fitness::Fit);
+    assert_eq!(
+        late(0).reason(),
+        "rt-1 (seed 1): it says that it missed 0 periods, at least 3 by its samples"
     );
 }
 
@@ -217,7 +237,10 @@ fn a_gap_is_undecided_with_its_reason_and_hides_no_broken_limit() {
     let fewer = gap(&|run| run.plan = run.plan.replace("[0]", "[0, 1]"));
     assert_eq!(fewer, "rt-3 (seed 3): fewer CPUs than asked for: no cpu1");
     let empty = gap(&|run| run.recordings[0] = recording(&[], 0));
-    assert_eq!(empty, "rt-3 (seed 3): there is no sample");
+    assert_eq!(
+        empty,
+        "rt-3 (seed 3): it has less than its plan asks for: 0 samples of 1"
+    );
     let mut broken = runs("rt", 6);
     broken[2].recordings[0] = recording(&[200_000], 1);
     broken[2].recordings[0].interrupted = true;
@@ -754,7 +777,7 @@ fn of_steps(seed: u64, steps: &[(i64, bool)]) -> Run {
     run.recordings.clear();
     let mut repetitions = std::collections::BTreeMap::new();
     let step = |(cpu, _): &(i64, bool)| {
-        format!("[[step]]\nprobe = \"timer\"\nload = \"stress\"\ncpus = [{cpu}]\n")
+        format!("[[step]]\nprobe = \"timer\"\nload = \"stress\"\ncpus = [{cpu}]\nsamples = 1\n")
     };
     let steps_toml: String = steps.iter().map(step).collect();
     run.plan = format!("seed = {seed}\n{steps_toml}[loads.stress]\nsummary = \"\"\n");
@@ -870,7 +893,7 @@ fn a_broken_limit_stays_broken_whatever_stands_beside_it() {
         change(&mut run);
         run
     };
-    let plan = |run: &mut Run| run.plan = run.plan.replace("[0]", "[0]\nsamples = 3000");
+    let plan = |run: &mut Run| run.plan = run.plan.replace("[0]", "[0]\npriority = 7");
     let memory = |run: &mut Run| {
         if let MachineRecord::Virtual(machine) = &mut run.machine {
             machine.memory_mib = 512;

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! A recording against its step: how many samples were asked for, for how long, and which periods
+//! its samples cannot but have missed.
+
+use crate::recording::Recording;
+use crate::units::Nanos;
+
+/// The probes of which each recording has as many samples as are asked for, and how many that are
+/// where a step does not say; 0 for one that has to say.
+pub const COUNTED: [(&str, i64); 9] = [
+    ("timer", 10_000),
+    ("realfeel", 10_000),
+    ("signal", 10_000),
+    ("irq", 10_000),
+    ("clock", 10_000),
+    ("eventfd", 1_000),
+    ("wake", 200),
+    ("hackbench", 1),
+    ("program", 0),
+];
+
+/// The probes that look out for events, and tell for how long they did; how many milliseconds
+/// that are where a step does not say.
+pub const TIMED: [(&str, i64); 2] = [("tick", 2_000), ("noise", 2_000)];
+
+/// The probes of which a sample misses as many periods as it is late by, whole ones.
+const PERIODIC: [&str; 2] = ["timer", "signal"];
+
+/// What a program's cycle is called that is held against its period.
+const RESPONSE: &str = "response";
+
+/// What a step asks for by this name; where it does not say, what its probe measures by itself.
+fn asked(params: &toml::Table, name: &str, defaults: &[(&str, i64)], probe: &str) -> Option<i64> {
+    let own = defaults.iter().find(|(other, _)| *other == probe);
+    let (_, default) = own?;
+    match params.get(name) {
+        Some(value) => value.as_integer(),
+        None => Some(*default),
+    }
+}
+
+/// How a recording is not what its step asks for: less of it, more time, fewer periods missed than
+/// its samples say.
+pub fn against_step(params: &toml::Table, recording: &Recording) -> Option<String> {
+    let more = |what| format!("it says that it has more time than its plan: {what}");
+    let missed = |what| format!("it says that it missed {what}");
+    let less = |what| format!("it has less than its plan asks for: {what}");
+    excess(params, recording)
+        .map(more)
+        .or_else(|| uncounted(params, recording).map(missed))
+        .or_else(|| shortfall(params, recording).map(less))
+}
+
+/// For how long a step is to look; `None` where its samples are counted.
+fn duration(params: &toml::Table, recording: &Recording) -> Option<Nanos> {
+    let said = params.get("duration_ms").and_then(toml::Value::as_integer);
+    let probe = &*recording.key.probe;
+    let millis = said.or_else(|| asked(params, "duration_ms", &TIMED, probe))?;
+    Some(Nanos::from_millis(millis))
+}
+
+/// How a recording has less than its step asks for: `40 samples of 100`. `None` where it says
+/// itself that it was interrupted.
+fn shortfall(params: &toml::Table, recording: &Recording) -> Option<String> {
+    if recording.interrupted {
+        return None;
+    }
+    let Some(duration) = duration(params, recording) else {
+        let samples = asked(params, "samples", &COUNTED, &recording.key.probe)?;
+        let count = recording.count;
+        let is_short = i128::from(count) < i128::from(samples);
+        return is_short.then(|| format!("{count} samples of {samples}"));
+    };
+    let observed = recording.observed()?;
+    // A hundredth is left for threads that begin late.
+    let is_short = observed.0 < duration.0 / 100 * 99;
+    is_short.then(|| format!("{observed} of {duration}"))
+}
+
+/// How a recording says that it was observed for longer than its step asks for, which no probe
+/// is: `2000 s of 2 s`. A second and a half of the time are left for what ends late. Who counts
+/// samples looks for no time of its own.
+fn excess(params: &toml::Table, recording: &Recording) -> Option<String> {
+    let observed = recording.observed()?;
+    let Some(duration) = duration(params, recording) else {
+        return Some(format!("{observed} where samples are counted"));
+    };
+    let most = Nanos(duration.0.saturating_mul(3) / 2) + Nanos::from_millis(1_000);
+    (observed > most).then(|| format!("{observed} of {duration}"))
+}
+
+/// How a recording says that it missed fewer periods than its worst samples are late by:
+/// `0 periods, at least 3 by its samples`.
+fn uncounted(params: &toml::Table, recording: &Recording) -> Option<String> {
+    let is_response = recording.key.variant.rsplit(' ').next() == Some(RESPONSE);
+    let period = match &*recording.key.probe {
+        probe if PERIODIC.contains(&probe) => recording.interval,
+        "app" if is_response => {
+            let period = params.get("period_us").and_then(toml::Value::as_integer);
+            period.map(Nanos::from_micros)
+        }
+        _ => None,
+    };
+    let period = period.filter(|period| *period > Nanos::ZERO)?;
+    // What comes at a period's very end has missed the next one, or not.
+    let late_by = |value: Nanos| u64::try_from((value.0 - 1) / period.0).unwrap_or(0);
+    let known = recording.worst.iter().map(|one| one.value);
+    let least: u64 = if recording.is_complete() {
+        recording.samples.iter().map(|one| late_by(one.value)).sum()
+    } else {
+        known.map(late_by).sum()
+    };
+    let told = recording.missed;
+    (told < least).then(|| format!("{told} periods, at least {least} by its samples"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Finding;
+    use crate::key::RecordingKey;
+    use crate::recording::{OBSERVED, Recorder};
+
+    /// A recording of a probe with samples of these lengths, each period of 1 ms.
+    fn of(probe: &str, variant: &str, values: &[i64]) -> Recording {
+        let mut recorder = Recorder::new(values.len());
+        for (at, value) in (0..).zip(values) {
+            recorder.record(Nanos::from_millis(at), Nanos(*value));
+        }
+        let mut recording = recorder.finish(RecordingKey::new(probe, "idle", variant));
+        recording.interval = (probe == "timer").then(|| Nanos::from_millis(1));
+        recording
+    }
+
+    #[test]
+    fn what_a_step_does_not_say_is_what_its_probe_measures_by_itself() {
+        let (silent, asked) = (toml::Table::new(), toml::toml! { samples = 3 });
+        let short = |params, probe| shortfall(params, &of(probe, "", &[1, 2]));
+        let told = |text: &str| Some(text.to_owned());
+        assert_eq!(short(&asked, "timer"), told("2 samples of 3"));
+        assert_eq!(short(&silent, "timer"), told("2 samples of 10000"));
+        assert_eq!(short(&silent, "wake"), told("2 samples of 200"));
+        assert_eq!(short(&silent, "hackbench"), None);
+        assert_eq!(short(&silent, "mutex"), None);
+        let mut noise = of("noise", "cpu0", &[]);
+        let looked = |seconds: i64| Finding::Nanos(Nanos::from_millis(1_000 * seconds));
+        noise.findings.insert(OBSERVED.into(), looked(1));
+        assert_eq!(shortfall(&silent, &noise), told("1.00 s of 2.00 s"));
+        noise.interrupted = true;
+        assert_eq!(shortfall(&silent, &noise), None);
+    }
+
+    #[test]
+    fn nobody_looked_for_longer_than_was_asked_for_or_where_samples_are_counted() {
+        let hour = Finding::Nanos(Nanos::from_millis(3_600_000));
+        let mut noise = of("noise", "cpu0", &[]);
+        noise.findings.insert(OBSERVED.into(), hour.clone());
+        let silent = toml::Table::new();
+        assert_eq!(excess(&silent, &noise).as_deref(), Some("3600 s of 2.00 s"));
+        assert_eq!(
+            excess(&toml::toml! { duration_ms = 3_600_000 }, &noise),
+            None
+        );
+        let mut timer = of("timer", "cpu0", &[1]);
+        assert_eq!(excess(&silent, &timer), None);
+        timer.findings.insert(OBSERVED.into(), hour);
+        let told = excess(&silent, &timer);
+        assert_eq!(told.as_deref(), Some("3600 s where samples are counted"));
+    }
+
+    #[test]
+    fn periods_that_samples_were_late_by_were_missed() {
+        let silent = toml::Table::new();
+        let mut timer = of("timer", "cpu0", &[5, 3_500_000, 1_000_000]);
+        timer.missed = 4;
+        assert_eq!(uncounted(&silent, &timer), None);
+        timer.missed = 0;
+        let told = uncounted(&silent, &timer);
+        assert_eq!(
+            told.as_deref(),
+            Some("0 periods, at least 3 by its samples")
+        );
+        let period = toml::toml! { period_us = 2_000 };
+        let response = of("app", "loop response", &[2_000_001]);
+        assert!(uncounted(&period, &response).is_some());
+        assert_eq!(uncounted(&silent, &response), None);
+        let lateness = of("app", "loop lateness", &[2_000_001]);
+        assert_eq!(uncounted(&period, &lateness), None);
+    }
+}
