@@ -71,7 +71,8 @@ fn decoded(text: &str) -> String {
 fn is_rest(last: &str, line: &str) -> bool {
     let own = line.trim_start();
     let is_open = last.contains("# latency:") && !last.contains(')');
-    if own.starts_with("<-") || (is_open && own.ends_with(')')) {
+    let is_gap = last.trim_end().ends_with("inner/outer(us):") && own.contains(" ts:");
+    if own.starts_with("<-") || (is_open && own.ends_with(')')) || is_gap {
         return true;
     }
     let is_event = last.contains("us") || last.contains("] ");

@@ -126,8 +126,8 @@ fn of_section(text: &str) -> Option<Told> {
     let tracer = tracer
         .map(str::trim)
         .next_back()
-        .unwrap_or("events")
-        .to_owned();
+        .or_else(|| untitled(text, &trace));
+    let tracer = tracer.unwrap_or("events").to_owned();
     let page = Page {
         trace: &trace,
         tracer,
@@ -139,6 +139,29 @@ fn of_section(text: &str) -> Option<Told> {
     told.notes.extend(notes::of(&page, &told));
     told.settle();
     Some(told)
+}
+
+/// The tracer of an excerpt without the line that names it: by the head's next line, else by
+/// what was off when its section began.
+fn untitled<'a>(text: &'a str, trace: &ftrace::Trace) -> Option<&'a str> {
+    let mut lines = text.lines();
+    let of_head = lines.find_map(|line| {
+        let (name, _) = line.split_once(" latency trace v1.")?;
+        name.rsplit(['#', ' ']).next()
+    });
+    let first = || {
+        trace
+            .longest
+            .as_ref()
+            .filter(|longest| !longest.started.is_empty())?;
+        let first = trace.events.first()?;
+        Some(if first.context.irqs_off {
+            "irqsoff"
+        } else {
+            "preemptoff"
+        })
+    };
+    of_head.filter(|name| !name.is_empty()).or_else(first)
 }
 
 /// A trace that is being told.
@@ -188,7 +211,8 @@ impl Page<'_> {
     /// The CPU and the kernel's model of preemption, by the head of a latency tracer.
     fn head(&self) -> (Option<u32>, bool) {
         let mut lines = self.text.lines();
-        let head = lines.find_map(|line| line.split_once("# latency: "));
+        let is_head = |(_, head): &(&str, &str)| head.contains("CPU#");
+        let head = lines.find_map(|line| line.rsplit_once("latency: ").filter(is_head));
         let head = head.map(|(_, head)| head).unwrap_or_default();
         let cpu = head.split_once("CPU#").and_then(|(_, rest)| {
             let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -207,6 +231,7 @@ impl Page<'_> {
             priorities: &self.trace.priorities,
             is_asked: self.head().1,
             is_since: self.trace.clock == ftrace::Clock::Since,
+            breaks: &self.trace.breaks,
         }
     }
 
@@ -313,6 +338,8 @@ impl Page<'_> {
         events.sort_by_key(|(event, _)| event.at);
         for (event, cpu) in events {
             match &event.what {
+                // Who is about to sleep, and is woken before, goes on at once.
+                Happened::Waking { task } if task.pid == event.task.pid => {}
                 Happened::Waking { task } => {
                     woken.entry(task.pid).or_insert(event.at);
                 }

@@ -12,19 +12,26 @@ impl Page<'_> {
         let events = self.trace.events.iter().zip(&self.trace.cpus);
         let gaps = events.filter_map(|(event, cpu)| Some((*cpu, gap(event)?)));
         let (cpu, (length, nmis)) = gaps.max_by_key(|(_, (length, _))| *length)?;
-        let mut piece = Piece::new(Kind::Hardware, Nanos::ZERO, length);
-        piece.what = (nmis * 2 > length).then(|| "NMI".to_owned());
+        let piece = Piece::new(Kind::Hardware, Nanos::ZERO, length);
+        let of_nmis = (nmis > Nanos::ZERO).then(|| {
+            format!(
+                "beside all of its gaps of that second NMIs took {nmis}: they may be a part of it"
+            )
+        });
         Some(Told {
             source: "hwlat".into(),
             whose: Some("the detector".into()),
             cpu: Some(cpu),
             whole: Some(length),
             pieces: vec![piece],
-            notes: vec![
-                "the detector has interrupts off: the kernel itself cannot have taken \
-                         this time; what did (SMI, hypervisor, bus) is not in it"
-                    .into(),
-            ],
+            notes: of_nmis
+                .into_iter()
+                .chain([
+                    "the detector has interrupts off: the kernel itself cannot have taken \
+                     this time; what did (SMI, hypervisor, bus) is not in it"
+                        .into(),
+                ])
+                .collect(),
             ..self.base()
         })
     }

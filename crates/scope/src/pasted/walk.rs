@@ -25,6 +25,8 @@ pub struct Window<'a> {
     pub is_asked: bool,
     /// Whether the times are of a latency tracer, which notes nothing before its section.
     pub is_since: bool,
+    /// Between which moments the text was cut: what took so long there is not known.
+    pub breaks: &'a [(Nanos, Nanos)],
 }
 
 /// What is known of the CPU between two events.
@@ -140,6 +142,14 @@ impl Window<'_> {
         length: Nanos,
     ) -> Kind {
         let (one, other) = (last.context, next.unwrap_or(last).context);
+        let task = if state.task.comm.is_empty() {
+            &last.task
+        } else {
+            &state.task
+        };
+        if next.is_some_and(|next| self.is_cut(&[last, next])) {
+            return self.kind_of_cut(task, next);
+        }
         if !state.irqs.is_empty() || (one.hard_irq && other.hard_irq) {
             return Kind::Interrupt;
         }
@@ -151,11 +161,6 @@ impl Window<'_> {
         if state.leaving.is_some_and(is_leaving) || is_of_scheduler(last) {
             return Kind::Scheduler;
         }
-        let task = if state.task.comm.is_empty() {
-            &last.task
-        } else {
-            &state.task
-        };
         if Some(task.pid) == self.victim {
             return Kind::Path;
         }
@@ -165,13 +170,27 @@ impl Window<'_> {
         if task.pid == 0 {
             return Kind::Idle;
         }
-        if one.irqs_off && other.irqs_off && !one.hard_irq {
+        let is_told = tells_what_is_off(last) || next.is_none_or(tells_what_is_off);
+        if is_told && one.irqs_off && other.irqs_off && !one.hard_irq {
             return Kind::InterruptsOff;
         }
         if length <= GRAIN {
             return Kind::Scheduler;
         }
-        self.kind_of_thread(task.pid, one.preempt_depth > 0 && other.preempt_depth > 0)
+        let is_off = one.preempt_depth > 0 && other.preempt_depth > 0;
+        self.kind_of_thread(task.pid, is_told && is_off)
+    }
+
+    /// Where the text was cut no more is known than who had the CPU, and that by both ends.
+    fn kind_of_cut(&self, task: &Task, next: Option<&TraceEvent>) -> Kind {
+        let is_one = next.is_some_and(|next| next.task.pid == task.pid);
+        match self.kind_of_thread(task.pid, false) {
+            _ if !is_one => Kind::Unknown,
+            _ if Some(task.pid) == self.victim => Kind::Path,
+            _ if task.pid == 0 => Kind::Idle,
+            Kind::HigherThread => Kind::HigherThread,
+            _ => Kind::Unknown,
+        }
     }
 
     /// What keeps a thread from the CPU that another one has.
@@ -221,7 +240,7 @@ impl Window<'_> {
         let mut hard = Nanos::ZERO;
         let mut soft = Nanos::ZERO;
         let mut masked = Nanos::ZERO;
-        for pair in self.events.windows(2) {
+        for pair in self.events.windows(2).filter(|pair| !self.is_cut(pair)) {
             let length = pair[1].at - pair[0].at;
             let [one, other] = [pair[0].context, pair[1].context];
             let all = |is: fn(&punctual_model::capture::Context) -> bool| is(&one) && is(&other);
@@ -257,15 +276,28 @@ impl Window<'_> {
         };
         let caller = None;
         let of_head = (!place.is_empty()).then_some((place, caller));
-        let is_lock = |(name, _): &(String, Option<String>)| !stack::is_release_or_lock(name);
-        if let Some((what, caller)) = long.filter(is_lock).or(of_head) {
+        let is_own = |(name, _): &(String, Option<String>)| !stack::is_release_or_lock(name);
+        let of_stack = || {
+            let names = self.events.iter().rev().flat_map(|event| &event.stack);
+            let mut own = names.filter(|name| !stack::is_release_or_lock(name));
+            Some((own.next()?.clone(), None))
+        };
+        let named = long.filter(is_own).or(of_head.clone().filter(is_own));
+        if let Some((what, caller)) = named.or_else(of_stack).or(of_head) {
             (piece.what, piece.caller) = (Some(what), caller);
         }
         piece
     }
 
+    /// Whether the text was cut between two events.
+    fn is_cut(&self, pair: &[&TraceEvent]) -> bool {
+        let mut breaks = self.breaks.iter();
+        breaks.any(|(from, to)| pair[0].at <= *from && *to <= pair[1].at)
+    }
+
+    /// The longest time between two events of the section that nothing was cut out of.
     fn longest_gap(&self) -> Option<(&TraceEvent, Nanos)> {
-        let gaps = self.events.windows(2);
+        let gaps = self.events.windows(2).filter(|pair| !self.is_cut(pair));
         let gaps = gaps.map(|pair| (pair[0], pair[1].at - pair[0].at));
         gaps.max_by_key(|(_, length)| *length)
     }
@@ -278,7 +310,13 @@ impl Window<'_> {
             or_unnamed(&longest.started),
             or_unnamed(&longest.ended)
         )];
-        if let Some((event, length)) = self.longest_gap().filter(|(_, length)| *length > GRAIN) {
+        let cut = self.events.windows(2).filter(|pair| self.is_cut(pair));
+        let cut = cut.fold(Nanos::ZERO, |sum, pair| sum + (pair[1].at - pair[0].at));
+        if cut > Nanos::ZERO {
+            notes.push(format!("{cut} of it was cut out of the text"));
+        }
+        let told = |(_, length): &(_, Nanos)| *length > GRAIN && *length <= longest.latency;
+        if let Some((event, length)) = self.longest_gap().filter(told) {
             let behind = match &event.what {
                 Happened::Function { name, .. } => format!(" behind {name}"),
                 _ => String::new(),
@@ -287,6 +325,15 @@ impl Window<'_> {
         }
         notes
     }
+}
+
+/// Whether the flags of an event say what is off around it: the scheduler notes wake-ups and
+/// switches with interrupts and preemption off.
+fn tells_what_is_off(event: &TraceEvent) -> bool {
+    !matches!(
+        event.what,
+        Happened::Waking { .. } | Happened::Switch { .. }
+    )
 }
 
 fn or_unnamed(place: &str) -> &str {
@@ -316,6 +363,8 @@ fn is_of_scheduler(event: &TraceEvent) -> bool {
         starts.iter().any(|start| name.starts_with(start))
     };
     match &event.what {
+        // The next thread has been switched to.
+        Happened::Function { name, .. } if name.starts_with("finish_task_switch") => false,
         Happened::Function { name, caller } => is_own(name) || is_own(caller),
         Happened::Other { name, .. } => is_own(name),
         _ => false,
