@@ -78,8 +78,11 @@ fn parse(line: &str) -> Option<ThreadLine> {
         avg: next("Avg:")?,
         max: next("Max:")?,
     };
-    // Digits behind a comma, or a unit, would be another number.
-    rest.trim().is_empty().then_some(line)
+    // Behind it stands how many SMIs came (`--smi`); digits behind a comma, or a unit, would be
+    // another number.
+    let smis = rest.trim().strip_prefix("SMI:").map(str::trim);
+    let is_smis = smis.is_some_and(|smis| smis.parse::<u64>().is_ok());
+    (rest.trim().is_empty() || is_smis).then_some(line)
 }
 
 /// A value's line: thread, cycle, value.

@@ -21,6 +21,7 @@ use results::{Form, check_alone, second};
 
 pub use counted::{Counted, Distribution, Range};
 pub use encoding::decode;
+pub use known::name_of;
 
 /// The machine and its kernel, as far as a file says; empty where it does not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -162,8 +163,12 @@ fn read_one(text: &str) -> Result<Foreign, FormatError> {
     }
     let expected = "cyclictest's JSON or histogram (-h), what rtla timerlat hist or Xenomai's \
         latency -h prints, what latmus -g writes, or jitterdebugger's results.json";
-    let first = text.lines().next().unwrap_or("nothing");
-    Err(FormatError::new(1, expected, first))
+    let first = text.lines().find(|line| !line.trim().is_empty());
+    Err(FormatError::new(
+        1,
+        expected,
+        first.unwrap_or("an empty file"),
+    ))
 }
 
 /// The JSON of a text, at its lines, where it has some, and how many lines stand above it.
@@ -568,7 +573,13 @@ fn of_jitterdebugger(results: jitterdebugger::Results) -> Result<Foreign, Format
     let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
     let counted = results.cpu.into_iter().map(|(cpu, counted)| {
         let is_any = counted.count > 0;
-        Counted {
+        // What is above the last of its bins, it counts and puts into none.
+        let binned = counted.histogram.values().copied().fold(0, u64::saturating_add);
+        let last = counted.histogram.keys().next_back().copied().unwrap_or(0);
+        let is_above = counted.max > last;
+        let mut one = Counted {
+            over: counted.count.saturating_sub(binned) * u64::from(is_above),
+            over_from: last.saturating_add(1),
             variant: format!("cpu{cpu}"),
             bins: counted.histogram,
             count: counted.count,
@@ -579,7 +590,12 @@ fn of_jitterdebugger(results: jitterdebugger::Results) -> Result<Foreign, Format
                 .filter(|_| is_any)
                 .map(|avg| (avg - 0.01, avg + 0.01)),
             ..Counted::default()
-        }
+        };
+        let over = one.over;
+        one.gap = (over > 0).then(|| {
+            format!("{over} samples are longer than its interval, and have no bin: measure with a longer -i")
+        });
+        one
     });
     let counted: Vec<Counted> = counted.collect();
     checked(Foreign {

@@ -49,6 +49,12 @@ pub fn read(text: &str) -> Result<Results, FormatError> {
         size: 200,
         ..Results::default()
     };
+    let end = |expected: &'static str| FormatError::new(text.lines().count(), expected, "the end");
+    if !text.lines().any(|line| line.starts_with("HSD|")) {
+        let expected = "a histogram of all samples: measure with latency -h (Xenomai) or latmus -g \
+            FILE (EVL)";
+        return Err(end(expected));
+    }
     let (mut counted, mut is_summed) = (None, false);
     let mut seconds: Vec<(usize, i64, i64)> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -105,7 +111,6 @@ pub fn read(text: &str) -> Result<Results, FormatError> {
             _ => {}
         }
     }
-    let end = |expected: &'static str| FormatError::new(text.lines().count(), expected, "the end");
     if results.bins.is_empty() {
         return Err(end("a histogram of all samples: measure with latency -h"));
     }

@@ -84,6 +84,9 @@ pub fn import(name: &str, content: &[u8], told: &Told) -> Result<Run, ImportErro
             what,
         };
         let interval = interval(&foreign, counted, told.interval).map_err(content)?;
+        if foreign.unit_ns.is_none() && !told.nanoseconds {
+            check_unit(counted).map_err(content)?;
+        }
         let mut recording = recording(key, counted, unit_ns).map_err(content)?;
         recording.interval = interval;
         recording.missed = foreign.missed.unwrap_or(0);
@@ -109,6 +112,20 @@ pub fn import(name: &str, content: &[u8], told: &Told) -> Result<Run, ImportErro
         (None, None) => (State::Finished, None),
     };
     Ok(run)
+}
+
+/// Where even the smallest of many samples is later than a whole interval, the values are
+/// hardly microseconds.
+fn check_unit(counted: &Counted) -> Result<(), String> {
+    let least = counted.min.and_then(|min| u64::try_from(min).ok());
+    let interval = counted.interval_us.filter(|_| counted.count > 1);
+    match (least, interval) {
+        (Some(least), Some(interval)) if least > interval => Err(format!(
+            "expected latencies below its interval of {interval} µs, found none below {least}: \
+             if it was measured with -N, say --nanoseconds"
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// What tells the file from other measurements, and not from its copies and other forms.

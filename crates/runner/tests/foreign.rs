@@ -515,6 +515,172 @@ fn what_is_known_and_holds_no_latencies_is_named() {
     }
 }
 
+/// First lines of what programs print that measure something else, as they print it.
+const ELSE: [(&str, &str); 18] = [
+    (
+        "     usecs               : count     distribution\n         0 -> 1          : 233      |****   |\n",
+        "bcc",
+    ),
+    (
+        "@usecs:\n[2, 4)               244 |@@@@@@@@@@@@@@@@           |\n",
+        "bpftrace",
+    ),
+    (
+        " Task                  |   Runtime ms  | Switches | Avg delay ms    | Max delay ms    |\n",
+        "perf sched latency",
+    ),
+    (
+        "# Running 'sched/messaging' benchmark:\n# 20 sender and receiver processes per group\n",
+        "perf bench",
+    ),
+    (
+        "<?xml version=\"1.0\"?>\n<rteval version=\"3.5\">\n",
+        "rteval",
+    ),
+    ("  ====\n   rteval (v3.5) report\n", "rteval"),
+    (
+        "Min loop processing time: [500 - 599] = 13792\n",
+        "queuelat",
+    ),
+    (
+        "Parent pid: 24105\n Task 0 (prio 50) (pid 24106):\n   Max: 20067 us\n",
+        "rt-migrate-test",
+    ),
+    (
+        "forktest#0/24057/24059: STARTING\nAll tests PASSED.\n",
+        "ssdd",
+    ),
+    (
+        "Total inversion performed: 75967\nTest Duration: 0 days\n",
+        "pi_stress",
+    ),
+    (
+        "stress-ng: metrc: [24280] stressor       bogo ops real time  usr time\n",
+        "stress-ng's metrics",
+    ),
+    (
+        "t0-min-latency pass 5 us\nt0-max-latency pass 77 us\n",
+        "LAVA",
+    ),
+    (
+        "realtime test: latency (kernel)\nRTH|     lat min|     ovl min|     lat avg|\nRTD|       -2415|       -2415|\n",
+        "LinuxCNC",
+    ),
+    (
+        "ts: 1646837351.550312752, inner:46, outer:45\n",
+        "hwlatdetect",
+    ),
+    (
+        "T: 0 (  592) A: 0 C:      1987 Min:        15 Avg:   33.81 Max:      1331 \n",
+        "jitterdebugger",
+    ),
+    (
+        "# Min Latencies: 00005\n# Max Latencies: 00007\n",
+        "without its rows",
+    ),
+    (
+        "T: 0 ( 1233) P:99 I:1000 C: 10000 Min: 3 Act: 8 Avg: 7 Max:\n",
+        "with whole numbers",
+    ),
+    (
+        "# tracer: function_graph\n 0)   1.382 us    |  __might_sleep();\n",
+        "function_graph",
+    ),
+];
+
+#[test]
+fn what_measures_something_else_is_named() {
+    for (text, words) in ELSE {
+        has(&read("x", text.as_bytes()).unwrap_err(), &[words]);
+    }
+    let latmus = "RTT|  00:00:01  (user, 1000 us period, priority 98, CPU1)\n\
+        RTD|      1.234|      2.456|      8.901|       0|     0|      1.234|      8.901\n\
+        RTS|      1.100|      2.300|     12.500|       0|     0|    00:00:01/00:00:01\n";
+    has(&read("x", latmus.as_bytes()).unwrap_err(), &["latmus -g"]);
+}
+
+/// `cyclictest` of rt-tests 2.4 as it runs, with its screen in a file: its second thread has no
+/// id at first.
+#[test]
+fn a_screen_that_was_kept_from_its_first_moment_is_one_result() {
+    let screen = "policy: fifo: loadavg: 4.81 2.12 2.62 9/165 23373\n\n\
+        T: 0 (23372) P:90 I:1000 C:      0 Min:1000000 Act:    0 Avg:    0 Max:       0\n\
+        T: 1 (    0) P:90 I:1500 C:      0 Min:1000000 Act:    0 Avg:    0 Max:       0\n\
+        \x1b[4Apolicy: fifo: loadavg: 4.81 2.12 2.62 8/165 23373\n\n\
+        T: 0 (23372) P:90 I:1000 C:     10 Min:     17 Act:   27 Avg:   27 Max:      35\n\
+        T: 1 (23373) P:90 I:1500 C:      6 Min:     16 Act:   33 Avg:   25 Max:      34\n";
+    let run = read("x", screen.as_bytes()).unwrap();
+    assert_eq!((counts(&run), worst_us(&run)), (vec![10, 6], vec![35, 34]));
+    // A thread that has an id is not another one's beginning.
+    let other = screen.replace("T: 1 (    0)", "T: 1 (  777)");
+    has(&read("x", other.as_bytes()).unwrap_err(), &["second one"]);
+}
+
+/// `--smi` and `--spike` add to the lines `T:`.
+#[test]
+fn what_options_add_to_lines_is_read_with_them() {
+    let line = "T: 0 (23511) P: 9 I:1000 C:    500 Min:     35 Act:   75 Avg:  100 Max:    3761";
+    let smi = format!("{line} SMI:       2\n");
+    let spikes = format!("{line}\n\nT: 0 Spike:      90: TS:  55189289376\nspikes = 1\n");
+    for text in [&smi, &spikes] {
+        let run = read("x", text.as_bytes()).unwrap();
+        assert_eq!((counts(&run), worst_us(&run)), (vec![500], vec![3_761]));
+    }
+    let above = spikes.replace("    90: TS", "  9000: TS");
+    has(
+        &read("x", above.as_bytes()).unwrap_err(),
+        &["its largest is 3761"],
+    );
+}
+
+/// `cyclictest -N -l 200`: nothing but their size shows that the values are nanoseconds.
+#[test]
+fn latencies_that_are_all_longer_than_their_interval_are_hardly_microseconds() {
+    let line =
+        "T: 0 (23410) P: 0 I:1000 C:    200 Min:  66482 Act:   82852 Avg:  113245 Max: 2369761\n";
+    has(&read("x", line.as_bytes()).unwrap_err(), &["--nanoseconds"]);
+    let told = Told {
+        nanoseconds: true,
+        ..Told::default()
+    };
+    let run = import("x", line.as_bytes(), &told).unwrap();
+    assert_eq!(run.recordings[0].extremes.unwrap().1, Nanos(2_369_761));
+    assert!(read("x", line.replace("66482", "  900").as_bytes()).is_ok());
+}
+
+/// jitterdebugger 0.3.1 counts what is longer than its interval, and puts it into no bin.
+#[test]
+fn what_jitterdebugger_leaves_out_of_its_bins_is_known_as_such() {
+    let results = r#"{"version": 3, "sysinfo": {"sysname": "Linux", "nodename": "a",
+        "release": "6.1", "version": "PREEMPT RT", "machine": "x86_64", "cpus_online": 1,
+        "resolution_in_ns": 1000}, "cpu": {"0": {"histogram": {"15": 980, "822": 18},
+        "count": 1000, "min": 15, "max": 1331, "avg": 31.83}}}"#;
+    let run = read("x", results.as_bytes()).unwrap();
+    assert_eq!((counts(&run), worst_us(&run)), (vec![1_000], vec![1_331]));
+    let lost = results.replace("1331", "822");
+    has(
+        &read("x", lost.as_bytes()).unwrap_err(),
+        &["expected 1000 samples"],
+    );
+}
+
+/// A log of a CI has the time before each line.
+#[test]
+fn times_that_a_log_has_put_before_each_line_are_none_of_it() {
+    let plain = text("05-p99-is-9us-1.hist");
+    let logged: String = plain
+        .lines()
+        .map(|line| format!("2024-08-29T10:24:53.1234567Z {line}\n"))
+        .collect();
+    let [plain, logged] = [plain, logged].map(|text| read("x", text.as_bytes()).unwrap());
+    assert_eq!(plain.recordings, logged.recordings);
+    let journal = "Aug 29 10:24:53 board cyclictest[12]: # Histogram\n";
+    has(
+        &read("x", journal.as_bytes()).unwrap_err(),
+        &["other words stand before each"],
+    );
+}
+
 #[test]
 fn other_machines_and_kernels_are_other_subjects() {
     let boards = ["a", "b", "c", "d", "e"].map(|host| format!("04c-same-release-host-{host}.json"));

@@ -11,7 +11,7 @@ mod noise;
 mod notes;
 mod walk;
 
-use punctual_formats::{ftrace, pasted, rtla_analysis};
+use punctual_formats::{foreign, ftrace, pasted, rtla_analysis};
 use punctual_model::Nanos;
 use punctual_model::capture::{Happened, Task, TraceEvent};
 use serde::Serialize;
@@ -111,6 +111,25 @@ pub fn explain(text: &str) -> Vec<Told> {
     // rtla prints its own trace's summary: the analysis says more of it.
     all.extend(told);
     all
+}
+
+/// What a file holds in which there is no trace, beside what was expected of it.
+pub fn no_trace(name: &str, bytes: &[u8]) -> String {
+    let expected =
+        "expected the text of the kernel's trace, of `trace-cmd report` or of `rtla timerlat -a`";
+    let text = match foreign::decode(bytes) {
+        Ok(text) => text,
+        Err(error) => return format!("{expected}: {error}"),
+    };
+    if let Ok(result) = foreign::read(&text) {
+        let program = result.program;
+        return format!(
+            "{expected}, found what {program} has measured, which does not say who was late: \
+             `punctual import {name}`"
+        );
+    }
+    let found = foreign::name_of(&text).unwrap_or("no event in it");
+    format!("{expected}, found {found}")
 }
 
 /// What one trace tells; none where the text holds none.

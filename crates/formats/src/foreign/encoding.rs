@@ -71,6 +71,7 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> String {
 /// The lines without what is not of the program that wrote them.
 fn clean(text: &str) -> String {
     let lines = text.replace("\r\n", "\n").replace('\r', "\n");
+    let lines = without_times(&lines).unwrap_or(lines);
     let mut clean = String::with_capacity(lines.len());
     for line in lines.lines() {
         let (line, is_again) = without_escapes(line);
@@ -86,6 +87,23 @@ fn clean(text: &str) -> String {
         clean.push('\n');
     }
     clean
+}
+
+/// The lines without the time that a log of a CI has put before each of them:
+/// `2024-08-29T10:24:53.1234567Z `.
+fn without_times(text: &str) -> Option<String> {
+    let without = |line: &str| {
+        let (time, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let time = time.trim_end_matches('Z').as_bytes();
+        let is_time = time.len() >= 19 && time[10] == b'T' && time[4] == b'-' && time[13] == b':';
+        let is_part = |one: &u8| one.is_ascii_digit() || b"-:T.+".contains(one);
+        (is_time && time.iter().all(is_part)).then(|| rest.to_owned() + "\n")
+    };
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    lines
+        .map(without)
+        .collect::<Option<String>>()
+        .filter(|text| !text.is_empty())
 }
 
 /// A line without the sequences that move a terminal's cursor or colour its text; whether one of
@@ -137,6 +155,8 @@ mod tests {
         ] {
             assert_eq!(decode(&bytes).unwrap(), text, "{bytes:?}");
         }
+        let of_ci = b"2024-08-29T10:24:53 # Histogram\n2024-08-29T10:24:54.1234567Z 1 2\n";
+        assert_eq!(decode(of_ci).unwrap(), text);
         let screens = b"T: 0\n\x1b[3Apolicy: fifo\n[3AT: 0\n\x1b[3A\n\x1b[3Ax\n";
         let expected = "T: 0\n\u{c}policy: fifo\n\u{c}T: 0\n\u{c}\nx\n";
         assert_eq!(decode(screens).unwrap(), expected);

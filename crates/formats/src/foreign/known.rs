@@ -2,6 +2,7 @@
 //! What is known, and holds no latencies that could be judged: with what would.
 
 use crate::FormatError;
+use crate::cyclictest_histogram;
 use crate::cyclictest_lines::ValueLine;
 
 /// How a text that is known shows itself.
@@ -52,9 +53,14 @@ const KNOWN: &[(Shows, &str, &str)] = &[
         "only Xenomai's latency -h is read",
     ),
     (
-        Begins("RTH|    lat min|    ovl min"),
-        "RTAI's latency, in nanoseconds and without a histogram",
+        Has("ovl min|"),
+        "RTAI's or LinuxCNC's latency, in nanoseconds and without a histogram",
         "only Xenomai's latency -h is read",
+    ),
+    (
+        Begins("# tracer: function_graph"),
+        "a function_graph trace, which says how long functions took, and not who was late",
+        "record events: trace-cmd record -e sched -e irq -e timer",
     ),
     (
         Begins("# tracer:"),
@@ -81,7 +87,108 @@ const KNOWN: &[(Shows, &str, &str)] = &[
         "a test of rt-tests without a histogram (pmqtest, ptsematest, svsematest, sigwaittest)",
         "measure with cyclictest -h 1000",
     ),
+    (
+        Has(", inner:"),
+        "the report of hwlatdetect, which measures gaps of the hardware",
+        "measure with cyclictest -h 1000",
+    ),
+    (
+        Has("Hardware-related Noise"),
+        "rtla hwnoise",
+        "measure latencies with rtla timerlat hist",
+    ),
+    (
+        Has("Runtime ms"),
+        "perf sched latency, which has a mean and a maximum of each thread",
+        "measure with cyclictest -h 1000",
+    ),
+    (
+        Has("sch delay"),
+        "perf sched timehist, which has each switch by itself",
+        "measure with cyclictest -h 1000",
+    ),
+    (
+        Has("# Running 'sched/"),
+        "perf bench sched, which measures no latency",
+        "measure with cyclictest -h 1000",
+    ),
+    (
+        Has(": count     distribution"),
+        "a histogram of bcc (runqlat, cpudist), whose bins are powers of two",
+        "measure with cyclictest -h 1000",
+    ),
+    (
+        Has("|@@@@"),
+        "a histogram of bpftrace, whose bins are powers of two",
+        "measure with cyclictest -h 1000",
+    ),
+    (
+        Has("<rteval"),
+        "rteval's XML",
+        "run the cyclictest that it names yourself, with -h 1000 --json=FILE",
+    ),
+    (
+        Has("rteval (v"),
+        "a report of rteval",
+        "run the cyclictest that it names yourself, with -h 1000 --json=FILE",
+    ),
+    (
+        Has("loop processing time:"),
+        "queuelat, which measures how long a packet's work takes",
+        "measure with cyclictest -h 1000",
+    ),
+    (
+        Begins("Parent pid:"),
+        "rt-migrate-test, which tests where threads are moved to",
+        "measure with cyclictest -h 1000",
+    ),
+    (
+        Begins("forktest#"),
+        "ssdd, which tests ptrace and measures no latency",
+        "measure with cyclictest -h 1000",
+    ),
+    (
+        Begins("FATAL:"),
+        "an error of a program of rt-tests: nothing was measured",
+        "measure with cyclictest -h 1000",
+    ),
+    (
+        Has("Total inversion performed"),
+        "pi_stress, which looks for deadlocks and measures no latency",
+        "measure with cyclictest -h 1000",
+    ),
+    (
+        Has("-max-latency "),
+        "what LAVA's tests keep of cyclictest: its extremes",
+        "keep the file of --json or --histfile beside them",
+    ),
+    (
+        Begins("Max-Latency:"),
+        "zyclictest of Zephyr",
+        "of Zephyr's threads nothing is read",
+    ),
+    (
+        Has("bogo ops"),
+        "stress-ng's metrics, which count work and measure no latency",
+        "measure with cyclictest -h 1000",
+    ),
+    (
+        Has("stress-ng-version:"),
+        "stress-ng's metrics, which count work and measure no latency",
+        "measure with cyclictest -h 1000",
+    ),
 ];
+
+/// What a text is, where that is known: `oslat, which measures gaps in a busy loop`.
+pub fn name_of(text: &str) -> Option<&'static str> {
+    let lines = || text.lines();
+    let is_in = |shows: &Shows| match shows {
+        Begins(start) => lines().any(|line| line.starts_with(start)),
+        Has(part) => lines().any(|line| line.contains(part)),
+    };
+    let known = KNOWN.iter().find(|(shows, ..)| is_in(shows));
+    known.map(|(_, what, _)| *what)
+}
 
 /// An error that names what the text is, where that is known.
 pub fn known(text: &str) -> Option<FormatError> {
@@ -99,10 +206,34 @@ pub fn known(text: &str) -> Option<FormatError> {
         let what = "rtla timerlat hist with --no-header or --no-index";
         return Some(not_usable(number, what, "measure without these", line));
     }
+    let is_of_screen = |line: &str| line.starts_with("T:") && line.contains(" A:");
+    if let Some((number, line)) = of(&is_of_screen) {
+        let what = "what jitterdebugger shows while it measures";
+        return Some(not_usable(
+            number,
+            what,
+            "keep its results.json (-o DIR)",
+            line,
+        ));
+    }
+    let is_cyclictests =
+        |line: &str| line.starts_with("T:") && line.contains("P:") && line.contains("I:");
+    if let Some((number, line)) = of(&is_cyclictests) {
+        let expected = "a line \"T: 0 (…) P:… I:… C:… Min:… Act:… Avg:… Max:…\" with whole numbers";
+        return Some(FormatError::new(number, expected, line));
+    }
     if let Some((number, line)) = of(&|line| line.starts_with("T:")) {
         let what = "lines of another test than cyclictest (signaltest, cyclicdeadline)";
         let instead = "measure with cyclictest -h 1000";
         return Some(not_usable(number, what, instead, line));
+    }
+    if let Some((number, line)) = of(&cyclictest_histogram::is_foot) {
+        let what = "the foot of cyclictest's histogram without its rows";
+        return Some(not_usable(number, what, "keep the whole file", line));
+    }
+    if let Some((number, line)) = of(&is_behind_something) {
+        let expected = "lines as the program wrote them (other words stand before each: cut them)";
+        return Some(FormatError::new(number, expected, line));
     }
     let (number, line) = of(&|line| {
         ValueLine::read(1, line).is_ok()
@@ -111,6 +242,18 @@ pub fn known(text: &str) -> Option<FormatError> {
     let what = "what cyclictest -v prints, each value by itself";
     let instead = "measure with -h 1000 and without -v";
     Some(not_usable(number, what, instead, line))
+}
+
+/// Whether a known beginning of a line stands behind a log's own words.
+fn is_behind_something(line: &str) -> bool {
+    let known = [
+        " # Histogram",
+        " # Min Latencies:",
+        " # RTLA timerlat",
+        " RTD| ",
+        " T: 0 (",
+    ];
+    known.iter().any(|known| line.contains(known))
 }
 
 /// The summary of rtla's histogram, or its bins.

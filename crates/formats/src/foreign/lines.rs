@@ -19,17 +19,32 @@ pub fn check(text: &str, counted: &mut [Counted]) -> Result<(), FormatError> {
         check_line(own, &line)?;
         describe(own, &line);
     }
-    for line in values(text) {
+    let spikes = text.lines().filter_map(spike);
+    for line in values(text).chain(spikes) {
         let own = counted.get(line.index);
         let most = own.and_then(|own| own.max);
         if let (Some(own), Some(max)) = (own, most) {
             if i128::from(line.value) > i128::from(max) {
-                let what = format!("a value {} of -v, and its largest is {max}", line.value);
+                let what = format!(
+                    "a value {} of -v or --spike, and its largest is {max}",
+                    line.value
+                );
                 return Err(wrong(own, what));
             }
         }
     }
     Ok(())
+}
+
+/// A value above `--spike`: `T: 0 Spike:      90: TS:  55189289376`.
+fn spike(line: &str) -> Option<ValueLine> {
+    let (index, rest) = line.trim_start().strip_prefix("T:")?.split_once("Spike:")?;
+    let (value, _) = rest.split_once(':')?;
+    Some(ValueLine {
+        index: index.trim().parse().ok()?,
+        cycle: 0,
+        value: value.trim().parse().ok()?,
+    })
 }
 
 /// The values that `-v` has printed.
@@ -77,7 +92,9 @@ fn goes_on(before: &ThreadLine, line: &ThreadLine) -> bool {
     let is_same = (before.tid, before.priority, before.interval_us)
         == (line.tid, line.priority, line.interval_us);
     if before.cycles == 0 {
-        return is_same;
+        // A thread that has not begun has no id yet.
+        let is_begun = before.tid > 0 || before.priority != line.priority;
+        return is_same || (!is_begun && before.interval_us == line.interval_us);
     }
     let is_more = before.cycles <= line.cycles && before.max <= line.max && before.min >= line.min;
     let is_still = before.cycles < line.cycles
@@ -106,7 +123,7 @@ pub fn thread_lines(text: &str) -> Result<Vec<ThreadLine>, FormatError> {
         if text.starts_with(encoding::SCREEN) {
             screen = number;
         }
-        if !text.trim_start().starts_with("T:") {
+        if !text.trim_start().starts_with("T:") || spike(text).is_some() {
             continue;
         }
         let line = ThreadLine::read(number, text)?;

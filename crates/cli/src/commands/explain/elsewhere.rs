@@ -49,8 +49,5 @@ fn no_trace(name: &str, bytes: &[u8]) -> String {
             "{name}: it is trace-cmd's own form: `trace-cmd report {name} | punctual explain -`"
         );
     }
-    format!(
-        "{name}: expected the text of the kernel's trace, of `trace-cmd report` or of `rtla \
-         timerlat -a`, found no event in it"
-    )
+    format!("{name}: {}", pasted::no_trace(name, bytes))
 }
