@@ -171,7 +171,7 @@ impl Diagnosis {
         let open = self.wrong().filter(|one| self.settled_by(one).is_none());
         let steps = open.filter_map(|one| {
             let id = one.check.id;
-            let remedy = remedy(one, online)?;
+            let remedy = isolated_anew(one, machine).or_else(|| remedy(one, online))?;
             let settled = self.wrong().filter(|own| self.settled_by(own) == Some(id));
             let of = |system: &System| (*system, remedy.does.commands(*system));
             Some(Step {
@@ -186,6 +186,36 @@ impl Diagnosis {
     }
 }
 
+/// What mends an argument that isolates CPUs, and not as it should: the CPUs stay those that
+/// their owner has chosen.
+fn isolated_anew(one: &Finding, machine: &Machine) -> Option<Remedy> {
+    if one.check.id != "isolcpus" {
+        return None;
+    }
+    let asked = machine.argument("isolcpus").ok()??;
+    let is_cpu = |part: &&str| part.starts_with(|first: char| first.is_ascii_digit());
+    let cpus: Vec<&str> = asked.split(',').filter(is_cpu).collect();
+    let is_list = |c: char| c.is_ascii_alphanumeric() || ",-_:/".contains(c);
+    if cpus.is_empty() || !asked.chars().all(is_list) {
+        return None;
+    }
+    let flags = match machine.is_since(5, 6) {
+        Ok(false) => "domain",
+        _ => "managed_irq,domain",
+    };
+    let title = match flags {
+        "domain" => "Isolate these CPUs as this kernel knows it",
+        _ => "Keep interrupts off the isolated CPUs, too",
+    };
+    Some(Remedy {
+        title: title.to_owned(),
+        does: Does::Reboot {
+            from: format!("isolcpus={asked}"),
+            to: format!("isolcpus={flags},{}", cpus.join(",")),
+        },
+    })
+}
+
 /// What mends something.
 struct Remedy {
     title: String,
@@ -198,6 +228,13 @@ enum Does {
     RtKernel,
     /// Boot arguments are set.
     Boot(String),
+    /// A boot argument is given in another way.
+    Reboot {
+        /// As it is.
+        from: String,
+        /// As it is to be.
+        to: String,
+    },
     /// Boot arguments are taken away.
     Unboot(Vec<String>),
     /// A setting is written, for good.
@@ -211,6 +248,30 @@ impl Does {
         match self {
             Self::RtKernel => system.rt_kernel(),
             Self::Boot(arguments) => system.boot(arguments),
+            Self::Reboot { from, to } => {
+                let (files, then) = match system {
+                    System::Debian | System::Ubuntu => (
+                        "/etc/default/grub /etc/default/grub.d/*.cfg",
+                        Some("sudo update-grub".to_owned()),
+                    ),
+                    System::UbuntuOnPi | System::RaspberryPi | System::RaspberryPi32 => {
+                        ("/boot/firmware/cmdline.txt", None)
+                    }
+                    System::Other => {
+                        return vec![
+                            "# in the kernel's command line, where the boot loader has it:".into(),
+                            format!("#   {from}"),
+                            format!("# becomes {to}"),
+                        ];
+                    }
+                };
+                let lines = [
+                    "sudo sed -i \\".to_owned(),
+                    format!("  's#{from}#{to}#' \\"),
+                    format!("  {files}"),
+                ];
+                lines.into_iter().chain(then).collect()
+            }
             Self::Unboot(arguments) => {
                 let (file, then) = match system {
                     System::Debian | System::Ubuntu => (

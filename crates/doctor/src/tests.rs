@@ -632,6 +632,69 @@ fn lists_of_cpus_that_are_not_there_or_leave_none_are_named() {
     assert_eq!(told("isolcpus=2-3 idle=poll"), "fine: boot arguments: none");
 }
 
+/// Command lines of people's machines.
+#[test]
+fn lists_that_take_from_each_other_are_named() {
+    let told = |release: &'static str, line: &'static str| {
+        let online = ("/sys/devices/system/cpu/online", "0-15");
+        let files = [
+            (CMDLINE, line),
+            online,
+            ("/proc/sys/kernel/osrelease", release),
+        ];
+        found("contradicting-arguments", &made(&files))
+    };
+    // seapath/ansible#865
+    let seapath = "isolcpus=managed_irq,domain,4-15 nohz_full=4-15 irqaffinity=0,1,2,3,4,5,6,7,8,9,\
+                   10,11,12,13,14,15";
+    assert!(told("6.12.48+deb13-rt-amd64", seapath).contains("isolated CPUs 4-15 are in it"));
+    // qualcomm-linux/meta-qcom#1542
+    let qcom = "rcupdate.rcu_expedited=1 rcu_nocbs=7 isolcpus=7 irqaffinity=0-6 cpuidle.off=1";
+    assert_eq!(told("6.18.2", qcom), "fine: boot arguments: none");
+    let wider = "isolcpus=2-3 nohz_full=2-5";
+    assert_eq!(told("6.1.46-rt13", wider), "fine: boot arguments: none");
+    for release in ["5.4.140-rt64", "5.15.0-1032-realtime"] {
+        assert!(
+            told(release, wider).contains("not before Linux 5.18"),
+            "{release}"
+        );
+    }
+    let twice = "isolcpus=3 quiet isolcpus=managed_irq,domain,2-3";
+    assert!(told("6.12.1", twice).contains("the first list counts"));
+}
+
+/// `managed_irq` came with Linux 5.6; a list that is there is kept.
+#[test]
+fn isolation_is_asked_for_as_the_kernel_knows_it() {
+    let steps = |release: &'static str, line: &'static str, isolated: &'static str| {
+        let tree = made(&[
+            (CMDLINE, line),
+            ("/sys/devices/system/cpu/online", "0-3"),
+            (ISOLATED, isolated),
+            ("/proc/sys/kernel/osrelease", release),
+        ]);
+        let machine = tree.machine();
+        let steps = examine(&machine, &|_| true).first_steps(&machine, 9);
+        let own = steps.into_iter().find(|step| step.check == "isolcpus");
+        own.map(|step| step.commands[0].1.join("\n"))
+    };
+    let rpi = steps("6.6.31-rt31-v8+", "quiet isolcpus=3 rootwait", "3").unwrap();
+    assert!(
+        rpi.contains("'s#isolcpus=3#isolcpus=managed_irq,domain,3#'"),
+        "{rpi}"
+    );
+    // Nothing of it was taken.
+    let old = "isolcpus=nohz,domain,managed_irq,2-3";
+    let told = steps("5.4.140-rt64", old, "").unwrap();
+    assert!(told.contains("#isolcpus=domain,2-3#"), "{told}");
+    assert_eq!(steps("5.4.140-rt64", "isolcpus=2-3", "2-3"), None);
+    // Red Hat's 4.18 knows the flag.
+    assert_eq!(
+        steps("4.18.0-305.rt7.72.el8", "isolcpus=managed_irq,2-3", "2-3"),
+        None
+    );
+}
+
 #[test]
 fn arguments_for_process_1_are_not_the_kernels() {
     let line = "skew_tick=1 rcupdate.rcu-normal-after-boot=1 quiet -- skew_tick=0";

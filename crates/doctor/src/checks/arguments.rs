@@ -109,7 +109,53 @@ fn contradicting(machine: &Machine) -> Result<Verdict, Reason> {
         .map(|(one, other)| format!("{} and {}", name(*one), name(*other)))
         .collect();
     found.extend(absent_cpus(machine, &given)?);
+    found.extend(crossed_lists(machine, &given));
     Ok(Verdict::of(found.is_empty(), "boot arguments", found))
+}
+
+/// The CPUs of a list behind its flags: `managed_irq,domain,2-3`.
+fn listed(value: &str) -> Option<Vec<CpuId>> {
+    let is_cpu = |part: &&str| part.starts_with(|first: char| first.is_ascii_digit());
+    let list: Vec<&str> = value.split(',').filter(is_cpu).collect();
+    let mut cpus = cpu_list(&list.join(",")).ok()?;
+    cpus.sort_unstable();
+    Some(cpus).filter(|cpus| !cpus.is_empty())
+}
+
+/// Lists of CPUs that take away from each other what they give.
+fn crossed_lists(machine: &Machine, given: &[(String, String)]) -> Vec<String> {
+    let all = |name: &str| {
+        let own = given.iter().filter(|(own, _)| own == name);
+        let lists = own.filter_map(|(_, value)| Some((value.as_str(), listed(value)?)));
+        lists.collect::<Vec<_>>()
+    };
+    let mut found = Vec::new();
+    let isolated = all("isolcpus");
+    // `housekeeping_setup()`: of two lists for the same purpose the second one is not taken.
+    if let [(_, first), .., (again, last)] = &isolated[..] {
+        if first != last {
+            found.push(format!("isolcpus={again}: the first list counts"));
+        }
+    }
+    let ticks = all("nohz_full");
+    if let ([(own, isolated), ..], [(value, ticks), ..]) = (&isolated[..], &ticks[..]) {
+        if isolated != ticks && machine.is_since(5, 18) == Ok(false) {
+            let pair = format!("isolcpus={own} and nohz_full={value}");
+            found.push(format!("{pair}: not before Linux 5.18"));
+        }
+    }
+    if let ([(_, isolated), ..], [(_, irqs), ..]) = (&isolated[..], &all("irqaffinity")[..]) {
+        let both: Vec<CpuId> = irqs
+            .iter()
+            .filter(|cpu| isolated.contains(cpu))
+            .copied()
+            .collect();
+        if !both.is_empty() {
+            let both = show_list(&both);
+            found.push(format!("irqaffinity: isolated CPUs {both} are in it"));
+        }
+    }
+    found
 }
 
 /// Lists of CPUs that name CPUs which are not there, or all of them.
@@ -127,10 +173,7 @@ fn absent_cpus(machine: &Machine, given: &[(String, String)]) -> Result<Vec<Stri
         .or_else(|_| machine.online())?;
     let mut found = Vec::new();
     for (name, value) in lists {
-        // Flags come before the list: `isolcpus=managed_irq,domain,2-3`.
-        let is_cpu = |part: &&str| part.starts_with(|first: char| first.is_ascii_digit());
-        let list: Vec<&str> = value.split(',').filter(is_cpu).collect();
-        let Ok(cpus) = cpu_list(&list.join(",")) else {
+        let Some(cpus) = listed(value) else {
             continue;
         };
         let absent: Vec<CpuId> = cpus
@@ -149,7 +192,12 @@ fn absent_cpus(machine: &Machine, given: &[(String, String)]) -> Result<Vec<Stri
 }
 
 /// Arguments that people give and no kernel takes.
-const NOBODYS: [&str; 7] = [
+const NOBODYS: [&str; 10] = [
+    // Until 2.6 and 4.20.
+    "noht",
+    "elevator",
+    // It is `rcupdate.rcu_normal_after_boot`.
+    "rcu_normal_after_boot",
     "workqueue.cpumask",
     "noirqbalance",
     "irqbalance",

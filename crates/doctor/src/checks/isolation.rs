@@ -17,8 +17,9 @@ pub const CHECKS: &[Check] = &[
         id: "isolcpus",
         severity: Severity::Medium,
         wanted: "CPUs are isolated for the work of real time, interrupts included",
-        advice: "boot with isolcpus=managed_irq,domain,LIST, or make an isolated partition of \
-                 control groups (cpuset.cpus.partition)",
+        advice: "boot with isolcpus=managed_irq,domain,LIST (before Linux 5.6 without managed_irq, \
+                 or nothing of it is taken), or make an isolated partition of control groups \
+                 (cpuset.cpus.partition)",
         source: source::TUNED_REALTIME,
         needs_root: false,
         trial: Trial::Beside("isolcpus=managed_irq,domain,1"),
@@ -98,7 +99,13 @@ fn isolcpus(machine: &Machine) -> Result<Verdict, Reason> {
     }
     let isolated = isolated(machine)?;
     let asked = machine.argument("isolcpus")?;
-    if let Some(asked) = asked.filter(|asked| !asked.contains("managed_irq")) {
+    // Linux 5.6 has brought the flag; before, an argument with it is not taken at all.
+    let is_flag_known = machine.is_since(5, 6) != Ok(false);
+    let is_wrong = |asked: &String| match asked.contains("managed_irq") {
+        true => !is_flag_known && isolated.is_empty(),
+        false => is_flag_known,
+    };
+    if let Some(asked) = asked.filter(is_wrong) {
         return Ok(Verdict::of(false, "boot argument isolcpus", asked.as_str()));
     }
     Ok(Verdict::of(!isolated.is_empty(), "isolated CPUs", isolated))
