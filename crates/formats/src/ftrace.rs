@@ -33,8 +33,6 @@ pub struct Trace {
     pub lost: u64,
     /// How many lines are of no known form.
     pub unread: u64,
-    /// Between which moments such lines stand: who cuts a trace writes `[...]` there.
-    pub breaks: Vec<(Nanos, Nanos)>,
     /// What a latency tracer says of the longest that it has seen.
     pub longest: Option<Longest>,
     /// The priority of each thread as the kernel counts it, where an event says it: below 100
@@ -63,7 +61,6 @@ pub fn read(text: &str) -> Trace {
     let columns = Columns::of(text);
     // The place of the event that functions are read for.
     let mut stack_of = None;
-    let mut is_broken = false;
     for line in text.lines() {
         if let Some(function) = line.trim_start().strip_prefix("=> ") {
             let event = stack_of.and_then(|place: usize| trace.events.get_mut(place));
@@ -78,33 +75,16 @@ pub fn read(text: &str) -> Trace {
             } else {
                 stack_of = None;
                 trace.clock = head.clock;
-                let before = trace.events.last().filter(|_| is_broken);
-                trace
-                    .breaks
-                    .extend(before.map(|before| (before.at, head.at)));
-                is_broken = false;
                 trace.push(head);
             }
         } else if let Some(lost) = lost(line) {
             trace.lost += lost;
-        } else if !is_beside(line) {
+        } else if !line.trim_start().starts_with('#') && !line.trim().is_empty() {
             trace.unread += 1;
-            is_broken = true;
         }
     }
     align(&mut trace.events);
-    if trace.longest.is_none() && trace.clock == Clock::Since {
-        trace.longest = longest_of_excerpt(text, &trace.events);
-    }
     trace
-}
-
-/// Whether a line is of a trace's head or empty, and no event is missing where it stands.
-fn is_beside(line: &str) -> bool {
-    let line = line.trim();
-    let starts = ["#", "cpus=", "version =", "---", "|", "latency:", "=>"];
-    let is_head = line.contains(" latency trace v1.");
-    line.is_empty() || is_head || starts.iter().any(|start| line.starts_with(start))
 }
 
 impl Trace {
@@ -466,9 +446,7 @@ fn other(text: &str) -> Happened {
 fn function(text: &str) -> Option<Happened> {
     // trace-cmd prints `function: schedule <-- do_idle`.
     let text = text.strip_prefix("function:").unwrap_or(text).trim();
-    // Until 2.6.27 it was `schedule (do_idle)`.
-    let in_brackets = || text.strip_suffix(')')?.split_once(" (");
-    let (name, caller) = text.split_once(" <-").or_else(in_brackets)?;
+    let (name, caller) = text.split_once(" <-")?;
     let (name, caller) = (symbol(name), caller.trim_start_matches('-').trim());
     let caller = symbol(caller.split(' ').next()?);
     let is_name = |name: &str| !name.is_empty() && !name.contains(' ');
@@ -581,16 +559,13 @@ fn align(events: &mut [TraceEvent]) {
 
 /// Reads the head that latency tracers write, if there is one.
 pub fn read_longest(text: &str) -> Option<Longest> {
-    let lines = || {
-        text.lines()
-            .map(|line| line.trim_start_matches([' ', '\t', '#']))
+    let heads = || text.lines().map(str::trim_start);
+    let head = || {
+        let begun = heads().skip_while(|line| !line.starts_with('#'));
+        begun.take_while(|line| line.starts_with('#'))
     };
-    // Until 2.6.28 the lines had no `#`.
-    let is_head = |line: &&str| line.contains("CPU#") && line.contains(" us, #");
-    let first = lines().find_map(|line| Some(line.rsplit_once("latency: ")?.1).filter(is_head))?;
-    let head = || lines().take_while(|line| !line.contains("0us") && !line.contains("1us"));
     let behind = |key: &str| head().find_map(|line| line.split_once(key).map(|(_, rest)| rest));
-    let micros: i64 = first.split(' ').next()?.parse().ok()?;
+    let micros: i64 = behind("# latency: ")?.split(' ').next()?.parse().ok()?;
     let (comm, pid) = behind("| task: ")?.split_once(" (")?.0.rsplit_once('-')?;
     let place = |key| bounded(symbol(behind(key).unwrap_or_default()));
     Some(Longest {
@@ -601,29 +576,6 @@ pub fn read_longest(text: &str) -> Option<Longest> {
         },
         started: place("=> started at:"),
         ended: place("=> ended at:"),
-    })
-}
-
-/// What an excerpt that begins below the latency says: from where to where, whose it is, and how
-/// long by the event at its end.
-fn longest_of_excerpt(text: &str, events: &[TraceEvent]) -> Option<Longest> {
-    let behind = |key: &str| {
-        let line = text.lines().find_map(|line| Some(line.split_once(key)?.1));
-        Some(bounded(symbol(line?))).filter(|place| !place.is_empty())
-    };
-    let (started, ended) = (behind("=> started at:")?, behind("=> ended at:")?);
-    let is_end = |event: &&TraceEvent| match &event.what {
-        Happened::Function { name, .. } | Happened::Other { name, .. } => *name == ended,
-        _ => false,
-    };
-    let first = events.first()?;
-    let last = events.iter().skip(1).rfind(is_end)?;
-    let is_whole = first.at < Nanos::from_micros(100) && first.at < last.at;
-    is_whole.then(|| Longest {
-        latency: last.at,
-        task: first.task.clone(),
-        started,
-        ended,
     })
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Text that people paste: out of mails, with quotation marks, broken lines and other line ends.
 
+use std::borrow::Cow;
+
 /// The text as the program printed it, as far as that can be told: without a byte-order mark,
 /// carriage returns, quotation marks of mails (`> > `), `quoted-printable` and prefixes of the
 /// kernel's log; a line that a mail program has broken is whole again.
@@ -12,7 +14,7 @@ pub fn clean(text: &str) -> String {
     let text = if is_encoded { decoded(&text) } else { text };
     let mut whole: Vec<String> = Vec::new();
     for line in text.lines() {
-        let line = unlogged(line);
+        let line = &*in_todays_form(unlogged(line));
         match whole.last_mut() {
             Some(last) if is_rest(last, line) => {
                 last.truncate(last.trim_end().len());
@@ -32,6 +34,30 @@ fn unquoted(line: &str) -> &str {
         line = rest;
     }
     line
+}
+
+/// A line of a latency tracer as Linux has written it since 2.6.28: the head behind `#`, and
+/// `schedule <-do_idle` for `schedule (do_idle)`.
+fn in_todays_form(line: &str) -> Cow<'_, str> {
+    let own = line.trim_start();
+    let is_head = (own.starts_with("latency: ") && own.contains("CPU#"))
+        || own.contains(" latency trace v1.") && !own.starts_with('#')
+        || own.starts_with("----------")
+        || own.starts_with("| task: ")
+        || own.starts_with("=> started at:")
+        || own.starts_with("=> ended at:");
+    let function = || {
+        let (before, caller) = line.trim_end().strip_suffix(')')?.rsplit_once(" (")?;
+        let (_, name) = before.rsplit_once(": ")?;
+        let is_name = |name: &str| !name.is_empty() && !name.contains([' ', '=', '+']);
+        let is_since =
+            before.contains("us : ") || before.contains("us+: ") || before.contains("us!: ");
+        (is_since && is_name(name) && is_name(caller)).then(|| format!("{before} <-{caller}"))
+    };
+    if is_head {
+        return format!("# {own}").into();
+    }
+    function().map_or(line.into(), Cow::from)
 }
 
 /// A line without the `[   12.345678] ` of the kernel's log, to which an oops prints its trace.
@@ -128,6 +154,9 @@ mod tests {
             clean(flowed),
             " a-1 0d... 5us : 0:120:R + [000] 119: 49:R irq/104"
         );
+        let of_2008 = " latency: 91 us, #1/1, CPU#0 | (M:x)\n a-1 0d... 5us+: f (g)\n";
+        let todays = "# latency: 91 us, #1/1, CPU#0 | (M:x)\n a-1 0d... 5us+: f <-g";
+        assert_eq!(clean(of_2008), todays);
         assert_eq!(
             clean("[  12.345678] a-1 0d... 5us : f\n"),
             "a-1 0d... 5us : f"

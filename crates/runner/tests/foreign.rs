@@ -668,10 +668,13 @@ fn what_jitterdebugger_leaves_out_of_its_bins_is_known_as_such() {
 #[test]
 fn times_that_a_log_has_put_before_each_line_are_none_of_it() {
     let plain = text("05-p99-is-9us-1.hist");
-    let logged: String = plain
-        .lines()
-        .map(|line| format!("2024-08-29T10:24:53.1234567Z {line}\n"))
-        .collect();
+    let lines = plain.lines();
+    let logged = lines.fold(String::new(), |text, line| {
+        text + "2024-08-29T10:24:53.1234567Z "
+            + line
+            + "
+"
+    });
     let [plain, logged] = [plain, logged].map(|text| read("x", text.as_bytes()).unwrap());
     assert_eq!(plain.recordings, logged.recordings);
     let journal = "Aug 29 10:24:53 board cyclictest[12]: # Histogram\n";

@@ -13,7 +13,7 @@ mod walk;
 
 use punctual_formats::{foreign, ftrace, pasted, rtla_analysis};
 use punctual_model::Nanos;
-use punctual_model::capture::{Happened, Task, TraceEvent};
+use punctual_model::capture::{Happened, Longest, Task, TraceEvent};
 use serde::Serialize;
 
 use walk::Window;
@@ -134,7 +134,10 @@ pub fn no_trace(name: &str, bytes: &[u8]) -> String {
 
 /// What one trace tells; none where the text holds none.
 fn of_section(text: &str) -> Option<Told> {
-    let trace = ftrace::read(text);
+    let mut trace = ftrace::read(text);
+    if trace.longest.is_none() && trace.clock == ftrace::Clock::Since {
+        trace.longest = longest_of_excerpt(text, &trace.events);
+    }
     let is_trace = !trace.events.is_empty() || trace.longest.is_some() || trace.lost > 0;
     if !is_trace {
         return None;
@@ -149,6 +152,7 @@ fn of_section(text: &str) -> Option<Told> {
     let tracer = tracer.unwrap_or("events").to_owned();
     let page = Page {
         trace: &trace,
+        breaks: breaks(text),
         tracer,
         text,
     };
@@ -183,9 +187,61 @@ fn untitled<'a>(text: &'a str, trace: &ftrace::Trace) -> Option<&'a str> {
     of_head.filter(|name| !name.is_empty()).or_else(first)
 }
 
+/// What an excerpt that begins below the latency says: from where to where, whose it is, and how
+/// long by the event at its end.
+fn longest_of_excerpt(text: &str, events: &[TraceEvent]) -> Option<Longest> {
+    let behind = |key: &str| {
+        let line = text
+            .lines()
+            .find_map(|line| Some(line.split_once(key)?.1))?;
+        let place = line.trim().split(['+', ' ']).next()?;
+        Some(place.to_owned()).filter(|place| !place.is_empty())
+    };
+    let (started, ended) = (behind("=> started at:")?, behind("=> ended at:")?);
+    let is_end = |event: &&TraceEvent| match &event.what {
+        Happened::Function { name, .. } | Happened::Other { name, .. } => *name == ended,
+        _ => false,
+    };
+    let first = events.first()?;
+    let last = events.iter().skip(1).rfind(is_end)?;
+    let is_whole = first.at < Nanos::from_micros(100) && first.at < last.at;
+    is_whole.then(|| Longest {
+        latency: last.at,
+        task: first.task.clone(),
+        started,
+        ended,
+    })
+}
+
+/// Between which moments of a trace lines stand that are of no known form.
+fn breaks(text: &str) -> Vec<(Nanos, Nanos)> {
+    let mut found = Vec::new();
+    let (mut before, mut is_broken) = (None, false);
+    for line in text.lines() {
+        let own = line.trim_start();
+        if own.starts_with(['#', '|']) || own.starts_with("=> ") || own.starts_with("---") {
+            continue;
+        }
+        let read = ftrace::read(line);
+        is_broken |= read.unread > 0;
+        let Some(event) = read.events.first() else {
+            continue;
+        };
+        found.extend(
+            before
+                .filter(|_| is_broken)
+                .map(|before| (before, event.at)),
+        );
+        (before, is_broken) = (Some(event.at), false);
+    }
+    found
+}
+
 /// A trace that is being told.
 struct Page<'a> {
     trace: &'a ftrace::Trace,
+    /// Between which moments lines stand that are no event: who cuts a trace writes `[...]`.
+    breaks: Vec<(Nanos, Nanos)>,
     tracer: String,
     text: &'a str,
 }
@@ -250,7 +306,7 @@ impl Page<'_> {
             priorities: &self.trace.priorities,
             is_asked: self.head().1,
             is_since: self.trace.clock == ftrace::Clock::Since,
-            breaks: &self.trace.breaks,
+            breaks: &self.breaks,
         }
     }
 
