@@ -809,8 +809,10 @@ fn whatever_is_taken_away_nothing_becomes_fit() {
             .iter()
             .flatten()
             .any(|value| *value > BOUND);
-        let is_alone =
-            is_sound && !is_late && set.iter().all(|one| one.card.plan == set[0].card.plan);
+        let is_alone = is_sound
+            && !is_late
+            && !less[at].card.is_forged
+            && set.iter().all(|one| one.card.plan == set[0].card.plan);
         let how = maker.random.u8(..7);
         match how {
             0..=4 => lose(&mut less[at], how, maker.random.usize(..2)),

@@ -82,6 +82,11 @@ impl TooFewRuns {
 impl fmt::Display for TooFewRuns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (one, other) = self.have;
+        match (one, other) {
+            (0, 0) => return write!(f, "neither of both has measured it"),
+            (0, _) | (_, 0) => return write!(f, "one of both has not measured it"),
+            _ => {}
+        }
         write!(f, "too few runs: {one} and {other}, ")?;
         write!(f, "{} each are needed at this level", self.needed)
     }
@@ -106,6 +111,8 @@ mod tests {
             "too few runs: 3 and 3, 4 each are needed at this level"
         );
         assert_eq!(TooFewRuns::of((5, 5), 0.005).unwrap().needed, 6);
-        assert_eq!(TooFewRuns::of((0, 9), 0.05).unwrap().needed, 4);
+        let one_sided = TooFewRuns::of((0, 9), 0.05).unwrap();
+        assert_eq!(one_sided.needed, 4);
+        assert_eq!(one_sided.to_string(), "one of both has not measured it");
     }
 }

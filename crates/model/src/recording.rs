@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::amount;
 use crate::capture::{CAPTURES_MOST, Capture};
 use crate::contradiction;
 use crate::finding::{Fact, Facts, Findings};
@@ -193,6 +194,9 @@ impl Recording {
         let kept = self.samples.values.len() as u64;
         let most = self.count.max(self.missed).max(self.warmup);
         let ordered = self.extremes.is_none_or(|(min, max)| min <= max);
+        // Before it is told of which probe it is, it has no name.
+        let probe = &*self.key.probe;
+        let looks_out = probe.is_empty() || amount::TIMED.iter().any(|(name, _)| *name == probe);
         let rules = [
             (
                 self.samples.steps.len() as u64 == kept,
@@ -215,6 +219,10 @@ impl Recording {
                 "more largest samples than were counted",
             ),
             (self.captures.len() <= CAPTURES_MOST, "too many captures"),
+            (
+                looks_out || self.observed().is_none(),
+                "a time observed by a probe that counts samples",
+            ),
         ];
         let own = rules.iter().find(|(holds, _)| !holds);
         let captures = || self.captures.iter().find_map(Capture::contradiction);

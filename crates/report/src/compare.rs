@@ -46,12 +46,33 @@ impl Comparable {
         Ok(Self(runs))
     }
 
-    /// Why there is nothing to compare: all of them are seeds of one subject.
+    /// Why there is nothing to compare: all of them are seeds of one subject, or no two subjects
+    /// have measured the same.
     pub fn nothing_to_compare(&self) -> Option<String> {
         let runs: Vec<String> = self.0.iter().map(|run| run.id.clone()).collect();
-        let is_one = Matrix::new(&self.0).columns.len() == 1;
         let runs = crate::text::list(&runs);
-        is_one.then(|| format!("{runs} are seeds of one subject: nothing to compare"))
+        let matrix = Matrix::new(&self.0);
+        let columns = &matrix.columns;
+        if columns.len() == 1 {
+            return Some(format!(
+                "{runs} are seeds of one subject: nothing to compare"
+            ));
+        }
+        let has = |column: &&Column<'_>, row: &&Measurement| !column.found(row).is_empty();
+        let is_common = |row: &Measurement| columns.iter().filter(|one| has(one, &row)).count() > 1;
+        if matrix.rows.iter().any(is_common) {
+            return None;
+        }
+        let of = |column: &Column<'_>| {
+            let rows = matrix.rows.iter().filter(|row| has(&column, row));
+            let titles: Vec<String> = rows.map(Measurement::title).collect();
+            format!("{}: {}", column.name, titles.join("; "))
+        };
+        let each: Vec<String> = columns.iter().map(of).collect();
+        let each = each.join("\n  ");
+        Some(format!(
+            "{runs} have measured nothing in common: nothing to compare\n  {each}"
+        ))
     }
 
     /// The runs.

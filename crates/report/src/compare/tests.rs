@@ -77,6 +77,18 @@ fn nothing_is_not_equal_to_nothing() {
 }
 
 #[test]
+fn what_has_no_measurement_in_common_is_nothing_to_compare() {
+    let told = |runs| Comparable::new(runs).unwrap().nothing_to_compare();
+    let (one, mut other) = (fixtures::run("none", 1), fixtures::run("rt", 1));
+    assert_eq!(told(vec![one.clone(), other.clone()]), None);
+    for own in &mut other.recordings {
+        own.key.variant = format!("other {}", own.key.variant).into();
+    }
+    let why = told(vec![one, other]).unwrap();
+    assert_has(&why, &["have measured nothing in common", "\n  rt: "]);
+}
+
+#[test]
 fn what_is_not_the_same_measurement_is_refused_and_named() {
     let with = |change: &dyn Fn(&mut Run)| {
         let mut runs = two();
