@@ -101,9 +101,12 @@ fn isolcpus(machine: &Machine) -> Result<Verdict, Reason> {
     let asked = machine.argument("isolcpus")?;
     // Linux 5.6 has brought the flag; before, an argument with it is not taken at all.
     let is_flag_known = machine.is_since(5, 6) != Ok(false);
-    let is_wrong = |asked: &String| match asked.contains("managed_irq") {
-        true => !is_flag_known && isolated.is_empty(),
-        false => is_flag_known,
+    let is_wrong = |asked: &String| {
+        if asked.contains("managed_irq") {
+            !is_flag_known && isolated.is_empty()
+        } else {
+            is_flag_known
+        }
     };
     if let Some(asked) = asked.filter(is_wrong) {
         return Ok(Verdict::of(false, "boot argument isolcpus", asked.as_str()));
