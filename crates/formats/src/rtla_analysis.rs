@@ -62,6 +62,8 @@ pub fn read(text: &str) -> Vec<Analysis> {
     let mut all = Vec::new();
     let mut own = Analysis::default();
     let mut of = Of::None;
+    // Nor an end of line behind the interrupt before.
+    let text = text.replace(" us  IRQ handler delay:", " us\nIRQ handler delay:");
     for line in text.lines() {
         // The old one wrote no end of line behind its last.
         let line = line
@@ -93,8 +95,10 @@ impl Analysis {
     /// Takes a line with a time; what the lines behind it are of. The last line of an analysis
     /// is that of nothing.
     fn take(&mut self, line: &str, time: Nanos, of: Of) -> Of {
-        let key = line.trim().split_once(':').map_or("", |(key, _)| key);
-        let key = key.trim().to_ascii_lowercase();
+        // rtla 6.4 wrote no colon behind some of them.
+        let own = line.trim();
+        let end = own.find(':').or_else(|| own.find("  ")).unwrap_or(0);
+        let key = own[..end].trim().to_ascii_lowercase();
         match key.as_str() {
             "irq handler delay" => {
                 self.irq_delay = time;
@@ -198,5 +202,23 @@ mod tests {
         assert_eq!(told.stack.last().unwrap(), "cgroup_rstat_flush_locked");
         assert_eq!(told.latency, Nanos(41_960));
         assert_eq!(read("Thread 4 ran 5 us\n"), []);
+        // linux-trace-kernel: rtla/timerlat: Fix "Previous IRQ" auto analysis' line; and of 6.6,
+        // copied from a terminal.
+        let joined = " ## CPU 12 hit stop tracing, analyzing it ##\n  Previous IRQ interference:\t\tup \
+            to      2.22 us  IRQ handler delay:\t\t    18.06 us (0.00 %)\n";
+        let told = &read(joined)[0];
+        assert_eq!(
+            (told.previous_irq, told.irq_delay),
+            (Nanos(2_220), Nanos(18_060))
+        );
+        let bare = "IRQ handler delay: 1.30 us (0.11 %)\nBlocking thread: 1223.16 us (99.00 %)\n\
+            insync:4048   1223.16 us\nIRQ interference          4.93 us (0.40 %)\n\
+            local_timer:236        4.93 us\nThread latency: 1235.47 us (100%)\n";
+        let told = &read(bare)[0];
+        assert_eq!(told.irqs, [("local_timer:236".to_owned(), Nanos(4_930))]);
+        assert_eq!(
+            told.blocking,
+            [("insync:4048".to_owned(), Nanos(1_223_160))]
+        );
     }
 }

@@ -160,6 +160,14 @@ fn of_section(text: &str) -> Option<Told> {
     told.events = trace.events.len();
     (told.lost, told.unread) = (trace.lost, trace.unread);
     told.notes.extend(notes::of(&page, &told));
+    let is_short = told
+        .whole
+        .is_some_and(|whole| whole < Nanos::from_millis(10));
+    if is_short && notes::is_coarse(&trace) && !told.pieces.is_empty() {
+        // What seems to have taken a millisecond may have been at its end.
+        told.pieces.clear();
+        told.undecided = Some("its clock tells whole milliseconds, and it was not longer".into());
+    }
     told.settle();
     Some(told)
 }

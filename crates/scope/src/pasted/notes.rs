@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use punctual_formats::ftrace::Clock;
+use punctual_formats::ftrace::{Clock, Trace};
 use punctual_model::Nanos;
 use punctual_model::capture::Happened;
 
@@ -85,12 +85,15 @@ fn clock(page: &Page<'_>) -> Option<String> {
             "its clock counts (counter, x86-tsc): the order is known, and no duration".into(),
         );
     }
-    let moments: BTreeSet<i64> = trace.events.iter().map(|event| event.at.0).collect();
-    let is_coarse = trace.clock == Clock::Time
-        && trace.events.len() > 4
-        && moments.iter().all(|at| at % 1_000_000 == 0);
-    is_coarse
+    is_coarse(trace)
         .then(|| "its clock tells whole milliseconds (uptime): what is shorter is not in it".into())
+}
+
+/// Whether its clock tells whole milliseconds.
+pub fn is_coarse(trace: &Trace) -> bool {
+    let moments: BTreeSet<i64> = trace.events.iter().map(|event| event.at.0).collect();
+    let is_whole = moments.iter().all(|at| at % 1_000_000 == 0);
+    trace.clock == Clock::Time && trace.events.len() > 4 && is_whole
 }
 
 /// The commands that tell it, for a wait of this length.
