@@ -171,7 +171,12 @@ impl Diagnosis {
         let open = self.wrong().filter(|one| self.settled_by(one).is_none());
         let steps = open.filter_map(|one| {
             let id = one.check.id;
-            let remedy = isolated_anew(one, machine).or_else(|| remedy(one, online))?;
+            let anew = isolated_anew(one, machine);
+            let mut remedy = anew.or_else(|| remedy(one, online))?;
+            if let (Does::Boot(arguments), Ok(false)) = (&mut remedy.does, machine.is_since(5, 6)) {
+                // Of an argument with a flag that it does not know the kernel takes nothing.
+                *arguments = arguments.replace("=managed_irq,", "=");
+            }
             let settled = self.wrong().filter(|own| self.settled_by(own) == Some(id));
             let of = |system: &System| (*system, remedy.does.commands(*system));
             Some(Step {

@@ -683,6 +683,8 @@ fn isolation_is_asked_for_as_the_kernel_knows_it() {
         rpi.contains("'s#isolcpus=3#isolcpus=managed_irq,domain,3#'"),
         "{rpi}"
     );
+    let none = steps("5.4.140-rt64", "quiet", "").unwrap();
+    assert!(none.contains("isolcpus=domain,2-3"), "{none}");
     // Nothing of it was taken.
     let old = "isolcpus=nohz,domain,managed_irq,2-3";
     let told = steps("5.4.140-rt64", old, "").unwrap();
