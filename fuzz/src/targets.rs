@@ -9,7 +9,9 @@ pub mod kernels;
 pub mod model;
 pub mod published;
 pub mod report;
+pub mod runner;
 pub mod scope;
+pub mod serve;
 pub mod store;
 pub mod trace;
 

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 pub use client::{Client, VARIABLE};
-pub(crate) use client::{complaint, fault};
+pub(crate) use client::{complaint, fault, shown};
 pub use held::{Held, Notice, Tell};
 
 /// Why a place cannot be used.

@@ -19,6 +19,13 @@ mod workdir;
 #[doc(hidden)]
 pub mod fuzzing {
     pub use crate::console::Console;
+
+    /// Whether that is what `labgrid-client` shows of a place, and what it complains of.
+    pub fn labgrid(text: &str) -> (bool, String) {
+        let shown = crate::labgrid::shown(text);
+        (shown.is_some(), crate::labgrid::complaint(text))
+    }
+
     pub use crate::virtual_bench::Qmp;
 }
 

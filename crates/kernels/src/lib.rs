@@ -37,6 +37,12 @@ pub mod fuzzing {
     pub use crate::apt::choose_in;
     pub use crate::image::judge;
     pub use crate::module::check;
+
+    /// Why a configuration does not take a setting, by the text of its `Kconfig` files.
+    pub fn why_refused(kconfig: &str, config: &str, setting: &crate::build::Setting) -> String {
+        let texts = std::iter::once(kconfig.to_owned());
+        crate::build::why_refused_by(texts, setting, &crate::build::Config::parse(config))
+    }
 }
 
 use std::path::PathBuf;

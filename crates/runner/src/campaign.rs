@@ -24,6 +24,7 @@ use crate::systems::{Equipment, PreparedSystem};
 use crate::{Error, Job, loads, preemption, suites};
 
 pub use file::load;
+pub(crate) use file::parse;
 
 /// More runs than this are a mistake in typing.
 pub const RUNS_MOST: usize = 1_000_000;

@@ -70,6 +70,29 @@ mod subjects;
 pub mod suites;
 pub mod systems;
 
+/// Readers of what people and other programs wrote, for the tests that give them damaged input.
+#[doc(hidden)]
+pub mod fuzzing {
+    use std::path::Path;
+
+    pub use crate::campaign::slurm::listed_tasks;
+
+    /// Whether a text is a campaign, options, a load, a suite, limits: what is wrong is told.
+    pub fn files(text: &str) -> Vec<Result<(), String>> {
+        let path = Path::new("f.toml");
+        let limits = crate::limits::parse(path, text).map(drop);
+        let all = [
+            crate::campaign::parse(path, text, &|_| Ok(())).map(drop),
+            crate::options::parse(path, text).map(drop),
+            crate::loads::parse(path, text).map(drop),
+            crate::suites::parse(path, text).map(drop),
+            limits,
+        ];
+        let told = all.map(|read| read.map_err(|error| error.to_string()));
+        told.into()
+    }
+}
+
 pub use companion::Companion;
 pub use data_files::is_path;
 pub use error::{Error, did_you_mean};

@@ -20,9 +20,13 @@ struct File {
 
 /// The limits in a file; an error where there are none.
 pub fn in_file(path: &Path) -> Result<Vec<Limit>, Error> {
-    let text = read(path)?;
+    parse(path, &read(path)?)
+}
+
+/// The limits in a text.
+pub(crate) fn parse(path: &Path, text: &str) -> Result<Vec<Limit>, Error> {
     let file: File =
-        toml::from_str(&text).map_err(|error| wrong(path, &mistakes::explain(&text, &error)))?;
+        toml::from_str(text).map_err(|error| wrong(path, &mistakes::explain(text, &error)))?;
     if file.limits.is_empty() {
         return Err(wrong(path, "expected a [[limit]], found none"));
     }

@@ -151,7 +151,7 @@ fn raw() -> Result<Loads, Error> {
 }
 
 /// A load and its name, which is its file's.
-fn parse(path: &Path, text: &str) -> Result<(String, Load), Error> {
+pub(crate) fn parse(path: &Path, text: &str) -> Result<(String, Load), Error> {
     let name = data_files::stem(path);
     let load: Load =
         toml::from_str(text).map_err(|error| wrong(path, &mistakes::explain(text, &error)))?;

@@ -130,7 +130,8 @@ pub fn find(name_or_path: &str) -> Result<Options, Error> {
     })
 }
 
-fn parse(path: &Path, text: &str) -> Result<Options, Error> {
+/// The options in a text.
+pub(crate) fn parse(path: &Path, text: &str) -> Result<Options, Error> {
     let options: Options =
         toml::from_str(text).map_err(|error| wrong(path, &mistakes::explain(text, &error)))?;
     check(&options).map_err(|reason| wrong(path, &reason))?;

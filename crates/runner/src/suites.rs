@@ -217,7 +217,7 @@ fn adopt(own: &mut Loads, load: &str, directory: &Path) -> Result<String, Error>
     Ok(place.map_or(name.clone(), |place| format!("{name} on {place}")))
 }
 
-fn parse(path: &Path, text: &str) -> Result<Suite, Error> {
+pub(crate) fn parse(path: &Path, text: &str) -> Result<Suite, Error> {
     let mut suite = Suite::parse(text).map_err(|error| match error {
         SuiteError::Form(error) => wrong(path, &mistakes::explain(text, &error)),
         error => wrong(path, &error.to_string()),

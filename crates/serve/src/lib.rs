@@ -23,7 +23,13 @@ use punctual_store::{Place, Store, StoreError};
 use thiserror::Error;
 use tokio::task;
 
-pub use access::Access;
+/// What reads requests, for the tests that give it damaged ones.
+#[doc(hidden)]
+pub mod fuzzing {
+    pub use crate::query::Query;
+}
+
+pub use access::{Access, Refused};
 use budget::{BASE, Hold, Lanes, Limits};
 
 /// How many requests are worked on at once; more wait. Each has a connection to the store.

@@ -3,11 +3,11 @@
 
 use std::io::Cursor;
 
-use punctual_bench::fuzzing::{Console, Qmp};
+use punctual_bench::fuzzing::{Console, Qmp, labgrid};
 use punctual_bench::tail;
 use serde_json::json;
 
-use super::texts;
+use super::{text, texts};
 use crate::Target;
 
 /// The console.
@@ -50,4 +50,17 @@ pub const QMP: Target = Target {
         while qmp.event().is_some() {}
         answer.is_ok()
     },
+};
+
+/// What `labgrid-client` shows of a place, and what it complains of.
+pub const LABGRID: Target = Target {
+    name: "labgrid",
+    seeds: || {
+        texts(&[
+            "Place 'rack1':\n  comment: the first\n  matches:\n    lab/rack1/*\n  \
+             acquired: host/ann\n  acquired resources:\n  created: 2026-01-01 00:00:00\n  \
+             changed: 2026-01-02 00:00:00\n",
+        ])
+    },
+    run: |bytes| labgrid(&text(bytes)).0,
 };

@@ -49,7 +49,7 @@ pub const EXPORT: Target = Target {
 fn few_samples(mut run: Run) -> Run {
     let steps = run.steps.iter().map(|step| {
         let (probe, load) = (&step.probe, &step.load);
-        format!("\n[[step]]\nprobe = \"{probe}\"\nload = \"{load}\"\n")
+        format!("\n[[step]]\nprobe = \"{probe}\"\nload = \"{load}\"\nsamples = 9\n")
     });
     let steps: String = steps.collect();
     run.plan = format!("seed = {}\n{steps}", run.seed);

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use punctual_kernels::fuzzing::{check, choose_in, judge};
+use punctual_kernels::fuzzing::{check, choose_in, judge, why_refused};
 use punctual_kernels::initramfs::Initramfs;
 use punctual_kernels::{elf, initramfs};
 
@@ -28,6 +28,28 @@ pub const APT: Target = Target {
         let newest = choose_in(search, show, "k");
         let pinned = choose_in(search, show, "k@6.12.99");
         newest.is_ok() || pinned.is_ok()
+    },
+};
+
+/// A stranger's `Kconfig` file, an empty line with a full stop, and a `.config`.
+pub const KCONFIG: Target = Target {
+    name: "kconfig",
+    seeds: || {
+        texts(&[
+            "menu \"Timers\"\n\tdepends on GENERIC_CLOCKEVENTS && !S390\n\nchoice\n\
+            \tprompt \"Timer tick\"\n\tdefault NO_HZ_IDLE\n\nconfig NO_HZ_FULL\n\
+            \tbool \"Full dynticks\"\n\tdepends on SMP\n\tselect NO_HZ_COMMON\n\thelp\n\
+            \t  Adaptively stop it.\n\nendchoice\nendmenu\nconfig RCU_NOCB_CPU\n\tbool\n\
+            \tselect NO_HZ_FULL if SMP\n.\nCONFIG_SMP=y\n# CONFIG_NO_HZ_FULL is not set\n",
+        ])
+    },
+    run: |bytes| {
+        let text = text(bytes);
+        let (kconfig, config) = text.split_once("\n.\n").unwrap_or((&text, ""));
+        let setting = "NO_HZ_FULL=y".parse().expect("a setting");
+        let why = why_refused(kconfig, config, &setting);
+        assert!(!why.is_empty());
+        !why.starts_with("this kernel does not know")
     },
 };
 

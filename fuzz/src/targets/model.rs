@@ -4,6 +4,10 @@
 use punctual_model::board::{Answer, Hello, Refusal, Request};
 use punctual_model::frame::{Decoder, Encoder};
 use punctual_model::record::{Finished, Started, Unsupported};
+use punctual_model::status_page::{
+    COUNT_WORD, MAGIC, MAGIC_WORD, OF_WORD, PAGE_WORDS, Reader, SLOTS_WORD, STEP_WORD,
+    WORKERS_WORD, WORST_WORD, slot_of,
+};
 use punctual_model::suite::Suite;
 use punctual_model::{Nanos, Plan, Progress, Record, Recording};
 
@@ -52,6 +56,33 @@ pub const BOARD: Target = Target {
         decoder.feed(&frame(bytes));
         let request = decoder.next_message::<Request>();
         matches!(answer, Ok(Some(_))) || matches!(request, Ok(Some(_)))
+    },
+};
+
+/// The page in a guest's memory that says how far it is.
+pub const STATUS: Target = Target {
+    name: "status",
+    seeds: || {
+        let mut words = vec![0_u64; 2 * PAGE_WORDS];
+        (words[MAGIC_WORD], words[STEP_WORD], words[SLOTS_WORD]) = (MAGIC, 3, 2);
+        words[WORKERS_WORD] = 1;
+        for slot in 0..2 {
+            let at = slot_of(slot + 1);
+            words[at + COUNT_WORD] = 7;
+            words[at + OF_WORD] = 40;
+            words[at + WORST_WORD] = 9_000;
+        }
+        vec![words.into_iter().flat_map(u64::to_le_bytes).collect()]
+    },
+    run: |bytes| {
+        let mut reader = Reader::default();
+        let first = reader.read(bytes);
+        // The same page twice is no news.
+        let again = reader.read(bytes);
+        if let (Some(first), Some(again)) = (&first, &again) {
+            assert!(!again.is_news_after(first));
+        }
+        first.is_some()
     },
 };
 

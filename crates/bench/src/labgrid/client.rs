@@ -216,7 +216,8 @@ fn without<'a>(line: &'a str, beginnings: &[&str]) -> Option<&'a str> {
     found.find_map(|rest| rest)
 }
 
-fn shown(text: &str) -> Option<Shown> {
+/// What of that `text` says.
+pub fn shown(text: &str) -> Option<Shown> {
     let mut lines = text.lines();
     let name = lines.find_map(|line| line.strip_prefix("Place '")?.strip_suffix("':"))?;
     let lines: Vec<&str> = lines.collect();

@@ -22,15 +22,22 @@ struct Definition {
 
 /// Why a setting was refused, in words that follow `NAME=VALUE: `.
 pub(crate) fn why_refused(source: &Path, setting: &Setting, config: &Config) -> String {
-    let files = files(source);
+    let files = files(source).into_iter();
+    let texts = files.filter_map(|path| fs::read_to_string(path).ok());
+    why_refused_by(texts, setting, config)
+}
+
+/// The same of the texts of these files.
+pub(crate) fn why_refused_by(
+    texts: impl Iterator<Item = String>,
+    setting: &Setting,
+    config: &Config,
+) -> String {
     let name = &setting.name;
     let mut definitions = Vec::new();
     let mut all_names = BTreeSet::new();
     let mut selectors = Vec::new();
-    for text in files
-        .iter()
-        .filter_map(|path| fs::read_to_string(path).ok())
-    {
+    for text in texts {
         definitions.extend(definitions_in(&text, name));
         all_names.extend(names_in(&text).map(str::to_owned));
         selectors.extend(selectors_in(&text, name));

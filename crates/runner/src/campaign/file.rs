@@ -82,9 +82,10 @@ pub fn load(path: &Path, catalog: &Catalog) -> Result<Campaign, Error> {
 }
 
 /// Says whether a kernel is one that there is.
-type IsKernel<'a> = &'a dyn Fn(&str) -> Result<(), KernelError>;
+pub(crate) type IsKernel<'a> = &'a dyn Fn(&str) -> Result<(), KernelError>;
 
-fn parse(path: &Path, text: &str, is_kernel: IsKernel<'_>) -> Result<Campaign, Error> {
+/// The campaign in a text.
+pub(crate) fn parse(path: &Path, text: &str, is_kernel: IsKernel<'_>) -> Result<Campaign, Error> {
     let file: File =
         toml::from_str(text).map_err(|error| wrong(path, &mistakes::explain(text, &error)))?;
     let reader = Reader { path, text };

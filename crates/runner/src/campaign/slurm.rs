@@ -319,20 +319,10 @@ impl Slurm<'_> {
         let mut command = Command::new("squeue");
         command.args(["--noheader", "--array", "--format=%i %j %K %r"]);
         let listed = asked(&mut command)?;
-        let mut waiting = BTreeSet::new();
-        for line in listed.lines() {
-            let words: Vec<&str> = line.trim().splitn(4, ' ').collect();
-            let [id, name, index, reason] = words.as_slice() else {
-                continue;
-            };
-            let keys = batches.get(*name);
-            let key = keys.and_then(|keys| keys.get(index.parse::<usize>().ok()?));
-            if HELD.iter().any(|held| reason.contains(held)) && key.is_some() {
-                // It would wait for an operator. A controller that is away is asked again.
-                _ = Command::new("scancel").arg(id).output();
-                continue;
-            }
-            waiting.extend(key.cloned());
+        let (waiting, held) = listed_tasks(&listed, &batches);
+        for id in held {
+            // It would wait for an operator. A controller that is away is asked again.
+            _ = Command::new("scancel").arg(id).output();
         }
         Ok(waiting)
     }
@@ -395,6 +385,29 @@ impl Slurm<'_> {
         }
         Ok(())
     }
+}
+
+/// What `squeue` lists (`%i %j %K %r`) of these batches' tasks: the keys of those that wait or
+/// run, and the ids of those that are held.
+pub fn listed_tasks<'a>(
+    listed: &'a str,
+    batches: &BTreeMap<String, Vec<String>>,
+) -> (BTreeSet<String>, Vec<&'a str>) {
+    let (mut waiting, mut all_held) = (BTreeSet::new(), Vec::new());
+    for line in listed.lines() {
+        let words: Vec<&str> = line.trim().splitn(4, ' ').collect();
+        let [id, name, index, reason] = words.as_slice() else {
+            continue;
+        };
+        let keys = batches.get(*name);
+        let key = keys.and_then(|keys| keys.get(index.parse::<usize>().ok()?));
+        if HELD.iter().any(|held| reason.contains(held)) && key.is_some() {
+            all_held.push(*id);
+            continue;
+        }
+        waiting.extend(key.cloned());
+    }
+    (waiting, all_held)
 }
 
 /// The one run of a file.
