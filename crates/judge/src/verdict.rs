@@ -229,7 +229,7 @@ impl fmt::Display for More {
                 let aim = if *aimed { " --aim 10" } else { "" };
                 write!(f, "`punctual arrivals RUN{aim}` of each of the runs")
             }
-            Self::Whole => f.write_str("a run in which it is measured as asked"),
+            Self::Whole => f.write_str("a run without that gap"),
         }
     }
 }

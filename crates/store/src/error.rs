@@ -105,7 +105,7 @@ pub enum StoreError {
     },
     /// The file of this name is another one by now, or there is none.
     #[error(
-        "the store {} was deleted or replaced while it was open: what was written since then is          lost; move it only while nothing measures and nothing is served",
+        "the store {} was deleted or replaced while it was open: what was written since then is lost; move it only while nothing measures and nothing is served",
         path.display()
     )]
     Replaced {

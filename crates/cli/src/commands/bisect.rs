@@ -29,7 +29,7 @@ Examples:
   punctual kernel series debian-6.12-rt  # the releases that there are
   punctual bisect debian-6.12-rt --good 6.12.43 --bad 6.12.117 \\
       --limits mine.toml
-  # which release mended it?
+  # the first release that keeps the limits again
   punctual bisect debian-6.12-rt --good 6.12.117 --bad 6.12.43 \\
       --limits mine.toml
   # kernels of your own, in order

@@ -116,7 +116,7 @@ pub struct MeasureArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = PATIENCE, value_parser = parse_patience)]
     patience: u64,
     /// Watch on this terminal what is measured: the figures of each CPU, histogram, the last
-    /// seconds. Without a terminal, as ever
+    /// seconds. Without a terminal it changes nothing
     #[arg(long, conflicts_with = "quiet")]
     live: bool,
     /// The guest that is taken where no option says another.
