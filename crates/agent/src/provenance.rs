@@ -103,7 +103,7 @@ fn preemption(version: &str, dynamic: Result<String, Reason>) -> Preemption {
             .unwrap_or_else(|| Preemption::Unknown(format!("debugfs says \"{models}\"").into())),
         Err(reason) if has("PREEMPT_DYNAMIC") => Preemption::Unknown(reason),
         Err(_) if has("PREEMPT") => Preemption::Full,
-        Err(_) => Preemption::Unknown("none or voluntary, fixed when the kernel was built".into()),
+        Err(_) => Preemption::Unknown(Preemption::NONE_OR_VOLUNTARY.into()),
     }
 }
 

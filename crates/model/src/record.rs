@@ -75,6 +75,19 @@ pub enum Preemption {
 }
 
 impl Preemption {
+    /// Why it is not known which of these two a kernel has that was built for one of them.
+    pub const NONE_OR_VOLUNTARY: &'static str =
+        "none or voluntary, fixed when the kernel was built";
+
+    /// Whether kernel code goes on until it returns, sleeps or asks.
+    pub fn is_cooperative(&self) -> bool {
+        match self {
+            Self::None | Self::Voluntary => true,
+            Self::Unknown(reason) => reason.to_string() == Self::NONE_OR_VOLUNTARY,
+            Self::Full | Self::Lazy | Self::Rt => false,
+        }
+    }
+
     /// The model of that name, as the kernel writes it in debugfs.
     pub fn of_name(name: &str) -> Option<Self> {
         Some(match name {

@@ -8,7 +8,7 @@ mod x86_64;
 use std::ops::Range;
 
 use punctual_model::Architecture;
-use punctual_trace::Block;
+use punctual_trace::{Arch, Block};
 
 use crate::decode::Decoded;
 use crate::names::CodeKind;
@@ -17,6 +17,8 @@ use crate::symbols::Symbols;
 /// The code of an architecture's kernel.
 #[derive(Debug)]
 pub struct Code {
+    /// As the plugin calls it.
+    pub arch: Arch,
     /// Why a kernel of this release with these boot arguments is not understood, if it is not.
     pub refusal: fn(&str, &str) -> Option<String>,
     /// Understands a block.

@@ -18,9 +18,9 @@ pub enum ScopeError {
     Host(String),
     /// Its guest has another processor.
     #[error(
-        "{0} was measured on {1}: samples are marked on x86-64 only, so nothing of it can be explained, surveyed or bounded"
+        "whole runs are followed on x86-64 only, and this one is of {0}: `explain` tells of its samples"
     )]
-    Architecture(String, Architecture),
+    Architecture(Architecture),
     /// Its kernel is not understood.
     #[error("{0} cannot be explained, surveyed or bounded: {1}")]
     NotUnderstood(String, String),

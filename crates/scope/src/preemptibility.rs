@@ -3,9 +3,6 @@
 
 use punctual_model::{Preemption, Run};
 
-/// Why the target does not know which of these two a kernel has that was built for one of them.
-const NONE_OR_VOLUNTARY: &str = "none or voluntary, fixed when the kernel was built";
-
 /// Where a kernel lets a thread be preempted, by the preemption model in a run's provenance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preemptibility {
@@ -27,8 +24,7 @@ impl Preemptibility {
     /// That of a preemption model.
     pub fn of_model(model: &Preemption) -> Self {
         match model {
-            Preemption::None | Preemption::Voluntary => Self::Asked,
-            Preemption::Unknown(reason) if reason.to_string() == NONE_OR_VOLUNTARY => Self::Asked,
+            cooperative if cooperative.is_cooperative() => Self::Asked,
             Preemption::Rt => Self::Rt,
             _ => Self::Full,
         }
@@ -41,7 +37,7 @@ mod tests {
 
     #[test]
     fn a_kernel_that_was_built_for_none_or_voluntary_is_asked_whichever_it_is() {
-        let built = Preemption::Unknown(NONE_OR_VOLUNTARY.into());
+        let built = Preemption::Unknown(Preemption::NONE_OR_VOLUNTARY.into());
         assert_eq!(Preemptibility::of_model(&built), Preemptibility::Asked);
         let hidden = Preemption::Unknown("no debugfs".into());
         assert_eq!(Preemptibility::of_model(&hidden), Preemptibility::Full);

@@ -62,13 +62,6 @@ impl Repeater {
             initramfs: initramfs.map_err(RunError::from)?,
             initramfs_sha256: then.initramfs_sha256.clone(),
         };
-        // The targets of arm64 guests do not mark their samples yet.
-        if machine.kernel.architecture != Architecture::Amd64 {
-            return Err(ScopeError::Architecture(
-                run.id.clone(),
-                machine.kernel.architecture,
-            ));
-        }
         let code = Code::of(machine.kernel.architecture);
         if let Some(why) = (code.refusal)(&machine.kernel.release, &machine.cmdline) {
             return Err(ScopeError::NotUnderstood(run.id.clone(), why));
@@ -243,6 +236,7 @@ impl Repeater {
         let directory = self.directory()?;
         let trace = directory.path().join("trace");
         File::create(&trace).map_err(at(&trace))?;
+        let code = Code::of(machine.kernel.architecture);
         let orders = Orders {
             trace: trace.clone(),
             ring: RING,
@@ -250,6 +244,7 @@ impl Repeater {
             everything: false,
             memory: memory(machine, symbols),
             cpus: (machine.cpus > 1).then_some(machine.cpus),
+            arch: code.arch,
         };
         follow(&self.watched(&directory, &orders)?)?;
         let file = File::open(&trace).map_err(at(&trace))?;
@@ -325,6 +320,11 @@ impl Repeater {
         take: &mut (dyn FnMut(&Item) + Send),
         follow: &mut dyn FnMut(&VirtualBench) -> Result<T, ScopeError>,
     ) -> Result<T, ScopeError> {
+        // Whole runs of arm64 are not held against known answers yet.
+        let architecture = machine.kernel.architecture;
+        if architecture != Architecture::Amd64 {
+            return Err(ScopeError::Architecture(architecture));
+        }
         let directory = self.directory()?;
         let trace = directory.path().join("trace");
         let over = Arc::new(AtomicBool::new(false));
@@ -333,6 +333,7 @@ impl Repeater {
             trace,
             everything: true,
             memory,
+            arch: Code::of(machine.kernel.architecture).arch,
             cpus: (machine.cpus > 1).then_some(machine.cpus),
             ..Orders::default()
         };

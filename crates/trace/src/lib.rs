@@ -6,12 +6,14 @@
 //! wrote with a [`Reader`].
 #![forbid(unsafe_code)]
 
+mod arch;
 mod format;
 pub mod marker;
 mod orders;
 mod read;
 mod watcher;
 
+pub use arch::Arch;
 pub use format::Word;
 pub use orders::{Orders, Window};
 pub use read::{Block, Insn, Item, ReadError, Reader};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The instructions by which the target says where it is: `nop` with a telling address.
-//!
-//! `nopl 0x434e50KK(%rax)`: seven bytes, of which the fourth is the kind.
+//! The instructions by which the target says where it is. Each does nothing, and has a telling
+//! number, which each architecture writes in its own way.
+
+use crate::arch::Arch;
 
 /// What a marker says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,12 +18,11 @@ pub enum Marker {
 }
 
 impl Marker {
-    /// The marker that an instruction is, if it is one.
+    /// The marker that an instruction is, if it is one. What is one on one architecture is no
+    /// instruction of another.
     pub fn of(bytes: &[u8]) -> Option<Self> {
-        match bytes {
-            [0x0f, 0x1f, 0x80, kind, 0x50, 0x4e, 0x43] => Self::from_kind(*kind),
-            _ => None,
-        }
+        let mut kinds = Arch::ALL.into_iter().filter_map(|arch| arch.marked(bytes));
+        kinds.find_map(Self::from_kind)
     }
 
     /// The marker with this number.
@@ -44,21 +44,5 @@ impl Marker {
             Self::Armed => 0x10,
             Self::Taken => 0x20,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_marker_is_known_by_its_bytes_and_nothing_else_is_one() {
-        for marker in [Marker::Step, Marker::End, Marker::Armed, Marker::Taken] {
-            let bytes = [0x0f, 0x1f, 0x80, marker.kind(), 0x50, 0x4e, 0x43];
-            assert_eq!(Marker::of(&bytes), Some(marker));
-        }
-        // The padding that compilers write.
-        assert_eq!(Marker::of(&[0x0f, 0x1f, 0x80, 0, 0, 0, 0]), None);
-        assert_eq!(Marker::of(&[0x90]), None);
     }
 }

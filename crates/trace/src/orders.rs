@@ -4,6 +4,8 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use crate::arch::Arch;
+
 /// A sample whose making is watched: from where it is armed to where it is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Window {
@@ -31,12 +33,15 @@ pub struct Orders {
     pub memory: Vec<(u64, u64)>,
     /// How many virtual CPUs take turns, where there is more than one.
     pub cpus: Option<u32>,
+    /// Whose instructions the guest executes.
+    pub arch: Arch,
 }
 
 impl Orders {
     /// As text, one order to a line.
     pub fn to_text(&self) -> String {
-        let mut text = format!("trace {}\nring {}\n", self.trace.display(), self.ring);
+        let (trace, ring, arch) = (self.trace.display(), self.ring, self.arch.name());
+        let mut text = format!("trace {trace}\nring {ring}\narch {arch}\n");
         if self.everything {
             text.push_str("everything\n");
         }
@@ -70,6 +75,7 @@ impl Orders {
         match word {
             "trace" => self.trace = rest.into(),
             "ring" => self.ring = rest.parse().ok()?,
+            "arch" => self.arch = Arch::named(rest)?,
             "everything" => self.everything = true,
             "memory" => {
                 let mut address = || u64::from_str_radix(fields.next()?, 16).ok();
@@ -106,6 +112,7 @@ mod tests {
             everything: true,
             memory: vec![(0xffff_ffff_8100_0000, 0xffff_ffff_8100_0100)],
             cpus: Some(4),
+            arch: Arch::Aarch64,
         };
         assert_eq!(Orders::parse(&orders.to_text()), Ok(orders));
         assert!(

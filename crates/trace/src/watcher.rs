@@ -93,7 +93,7 @@ impl Watcher {
         };
         let memory = insns.iter().enumerate();
         let stores = self.orders.cpus.is_some();
-        let is_told = |code: &[u8]| is_move(code) || stores && is_store(code);
+        let is_told = |code: &[u8]| self.orders.arch.is_told(code, stores);
         let memory = memory.filter(|(_, (address, code))| told(address) && is_told(code));
         let memory: Result<_, _> = memory.map(|(number, _)| u8::try_from(number)).collect();
         if memory.is_err() {
@@ -360,24 +360,6 @@ fn block(insns: &[(u64, &[u8])]) -> Option<Vec<u8>> {
         bytes.extend_from_slice(code);
     }
     Some(bytes)
-}
-
-/// Whether an instruction is a plain `mov` between a register and memory (or registers).
-///
-/// Only of these are accesses told. QEMU 7.2 keeps the callbacks of an instruction that needs
-/// one of QEMU's helpers (`cmpxchg`, `popf`, …) in its CPU's state, and may call them once more
-/// after it has dropped them.
-fn is_move(code: &[u8]) -> bool {
-    let rex = code
-        .first()
-        .is_some_and(|first| (0x40..0x50).contains(first));
-    matches!(code.get(usize::from(rex)), Some(0x89 | 0x8b))
-}
-
-/// Whether an instruction is a plain `mov` of a constant to memory (or a register): so a lock is
-/// given back, which another CPU may wait for.
-fn is_store(code: &[u8]) -> bool {
-    matches!(code.first(), Some(0xc6 | 0xc7))
 }
 
 #[cfg(test)]

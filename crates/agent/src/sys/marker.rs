@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Instructions that do nothing and say where the program is.
 //!
-//! Each is one `nop` with an address of its own, which nobody but a watcher of instructions
+//! Each is one instruction with a number of its own, which nobody but a watcher of instructions
 //! (the scope's plugin) takes notice of. They are always there, so that a program that is
-//! watched and one that is not are the same. Where nobody watches (not on x86-64), there is
-//! none.
+//! watched and one that is not are the same. Where there are no guests, nobody watches, and
+//! there is none.
 
 use super::arch;
 

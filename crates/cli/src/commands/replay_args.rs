@@ -189,8 +189,9 @@ impl ReplayArgs {
         let cache = paths::cache_dir()?;
         let cpus = run.machine.as_virtual().map_or(1, |machine| machine.cpus);
         let plugin = self.plugin.clone();
+        let kernel = catalog()?.get(&run.subject.kernel)?;
         let place = Repeater {
-            bench: virtual_bench(&cache, cpus)?,
+            bench: virtual_bench(&cache, cpus)?.of(kernel.architecture, cpus)?,
             plugin: plugin.unwrap_or_else(|| Companion::ScopePlugin.find()),
             start: if self.cold {
                 Start::Cold
@@ -199,7 +200,7 @@ impl ReplayArgs {
             },
             cache,
         };
-        let machine = place.machine(run, catalog()?.get(&run.subject.kernel)?)?;
+        let machine = place.machine(run, kernel)?;
         Ok((place, machine))
     }
 

@@ -5,8 +5,8 @@
 //! masks, which are those of the Arm Architecture Reference Manual (DDI 0487), chapter C4.1. A
 //! disassembler would tell all the others, too, and nothing more about these.
 
-use punctual_trace::Block;
 use punctual_trace::marker::Marker;
+use punctual_trace::{Arch, Block};
 
 use super::Code;
 use crate::decode::{Counted, Decoded, Op, Transfer};
@@ -15,6 +15,7 @@ use crate::symbols::Symbols;
 
 /// Its code.
 pub static CODE: Code = Code {
+    arch: Arch::Aarch64,
     refusal,
     decode: decoded,
     pointers,

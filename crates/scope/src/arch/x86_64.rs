@@ -5,7 +5,7 @@ use iced_x86::{
     Code as Opcode, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register,
 };
 use punctual_trace::marker::Marker;
-use punctual_trace::{Block, Insn};
+use punctual_trace::{Arch, Block, Insn};
 
 use super::Code;
 use crate::decode::{Counted, Decoded, Op, Transfer};
@@ -14,6 +14,7 @@ use crate::symbols::Symbols;
 
 /// Its code.
 pub static CODE: Code = Code {
+    arch: Arch::X86_64,
     refusal: |_, _| None,
     decode: decoded,
     // It is packed; and what holds the place does so for a few instructions.

@@ -16,9 +16,19 @@ pub const NOT_TOLD: &str = "an arm64 processor does not tell a program that it w
 /// Who handles interrupts of which each CPU has its own. An older GIC has no name in sysfs.
 pub const OF_EACH_CPU: &[&str] = &["IPI", "arch_timer"];
 
-/// Nothing: no watcher of instructions knows arm64.
+/// An instruction that does nothing and has a number of its own: `movz xzr, #0x50KK, lsl #48`.
 #[inline]
-pub fn mark<const KIND: u8>() {}
+pub fn mark<const KIND: u8>() {
+    // SAFETY: what is moved to the zero register is dropped. What is behind it may rely on what
+    // is before it being done: hence no `nomem`.
+    unsafe {
+        asm!(
+            "movz xzr, #{number}, lsl #48",
+            number = const 0x5000 + KIND as u32,
+            options(nostack, preserves_flags),
+        );
+    }
+}
 
 /// A turn of an emulated CPU that has nothing to do: some 250 instructions, then `yield`.
 #[inline]
