@@ -26,6 +26,9 @@ pub struct Code {
     /// Where a kernel's file takes the place of the preemption count into a register: how far
     /// behind its begin, and the number of the register.
     pub pointers: fn(&[u8]) -> Vec<(u64, u8)>,
+    /// How far behind what such a register has the count itself is, by the kernel's file, where
+    /// that differs from kernel to kernel.
+    pub count_place: fn(&[u8]) -> Option<u64>,
     /// Functions of a kind, by their whole names, or, with `*`, by how they begin; beside those
     /// that all kernels have.
     pub functions: &'static [(CodeKind, &'static str)],
@@ -37,6 +40,8 @@ pub struct Code {
     pub table: Option<&'static str>,
     /// A system call's, where the CPU comes as by any other exception.
     pub syscall: Option<&'static str>,
+    /// What is called there by system calls only: who comes out of it was in one.
+    pub in_syscall: Option<&'static str>,
     /// How the names of detours begin by which functions are called through a pointer.
     pub detour: Option<&'static str>,
     /// Where the CPU goes from one thread to another.

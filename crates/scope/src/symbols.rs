@@ -35,6 +35,8 @@ pub struct Symbols {
     /// Into which registers the code of each name takes the place of the preemption count, by
     /// the kernel's file.
     pointers: HashMap<usize, u64>,
+    /// How far behind that the count is, by the same file.
+    count_place: Option<u64>,
 }
 
 /// What begins the second name that some functions have in Linux 7.2, not yet in 6.12: among
@@ -72,6 +74,7 @@ impl Symbols {
             by_name: HashMap::new(),
             per_cpu: HashMap::new(),
             pointers: HashMap::new(),
+            count_place: None,
         };
         let mut found: Vec<(Symbol, bool)> = Vec::new();
         for line in text.lines() {
@@ -109,6 +112,7 @@ impl Symbols {
     /// Learns of the kernel's file what can be told from its code before any of it runs: what
     /// threads did before they were watched.
     pub(crate) fn learn(&mut self, image: &[u8]) {
+        self.count_place = (self.code.count_place)(image);
         let first = self.by_name.get(FIRST).map(|at| self.text[*at].address);
         let Some(first) = first else { return };
         for (behind, register) in (self.code.pointers)(image) {
@@ -124,6 +128,11 @@ impl Symbols {
         let number = self.number(address);
         let found = number.and_then(|number| self.pointers.get(&number));
         found.copied().unwrap_or_default()
+    }
+
+    /// How far behind that place the count itself is, as far as the kernel's file tells.
+    pub(crate) fn count_place(&self) -> Option<u64> {
+        self.count_place
     }
 
     fn number(&self, address: u64) -> Option<usize> {

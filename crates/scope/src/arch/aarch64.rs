@@ -19,6 +19,7 @@ pub static CODE: Code = Code {
     refusal,
     decode: decoded,
     pointers,
+    count_place,
     functions: &[
         (
             CodeKind::Interrupt,
@@ -35,6 +36,7 @@ pub static CODE: Code = Code {
     entry,
     table: None,
     syscall: Some(SYSCALL),
+    in_syscall: Some("el0_svc"),
     detour: None,
     switch: "cpu_switch_to",
     timer: "arch_timer_handler_virt",
@@ -85,6 +87,33 @@ fn pointers(image: &[u8]) -> Vec<(u64, u8)> {
     taken.collect()
 }
 
+/// Where the preemption count is in `thread_info`, by how often a kernel's `Image` adds 1 there
+/// right behind `mrs xN, sp_el0`; none where it never does.
+fn count_place(image: &[u8]) -> Option<u64> {
+    let words: Vec<u32> = image
+        .chunks_exact(4)
+        .filter_map(|bytes| Some(u32::from_le_bytes(bytes.try_into().ok()?)))
+        .collect();
+    let counted = |words: &[u32], place: u64| {
+        let (task, access) = (register(words[0], 0), |word| Access::of(word));
+        let is_there = |access: &Access| {
+            access.second.is_none() && access.base == task && access.offset == place as i64
+        };
+        let loads = access(words[1]).is_some_and(|it| it.loads && it.size >= 4 && is_there(&it));
+        let stores = access(words[3]).is_some_and(|it| !it.loads && it.size == 4 && is_there(&it));
+        let adds = words[2] & 0x7fff_fc00 == 0x1100_0400;
+        words[0] & !0x1f == CURRENT && loads && adds && stores
+    };
+    let often = |place: &u64| {
+        words
+            .windows(4)
+            .filter(|four| counted(four, *place))
+            .count()
+    };
+    let most = PREEMPT_COUNT.into_iter().max_by_key(often)?;
+    (often(&most) > 0).then_some(most)
+}
+
 /// `mrs x0, sp_el0`: the running thread's task.
 const CURRENT: u32 = 0xd538_4100;
 
@@ -131,7 +160,10 @@ fn entry(symbol: &str, behind: u64) -> Option<(&'static str, bool)> {
 /// What is known of a register within a block.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Value {
+    /// Nothing: it was set before the block.
     Unknown,
+    /// It was set in the block, to something that is of no interest.
+    Other,
     Is(u64),
     /// The running thread's task, which begins with its `thread_info`.
     Current,
@@ -146,10 +178,10 @@ enum Value {
 
 /// Where the preemption count is in `thread_info` (`arch/arm64/include/asm/thread_info.h`): behind
 /// its flags, or, with `CONFIG_ARM64_SW_TTBR0_PAN`, behind `ttbr0`, too. What is there instead
-/// with the other configuration is never counted up or down. Four bytes on it is said whether
-/// the thread is to give up the CPU: 0 where it is.
+/// with the other configuration may be a count, too, of another structure: see [`count_place`].
+/// Four bytes on it is said whether the thread is to give up the CPU: 0 where it is.
 const PREEMPT_COUNT: [u64; 2] = [8, 16];
-const NEED_RESCHED: [u64; 2] = [12, 20];
+const NEED_RESCHED: u64 = 4;
 
 /// The register that is always 0, or the stack pointer.
 const ZERO: u8 = 31;
@@ -240,19 +272,23 @@ struct Reader {
     values: [Value; 32],
     /// Whether it is the code that goes from one thread to another.
     switches: bool,
+    /// Where the preemption count may be.
+    counts: Vec<u64>,
     ops: Vec<(u32, Op)>,
 }
 
 impl Reader {
-    fn new(switches: bool) -> Self {
+    fn new(switches: bool, count: Option<u64>) -> Self {
         let mut values = [Value::Unknown; 32];
         if switches {
             (values[0], values[1]) = (Value::Argument(0, 0), Value::Argument(1, 0));
         }
+        let counts = count.map_or_else(|| PREEMPT_COUNT.to_vec(), |place| vec![place]);
         let ops = Vec::new();
         Self {
             values,
             switches,
+            counts,
             ops,
         }
     }
@@ -265,11 +301,11 @@ impl Reader {
         for known in &mut self.values {
             let by = matches!(*known, Value::Loaded(base, _) | Value::Changed(base, ..) | Value::ChangedBy(base, ..) if base == register);
             if by {
-                *known = Value::Unknown;
+                *known = Value::Other;
             }
         }
         let by_itself = matches!(value, Value::Loaded(base, _) if base == register);
-        self.values[usize::from(register)] = if by_itself { Value::Unknown } else { value };
+        self.values[usize::from(register)] = if by_itself { Value::Other } else { value };
     }
 
     fn value(&self, register: u8) -> Value {
@@ -299,7 +335,10 @@ impl Reader {
             Value::Is(u64::MAX) => self.ops.push((number, Op::Put(written, -1))),
             _ => {}
         }
-        self.set(written, value);
+        if value != Value::Unknown || computes(word) {
+            let is_other = value == Value::Unknown;
+            self.set(written, if is_other { Value::Other } else { value });
+        }
     }
 
     /// Instructions that concern the CPU itself.
@@ -378,14 +417,14 @@ impl Reader {
             self.counts(access, at)
         };
         if access.loads {
-            let is_count = access.size >= 4 && PREEMPT_COUNT.contains(&at);
+            let is_count = access.size >= 4 && self.counts.contains(&at);
             let value = match access.second {
                 None if is_count => Value::Loaded(access.base, at),
-                _ => Value::Unknown,
+                _ => Value::Other,
             };
             self.set(access.first, value);
             if let Some(second) = access.second {
-                self.set(second, Value::Unknown);
+                self.set(second, Value::Other);
             }
         }
         if access.writes_back != 0 {
@@ -393,7 +432,7 @@ impl Reader {
                 Value::Argument(which, at) => {
                     Value::Argument(which, at.wrapping_add_signed(access.writes_back))
                 }
-                _ => Value::Unknown,
+                _ => Value::Other,
             };
             self.set(access.base, moved);
         }
@@ -419,12 +458,15 @@ impl Reader {
 
     /// What is stored where the preemption count may be.
     fn counts(&self, access: &Access, at: u64) -> Option<Op> {
-        if access.size != 4 || access.second.is_some() {
+        // What was put into the register in this very block is seen.
+        let may_be = matches!(self.value(access.base), Value::Current | Value::Unknown);
+        if access.size != 4 || access.second.is_some() || !may_be {
             return None;
         }
+        let beside = self.counts.contains(&at.wrapping_sub(NEED_RESCHED));
         let counted = match (access.first, self.value(access.first)) {
-            (ZERO, _) if NEED_RESCHED.contains(&at) => Counted::NeedResched(true),
-            (_, Value::Is(1)) if NEED_RESCHED.contains(&at) => Counted::NeedResched(false),
+            (ZERO, _) if beside => Counted::NeedResched(true),
+            (_, Value::Is(1)) if beside => Counted::NeedResched(false),
             (_, Value::Changed(base, from, amount)) if (base, from) == (access.base, at) => {
                 Counted::Preempt(amount)
             }
@@ -435,6 +477,15 @@ impl Reader {
         };
         Some(Op::At(access.base, counted))
     }
+}
+
+/// Whether an instruction computes something into its first register: data processing, but
+/// conditional comparisons, which have flags there; and `mrs`.
+fn computes(word: u32) -> bool {
+    let compares = word & 0x1fe0_0000 == 0x1a40_0000;
+    let by_number = word & 0x1c00_0000 == 0x1000_0000;
+    let by_register = word & 0x0e00_0000 == 0x0a00_0000;
+    (by_number || by_register) && !compares || word & 0xfff0_0000 == 0xd530_0000
 }
 
 fn transfer(word: u32) -> Transfer {
@@ -463,7 +514,7 @@ fn may_fault(word: u32) -> bool {
 fn decoded(block: &Block, symbols: &Symbols) -> Decoded {
     let start = block.insns.first().map_or(0, |insn| insn.address);
     let symbol = symbols.at(start).map(|(symbol, _)| symbol.name.as_str());
-    let mut reader = Reader::new(symbol == Some(CODE.switch));
+    let mut reader = Reader::new(symbol == Some(CODE.switch), symbols.count_place());
     let (mut insns, mut last, mut pauses) = (Vec::new(), 0, false);
     for (insn, number) in block.insns.iter().zip(0..) {
         let word = <[u8; 4]>::try_from(insn.bytes.as_slice()).map_or(0, u32::from_le_bytes);

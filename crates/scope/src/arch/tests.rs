@@ -117,6 +117,52 @@ fn what_arm64_masks_and_counts_is_seen_and_nothing_else() {
     assert_eq!(last, Transfer::Return);
 }
 
+/// Code like that of RT's `__rt_mutex_slowlock_locked`: a register that has had the task's place
+/// is given another one in the same block. What compares only gives it nothing.
+#[test]
+fn what_a_register_was_given_in_the_block_is_no_preemption_count() {
+    let count = [
+        0xb940_0861, // ldr w1, [x3, #8]
+        0x1100_0421, // add w1, w1, #0x1
+        0xb900_0861, // str w1, [x3, #8]
+    ];
+    let up = (2, Op::At(3, Counted::Preempt(1)));
+    assert_eq!(ops("any", &count).0, [up]);
+    let behind = |first: u32| ops("any", &[&[first], &count[..]].concat()).0;
+    // ldr x3, [x20, #16]; add x3, x20, #0x8; mov x3, x20; mrs x3, sctlr_el1
+    for given in [0xf940_0a83, 0x9100_2283, 0xaa14_03e3, 0xd538_1003] {
+        assert_eq!(behind(given), [], "{given:x}");
+    }
+    let up = (3, Op::At(3, Counted::Preempt(1)));
+    // str x3, [x20]; cmp x3, #0x0; ccmp x19, #0x0, #0x3, ne: its flags are the number 3
+    for left in [0xf900_0283, 0xf100_007f, 0xfa40_1a63] {
+        assert_eq!(behind(left), [up], "{left:x}");
+    }
+}
+
+/// Behind `ttbr0` there is another structure's count where the kernel has no `ttbr0` there.
+#[test]
+fn where_an_arm64_kernel_counts_is_told_by_its_image() {
+    let kallsyms = "ffff800080000000 T _text\nffff800080000080 t any\n";
+    let ops = |image: &[u32], place: u32| {
+        let mut symbols = Symbols::parse(Architecture::Arm64, kallsyms).unwrap();
+        let image: Vec<u8> = image.iter().flat_map(|word| word.to_le_bytes()).collect();
+        symbols.learn(&image);
+        let code = [0xb940_0001, 0x1100_0421, 0xb900_0001];
+        let code = [code[0] | place << 8, code[1], code[2] | place << 8];
+        let insns = code.iter().zip(0..).map(|(word, number)| Insn {
+            address: 0xffff_8000_8000_0080 + 4 * number,
+            bytes: word.to_le_bytes().to_vec(),
+        });
+        let (number, insns) = (0, insns.collect());
+        Decoded::of(&Block { number, insns }, &symbols).ops.len()
+    };
+    // mrs x2, sp_el0; ldr w1, [x2, #8]; add w1, w1, #0x1; str w1, [x2, #8]
+    let image = [0xd538_4102, 0xb940_0841, 0x1100_0421, 0xb900_0841];
+    assert_eq!([8, 16].map(|place| ops(&image, place)), [1, 0]);
+    assert_eq!([8, 16, 24].map(|place| ops(&[], place)), [1, 1, 0]);
+}
+
 #[test]
 fn a_mask_that_a_number_sets_is_known() {
     let first = |words: &[u32]| ops("el1_interrupt", words).0;

@@ -19,6 +19,7 @@ pub static CODE: Code = Code {
     decode: decoded,
     // It is packed; and what holds the place does so for a few instructions.
     pointers: |_| Vec::new(),
+    count_place: |_| None,
     functions: &[
         (
             CodeKind::Interrupt,
@@ -40,6 +41,7 @@ pub static CODE: Code = Code {
     entry: |_, _| None,
     table: Some("_entries_start"),
     syscall: None,
+    in_syscall: None,
     detour: Some("__x86_indirect_"),
     switch: "__switch_to_asm",
     timer: "asm_sysvec_apic_timer_interrupt",

@@ -354,8 +354,11 @@ impl<'a> Walker<'a> {
             self.push(func, false);
             return;
         };
+        let known = self.library.names.name(self.walk.activation(top).func).kind;
         let activation = &mut self.walk.activations[top as usize];
-        if activation.func == func || kind == CodeKind::Thunk {
+        let is_same =
+            activation.func == func || known == CodeKind::Syscall && kind == CodeKind::Exception;
+        if is_same || kind == CodeKind::Thunk {
             return;
         }
         if activation.entry {
@@ -409,7 +412,7 @@ impl<'a> Walker<'a> {
         }
         self.pop();
         if self.cpu.top.is_none() {
-            self.push_unseen(func);
+            self.push_unseen(self.unseen(func, left));
             self.walk.activations[left as usize].parent = self.cpu.top;
             return;
         }
@@ -420,6 +423,19 @@ impl<'a> Walker<'a> {
         while caller.is_some() && self.cpu.top != caller {
             self.pop();
         }
+    }
+
+    /// What called `left`, in which `func` goes on: what that called tells exceptions from system
+    /// calls, where the CPU comes by both in one way.
+    fn unseen(&self, func: Func, left: Number) -> Func {
+        let names = &self.library.names;
+        let Some(own) = names.code().in_syscall else {
+            return func;
+        };
+        let mut called = self.walk.activations.iter();
+        let is_exception = names.name(func).kind == CodeKind::Exception;
+        let calls = |one: &Activation| one.parent == Some(left) && names.text(one.func) == own;
+        names.entered(func, is_exception && called.any(calls))
     }
 
     /// A function that was entered before the window began, or before this thread was seen.
