@@ -617,6 +617,24 @@ fn imported(subject: &str, sha256: &str, largest: i64) -> Run {
 }
 
 #[test]
+fn what_cannot_be_added_whole_leaves_nothing() {
+    let (_directory, path) = scratch();
+    let store = Store::open(&path).unwrap();
+    let mut run = imported("a", "1", 7);
+    let mut second = run.recordings[0].clone();
+    second.key.variant = "thread 1".into();
+    run.recordings.push(second);
+    let file = rusqlite::Connection::open(&path).unwrap();
+    let fails = "CREATE TRIGGER fails BEFORE INSERT ON recordings WHEN NEW.variant = 'thread 1'
+        BEGIN SELECT RAISE(FAIL, 'the disk is full'); END";
+    file.execute_batch(fails).unwrap();
+    assert!(store.add(&run).is_err());
+    assert!(store.list().unwrap().is_empty());
+    file.execute_batch("DROP TRIGGER fails").unwrap();
+    assert!(matches!(store.add(&run).unwrap(), Added::New(_)));
+}
+
+#[test]
 fn what_another_program_has_measured_is_stored_once_however_many_import_it_at_once() {
     let (_directory, path) = scratch();
     drop(Store::open(&path).unwrap());
