@@ -95,6 +95,8 @@ pub enum Out {
     Sleeps,
     /// It sleeps otherwise: a page that is not there, a lock.
     Blocked,
+    /// It has ended.
+    Ended,
 }
 
 /// From the end of one wait to the begin of the next.
@@ -114,6 +116,17 @@ pub struct Cycle {
 }
 
 impl Cycle {
+    /// One that has begun, and done nothing.
+    fn begun(due: Nanos, begin: Nanos) -> Self {
+        Self {
+            due,
+            begin,
+            end: begin,
+            execution: Nanos::ZERO,
+            blocks: 0,
+        }
+    }
+
     /// How late it began.
     pub fn lateness(&self) -> Nanos {
         self.begin - self.due
@@ -137,11 +150,14 @@ pub struct Thread {
     pub is_real_time: bool,
     /// Its cycles in the order of time, without the one that was cut off.
     pub cycles: Vec<Cycle>,
-    /// The cycle that was cut off; none where it waited for the next one.
+    /// The cycle that was cut off: the one that it was in, or the next one, which it waited for;
+    /// none where it has ended, or slept for nobody knows what.
     pub cut: Option<Cut>,
     /// Whether it slept without a timer in the end, though it waits with one: for what, nobody
     /// knows.
     pub is_stuck: bool,
+    /// Since when it does not sleep; none where it slept in the end, or has ended.
+    pub awake_since: Option<Nanos>,
     /// Whether it is known of each when it was due.
     pub is_due_known: bool,
 }
@@ -152,23 +168,52 @@ pub struct Cut {
     cycle: Cycle,
     /// Since when the thread has the CPU.
     has_cpu: Option<Nanos>,
+    /// How far it had come.
+    stage: Stage,
+}
+
+/// How far a cycle had come when it was cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// It had begun.
+    Begun,
+    /// It was due, and its thread had not got the CPU since.
+    Woken,
+    /// Its thread slept: it was to be due at that moment.
+    Asleep,
 }
 
 impl Thread {
     /// That nothing is known from this moment on. A cycle that has taken longer by then than any
     /// that ended counts with what it has taken: it is later than all that are known.
     pub fn cut_at(&mut self, at: Nanos) {
-        let Some(Cut { cycle, has_cpu }) = self.cut else {
+        let Some(Cut {
+            cycle,
+            has_cpu,
+            stage,
+        }) = self.cut
+        else {
             return;
         };
         let since = has_cpu.map_or(Nanos::ZERO, |since| at - since);
         let cut = Cycle {
+            begin: if stage == Stage::Begun {
+                cycle.begin
+            } else {
+                at
+            },
             end: at,
             execution: cycle.execution + since,
             ..cycle
         };
         let is_shorter = |one: &Cycle| one.response() < cut.response();
-        if !self.cycles.is_empty() && self.cycles.iter().all(is_shorter) {
+        if self.cycles.is_empty() || !self.cycles.iter().all(is_shorter) {
+            return;
+        }
+        if stage == Stage::Asleep {
+            // Its timer did not wake it, or it slept for something else.
+            self.is_stuck = true;
+        } else {
             self.cycles.push(cut);
         }
     }
@@ -196,6 +241,8 @@ struct State {
     real_time_runs: u64,
     /// Since when it has the CPU.
     has_cpu: Option<Nanos>,
+    /// Since when it does not sleep.
+    awake_since: Option<Nanos>,
     /// Since when it sleeps, and whether a signal could wake it.
     slept: Option<(Nanos, Out)>,
     woken: Option<Nanos>,
@@ -233,6 +280,7 @@ impl State {
                 self.runs += 1;
                 self.real_time_runs += u64::from(*priority < 100);
                 self.has_cpu = Some(at);
+                self.awake_since.get_or_insert(at);
                 if let Some((slept, out)) = self.slept.take() {
                     self.wake(slept, out, at);
                 }
@@ -250,6 +298,7 @@ impl State {
                 let yields = self.priority < 0 && self.timers.values().any(|due| *due > at);
                 if *out != Out::Preempted || yields {
                     self.early = None;
+                    self.awake_since = None;
                     self.slept = Some((at, *out));
                     self.woken = None;
                 }
@@ -316,29 +365,52 @@ impl State {
         }
     }
 
-    fn finish(self, id: Pid) -> Thread {
-        let sleeps = matches!(self.slept, Some((_, Out::Sleeps)));
+    fn finish(mut self, id: Pid) -> Thread {
         let is_timed = !self.has_marks && !self.timed.done.is_empty();
-        let (kind, waits) = if self.has_marks {
-            (self.marked, false)
+        // Only who has a deadline is put to sleep without it.
+        let out = self.slept.map(|(_, out)| out);
+        let is_wait = |out: Out| matches!(out, Out::Sleeps | Out::Preempted);
+        let waits = out.is_some_and(is_wait) && !self.has_marks;
+        let next = self.next(is_timed).filter(|_| waits);
+        let kind = if self.has_marks {
+            &mut self.marked
         } else if is_timed {
-            (self.timed, sleeps)
+            &mut self.timed
         } else {
-            (self.untimed, sleeps)
+            &mut self.untimed
         };
-        let cut = kind.open.filter(|_| !waits);
+        let cycles = std::mem::take(&mut kind.done);
+        let open = kind.open.map(|cycle| (cycle, Stage::Begun));
+        let cut = if waits { next } else { open };
+        let has_cpu = self.has_cpu;
         Thread {
             id,
             name: self.name,
             is_real_time: 2 * self.real_time_runs > self.runs,
-            cycles: kind.done,
-            cut: cut.map(|cycle| Cut {
-                cycle,
-                has_cpu: self.has_cpu,
-            }),
-            is_stuck: is_timed && sleeps && self.timers.is_empty(),
+            cycles,
+            cut: cut
+                .filter(|_| out != Some(Out::Ended))
+                .map(|(cycle, stage)| Cut {
+                    cycle,
+                    has_cpu,
+                    stage,
+                }),
+            is_stuck: is_timed && waits && self.woken.is_none() && self.timers.is_empty(),
+            awake_since: self.awake_since,
             is_due_known: !self.is_due_unknown,
         }
+    }
+
+    /// The cycle that a thread waits for.
+    fn next(&self, is_timed: bool) -> Option<(Cycle, Stage)> {
+        let timers = self.timers.values().copied().filter(|_| is_timed);
+        let (due, stage) = if let Some(woken) = self.woken {
+            let expired = timers.filter(|due| *due <= woken).max();
+            (expired.unwrap_or(woken), Stage::Woken)
+        } else {
+            (timers.min()?, Stage::Asleep)
+        };
+        Some((Cycle::begun(due, due), stage))
     }
 }
 
@@ -352,15 +424,8 @@ struct Cycles {
 
 impl Cycles {
     fn begin(&mut self, last_end: Nanos, due: Nanos, begin: Nanos) {
-        let next = Cycle {
-            due,
-            begin,
-            end: begin,
-            execution: Nanos::ZERO,
-            blocks: 0,
-        };
         self.end(last_end);
-        self.open = Some(next);
+        self.open = Some(Cycle::begun(due, begin));
     }
 
     fn end(&mut self, end: Nanos) {
@@ -470,6 +535,30 @@ mod tests {
     }
 
     #[test]
+    fn who_was_due_and_never_got_the_cpu_is_late_by_as_much_as_was_seen() {
+        let waits = [sets(3_004, 4_000), out(3_005, Out::Sleeps)];
+        let robbed = hangs(&[&waits[..], &[woken(4_003)]].concat());
+        assert_eq!(robbed.cycles[2], cycle([4_000, 9_000, 9_000, 0], 0));
+        assert!(!robbed.is_stuck);
+        // Whoever is to wake it has not come to it either, or it slept for something else.
+        let asleep = hangs(&waits);
+        assert_eq!((asleep.cycles.len(), asleep.is_stuck), (2, true));
+        // What is due just before the end is no longer than others.
+        let waits = [sets(3_004, 8_996), out(3_005, Out::Sleeps)];
+        for last in [None, Some(woken(8_997))] {
+            let waits = hangs(&[&waits[..], last.as_slice()].concat());
+            assert_eq!((waits.cycles.len(), waits.is_stuck), (2, false));
+        }
+    }
+
+    #[test]
+    fn a_thread_that_ends_is_not_late_for_what_comes_after_it() {
+        let ended = hangs(&[out(3_007, Out::Ended)]);
+        assert_eq!((ended.cycles.len(), ended.is_stuck), (2, false));
+        assert_eq!(ended.awake_since, None);
+    }
+
+    #[test]
     fn a_cycle_is_from_one_timer_to_the_next() {
         let events = [
             gets_cpu(0),
@@ -564,6 +653,10 @@ mod tests {
         }
         let expected = cycle([1_000, 1_004, 1_055, 51], 0);
         assert_eq!(cycles(&events), [expected]);
+        // In the end it waits for its next period.
+        let mut thread = of(&events).remove(0);
+        thread.cut_at(Nanos(2_900));
+        assert_eq!(thread.cycles, [expected]);
     }
 
     #[test]

@@ -10,9 +10,11 @@
 //! or the board's supervisor, or else the next target.
 
 use std::ffi::OsString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -64,13 +66,58 @@ pub fn watch() -> io::Result<()> {
 /// ends, and the program is looked for here: the standard library forks where a program is to
 /// be looked for in a `PATH` that is the child's own.
 pub fn command(program: &str) -> io::Result<Command> {
-    let path = find(program).ok_or(io::ErrorKind::NotFound)?;
+    let path = find(program).ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, absent()))?;
     if !WATCHES.load(Ordering::SeqCst) {
         return Ok(Command::new(path));
+    }
+    // Its child would say so in the program's place.
+    if let Some(why) = cannot_start(program) {
+        return Err(io::Error::other(why));
     }
     let mut command = Command::new("/proc/self/exe");
     command.arg(WITH_PARENT).arg(path);
     Ok(command)
+}
+
+/// Why a program cannot start, as far as its file says.
+pub fn cannot_start(program: &str) -> Option<String> {
+    let Some(path) = find(program) else {
+        return Some(absent());
+    };
+    let Ok(is) = path.metadata() else {
+        return Some(absent());
+    };
+    if is.is_dir() {
+        return Some("it is a directory".into());
+    }
+    if is.permissions().mode() & 0o111 == 0 {
+        return Some("it is not executable (chmod +x)".into());
+    }
+    let mut head = Vec::new();
+    let file = File::open(&path).ok()?;
+    file.take(256).read_to_end(&mut head).ok()?;
+    if let Some(line) = head.strip_prefix(b"#!") {
+        let line = String::from_utf8_lossy(line);
+        let interpreter = line.split_ascii_whitespace().next()?;
+        let is_there = Path::new(interpreter).exists();
+        return (!is_there).then(|| format!("it is a script, and its {interpreter} is not there"));
+    }
+    let own = File::open("/proc/self/exe").ok()?;
+    let mut own_head = Vec::new();
+    own.take(20).read_to_end(&mut own_head).ok()?;
+    let is_foreign = head.starts_with(b"\x7fELF") && head.get(18..20)? != own_head.get(18..20)?;
+    is_foreign.then(|| "it is a program for another architecture".into())
+}
+
+/// What to do about a program that is not there.
+fn absent() -> String {
+    let what = if std::process::id() == 1 {
+        "the guest has no such program: `punctual run --program` brings it along, and so does \
+         `programs` in a suite"
+    } else {
+        "this machine has no such program"
+    };
+    what.to_owned()
 }
 
 /// Where programs are looked for: process 1 of a guest has no `PATH`.

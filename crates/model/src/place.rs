@@ -11,6 +11,10 @@ use crate::units::Nanos;
 /// The finding of a recording that has the places of its thread's cycles.
 pub const PLACES: &str = "places";
 
+/// The finding of a recording that says in which cycle each fault in the design of its program
+/// was first: `fault_page 30, fault_sleep 33`.
+pub const FAULT_CYCLES: &str = "fault_cycles";
+
 /// What is recorded of a thread's cycles, each as the end of a variant behind the thread's name.
 pub const LATENESS: &str = " lateness";
 /// For how long the thread had the CPU.
@@ -40,6 +44,21 @@ pub fn of_cycle(all: &[Recording], own: &Recording, seq: u64) -> Option<Place> {
         Finding::Text(places) => Place::find(places, seq),
         _ => None,
     }
+}
+
+/// In which cycle of a recording's thread each fault in its design was first, by the fault's
+/// finding.
+pub fn fault_cycles(all: &[Recording], own: &Recording) -> Vec<(String, u64)> {
+    let of_thread = sister(all, own, EXECUTION);
+    let found = of_thread.and_then(|one| one.findings.get(FAULT_CYCLES));
+    let Some(Finding::Text(told)) = found else {
+        return Vec::new();
+    };
+    let one = |told: &str| {
+        let (key, cycle) = told.split_once(' ')?;
+        Some((key.to_owned(), cycle.parse().ok()?))
+    };
+    told.split(", ").filter_map(one).collect()
 }
 
 /// A longer response is not watched instruction by instruction.

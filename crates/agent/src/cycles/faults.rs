@@ -31,6 +31,8 @@ pub enum Kind {
     SettableClock,
     /// A helper has its priority, which nobody gave it.
     InheritedPriority,
+    /// A thread of real time keeps the CPU, and has no cycle.
+    NeverWaits,
 }
 
 impl Kind {
@@ -46,6 +48,7 @@ impl Kind {
             Self::TimerSlack => "fault_timer_slack",
             Self::SettableClock => "fault_settable_clock",
             Self::InheritedPriority => "fault_inherited_priority",
+            Self::NeverWaits => "fault_never_waits",
         }
     }
 
@@ -61,6 +64,7 @@ impl Kind {
             Self::TimerSlack => "timer slack",
             Self::SettableClock => "timers of CLOCK_REALTIME",
             Self::InheritedPriority => "helpers that inherited a real-time priority",
+            Self::NeverWaits => "threads of real time that do not wait",
         }
     }
 
@@ -82,9 +86,16 @@ impl Kind {
             Self::InheritedPriority => {
                 "start them with SCHED_RESET_ON_FORK, or give each its own policy"
             }
+            Self::NeverWaits => {
+                "let them wait, or mark their cycles (punctual.h): what has a lower priority \
+                 does not run beside them"
+            }
         }
     }
 }
+
+/// A thread that has no cycle, and that did not sleep for this long in the end, keeps the CPU.
+const KEEPS: Nanos = Nanos::from_millis(10);
 
 /// What a thread, or its program, does wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,8 +176,9 @@ impl<'a> DesignFaults<'a> {
         }
     }
 
-    /// Those of the program as a whole.
-    pub fn of_program(&self) -> Vec<Fault> {
+    /// Those of the program as a whole, whose threads these were until it was asked to end, if it
+    /// was.
+    pub fn of_program(&self, threads: &[Thread], stopped: Option<Nanos>) -> Vec<Fault> {
         let unlocked = Fault {
             kind: Kind::MemoryNotLocked,
             count: 1,
@@ -174,7 +186,9 @@ impl<'a> DesignFaults<'a> {
             which: BTreeSet::new(),
         };
         let unlocked = (self.seen.calls && !self.is_memory_locked).then_some(unlocked);
-        unlocked.into_iter().chain(self.helpers.clone()).collect()
+        let never_waits = stopped.and_then(|at| never_waits(threads, at));
+        let all = unlocked.into_iter().chain(self.helpers.clone());
+        all.chain(never_waits).collect()
     }
 
     /// Those in these cycles of a thread.
@@ -352,6 +366,22 @@ fn helpers(events: &[Event]) -> Vec<Fault> {
     }]
 }
 
+/// The threads of real time that have no cycle, and have not slept for long at this moment.
+fn never_waits(threads: &[Thread], at: Nanos) -> Option<Fault> {
+    let keeps = threads.iter().filter_map(|thread| {
+        let awake = at - thread.awake_since?;
+        let is_one = thread.is_real_time && thread.cycles.is_empty() && awake >= KEEPS;
+        is_one.then(|| format!("{} for {awake}", thread.name))
+    });
+    let which: Vec<String> = keeps.collect();
+    (!which.is_empty()).then(|| Fault {
+        kind: Kind::NeverWaits,
+        count: which.len() as u64,
+        cycle: None,
+        which: which.into_iter().collect(),
+    })
+}
+
 /// Whom an event gives a policy or a priority.
 fn given(event: &Event) -> Option<Pid> {
     let What::Call { number, arguments } = event.what else {
@@ -466,6 +496,7 @@ mod tests {
             cycles: (0..5).map(cycle).collect(),
             cut: None,
             is_stuck: false,
+            awake_since: None,
             is_due_known: true,
         }
     }
@@ -576,7 +607,7 @@ mod tests {
     }
 
     fn of_program(events: &[Event]) -> Vec<(Kind, u64)> {
-        let faults = DesignFaults::of(events, &SEEN).of_program();
+        let faults = DesignFaults::of(events, &SEEN).of_program(&[], None);
         faults
             .into_iter()
             .map(|one| (one.kind, one.count))
@@ -596,8 +627,33 @@ mod tests {
             calls: false,
         };
         let faults = DesignFaults::of(&[], &unseen);
-        assert_eq!(faults.of_program(), []);
+        assert_eq!(faults.of_program(&[], None), []);
         assert_eq!(faults.unseen(), Some("page faults and system calls"));
+    }
+
+    #[test]
+    fn a_thread_of_real_time_that_keeps_the_cpu_is_told() {
+        let keeps = |cycles: &[Cycle], is_real_time, awake_since: Option<i64>| Thread {
+            cycles: cycles.to_vec(),
+            is_real_time,
+            awake_since: awake_since.map(Nanos),
+            ..thread()
+        };
+        let told = |one: Thread| {
+            let faults = DesignFaults::of(&[], &SEEN).of_program(&[one], Some(Nanos(70_000_000)));
+            faults.last().map(ToString::to_string).unwrap_or_default()
+        };
+        let busy = told(keeps(&[], true, Some(10_000_000)));
+        let expected = "threads of real time that do not wait: 1 (loop for 60.0 ms); let them";
+        assert!(busy.starts_with(expected), "{busy}");
+        for other in [
+            keeps(&[], true, None),
+            keeps(&[], true, Some(60_000_001)),
+            keeps(&[], false, Some(1)),
+            keeps(&thread().cycles, true, Some(1)),
+        ] {
+            assert!(told(other).starts_with("memory not locked"));
+        }
     }
 
     #[test]

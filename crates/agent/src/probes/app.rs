@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use punctual_model::place::{self, PLACES, Place};
+use punctual_model::place::{self, FAULT_CYCLES, PLACES, Place};
 use punctual_model::probe::{
     FindingView, Form, ProbeInfo, SampleSpan, Shape, View, Watched, Windows,
 };
@@ -170,7 +170,7 @@ impl App {
         }
         let mut recordings = Vec::new();
         let mut of_name: BTreeMap<&str, u32> = BTreeMap::new();
-        let mut of_program = Some(faults.of_program());
+        let mut of_program = Some(faults.of_program(threads, ran.stopped));
         for thread in counted {
             let number = of_name.entry(&thread.name).or_default();
             *number += 1;
@@ -225,6 +225,11 @@ impl App {
             },
         };
         told.insert(DESIGN_FAULTS.into(), finding);
+        let cycle = |one: &Fault| Some(format!("{} {}", one.kind.key(), one.cycle?));
+        let cycles: Vec<String> = faults.iter().filter_map(cycle).collect();
+        if !cycles.is_empty() {
+            told.insert(FAULT_CYCLES.into(), Finding::Text(cycles.join(", ")));
+        }
         told
     }
 
@@ -286,9 +291,13 @@ impl App {
     fn without_cycles(&self, threads: &[Thread], ran: &Ran) -> Reason {
         let (command, seen) = (self.run.join(" "), seen(threads));
         let (lived, end) = (ran.lived, ran.told_end());
-        let hint = match ran.outlived_by {
-            0 => "",
-            _ => ": a program that goes to the background is measured in the foreground only",
+        let never_waits = threads.iter().all(|thread| thread.cycles.is_empty());
+        let hint = if ran.outlived_by > 0 {
+            ": a program that goes to the background is measured in the foreground only"
+        } else if ran.stopped.is_some() && never_waits {
+            ": one that does not wait in the kernel marks its cycles (punctual.h)"
+        } else {
+            ""
         };
         format!("{command}: no cycle in {lived}: {seen}; {end}{hint}").into()
     }
@@ -618,6 +627,7 @@ mod tests {
             ],
             cut: None,
             is_stuck: false,
+            awake_since: None,
         };
         vec![thread("main", false), thread("loop", true)]
     }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::{Context, Measurement, Probe, parameters, within};
 use crate::loads::spawn;
+use crate::shutdown;
 use crate::sink::Sink as _;
 use crate::status_page::{self, SeenRecorder};
 use crate::sys::process::{self, Group};
@@ -122,12 +123,18 @@ fn too_much(command: &[String]) -> Reason {
 pub fn not_started(command: &[String], error: &std::io::Error) -> Reason {
     Reason::NotFound {
         program: command.join(" "),
-        error: error.to_string(),
+        error: command
+            .first()
+            .and_then(|program| shutdown::cannot_start(program))
+            .unwrap_or_else(|| error.to_string()),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     fn run(words: &[&str]) -> Result<String, Reason> {
@@ -144,6 +151,31 @@ mod tests {
         assert_eq!(run(&["echo", "hello"]).unwrap(), "hello\n");
         let reason = run(&["false"]).unwrap_err().to_string();
         assert!(reason.contains("exit status: 1"), "{reason}");
+        let told = |program: &str| run(&[program]).unwrap_err().to_string();
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name).display().to_string();
+        let write = |name: &str, mode, text: &[u8]| {
+            std::fs::write(at(name), text).unwrap();
+            std::fs::set_permissions(at(name), Permissions::from_mode(mode)).unwrap();
+        };
+        write("plain", 0o644, b"#!/bin/sh\n");
+        write("script", 0o755, b"#!/no/such/sh -e\n");
+        let mut foreign = std::fs::read("/proc/self/exe").unwrap();
+        foreign[19] ^= 0x40;
+        write("foreign", 0o755, &foreign);
+        for (program, why) in [
+            ("no-such-program".into(), "this machine has no such program"),
+            (at("none"), "this machine has no such program"),
+            (at(""), "it is a directory"),
+            (at("plain"), "it is not executable (chmod +x)"),
+            (
+                at("script"),
+                "it is a script, and its /no/such/sh is not there",
+            ),
+            (at("foreign"), "it is a program for another architecture"),
+        ] {
+            assert_eq!(told(&program), format!("{program}: {why}"));
+        }
         let reason = run(&["no-such-program"]).unwrap_err();
         assert!(matches!(reason, Reason::NotFound { program, .. } if program == "no-such-program"));
     }

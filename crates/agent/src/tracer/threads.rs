@@ -23,6 +23,8 @@ const IN_INTERRUPT: i64 = 0x08 | 0x10;
 /// The kernel's `TASK_INTERRUPTIBLE`, and all states in which a thread does not run.
 const INTERRUPTIBLE: i64 = 0x01;
 const NOT_RUNNING: i64 = 0xff;
+/// Those of a thread that has ended: `EXIT_DEAD`, `EXIT_ZOMBIE` and `TASK_DEAD`.
+const ENDED: i64 = 0xb0;
 
 /// What a program writes into the ring to mark a cycle: numbers of `punctual.h`.
 const MARK_BEGINS: i64 = 0x504e_4310;
@@ -275,6 +277,7 @@ impl ThreadEvents {
                 let state = record.number("prev_state")? & NOT_RUNNING;
                 let out = match state {
                     0 => Out::Preempted,
+                    state if state & ENDED != 0 => Out::Ended,
                     state if state & INTERRUPTIBLE != 0 => Out::Sleeps,
                     _ => Out::Blocked,
                 };
